@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/byte_source.hpp"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe {
+namespace {
+
+[[noreturn]] void out_of_range(const std::string& name) {
+  throw FormatError(display(name), "truncated: data expected beyond the end of the file");
+}
+
+void check_range(std::uint64_t offset, std::size_t length, std::uint64_t size, const std::string& name) {
+  if (offset > size || length > size - offset) out_of_range(name);
+}
+
+class FileSource final : public ByteSource {
+ public:
+  FileSource(int fd, std::string name) : fd_(fd), name_(std::move(name)) {
+    struct stat info {};
+    if (::fstat(fd_, &info) != 0) fail(errno);
+    if (S_ISDIR(info.st_mode)) fail(EISDIR);
+    if (!S_ISREG(info.st_mode)) {
+      ::close(fd_);
+      throw IoError(display(name_), "not a regular file");
+    }
+    size_ = static_cast<std::uint64_t>(info.st_size);
+  }
+  FileSource(const FileSource&) = delete;
+  FileSource& operator=(const FileSource&) = delete;
+  ~FileSource() override { ::close(fd_); }
+
+  std::uint64_t size() const override { return size_; }
+  const std::string& name() const override { return name_; }
+
+  void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
+    check_range(offset, out.size(), size_, name_);
+    while (!out.empty()) {
+      const ssize_t got = ::pread(fd_, out.data(), out.size(), static_cast<off_t>(offset));
+      if (got < 0) {
+        if (errno == EINTR) continue;
+        throw IoError(display(name_), std::strerror(errno));
+      }
+      if (got == 0) out_of_range(name_);
+      out = out.subspan(static_cast<std::size_t>(got));
+      offset += static_cast<std::uint64_t>(got);
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(int error) {
+    ::close(fd_);
+    throw IoError(display(name_), std::strerror(error));
+  }
+
+  int fd_;
+  std::string name_;
+  std::uint64_t size_ = 0;
+};
+
+class MemorySource final : public ByteSource {
+ public:
+  MemorySource(std::vector<std::byte> bytes, std::string name) : bytes_(std::move(bytes)), name_(std::move(name)) {}
+  std::uint64_t size() const override { return bytes_.size(); }
+  const std::string& name() const override { return name_; }
+  void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
+    check_range(offset, out.size(), bytes_.size(), name_);
+    if (!out.empty()) std::memcpy(out.data(), bytes_.data() + offset, out.size());
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::string name_;
+};
+
+class SliceSource final : public ByteSource {
+ public:
+  SliceSource(std::shared_ptr<const ByteSource> parent, std::uint64_t begin, std::uint64_t size)
+      : parent_(std::move(parent)), begin_(begin), size_(size) {
+    if (begin_ > parent_->size() || size_ > parent_->size() - begin_) out_of_range(parent_->name());
+  }
+  std::uint64_t size() const override { return size_; }
+  const std::string& name() const override { return parent_->name(); }
+  void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
+    check_range(offset, out.size(), size_, name());
+    parent_->read_at(begin_ + offset, out);
+  }
+
+ private:
+  std::shared_ptr<const ByteSource> parent_;
+  std::uint64_t begin_;
+  std::uint64_t size_;
+};
+
+bool leaves_directory(const std::string& relative) {
+  if (relative.empty() || relative.front() == '/') return true;
+  std::size_t begin = 0;
+  while (begin <= relative.size()) {
+    const std::size_t end = std::min(relative.find('/', begin), relative.size());
+    if (std::string_view(relative).substr(begin, end - begin) == "..") return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+// O_NONBLOCK: opening a pipe must not wait for a writer; it has no effect on regular files.
+constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+
+}  // namespace
+
+std::shared_ptr<const ByteSource> open_file(const std::string& path) {
+  const int fd = ::open(path.c_str(), kOpenFlags);
+  if (fd < 0) throw IoError(display(path), std::strerror(errno));
+  return std::make_shared<FileSource>(fd, path);
+}
+
+std::shared_ptr<const ByteSource> open_file_beneath(const std::string& directory, const std::string& relative) {
+  const std::string path = directory + "/" + relative;
+  if (relative.find('\0') != std::string::npos || leaves_directory(relative)) {
+    throw FormatError(display(path), "refused: the name leads out of its directory");
+  }
+  const int dir = ::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (dir < 0) throw IoError(display(path), std::strerror(errno));
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(kOpenFlags);
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  long fd = ::syscall(SYS_openat2, dir, relative.c_str(), &how, sizeof how);
+  int error = errno;
+  // Kernels before 5.6 and some sandboxes lack openat2: there a link as last component is refused altogether.
+  if (fd < 0 && (error == ENOSYS || error == EPERM)) {
+    fd = ::openat(dir, relative.c_str(), kOpenFlags | O_NOFOLLOW);
+    error = errno == ELOOP ? EXDEV : errno;
+  }
+  ::close(dir);
+  if (fd < 0) {
+    if (error == EXDEV) throw FormatError(display(path), "refused: a symbolic link leads out of its directory");
+    throw IoError(display(path), std::strerror(error));
+  }
+  return std::make_shared<FileSource>(static_cast<int>(fd), path);
+}
+
+std::shared_ptr<const ByteSource> memory_source(std::vector<std::byte> bytes, std::string name) {
+  return std::make_shared<MemorySource>(std::move(bytes), std::move(name));
+}
+
+std::shared_ptr<const ByteSource> memory_source(std::string_view bytes, std::string name) {
+  const auto* data = reinterpret_cast<const std::byte*>(bytes.data());
+  return memory_source(std::vector<std::byte>(data, data + bytes.size()), std::move(name));
+}
+
+std::shared_ptr<const ByteSource> slice_source(std::shared_ptr<const ByteSource> parent, std::uint64_t begin,
+                                               std::uint64_t size) {
+  return std::make_shared<SliceSource>(std::move(parent), begin, size);
+}
+
+std::vector<std::byte> read_all(const ByteSource& source, std::uint64_t limit) {
+  if (source.size() > limit) {
+    throw FormatError(display(source.name()), "too large: " + std::to_string(source.size()) + " bytes, at most " +
+                                                  std::to_string(limit) + " are accepted here");
+  }
+  std::vector<std::byte> bytes(static_cast<std::size_t>(source.size()));
+  source.read_at(0, bytes);
+  return bytes;
+}
+
+}  // namespace msprobe

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a subcommand is: options bound to a plain struct, and one run. main.cpp holds the list of them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace msprobe {
+
+class Progress;
+
+/// How a command ended; the exit status follows from it (0, 1, 2). Interrupted (130) and usage errors are exceptions.
+enum class Outcome { clean, findings, failure };
+
+enum class Framework { unspecified, pytorch, mindspore };
+
+/// What every command gets from the global options.
+struct Context {
+  Framework framework = Framework::unspecified;
+  int jobs = 0;        // 0: all cores
+  bool color = false;  // colour on stderr
+  Progress* progress = nullptr;
+};
+
+class Command {
+ public:
+  virtual ~Command() = default;
+  virtual std::string_view name() const = 0;
+  virtual std::string_view summary() const = 0;  // one line of `msprobe --help`
+  /// Declares options on the parser and binds them to members. Opens nothing.
+  virtual void declare(CLI::App& app) = 0;
+  /// Multi-letter short options of the Python tool, e.g. {"-tp", "--target_path"}; CLI11 knows one letter only.
+  virtual std::vector<std::pair<std::string, std::string>> aliases() const { return {}; }
+  /// Does the work. Called after parsing; throws Error to stop.
+  virtual Outcome run(const Context& context) = 0;
+};
+
+}  // namespace msprobe

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages to people: always stderr, whole lines, one at a time, never mixed with a progress line.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+namespace msprobe {
+
+enum class LogLevel { quiet, normal, verbose, debug };
+
+void set_log_level(LogLevel level);
+LogLevel log_level();
+
+/// `msprobe: error: …`, shown at every level.
+void log_error(std::string_view message);
+/// `msprobe: warning: …`, hidden by --quiet.
+void log_warning(std::string_view message);
+/// A plain line, hidden by --quiet.
+void log_info(std::string_view message);
+/// A plain line, shown from --verbose on.
+void log_verbose(std::string_view message);
+
+/// Called (under the log's lock) before a line is written, so that a progress line can clear itself; empty: none.
+void set_log_preamble(std::function<void()> preamble);
+
+}  // namespace msprobe

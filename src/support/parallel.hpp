@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one way this project runs work on several threads. Results must be the same at any number of threads: workers
+// fill slots by index, and nothing depends on who came first.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+namespace msprobe {
+
+/// Limits the threads of the whole process while it lives.
+class ThreadLimit {
+ public:
+  /// `jobs` 0 means all cores, at most 32.
+  explicit ThreadLimit(int jobs);
+  ~ThreadLimit();
+  ThreadLimit(const ThreadLimit&) = delete;
+  ThreadLimit& operator=(const ThreadLimit&) = delete;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Calls `body(i)` for every i in [0, count). The first exception (by index order among those seen) stops the loop and
+/// is thrown again; Interrupted is thrown when the process was asked to stop.
+void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body);
+
+/// Version of the TBB run-time library, e.g. "2021.8".
+std::string_view tbb_version();
+
+}  // namespace msprobe

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Progress of long work, shown on a terminal only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace msprobe {
+
+enum class ProgressMode { automatic, always, never };
+
+/// A status line on stderr: `label  45% [=====>    ] 1,234/2,745 rows  3.1 s left`. Counting is safe from any thread and
+/// cheap; one ticker thread draws, at most ten times a second, and only if the mode is `always`, or `automatic` with
+/// stderr a terminal, TERM not "dumb" and the log level not quiet.
+class Progress {
+ public:
+  explicit Progress(ProgressMode mode);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// Starts a phase; `total` 0 means unknown. Ends the phase before.
+  void begin(std::string label, std::uint64_t total, std::string unit);
+  void advance(std::uint64_t done = 1);
+  /// Clears the line.
+  void end();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace msprobe

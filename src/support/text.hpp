@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text as Python prints it, numbers in and out of text, and strings made safe to show.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace msprobe {
+
+/// `repr(float)` of Python: the shortest decimal that reads back as the same double; fixed notation for
+/// 1e-4 <= |x| < 1e16, else an exponent of at least two digits; `nan`, `inf`, `-inf`.
+std::string python_repr(double value);
+
+/// Appends python_repr(value) to `out`.
+void append_python_repr(std::string& out, double value);
+
+/// `repr(str)` of Python for text without surrogates: single quotes unless the text holds one and no double quote;
+/// backslash, newline, tab, carriage return and other control characters escaped.
+std::string python_repr(std::string_view text);
+
+/// The double that `float(text)` of Python gives (blanks around it, `inf`, `infinity`, `nan` in any case, `_` between
+/// digits not accepted), or nothing.
+std::optional<double> parse_number(std::string_view text);
+
+/// CRC-32 (PKZIP polynomial) of the bytes, as eight lower-case hex digits.
+std::string crc32_hex(std::string_view bytes);
+
+/// The text with control characters (and invalid UTF-8) replaced by escapes, so that a hostile name cannot drive a
+/// terminal or break a line.
+std::string display(std::string_view text);
+
+/// Is the whole text valid UTF-8?
+bool is_utf8(std::string_view text);
+
+/// "1.2 GB" style sizes with decimal units.
+std::string human_bytes(std::uint64_t bytes);
+
+/// Integer with thousands separated: 1,234,567.
+std::string human_count(std::uint64_t count);
+
+}  // namespace msprobe

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element types: their size, their names in PyTorch, NumPy and MindSpore.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace msprobe::tensor {
+
+enum class DType : std::uint8_t {
+  float64, float32, float16, bfloat16,
+  float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu,
+  int64, int32, int16, int8, uint64, uint32, uint16, uint8,
+  boolean,
+  complex32, complex64, complex128,
+  qint8, quint8, qint32,  // affine-quantised: compared as the integers they store
+};
+inline constexpr int kDTypeCount = static_cast<int>(DType::qint32) + 1;
+
+enum class Kind : std::uint8_t { floating, integer, boolean, complex };
+
+struct DTypeInfo {
+  std::string_view name;       // "float32": the PyTorch name without "torch."
+  std::size_t size;            // bytes of one element
+  Kind kind;                   // quantised types count as integer
+  std::string_view numpy;      // "<f4"; empty where NumPy has no such type
+  std::string_view mindspore;  // "Float32"; empty where MindSpore has no such type
+};
+
+const DTypeInfo& info(DType dtype);
+
+/// "torch.float32" or "float32" -> float32; also torch.half, torch.float, torch.double, torch.long, torch.int,
+/// torch.short, torch.cfloat, torch.cdouble, torch.chalf. Nothing for anything else.
+std::optional<DType> dtype_from_torch(std::string_view name);
+
+/// "FloatStorage" (PyTorch storage classes, with or without "torch.") -> float32.
+std::optional<DType> dtype_from_storage_class(std::string_view name);
+
+/// "Float32" -> float32 (MindSpore).
+std::optional<DType> dtype_from_mindspore(std::string_view name);
+
+}  // namespace msprobe::tensor
