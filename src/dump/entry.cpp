@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dump/entry.hpp"
+
+#include <unordered_map>
+
+#include "support/text.hpp"
+
+namespace msprobe::dump {
+
+double Entry::number(Index node) const {
+  return parse_number(text(node)).value_or(0);
+}
+
+Entry::Index Entry::find(Index object, std::string_view key) const {
+  if (!is(object, NodeKind::object)) return kNone;
+  for (Index child = object + 1; child < nodes_[object].end; child = nodes_[child].end) {
+    if (this->key(child) == key)
+      return nodes_[child].replaced_by == kNone ? child : nodes_[child].replaced_by;
+  }
+  return kNone;
+}
+
+bool Entry::falsy(Index node) const {
+  switch (kind(node)) {
+    case NodeKind::null:
+      return true;
+    case NodeKind::boolean:
+      return !boolean(node);
+    case NodeKind::integer:
+    case NodeKind::real:
+      return number(node) == 0;
+    case NodeKind::string:
+      return text(node).empty();
+    case NodeKind::array:
+    case NodeKind::object:
+      return empty(node);
+  }
+  return true;
+}
+
+std::string Entry::python_str(Index node) const {
+  if (is(node, NodeKind::string)) return std::string(text(node));
+  std::string out;
+  append_python_repr(out, node);
+  return out;
+}
+
+void Entry::append_python_repr(std::string& out, Index node) const {
+  switch (kind(node)) {
+    case NodeKind::null:
+      out += "None";
+      return;
+    case NodeKind::boolean:
+      out += boolean(node) ? "True" : "False";
+      return;
+    case NodeKind::integer:
+      out += text(node) == "-0" ? "0" : text(node);
+      return;
+    case NodeKind::real:
+      msprobe::append_python_repr(out, number(node));
+      return;
+    case NodeKind::string:
+      out += python_repr(text(node));
+      return;
+    case NodeKind::array:
+    case NodeKind::object:
+      break;
+  }
+  const bool object = is(node, NodeKind::object);
+  bool first = true;
+  out += object ? '{' : '[';
+  children(node, [&](Index child) {
+    if (!first) out += ", ";
+    first = false;
+    if (object) {
+      out += python_repr(key(child));
+      out += ": ";
+    }
+    append_python_repr(out, child);
+  });
+  out += object ? '}' : ']';
+}
+
+void Entry::clear() {
+  nodes_.clear();
+  text_.clear();
+  pending_key_size_ = 0;
+}
+
+std::uint64_t Entry::keep(std::string_view text) {
+  const std::uint64_t begin = text_.size();
+  text_ += text;
+  return begin;
+}
+
+void Entry::set_key(std::string_view key) {
+  pending_key_ = keep(key);
+  pending_key_size_ = static_cast<std::uint32_t>(key.size());
+}
+
+Entry::Index Entry::push(NodeKind kind) {
+  Node node;
+  node.kind = kind;
+  node.key_begin = pending_key_;
+  node.key_size = pending_key_size_;
+  pending_key_size_ = 0;
+  const auto index = static_cast<Index>(nodes_.size());
+  node.end = index + 1;
+  nodes_.push_back(node);
+  return index;
+}
+
+Entry::Index Entry::open(NodeKind kind) {
+  return push(kind);
+}
+
+void Entry::close(Index node) {
+  nodes_[node].end = static_cast<Index>(nodes_.size());
+  if (nodes_[node].kind == NodeKind::object) resolve_duplicates(node);
+}
+
+Entry::Index Entry::add_scalar(NodeKind kind, std::string_view text, bool boolean) {
+  const Index index = push(kind);
+  nodes_[index].text_begin = keep(text);
+  nodes_[index].text_size = static_cast<std::uint32_t>(text.size());
+  nodes_[index].boolean = boolean;
+  return index;
+}
+
+void Entry::resolve_duplicates(Index object) {
+  // Small objects, nearly all of them, are checked pair by pair without a table.
+  constexpr std::size_t kSmall = 12;
+  std::size_t members = 0;
+  bool duplicate = false;
+  for (Index child = object + 1; child < nodes_[object].end && members <= kSmall; child = nodes_[child].end) {
+    ++members;
+    for (Index other = object + 1; other < child && !duplicate; other = nodes_[other].end) {
+      duplicate = key(other) == key(child);
+    }
+  }
+  if (!duplicate && members <= kSmall) return;
+  std::unordered_map<std::string_view, Index> first;
+  for (Index child = object + 1; child < nodes_[object].end; child = nodes_[child].end) {
+    const auto [place, inserted] = first.emplace(key(child), child);
+    if (inserted) continue;
+    nodes_[place->second].replaced_by = child;
+    nodes_[child].shadowed = true;
+  }
+}
+
+}  // namespace msprobe::dump

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// stack.json: who called. Both layouts: {entry: [frames]} and, since 8.1, {"0": [[entries], [frames]], …}.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "support/byte_source.hpp"
+
+namespace msprobe::dump {
+
+class StackTable {
+ public:
+  using Frames = std::vector<std::string>;  // innermost call first
+
+  /// The frames of a dump entry, or nullptr. Valid as long as the table.
+  const Frames* find(std::string_view entry) const;
+  std::size_t size() const { return stacks_.size(); }
+
+  std::uint32_t add_stack(Frames frames);
+  void add_entry(std::string entry, std::uint32_t stack) { index_[std::move(entry)] = stack; }
+
+ private:
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  std::vector<Frames> stacks_;
+  std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> index_;
+};
+
+/// Throws FormatError for broken JSON; values of another shape are skipped.
+StackTable read_stack_json(const ByteSource& file);
+
+}  // namespace msprobe::dump

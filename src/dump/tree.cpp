@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dump/tree.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <system_error>
+
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::dump {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kDumpJson = "dump.json";
+
+/// The number behind `prefix`, written without leading zeros.
+std::optional<std::int64_t> number_after(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix)) return std::nullopt;
+  name.remove_prefix(prefix.size());
+  if (name.empty() || (name.size() > 1 && name.front() == '0') || name.front() == '-') return std::nullopt;
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return number;
+}
+
+bool is_proc(std::string_view name) {
+  return name.size() > 4 && name.starts_with("proc") &&
+         name.find_first_not_of("0123456789", 4) == std::string_view::npos;
+}
+
+std::vector<std::string> subdirectories(const std::string& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code ignored;
+    if (entry->is_directory(ignored)) names.push_back(entry->path().filename().string());
+  }
+  if (error) throw IoError(display(path), error.message());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+RankDump rank_in(const std::string& directory, std::string label) {
+  RankDump rank;
+  rank.number = rank_number(label);
+  rank.label = std::move(label);
+  rank.directory = directory;
+  rank.json = directory + "/" + std::string(kDumpJson);
+  return rank;
+}
+
+std::vector<RankDump> ranks_in(const std::string& step) {
+  std::vector<RankDump> ranks;
+  std::vector<RankDump> procs;
+  for (std::string& name : subdirectories(step)) {
+    const std::string directory = step + "/" + name;
+    if (rank_number(name)) {
+      ranks.push_back(rank_in(directory, std::move(name)));
+    } else if (is_proc(name)) {
+      procs.push_back(rank_in(directory, std::move(name)));
+    }
+  }
+  std::stable_sort(ranks.begin(), ranks.end(),
+                   [](const RankDump& a, const RankDump& b) { return a.number < b.number; });
+  if (!ranks.empty()) return ranks;
+  if (procs.size() > 1) {
+    throw FormatError(display(step),
+                      "several proc folders and no rank folder: cannot tell which one to take");
+  }
+  return procs;
+}
+
+std::string without_trailing_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> rank_number(std::string_view folder) {
+  if (folder == "rank") return -1;
+  return number_after(folder, "rank");
+}
+
+Tree discover(const std::string& given) {
+  Tree tree;
+  tree.path = without_trailing_slashes(given);
+  std::error_code error;
+  const fs::file_status status = fs::status(tree.path, error);
+  if (!fs::exists(status)) {
+    throw IoError(display(tree.path), error ? error.message() : "no such file or directory");
+  }
+  if (!fs::is_directory(status)) {
+    const std::string directory = fs::path(tree.path).parent_path().string();
+    RankDump rank;
+    rank.directory = directory.empty() ? "." : directory;
+    rank.json = tree.path;
+    tree.steps.push_back({"", std::nullopt, {std::move(rank)}});
+    return tree;
+  }
+  if (fs::exists(tree.path + "/" + std::string(kDumpJson), error)) {
+    tree.kind = TreeKind::rank;
+    tree.steps.push_back({"", std::nullopt, {rank_in(tree.path, fs::path(tree.path).filename().string())}});
+    return tree;
+  }
+  if (std::vector<RankDump> ranks = ranks_in(tree.path); !ranks.empty()) {
+    tree.kind = TreeKind::step;
+    tree.steps.push_back({"", std::nullopt, std::move(ranks)});
+    return tree;
+  }
+  tree.kind = TreeKind::root;
+  for (std::string& name : subdirectories(tree.path)) {
+    const auto number = number_after(name, "step");
+    if (!number) continue;
+    std::vector<RankDump> ranks = ranks_in(tree.path + "/" + name);
+    if (!ranks.empty()) tree.steps.push_back({std::move(name), number, std::move(ranks)});
+  }
+  if (tree.steps.empty()) {
+    throw FormatError(display(tree.path), "no dump here: neither dump.json, nor rank, proc or step folders");
+  }
+  std::stable_sort(tree.steps.begin(), tree.steps.end(),
+                   [](const StepDump& a, const StepDump& b) { return a.number < b.number; });
+  return tree;
+}
+
+}  // namespace msprobe::dump
