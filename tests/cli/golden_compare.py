@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs `msprobe compare --python-rules` on the golden cases and compares each cell with what 26.x printed.
+
+usage: golden_compare.py MSPROBE GOLDEN_FOLDER [--case NAME]... [--show N] [--keep FOLDER]
+"""
+
+import argparse
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import result_cells  # noqa: E402
+
+TIME_STAMP = re.compile(r"_\d{14}(?=(_part_\d+)?\.csv$)")
+# What a spreadsheet takes for a formula, at the start of a cell or, where `;` separates cells, after it.
+FORMULA = re.compile("(^|;)[=+\\-@%\uff0b\uff0d\uff1d\uff05\uff20]")
+TIME_LIMIT_S = 120
+
+
+class Case:
+    def __init__(self, name, arguments, expected, refused=False):
+        self.name = name
+        self.arguments = arguments  # with OUT where the output folder belongs
+        self.expected = expected  # output name without its time stamp -> expected file
+        self.refused = refused  # 26.x refuses this input, we must not
+
+
+def plain_name(expected_name):
+    """`expected_26.compare_result_rank0.csv` -> `compare_result_rank0.csv`, `expected_26.csv` -> `compare_result.csv`."""
+    rest = expected_name.removeprefix("expected_26").removeprefix(".")
+    return "compare_result.csv" if rest == "csv" else rest
+
+
+def find_cases(folder):
+    cases = []
+    for mode in ("tensor", "statistics", "md5"):
+        stem = "stats" if mode == "statistics" else mode
+        expected = folder / "real" / f"{stem}_expected"
+        if not expected.is_dir():
+            raise FileNotFoundError(f"{expected}: golden case is missing")
+        arguments = ["compare", "-tp", str(folder / "real" / f"{stem}_target" / "step0"),
+                     "-gp", str(folder / "real" / f"{stem}_golden" / "step0"), "-o", "OUT"]
+        cases.append(Case(f"real/{stem}", arguments, {p.name: p for p in sorted(expected.glob("*.csv"))}))
+    for path in sorted((folder / "compare").iterdir()):
+        lines = [line for line in (path / "cmd.txt").read_text(encoding="utf-8").splitlines()
+                 if line.startswith("expected_26:")]
+        if len(lines) != 1:
+            raise ValueError(f"{path}/cmd.txt: {len(lines)} commands of 26.x, expected one")
+        command = lines[0].split(":", 1)[1].split("#", 1)[0]
+        words = [word.replace("{CASE}", str(path)) for word in shlex.split(command)]
+        expected = {plain_name(p.name): p for p in sorted(path.glob("expected_26*.csv"))}
+        cases.append(Case(path.name, words[1:], expected, refused=(path / "expected_26.error.txt").exists()))
+    return cases
+
+
+def is_formula(cell):
+    """A leading apostrophe makes the whole text plain; numbers such as -1.5 are no formulas."""
+    return not cell.startswith("'") and result_cells.parse_number(cell) is None and FORMULA.search(cell) is not None
+
+
+def check_refused(case, outputs):
+    """The input that 26.x refuses must give a table with its rows, and no cell that a spreadsheet runs."""
+    problems = []
+    if len(outputs) != 1:
+        return [f"expected one result file, found {sorted(outputs)}"], 0
+    header, rows = result_cells.read_table(next(iter(outputs.values())))
+    if len(rows) != 2:
+        problems.append(f"{len(rows)} rows, expected 2")
+    cells = 0
+    for number, row in enumerate(rows, 1):
+        for column, cell in zip(header, row):
+            cells += 1
+            if is_formula(cell):
+                problems.append(f"row {number}, {column}: {cell!r} reads as a formula")
+    # Escaped is not the same as dropped: the text itself must still be there.
+    if not any("Torch.a.0.forward" in row[0] for row in rows):
+        problems.append("the operator's name is gone")
+    return problems, cells
+
+
+def run_case(binary, case, out, show):
+    words = [binary] + [str(out) if word == "OUT" else word for word in case.arguments] + ["--python-rules"]
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                          timeout=TIME_LIMIT_S, check=False)
+    if done.returncode != 0:
+        return [f"exit status {done.returncode}: {done.stderr.strip()[-500:]}"], 0, 0
+    outputs = {TIME_STAMP.sub("", p.name): p for p in sorted(out.rglob("*.csv"))}
+    if case.refused:
+        problems, cells = check_refused(case, outputs)
+        return problems, 1, cells
+    problems, rows, equal = [], 0, 0
+    if sorted(outputs) != sorted(case.expected):
+        problems.append(f"result files {sorted(outputs)}, expected {sorted(case.expected)}")
+    for name in sorted(set(outputs) & set(case.expected)):
+        outcome = result_cells.compare_tables(result_cells.read_table(outputs[name]),
+                                              result_cells.read_table(case.expected[name]))
+        rows += outcome.rows
+        equal += outcome.equal
+        problems += [f"{name}: {line}" for line in outcome.structure]
+        problems += [f"{name}: {line}" for line in outcome.lines[:show]]
+        hidden = len(outcome.lines) - show
+        if hidden > 0:
+            problems.append(f"{name}: {hidden} more cells; differing cells by column: {outcome.columns}")
+    return problems, rows, equal
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("msprobe")
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--case", action="append", help="only this case (may be given again)")
+    parser.add_argument("--show", type=int, default=12, help="mismatches printed per file (default 12)")
+    parser.add_argument("--keep", type=pathlib.Path, help="leave the result files here")
+    options = parser.parse_args()
+
+    folder = options.folder.resolve()
+    cases = find_cases(folder)
+    if options.case:
+        unknown = set(options.case) - {case.name for case in cases}
+        if unknown:
+            parser.error(f"no such case: {', '.join(sorted(unknown))}")
+        cases = [case for case in cases if case.name in options.case]
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="msprobe-golden-") as scratch:
+        root = options.keep.resolve() if options.keep else pathlib.Path(scratch)
+        for case in cases:
+            out = root / case.name
+            out.mkdir(parents=True)
+            try:
+                problems, rows, equal = run_case(options.msprobe, case, out, options.show)
+            except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+                problems, rows, equal = [str(error)], 0, 0
+            print(f"{'FAIL' if problems else 'ok':4} {case.name}: {rows} rows, {equal} cells equal", flush=True)
+            for line in problems:
+                print(f"     {line}")
+            failed += bool(problems)
+    print(f"{len(cases)} cases, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
