@@ -1,1 +1,122 @@
-int main() { return 0; }
+// SPDX-License-Identifier: Apache-2.0
+// From the command line to one command to an exit status: 0 done, 1 done with findings, 2 failed, 130
+// interrupted.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "support/command.hpp"
+#include "support/command_line.hpp"
+#include "support/completion.hpp"
+#include "support/error.hpp"
+#include "support/interrupt.hpp"
+#include "support/log.hpp"
+#include "support/options.hpp"
+#include "support/parallel.hpp"
+#include "support/progress.hpp"
+#include "support/versions.hpp"
+
+namespace msprobe {
+namespace {
+
+constexpr int kClean = 0;
+constexpr int kFindings = 1;
+constexpr int kFailure = 2;
+constexpr int kInterrupted = 130;
+
+/// Every command, in the order of the help text.
+std::vector<std::unique_ptr<Command>> all_commands() {
+  std::vector<std::unique_ptr<Command>> commands;
+  return commands;
+}
+
+void print(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+int run_command(const Request& request) {
+  const GlobalOptions& globals = request.globals;
+  if (globals.quiet) {
+    set_log_level(LogLevel::quiet);
+  } else if (globals.verbosity > 0) {
+    set_log_level(globals.verbosity > 1 ? LogLevel::debug : LogLevel::verbose);
+  }
+  const ThreadLimit limit(globals.jobs);
+  Progress progress(globals.progress);
+  const bool color = want_color(globals.color, isatty(STDERR_FILENO) == 1,
+                                [](const char* name) { return std::getenv(name); });
+  const Context context{globals.framework, globals.jobs, color, &progress};
+  switch (request.command->run(context)) {
+    case Outcome::clean:
+      return kClean;
+    case Outcome::findings:
+      return kFindings;
+    case Outcome::failure:
+      break;
+  }
+  return kFailure;
+}
+
+int run(const std::vector<std::string>& arguments) {
+  CommandLine line(all_commands());
+  // What completion scripts and tests ask; not for people, so not in the help.
+  if (!arguments.empty() && arguments[0] == "__options") {
+    print(options_json(line.describe()));
+    return kClean;
+  }
+  if (arguments.size() >= 3 && arguments[0] == "__complete" && arguments[2] == "--") {
+    const auto shell = shell_from_name(arguments[1]);
+    if (!shell) throw UsageError("unknown shell");
+    print(complete(line.describe(), *shell, {arguments.begin() + 3, arguments.end()}));
+    return kClean;
+  }
+
+  const Request request = line.parse(arguments);
+  switch (request.kind) {
+    case Request::Kind::help:
+      print(help_text(line.describe(), request.command == nullptr ? "" : request.command->name()));
+      return kClean;
+    case Request::Kind::version:
+      print(version_text());
+      return kClean;
+    case Request::Kind::run:
+      break;
+  }
+  return run_command(request);
+}
+
+int run_and_report(const std::vector<std::string>& arguments) {
+  try {
+    const int status = run(arguments);
+    // A reader that closed the pipe has all it wanted.
+    if (std::fflush(stdout) != 0 && errno != EPIPE) throw IoError("standard output", std::strerror(errno));
+    return status;
+  } catch (const Interrupted&) {
+    log_info("msprobe: interrupted");
+    return kInterrupted;
+  } catch (const Error& error) {
+    log_error(error.hint().empty() ? error.what()
+                                   : std::string(error.what()) + "\nmsprobe: hint: " + error.hint());
+  } catch (const std::bad_alloc&) {
+    log_error("not enough memory");
+  } catch (const std::exception& error) {
+    log_error(error.what());
+  }
+  return kFailure;
+}
+
+}  // namespace
+}  // namespace msprobe
+
+int main(int argc, char** argv) {
+  msprobe::catch_signals();
+  return msprobe::run_and_report({argv + (argc > 0 ? 1 : 0), argv + argc});
+}

@@ -34,7 +34,9 @@ class Command {
   virtual ~Command() = default;
   virtual std::string_view name() const = 0;
   virtual std::string_view summary() const = 0;  // one line of `msprobe --help`
-  /// Declares options on the parser and binds them to members. Opens nothing.
+  /// Declares options on the parser and binds them to members. Opens nothing. A value whose type name is FILE, DIR or
+  /// PATH is completed as a file; choices come from CLI::IsMember; a comma list is `->delimiter(',')` together with
+  /// `->allow_extra_args(false)`.
   virtual void declare(CLI::App& app) = 0;
   /// Multi-letter short options of the Python tool, e.g. {"-tp", "--target_path"}; CLI11 knows one letter only.
   virtual std::vector<std::pair<std::string, std::string>> aliases() const { return {}; }

@@ -25,10 +25,16 @@ void write_line(std::string_view prefix, std::string_view message) {
 
 }  // namespace
 
-void set_log_level(LogLevel level) { g_level = level; }
-LogLevel log_level() { return g_level; }
+void set_log_level(LogLevel level) {
+  g_level = level;
+}
+LogLevel log_level() {
+  return g_level;
+}
 
-void log_error(std::string_view message) { write_line("msprobe: error: ", message); }
+void log_error(std::string_view message) {
+  write_line("msprobe: error: ", message);
+}
 
 void log_warning(std::string_view message) {
   if (log_level() >= LogLevel::normal) write_line("msprobe: warning: ", message);
@@ -45,6 +51,11 @@ void log_verbose(std::string_view message) {
 void set_log_preamble(std::function<void()> preamble) {
   const std::lock_guard lock(g_mutex);
   g_preamble = std::move(preamble);
+}
+
+void with_log_lock(const std::function<void()>& body) {
+  const std::lock_guard lock(g_mutex);
+  body();
 }
 
 }  // namespace msprobe

@@ -21,7 +21,12 @@ void log_info(std::string_view message);
 /// A plain line, shown from --verbose on.
 void log_verbose(std::string_view message);
 
-/// Called (under the log's lock) before a line is written, so that a progress line can clear itself; empty: none.
+/// Called (under the log's lock) before a line is written, so that a progress line can clear itself; empty:
+/// none.
 void set_log_preamble(std::function<void()> preamble);
+
+/// Runs `body` under the log's lock, so that what it writes to stderr never falls between a preamble and its
+/// line. The body must not log.
+void with_log_lock(const std::function<void()>& body);
 
 }  // namespace msprobe

@@ -2,17 +2,19 @@
 // Progress of long work, shown on a terminal only.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace msprobe {
 
 enum class ProgressMode { automatic, always, never };
 
-/// A status line on stderr: `label  45% [=====>    ] 1,234/2,745 rows  3.1 s left`. Counting is safe from any thread and
-/// cheap; one ticker thread draws, at most ten times a second, and only if the mode is `always`, or `automatic` with
-/// stderr a terminal, TERM not "dumb" and the log level not quiet.
+/// A status line on stderr: `label  45% [=====>    ] 1,234/2,745 rows  3.1 s left`. Counting is safe from any
+/// thread and cheap; one ticker thread draws, at most ten times a second, and only if the mode is `always`,
+/// or `automatic` with stderr a terminal, TERM not "dumb" and the log level not quiet.
 class Progress {
  public:
   explicit Progress(ProgressMode mode);
@@ -30,5 +32,18 @@ class Progress {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// What a status line shows. `total` 0 means unknown; the unit "B" shows sizes.
+struct ProgressState {
+  std::string_view label;
+  std::string_view unit;
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;
+  double seconds = 0;  // since the phase began
+};
+
+/// The status line in at most `width` columns: the bar goes first where room is short, then the label is cut
+/// in the middle.
+std::string progress_line(const ProgressState& state, std::size_t width);
 
 }  // namespace msprobe

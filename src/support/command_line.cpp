@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/command_line.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe {
+namespace {
+
+constexpr std::size_t kHelpWidth = 100;
+constexpr std::size_t kHelpColumn = 32;  // where the explanations begin
+constexpr const char* kOptionsGroup = "Options";
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    parts.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+OptionInfo describe_option(const CLI::Option& option, const Aliases& aliases) {
+  OptionInfo info;
+  for (const std::string& name : option.get_snames()) info.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) {
+    for (const auto& [alias, full] : aliases) {
+      if (full == "--" + name) info.names.push_back(alias);
+    }
+  }
+  for (const std::string& name : option.get_lnames()) info.names.push_back("--" + name);
+  info.help = option.get_description();
+  info.group = option.get_group();
+  if (option.get_items_expected_max() == 0) return info;
+
+  // The parser's own type name is `NAME:{choice,choice}`.
+  const std::string type = option.get_type_name();
+  const std::size_t open = type.find(":{");
+  if (open != std::string::npos && type.back() == '}') {
+    info.choices = split(std::string_view(type).substr(open + 2, type.size() - open - 3), ',');
+  }
+  info.argument = type.substr(0, type.find_first_of(": "));
+  info.argument_optional = option.get_items_expected_min() == 0;
+  info.list = option.get_delimiter() == ',';
+  if (info.argument == "TEXT" && !info.choices.empty()) {
+    info.argument = fmt::format("{}", fmt::join(info.choices, info.list ? "," : "|"));
+  }
+  return info;
+}
+
+CommandInfo describe_app(const CLI::App& app, const Aliases& aliases) {
+  CommandInfo info{
+      app.get_parent() == nullptr ? "" : app.get_name(), app.get_description(), {}, app.get_footer()};
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_group().empty()) info.options.push_back(describe_option(*option, aliases));
+  }
+  // A command's own options come first, however the parser ordered its help flag.
+  std::stable_partition(info.options.begin(), info.options.end(),
+                        [](const OptionInfo& option) { return option.group != kGlobalGroup; });
+  return info;
+}
+
+/// `left` in its column, `text` wrapped beside it (or below it, where `left` is too long).
+void append_entry(std::string& out, const std::string& left, const std::string& text) {
+  std::string line = "  " + left;
+  if (line.size() + 2 > kHelpColumn) {
+    out += line + "\n";
+    line.clear();
+  }
+  line.resize(kHelpColumn, ' ');
+  bool empty = true;
+  for (const std::string& word : split(text, ' ')) {
+    if (!empty && line.size() + 1 + word.size() > kHelpWidth) {
+      out += line + "\n";
+      line.assign(kHelpColumn, ' ');
+      empty = true;
+    }
+    if (!empty) line += ' ';
+    line += word;
+    empty = false;
+  }
+  out += line + "\n";
+}
+
+std::string option_heading(const OptionInfo& option) {
+  std::string heading = fmt::format("{}", fmt::join(option.names, ", "));
+  if (option.argument.empty()) return heading;
+  return heading + (option.argument_optional ? " [" + option.argument + "]" : " " + option.argument);
+}
+
+UsageError as_usage_error(const CLI::ParseError& error, const CLI::App& program, const std::string& hint) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
+    const std::vector<std::string> extras = program.remaining(true);
+    return UsageError(fmt::format("unexpected argument '{}'", display(extras.empty() ? "" : extras.front())),
+                      hint);
+  }
+  return UsageError(display(error.what()), hint);
+}
+
+}  // namespace
+
+struct CommandLine::Impl {
+  std::vector<std::unique_ptr<Command>> commands;
+  GlobalOptions globals;
+  bool version = false;
+  std::map<std::string, Aliases> aliases;
+  CLI::App program{"Compares what two training runs computed and says where they part ways.", "msprobe"};
+};
+
+CommandLine::CommandLine(std::vector<std::unique_ptr<Command>> commands) : impl_(std::make_unique<Impl>()) {
+  impl_->commands = std::move(commands);
+  CLI::App& program = impl_->program;
+  // As in the Python tool an option that is given twice takes the last value.
+  program.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->group(kOptionsGroup);
+  declare_global_options(program, impl_->globals);
+  program.add_flag("--version", impl_->version, "Show the version of msprobe and of its libraries and exit")
+      ->group(kGlobalGroup);
+  for (const auto& command : impl_->commands) {
+    CLI::App* app = program.add_subcommand(std::string(command->name()), std::string(command->summary()));
+    command->declare(*app);
+    declare_global_options(*app, impl_->globals);
+    app->add_flag("--version", impl_->version, "Show the version of msprobe and of its libraries and exit")
+        ->group(kGlobalGroup);
+    impl_->aliases[std::string(command->name())] = command->aliases();
+  }
+}
+
+CommandLine::~CommandLine() = default;
+
+Request CommandLine::parse(const std::vector<std::string>& arguments) {
+  CLI::App& program = impl_->program;
+  std::vector<std::string> words = rewrite_arguments(arguments, program, impl_->aliases);
+  std::reverse(words.begin(), words.end());  // the parser wants them last first
+  const auto chosen = [&]() -> Command* {
+    const auto parsed = program.get_subcommands();
+    if (parsed.empty()) return nullptr;
+    for (const auto& command : impl_->commands) {
+      if (command->name() == parsed.front()->get_name()) return command.get();
+    }
+    return nullptr;
+  };
+  try {
+    program.parse(words);
+  } catch (const CLI::CallForHelp&) {
+    return {Request::Kind::help, chosen(), impl_->globals};
+  } catch (const CLI::ParseError& error) {
+    if (impl_->version) return {Request::Kind::version, nullptr, impl_->globals};
+    const Command* command = chosen();
+    throw as_usage_error(error, program,
+                         command == nullptr ? "try 'msprobe --help'"
+                                            : fmt::format("try 'msprobe {} --help'", command->name()));
+  }
+  if (impl_->version) return {Request::Kind::version, nullptr, impl_->globals};
+  Command* command = chosen();
+  if (command != nullptr) return {Request::Kind::run, command, impl_->globals};
+  if (arguments.empty()) return {Request::Kind::help, nullptr, impl_->globals};
+  throw UsageError("no command given", "try 'msprobe --help'");
+}
+
+ProgramInfo CommandLine::describe() const {
+  ProgramInfo info{describe_app(impl_->program, {}), {}};
+  for (const CLI::App* app : impl_->program.get_subcommands([](const CLI::App*) { return true; })) {
+    info.commands.push_back(describe_app(*app, impl_->aliases.at(app->get_name())));
+  }
+  return info;
+}
+
+std::string help_text(const ProgramInfo& info, std::string_view command) {
+  const auto found = std::find_if(info.commands.begin(), info.commands.end(),
+                                  [&](const CommandInfo& candidate) { return candidate.name == command; });
+  const CommandInfo& shown = found == info.commands.end() ? info.program : *found;
+  std::string out = shown.name.empty()
+                        ? fmt::format("Usage: msprobe [options] command [options]\n\n{}\n", shown.summary)
+                        : fmt::format("Usage: msprobe {} [options]\n\n{}\n", shown.name, shown.summary);
+  if (shown.name.empty() && !info.commands.empty()) {
+    out += "\nCommands:\n";
+    for (const CommandInfo& entry : info.commands) append_entry(out, entry.name, entry.summary);
+  }
+  std::vector<std::string> groups;
+  for (const OptionInfo& option : shown.options) {
+    if (std::find(groups.begin(), groups.end(), option.group) == groups.end()) groups.push_back(option.group);
+  }
+  for (const std::string& group : groups) {
+    out += fmt::format("\n{}:\n", group);
+    for (const OptionInfo& option : shown.options) {
+      if (option.group == group) append_entry(out, option_heading(option), option.help);
+    }
+  }
+  if (!shown.footer.empty()) out += "\n" + shown.footer + "\n";
+  if (shown.name.empty())
+    out += "\n'msprobe COMMAND --help' and 'man msprobe-COMMAND' tell more about a command.\n";
+  return out;
+}
+
+}  // namespace msprobe

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program's command line: which commands and options there are, and what was asked for. Help texts,
+// completion and the drift test read one and the same description of it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/command.hpp"
+#include "support/options.hpp"
+
+namespace msprobe {
+
+struct OptionInfo {
+  std::vector<std::string> names;    // as typed, short ones first: "-tp", "--target_path"
+  std::string argument;              // what help calls its value, e.g. "FILE"; empty: a flag
+  bool argument_optional = false;    // may stand without its value
+  bool list = false;                 // the value may be a list with commas
+  std::vector<std::string> choices;  // the only values accepted; empty: any
+  std::string help;
+  std::string group;  // heading in the help text
+};
+
+struct CommandInfo {
+  std::string name;  // empty: the program itself
+  std::string summary;
+  std::vector<OptionInfo> options;
+  std::string footer;
+};
+
+struct ProgramInfo {
+  CommandInfo program;
+  std::vector<CommandInfo> commands;
+};
+
+/// What the user asked for. `command` is null for help and version of the program.
+struct Request {
+  enum class Kind { help, version, run };
+  Kind kind = Kind::help;
+  Command* command = nullptr;
+  GlobalOptions globals;
+};
+
+class CommandLine {
+ public:
+  explicit CommandLine(std::vector<std::unique_ptr<Command>> commands);
+  ~CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  /// Reads the words after the program's name and fills the chosen command's options. Throws UsageError. Once
+  /// only.
+  Request parse(const std::vector<std::string>& arguments);
+
+  /// All commands and options, in the order of help. A value is completed as a file name where its argument
+  /// is called FILE, DIR or PATH.
+  ProgramInfo describe() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The text of --help for the program (`command` empty) or one command, at most 100 columns wide.
+std::string help_text(const ProgramInfo& info, std::string_view command);
+
+}  // namespace msprobe

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/completion.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace msprobe {
+namespace {
+
+const OptionInfo* find_option(const CommandInfo& command, std::string_view name) {
+  for (const OptionInfo& option : command.options) {
+    if (std::find(option.names.begin(), option.names.end(), name) != option.names.end()) return &option;
+  }
+  return nullptr;
+}
+
+/// bash cuts words at `=`; the pieces are joined again.
+std::vector<std::string> join_at_equals(const std::vector<std::string>& words) {
+  std::vector<std::string> joined;
+  bool glue = false;
+  for (const std::string& word : words) {
+    if (!joined.empty() && (glue || word == "=") && joined.back().size() > 1 && joined.back()[0] == '-') {
+      joined.back() += word;
+      glue = word == "=";
+    } else {
+      joined.push_back(word);
+    }
+  }
+  return joined;
+}
+
+class Candidates {
+ public:
+  Candidates(Shell shell, std::string prefix) : shell_(shell), prefix_(std::move(prefix)) {}
+
+  void add(const std::string& word, std::string_view help) {
+    if (!word.starts_with(prefix_)) return;
+    if (shell_ == Shell::zsh) {
+      // zsh splits at the first colon that no backslash precedes
+      for (const char c : word) {
+        if (c == ':' || c == '\\') text_ += '\\';
+        text_ += c;
+      }
+    } else {
+      text_ += word;
+    }
+    if (shell_ != Shell::bash && !help.empty()) {
+      text_ += shell_ == Shell::fish ? '\t' : ':';
+      text_ += help;
+    }
+    text_ += '\n';
+  }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  Shell shell_;
+  std::string prefix_;
+  std::string text_;
+};
+
+/// Candidates for the value of an option. `lead` stands before the value in the same word (`--opt=`).
+std::string complete_value(const OptionInfo& option, Shell shell, const std::string& lead,
+                           const std::string& typed) {
+  if (option.choices.empty()) {
+    if (option.argument == "DIR") return ":dirs\n";
+    return option.argument == "FILE" || option.argument == "PATH" ? ":files\n" : "";
+  }
+  // Of a list the part after the last comma is completed.
+  const std::size_t comma = option.list ? typed.rfind(',') : std::string::npos;
+  const std::string kept = comma == std::string::npos ? "" : typed.substr(0, comma + 1);
+  // bash replaces only what stands after the `=`.
+  const std::string before = (shell == Shell::bash ? "" : lead) + kept;
+  Candidates candidates(shell, (shell == Shell::bash ? "" : lead) + typed);
+  for (const std::string& choice : option.choices) candidates.add(before + choice, {});
+  return candidates.text();
+}
+
+}  // namespace
+
+std::optional<Shell> shell_from_name(std::string_view name) {
+  if (name == "bash") return Shell::bash;
+  if (name == "zsh") return Shell::zsh;
+  if (name == "fish") return Shell::fish;
+  return std::nullopt;
+}
+
+std::string complete(const ProgramInfo& info, Shell shell, std::vector<std::string> words) {
+  if (shell == Shell::bash) words = join_at_equals(words);
+  if (words.empty()) words.emplace_back();
+  const CommandInfo* command = &info.program;
+  const OptionInfo* pending = nullptr;  // the option whose value comes next
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    if (std::exchange(pending, nullptr) != nullptr) continue;
+    const OptionInfo* option = find_option(*command, words[i]);
+    if (option != nullptr && !option->argument.empty()) pending = option;
+    if (!command->name.empty() || words[i].starts_with('-')) continue;
+    for (const CommandInfo& candidate : info.commands) {
+      if (candidate.name == words[i]) command = &candidate;
+    }
+  }
+
+  const std::string& current = words.back();
+  if (pending != nullptr && !(pending->argument_optional && current.starts_with('-'))) {
+    return complete_value(*pending, shell, "", current);
+  }
+  if (current.starts_with('-')) {
+    if (const std::size_t equals = current.find('='); equals != std::string::npos) {
+      const OptionInfo* option = find_option(*command, current.substr(0, equals));
+      if (option == nullptr || option->argument.empty()) return {};
+      return complete_value(*option, shell, current.substr(0, equals + 1), current.substr(equals + 1));
+    }
+  }
+  Candidates candidates(shell, current);
+  if (command->name.empty() && !current.starts_with('-')) {
+    for (const CommandInfo& candidate : info.commands) candidates.add(candidate.name, candidate.summary);
+  }
+  if (current.starts_with('-') || !command->name.empty()) {
+    for (const OptionInfo& option : command->options) {
+      for (const std::string& name : option.names) candidates.add(name, option.help);
+    }
+  }
+  return candidates.text();
+}
+
+std::string options_json(const ProgramInfo& info) {
+  const auto command_json = [](const CommandInfo& command) {
+    nlohmann::ordered_json json = {{"name", command.name}, {"summary", command.summary}};
+    json["options"] = nlohmann::ordered_json::array();
+    for (const OptionInfo& option : command.options) {
+      json["options"].push_back({{"names", option.names},
+                                 {"argument", option.argument},
+                                 {"argument_optional", option.argument_optional},
+                                 {"list", option.list},
+                                 {"choices", option.choices},
+                                 {"group", option.group},
+                                 {"help", option.help}});
+    }
+    return json;
+  };
+  nlohmann::ordered_json json = {{"program", command_json(info.program)}};
+  json["commands"] = nlohmann::ordered_json::array();
+  for (const CommandInfo& command : info.commands) json["commands"].push_back(command_json(command));
+  return json.dump(2) + "\n";
+}
+
+}  // namespace msprobe

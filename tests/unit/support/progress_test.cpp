@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/progress.hpp"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/log.hpp"
+
+using namespace msprobe;
+
+namespace {
+
+/// What `body` writes to stderr, which is a file meanwhile.
+std::string stderr_of(const std::function<void()>& body) {
+  std::string path = "/tmp/msprobe_progress_XXXXXX";
+  const int file = mkstemp(path.data());
+  REQUIRE(file >= 0);
+  std::fflush(stderr);
+  const int saved = dup(STDERR_FILENO);
+  dup2(file, STDERR_FILENO);
+  body();
+  std::fflush(stderr);
+  dup2(saved, STDERR_FILENO);
+  close(saved);
+  close(file);
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  unlink(path.c_str());
+  return text.str();
+}
+
+}  // namespace
+
+TEST_CASE("a status line says how far, how much and how long") {
+  CHECK(progress_line({"comparing", "rows", 1234, 2745, 0.5}, 100) ==
+        "comparing  44% [========>           ]  1,234/2,745 rows");
+  CHECK(progress_line({"comparing", "rows", 50, 200, 10}, 100) ==
+        "comparing  25% [=====>              ]  50/200 rows  30 s left");
+  CHECK(progress_line({"reading", "B", 1'500'000, 3'000'000, 75}, 100) ==
+        "reading  50% [==========>         ]  1.5 MB/3.0 MB  1 min 15 s left");
+  CHECK(progress_line({"reading", "rows", 5, 5, 3}, 100) == "reading 100% [====================]  5/5 rows");
+  CHECK(progress_line({"reading", "rows", 1, 3700 * 2, 1}, 100) ==
+        "reading   0% [>                   ]  1/7,400 rows  2 h 03 min left");
+}
+
+TEST_CASE("a phase of unknown length counts") {
+  CHECK(progress_line({"walking", "files", 1234567, 0, 0}, 100) == "walking  1,234,567 files");
+  CHECK(progress_line({"walking", "files", 3, 0, 61}, 100) == "walking  3 files  1 min 01 s");
+}
+
+TEST_CASE("more done than announced is shown as all") {
+  CHECK(progress_line({"x", "rows", 9, 5, 0}, 100).find("100% [====================]") != std::string::npos);
+}
+
+TEST_CASE("a narrow terminal loses the bar, then the middle of the label, and never gets a longer line") {
+  const ProgressState state{"comparing /data/run/step0/rank12", "rows", 50, 200, 0};
+  CHECK(progress_line(state, 60) == "comparing /data/run/step0/rank12  25%  50/200 rows");
+  CHECK(progress_line(state, 40) == "comparing ..ep0/rank12  25%  50/200 rows");
+  for (std::size_t width = 0; width < 80; ++width) CHECK(progress_line(state, width).size() <= width);
+  // Characters are counted, not bytes, and none is cut.
+  CHECK(progress_line({"äöüßäöüßäöüß", "n", 1, 0, 0}, 13) == "äöü..öüß  1 n");
+}
+
+TEST_CASE("nothing is written to what is not a terminal") {
+  CHECK(stderr_of([] {
+          Progress progress(ProgressMode::automatic);
+          progress.begin("work", 10, "rows");
+          progress.advance(5);
+          std::this_thread::sleep_for(std::chrono::milliseconds(150));
+          progress.end();
+        }).empty());
+  CHECK(stderr_of([] {
+          Progress progress(ProgressMode::never);
+          progress.begin("work", 10, "rows");
+        }).empty());
+}
+
+TEST_CASE("a log line replaces the status line, and the end clears it") {
+  const std::string text = stderr_of([] {
+    Progress progress(ProgressMode::always);
+    progress.begin("first\x1b", 4, "rows");
+    log_error("something");
+    progress.begin("second", 0, "rows");
+    progress.end();
+    log_error("later");
+  });
+  // The clock decides how often the ticker draws, so only the order is fixed.
+  const auto at = [&text](const char* part) {
+    const std::size_t position = text.find(part);
+    CHECK_MESSAGE(position != std::string::npos, part);
+    return position;
+  };
+  CHECK(at("first\\x1b   0% [") < at("\r\x1b[Kmsprobe: error: something\n"));
+  CHECK(at("something\n") < at("\r\x1b[Ksecond  0 rows"));
+  CHECK(at("second") < at("\r\x1b[Kmsprobe: error: later\n"));
+  CHECK(text.ends_with("\r\x1b[Kmsprobe: error: later\n"));
+}
+
+TEST_CASE("counting from many threads while the line is drawn loses nothing") {
+  const std::string text = stderr_of([] {
+    Progress progress(ProgressMode::always);
+    progress.begin("work", 4000, "rows");
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&progress] {
+        for (int i = 0; i < 1000; ++i) progress.advance();
+        log_error("thread done");
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  });
+  CHECK(text.find("4,000/4,000 rows") != std::string::npos);
+  CHECK(text.ends_with("\r\x1b[K"));
+}
