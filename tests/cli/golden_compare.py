@@ -31,7 +31,7 @@ class Case:
 
 
 def plain_name(expected_name):
-    """`expected_26.compare_result_rank0.csv` -> `compare_result_rank0.csv`, `expected_26.csv` -> `compare_result.csv`."""
+    """`expected_26.X.csv` -> `X.csv`; `expected_26.csv` alone stands for `compare_result.csv`."""
     rest = expected_name.removeprefix("expected_26").removeprefix(".")
     return "compare_result.csv" if rest == "csv" else rest
 
@@ -43,12 +43,22 @@ def find_cases(folder):
         expected = folder / "real" / f"{stem}_expected"
         if not expected.is_dir():
             raise FileNotFoundError(f"{expected}: golden case is missing")
-        arguments = ["compare", "-tp", str(folder / "real" / f"{stem}_target" / "step0"),
-                     "-gp", str(folder / "real" / f"{stem}_golden" / "step0"), "-o", "OUT"]
+        arguments = [
+            "compare",
+            "-tp",
+            str(folder / "real" / f"{stem}_target" / "step0"),
+            "-gp",
+            str(folder / "real" / f"{stem}_golden" / "step0"),
+            "-o",
+            "OUT",
+        ]
         cases.append(Case(f"real/{stem}", arguments, {p.name: p for p in sorted(expected.glob("*.csv"))}))
     for path in sorted((folder / "compare").iterdir()):
-        lines = [line for line in (path / "cmd.txt").read_text(encoding="utf-8").splitlines()
-                 if line.startswith("expected_26:")]
+        lines = [
+            line
+            for line in (path / "cmd.txt").read_text(encoding="utf-8").splitlines()
+            if line.startswith("expected_26:")
+        ]
         if len(lines) != 1:
             raise ValueError(f"{path}/cmd.txt: {len(lines)} commands of 26.x, expected one")
         command = lines[0].split(":", 1)[1].split("#", 1)[0]
@@ -60,7 +70,11 @@ def find_cases(folder):
 
 def is_formula(cell):
     """A leading apostrophe makes the whole text plain; numbers such as -1.5 are no formulas."""
-    return not cell.startswith("'") and result_cells.parse_number(cell) is None and FORMULA.search(cell) is not None
+    return (
+        not cell.startswith("'")
+        and result_cells.parse_number(cell) is None
+        and FORMULA.search(cell) is not None
+    )
 
 
 def check_refused(case, outputs):
@@ -85,8 +99,15 @@ def check_refused(case, outputs):
 
 def run_case(binary, case, out, show):
     words = [binary] + [str(out) if word == "OUT" else word for word in case.arguments] + ["--python-rules"]
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-                          timeout=TIME_LIMIT_S, check=False)
+    done = subprocess.run(
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        timeout=TIME_LIMIT_S,
+        check=False,
+    )
     if done.returncode != 0:
         return [f"exit status {done.returncode}: {done.stderr.strip()[-500:]}"], 0, 0
     outputs = {TIME_STAMP.sub("", p.name): p for p in sorted(out.rglob("*.csv"))}
@@ -97,8 +118,9 @@ def run_case(binary, case, out, show):
     if sorted(outputs) != sorted(case.expected):
         problems.append(f"result files {sorted(outputs)}, expected {sorted(case.expected)}")
     for name in sorted(set(outputs) & set(case.expected)):
-        outcome = result_cells.compare_tables(result_cells.read_table(outputs[name]),
-                                              result_cells.read_table(case.expected[name]))
+        outcome = result_cells.compare_tables(
+            result_cells.read_table(outputs[name]), result_cells.read_table(case.expected[name])
+        )
         rows += outcome.rows
         equal += outcome.equal
         problems += [f"{name}: {line}" for line in outcome.structure]
@@ -135,7 +157,9 @@ def main():
                 problems, rows, equal = run_case(options.msprobe, case, out, options.show)
             except (OSError, ValueError, subprocess.TimeoutExpired) as error:
                 problems, rows, equal = [str(error)], 0, 0
-            print(f"{'FAIL' if problems else 'ok':4} {case.name}: {rows} rows, {equal} cells equal", flush=True)
+            print(
+                f"{'FAIL' if problems else 'ok':4} {case.name}: {rows} rows, {equal} cells equal", flush=True
+            )
             for line in problems:
                 print(f"     {line}")
             failed += bool(problems)

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Dump trees for measurements, the same bytes for the same options and seed.
+
+    generate.py statistics OUT [--apis N] [--ranks R] [--seed S]
+    generate.py tensor     OUT [--apis N] [--tensors K] [--mib M] [--ranks R] [--seed S]
+
+writes OUT/target/step0/rank<r> and OUT/golden/step0/rank<r>. Needs Python 3.9 and nothing else.
+"""
+
+import argparse
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import statistics_tree  # noqa: E402
+import tensor_tree  # noqa: E402
+
+
+def positive(text):
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return value
+
+
+def generate(kind, out, apis, ranks=1, seed=1, tensors=2, size=4 << 20):
+    """Returns the number of rows that a comparison of all ranks has."""
+    rows = 0
+    for rank in range(ranks):
+        target, golden = (out / side / "step0" / f"rank{rank}" for side in ("target", "golden"))
+        if kind == "statistics":
+            rows += statistics_tree.write_rank(target, golden, apis, seed * 1000 + rank)
+        else:
+            rows += tensor_tree.write_rank(target, golden, apis, tensors, size, seed * 1000 + rank)
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Dump trees for measurements.")
+    kinds = parser.add_subparsers(dest="kind", required=True)
+    for kind, apis in (("statistics", 10_000), ("tensor", 128)):
+        sub = kinds.add_parser(kind)
+        sub.add_argument("out", type=pathlib.Path)
+        sub.add_argument("--apis", type=positive, default=apis, help=f"entries per rank (default {apis})")
+        sub.add_argument("--ranks", type=positive, default=1)
+        sub.add_argument("--seed", type=positive, default=1)
+        if kind == "tensor":
+            sub.add_argument(
+                "--tensors", type=positive, default=2, help="files per entry and side (default 2)"
+            )
+            sub.add_argument("--mib", type=float, default=4.0, help="size of one tensor in MiB (default 4)")
+    options = parser.parse_args()
+    sizes = {}
+    if options.kind == "tensor":
+        size = int(options.mib * (1 << 20))
+        if size < 64 or size % 4:
+            parser.error("--mib: a tensor needs a multiple of 4 bytes, and at least 64")
+        sizes = {"tensors": options.tensors, "size": size}
+    rows = generate(options.kind, options.out, options.apis, options.ranks, options.seed, **sizes)
+    print(f"{options.out}: {rows} rows")
+
+
+if __name__ == "__main__":
+    main()
