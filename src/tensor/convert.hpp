@@ -9,12 +9,12 @@
 
 namespace msprobe::tensor {
 
-/// Exact widening to float of float32, float16, bfloat16 and every float8 type. `raw` holds out.size() elements in the
-/// machine's byte order, of any alignment.
+/// Exact widening to float of float32, float16, bfloat16 and every float8 type. `raw` holds out.size()
+/// elements in the machine's byte order, of any alignment.
 void to_float(DType dtype, std::span<const std::byte> raw, std::span<float> out);
 
-/// Widening to double of every real type (64-bit integers round to nearest). Complex types give two doubles an
-/// element: real, imaginary (so out.size() is twice the number of elements).
+/// Widening to double of every real type (64-bit integers round to nearest). Complex types give two doubles
+/// an element: real, imaginary (so out.size() is twice the number of elements).
 void to_double(DType dtype, std::span<const std::byte> raw, std::span<double> out);
 
 /// Reverses the bytes of each component (`info(dtype).size` bytes; half of that for complex types) in place.

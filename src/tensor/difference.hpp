@@ -1,39 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one pass over two tensors that yields every metric of `compare` and both sides' statistics.
 //
-// Elements are fed in logical order, in pieces of any size, already converted to the working type: float (for float32
-// and narrower floats), double (float64, integers up to 32 bits, bool), or 64-bit integers. The result does not depend
-// on how the elements were cut into pieces nor on the instruction set: sums run in 16 fixed lanes (element i goes to
-// lane i % 16), in double, and the lanes are added in a fixed order.
+// Elements are fed in logical order, in pieces of any size, already converted to the working type: float (for
+// float32 and narrower floats), double (float64, integers up to 32 bits, bool), or 64-bit integers. The
+// result does not depend on how the elements were cut into pieces nor on the instruction set: sums run in 16
+// fixed lanes (element i goes to lane i % 16), in double, and the lanes are added in a fixed order.
 //
-// Error bounds (n elements, u = 2^-53): each sum of m = ceil(n/16) terms a lane has relative error at most
-// (m + 18) u of the sum of the absolute terms; products and squares of float inputs are exact in double.
+// Error bounds (n elements, u = 2^-53): each sum has m = ceil(n/16) terms a lane and an error of at most (m +
+// 18) u times the sum of the absolute terms. Products and squares of float inputs are exact in double; those
+// of double inputs overflow to infinity as in NumPy, and each that underflows may add 2^-1074 to the error.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <string_view>
-#include <vector>
+
+#include "tensor/isa.hpp"
+#include "tensor/statistics.hpp"
 
 namespace msprobe::tensor {
-
-/// Statistics of one tensor. max and min ignore NaN and are NaN if there is nothing else; sum and sum of squares run
-/// over all elements (so NaN and Inf spread as in PyTorch).
-struct Statistics {
-  std::uint64_t count = 0;
-  std::uint64_t nan = 0;
-  std::uint64_t pos_inf = 0;
-  std::uint64_t neg_inf = 0;
-  std::uint64_t zero = 0;
-  std::uint64_t denormal = 0;  // non-zero and below the smallest normal number of the working type
-  double max = 0;
-  double min = 0;
-  double sum = 0;
-  double sum_of_squares = 0;
-  double mean() const;  // NaN if empty
-  double norm() const;  // 2-norm
-};
 
 /// What one pass over the pair finds. N is the tensor under test, B the reference.
 struct Difference {
@@ -52,8 +37,8 @@ struct Difference {
   double squares_golden = 0;      // sum B*B
   double squares_difference = 0;  // sum (N-B)^2, the difference taken in double
   double max_abs = 0;             // max |N-B|, in double
-  /// max |(N-B)/B| in the working type R (float or double; integers in double); where B is 0, eps(R) is added to both
-  /// sides first (spec: Python msprobe's definition).
+  /// max |(N-B)/B| in the working type R (float or double; integers in double); where B is 0, eps(R) is added
+  /// to both sides first (spec: Python msprobe's definition).
   double max_relative = 0;
   std::uint64_t below_one_thousandth = 0;    // count of relative error < 0.001 (in R)
   std::uint64_t below_five_thousandths = 0;  // count of relative error < 0.005 (in R)
@@ -61,17 +46,16 @@ struct Difference {
   Statistics golden;
 };
 
-/// The implementations of the pass. `scalar` is always there; `best` is what this machine runs fastest.
-enum class Isa { scalar, sse2, avx2, avx512, neon };
-std::vector<Isa> available_isas();  // on this machine, scalar first, best last
-std::string_view isa_name(Isa isa);
-
-/// Accumulates a Difference. Use one `add` overload only for one accumulator; both spans have the same length. Pointers
-/// need the natural alignment of their element type at most.
+/// Accumulates a Difference. Use one `add` overload only for one accumulator, and both spans have the same
+/// length (std::logic_error otherwise). Pointers need the natural alignment of their element type at most.
+/// Move-only.
 class DifferenceAccumulator {
  public:
   explicit DifferenceAccumulator(Isa isa);
   DifferenceAccumulator();  // the best instruction set of this machine
+  ~DifferenceAccumulator();
+  DifferenceAccumulator(DifferenceAccumulator&&) noexcept;
+  DifferenceAccumulator& operator=(DifferenceAccumulator&&) noexcept;
 
   void add(std::span<const float> target, std::span<const float> golden);
   void add(std::span<const double> target, std::span<const double> golden);
@@ -82,15 +66,8 @@ class DifferenceAccumulator {
   Difference finish() const;
 
  private:
-  template <typename T>
-  void add_any(std::span<const T> target, std::span<const T> golden);
-
-  // 16 lanes a sum; laid out for the kernels in difference_kernel.inc.
-  struct alignas(64) Lanes {
-    double dot[16], squares_target[16], squares_golden[16], squares_difference[16];
-    double sum_target[16], sum_golden[16], raw_squares_target[16], raw_squares_golden[16];
-  };
-  Isa isa_;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace msprobe::tensor

@@ -10,12 +10,31 @@
 namespace msprobe::tensor {
 
 enum class DType : std::uint8_t {
-  float64, float32, float16, bfloat16,
-  float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu,
-  int64, int32, int16, int8, uint64, uint32, uint16, uint8,
+  float64,
+  float32,
+  float16,
+  bfloat16,
+  float8_e4m3fn,
+  float8_e5m2,
+  float8_e4m3fnuz,
+  float8_e5m2fnuz,
+  float8_e8m0fnu,
+  int64,
+  int32,
+  int16,
+  int8,
+  uint64,
+  uint32,
+  uint16,
+  uint8,
   boolean,
-  complex32, complex64, complex128,
-  qint8, quint8, qint32,  // affine-quantised: compared as the integers they store
+  complex32,
+  complex64,
+  complex128,
+  // Affine-quantised: compared as the integers they store.
+  qint8,
+  quint8,
+  qint32,
 };
 inline constexpr int kDTypeCount = static_cast<int>(DType::qint32) + 1;
 
@@ -31,8 +50,8 @@ struct DTypeInfo {
 
 const DTypeInfo& info(DType dtype);
 
-/// "torch.float32" or "float32" -> float32; also torch.half, torch.float, torch.double, torch.long, torch.int,
-/// torch.short, torch.cfloat, torch.cdouble, torch.chalf. Nothing for anything else.
+/// "torch.float32" or "float32" -> float32; also torch.half, torch.float, torch.double, torch.long,
+/// torch.int, torch.short, torch.cfloat, torch.cdouble, torch.chalf. Nothing for anything else.
 std::optional<DType> dtype_from_torch(std::string_view name);
 
 /// "FloatStorage" (PyTorch storage classes, with or without "torch.") -> float32.

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/dtype.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace msprobe::tensor {
+namespace {
+
+// In the order of DType.
+constexpr std::array<DTypeInfo, kDTypeCount> kInfos = {{
+    {"float64", 8, Kind::floating, "<f8", "Float64"},
+    {"float32", 4, Kind::floating, "<f4", "Float32"},
+    {"float16", 2, Kind::floating, "<f2", "Float16"},
+    {"bfloat16", 2, Kind::floating, "", "BFloat16"},
+    {"float8_e4m3fn", 1, Kind::floating, "", "Float8E4M3FN"},
+    {"float8_e5m2", 1, Kind::floating, "", "Float8E5M2"},
+    {"float8_e4m3fnuz", 1, Kind::floating, "", ""},
+    {"float8_e5m2fnuz", 1, Kind::floating, "", ""},
+    {"float8_e8m0fnu", 1, Kind::floating, "", ""},
+    {"int64", 8, Kind::integer, "<i8", "Int64"},
+    {"int32", 4, Kind::integer, "<i4", "Int32"},
+    {"int16", 2, Kind::integer, "<i2", "Int16"},
+    {"int8", 1, Kind::integer, "|i1", "Int8"},
+    {"uint64", 8, Kind::integer, "<u8", "UInt64"},
+    {"uint32", 4, Kind::integer, "<u4", "UInt32"},
+    {"uint16", 2, Kind::integer, "<u2", "UInt16"},
+    {"uint8", 1, Kind::integer, "|u1", "UInt8"},
+    {"bool", 1, Kind::boolean, "|b1", "Bool"},
+    {"complex32", 4, Kind::complex, "", ""},
+    {"complex64", 8, Kind::complex, "<c8", "Complex64"},
+    {"complex128", 16, Kind::complex, "<c16", "Complex128"},
+    {"qint8", 1, Kind::integer, "", ""},
+    {"quint8", 1, Kind::integer, "", ""},
+    {"qint32", 4, Kind::integer, "", ""},
+}};
+static_assert(kInfos[static_cast<std::size_t>(DType::boolean)].name == "bool");
+static_assert(kInfos[static_cast<std::size_t>(DType::qint32)].name == "qint32");
+
+using NamedType = std::pair<std::string_view, DType>;
+
+constexpr std::array<NamedType, 9> kTorchAliases = {{
+    {"half", DType::float16},
+    {"float", DType::float32},
+    {"double", DType::float64},
+    {"long", DType::int64},
+    {"int", DType::int32},
+    {"short", DType::int16},
+    {"chalf", DType::complex32},
+    {"cfloat", DType::complex64},
+    {"cdouble", DType::complex128},
+}};
+
+constexpr std::array<NamedType, 15> kStorageClasses = {{
+    {"DoubleStorage", DType::float64},
+    {"FloatStorage", DType::float32},
+    {"HalfStorage", DType::float16},
+    {"BFloat16Storage", DType::bfloat16},
+    {"LongStorage", DType::int64},
+    {"IntStorage", DType::int32},
+    {"ShortStorage", DType::int16},
+    {"CharStorage", DType::int8},
+    {"ByteStorage", DType::uint8},
+    {"BoolStorage", DType::boolean},
+    {"ComplexFloatStorage", DType::complex64},
+    {"ComplexDoubleStorage", DType::complex128},
+    {"QInt8Storage", DType::qint8},
+    {"QUInt8Storage", DType::quint8},
+    {"QInt32Storage", DType::qint32},
+}};
+
+std::string_view without_torch(std::string_view name) {
+  constexpr std::string_view kPrefix = "torch.";
+  if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
+  return name;
+}
+
+template <std::size_t N>
+std::optional<DType> lookup(const std::array<NamedType, N>& table, std::string_view name) {
+  const auto found =
+      std::find_if(table.begin(), table.end(), [&](const NamedType& e) { return e.first == name; });
+  if (found == table.end()) return std::nullopt;
+  return found->second;
+}
+
+std::optional<DType> lookup_column(std::string_view DTypeInfo::*column, std::string_view name) {
+  if (name.empty()) return std::nullopt;  // an empty cell means "no such type"
+  const auto found = std::find_if(kInfos.begin(), kInfos.end(),
+                                  [&](const DTypeInfo& entry) { return entry.*column == name; });
+  if (found == kInfos.end()) return std::nullopt;
+  return static_cast<DType>(found - kInfos.begin());
+}
+
+}  // namespace
+
+const DTypeInfo& info(DType dtype) {
+  return kInfos.at(static_cast<std::size_t>(dtype));
+}
+
+std::optional<DType> dtype_from_torch(std::string_view name) {
+  name = without_torch(name);
+  if (const auto found = lookup_column(&DTypeInfo::name, name)) return found;
+  return lookup(kTorchAliases, name);
+}
+
+std::optional<DType> dtype_from_storage_class(std::string_view name) {
+  return lookup(kStorageClasses, without_torch(name));
+}
+
+std::optional<DType> dtype_from_mindspore(std::string_view name) {
+  return lookup_column(&DTypeInfo::mindspore, name);
+}
+
+}  // namespace msprobe::tensor

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+// The element loops behind DifferenceAccumulator and StatisticsAccumulator, compiled once for each
+// instruction set: the build sets MSPROBE_KERNELS (the namespace) and MSPROBE_VECTOR_BYTES (0: one element at
+// a time), and the compiler the matching options. All builds give identical bits: element i belongs to lane i
+// % 16, each lane sees its elements in order, and no operation is fused or reordered.
+//
+// kernels.hpp says why nothing else may be included here.
+#include "tensor/kernels.hpp"
+
+namespace msprobe::tensor::MSPROBE_KERNELS {
+namespace {
+
+using Int32 = std::int32_t;
+using Int64 = std::int64_t;
+using UInt32 = std::uint32_t;
+using UInt64 = std::uint64_t;
+
+template <typename T>
+struct Traits;
+template <>
+struct Traits<float> {
+  using Int = Int32;
+  static constexpr Int kMagnitude = 0x7fffffff;
+  static constexpr float kMin = __FLT_MIN__;
+  static constexpr float kMax = __FLT_MAX__;
+  static constexpr float kEpsilon = __FLT_EPSILON__;
+};
+template <>
+struct Traits<double> {
+  using Int = Int64;
+  static constexpr Int kMagnitude = 0x7fffffffffffffff;
+  static constexpr double kMin = __DBL_MIN__;
+  static constexpr double kMax = __DBL_MAX__;
+  static constexpr double kEpsilon = __DBL_EPSILON__;
+};
+
+template <typename T, int N>
+struct VectorOf {
+  typedef T type __attribute__((vector_size(sizeof(T) * N)));
+};
+template <typename T, int N>
+using Vector = typename VectorOf<T, N>::type;
+template <typename T, int N>
+using Mask = typename VectorOf<typename Traits<T>::Int, N>::type;  // 0 or -1 for each element
+
+template <typename T, int N>
+inline Vector<T, N> load(const T* from) {
+  Vector<T, N> v;
+  __builtin_memcpy(&v, from, sizeof v);
+  return v;
+}
+
+template <int N, typename T, typename V>
+inline void store(T* to, V v) {
+  static_assert(sizeof(V) == sizeof(T) * N);
+  __builtin_memcpy(to, &v, sizeof v);
+}
+
+template <typename T, int N>
+inline Vector<double, N> load_double(const T* from) {
+  if constexpr (sizeof(T) == sizeof(double)) {
+    return load<T, N>(from);
+  } else {
+    return __builtin_convertvector((load<T, N>(from)), Vector<double, N>);
+  }
+}
+
+template <typename T, int N>
+inline Vector<T, N> magnitude(Vector<T, N> v) {
+  return (Vector<T, N>)((Mask<T, N>)v & Traits<T>::kMagnitude);
+}
+
+/// Keeps `a` where it is greater, else `b`: so NaN in `a` never wins.
+template <typename V>
+inline V greater_of(V a, V b) {
+  return a > b ? a : b;
+}
+template <typename V>
+inline V lesser_of(V a, V b) {
+  return a < b ? a : b;
+}
+
+template <typename T, int N>
+inline UInt64 total(Mask<T, N> counters) {
+  UInt64 sum = 0;
+  for (int i = 0; i < N; ++i) sum += static_cast<UInt64>(counters[i]);
+  return sum;
+}
+
+// Elements of T in one vector; vectors worked on side by side where registers allow.
+template <typename T>
+constexpr int kWidth = MSPROBE_VECTOR_BYTES / sizeof(T) > 1 ? MSPROBE_VECTOR_BYTES / sizeof(T) : 1;
+
+/// Calls group<N, U>(first element, rows, first lane) so that it sees every element once: N * U lanes down
+/// all full rows of 16 elements at a time, then the rest lane by lane.
+template <int N, int U, typename Group>
+inline void each_group(std::size_t n, Group group) {
+  const std::size_t rows = n / kLanes;
+  for (std::size_t lane = 0; lane < kLanes; lane += N * U) group.template operator()<N, U>(lane, rows, lane);
+  for (std::size_t lane = 0; lane < n % kLanes; ++lane) {
+    group.template operator()<1, 1>(rows * kLanes + lane, 1, lane);
+  }
+}
+
+template <typename T>
+constexpr int kUnroll = kLanes / kWidth<T> < 4 ? kLanes / kWidth<T> : 2;
+
+template <typename T>
+void count_nonfinite(const T* x, std::size_t n, SideState<T>* state) {
+  each_group<kWidth<T>, 1>(n, [&]<int N, int U>(std::size_t at, std::size_t rows, std::size_t) {
+    const T infinity = static_cast<T>(__builtin_inf());
+    Mask<T, N> nan = {}, pos_inf = {}, neg_inf = {};
+    for (std::size_t row = 0; row < rows; ++row) {
+      const Vector<T, N> v = load<T, N>(x + at + row * kLanes);
+      nan -= v != v;
+      pos_inf -= v == infinity;
+      neg_inf -= v == -infinity;
+    }
+    state->nan += total<T, N>(nan);
+    state->pos_inf += total<T, N>(pos_inf);
+    state->neg_inf += total<T, N>(neg_inf);
+  });
+}
+
+template <typename T>
+bool side(const T* x, std::size_t n, SideState<T>* state) {
+  UInt64 finite_count = 0;
+  each_group<kWidth<T>, kUnroll<T>>(n, [&]<int N, int U>(std::size_t at, std::size_t rows, std::size_t lane) {
+    using V = Vector<T, N>;
+    V max[U], min[U];
+    Mask<T, N> zero = {}, small = {}, finite = {};
+    for (int u = 0; u < U; ++u) {
+      max[u] = load<T, N>(state->max + lane + u * N);
+      min[u] = load<T, N>(state->min + lane + u * N);
+    }
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (int u = 0; u < U; ++u) {
+        const V v = load<T, N>(x + at + row * kLanes + u * N);
+        const V size = magnitude<T, N>(v);
+        max[u] = greater_of(v, max[u]);
+        min[u] = lesser_of(v, min[u]);
+        zero -= size == 0;
+        small -= size < Traits<T>::kMin;
+        finite -= size <= Traits<T>::kMax;
+      }
+    }
+    for (int u = 0; u < U; ++u) {
+      store<N>(state->max + lane + u * N, max[u]);
+      store<N>(state->min + lane + u * N, min[u]);
+    }
+    const UInt64 zeros = total<T, N>(zero);
+    state->zero += zeros;
+    state->denormal += total<T, N>(small) - zeros;
+    finite_count += total<T, N>(finite);
+  });
+  if (finite_count == n) return false;
+  count_nonfinite(x, n, state);
+  return true;
+}
+
+template <typename T>
+void sums(const T* x, std::size_t n, SumState* state) {
+  each_group<kWidth<double>, 1>(n, [&]<int N, int U>(std::size_t at, std::size_t rows, std::size_t lane) {
+    using V = Vector<double, N>;
+    V sum = load<double, N>(state->sum + lane);
+    V squares = load<double, N>(state->squares + lane);
+    for (std::size_t row = 0; row < rows; ++row) {
+      const V v = load_double<T, N>(x + at + row * kLanes);
+      sum += v;
+      squares += v * v;
+    }
+    store<N>(state->sum + lane, sum);
+    store<N>(state->squares + lane, squares);
+  });
+}
+
+template <typename T>
+void pair_sums(const T* target, const T* golden, std::size_t n, PairState* state) {
+  each_group<kWidth<double>, 1>(n, [&]<int N, int U>(std::size_t at, std::size_t rows, std::size_t lane) {
+    using V = Vector<double, N>;
+    V sum_t = load<double, N>(state->target.sum + lane);
+    V sum_g = load<double, N>(state->golden.sum + lane);
+    V squares_t = load<double, N>(state->target.squares + lane);
+    V squares_g = load<double, N>(state->golden.squares + lane);
+    V dot = load<double, N>(state->dot + lane);
+    V squares_d = load<double, N>(state->squares_difference + lane);
+    V max_abs = load<double, N>(state->max_abs + lane);
+    for (std::size_t row = 0; row < rows; ++row) {
+      const V t = load_double<T, N>(target + at + row * kLanes);
+      const V g = load_double<T, N>(golden + at + row * kLanes);
+      const V d = t - g;
+      sum_t += t;
+      sum_g += g;
+      squares_t += t * t;
+      squares_g += g * g;
+      dot += t * g;
+      squares_d += d * d;
+      max_abs = greater_of(magnitude<double, N>(d), max_abs);
+    }
+    store<N>(state->target.sum + lane, sum_t);
+    store<N>(state->golden.sum + lane, sum_g);
+    store<N>(state->target.squares + lane, squares_t);
+    store<N>(state->golden.squares + lane, squares_g);
+    store<N>(state->dot + lane, dot);
+    store<N>(state->squares_difference + lane, squares_d);
+    store<N>(state->max_abs + lane, max_abs);
+  });
+}
+
+template <typename T>
+void relative(const T* target, const T* golden, std::size_t n, RelativeState<T>* state) {
+  each_group<kWidth<T>, kUnroll<T>>(n, [&]<int N, int U>(std::size_t at, std::size_t rows, std::size_t lane) {
+    using V = Vector<T, N>;
+    const Mask<T, N> epsilon = (Mask<T, N>)(V{} + Traits<T>::kEpsilon);
+    V max[U];
+    Mask<T, N> below_1 = {}, below_5 = {}, unequal = {};
+    for (int u = 0; u < U; ++u) max[u] = load<T, N>(state->max + lane + u * N);
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (int u = 0; u < U; ++u) {
+        const V t = load<T, N>(target + at + row * kLanes + u * N);
+        const V g = load<T, N>(golden + at + row * kLanes + u * N);
+        const V shift = (V)((g == 0) & epsilon);
+        const V divisor = g + shift;
+        const V error = magnitude<T, N>(((t + shift) - divisor) / divisor);
+        max[u] = greater_of(error, max[u]);
+        below_1 -= error < static_cast<T>(0.001);
+        below_5 -= error < static_cast<T>(0.005);
+        unequal -= t != g;
+      }
+    }
+    for (int u = 0; u < U; ++u) store<N>(state->max + lane + u * N, max[u]);
+    state->below_one_thousandth += total<T, N>(below_1);
+    state->below_five_thousandths += total<T, N>(below_5);
+    state->unequal += total<T, N>(unequal);
+  });
+}
+
+template <typename T>
+void mask(const T* target, const T* golden, std::size_t n, T* target_out, T* golden_out,
+          MismatchState* state) {
+  each_group<kWidth<T>, 1>(n, [&]<int N, int U>(std::size_t at, std::size_t rows, std::size_t) {
+    using V = Vector<T, N>;
+    const T infinity = static_cast<T>(__builtin_inf());
+    Mask<T, N> nonfinite = {}, infinity_sign = {}, unequal = {};
+    for (std::size_t row = 0; row < rows; ++row) {
+      const std::size_t i = at + row * kLanes;
+      const V t = load<T, N>(target + i);
+      const V g = load<T, N>(golden + i);
+      const Mask<T, N> finite =
+          (magnitude<T, N>(t) <= Traits<T>::kMax) & (magnitude<T, N>(g) <= Traits<T>::kMax);
+      const Mask<T, N> nan_t = t != t, nan_g = g != g;
+      const Mask<T, N> inf_t = magnitude<T, N>(t) == infinity, inf_g = magnitude<T, N>(g) == infinity;
+      nonfinite -= (nan_t ^ nan_g) | (inf_t ^ inf_g);
+      infinity_sign -= inf_t & inf_g & (t != g);
+      unequal -= ~finite & (t != g) & ~(nan_t & nan_g);
+      store<N>(target_out + i, (Mask<T, N>)t & finite);
+      store<N>(golden_out + i, (Mask<T, N>)g & finite);
+    }
+    state->nonfinite += total<T, N>(nonfinite);
+    state->infinity_sign += total<T, N>(infinity_sign);
+    state->unequal += total<T, N>(unequal);
+  });
+}
+
+// 64-bit integers. Their conversion to double has no vector form before AVX-512, so these are plain loops.
+
+template <typename T>
+inline UInt64 distance(T a, T b) {
+  return a > b ? static_cast<UInt64>(a) - static_cast<UInt64>(b)
+               : static_cast<UInt64>(b) - static_cast<UInt64>(a);
+}
+
+template <typename T>
+bool side_integer(const T* x, std::size_t n, SideState<T>* state) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t lane = i % kLanes;
+    state->max[lane] = greater_of(x[i], state->max[lane]);
+    state->min[lane] = lesser_of(x[i], state->min[lane]);
+    state->zero += x[i] == 0;
+  }
+  return false;
+}
+
+template <typename T>
+void sums_integer(const T* x, std::size_t n, SumState* state) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const double v = static_cast<double>(x[i]);
+    state->sum[i % kLanes] += v;
+    state->squares[i % kLanes] += v * v;
+  }
+}
+
+template <typename T>
+void pair_sums_integer(const T* target, const T* golden, std::size_t n, PairState* state) {
+  sums_integer(target, n, &state->target);
+  sums_integer(golden, n, &state->golden);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t lane = i % kLanes;
+    const double d = static_cast<double>(distance(target[i], golden[i]));
+    state->dot[lane] += static_cast<double>(target[i]) * static_cast<double>(golden[i]);
+    state->squares_difference[lane] += d * d;
+    state->max_abs[lane] = greater_of(d, state->max_abs[lane]);
+  }
+}
+
+template <typename T>
+void relative_integer(const T* target, const T* golden, std::size_t n, RelativeState<T>* state) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t lane = i % kLanes;
+    const double t = static_cast<double>(target[i]);
+    const double g = static_cast<double>(golden[i]);
+    const double shift = golden[i] == 0 ? __DBL_EPSILON__ : 0.0;
+    double error = __builtin_fabs(((t + shift) - (g + shift)) / (g + shift));
+    // Neighbours beyond 2^53 can share their double.
+    if (t == g && target[i] != golden[i]) {
+      error = static_cast<double>(distance(target[i], golden[i])) / __builtin_fabs(g);
+    }
+    state->max[lane] = greater_of(error, state->max[lane]);
+    state->below_one_thousandth += error < 0.001;
+    state->below_five_thousandths += error < 0.005;
+    state->unequal += target[i] != golden[i];
+  }
+}
+
+void half_to_float(const void* half, std::size_t n, float* out) {
+  const char* from = static_cast<const char*>(half);
+  constexpr UInt32 kRebias = (127u - 15u) << 23;
+  constexpr UInt32 kExponent = 0x7c00u << 13;
+  constexpr UInt32 kDenormalBase = (127u - 14u) << 23;
+  for (std::size_t i = 0; i < n; ++i) {
+    std::uint16_t h;
+    __builtin_memcpy(&h, from + 2 * i, sizeof h);
+    const UInt32 sign = static_cast<UInt32>(h & 0x8000) << 16;
+    const UInt32 shifted = static_cast<UInt32>(h & 0x7fff) << 13;
+    const UInt32 exponent = shifted & kExponent;
+    // A denormal half is its mantissa times 2^-24: put the mantissa behind 2^-14 and take 2^-14 away.
+    const UInt32 raised = shifted + kDenormalBase;
+    float value, base;
+    __builtin_memcpy(&value, &raised, sizeof value);
+    __builtin_memcpy(&base, &kDenormalBase, sizeof base);
+    value -= base;
+    UInt32 denormal;
+    __builtin_memcpy(&denormal, &value, sizeof denormal);
+    const UInt32 normal = shifted + kRebias + (exponent == kExponent ? kRebias : 0);
+    const UInt32 bits = sign | (exponent == 0 ? denormal : normal);
+    __builtin_memcpy(out + i, &bits, sizeof bits);
+  }
+}
+
+void bfloat16_to_float(const void* bfloat16, std::size_t n, float* out) {
+  const char* from = static_cast<const char*>(bfloat16);
+  for (std::size_t i = 0; i < n; ++i) {
+    std::uint16_t h;
+    __builtin_memcpy(&h, from + 2 * i, sizeof h);
+    const UInt32 bits = static_cast<UInt32>(h) << 16;
+    __builtin_memcpy(out + i, &bits, sizeof bits);
+  }
+}
+
+}  // namespace
+
+constexpr Kernels kKernels = {
+    {side<float>, sums<float>, pair_sums<float>, relative<float>, mask<float>},
+    {side<double>, sums<double>, pair_sums<double>, relative<double>, mask<double>},
+    {side_integer<Int64>, sums_integer<Int64>, pair_sums_integer<Int64>, relative_integer<Int64>, nullptr},
+    {side_integer<UInt64>, sums_integer<UInt64>, pair_sums_integer<UInt64>, relative_integer<UInt64>,
+     nullptr},
+    half_to_float,
+    bfloat16_to_float,
+};
+
+}  // namespace msprobe::tensor::MSPROBE_KERNELS

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels.cpp computes, and the state it computes into. kernels.cpp is compiled once for each
+// instruction set, so this header must stay free of anything that makes the compiler emit a shared function
+// (inline functions, member initialisers, library headers): the linker keeps one copy of such a function,
+// perhaps one this machine cannot run.
+//
+// Every kernel takes n elements of which the first belongs to lane 0, so callers cut the data at multiples
+// of 16.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace msprobe::tensor {
+
+inline constexpr std::size_t kLanes = 16;
+
+/// Facts of one tensor that do not need a sum. Start with max = lowest (-inf for floats), min = highest, all
+/// else 0.
+template <typename T>
+struct SideState {
+  T max[kLanes];
+  T min[kLanes];
+  std::uint64_t zero;
+  std::uint64_t denormal;
+  std::uint64_t nan;
+  std::uint64_t pos_inf;
+  std::uint64_t neg_inf;
+};
+
+/// Sums of one tensor. Start with zeros.
+struct SumState {
+  double sum[kLanes];
+  double squares[kLanes];
+};
+
+/// Sums over pairs of finite elements. Start with zeros.
+struct PairState {
+  SumState target;
+  SumState golden;
+  double dot[kLanes];
+  double squares_difference[kLanes];
+  double max_abs[kLanes];
+};
+
+/// The working type of the relative error.
+template <typename T>
+struct RelativeType {
+  using type = double;
+};
+template <>
+struct RelativeType<float> {
+  using type = float;
+};
+
+/// Relative error over pairs of finite elements. Start with zeros.
+template <typename T>
+struct RelativeState {
+  typename RelativeType<T>::type max[kLanes];
+  std::uint64_t below_one_thousandth;
+  std::uint64_t below_five_thousandths;
+  std::uint64_t unequal;
+};
+
+/// Counts over pairs in which a side is NaN or infinite. Start with zeros.
+struct MismatchState {
+  std::uint64_t nonfinite;
+  std::uint64_t infinity_sign;
+  std::uint64_t unequal;
+};
+
+template <typename T>
+struct TypedKernels {
+  /// Extrema and counts of one tensor. Returns whether any element is NaN or infinite.
+  bool (*side)(const T* x, std::size_t n, SideState<T>* state);
+  /// Sum and sum of squares of one tensor.
+  void (*sums)(const T* x, std::size_t n, SumState* state);
+  /// Both tensors' sums (the same numbers as `sums`) and the sums over pairs. All elements are finite.
+  void (*pair_sums)(const T* target, const T* golden, std::size_t n, PairState* state);
+  /// Relative errors and inequality. All elements are finite.
+  void (*relative)(const T* target, const T* golden, std::size_t n, RelativeState<T>* state);
+  /// Copies the pair with 0 on both sides where either is not finite, and counts how those differ.
+  void (*mask)(const T* target, const T* golden, std::size_t n, T* target_out, T* golden_out,
+               MismatchState* state);
+};
+
+struct Kernels {
+  TypedKernels<float> float32;
+  TypedKernels<double> float64;
+  TypedKernels<std::int64_t> int64;  // integers have no `mask`: their `side` never returns true
+  TypedKernels<std::uint64_t> uint64;
+  /// Exact widening of IEEE half precision; source of any alignment.
+  void (*half_to_float)(const void* half, std::size_t n, float* out);
+  /// Exact widening of bfloat16; source of any alignment.
+  void (*bfloat16_to_float)(const void* bfloat16, std::size_t n, float* out);
+};
+
+#define MSPROBE_DECLARE_KERNELS(isa) \
+  namespace isa {                    \
+  extern const Kernels kKernels;     \
+  }
+MSPROBE_DECLARE_KERNELS(kernels_scalar)
+MSPROBE_DECLARE_KERNELS(kernels_sse2)
+MSPROBE_DECLARE_KERNELS(kernels_avx2)
+MSPROBE_DECLARE_KERNELS(kernels_avx512)
+MSPROBE_DECLARE_KERNELS(kernels_neon)
+#undef MSPROBE_DECLARE_KERNELS
+
+}  // namespace msprobe::tensor
