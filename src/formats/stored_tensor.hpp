@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor as it lies in a file: type, geometry, and where its bytes are. Nothing is loaded until elements are read.
+// A tensor as it lies in a file: type, geometry, and where its bytes are. Nothing is loaded until elements
+// are read.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +15,8 @@
 
 namespace msprobe::formats {
 
-/// Element (i0, i1, …) is element `offset + sum(i_k * strides[k])` of the storage. Readers guarantee: every such element
-/// lies inside `storage`, numel fits 63 bits, no stride is negative, rank is at most 64.
+/// Element (i0, i1, …) is element `offset + sum(i_k * strides[k])` of the storage. Readers guarantee: every
+/// such element lies inside `storage`, numel fits 63 bits, no stride is negative, rank is at most 64.
 struct StoredTensor {
   tensor::DType dtype = tensor::DType::float32;
   std::vector<std::int64_t> shape;
@@ -30,9 +31,9 @@ struct StoredTensor {
   bool is_contiguous() const;  // row-major without gaps; size-1 axes do not matter
 };
 
-/// Reads the elements of a tensor in logical (row-major) order, piece by piece, as raw bytes in the machine's byte
-/// order. Contiguous tensors are streamed; others keep the bytes they span in memory, at most `kMaxGather` (FormatError
-/// beyond). conjugate/negative are applied.
+/// Reads the elements of a tensor in logical (row-major) order, piece by piece, as raw bytes in the machine's
+/// byte order. Contiguous tensors are streamed; others keep the bytes they span in memory, at most
+/// `kMaxGather` (FormatError beyond). conjugate/negative are applied.
 class ElementReader {
  public:
   static constexpr std::uint64_t kMaxGather = std::uint64_t{256} << 20;

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// A zip archive read in place. Only the central directory says what is in the archive; a local header is
+// consulted for where the payload starts and must agree with the directory. Nothing is ever extracted to
+// disk, so entry names are keys and never become paths.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/byte_source.hpp"
+
+namespace msprobe::archive {
+
+enum class ZipMethod : std::uint16_t { stored = 0, deflated = 8 };
+
+struct ZipEntry {
+  std::string name;
+  ZipMethod method = ZipMethod::stored;
+  std::uint16_t flags = 0;
+  std::uint32_t crc32 = 0;  // as declared; PyTorch can be told not to compute it
+  std::uint64_t compressed_size = 0;
+  std::uint64_t size = 0;
+  std::uint64_t header_offset = 0;
+};
+
+struct ZipLimits {
+  std::uint64_t max_entries = 2'000'000;
+  std::uint64_t max_directory = std::uint64_t{256} << 20;  // bytes of the central directory
+};
+
+/// Reads the directory in the constructor. FormatError naming the file for an archive that is broken, lies
+/// about its sizes, has overlapping entries or two of one name, is encrypted or split, uses a method other
+/// than stored and deflated, has bytes before its first entry or after its end record, or exceeds the limits.
+/// Memory: a small multiple of the size of the directory, which lies inside the file.
+class ZipReader {
+ public:
+  static constexpr std::uint64_t kInflateLimit = std::uint64_t{256} << 20;
+
+  explicit ZipReader(std::shared_ptr<const ByteSource> file, const ZipLimits& limits = {});
+
+  /// In the order of the directory.
+  const std::vector<ZipEntry>& entries() const { return entries_; }
+  /// The entry of that name; nullptr if there is none.
+  const ZipEntry* find(std::string_view name) const;
+  /// Where the bytes of an entry of this archive start in the file.
+  std::uint64_t payload_offset(const ZipEntry& entry) const;
+  /// The bytes of an entry of this archive: a part of the file if it is stored (its CRC is not computed),
+  /// else inflated into memory and checked; FormatError if that would be more than `inflate_limit` bytes.
+  std::shared_ptr<const ByteSource> open(const ZipEntry& entry,
+                                         std::uint64_t inflate_limit = kInflateLimit) const;
+
+ private:
+  [[noreturn]] void fail(const std::string& reason) const;
+  [[noreturn]] void fail(const ZipEntry& entry, const std::string& reason) const;
+  struct Directory {
+    std::uint64_t offset = 0;
+    std::uint64_t size = 0;
+    std::uint64_t count = 0;
+  };
+  Directory locate_directory() const;
+  void parse_directory(const Directory& directory);
+  void check_entry(const ZipEntry& entry) const;
+  void index_names();
+  void index_offsets(std::uint64_t directory_offset);
+
+  std::shared_ptr<const ByteSource> file_;
+  std::vector<ZipEntry> entries_;
+  std::vector<std::uint32_t> by_name_;
+  std::vector<std::uint64_t> boundaries_;  // sorted header offsets, then the offset of the directory
+};
+
+}  // namespace msprobe::archive

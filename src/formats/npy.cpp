@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/npy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "support/error.hpp"
+#include "support/little_endian.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::formats {
+namespace {
+
+using tensor::DType;
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::size_t kMaxHeader = std::size_t{64} << 10;  // NumPy itself refuses more than 10,000 by default
+constexpr std::size_t kMaxRank = 64;
+
+struct Header {
+  std::optional<std::string> descr;
+  std::optional<bool> fortran_order;
+  std::optional<std::vector<std::int64_t>> shape;
+};
+
+// Reads the one dict literal that a header is: three known keys, a string, a bool and a tuple of integers. It
+// never nests, so it cannot recurse.
+class HeaderParser {
+ public:
+  HeaderParser(std::string_view text, const std::string& file) : rest_(text), file_(file) {}
+
+  Header parse() {
+    Header header;
+    expect('{');
+    while (!accept('}')) {
+      const std::string key(string());
+      expect(':');
+      if (key == "descr") {
+        if (next() == '[') fail("a structured array is not supported");
+        set(header.descr, std::string(string()));
+      } else if (key == "fortran_order") {
+        set(header.fortran_order, boolean());
+      } else if (key == "shape") {
+        set(header.shape, shape());
+      } else {
+        fail(fmt::format("its header has an unknown key {}", display(key)));
+      }
+      if (!accept(',')) {
+        expect('}');
+        break;
+      }
+    }
+    if (next() != '\0') fail("its header goes on after the dict");
+    if (!header.descr || !header.fortran_order || !header.shape) fail("its header lacks a key");
+    return header;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& reason) const { throw FormatError(display(file_), reason); }
+
+  // The next character behind blanks; '\0' at the end (a NUL in the text ends nothing, it is refused by
+  // whoever asks).
+  char next() {
+    const std::size_t at = rest_.find_first_not_of(" \t\r\n");
+    rest_.remove_prefix(std::min(at, rest_.size()));
+    if (!rest_.empty() && rest_.front() == '\0') fail("a zero byte in its header");
+    return rest_.empty() ? '\0' : rest_.front();
+  }
+
+  bool accept(char c) {
+    if (next() != c) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+
+  void expect(char c) {
+    if (!accept(c)) fail("its header is malformed");
+  }
+
+  template <typename T>
+  void set(std::optional<T>& target, T value) {
+    if (target) fail("its header has a key twice");
+    target = std::move(value);
+  }
+
+  std::string_view string() {
+    const char quote = next();
+    if (quote != '\'' && quote != '"') fail("its header is malformed");
+    const std::size_t end = rest_.find(quote, 1);
+    if (end == std::string_view::npos) fail("its header is malformed");
+    const std::string_view text = rest_.substr(1, end - 1);
+    if (text.find('\\') != std::string_view::npos) fail("its header is malformed");
+    rest_.remove_prefix(end + 1);
+    return text;
+  }
+
+  bool boolean() {
+    next();
+    for (const bool value : {true, false}) {
+      const std::string_view word = value ? "True" : "False";
+      if (rest_.starts_with(word)) {
+        rest_.remove_prefix(word.size());
+        return value;
+      }
+    }
+    fail("its header is malformed");
+  }
+
+  std::vector<std::int64_t> shape() {
+    std::vector<std::int64_t> axes;
+    bool comma = true;
+    expect('(');
+    while (!accept(')')) {
+      if (!comma) fail("its header is malformed");
+      if (axes.size() == kMaxRank) fail(fmt::format("an array of more than {} dimensions refused", kMaxRank));
+      axes.push_back(integer());
+      comma = accept(',');
+    }
+    // `(3)` is a number in Python, and `()` is written without a comma.
+    if (axes.size() == 1 && !comma) fail("its header is malformed");
+    return axes;
+  }
+
+  std::int64_t integer() {
+    next();
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    if (error == std::errc::result_out_of_range) fail("an array of more elements than any memory holds");
+    if (error != std::errc{}) fail("its header is malformed");
+    if (value < 0) fail("an array of negative size");
+    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+    if (rest_.starts_with('L')) rest_.remove_prefix(1);  // Python 2 wrote long integers so
+    return value;
+  }
+
+  std::string_view rest_;
+  const std::string& file_;
+};
+
+struct ElementType {
+  DType dtype;
+  bool big_endian;
+};
+
+struct TypeCode {
+  std::string_view code;
+  DType dtype;
+};
+
+constexpr std::array kTypeCodes = {
+    TypeCode{"b1", DType::boolean},   TypeCode{"i1", DType::int8},        TypeCode{"i2", DType::int16},
+    TypeCode{"i4", DType::int32},     TypeCode{"i8", DType::int64},       TypeCode{"u1", DType::uint8},
+    TypeCode{"u2", DType::uint16},    TypeCode{"u4", DType::uint32},      TypeCode{"u8", DType::uint64},
+    TypeCode{"f2", DType::float16},   TypeCode{"f4", DType::float32},     TypeCode{"f8", DType::float64},
+    TypeCode{"c8", DType::complex64}, TypeCode{"c16", DType::complex128}, TypeCode{"V2", DType::bfloat16},
+};
+
+ElementType element_type(const std::string& descr, const std::string& file) {
+  std::string_view code = descr;
+  bool big_endian = std::endian::native == std::endian::big;
+  if (!code.empty() && std::string_view("<>=|").find(code.front()) != std::string_view::npos) {
+    if (code.front() == '<' || code.front() == '>') big_endian = code.front() == '>';
+    code.remove_prefix(1);
+  }
+  for (const TypeCode& known : kTypeCodes) {
+    if (known.code == code) return {known.dtype, big_endian};
+  }
+  const char kind = code.empty() ? '\0' : code.front();
+  const char* what = "this element type";
+  if (kind == 'O') what = "an object array (it carries a pickle)";
+  if (kind == 'S' || kind == 'a' || kind == 'U') what = "a text array";
+  if (kind == 'V') what = "an array of raw records";
+  if (kind == 'M' || kind == 'm') what = "an array of dates";
+  throw FormatError(display(file), fmt::format("{} is not supported: {}", what, display(descr)));
+}
+
+// Strides in elements; an axis of length 0 counts as 1, so that the numbers stay below the checked product.
+std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& shape, bool fortran_order) {
+  std::vector<std::int64_t> strides(shape.size());
+  std::int64_t step = 1;
+  for (std::size_t k = 0; k < shape.size(); ++k) {
+    const std::size_t axis = fortran_order ? k : shape.size() - 1 - k;
+    strides[axis] = step;
+    step *= std::max<std::int64_t>(shape[axis], 1);
+  }
+  return strides;
+}
+
+}  // namespace
+
+StoredTensor open_npy(std::shared_ptr<const ByteSource> file) {
+  const auto fail = [&](const std::string& reason) { throw FormatError(display(file->name()), reason); };
+  std::array<std::byte, 8> start{};
+  file->read_at(0, start);
+  if (!std::equal(kMagic.begin(), kMagic.end(), start.begin(),
+                  [](char a, std::byte b) { return static_cast<std::byte>(a) == b; })) {
+    fail("not a .npy file: its magic is missing");
+  }
+  const int major = std::to_integer<int>(start[6]);
+  const int minor = std::to_integer<int>(start[7]);
+  if (major < 1 || major > 3 || minor != 0)
+    fail(fmt::format(".npy version {}.{} is not supported", major, minor));
+  std::array<std::byte, 4> raw_length{};
+  const std::size_t length_size = major == 1 ? 2 : 4;
+  file->read_at(start.size(), std::span(raw_length).first(length_size));
+  const auto length = load_le<std::uint32_t>(raw_length.data());
+  if (length > kMaxHeader) fail(fmt::format("a header of {} bytes refused", length));
+  std::string text(length, '\0');
+  file->read_at(start.size() + length_size, std::as_writable_bytes(std::span(text)));
+  const Header header = HeaderParser(text, file->name()).parse();
+
+  const ElementType type = element_type(*header.descr, file->name());
+  const auto item_size = static_cast<std::int64_t>(tensor::info(type.dtype).size);
+  std::int64_t product = item_size;  // axes of length 0 left out, so that a zero cannot hide an overflow
+  bool empty = false;
+  for (const std::int64_t axis : *header.shape) {
+    empty = empty || axis == 0;
+    if (__builtin_mul_overflow(product, std::max<std::int64_t>(axis, 1), &product)) {
+      fail("an array of more elements than any memory holds");
+    }
+  }
+  const std::uint64_t payload = start.size() + length_size + length;
+  const std::uint64_t wanted = empty ? 0 : static_cast<std::uint64_t>(product);
+  if (file->size() - payload != wanted) {
+    fail(fmt::format("its header says {} bytes of data, but it has {}", wanted, file->size() - payload));
+  }
+  StoredTensor result;
+  result.dtype = type.dtype;
+  result.big_endian = type.big_endian;
+  result.strides = strides_of(*header.shape, *header.fortran_order);
+  result.shape = *header.shape;
+  result.storage = slice_source(std::move(file), payload, wanted);
+  return result;
+}
+
+}  // namespace msprobe::formats

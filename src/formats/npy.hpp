@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// NumPy's `.npy`, versions 1.0 to 3.0.
+#pragma once
+
+#include <memory>
+
+#include "formats/stored_tensor.hpp"
+#include "support/byte_source.hpp"
+
+namespace msprobe::formats {
+
+/// Finds the array in the file. Kinds b, i, u, f, c of either byte order, C or Fortran order, and 2-byte void
+/// as bfloat16. FormatError for object arrays (they carry a pickle), structured, text and date types, and for
+/// a file whose size is not what its header says.
+StoredTensor open_npy(std::shared_ptr<const ByteSource> file);
+
+}  // namespace msprobe::formats

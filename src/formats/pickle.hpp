@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pickle as plain data. Nothing of it is ever executed: a call of anything but a few container types
+// becomes an object node that tells what would have been called, with which arguments.
+//
+// The values are nodes of one arena and refer to each other by handle, so that shared, deeply nested and
+// cyclic structures cost nothing to hold and nothing to free. Whoever walks them must bound the depth.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace msprobe::formats {
+
+/// A value of a Pickle.
+enum class PickleRef : std::uint32_t {};
+inline constexpr PickleRef kNoPickleRef{0xffffffff};
+
+enum class PickleKind : std::uint8_t {
+  none,
+  boolean,
+  integer,
+  big_integer,  // beyond 64 bits; raw() gives its little-endian two's complement bytes
+  real,
+  text,
+  bytes,
+  tuple,
+  list,
+  set,
+  dict,
+  global,      // a name, never what it names
+  object,      // the result of a call that was not made
+  persistent,  // something the pickle refers to by an id, such as a storage
+};
+
+/// "a list", "an integer": for messages.
+std::string_view kind_name(PickleKind kind);
+
+/// A name that the pickle mentions. `called`: some object of the pickle would be the result of calling it.
+/// Container types that are evaluated here (OrderedDict, set, torch.Size, …) do not count as called.
+struct PickleGlobal {
+  std::string module;
+  std::string name;
+  std::uint64_t offset = 0;  // of its first mention in the pickle
+  bool called = false;
+  std::string full_name() const { return module + "." + name; }
+};
+
+/// What a REDUCE, NEWOBJ, OBJ or INST would have made. All but `callable` and `args` may be kNoPickleRef.
+struct PickleObject {
+  PickleRef callable = kNoPickleRef;  // a global or an object
+  PickleRef args = kNoPickleRef;      // a tuple
+  PickleRef kwargs = kNoPickleRef;    // a dict
+  PickleRef state = kNoPickleRef;     // what BUILD would have set
+  PickleRef items = kNoPickleRef;     // a list: what was appended or added to it
+  PickleRef pairs = kNoPickleRef;     // a dict: what was set in it
+};
+
+/// The result of load_pickle(). Asking a value for what it is not is a FormatError, since it is the input
+/// that decides what is where.
+class Pickle {
+ public:
+  PickleRef root() const { return root_; }
+  /// Where the pickle ended in its source (behind STOP).
+  std::uint64_t end() const { return end_; }
+
+  PickleKind kind(PickleRef ref) const { return node(ref).kind; }
+  bool boolean(PickleRef ref) const;
+  std::int64_t integer(PickleRef ref) const;
+  double real(PickleRef ref) const;
+  /// Of a text: UTF-8 as it stood in the pickle, unchecked.
+  std::string_view text(PickleRef ref) const;
+  /// Of a text, bytes or big_integer.
+  std::string_view raw(PickleRef ref) const;
+  /// Of a tuple, list or set.
+  std::span<const PickleRef> items(PickleRef ref) const;
+  /// Of a dict: key, value, key, value, … in the order they were set. A key may come again; the last one
+  /// counts.
+  std::span<const PickleRef> pairs(PickleRef ref) const;
+  /// The value at a text key of a dict. Takes time proportional to the size of the dict.
+  std::optional<PickleRef> find(PickleRef dict, std::string_view key) const;
+  const PickleGlobal& global(PickleRef ref) const;
+  const PickleObject& object(PickleRef ref) const;
+  /// The id of a persistent value.
+  PickleRef persistent_id(PickleRef ref) const;
+
+  /// Every name mentioned, in order of first mention.
+  std::span<const PickleGlobal> globals() const { return globals_; }
+  /// Every persistent value, in order.
+  std::span<const PickleRef> persistents() const { return persistents_; }
+  std::size_t size() const { return nodes_.size(); }
+
+ private:
+  friend class Unpickler;
+
+  struct Node {
+    PickleKind kind = PickleKind::none;
+    std::uint32_t count = 0;  // text, bytes, big_integer: length; tuple: number of items
+    std::uint64_t value = 0;  // the scalar itself, or where the rest is in the members below
+  };
+
+  const Node& node(PickleRef ref) const { return nodes_[static_cast<std::uint32_t>(ref)]; }
+  const Node& expect(PickleRef ref, PickleKind kind) const;
+  [[noreturn]] void wrong_kind(PickleRef ref, std::string_view wanted) const;
+
+  std::string name_;
+  std::vector<Node> nodes_;
+  std::string characters_;                          // of texts and bytes
+  std::vector<PickleRef> tuple_items_;              // of all tuples, end to end
+  std::vector<std::vector<PickleRef>> containers_;  // of lists, sets and dicts
+  std::vector<PickleObject> objects_;
+  std::vector<PickleGlobal> globals_;
+  std::vector<PickleRef> persistents_;
+  PickleRef root_ = kNoPickleRef;
+  std::uint64_t end_ = 0;
+};
+
+}  // namespace msprobe::formats

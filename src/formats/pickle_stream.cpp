@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/pickle_stream.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::formats {
+namespace {
+
+constexpr std::size_t kFirstWindow = std::size_t{4} << 10;  // the pickle of one tensor fits
+constexpr std::size_t kWindow = std::size_t{64} << 10;
+
+}  // namespace
+
+PickleStream::PickleStream(const ByteSource& source, std::uint64_t offset, std::uint64_t max_bytes)
+    : source_(source), begin_(offset), end_(source.size()), window_offset_(offset) {
+  if (offset > end_) fail("truncated");
+  if (end_ - offset > max_bytes) {
+    end_ = offset + max_bytes;
+    limited_ = true;
+  }
+}
+
+void PickleStream::fail(const std::string& reason) const {
+  throw FormatError(display(source_.name()),
+                    fmt::format("pickle at byte {}: {}", position() - begin_, reason));
+}
+
+// Makes `length` bytes, known to be there, available at at_.
+void PickleStream::fill(std::size_t length) {
+  const std::size_t kept = window_.size() - at_;
+  std::memmove(window_.data(), window_.data() + at_, window_.empty() ? 0 : kept);
+  window_offset_ += at_;
+  at_ = 0;
+  const std::size_t ahead = window_.empty() ? kFirstWindow : kWindow;
+  const auto want =
+      static_cast<std::size_t>(std::min<std::uint64_t>(end_ - window_offset_, std::max(length, ahead)));
+  window_.resize(std::max(want, kept));
+  source_.read_at(window_offset_ + kept, std::span(window_).subspan(kept));
+}
+
+const std::byte* PickleStream::take(std::size_t length) {
+  if (length > left()) {
+    fail(limited_ ? fmt::format("more than {} bytes refused", end_ - begin_) : std::string("truncated"));
+  }
+  if (position() < frame_end_ && length > frame_end_ - position()) fail("a value reaches beyond its frame");
+  if (window_.size() - at_ < length) fill(length);
+  const std::byte* data = window_.data() + at_;
+  at_ += length;
+  return data;
+}
+
+std::string_view PickleStream::characters(std::uint64_t length) {
+  if (length > 0xffffffff) fail(fmt::format("a string of {} bytes refused", length));
+  const std::byte* data = take(static_cast<std::size_t>(length));
+  return {reinterpret_cast<const char*>(data), static_cast<std::size_t>(length)};
+}
+
+std::string_view PickleStream::line() {
+  std::size_t searched = 0;
+  while (true) {
+    const auto begin = window_.begin() + static_cast<std::ptrdiff_t>(at_);
+    const auto found =
+        std::find(begin + static_cast<std::ptrdiff_t>(searched), window_.end(), std::byte{'\n'});
+    const auto length = static_cast<std::size_t>(found - begin);
+    if (found != window_.end()) {
+      std::string_view text = characters(length + 1);
+      text.remove_suffix(1);
+      return text;
+    }
+    searched = length;
+    if (searched >= left()) take(searched + 1);  // reports the end
+    fill(static_cast<std::size_t>(std::min<std::uint64_t>(left(), std::uint64_t{searched} * 2 + 1)));
+  }
+}
+
+void PickleStream::begin_frame(std::uint64_t length) {
+  if (position() < frame_end_) fail("a frame inside a frame");
+  if (length > left()) fail("truncated: a frame reaches beyond the end");
+  frame_end_ = position() + length;
+}
+
+void PickleStream::end_of_pickle() const {
+  if (position() < frame_end_) fail("it stops inside a frame");
+}
+
+}  // namespace msprobe::formats

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/stored_tensor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "support/error.hpp"
+#include "support/text.hpp"
+#include "tensor/convert.hpp"
+
+namespace msprobe::formats {
+namespace {
+
+using tensor::DType;
+using tensor::Kind;
+
+// A view whose elements lie in rising order is read through a window of this many bytes.
+constexpr std::uint64_t kWindow = std::uint64_t{1} << 20;
+
+struct Axis {
+  std::int64_t length;
+  std::int64_t stride;  // in bytes
+};
+
+// The axes that matter: those of length 1 dropped, neighbours that lie end to end merged. Rank 0 becomes no
+// axis.
+std::vector<Axis> simplify(const StoredTensor& tensor) {
+  const auto item_size = static_cast<std::int64_t>(tensor::info(tensor.dtype).size);
+  std::vector<Axis> axes;
+  for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
+    if (tensor.shape[i] == 1) continue;
+    const Axis axis{tensor.shape[i], tensor.strides[i] * item_size};
+    if (!axes.empty() && axes.back().stride == axis.length * axis.stride) {
+      axes.back() = {axes.back().length * axis.length, axis.stride};
+    } else {
+      axes.push_back(axis);
+    }
+  }
+  return axes;
+}
+
+// From the first byte of the first element to the last byte of the last one.
+std::uint64_t span_bytes(const std::vector<Axis>& axes, std::uint64_t item_size) {
+  std::uint64_t span = item_size;
+  for (const Axis& axis : axes) span += static_cast<std::uint64_t>((axis.length - 1) * axis.stride);
+  return span;
+}
+
+// Does reading in logical order never go back in the storage?
+bool rises(const std::vector<Axis>& axes) {
+  std::int64_t inner = 0;  // how far the axes inside reach
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    if (axes[i].stride < inner) return false;
+    inner += (axes[i].length - 1) * axes[i].stride;
+  }
+  return true;
+}
+
+std::uint64_t gather_memory(const std::vector<Axis>& axes, std::uint64_t item_size) {
+  const std::uint64_t span = span_bytes(axes, item_size);
+  return rises(axes) ? std::min(span, kWindow) : span;
+}
+
+template <std::size_t kSize>
+void copy_strided(std::byte* out, const std::byte* in, std::int64_t count, std::int64_t stride) {
+  for (std::int64_t i = 0; i < count; ++i)
+    std::memcpy(out + static_cast<std::size_t>(i) * kSize, in + i * stride, kSize);
+}
+
+void copy_strided(std::byte* out, const std::byte* in, std::int64_t count, std::int64_t stride,
+                  std::size_t size) {
+  switch (size) {
+    case 1:
+      return copy_strided<1>(out, in, count, stride);
+    case 2:
+      return copy_strided<2>(out, in, count, stride);
+    case 4:
+      return copy_strided<4>(out, in, count, stride);
+    case 8:
+      return copy_strided<8>(out, in, count, stride);
+    default:
+      return copy_strided<16>(out, in, count, stride);
+  }
+}
+
+// Flips the sign of every component, or of every second one (the imaginary parts).
+void flip_signs(std::span<std::byte> raw, std::size_t component, bool only_imaginary) {
+  const std::size_t top = std::endian::native == std::endian::little ? component - 1 : 0;
+  const std::size_t step = only_imaginary ? 2 * component : component;
+  for (std::size_t i = only_imaginary ? component : 0; i + component <= raw.size(); i += step) {
+    raw[i + top] ^= std::byte{0x80};
+  }
+}
+
+}  // namespace
+
+std::int64_t StoredTensor::numel() const {
+  std::int64_t product = 1;
+  for (const std::int64_t length : shape) product *= length;
+  return product;
+}
+
+bool StoredTensor::is_contiguous() const {
+  if (numel() == 0) return true;
+  std::int64_t expected = 1;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] != 1 && strides[i] != expected) return false;
+    expected *= shape[i];
+  }
+  return true;
+}
+
+struct ElementReader::Impl {
+  StoredTensor tensor;
+  std::size_t item_size = 0;
+  std::int64_t total = 0;
+  std::int64_t done = 0;
+  std::vector<Axis> axes;             // empty if the elements are streamed
+  std::vector<std::int64_t> counter;  // position along the axes
+  std::uint64_t first_byte = 0;       // of element 0 in the storage
+  std::uint64_t span = 0;
+  std::vector<std::byte> window;
+  std::uint64_t window_begin = 0;  // relative to first_byte
+  std::uint64_t window_size = 0;
+
+  void gather(std::span<std::byte> out);
+  const std::byte* at(std::uint64_t relative, std::uint64_t length);
+  void finish(std::span<std::byte> out) const;
+};
+
+// `length` bytes at `relative`, out of the window, which moves there if need be.
+const std::byte* ElementReader::Impl::at(std::uint64_t relative, std::uint64_t length) {
+  const bool present = relative >= window_begin && relative - window_begin <= window_size &&
+                       length <= window_size - (relative - window_begin);
+  if (!present) {
+    window_begin = window.size() == span ? 0 : relative;
+    window_size = std::min<std::uint64_t>(window.size(), span - window_begin);
+    tensor.storage->read_at(first_byte + window_begin,
+                            std::span(window).first(static_cast<std::size_t>(window_size)));
+  }
+  return window.data() + (relative - window_begin);
+}
+
+void ElementReader::Impl::gather(std::span<std::byte> out) {
+  const Axis inner = axes.back();
+  while (!out.empty()) {
+    std::uint64_t relative = 0;
+    for (std::size_t i = 0; i < axes.size(); ++i)
+      relative += static_cast<std::uint64_t>(counter[i] * axes[i].stride);
+    // As many elements of the innermost axis as are wanted and as fit the window.
+    const auto wanted = static_cast<std::int64_t>(out.size() / item_size);
+    std::int64_t count = std::min(wanted, inner.length - counter.back());
+    if (inner.stride > 0) {
+      const auto fit =
+          static_cast<std::int64_t>((window.size() - item_size) / static_cast<std::size_t>(inner.stride)) + 1;
+      count = std::min(count, fit);
+    }
+    const std::uint64_t reach = static_cast<std::uint64_t>((count - 1) * inner.stride) + item_size;
+    const std::byte* source = at(relative, reach);
+    const std::size_t length = static_cast<std::size_t>(count) * item_size;
+    if (inner.stride == static_cast<std::int64_t>(item_size)) {
+      std::memcpy(out.data(), source, length);
+    } else {
+      copy_strided(out.data(), source, count, inner.stride, item_size);
+    }
+    out = out.subspan(length);
+    counter.back() += count;
+    for (std::size_t i = axes.size() - 1; i > 0 && counter[i] == axes[i].length; --i) {
+      counter[i] = 0;
+      ++counter[i - 1];
+    }
+  }
+}
+
+void ElementReader::Impl::finish(std::span<std::byte> out) const {
+  const tensor::DTypeInfo& type = tensor::info(tensor.dtype);
+  if (tensor.big_endian != (std::endian::native == std::endian::big)) tensor::swap_bytes(tensor.dtype, out);
+  const std::size_t component = type.kind == Kind::complex ? item_size / 2 : item_size;
+  if (tensor.negative) flip_signs(out, component, false);
+  if (tensor.conjugate) flip_signs(out, component, true);
+}
+
+ElementReader::ElementReader(const StoredTensor& tensor) : impl_(std::make_unique<Impl>()) {
+  impl_->tensor = tensor;
+  impl_->item_size = tensor::info(tensor.dtype).size;
+  impl_->total = tensor.numel();
+  impl_->first_byte = static_cast<std::uint64_t>(tensor.offset) * impl_->item_size;
+  if (tensor.is_contiguous()) return;
+  impl_->axes = simplify(tensor);
+  impl_->counter.resize(impl_->axes.size());
+  impl_->span = span_bytes(impl_->axes, impl_->item_size);
+  const std::uint64_t memory = gather_memory(impl_->axes, impl_->item_size);
+  if (memory > kMaxGather) {
+    throw FormatError(
+        display(tensor.storage->name()),
+        fmt::format("a permuted view over {} bytes refused, at most {} are gathered", memory, kMaxGather));
+  }
+  impl_->window.resize(static_cast<std::size_t>(memory));
+}
+
+ElementReader::~ElementReader() = default;
+
+void ElementReader::read(std::span<std::byte> out) {
+  if (out.size() % impl_->item_size != 0 ||
+      out.size() / impl_->item_size > static_cast<std::uint64_t>(remaining())) {
+    throw FormatError(display(impl_->tensor.storage->name()), "more elements asked for than the tensor has");
+  }
+  if (out.empty()) return;
+  if (impl_->axes.empty()) {
+    const std::uint64_t position = static_cast<std::uint64_t>(impl_->done) * impl_->item_size;
+    impl_->tensor.storage->read_at(impl_->first_byte + position, out);
+  } else {
+    impl_->gather(out);
+  }
+  impl_->done += static_cast<std::int64_t>(out.size() / impl_->item_size);
+  impl_->finish(out);
+}
+
+std::int64_t ElementReader::remaining() const {
+  return impl_->total - impl_->done;
+}
+
+std::uint64_t ElementReader::memory_need(const StoredTensor& tensor) {
+  if (tensor.is_contiguous()) return 0;
+  return gather_memory(simplify(tensor), tensor::info(tensor.dtype).size);
+}
+
+}  // namespace msprobe::formats

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/torch_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::formats {
+namespace {
+
+using tensor::DType;
+using tensor::Kind;
+
+constexpr std::size_t kMaxRank = 64;
+// A view may name an element of its storage many times (expand, unfold). That is how a tiny file can ask for
+// an endless read, so such views are accepted up to this many bytes.
+constexpr std::uint64_t kMaxExpanded = std::uint64_t{256} << 20;
+// _rebuild_from_type_v2 and _rebuild_parameter wrap another rebuild call; nothing wraps them further in
+// practice.
+constexpr int kMaxWrapping = 8;
+// The pickle of one tensor takes about 300 bytes; state of a Parameter may add some.
+constexpr PickleLimits kOneTensor = {
+    .max_bytes = std::uint64_t{1} << 20, .max_opcodes = 100'000, .max_stack = 10'000};
+
+enum class Rebuild : std::uint8_t { plain, with_dtype, npu, quantised, parameter, from_type };
+
+struct RebuildName {
+  std::string_view name;
+  Rebuild kind;
+};
+
+constexpr std::array kRebuildNames = {
+    RebuildName{"torch._utils._rebuild_tensor", Rebuild::plain},
+    RebuildName{"torch._utils._rebuild_tensor_v2", Rebuild::plain},
+    RebuildName{"torch._utils._rebuild_tensor_v3", Rebuild::with_dtype},
+    RebuildName{"torch_npu.utils.storage._rebuild_npu_tensor", Rebuild::npu},
+    RebuildName{"torch._utils._rebuild_qtensor", Rebuild::quantised},
+    RebuildName{"torch._utils._rebuild_parameter", Rebuild::parameter},
+    RebuildName{"torch._utils._rebuild_parameter_with_state", Rebuild::parameter},
+    RebuildName{"torch._tensor._rebuild_from_type", Rebuild::from_type},
+    RebuildName{"torch._tensor._rebuild_from_type_v2", Rebuild::from_type},
+};
+
+// Calls that appear beside the rebuild calls in the file of one tensor, in arguments that do not matter here.
+constexpr std::array<std::string_view, 3> kHarmlessCalls = {
+    "torch.device",
+    "torch.serialization._get_layout",
+    "torch_npu.npu._format.Format",
+};
+
+std::optional<Rebuild> rebuild_of(const Pickle& pickle, PickleRef callable) {
+  if (pickle.kind(callable) != PickleKind::global) return {};
+  const std::string name = pickle.global(callable).full_name();
+  for (const RebuildName& known : kRebuildNames) {
+    if (known.name == name) return known.kind;
+  }
+  return {};
+}
+
+bool is_allowed_call(const std::string& name) {
+  return std::any_of(kRebuildNames.begin(), kRebuildNames.end(),
+                     [&](const RebuildName& known) { return known.name == name; }) ||
+         std::find(kHarmlessCalls.begin(), kHarmlessCalls.end(), name) != kHarmlessCalls.end();
+}
+
+}  // namespace
+
+TorchFile::TorchFile(std::shared_ptr<const ByteSource> file, const PickleLimits& limits)
+    : file_(std::move(file)), container_(open_torch_container(file_, limits)) {}
+
+void TorchFile::fail(const std::string& reason) const {
+  throw FormatError(display(file_->name()), reason);
+}
+
+bool TorchFile::is_tensor(PickleRef ref) const {
+  return pickle().kind(ref) == PickleKind::object &&
+         rebuild_of(pickle(), pickle().object(ref).callable).has_value();
+}
+
+StoredTensor TorchFile::tensor(PickleRef ref) const {
+  if (!is_tensor(ref)) fail(fmt::format("it has {} where a tensor belongs", kind_name(pickle().kind(ref))));
+  const PickleObject& object = pickle().object(ref);
+  return tensor(object.callable, object.args, 0);
+}
+
+StoredTensor TorchFile::tensor(PickleRef callable, PickleRef args_ref, int depth) const {
+  const auto rebuild = rebuild_of(pickle(), callable);
+  if (!rebuild) fail("it has something else where a tensor belongs");
+  if (depth > kMaxWrapping) fail("refused: a tensor wrapped too many times");
+  const auto args = pickle().items(args_ref);
+  const auto need = [&](std::size_t least, std::size_t most) {
+    if (args.size() < least || args.size() > most) {
+      fail(fmt::format("{} is called with {} arguments", pickle().global(callable).name, args.size()));
+    }
+  };
+  StoredTensor result;
+  switch (*rebuild) {
+    case Rebuild::plain:
+      need(4, 7);
+      result = geometry(args, {});
+      if (args.size() > 6) apply_metadata(args[6], result);
+      break;
+    case Rebuild::npu:
+      // The seventh argument says how the tensor lay on the device; the bytes in the file are in plain order.
+      need(6, 7);
+      result = geometry(args, {});
+      break;
+    case Rebuild::quantised:
+      need(7, 7);
+      result = geometry(args, {});
+      break;
+    case Rebuild::with_dtype: {
+      need(7, 8);
+      const std::string name = pickle().global(args[6]).full_name();
+      const auto dtype = name.starts_with("torch.") ? tensor::dtype_from_torch(name) : std::nullopt;
+      if (!dtype) fail(fmt::format("element type {} is not supported", display(name)));
+      result = geometry(args, dtype);
+      if (args.size() > 7) apply_metadata(args[7], result);
+      break;
+    }
+    case Rebuild::parameter: {
+      need(3, 4);
+      const PickleObject& inner = pickle().object(args[0]);
+      return tensor(inner.callable, inner.args, depth + 1);
+    }
+    case Rebuild::from_type:
+      need(4, 4);
+      return tensor(args[0], args[2], depth + 1);
+  }
+  check(result);
+  return result;
+}
+
+std::vector<std::int64_t> TorchFile::integers(PickleRef ref) const {
+  const auto items = pickle().items(ref);
+  if (items.size() > kMaxRank) fail(fmt::format("a tensor of {} dimensions refused", items.size()));
+  std::vector<std::int64_t> values;
+  values.reserve(items.size());
+  for (const PickleRef item : items) values.push_back(pickle().integer(item));
+  return values;
+}
+
+// Storage, offset, size and stride, which all rebuild calls begin with.
+StoredTensor TorchFile::geometry(std::span<const PickleRef> args, std::optional<DType> dtype) const {
+  const TorchStorageId id = read_storage_id(pickle(), args[0], file_->name());
+  if (!dtype) dtype = id.dtype;
+  if (!dtype) fail("a tensor without an element type");
+  StoredTensor result;
+  result.dtype = *dtype;
+  result.offset = pickle().integer(args[1]);
+  result.shape = integers(args[2]);
+  result.strides = integers(args[3]);
+  result.big_endian = container_->big_endian();
+  result.storage = container_->storage(id);
+  if (id.view_bytes != id.bytes) result.storage = slice_source(result.storage, id.view_offset, id.view_bytes);
+  return result;
+}
+
+void TorchFile::apply_metadata(PickleRef metadata, StoredTensor& tensor) const {
+  if (pickle().kind(metadata) != PickleKind::dict) return;
+  const auto flag = [&](std::string_view name) {
+    const auto value = pickle().find(metadata, name);
+    return value && pickle().kind(*value) == PickleKind::boolean && pickle().boolean(*value);
+  };
+  const Kind kind = tensor::info(tensor.dtype).kind;
+  tensor.conjugate = flag("conj") && kind == Kind::complex;
+  tensor.negative = flag("neg");
+  if (tensor.negative && kind != Kind::complex && kind != Kind::floating) fail("a negated view of integers");
+}
+
+// The guarantees of StoredTensor, with every sum and product checked.
+void TorchFile::check(const StoredTensor& tensor) const {
+  if (tensor.shape.size() != tensor.strides.size()) fail("its size and stride have different lengths");
+  const std::uint64_t item_size = tensor::info(tensor.dtype).size;
+  std::int64_t product = 1;  // axes of length 0 left out, so that a zero cannot hide an overflow
+  std::int64_t last = tensor.offset;
+  bool empty = false;
+  bool overflow = false;
+  if (tensor.offset < 0) fail("a tensor at a negative offset");
+  for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
+    const std::int64_t length = tensor.shape[i];
+    if (length < 0) fail("a tensor of negative size");
+    if (tensor.strides[i] < 0) fail("a tensor of negative stride");
+    empty = empty || length == 0;
+    overflow = overflow || __builtin_mul_overflow(product, std::max<std::int64_t>(length, 1), &product);
+  }
+  if (overflow || static_cast<std::uint64_t>(product) > INT64_MAX / item_size) {
+    fail("a tensor of more elements than any memory holds");
+  }
+  if (empty) return;
+  for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
+    std::int64_t reach = 0;
+    overflow = overflow || __builtin_mul_overflow(tensor.shape[i] - 1, tensor.strides[i], &reach) ||
+               __builtin_add_overflow(last, reach, &last);
+  }
+  const std::uint64_t bytes = tensor.storage->size();
+  if (overflow || static_cast<std::uint64_t>(last) >= bytes / item_size) {
+    fail(fmt::format("a tensor reaches beyond its storage of {} bytes", bytes));
+  }
+  const std::uint64_t wanted = static_cast<std::uint64_t>(product) * item_size;
+  if (wanted > std::max(bytes, kMaxExpanded)) {
+    fail(fmt::format("refused: a tensor of {} bytes over a storage of {} bytes", wanted, bytes));
+  }
+}
+
+StoredTensor open_torch_tensor(std::shared_ptr<const ByteSource> file) {
+  const TorchFile torch(file, kOneTensor);
+  const Pickle& pickle = torch.pickle();
+  for (const PickleGlobal& global : pickle.globals()) {
+    const std::string name = global.full_name();
+    if (global.called && !is_allowed_call(name)) {
+      throw FormatError(display(file->name()), fmt::format("refused: the pickle calls {}", display(name)));
+    }
+  }
+  if (!torch.is_tensor(pickle.root())) {
+    throw FormatError(display(file->name()),
+                      fmt::format("it holds {}, not one tensor", kind_name(pickle.kind(pickle.root()))));
+  }
+  return torch.tensor(pickle.root());
+}
+
+}  // namespace msprobe::formats

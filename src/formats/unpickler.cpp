@@ -1,0 +1,703 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/unpickler.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <map>
+#include <utility>
+
+#include "formats/pickle_stream.hpp"
+#include "formats/pickle_text.hpp"
+#include "support/error.hpp"
+#include "support/little_endian.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::formats {
+namespace {
+
+enum class Op : std::uint8_t {
+  mark = '(',
+  stop = '.',
+  pop = '0',
+  pop_mark = '1',
+  dup = '2',
+  real_line = 'F',
+  int_line = 'I',
+  binint = 'J',
+  binint1 = 'K',
+  long_line = 'L',
+  binint2 = 'M',
+  none = 'N',
+  persid = 'P',
+  binpersid = 'Q',
+  reduce = 'R',
+  string_line = 'S',
+  binstring = 'T',
+  short_binstring = 'U',
+  unicode_line = 'V',
+  binunicode = 'X',
+  append = 'a',
+  build = 'b',
+  global = 'c',
+  dict = 'd',
+  empty_dict = '}',
+  appends = 'e',
+  get = 'g',
+  binget = 'h',
+  inst = 'i',
+  long_binget = 'j',
+  list = 'l',
+  empty_list = ']',
+  obj = 'o',
+  put = 'p',
+  binput = 'q',
+  long_binput = 'r',
+  setitem = 's',
+  tuple = 't',
+  empty_tuple = ')',
+  setitems = 'u',
+  binfloat = 'G',
+  proto = 0x80,
+  newobj = 0x81,
+  ext1 = 0x82,
+  ext2 = 0x83,
+  ext4 = 0x84,
+  tuple1 = 0x85,
+  tuple2 = 0x86,
+  tuple3 = 0x87,
+  newtrue = 0x88,
+  newfalse = 0x89,
+  long1 = 0x8a,
+  long4 = 0x8b,
+  binbytes = 'B',
+  short_binbytes = 'C',
+  short_binunicode = 0x8c,
+  binunicode8 = 0x8d,
+  binbytes8 = 0x8e,
+  empty_set = 0x8f,
+  additems = 0x90,
+  frozenset = 0x91,
+  newobj_ex = 0x92,
+  stack_global = 0x93,
+  memoize = 0x94,
+  frame = 0x95,
+  bytearray8 = 0x96,
+  next_buffer = 0x97,
+  readonly_buffer = 0x98,
+};
+
+constexpr std::uint8_t kNewestProtocol = 5;
+
+// Container types whose calls are evaluated, because that only copies handles.
+enum class Container : std::uint8_t { dict, set, list, tuple };
+
+struct ContainerName {
+  std::string_view name;
+  Container container;
+  bool takes_factory;  // the first argument is not content
+};
+
+constexpr std::array kContainerNames = {
+    ContainerName{"collections.OrderedDict", Container::dict, false},
+    ContainerName{"collections.defaultdict", Container::dict, true},
+    ContainerName{"builtins.dict", Container::dict, false},
+    ContainerName{"__builtin__.dict", Container::dict, false},
+    ContainerName{"builtins.set", Container::set, false},
+    ContainerName{"__builtin__.set", Container::set, false},
+    ContainerName{"builtins.frozenset", Container::set, false},
+    ContainerName{"__builtin__.frozenset", Container::set, false},
+    ContainerName{"builtins.list", Container::list, false},
+    ContainerName{"__builtin__.list", Container::list, false},
+    ContainerName{"builtins.tuple", Container::tuple, false},
+    ContainerName{"__builtin__.tuple", Container::tuple, false},
+    ContainerName{"torch.Size", Container::tuple, false},
+};
+
+}  // namespace
+
+class Unpickler {
+ public:
+  Unpickler(const ByteSource& source, std::uint64_t offset, const PickleLimits& limits)
+      : stream_(source, offset, limits.max_bytes), limits_(limits) {
+    pickle_.name_ = source.name();
+  }
+
+  Pickle run() {
+    while (true) {
+      charge(1);
+      const auto op = static_cast<Op>(stream_.u8());
+      if (op == Op::stop) break;
+      if (!push_scalar(op) && !push_text(op) && !move_stack(op) && !fill_container(op)) call_or_refuse(op);
+    }
+    stream_.end_of_pickle();
+    if (!marks_.empty() || stack_.size() != 1) fail("values are left on its stack at the end");
+    pickle_.root_ = stack_.back();
+    pickle_.end_ = stream_.position();
+    return std::move(pickle_);
+  }
+
+ private:
+  using Node = Pickle::Node;
+
+  [[noreturn]] void fail(const std::string& reason) const { stream_.fail(reason); }
+
+  // Everything that takes memory or time is counted as opcodes are.
+  void charge(std::uint64_t amount) {
+    if (amount > limits_.max_opcodes - spent_)
+      fail(fmt::format("more than {} steps refused", limits_.max_opcodes));
+    spent_ += amount;
+  }
+
+  PickleRef add(PickleKind kind, std::uint64_t value, std::size_t count = 0) {
+    if (pickle_.nodes_.size() >= static_cast<std::uint32_t>(kNoPickleRef)) fail("too many values");
+    pickle_.nodes_.push_back(Node{.kind = kind, .count = static_cast<std::uint32_t>(count), .value = value});
+    return static_cast<PickleRef>(pickle_.nodes_.size() - 1);
+  }
+
+  PickleRef add_characters(PickleKind kind, std::string_view characters) {
+    const std::size_t begin = pickle_.characters_.size();
+    pickle_.characters_ += characters;
+    return add(kind, begin, characters.size());
+  }
+
+  PickleRef add_tuple(std::span<const PickleRef> items) {
+    const std::size_t begin = pickle_.tuple_items_.size();
+    pickle_.tuple_items_.insert(pickle_.tuple_items_.end(), items.begin(), items.end());
+    return add(PickleKind::tuple, begin, items.size());
+  }
+
+  PickleRef add_container(PickleKind kind, std::span<const PickleRef> items = {}) {
+    pickle_.containers_.emplace_back(items.begin(), items.end());
+    return add(kind, pickle_.containers_.size() - 1);
+  }
+
+  std::vector<PickleRef>& container(PickleRef ref) {
+    return pickle_.containers_[static_cast<std::size_t>(pickle_.node(ref).value)];
+  }
+
+  PickleKind kind(PickleRef ref) const { return pickle_.kind(ref); }
+
+  // The stack. Values below the last mark are out of reach until it is taken off.
+
+  void push(PickleRef ref) {
+    if (stack_.size() >= limits_.max_stack)
+      fail(fmt::format("a stack of more than {} refused", limits_.max_stack));
+    stack_.push_back(ref);
+  }
+
+  std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
+
+  PickleRef top() const {
+    if (stack_.size() <= floor()) fail("stack underflow");
+    return stack_.back();
+  }
+
+  PickleRef pop() {
+    const PickleRef ref = top();
+    stack_.pop_back();
+    return ref;
+  }
+
+  std::span<const PickleRef> last(std::size_t count) const {
+    if (stack_.size() - floor() < count) fail("stack underflow");
+    return std::span(stack_).last(count);
+  }
+
+  std::span<const PickleRef> since_mark() const {
+    if (marks_.empty()) fail("a mark is missing");
+    return std::span(stack_).subspan(marks_.back());
+  }
+
+  void drop_to_mark() {
+    stack_.resize(marks_.back());
+    marks_.pop_back();
+  }
+
+  // The memo. Python numbers entries as they come; numbers out of that order go to an ordered map, which no
+  // choice of keys makes slow.
+
+  void memo_put(std::uint64_t key, PickleRef ref) {
+    if (key < memo_.size()) {
+      memo_[static_cast<std::size_t>(key)] = ref;
+    } else if (key == memo_.size()) {
+      memo_.push_back(ref);
+    } else {
+      sparse_memo_[key] = ref;
+    }
+  }
+
+  PickleRef memo_get(std::uint64_t key) const {
+    if (key < memo_.size()) return memo_[static_cast<std::size_t>(key)];
+    const auto found = sparse_memo_.find(key);
+    if (found == sparse_memo_.end()) fail(fmt::format("memo entry {} was never set", key));
+    return found->second;
+  }
+
+  template <typename T>
+  T number_line() {
+    std::string_view line = stream_.line();
+    T value{};
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), value);
+    if (error != std::errc{} || end != line.data() + line.size()) fail("a number is malformed");
+    return value;
+  }
+
+  void push_integer(std::int64_t value) { push(add(PickleKind::integer, static_cast<std::uint64_t>(value))); }
+
+  void push_long(std::uint64_t length) {
+    const std::string_view bytes = stream_.characters(length);
+    if (bytes.size() > 8) return push(add_characters(PickleKind::big_integer, bytes));
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      value |= std::uint64_t{static_cast<std::uint8_t>(bytes[i])} << (8 * i);
+    }
+    const bool negative = !bytes.empty() && (static_cast<std::uint8_t>(bytes.back()) & 0x80U) != 0;
+    if (negative && bytes.size() < 8) value |= ~std::uint64_t{0} << (8 * bytes.size());
+    push(add(PickleKind::integer, value));
+  }
+
+  void push_int_line() {
+    const std::string_view line = stream_.line();
+    if (line == "00" || line == "01") return push(add(PickleKind::boolean, line == "01"));
+    push_integer(parse_integer(line));
+  }
+
+  void push_long_line() {
+    std::string_view line = stream_.line();
+    if (line.ends_with('L')) line.remove_suffix(1);
+    push_integer(parse_integer(line));
+  }
+
+  std::int64_t parse_integer(std::string_view line) const {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), value);
+    if (error != std::errc{} || end != line.data() + line.size()) fail("a number is malformed or too large");
+    return value;
+  }
+
+  bool push_scalar(Op op) {
+    switch (op) {
+      case Op::none:
+        push(add(PickleKind::none, 0));
+        return true;
+      case Op::newtrue:
+      case Op::newfalse:
+        push(add(PickleKind::boolean, op == Op::newtrue));
+        return true;
+      case Op::binint:
+        push_integer(static_cast<std::int32_t>(stream_.little<std::uint32_t>()));
+        return true;
+      case Op::binint1:
+        push_integer(stream_.u8());
+        return true;
+      case Op::binint2:
+        push_integer(stream_.little<std::uint16_t>());
+        return true;
+      case Op::long1:
+        push_long(stream_.u8());
+        return true;
+      case Op::long4: {
+        const auto length = stream_.little<std::uint32_t>();
+        if (length > 0x7fffffff) fail("a negative length");
+        push_long(length);
+        return true;
+      }
+      case Op::int_line:
+        push_int_line();
+        return true;
+      case Op::long_line:
+        push_long_line();
+        return true;
+      case Op::real_line: {
+        const auto value = parse_number(stream_.line());
+        if (!value) fail("a number is malformed");
+        push(add(PickleKind::real, std::bit_cast<std::uint64_t>(*value)));
+        return true;
+      }
+      case Op::binfloat:
+        push(add(PickleKind::real, __builtin_bswap64(stream_.little<std::uint64_t>())));
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  void push_characters(PickleKind kind, std::uint64_t length) {
+    push(add_characters(kind, stream_.characters(length)));
+  }
+
+  void push_decoded(const std::optional<std::string>& text) {
+    if (!text) fail("a string is malformed");
+    push(add_characters(PickleKind::text, *text));
+  }
+
+  bool push_text(Op op) {
+    switch (op) {
+      case Op::binunicode:
+        push_characters(PickleKind::text, stream_.little<std::uint32_t>());
+        return true;
+      case Op::short_binunicode:
+      case Op::short_binstring:
+        push_characters(PickleKind::text, stream_.u8());
+        return true;
+      case Op::binunicode8:
+        push_characters(PickleKind::text, stream_.little<std::uint64_t>());
+        return true;
+      case Op::binstring: {
+        const auto length = stream_.little<std::uint32_t>();
+        if (length > 0x7fffffff) fail("a negative length");
+        push_characters(PickleKind::text, length);
+        return true;
+      }
+      case Op::binbytes:
+        push_characters(PickleKind::bytes, stream_.little<std::uint32_t>());
+        return true;
+      case Op::short_binbytes:
+        push_characters(PickleKind::bytes, stream_.u8());
+        return true;
+      case Op::binbytes8:
+      case Op::bytearray8:
+        push_characters(PickleKind::bytes, stream_.little<std::uint64_t>());
+        return true;
+      case Op::string_line:
+        push_decoded(decode_quoted(stream_.line()));
+        return true;
+      case Op::unicode_line:
+        push_decoded(decode_raw_unicode(stream_.line()));
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  bool move_stack(Op op) {
+    switch (op) {
+      case Op::mark:
+        charge(1);  // a mark takes memory that max_stack does not see
+        marks_.push_back(stack_.size());
+        return true;
+      case Op::pop:
+        if (!marks_.empty() && marks_.back() == stack_.size()) {
+          marks_.pop_back();
+        } else {
+          pop();
+        }
+        return true;
+      case Op::pop_mark:
+        since_mark();
+        drop_to_mark();
+        return true;
+      case Op::dup:
+        push(top());
+        return true;
+      case Op::put:
+        memo_put(number_line<std::uint64_t>(), top());
+        return true;
+      case Op::binput:
+        memo_put(stream_.u8(), top());
+        return true;
+      case Op::long_binput:
+        memo_put(stream_.little<std::uint32_t>(), top());
+        return true;
+      case Op::memoize:
+        memo_put(memo_.size() + sparse_memo_.size(), top());
+        return true;
+      case Op::get:
+        push(memo_get(number_line<std::uint64_t>()));
+        return true;
+      case Op::binget:
+        push(memo_get(stream_.u8()));
+        return true;
+      case Op::long_binget:
+        push(memo_get(stream_.little<std::uint32_t>()));
+        return true;
+      case Op::proto: {
+        const std::uint8_t version = stream_.u8();
+        if (version > kNewestProtocol) fail(fmt::format("protocol {} is not known", version));
+        return true;
+      }
+      case Op::frame:
+        stream_.begin_frame(stream_.little<std::uint64_t>());
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  void replace_since_mark(PickleRef made) {
+    drop_to_mark();
+    push(made);
+  }
+
+  void replace_last(std::size_t count) {
+    const PickleRef made = add_tuple(last(count));
+    stack_.resize(stack_.size() - count);
+    push(made);
+  }
+
+  // The list of what was appended to an object, or the dict of what was set in it.
+  PickleRef part_of(PickleRef object, PickleRef PickleObject::*part, PickleKind part_kind) {
+    const auto index = static_cast<std::size_t>(pickle_.node(object).value);
+    if (pickle_.objects_[index].*part == kNoPickleRef)
+      pickle_.objects_[index].*part = add_container(part_kind);
+    return pickle_.objects_[index].*part;
+  }
+
+  void append_to(PickleRef target, std::span<const PickleRef> items, PickleKind wanted) {
+    if (kind(target) == PickleKind::object)
+      target = part_of(target, &PickleObject::items, PickleKind::list);
+    else if (kind(target) != wanted)
+      fail(fmt::format("it adds items to {}", kind_name(kind(target))));
+    auto& content = container(target);
+    content.insert(content.end(), items.begin(), items.end());
+  }
+
+  void set_in(PickleRef target, std::span<const PickleRef> pairs) {
+    if (pairs.size() % 2 != 0) fail("a key without a value");
+    if (kind(target) == PickleKind::object)
+      target = part_of(target, &PickleObject::pairs, PickleKind::dict);
+    else if (kind(target) != PickleKind::dict)
+      fail(fmt::format("it sets items of {}", kind_name(kind(target))));
+    auto& content = container(target);
+    content.insert(content.end(), pairs.begin(), pairs.end());
+  }
+
+  // What lies directly below the last mark: the container that the values above it go to.
+  PickleRef below_mark() const {
+    since_mark();
+    const std::size_t reachable = marks_.size() > 1 ? marks_[marks_.size() - 2] : 0;
+    if (marks_.back() <= reachable) fail("stack underflow");
+    return stack_[marks_.back() - 1];
+  }
+
+  bool fill_container(Op op) {
+    switch (op) {
+      case Op::empty_tuple:
+        push(add_tuple({}));
+        return true;
+      case Op::empty_list:
+        push(add_container(PickleKind::list));
+        return true;
+      case Op::empty_dict:
+        push(add_container(PickleKind::dict));
+        return true;
+      case Op::empty_set:
+        push(add_container(PickleKind::set));
+        return true;
+      case Op::tuple1:
+        replace_last(1);
+        return true;
+      case Op::tuple2:
+        replace_last(2);
+        return true;
+      case Op::tuple3:
+        replace_last(3);
+        return true;
+      case Op::tuple:
+        replace_since_mark(add_tuple(since_mark()));
+        return true;
+      case Op::list:
+        replace_since_mark(add_container(PickleKind::list, since_mark()));
+        return true;
+      case Op::frozenset:
+        replace_since_mark(add_container(PickleKind::set, since_mark()));
+        return true;
+      case Op::dict:
+        if (since_mark().size() % 2 != 0) fail("a key without a value");
+        replace_since_mark(add_container(PickleKind::dict, since_mark()));
+        return true;
+      case Op::append: {
+        const PickleRef item = pop();
+        append_to(top(), std::span(&item, 1), PickleKind::list);
+        return true;
+      }
+      case Op::appends:
+      case Op::additems:
+        append_to(below_mark(), since_mark(), op == Op::appends ? PickleKind::list : PickleKind::set);
+        drop_to_mark();
+        return true;
+      case Op::setitem: {
+        const auto pair = last(2);
+        const std::array both = {pair[0], pair[1]};
+        stack_.resize(stack_.size() - 2);
+        set_in(top(), both);
+        return true;
+      }
+      case Op::setitems:
+        set_in(below_mark(), since_mark());
+        drop_to_mark();
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  PickleRef add_global(std::string module, std::string name, std::uint64_t offset) {
+    PickleGlobal mention{.module = std::move(module), .name = std::move(name), .offset = offset};
+    const auto [at, is_new] = global_index_.try_emplace(mention.full_name(), pickle_.globals_.size());
+    if (is_new) pickle_.globals_.push_back(std::move(mention));
+    return add(PickleKind::global, at->second);
+  }
+
+  PickleRef global_from_lines() {
+    const std::uint64_t offset = stream_.position() - 1;
+    std::string module(stream_.line());
+    return add_global(std::move(module), std::string(stream_.line()), offset);
+  }
+
+  PickleRef global_from_stack() {
+    const auto names = last(2);
+    if (kind(names[0]) != PickleKind::text || kind(names[1]) != PickleKind::text)
+      fail("a global without a name");
+    // Each mention copies two strings that may come from the memo, so their length counts.
+    charge((pickle_.raw(names[0]).size() + pickle_.raw(names[1]).size()) / 16);
+    std::string module(pickle_.text(names[0]));
+    std::string name(pickle_.text(names[1]));
+    stack_.resize(stack_.size() - 2);
+    return add_global(std::move(module), std::move(name), stream_.position() - 1);
+  }
+
+  PickleRef evaluate(const ContainerName& type, PickleRef args) {
+    auto given = pickle_.items(args);
+    if (type.takes_factory && !given.empty()) given = given.subspan(1);
+    std::vector<PickleRef> content;
+    if (!given.empty()) {
+      const PickleRef from = given[0];
+      const bool mapping = type.container == Container::dict && kind(from) == PickleKind::dict;
+      const auto items = mapping ? pickle_.pairs(from) : pickle_.items(from);
+      charge(items.size());
+      content.assign(items.begin(), items.end());
+      if (type.container == Container::dict && !mapping) {
+        charge(items.size());
+        content.clear();
+        for (const PickleRef item : items) {
+          const auto pair = pickle_.items(item);
+          if (pair.size() != 2) fail("a dict made of something else than pairs");
+          content.insert(content.end(), pair.begin(), pair.end());
+        }
+      }
+    }
+    switch (type.container) {
+      case Container::dict:
+        return add_container(PickleKind::dict, content);
+      case Container::set:
+        return add_container(PickleKind::set, content);
+      case Container::list:
+        return add_container(PickleKind::list, content);
+      case Container::tuple:
+        break;
+    }
+    return add_tuple(content);
+  }
+
+  PickleRef call(PickleRef callable, PickleRef args, PickleRef kwargs = kNoPickleRef) {
+    if (kind(args) != PickleKind::tuple)
+      fail(fmt::format("a call with {} for arguments", kind_name(kind(args))));
+    if (kind(callable) == PickleKind::global) {
+      PickleGlobal& callee = pickle_.globals_[static_cast<std::size_t>(pickle_.node(callable).value)];
+      const std::string name = callee.full_name();
+      const auto* type = std::find_if(kContainerNames.begin(), kContainerNames.end(),
+                                      [&](const ContainerName& known) { return known.name == name; });
+      if (type != kContainerNames.end() && kwargs == kNoPickleRef) return evaluate(*type, args);
+      callee.called = true;
+    } else if (kind(callable) != PickleKind::object) {
+      fail(fmt::format("it calls {}", kind_name(kind(callable))));
+    }
+    pickle_.objects_.push_back(PickleObject{.callable = callable, .args = args, .kwargs = kwargs});
+    return add(PickleKind::object, pickle_.objects_.size() - 1);
+  }
+
+  void build() {
+    const PickleRef state = pop();
+    const PickleRef target = top();
+    switch (kind(target)) {
+      case PickleKind::object:
+        pickle_.objects_[static_cast<std::size_t>(pickle_.node(target).value)].state = state;
+        return;
+      // Attributes of containers (such as the _metadata of a state dict) are no data.
+      case PickleKind::dict:
+      case PickleKind::list:
+      case PickleKind::set:
+        return;
+      default:
+        fail(fmt::format("it sets the state of {}", kind_name(kind(target))));
+    }
+  }
+
+  void add_persistent(PickleRef id) {
+    const PickleRef made = add(PickleKind::persistent, static_cast<std::uint32_t>(id));
+    pickle_.persistents_.push_back(made);
+    push(made);
+  }
+
+  void call_or_refuse(Op op) {
+    switch (op) {
+      case Op::global:
+        return push(global_from_lines());
+      case Op::stack_global:
+        return push(global_from_stack());
+      case Op::persid:
+        return add_persistent(add_characters(PickleKind::text, stream_.line()));
+      case Op::binpersid:
+        return add_persistent(pop());
+      case Op::reduce:
+      case Op::newobj: {
+        const PickleRef args = pop();
+        const PickleRef callable = pop();
+        return push(call(callable, args));
+      }
+      case Op::newobj_ex: {
+        const PickleRef kwargs = pop();
+        const PickleRef args = pop();
+        const PickleRef callable = pop();
+        if (kind(kwargs) != PickleKind::dict) fail("a call without a dict of keywords");
+        return push(call(callable, args, kwargs));
+      }
+      case Op::inst: {
+        const PickleRef callable = global_from_lines();
+        const PickleRef args = add_tuple(since_mark());
+        drop_to_mark();
+        return push(call(callable, args));
+      }
+      case Op::obj: {
+        const auto values = since_mark();
+        if (values.empty()) fail("stack underflow");
+        const PickleRef callable = values[0];
+        const PickleRef args = add_tuple(values.subspan(1));
+        drop_to_mark();
+        return push(call(callable, args));
+      }
+      case Op::build:
+        return build();
+      case Op::ext1:
+      case Op::ext2:
+      case Op::ext4:
+        fail("refused: it uses Python's extension registry");
+      case Op::next_buffer:
+      case Op::readonly_buffer:
+        fail("refused: it refers to buffers outside the file");
+      default:
+        fail(fmt::format("unknown opcode 0x{:02x}", static_cast<unsigned>(op)));
+    }
+  }
+
+  PickleStream stream_;
+  PickleLimits limits_;
+  std::uint64_t spent_ = 0;
+  std::vector<PickleRef> stack_;
+  std::vector<std::size_t> marks_;
+  std::vector<PickleRef> memo_;
+  std::map<std::uint64_t, PickleRef> sparse_memo_;
+  std::map<std::string, std::size_t, std::less<>> global_index_;
+  Pickle pickle_;
+};
+
+Pickle load_pickle(const ByteSource& source, std::uint64_t offset, const PickleLimits& limits) {
+  return Unpickler(source, offset, limits).run();
+}
+
+}  // namespace msprobe::formats

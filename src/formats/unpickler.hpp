@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads a pickle of protocol 0 to 5 into plain data.
+#pragma once
+
+#include <cstdint>
+
+#include "formats/pickle.hpp"
+#include "support/byte_source.hpp"
+
+namespace msprobe::formats {
+
+/// What one pickle may cost. Memory is at most about 200 bytes an opcode plus the strings it holds.
+struct PickleLimits {
+  std::uint64_t max_bytes = std::uint64_t{256} << 20;
+  std::uint64_t max_opcodes = 10'000'000;
+  std::uint64_t max_stack = 4'000'000;
+};
+
+/// Reads the pickle that starts at `offset`. What follows it is not looked at: Pickle::end() tells where that
+/// is. FormatError naming the source, the position and the reason if it is broken, exceeds a limit, leaves
+/// values on the stack, or uses an opcode that data does not need (extension registry, out-of-band buffers).
+Pickle load_pickle(const ByteSource& source, std::uint64_t offset = 0, const PickleLimits& limits = {});
+
+}  // namespace msprobe::formats
