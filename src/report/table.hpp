@@ -13,19 +13,21 @@
 
 namespace msprobe::report {
 
-/// A value as text that stands as it is in csv and as a text cell in a workbook; JSON writers may know better (below).
+/// A value as text that stands as it is in csv and as a text cell in a workbook; JSON writers may know better
+/// (below).
 struct Text {
   std::string_view value;
 };
-/// Text that is itself JSON (an array of strings, say): JSON writers embed it unquoted, all others take `value`.
+/// Text that is itself JSON (an array of strings, say): JSON writers embed it unquoted, all others take
+/// `value`.
 struct Structured {
   std::string_view value;  // csv, xlsx
   std::string_view json;
 };
 
-/// double: csv prints Python's repr, infinities with a leading blank (` inf`), NaN as `Nan`; a workbook gets a number
-/// cell, or the texts `inf`, `-inf`, `Nan`. int64: digits / number cell. bool: `True`/`False` / boolean cell.
-/// In JSON: numbers, booleans, and the strings "inf", "-inf", "Nan".
+/// double: csv prints Python's repr, infinities with a leading blank (` inf`), NaN as `Nan`; a workbook gets
+/// a number cell, or the texts `inf`, `-inf`, `Nan`. int64: digits / number cell. bool: `True`/`False` /
+/// boolean cell. In JSON: numbers, booleans, and the strings "inf", "-inf", "Nan".
 using Cell = std::variant<Text, Structured, double, std::int64_t, bool>;
 
 /// Room for text made while a row is filled.
@@ -40,14 +42,15 @@ class Scratch {
 
 enum class Severity : std::uint8_t { none, warning, error };
 
-/// Rows of a result. Implementations are immutable while a writer reads, and safe to read from several threads.
+/// Rows of a result. Implementations are immutable while a writer reads, and safe to read from several
+/// threads.
 class Table {
  public:
   virtual ~Table() = default;
   virtual const std::vector<std::string>& columns() const = 0;
   virtual std::size_t rows() const = 0;
-  /// Replaces the contents of `cells` with one cell a column, and of `scratch` with the text made on the way. The views
-  /// in the cells stay valid until `scratch` changes or the table goes.
+  /// Replaces the contents of `cells` with one cell a column, and of `scratch` with the text made on the way.
+  /// The views in the cells stay valid until `scratch` changes or the table goes.
   virtual void row(std::size_t index, std::vector<Cell>& cells, Scratch& scratch) const = 0;
   /// Colours the row in a workbook.
   virtual Severity severity(std::size_t index) const = 0;

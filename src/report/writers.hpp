@@ -18,22 +18,23 @@ std::optional<Format> format_from_name(std::string_view name);
 std::string_view extension(Format format);  // "csv", …
 
 struct WriteOptions {
-  std::uint64_t csv_rows_per_file = 1'000'000;      // beyond: `name_part_1.csv`, `name_part_2.csv`, …
-  std::uint64_t xlsx_rows_per_sheet = 1'048'500;    // from here on: sheets `part_0`, `part_1`, … of even size
-  std::function<void(std::uint64_t)> on_rows;       // told now and then how many rows are written
+  std::uint64_t csv_rows_per_file = 1'000'000;    // beyond: `name_part_1.csv`, `name_part_2.csv`, …
+  std::uint64_t xlsx_rows_per_sheet = 1'048'500;  // from here on: sheets `part_0`, `part_1`, … of even size
+  std::function<void(std::uint64_t)> on_rows;     // told now and then how many rows are written
 };
 
-/// Writes `table` beside `path` and renames it into place (an existing file is replaced). Returns the names of the
-/// files that came to be (several where the table was split). Throws IoError; nothing is left behind then.
+/// Writes `table` beside `path` and renames it into place (an existing file is replaced). Returns the names
+/// of the files that came to be (several where the table was split). Throws IoError; nothing is left behind
+/// then.
 std::vector<std::string> write_file(const Table& table, Format format, const std::string& path,
                                     const WriteOptions& options = {});
 
-/// Writes `table` to standard output (csv, json, jsonl; xlsx too if it is not a terminal). Returns false if the reader
-/// closed the pipe.
+/// Writes `table` to standard output (csv, json, jsonl; xlsx too if it is not a terminal). Returns false if
+/// the reader closed the pipe.
 bool write_stdout(const Table& table, Format format, const WriteOptions& options = {});
 
-/// Would a spreadsheet take this text for a formula? (spec/compare.md 10.5: split at `;`; once a part is not a number
-/// the whole text is tested for a leading or post-semicolon = + - @ % or a full-width form.)
+/// Would a spreadsheet take this text for a formula? (spec/compare.md 10.5: split at `;`; once a part is not
+/// a number the whole text is tested for a leading or post-semicolon = + - @ % or a full-width form.)
 bool looks_like_formula(std::string_view text);
 
 }  // namespace msprobe::report

@@ -4,31 +4,68 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 namespace msprobe {
 namespace {
 
-/// Length of the valid UTF-8 sequence at `text[i]`, 0 if there is none.
-std::size_t utf8_length(std::string_view text, std::size_t i) {
-  const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(text[k]); };
-  const unsigned char lead = byte(i);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || i + length > text.size()) return 0;
-  for (std::size_t k = 1; k < length; ++k) {
-    if ((byte(i + k) & 0xC0) != 0x80) return 0;
+/// Characters other than ASCII that Python's repr escapes, i.e. those of the Unicode categories control,
+/// format, blank, line and paragraph separator, surrogate and private use.
+bool is_unprintable(char32_t c) {
+  struct Range {
+    char32_t first, last;
+  };
+  static constexpr Range kRanges[] = {
+      {0x80, 0xA0},       {0xAD, 0xAD},       {0x600, 0x605},     {0x61C, 0x61C},     {0x6DD, 0x6DD},
+      {0x70F, 0x70F},     {0x890, 0x891},     {0x8E2, 0x8E2},     {0x1680, 0x1680},   {0x180E, 0x180E},
+      {0x2000, 0x200F},   {0x2028, 0x202F},   {0x205F, 0x206F},   {0x3000, 0x3000},   {0xD800, 0xF8FF},
+      {0xFDD0, 0xFDEF},   {0xFEFF, 0xFEFF},   {0xFFF0, 0xFFFB},   {0xFFFE, 0xFFFF},   {0x110BD, 0x110BD},
+      {0x110CD, 0x110CD}, {0x13430, 0x1343F}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE00FF},
+      {0xE01F0, 0x10FFFF}};
+  for (const Range& range : kRanges) {
+    if (c <= range.last) return c >= range.first;
   }
-  // No overlong forms, no surrogates, nothing above U+10FFFF.
-  const unsigned char second = byte(i + 1);
-  if (lead == 0xE0 && second < 0xA0) return 0;
-  if (lead == 0xED && second > 0x9F) return 0;
-  if (lead == 0xF0 && second < 0x90) return 0;
-  if (lead == 0xF4 && second > 0x8F) return 0;
-  return length;
+  return false;
+}
+
+void append_escape(std::string& out, char32_t c) {
+  const auto code = static_cast<std::uint32_t>(c);
+  if (code < 0x100) {
+    fmt::format_to(std::back_inserter(out), "\\x{:02x}", code);
+  } else if (code < 0x10000) {
+    fmt::format_to(std::back_inserter(out), "\\u{:04x}", code);
+  } else {
+    fmt::format_to(std::back_inserter(out), "\\U{:08x}", code);
+  }
+}
+
+/// The value of a number that from_chars found outside the range of double: zero or infinite, by the place of
+/// its first digit that counts. `text` has no sign.
+double out_of_range_value(std::string_view text) {
+  const std::size_t e = std::min(text.find_first_of("eE"), text.size());
+  const std::string_view mantissa = text.substr(0, e);
+  const std::size_t first = mantissa.find_first_of("123456789");
+  if (first == std::string_view::npos) return 0;
+  const std::size_t point = std::min(mantissa.find('.'), mantissa.size());
+  long long place = static_cast<long long>(point) - static_cast<long long>(first);
+  if (e < text.size()) {
+    std::string_view digits = text.substr(e + 1);
+    const bool negative = digits.front() == '-';
+    if (negative || digits.front() == '+') digits.remove_prefix(1);
+    constexpr long long kFar = 1'000'000'000'000'000'000;
+    long long exponent = 0;
+    if (std::from_chars(digits.data(), digits.data() + digits.size(), exponent).ec != std::errc() ||
+        exponent > kFar) {
+      exponent = kFar;
+    }
+    place += negative ? -exponent : exponent;
+  }
+  return place > 0 ? std::numeric_limits<double>::infinity() : 0.0;
 }
 
 }  // namespace
@@ -63,22 +100,25 @@ std::string python_repr(std::string_view text) {
   const bool has_double = text.find('"') != std::string_view::npos;
   const char quote = has_single && !has_double ? '"' : '\'';
   std::string out(1, quote);
-  for (const char c : text) {
-    const auto u = static_cast<unsigned char>(c);
-    if (c == quote || c == '\\') {
+  for (std::size_t i = 0; i < text.size();) {
+    const Utf8 c = utf8_at(text, i);
+    if (!c.valid) {
+      append_escape(out, 0xDC00 + static_cast<unsigned char>(text[i]));  // Python's surrogateescape
+    } else if (text[i] == quote || text[i] == '\\') {
       out += '\\';
-      out += c;
-    } else if (c == '\n') {
+      out += text[i];
+    } else if (text[i] == '\n') {
       out += "\\n";
-    } else if (c == '\r') {
+    } else if (text[i] == '\r') {
       out += "\\r";
-    } else if (c == '\t') {
+    } else if (text[i] == '\t') {
       out += "\\t";
-    } else if (u < 0x20 || u == 0x7F) {
-      out += fmt::format("\\x{:02x}", u);
+    } else if (c.code < 0x20 || c.code == 0x7F || (c.code >= 0x80 && is_unprintable(c.code))) {
+      append_escape(out, c.code);
     } else {
-      out += c;
+      out += text.substr(i, c.length);
     }
+    i += c.length;
   }
   out += quote;
   return out;
@@ -100,10 +140,7 @@ std::optional<double> parse_number(std::string_view text) {
   if (end != text.data() + text.size() || error == std::errc::invalid_argument) return std::nullopt;
   if (text.find('(') != std::string_view::npos) return std::nullopt;  // nan(payload) is not Python
   if (error == std::errc::result_out_of_range) {
-    // Beyond the range of double: infinite when the exponent is large, zero when it is small.
-    const std::size_t e = text.find_first_of("eE");
-    const bool tiny = (e != std::string_view::npos && text[e + 1] == '-') || text.substr(0, 2) == "0.";
-    value = tiny ? 0.0 : std::numeric_limits<double>::infinity();
+    value = out_of_range_value(text);
   }
   return negative ? -value : value;
 }
@@ -113,33 +150,58 @@ std::string crc32_hex(std::string_view bytes) {
   return fmt::format("{:08x}", crc);
 }
 
+Utf8 utf8_at(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(text[at + k]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return {lead, 1, true};
+  const std::uint8_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || length > text.size() - at) return {lead, 1, false};
+  char32_t code = lead & (0x7FU >> length);
+  for (std::size_t k = 1; k < length; ++k) {
+    if ((byte(k) & 0xC0) != 0x80) return {lead, 1, false};
+    code = (code << 6) | (byte(k) & 0x3FU);
+  }
+  // No overlong forms, no surrogates, nothing above U+10FFFF.
+  const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
+  if (overlong || (code >= 0xD800 && code <= 0xDFFF) || code > 0x10FFFF) return {lead, 1, false};
+  return {code, length, true};
+}
+
+std::string valid_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();) {
+    const Utf8 c = utf8_at(text, i);
+    out += c.valid ? text.substr(i, c.length) : std::string_view("\xEF\xBF\xBD");
+    i += c.length;
+  }
+  return out;
+}
+
 std::string display(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size();) {
-    const std::size_t length = utf8_length(text, i);
-    const auto u = static_cast<unsigned char>(text[i]);
+    const Utf8 c = utf8_at(text, i);
     // C1 controls (U+0080..U+009F) drive some terminals as well.
-    const bool c1 = length == 2 && u == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0;
-    if (length == 0 || u < 0x20 || u == 0x7F) {
-      out += fmt::format("\\x{:02x}", u);
-      i += 1;
-    } else if (c1) {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i + 1]));
-      i += 2;
+    const bool control = c.code < 0x20 || (c.code >= 0x7F && c.code < 0xA0);
+    const bool turns = c.code == 0x61C || (c.code >= 0x200E && c.code <= 0x200F) ||
+                       (c.code >= 0x2028 && c.code <= 0x202E) || (c.code >= 0x2066 && c.code <= 0x2069);
+    if (!c.valid || control || turns) {
+      append_escape(out, c.code);
     } else {
-      out += text.substr(i, length);
-      i += length;
+      out += text.substr(i, c.length);
     }
+    i += c.length;
   }
   return out;
 }
 
 bool is_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
-    const std::size_t length = utf8_length(text, i);
-    if (length == 0) return false;
-    i += length;
+    const Utf8 c = utf8_at(text, i);
+    if (!c.valid) return false;
+    i += c.length;
   }
   return true;
 }

@@ -2,6 +2,7 @@
 // Text as Python prints it, numbers in and out of text, and strings made safe to show.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,20 +17,34 @@ std::string python_repr(double value);
 /// Appends python_repr(value) to `out`.
 void append_python_repr(std::string& out, double value);
 
-/// `repr(str)` of Python for text without surrogates: single quotes unless the text holds one and no double quote;
-/// backslash, newline, tab, carriage return and other control characters escaped.
+/// `repr(str)` of Python: single quotes unless the text holds one and no double quote; backslash, newline,
+/// tab, carriage return, other control, format and blank characters (but the space) escaped, and bytes that
+/// are not UTF-8 as the surrogates Python reads them as.
 std::string python_repr(std::string_view text);
 
-/// The double that `float(text)` of Python gives (blanks around it, `inf`, `infinity`, `nan` in any case, `_` between
-/// digits not accepted), or nothing.
+/// The double that `float(text)` of Python gives (blanks around it, `inf`, `infinity`, `nan` in any case, `_`
+/// between digits not accepted), or nothing.
 std::optional<double> parse_number(std::string_view text);
 
 /// CRC-32 (PKZIP polynomial) of the bytes, as eight lower-case hex digits.
 std::string crc32_hex(std::string_view bytes);
 
-/// The text with control characters (and invalid UTF-8) replaced by escapes, so that a hostile name cannot drive a
-/// terminal or break a line.
+/// The text with control characters, invalid UTF-8 and the marks that turn the writing direction replaced by
+/// escapes, so that a hostile name cannot drive a terminal, break a line or show as another.
 std::string display(std::string_view text);
+
+/// One character of UTF-8 text. An invalid byte has `length` 1 and `valid` false.
+struct Utf8 {
+  char32_t code = 0;
+  std::uint8_t length = 1;
+  bool valid = false;
+};
+
+/// The character that starts at `text[at]`; `at` must be inside the text.
+Utf8 utf8_at(std::string_view text, std::size_t at);
+
+/// The text with every byte that is not part of valid UTF-8 replaced by U+FFFD.
+std::string valid_utf8(std::string_view text);
 
 /// Is the whole text valid UTF-8?
 bool is_utf8(std::string_view text);

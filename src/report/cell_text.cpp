@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/cell_text.hpp"
+
+#include <array>
+#include <cstddef>
+
+#include "report/writers.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::report {
+namespace {
+
+constexpr std::array<std::uint8_t, 256> make_traits() {
+  std::array<std::uint8_t, 256> traits{};
+  for (std::size_t c = 0; c < 256; ++c) {
+    if (c < 0x20 || c == 0x7F) traits[c] = TextTraits::kXml;
+    if (c >= 0x80) traits[c] = TextTraits::kHigh;
+  }
+  for (const char c : {'&', '<', '>'}) traits[static_cast<std::size_t>(c)] |= TextTraits::kXml;
+  for (const char c : {',', '"', '\n', '\r'}) traits[static_cast<std::size_t>(c)] |= TextTraits::kCsv;
+  traits[';'] |= TextTraits::kSemicolon;
+  traits['_'] |= TextTraits::kUnderscore;
+  return traits;
+}
+constexpr std::array<std::uint8_t, 256> kTraits = make_traits();
+
+/// The signs that begin a formula, in ASCII and full width.
+bool is_formula_sign(char32_t c) {
+  switch (c) {
+    case U'=':
+    case U'+':
+    case U'-':
+    case U'@':
+    case U'%':
+    case U'\uFF1D':
+    case U'\uFF0B':
+    case U'\uFF0D':
+    case U'\uFF20':
+    case U'\uFF05':
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool starts_formula(std::string_view text) {
+  return !text.empty() && is_formula_sign(utf8_at(text, 0).code);
+}
+
+/// Calls `visit(part)` for what lies between semicolons until it returns false.
+template <class Visit>
+void each_part(std::string_view text, Visit visit) {
+  while (true) {
+    const std::size_t end = text.find(';');
+    if (!visit(text.substr(0, end)) || end == std::string_view::npos) return;
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+bool looks_like_formula(std::string_view text) {
+  bool formula = false;
+  bool numbers = true;
+  each_part(text, [&](std::string_view part) {
+    formula = formula || starts_formula(part);
+    numbers = numbers && parse_number(part).has_value();
+    return !formula || numbers;  // known once both have turned
+  });
+  return formula && !numbers;
+}
+
+TextTraits traits_of(std::string_view text) {
+  std::uint8_t bits = 0;
+  for (const char c : text) bits |= kTraits[static_cast<unsigned char>(c)];
+  return {bits};
+}
+
+bool is_safe_text(std::string_view text, TextTraits traits) {
+  if (traits.has(TextTraits::kHigh | TextTraits::kSemicolon)) return false;
+  return text.empty() || !is_formula_sign(static_cast<unsigned char>(text.front())) ||
+         parse_number(text).has_value();
+}
+
+std::string safe_text(std::string_view text) {
+  std::string valid = valid_utf8(text);
+  if (!looks_like_formula(valid)) return valid;
+  std::string out;
+  out.reserve(valid.size() + 4);
+  each_part(valid, [&](std::string_view part) {
+    if (part.data() != valid.data()) out += ';';
+    if (starts_formula(part)) out += '\'';
+    out += part;
+    return true;
+  });
+  return out;
+}
+
+}  // namespace msprobe::report

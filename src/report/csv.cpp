@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// csv as pandas writes it: minimal quoting, `\n` line ends, a header and no index.
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <string>
+
+#include "report/cell_text.hpp"
+#include "report/writer_parts.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::report {
+namespace {
+
+void append_quoted(std::string& out, std::string_view text) {
+  out += '"';
+  for (std::size_t quote; (quote = text.find('"')) != std::string_view::npos; text.remove_prefix(quote + 1)) {
+    out += text.substr(0, quote + 1);
+    out += '"';
+  }
+  out += text;
+  out += '"';
+}
+
+void append_text(std::string& out, std::string_view text) {
+  const TextTraits traits = traits_of(text);
+  std::string safe;
+  if (!is_safe_text(text, traits)) {
+    safe = safe_text(text);  // adds nothing that asks for quotes
+    text = safe;
+  }
+  if (traits.has(TextTraits::kCsv)) {
+    append_quoted(out, text);
+  } else {
+    out += text;
+  }
+}
+
+struct CellAppender {
+  std::string& out;
+
+  void operator()(const Text& text) const { append_text(out, text.value); }
+  void operator()(const Structured& text) const { append_text(out, text.value); }
+  void operator()(double value) const {
+    if (std::isnan(value)) {
+      out += "Nan";
+    } else {
+      // Without the blank, a reader that asks for text would not get what the Python tool wrote.
+      if (std::isinf(value)) out += ' ';
+      append_python_repr(out, value);
+    }
+  }
+  void operator()(std::int64_t value) const {
+    std::array<char, 24> digits;
+    out.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr);
+  }
+  void operator()(bool value) const { out += value ? "True" : "False"; }
+};
+
+/// Ends a line that began at `start`. A line that holds one empty field needs quotes, or readers skip it.
+void end_line(std::string& out, std::size_t start, std::size_t columns) {
+  if (columns == 1 && out.size() == start) out += "\"\"";
+  out += '\n';
+}
+
+}  // namespace
+
+void write_csv(const Table& table, RowRange rows, const Sink& sink, const WriteOptions& options) {
+  std::string header;
+  for (const std::string& name : table.columns()) {
+    if (&name != &table.columns().front()) header += ',';
+    append_text(header, name);
+  }
+  end_line(header, 0, table.columns().size());
+  sink(header);
+
+  const auto make = [&](RowRange part, std::string& out) {
+    std::vector<Cell> cells;
+    Scratch scratch;
+    out.clear();
+    for (std::size_t i = part.first; i < part.last; ++i) {
+      table.row(i, cells, scratch);
+      const std::size_t start = out.size();
+      for (std::size_t k = 0; k < cells.size(); ++k) {
+        if (k != 0) out += ',';
+        std::visit(CellAppender{out}, cells[k]);
+      }
+      end_line(out, start, cells.size());
+    }
+    return out.size();
+  };
+  each_block<std::string>(rows, options, make, sink);
+}
+
+}  // namespace msprobe::report

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// json (one document) and jsonl (an object a line), streamed. Always valid JSON, whatever bytes the names
+// hold.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+#include <string>
+
+#include "report/writer_parts.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::report {
+namespace {
+
+void append_string(std::string& out, std::string_view text) {
+  out += '"';
+  std::size_t plain = 0;  // start of what needs no escape
+  const auto replace = [&](std::size_t at, std::size_t length, std::string_view with) {
+    out += text.substr(plain, at - plain);
+    out += with;
+    plain = at + length;
+  };
+  for (std::size_t i = 0; i < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    std::size_t length = 1;
+    if (byte == '"') {
+      replace(i, 1, "\\\"");
+    } else if (byte == '\\') {
+      replace(i, 1, "\\\\");
+    } else if (byte == '\n') {
+      replace(i, 1, "\\n");
+    } else if (byte == '\r') {
+      replace(i, 1, "\\r");
+    } else if (byte == '\t') {
+      replace(i, 1, "\\t");
+    } else if (byte < 0x20 || byte == 0x7F) {
+      replace(i, 1, fmt::format("\\u{:04x}", byte));
+    } else if (byte >= 0x80) {
+      const Utf8 c = utf8_at(text, i);
+      if (!c.valid) replace(i, 1, "\xEF\xBF\xBD");
+      length = c.length;
+    }
+    i += length;
+  }
+  out += text.substr(plain);
+  out += '"';
+}
+
+struct CellAppender {
+  std::string& out;
+
+  void operator()(const Text& text) const { append_string(out, text.value); }
+  void operator()(const Structured& text) const {
+    if (text.json.empty()) {
+      append_string(out, text.value);
+      return;
+    }
+    // Outside strings a line break is a blank in JSON, and inside it cannot stand; an object must stay on its
+    // line.
+    const std::size_t start = out.size();
+    out += text.json;
+    for (std::size_t i = start; i < out.size(); ++i) {
+      if (out[i] == '\n' || out[i] == '\r') out[i] = ' ';
+    }
+  }
+  void operator()(double value) const {
+    if (std::isnan(value)) {
+      out += "\"Nan\"";
+    } else if (std::isinf(value)) {
+      out += value < 0 ? "\"-inf\"" : "\"inf\"";
+    } else {
+      append_python_repr(out, value);
+    }
+  }
+  void operator()(std::int64_t value) const { fmt::format_to(std::back_inserter(out), "{}", value); }
+  void operator()(bool value) const { out += value ? "true" : "false"; }
+};
+
+/// The objects, each with `separator` after it.
+void write_objects(const Table& table, std::string_view separator, const Sink& sink,
+                   const WriteOptions& options) {
+  std::vector<std::string> keys;
+  for (const std::string& name : table.columns()) {
+    std::string& key = keys.emplace_back(keys.empty() ? "{" : ", ");
+    append_string(key, name);
+    key += ": ";
+  }
+  const auto make = [&](RowRange part, std::string& out) {
+    std::vector<Cell> cells;
+    Scratch scratch;
+    out.clear();
+    for (std::size_t i = part.first; i < part.last; ++i) {
+      table.row(i, cells, scratch);
+      if (cells.empty()) out += '{';
+      for (std::size_t k = 0; k < cells.size(); ++k) {
+        out += keys.at(k);
+        std::visit(CellAppender{out}, cells[k]);
+      }
+      out += '}';
+      if (i + 1 < table.rows()) out += separator;
+    }
+    return out.size();
+  };
+  each_block<std::string>({0, table.rows()}, options, make, sink);
+}
+
+}  // namespace
+
+void write_jsonl(const Table& table, const Sink& sink, const WriteOptions& options) {
+  write_objects(table, "\n", sink, options);
+  if (table.rows() != 0) sink("\n");
+}
+
+void write_json(const Table& table, const Sink& sink, const WriteOptions& options) {
+  std::string head = "{\"columns\": [";
+  for (const std::string& name : table.columns()) {
+    if (&name != &table.columns().front()) head += ", ";
+    append_string(head, name);
+  }
+  head += "],\n\"rows\": [\n";
+  sink(head);
+  write_objects(table, ",\n", sink, options);
+  sink("\n]}\n");
+}
+
+}  // namespace msprobe::report

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/terminal.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "support/text.hpp"
+
+namespace msprobe::report {
+namespace {
+
+constexpr std::size_t kDefaultWidth = 100;
+constexpr std::size_t kGap = 2;
+constexpr std::size_t kNarrowest = 8;  // no column is cut to less
+constexpr std::string_view kEllipsis = "...";
+
+struct Range {
+  char32_t first, last;
+};
+
+template <std::size_t N>
+bool in_ranges(const Range (&ranges)[N], char32_t c) {
+  return std::any_of(std::begin(ranges), std::end(ranges),
+                     [c](Range r) { return c >= r.first && c <= r.last; });
+}
+
+std::size_t character_width(char32_t c) {
+  static constexpr Range kCombining[] = {{0x300, 0x36F},   {0x483, 0x489},   {0x591, 0x5BD},
+                                         {0x610, 0x61A},   {0x64B, 0x65F},   {0x1AB0, 0x1AFF},
+                                         {0x1DC0, 0x1DFF}, {0x200B, 0x200F}, {0x20D0, 0x20FF},
+                                         {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}, {0xE0100, 0xE01EF}};
+  static constexpr Range kWide[] = {
+      {0x1100, 0x115F},   {0x2E80, 0x303E},   {0x3041, 0xA4CF},  {0xA960, 0xA97C}, {0xAC00, 0xD7A3},
+      {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},   {0xFF01, 0xFF60},  {0xFFE0, 0xFFE6}, {0x1F300, 0x1F64F},
+      {0x1F680, 0x1F6FF}, {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD}};
+  if (c < 0x300) return 1;
+  if (in_ranges(kCombining, c)) return 0;
+  return in_ranges(kWide, c) ? 2 : 1;
+}
+
+/// The longest end of `text` that takes at most `width` columns.
+std::string_view tail_of(std::string_view text, std::size_t width) {
+  std::size_t skip = display_width(text);
+  std::size_t at = 0;
+  while (skip > width || (at < text.size() && character_width(utf8_at(text, at).code) == 0)) {
+    const Utf8 c = utf8_at(text, at);
+    skip -= character_width(c.code);
+    at += c.length;
+  }
+  return text.substr(at);
+}
+
+std::string_view head_of(std::string_view text, std::size_t width) {
+  std::size_t used = 0;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const Utf8 c = utf8_at(text, at);
+    used += character_width(c.code);
+    if (used > width) break;
+    at += c.length;
+  }
+  return text.substr(0, at);
+}
+
+/// `text` is safe to show already.
+std::string elide_safe(std::string_view text, std::size_t width) {
+  if (display_width(text) <= width) return std::string(text);
+  if (width <= kEllipsis.size()) return std::string(head_of(text, width));
+  // The end of a name (input.0, output.3) tells more than its middle.
+  const std::size_t room = width - kEllipsis.size();
+  const std::string_view head = head_of(text, room / 2);
+  return std::string(head) + std::string(kEllipsis) + std::string(tail_of(text, room - display_width(head)));
+}
+
+/// A number as people see it in a table, thousands separated or with a percent sign as well.
+bool is_numeric(std::string text) {
+  std::erase(text, ',');
+  if (!text.empty() && text.back() == '%') text.pop_back();
+  return parse_number(text).has_value();
+}
+
+/// Takes columns away from the widest until the line fits.
+void shrink(std::vector<std::size_t>& widths, std::size_t room) {
+  for (std::size_t& width : widths) width = std::min(width, std::max(room, kNarrowest));
+  std::size_t total = std::accumulate(widths.begin(), widths.end(), std::size_t{0});
+  while (total > room && !widths.empty()) {
+    const auto widest = std::max_element(widths.begin(), widths.end());
+    if (*widest <= kNarrowest) return;
+    --*widest;
+    --total;
+  }
+}
+
+std::string_view escape_of(Color color) {
+  switch (color) {
+    case Color::red:
+      return "\x1b[31m";
+    case Color::yellow:
+      return "\x1b[33m";
+    case Color::green:
+      return "\x1b[32m";
+    case Color::cyan:
+      return "\x1b[36m";
+    case Color::bold:
+      return "\x1b[1m";
+    case Color::dim:
+      return "\x1b[2m";
+    case Color::none:
+      break;
+  }
+  return "";
+}
+
+std::string paint_safe(std::string text, Color color, bool enabled) {
+  if (!enabled || color == Color::none || text.empty()) return text;
+  return std::string(escape_of(color)) + text + "\x1b[0m";
+}
+
+}  // namespace
+
+Color color_of(Severity severity) {
+  switch (severity) {
+    case Severity::error:
+      return Color::red;
+    case Severity::warning:
+      return Color::yellow;
+    case Severity::none:
+      break;
+  }
+  return Color::none;
+}
+
+std::string paint(std::string_view text, Color color, bool enabled) {
+  return paint_safe(display(text), color, enabled);
+}
+
+std::size_t terminal_width(int descriptor) {
+  winsize size{};
+  if (::isatty(descriptor) == 0 || ::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {
+    return kDefaultWidth;
+  }
+  return size.ws_col;
+}
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < text.size();) {
+    const Utf8 c = utf8_at(text, i);
+    width += character_width(c.code);
+    i += c.length;
+  }
+  return width;
+}
+
+std::string elide_middle(std::string_view text, std::size_t width) {
+  return elide_safe(display(text), width);
+}
+
+std::string render_columns(const std::vector<std::string>& header,
+                           const std::vector<std::vector<std::string>>& rows, const TerminalStyle& style) {
+  std::size_t columns = header.size();
+  for (const auto& row : rows) columns = std::max(columns, row.size());
+  std::vector<std::vector<std::string>> cells;  // the header first, all safe
+  std::vector<std::size_t> widths(columns, 0);
+  std::vector<bool> right(columns, !rows.empty());
+  const auto add = [&](const std::vector<std::string>& row, bool is_header) {
+    auto& safe = cells.emplace_back(columns);
+    for (std::size_t k = 0; k < columns; ++k) {
+      if (k < row.size()) safe[k] = display(row[k]);
+      widths[k] = std::max(widths[k], display_width(safe[k]));
+      if (!is_header && !safe[k].empty() && safe[k] != "N/A" && !is_numeric(safe[k])) right[k] = false;
+    }
+  };
+  if (!header.empty()) add(header, true);
+  for (const auto& row : rows) add(row, false);
+
+  const std::size_t taken = style.indent + (columns == 0 ? 0 : (columns - 1) * kGap);
+  shrink(widths, style.width > taken ? style.width - taken : 0);
+
+  std::string out;
+  const std::size_t first_row = header.empty() ? 0 : 1;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    std::string line(style.indent, ' ');
+    for (std::size_t k = 0; k < columns; ++k) {
+      const std::string text = elide_safe(cells[i][k], widths[k]);
+      const std::string padding(widths[k] - display_width(text), ' ');
+      line += right[k] ? padding + text : text + padding;
+      if (k + 1 < columns) line.append(kGap, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    Color color = i < first_row ? Color::bold : Color::none;
+    if (i >= first_row && i - first_row < style.severities.size())
+      color = color_of(style.severities[i - first_row]);
+    out += paint_safe(std::move(line), color, style.color);
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace msprobe::report

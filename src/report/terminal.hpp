@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Short results for people: aligned columns that fit the terminal, colour where it is wanted. All text is
+// made safe to show (support/text.hpp, display), so callers pass names as they are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/table.hpp"
+
+namespace msprobe::report {
+
+enum class Color : std::uint8_t { none, red, yellow, green, cyan, bold, dim };
+
+/// The colour of a verdict: errors red, warnings yellow.
+Color color_of(Severity severity);
+
+/// The text, safe to show, in colour if `enabled`.
+std::string paint(std::string_view text, Color color, bool enabled);
+
+/// Columns of the terminal behind `descriptor`; 100 if it is none or does not tell.
+std::size_t terminal_width(int descriptor);
+
+/// Columns that safe UTF-8 text takes on a terminal: two for East Asian wide characters and emoji, none for
+/// combining marks.
+std::size_t display_width(std::string_view text);
+
+/// The text, safe to show, cut in the middle to at most `width` columns: `Module.encoder...input.0`.
+std::string elide_middle(std::string_view text, std::size_t width);
+
+struct TerminalStyle {
+  std::size_t width = 100;  // of the whole line
+  std::size_t indent = 2;   // blanks before each line
+  bool color = false;
+  std::vector<Severity> severities;  // one a row, or none
+};
+
+/// A table of lines, two blanks between columns. Columns of numbers stand to the right. Where a line would be
+/// longer than `width`, the widest columns are cut. An empty header gives no header line.
+std::string render_columns(const std::vector<std::string>& header,
+                           const std::vector<std::vector<std::string>>& rows, const TerminalStyle& style);
+
+}  // namespace msprobe::report

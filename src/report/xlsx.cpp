@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+// Workbooks, written straight as SpreadsheetML. A library for it formats and compresses on one thread, keeps
+// sixteen digits of a number and does not notice a full disk; this one format is small enough to write as it
+// is streamed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "report/cell_text.hpp"
+#include "report/writer_parts.hpp"
+#include "report/xml_text.hpp"
+#include "report/zip_output.hpp"
+#include "support/error.hpp"
+
+namespace msprobe::report {
+namespace {
+
+constexpr std::uint64_t kMostRows = 1'048'576;  // of a sheet, header included
+constexpr std::size_t kMostColumns = 16'384;
+constexpr std::size_t kRowsForWidths = 200;
+
+constexpr std::string_view kProlog = "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n";
+constexpr std::string_view kMain = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
+constexpr std::string_view kRelations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+constexpr std::string_view kPackage = "http://schemas.openxmlformats.org/package/2006";
+
+// Indices into the cellXfs of styles(); the two of rows are in the order of Severity.
+constexpr int kHeaderStyle = 1;
+constexpr std::array<std::string_view, 3> kRowStyle = {"", " s=\"2\"", " s=\"3\""};
+
+std::string styles() {
+  return fmt::format(
+      "{}<styleSheet xmlns=\"{}\">"
+      "<fonts count=\"2\"><font><sz val=\"11\"/><name val=\"Calibri\"/><family val=\"2\"/></font>"
+      "<font><b/><sz val=\"11\"/><name val=\"Calibri\"/><family val=\"2\"/></font></fonts>"
+      "<fills count=\"4\"><fill><patternFill patternType=\"none\"/></fill>"
+      "<fill><patternFill patternType=\"gray125\"/></fill>"
+      "<fill><patternFill patternType=\"solid\"><fgColor rgb=\"FFFFEB9C\"/><bgColor "
+      "indexed=\"64\"/></patternFill></fill>"
+      "<fill><patternFill patternType=\"solid\"><fgColor rgb=\"FFFFC7CE\"/><bgColor "
+      "indexed=\"64\"/></patternFill></fill>"
+      "</fills>"
+      "<borders count=\"2\"><border><left/><right/><top/><bottom/><diagonal/></border>"
+      "<border><left style=\"thin\"><color auto=\"1\"/></left><right style=\"thin\"><color "
+      "auto=\"1\"/></right>"
+      "<top style=\"thin\"><color auto=\"1\"/></top><bottom style=\"thin\"><color "
+      "auto=\"1\"/></bottom><diagonal/></border>"
+      "</borders>"
+      "<cellStyleXfs count=\"1\"><xf numFmtId=\"0\" fontId=\"0\" fillId=\"0\" borderId=\"0\"/></cellStyleXfs>"
+      "<cellXfs count=\"4\"><xf numFmtId=\"0\" fontId=\"0\" fillId=\"0\" borderId=\"0\" xfId=\"0\"/>"
+      "<xf numFmtId=\"0\" fontId=\"1\" fillId=\"0\" borderId=\"1\" xfId=\"0\" applyFont=\"1\" "
+      "applyBorder=\"1\" "
+      "applyAlignment=\"1\"><alignment horizontal=\"center\" vertical=\"top\"/></xf>"
+      "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"2\" borderId=\"0\" xfId=\"0\" applyFill=\"1\"/>"
+      "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"3\" borderId=\"0\" xfId=\"0\" applyFill=\"1\"/></cellXfs>"
+      "<cellStyles count=\"1\"><cellStyle name=\"Normal\" xfId=\"0\" builtinId=\"0\"/></cellStyles>"
+      "</styleSheet>\n",
+      kProlog, kMain);
+}
+
+/// A, B, …, Z, AA, … for 0, 1, ….
+std::string column_name(std::size_t index) {
+  std::string name;
+  for (std::size_t n = index + 1; n != 0; n = (n - 1) / 26) {
+    name.insert(name.begin(), static_cast<char>('A' + (n - 1) % 26));
+  }
+  return name;
+}
+
+struct Sheet {
+  std::string name;
+  RowRange rows;
+};
+
+std::vector<Sheet> plan_sheets(const Table& table, const WriteOptions& options) {
+  const std::size_t rows = table.rows();
+  const std::size_t limit = std::clamp<std::uint64_t>(options.xlsx_rows_per_sheet, 1, kMostRows - 1);
+  if (rows < limit) return {{"Sheet1", {0, rows}}};
+  const std::size_t count = (rows - 1) / limit + 1;
+  const std::size_t each = (rows - 1) / count + 1;
+  std::vector<Sheet> sheets;
+  for (std::size_t first = 0; first < rows; first += each) {
+    sheets.push_back({fmt::format("part_{}", sheets.size()), {first, std::min(rows, first + each)}});
+  }
+  return sheets;
+}
+
+/// The name of the cells of a sheet, header included, e.g. A1:AB50001 or $A$1:$AB$50001.
+std::string area(const Table& table, const Sheet& sheet, std::string_view mark) {
+  return fmt::format("{0}A{0}1:{0}{1}{0}{2}", mark, column_name(table.columns().size() - 1),
+                     sheet.rows.last - sheet.rows.first + 1);
+}
+
+void append_number(std::string& out, double value) {
+  std::array<char, 32> digits;
+  out.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr);
+}
+
+class RowWriter {
+ public:
+  RowWriter(const Table& table, std::size_t first_row) : table_(table), first_row_(first_row) {
+    for (std::size_t i = 0; i < table.columns().size(); ++i) openings_.push_back("<c r=\"" + column_name(i));
+  }
+
+  void append_header(std::string& out) const {
+    begin_row(out, "1");
+    const std::string style = fmt::format(" s=\"{}\"", kHeaderStyle);
+    for (std::size_t i = 0; i < openings_.size(); ++i) {
+      append_text(out, {openings_[i], "1", style}, table_.columns()[i]);
+    }
+    out += "</row>";
+  }
+
+  void append_row(std::string& out, std::size_t index, std::vector<Cell>& cells, Scratch& scratch) const {
+    table_.row(index, cells, scratch);
+    std::array<char, 24> digits;
+    const char* end = std::to_chars(digits.data(), digits.data() + digits.size(), index - first_row_ + 2).ptr;
+    const std::string_view number(digits.data(), static_cast<std::size_t>(end - digits.data()));
+    const std::string_view style = kRowStyle.at(static_cast<std::size_t>(table_.severity(index)));
+    begin_row(out, number);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const Place place{openings_.at(i), number, style};
+      std::visit([&](const auto& cell) { append_cell(out, place, cell); }, cells[i]);
+    }
+    out += "</row>";
+  }
+
+ private:
+  struct Place {
+    std::string_view opening;
+    std::string_view number;
+    std::string_view style;
+  };
+
+  static void begin_row(std::string& out, std::string_view number) {
+    out += "<row r=\"";
+    out += number;
+    out += "\">";
+  }
+  static void begin_cell(std::string& out, const Place& place, std::string_view rest) {
+    out += place.opening;
+    out += place.number;
+    out += '"';
+    out += place.style;
+    out += rest;
+  }
+
+  static void append_text(std::string& out, const Place& place, std::string_view text) {
+    if (text.empty()) {
+      if (!place.style.empty()) begin_cell(out, place, "/>");
+      return;
+    }
+    const TextTraits traits = traits_of(text);
+    if (is_plain_xml(text, traits) && is_safe_text(text, traits)) {
+      // The type for results of formulas, the shortest way to say "this text"; there is no formula.
+      begin_cell(out, place, " t=\"str\"><v>");
+      out += text;
+      out += "</v></c>";
+      return;
+    }
+    begin_cell(out, place, " t=\"inlineStr\"><is><t xml:space=\"preserve\">");
+    append_xml(out, safe_text(text), kMostCellText);
+    out += "</t></is></c>";
+  }
+
+  static void append_cell(std::string& out, const Place& place, const Text& text) {
+    append_text(out, place, text.value);
+  }
+  static void append_cell(std::string& out, const Place& place, const Structured& text) {
+    append_text(out, place, text.value);
+  }
+  static void append_cell(std::string& out, const Place& place, double value) {
+    if (std::isfinite(value)) {
+      begin_cell(out, place, "><v>");
+      append_number(out, value);
+      out += "</v></c>";
+    } else {
+      begin_cell(out, place, " t=\"str\"><v>");
+      out += std::isnan(value) ? "Nan" : value < 0 ? "-inf" : "inf";
+      out += "</v></c>";
+    }
+  }
+  static void append_cell(std::string& out, const Place& place, std::int64_t value) {
+    begin_cell(out, place, "><v>");
+    fmt::format_to(std::back_inserter(out), "{}", value);
+    out += "</v></c>";
+  }
+  static void append_cell(std::string& out, const Place& place, bool value) {
+    begin_cell(out, place, value ? " t=\"b\"><v>1</v></c>" : " t=\"b\"><v>0</v></c>");
+  }
+
+  const Table& table_;
+  std::size_t first_row_;
+  std::vector<std::string> openings_;
+};
+
+struct CellLength {
+  std::size_t operator()(const Text& text) const { return text.value.size(); }
+  std::size_t operator()(const Structured& text) const { return text.value.size(); }
+  std::size_t operator()(double) const { return 12; }
+  std::size_t operator()(std::int64_t) const { return 8; }
+  std::size_t operator()(bool) const { return 6; }
+};
+
+/// Column widths in characters after the header and the first rows: wide enough to read, narrow enough to
+/// scroll.
+std::vector<std::size_t> column_widths(const Table& table, RowRange rows) {
+  std::vector<std::size_t> widths;
+  for (const std::string& name : table.columns()) widths.push_back(name.size() + 3);  // 3: the filter's arrow
+  std::vector<Cell> cells;
+  Scratch scratch;
+  for (std::size_t i = rows.first; i < std::min(rows.last, rows.first + kRowsForWidths); ++i) {
+    table.row(i, cells, scratch);
+    for (std::size_t k = 0; k < std::min(cells.size(), widths.size()); ++k) {
+      widths[k] = std::max(widths[k], std::visit(CellLength{}, cells[k]) + 2);
+    }
+  }
+  for (std::size_t& width : widths) width = std::clamp<std::size_t>(width, 9, 60);
+  return widths;
+}
+
+std::string sheet_head(const Table& table, const Sheet& sheet, bool selected) {
+  std::string out = fmt::format("{}<worksheet xmlns=\"{}\">", kProlog, kMain);
+  if (table.columns().empty()) return out + "<sheetData>";
+  const std::string active = selected ? " tabSelected=\"1\"" : "";
+  out += fmt::format("<dimension ref=\"{}\"/><sheetViews><sheetView{} workbookViewId=\"0\">",
+                     area(table, sheet, ""), active);
+  out +=
+      "<pane ySplit=\"1\" topLeftCell=\"A2\" activePane=\"bottomLeft\" state=\"frozen\"/>"
+      "<selection pane=\"bottomLeft\"/></sheetView></sheetViews><sheetFormatPr "
+      "defaultRowHeight=\"15\"/><cols>";
+  std::size_t column = 1;
+  for (const std::size_t width : column_widths(table, sheet.rows)) {
+    out += fmt::format("<col min=\"{0}\" max=\"{0}\" width=\"{1}\" customWidth=\"1\"/>", column++, width);
+  }
+  return out + "</cols><sheetData>";
+}
+
+std::string sheet_tail(const Table& table, const Sheet& sheet) {
+  if (table.columns().empty()) return "</sheetData></worksheet>\n";
+  // Differences are text on purpose; no spreadsheet needs to flag each of them.
+  return fmt::format(
+      "</sheetData><autoFilter ref=\"{0}\"/><ignoredErrors><ignoredError sqref=\"{0}\" "
+      "numberStoredAsText=\"1\"/>"
+      "</ignoredErrors></worksheet>\n",
+      area(table, sheet, ""));
+}
+
+void write_sheet(ZipOutput& zip, const Table& table, const Sheet& sheet, bool selected,
+                 const WriteOptions& options) {
+  const RowWriter writer(table, sheet.rows.first);
+  const auto append = [&](const std::string& text) {
+    DeflatedBlock block;
+    deflate_block(text, block);
+    zip.append(block);
+  };
+  std::string head = sheet_head(table, sheet, selected);
+  if (!table.columns().empty()) writer.append_header(head);
+  append(head);
+  struct Block {
+    std::string xml;
+    DeflatedBlock deflated;
+  };
+  const auto make = [&](RowRange part, Block& block) {
+    std::vector<Cell> cells;
+    Scratch scratch;
+    block.xml.clear();
+    for (std::size_t i = part.first; i < part.last; ++i) writer.append_row(block.xml, i, cells, scratch);
+    deflate_block(block.xml, block.deflated);
+    return block.xml.size();
+  };
+  each_block<Block>(sheet.rows, options, make, [&](const Block& block) { zip.append(block.deflated); });
+  append(sheet_tail(table, sheet));
+}
+
+std::string content_types(std::size_t sheets) {
+  constexpr std::string_view kType = "application/vnd.openxmlformats-officedocument.spreadsheetml.";
+  std::string out = fmt::format(
+      "{0}<Types xmlns=\"{1}/content-types\">"
+      "<Default Extension=\"rels\" ContentType=\"application/vnd.openxmlformats-package.relationships+xml\"/>"
+      "<Default Extension=\"xml\" ContentType=\"application/xml\"/>"
+      "<Override PartName=\"/docProps/core.xml\" "
+      "ContentType=\"application/vnd.openxmlformats-package.core-properties+xml\"/>"
+      "<Override PartName=\"/xl/workbook.xml\" ContentType=\"{2}sheet.main+xml\"/>"
+      "<Override PartName=\"/xl/styles.xml\" ContentType=\"{2}styles+xml\"/>",
+      kProlog, kPackage, kType);
+  for (std::size_t i = 1; i <= sheets; ++i) {
+    out += fmt::format("<Override PartName=\"/xl/worksheets/sheet{}.xml\" ContentType=\"{}worksheet+xml\"/>",
+                       i, kType);
+  }
+  return out + "</Types>\n";
+}
+
+std::string package_relations() {
+  return fmt::format(
+      "{0}<Relationships xmlns=\"{1}/relationships\">"
+      "<Relationship Id=\"rId1\" Type=\"{2}/officeDocument\" Target=\"xl/workbook.xml\"/>"
+      "<Relationship Id=\"rId2\" Type=\"{1}/relationships/metadata/core-properties\" "
+      "Target=\"docProps/core.xml\"/>"
+      "</Relationships>\n",
+      kProlog, kPackage, kRelations);
+}
+
+/// No dates, so that equal results are equal files.
+std::string properties() {
+  return fmt::format(
+      "{0}<cp:coreProperties xmlns:cp=\"{1}/metadata/core-properties\" "
+      "xmlns:dc=\"http://purl.org/dc/elements/1.1/\">"
+      "<dc:creator>msprobe</dc:creator></cp:coreProperties>\n",
+      kProlog, kPackage);
+}
+
+std::string workbook(const Table& table, const std::vector<Sheet>& sheets) {
+  std::string out =
+      fmt::format("{}<workbook xmlns=\"{}\" xmlns:r=\"{}\"><bookViews><workbookView/></bookViews><sheets>",
+                  kProlog, kMain, kRelations);
+  for (std::size_t i = 0; i < sheets.size(); ++i) {
+    out += fmt::format("<sheet name=\"{0}\" sheetId=\"{1}\" r:id=\"rId{1}\"/>", sheets[i].name, i + 1);
+  }
+  out += "</sheets>";
+  if (!table.columns().empty()) {
+    out += "<definedNames>";
+    for (std::size_t i = 0; i < sheets.size(); ++i) {
+      out += fmt::format(
+          "<definedName name=\"_xlnm._FilterDatabase\" localSheetId=\"{}\" "
+          "hidden=\"1\">'{}'!{}</definedName>",
+          i, sheets[i].name, area(table, sheets[i], "$"));
+    }
+    out += "</definedNames>";
+  }
+  return out + "</workbook>\n";
+}
+
+std::string workbook_relations(std::size_t sheets) {
+  std::string out = fmt::format("{}<Relationships xmlns=\"{}/relationships\">", kProlog, kPackage);
+  for (std::size_t i = 1; i <= sheets; ++i) {
+    out +=
+        fmt::format("<Relationship Id=\"rId{0}\" Type=\"{1}/worksheet\" Target=\"worksheets/sheet{0}.xml\"/>",
+                    i, kRelations);
+  }
+  out += fmt::format("<Relationship Id=\"rId{}\" Type=\"{}/styles\" Target=\"styles.xml\"/>", sheets + 1,
+                     kRelations);
+  return out + "</Relationships>\n";
+}
+
+}  // namespace
+
+void write_xlsx(const Table& table, OutputFile& file, const WriteOptions& options) {
+  if (table.columns().size() > kMostColumns) {
+    throw Error(fmt::format("{} columns do not fit into a workbook, which has {}", table.columns().size(),
+                            kMostColumns),
+                "choose csv or jsonl");
+  }
+  const std::vector<Sheet> sheets = plan_sheets(table, options);
+  ZipOutput zip(file);
+  zip.add("[Content_Types].xml", content_types(sheets.size()));
+  zip.add("_rels/.rels", package_relations());
+  zip.add("docProps/core.xml", properties());
+  zip.add("xl/workbook.xml", workbook(table, sheets));
+  zip.add("xl/_rels/workbook.xml.rels", workbook_relations(sheets.size()));
+  zip.add("xl/styles.xml", styles());
+  for (std::size_t i = 0; i < sheets.size(); ++i) {
+    zip.begin_entry(fmt::format("xl/worksheets/sheet{}.xml", i + 1));
+    write_sheet(zip, table, sheets[i], i == 0, options);
+    zip.end_entry();
+  }
+  zip.finish();
+}
+
+}  // namespace msprobe::report

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/xml_text.hpp"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "support/text.hpp"
+
+namespace msprobe::report {
+namespace {
+
+std::size_t utf16_units(char32_t code) {
+  return code >= 0x10000 ? 2 : 1;
+}
+
+/// Where to cut `text` so that `limit` units are kept, room for the ellipsis included; its size if nothing is
+/// too long.
+std::size_t kept_size(std::string_view text, std::size_t limit) {
+  if (text.size() <= limit) return text.size();
+  std::size_t units = 0;
+  std::size_t cut = 0;
+  for (std::size_t i = 0; i < text.size();) {
+    const Utf8 c = utf8_at(text, i);
+    units += utf16_units(c.code);
+    if (units > limit) return cut;
+    i += c.length;
+    if (units < limit) cut = i;
+  }
+  return text.size();
+}
+
+bool is_hex(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/// Would a spreadsheet read `text`, which begins with an underscore, as the `_x001B_` notation?
+bool is_escape(std::string_view text) {
+  return text.size() >= 7 && text[1] == 'x' && is_hex(text[2]) && is_hex(text[3]) && is_hex(text[4]) &&
+         is_hex(text[5]) && text[6] == '_';
+}
+
+}  // namespace
+
+bool is_plain_xml(std::string_view text, TextTraits traits) {
+  if (traits.has(TextTraits::kXml | TextTraits::kHigh) || text.size() > kMostCellText) return false;
+  if (!text.empty() && (text.front() == ' ' || text.back() == ' ')) return false;
+  return !traits.has(TextTraits::kUnderscore) || text.find("_x") == std::string_view::npos;
+}
+
+void append_xml(std::string& out, std::string_view text, std::size_t limit) {
+  const std::size_t kept = kept_size(text, limit);
+  for (std::size_t i = 0; i < kept;) {
+    const Utf8 c = utf8_at(text, i);
+    const bool control = c.code < 0x20 && c.code != '\t' && c.code != '\n';
+    if (c.code == '&') {
+      out += "&amp;";
+    } else if (c.code == '<') {
+      out += "&lt;";
+    } else if (c.code == '>') {
+      out += "&gt;";
+    } else if (control) {
+      fmt::format_to(std::back_inserter(out), "_x{:04X}_", static_cast<unsigned>(c.code));
+    } else if (c.code == '_' && is_escape(text.substr(i))) {
+      out += "_x005F_";
+    } else if (!c.valid || c.code == 0xFFFE || c.code == 0xFFFF) {
+      out += "\xEF\xBF\xBD";
+    } else {
+      out += text.substr(i, c.length);
+    }
+    i += c.length;
+  }
+  if (kept != text.size()) out += "\xE2\x80\xA6";  // …
+}
+
+}  // namespace msprobe::report

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that appear under their name only when they are whole, and the directories they go to.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace msprobe {
+
+/// Creates `path` and its parents where they are missing. IoError names the part that cannot be made.
+void create_directories(const std::string& path);
+
+/// Throws IoError unless a file could be created (or replaced) at `path` now; leaves nothing. Lets a command
+/// find out before hours of work that its result has no place.
+void check_output(const std::string& path);
+
+/// Writes all bytes to a file descriptor. False if it is a pipe whose reader is gone; any other failure is an
+/// IoError that names `name`. A signal that asks the process to stop ends a blocked write with Interrupted.
+bool write_all(int descriptor, std::string_view bytes, const std::string& name);
+
+/// A file in the making: written under a temporary name beside its place and renamed by commit(). Destroyed
+/// before, it leaves nothing. The mode is 0644 less the umask. A symbolic link at `path` stays, what it
+/// points at is replaced; directories, devices and pipes are refused.
+class OutputFile {
+ public:
+  explicit OutputFile(const std::string& path);
+  /// A file without a name in the directory for temporary files, for what must be seekable before it is
+  /// copied.
+  static OutputFile unnamed();
+  ~OutputFile();
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::uint64_t size() const { return size_; }
+  void write(std::string_view bytes);
+  /// Replaces bytes that were written before.
+  void write_at(std::uint64_t offset, std::string_view bytes);
+  void read_at(std::uint64_t offset, std::span<char> out) const;
+  /// No more writing; reports what the system had kept back (quota, full disk on a network file system).
+  void finish();
+  /// finish() and the rename.
+  void commit();
+
+  /// Commits all, or as far as the system allows none: if one fails, those renamed before are removed again.
+  static void commit_all(std::vector<OutputFile>& files);
+
+ private:
+  OutputFile() = default;
+  void discard() noexcept;
+
+  std::string path_;       // as the caller named it
+  std::string target_;     // where it goes, links resolved
+  std::string temporary_;  // its name until then; empty: none
+  int descriptor_ = -1;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace msprobe
