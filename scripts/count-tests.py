@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Counts the single cases in Meson's test logs: those of a doctest summary and of a TAP stream, else the test itself.
+
+Prints "N passed, N failed" as its last line and fails if something failed or nothing ran.
+"""
+
+import json
+import re
+import sys
+
+DOCTEST = re.compile(r"\[doctest\] test cases: *(\d+) *\| *(\d+) passed *\| *(\d+) failed")
+TAP = re.compile(r"^(ok|not ok) \d+(.*)$", re.MULTILINE)
+
+
+def main():
+    passed = failed = 0
+    skipped = []
+    for path in sys.argv[1:]:
+        with open(path, encoding="utf-8", errors="replace") as log:
+            records = [json.loads(line) for line in log if line.strip()]
+        for record in records:
+            output = record.get("stdout", "")
+            good = bad = 0
+            if record["result"] == "SKIP":
+                skipped.append(record["name"])
+                continue
+            for _, cases_passed, cases_failed in DOCTEST.findall(output):
+                good += int(cases_passed)
+                bad += int(cases_failed)
+            for verdict, rest in TAP.findall(output):
+                if "# SKIP" in rest.upper():
+                    skipped.append(record["name"] + ":" + rest.split("#")[0].strip(" -"))
+                elif verdict == "ok":
+                    good += 1
+                else:
+                    bad += 1
+            ok = record["result"] in ("OK", "EXPECTEDFAIL")
+            if ok and good + bad == 0:
+                good = 1
+            if not ok and bad == 0:
+                bad = 1  # a crash, a time-out, or a wrong exit status
+            passed += good
+            failed += bad
+    if skipped:
+        print("skipped: " + ", ".join(skipped))
+    print(f"{passed} passed, {failed} failed")
+    return 0 if failed == 0 and passed > 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
