@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "compare/command.hpp"
 #include "support/command.hpp"
 #include "support/command_line.hpp"
 #include "support/completion.hpp"
@@ -35,6 +36,7 @@ constexpr int kInterrupted = 130;
 /// Every command, in the order of the help text.
 std::vector<std::unique_ptr<Command>> all_commands() {
   std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(compare::make_command());
   return commands;
 }
 

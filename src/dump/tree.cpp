@@ -104,7 +104,9 @@ Tree discover(const std::string& given) {
   }
   if (fs::exists(tree.path + "/" + std::string(kDumpJson), error)) {
     tree.kind = TreeKind::rank;
-    tree.steps.push_back({"", std::nullopt, {rank_in(tree.path, fs::path(tree.path).filename().string())}});
+    std::string name = fs::path(tree.path).filename().string();
+    if (!rank_number(name) && !is_proc(name)) name.clear();
+    tree.steps.push_back({"", std::nullopt, {rank_in(tree.path, std::move(name))}});
     return tree;
   }
   if (std::vector<RankDump> ranks = ranks_in(tree.path); !ranks.empty()) {

@@ -12,7 +12,7 @@ namespace msprobe::dump {
 
 /// One folder with a dump.json (or one such file given by name).
 struct RankDump {
-  std::string label;                   // "rank0", "proc123", "rank"; empty for a file given by name
+  std::string label;  // "rank0", "proc123", "rank"; empty for a file or folder of another name
   std::optional<std::int64_t> number;  // 0 of rank0; -1 of plain "rank"; nothing for proc folders and files
   std::string directory;
   std::string json;  // path of dump.json; it need not exist when the folder came from a listing

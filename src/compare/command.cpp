@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/command.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "compare/compare.hpp"
+#include "compare/summary.hpp"
+#include "support/byte_source.hpp"
+#include "support/error.hpp"
+#include "support/log.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+constexpr std::uint64_t kMaxRequestFile = std::uint64_t{1} << 20;
+
+/// What was typed.
+struct Typed {
+  std::string target;
+  std::string golden;
+  std::string request;  // compare.json of 8.1.1
+  std::string output = "./output";
+  std::string output_file;
+  std::string mode = "auto";
+  std::string rules;
+  std::vector<std::string> formats;
+  std::string fail_on = "never";
+  bool xlsx = false;
+  bool stack_mode = false;
+  bool compare_only = false;
+  bool print_rows = false;
+  bool strict = false;
+  bool python_rules = false;
+};
+
+/// compare.json of the 8.1.1 command line.
+void read_request(const std::string& path, bool stack_mode, CompareOptions& options) {
+  const std::vector<std::byte> bytes = read_all(*open_file(path), kMaxRequestFile);
+  const auto* text = reinterpret_cast<const char*>(bytes.data());
+  const nlohmann::json request = nlohmann::json::parse(text, text + bytes.size(), nullptr, false);
+  if (!request.is_object()) throw FormatError(display(path), "not a JSON object");
+  const auto text_key = [&](const char* key, bool required) -> std::string {
+    const auto found = request.find(key);
+    if (found == request.end()) {
+      if (required) throw FormatError(display(path), std::string("Missing ") + key);
+      return {};
+    }
+    if (!found->is_string()) throw FormatError(display(path), std::string(key) + " must be text");
+    return found->get<std::string>();
+  };
+  for (const char* later : {"rank_id", "step_id", "common", "map_dict"}) {
+    if (request.contains(later)) {
+      throw FormatError(display(path),
+                        std::string(later) +
+                            " belongs to MindSpore static-graph dumps, which this version does not compare");
+    }
+  }
+  options.target = text_key("npu_path", true);
+  options.golden = text_key("bench_path", true);
+  options.stack_json = text_key("stack_path", false);
+  // A stack file that is named shows only with -s; one that lies beside the dump always does.
+  if (!options.stack_json.empty() && !stack_mode) options.stacks = false;
+  const auto print = request.find("is_print_compare_log");
+  if (print == request.end()) {
+    options.print_rows = true;
+  } else if (print->is_boolean()) {
+    options.print_rows = print->get<bool>();
+  } else {
+    throw FormatError(display(path), "is_print_compare_log must be true or false");
+  }
+}
+
+std::vector<report::Format> chosen_formats(const Typed& typed) {
+  std::vector<report::Format> formats;
+  for (const std::string& name : typed.formats) {
+    const auto format = report::format_from_name(name);
+    if (!format) throw UsageError("--format: '" + display(name) + "' is none of csv, xlsx, json, jsonl");
+    if (std::find(formats.begin(), formats.end(), *format) == formats.end()) formats.push_back(*format);
+  }
+  if (typed.xlsx && formats.empty()) formats.push_back(report::Format::xlsx);
+  if (formats.empty()) formats.push_back(typed.request.empty() ? report::Format::csv : report::Format::xlsx);
+  return formats;
+}
+
+CompareOptions to_options(const Typed& typed) {
+  CompareOptions options;
+  if (typed.mode != "auto") {
+    throw UsageError("-m " + display(typed.mode) + " is not available: only auto is");
+  }
+  if (typed.request.empty()) {
+    if (typed.target.empty()) throw UsageError("-tp/--target_path is required");
+    if (typed.golden.empty()) throw UsageError("-gp/--golden_path is required");
+    options.target = typed.target;
+    options.golden = typed.golden;
+    options.print_rows = typed.print_rows;
+  } else {
+    if (!typed.target.empty() || !typed.golden.empty()) {
+      throw UsageError("-i names both paths already: leave out -tp and -gp");
+    }
+    read_request(typed.request, typed.stack_mode, options);
+  }
+  options.formats = chosen_formats(typed);
+  options.python_rules = typed.python_rules;
+  options.rules_file = typed.rules;
+  options.output_directory = typed.output;
+  options.output_file = typed.output_file;
+  if (typed.output == "-") {
+    if (!typed.output_file.empty()) throw UsageError("-o - and --output-file exclude each other");
+    options.output_file = "-";
+  }
+  if (!options.output_file.empty() && options.formats.size() > 1) {
+    throw UsageError("one output file takes one --format");
+  }
+  return options;
+}
+
+class CompareCommand final : public Command {
+ public:
+  std::string_view name() const override { return "compare"; }
+  std::string_view summary() const override { return "Compare two dumps and find where they part"; }
+
+  std::vector<std::pair<std::string, std::string>> aliases() const override {
+    return {{"-tp", "--target_path"}, {"-gp", "--golden_path"}, {"-tensor_log", "--is_print_compare_log"}};
+  }
+
+  void declare(CLI::App& app) override {
+    app.add_option("--target_path", typed_.target,
+                   "Dump under test: dump.json, rank, step or dump folder (-tp)")
+        ->type_name("PATH");
+    app.add_option("--golden_path", typed_.golden, "Reference dump, of the same kind (-gp)")
+        ->type_name("PATH");
+    app.add_option("-i,--input_path", typed_.request, "JSON file with npu_path and bench_path (as in 8.1.1)")
+        ->type_name("FILE");
+    app.add_option("-o,--output_path", typed_.output, "Folder for the results, or - for standard output")
+        ->type_name("DIR")
+        ->capture_default_str()
+        ->expected(0, 1);
+    app.add_option("--output-file", typed_.output_file,
+                   "One result file of this name, or - for standard output")
+        ->type_name("FILE");
+    app.add_option("-m,--mode", typed_.mode, "Kind of comparison: auto")->capture_default_str();
+    app.add_option("--format", typed_.formats, "Any of csv, xlsx, json, jsonl, separated by commas")
+        ->delimiter(',')
+        ->type_name("LIST");
+    app.add_flag("--xlsx", typed_.xlsx, "The same as --format xlsx");
+    app.add_flag("-s,--stack_mode", typed_.stack_mode, "With -i: show the stacks of the stack_path it names");
+    app.add_flag("-c,--compare_only", typed_.compare_only,
+                 "Accepted for 8.1.1: there is no advisor to leave out");
+    app.add_flag("--is_print_compare_log", typed_.print_rows,
+                 "Log one line for each pair of tensors (-tensor_log)");
+    app.add_option("--fail-on", typed_.fail_on, "Exit with 1 if there is: error, warning, unmatched, never")
+        ->check(CLI::IsMember({"error", "warning", "unmatched", "never"}))
+        ->capture_default_str();
+    app.add_flag("--strict", typed_.strict,
+                 "Exit with 2 if any pair of tensors or ranks could not be compared");
+    app.add_flag("--python-rules", typed_.python_rules,
+                 "Verdicts, messages and numbers of the Python tool 26.x");
+    app.add_option("--rules", typed_.rules, "YAML file with thresholds in place of the built-in ones")
+        ->type_name("FILE");
+  }
+
+  Outcome run(const Context& context) override {
+    if (typed_.output.empty()) typed_.output = "./output";
+    const CompareOptions options = to_options(typed_);
+    const CompareReport report = compare::compare(options, context.progress);
+    log_info(without_last_newline(render_summary(report, context.color)));
+    return judge_outcome(report);
+  }
+
+ private:
+  static std::string without_last_newline(std::string text) {
+    if (text.ends_with('\n')) text.pop_back();
+    return text;
+  }
+
+  Outcome judge_outcome(const CompareReport& report) const {
+    bool failed = false;
+    bool findings = false;
+    for (const RankSummary& rank : report.ranks) {
+      failed = failed || !rank.failure.empty() || (typed_.strict && rank.unreadable > 0);
+      if (typed_.fail_on == "never") continue;
+      findings = findings || rank.errors > 0;
+      if (typed_.fail_on == "warning") findings = findings || rank.warnings > 0;
+      if (typed_.fail_on == "unmatched") findings = findings || rank.unmatched > 0 || rank.golden_only > 0;
+    }
+    if (typed_.strict) failed = failed || !report.one_sided.empty();
+    if (typed_.fail_on == "unmatched") findings = findings || !report.one_sided.empty();
+    if (failed) return Outcome::failure;
+    return findings ? Outcome::findings : Outcome::clean;
+  }
+
+  Typed typed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_command() {
+  return std::make_unique<CompareCommand>();
+}
+
+}  // namespace msprobe::compare

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/compare.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+#include <filesystem>
+#include <mutex>
+
+#include "compare/result_table.hpp"
+#include "compare/tensor_rows.hpp"
+#include "compare/verdict.hpp"
+#include "support/error.hpp"
+#include "support/log.hpp"
+#include "support/output_file.hpp"
+#include "support/parallel.hpp"
+#include "support/progress.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+std::string label_of(const RankPair& pair) {
+  if (pair.step.empty()) return pair.target.label;
+  return pair.step + "/" + pair.target.label;
+}
+
+Mode choose_mode(const Side& target, const Side& golden) {
+  const auto check = [](const Side& side, std::string_view name) {
+    if (side.header.task.empty())
+      throw FormatError(display(side.json), fmt::format("'task' of the {} side is missing or empty", name));
+    if (!side.header.has_data)
+      throw FormatError(display(side.json), fmt::format("'data' of the {} side is missing", name));
+  };
+  check(target, "target");
+  check(golden, "golden");
+  const std::string& task = target.header.task;
+  if (task != golden.header.task) {
+    throw FormatError(fmt::format("the dump tasks differ: {} has '{}', {} has '{}'", display(target.json),
+                                  display(task), display(golden.json), display(golden.header.task)));
+  }
+  if (task == "tensor") return Mode::tensor;
+  if (task != "statistics" && task != "structure") {
+    throw FormatError(
+        display(target.json),
+        fmt::format("task '{}' cannot be compared: only tensor and statistics can", display(task)));
+  }
+  if (target.has_md5 != golden.has_md5) {
+    throw FormatError(
+        fmt::format("only {} has checksums: both sides must be dumped with statistics, or both with md5",
+                    display(target.has_md5 ? target.json : golden.json)));
+  }
+  return target.has_md5 ? Mode::md5 : Mode::statistics;
+}
+
+std::string timestamp() {
+  const std::time_t now = std::time(nullptr);
+  return fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(now));
+}
+
+/// `DIR/[step/]compare_result[_rank]_TIMESTAMP` without suffix, the Python tool's name.
+std::string result_stem(const CompareOptions& options, const RankPair& pair, const std::string& time) {
+  std::string stem = options.output_directory;
+  if (!pair.step.empty()) stem += "/" + pair.step;
+  stem += "/compare_result_";
+  if (!pair.target.label.empty()) stem += pair.target.label + "_";
+  return stem + time;
+}
+
+std::vector<std::string> write_files(const report::Table& table, const CompareOptions& options,
+                                     const std::string& stem, bool add_extension) {
+  std::vector<std::string> files;
+  for (const report::Format format : options.formats) {
+    const std::string path = add_extension ? stem + "." + std::string(report::extension(format)) : stem;
+    for (std::string& file : report::write_file(table, format, path)) files.push_back(std::move(file));
+  }
+  return files;
+}
+
+void write_joined(const std::vector<RankResult>& results, const CompareOptions& options,
+                  CompareReport& report) {
+  std::vector<const RankResult*> parts;
+  for (const RankResult& result : results) {
+    if (!result.rows.empty()) parts.push_back(&result);
+  }
+  if (parts.empty()) return;
+  const std::unique_ptr<report::Table> table =
+      parts.size() == 1 ? result_table(*parts[0]) : joined_table(parts);
+  if (options.output_file == "-") {
+    report.pipe_closed = !report::write_stdout(*table, options.formats.front());
+  } else {
+    report.ranks.front().files = write_files(*table, options, options.output_file, false);
+  }
+}
+
+}  // namespace
+
+RankResult compare_ranks(const RankPair& pair, const CompareOptions& options, const Rules& rules,
+                         Progress* progress) {
+  RankResult result;
+  result.step = pair.step;
+  result.rank = pair.target.label;
+  result.python_rules = options.python_rules;
+  LoadOptions target_options{options.stacks, options.stack_json};
+  LoadOptions golden_options{false, {}};
+  parallel_for(2, [&](std::size_t side) {
+    if (side == 0) result.target = load_side(pair.target, target_options);
+    if (side == 1) result.golden = load_side(pair.golden, golden_options);
+  });
+  result.mode = choose_mode(result.target, result.golden);
+  Matching matching = match_exact(result.target, result.golden, rules);
+  result.golden_only = matching.golden_only;
+  result.rows.resize(matching.pairs.size());
+  for (std::size_t i = 0; i < matching.pairs.size(); ++i) result.rows[i].pair = matching.pairs[i];
+  if (result.mode == Mode::tensor) compare_tensor_rows(result, options.print_rows, progress);
+  judge(result, rules);
+  return result;
+}
+
+CompareReport compare(const CompareOptions& options, Progress* progress) {
+  const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
+  const Plan plan = make_plan(options);
+  const bool fixed_name = !options.output_file.empty();
+  const std::string time = timestamp();
+  // Hours of work must not end at a folder that cannot be written.
+  if (!fixed_name) {
+    create_directories(options.output_directory);
+    check_output(options.output_directory + "/compare_result_" + time);
+  } else if (options.output_file != "-") {
+    check_output(options.output_file);
+  }
+
+  CompareReport report;
+  report.one_sided = plan.one_sided;
+  report.ranks.resize(plan.pairs.size());
+  std::vector<RankResult> kept(fixed_name ? plan.pairs.size() : 0);
+  parallel_for(plan.pairs.size(), [&](std::size_t i) {
+    const RankPair& pair = plan.pairs[i];
+    RankSummary& summary = report.ranks[i];
+    try {
+      RankResult result = compare_ranks(pair, options, rules, progress);
+      summary = summarize(result);
+      if (fixed_name) {
+        kept[i] = std::move(result);
+      } else if (!result.rows.empty()) {
+        if (!pair.step.empty()) create_directories(options.output_directory + "/" + pair.step);
+        summary.files = write_files(*result_table(result), options, result_stem(options, pair, time), true);
+      }
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error& error) {
+      // One pair only: there is nothing else to go on with.
+      if (plan.pairs.size() == 1) throw;
+      summary = {};
+      summary.failure = error.what();
+    }
+    summary.label = label_of(pair);
+    summary.target = pair.target.json;
+    summary.golden = pair.golden.json;
+  });
+  if (progress != nullptr) progress->end();
+  if (fixed_name) write_joined(kept, options, report);
+  return report;
+}
+
+}  // namespace msprobe::compare

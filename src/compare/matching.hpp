@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which row of the reference belongs to which row under test. Every way of pairing is a way of making keys;
+// the join is the same for all.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compare/rules.hpp"
+#include "compare/side.hpp"
+
+namespace msprobe::compare {
+
+inline constexpr std::uint32_t kUnmatched = UINT32_MAX;
+
+/// Why a row has no partner.
+enum class Unmatched : std::uint8_t {
+  no,             // it has one
+  entry_missing,  // the reference has no such entry at all
+  item_missing,   // it has the entry, but not this input or output
+  dtype,          // the partner's dtype cannot be compared with this one
+};
+
+struct Pair {
+  std::uint32_t target = 0;
+  std::uint32_t golden = kUnmatched;
+  Unmatched reason = Unmatched::no;
+  std::uint32_t candidate = kUnmatched;  // the partner that was refused for its dtype
+};
+
+struct Matching {
+  std::vector<Pair> pairs;        // every target item, in target order (several times where keys repeat)
+  std::uint64_t golden_only = 0;  // reference items without a partner; they give no row
+};
+
+/// Exact match by row name; the call numbers of backward entries count by order of appearance, so that
+/// recomputation does not break them (spec/compare.md 5.1, 5.2). FormatError if repeated names would multiply
+/// the rows without bound.
+Matching match_exact(const Side& target, const Side& golden, const Rules& rules);
+
+/// May rows of these dtypes stay paired (spec/compare.md 5.9)?
+bool dtypes_match(std::string_view target, std::string_view golden, const Rules& rules);
+
+}  // namespace msprobe::compare

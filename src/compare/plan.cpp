@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "compare/compare.hpp"
+#include "support/error.hpp"
+#include "support/log.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+using dump::RankDump;
+using dump::StepDump;
+using dump::Tree;
+using dump::TreeKind;
+
+std::string_view kind_name(TreeKind kind) {
+  switch (kind) {
+    case TreeKind::file:
+      return "a file";
+    case TreeKind::rank:
+      return "the folder of a rank";
+    case TreeKind::step:
+      return "the folder of a step";
+    case TreeKind::root:
+      break;
+  }
+  return "a dump root";
+}
+
+std::string place(const std::string& step, const std::string& rank) {
+  return step.empty() ? rank : step + "/" + rank;
+}
+
+void pair_by_position(const std::string& step, const StepDump& target, const StepDump& golden, Plan& plan) {
+  const std::size_t common = std::min(target.ranks.size(), golden.ranks.size());
+  for (std::size_t i = 0; i < common; ++i) plan.pairs.push_back({step, target.ranks[i], golden.ranks[i]});
+  for (std::size_t i = common; i < target.ranks.size(); ++i) {
+    plan.one_sided.push_back(place(step, target.ranks[i].label) + ": only in the target");
+  }
+  for (std::size_t i = common; i < golden.ranks.size(); ++i) {
+    plan.one_sided.push_back(place(step, golden.ranks[i].label) + ": only in the golden side");
+  }
+}
+
+void pair_ranks(const std::string& step, const StepDump& target, const StepDump& golden, bool by_position,
+                Plan& plan) {
+  const auto partner = [&](const RankDump& rank, const std::vector<RankDump>& others) {
+    return std::find_if(others.begin(), others.end(),
+                        [&](const RankDump& other) { return rank.number && other.number == rank.number; });
+  };
+  const bool any_number = std::any_of(target.ranks.begin(), target.ranks.end(), [&](const RankDump& rank) {
+    return partner(rank, golden.ranks) != golden.ranks.end();
+  });
+  if (by_position || !any_number) {
+    const bool same_names = target.ranks.size() == 1 && golden.ranks.size() == 1;
+    if (!by_position && !same_names) {
+      log_warning("no rank number is common to both sides" + (step.empty() ? "" : " in " + step) +
+                  "; ranks are paired by position");
+    }
+    pair_by_position(step, target, golden, plan);
+    return;
+  }
+  for (const RankDump& rank : target.ranks) {
+    const auto other = partner(rank, golden.ranks);
+    if (other == golden.ranks.end()) {
+      plan.one_sided.push_back(place(step, rank.label) + ": only in the target");
+    } else {
+      plan.pairs.push_back({step, rank, *other});
+    }
+  }
+  for (const RankDump& rank : golden.ranks) {
+    if (partner(rank, target.ranks) == target.ranks.end()) {
+      plan.one_sided.push_back(place(step, rank.label) + ": only in the golden side");
+    }
+  }
+}
+
+}  // namespace
+
+Plan make_plan(const CompareOptions& options) {
+  const Tree target = dump::discover(options.target);
+  const Tree golden = dump::discover(options.golden);
+  const auto single = [](TreeKind kind) { return kind == TreeKind::file || kind == TreeKind::rank; };
+  if (target.kind != golden.kind && !(single(target.kind) && single(golden.kind))) {
+    throw UsageError("target and golden must be of the same kind: " + display(options.target) + " is " +
+                     std::string(kind_name(target.kind)) + ", " + display(options.golden) + " is " +
+                     std::string(kind_name(golden.kind)));
+  }
+  Plan plan;
+  if (single(target.kind)) {
+    plan.pairs.push_back({"", target.steps[0].ranks[0], golden.steps[0].ranks[0]});
+    return plan;
+  }
+  if (target.kind == TreeKind::step) {
+    pair_ranks("", target.steps[0], golden.steps[0], options.python_rules, plan);
+    return plan;
+  }
+  for (const StepDump& step : target.steps) {
+    const auto other = std::find_if(golden.steps.begin(), golden.steps.end(),
+                                    [&](const StepDump& one) { return one.number == step.number; });
+    if (other == golden.steps.end()) {
+      plan.one_sided.push_back(step.label + ": only in the target");
+    } else {
+      pair_ranks(step.label, step, *other, options.python_rules, plan);
+    }
+  }
+  for (const StepDump& step : golden.steps) {
+    const bool common = std::any_of(target.steps.begin(), target.steps.end(),
+                                    [&](const StepDump& one) { return one.number == step.number; });
+    if (!common) plan.one_sided.push_back(step.label + ": only in the golden side");
+  }
+  if (plan.pairs.empty()) {
+    throw FormatError("the two dumps have no step in common: " + display(options.target) + ", " +
+                      display(options.golden));
+  }
+  return plan;
+}
+
+}  // namespace msprobe::compare

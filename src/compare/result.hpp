@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What comparing one pair of ranks yields, before anyone writes it down.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "compare/matching.hpp"
+#include "compare/side.hpp"
+#include "compare/tensor_metrics.hpp"
+
+namespace msprobe::compare {
+
+enum class Mode { statistics, md5, tensor };
+std::string_view mode_name(Mode mode);
+
+enum class Verdict : std::uint8_t { pass, warning, error };
+std::string_view verdict_name(Verdict verdict);
+
+struct Row {
+  Pair pair;
+  Verdict verdict = Verdict::pass;
+  std::vector<std::string> messages;
+
+  bool matched() const { return pair.golden != kUnmatched; }
+  void raise(Verdict level, std::string message) {
+    verdict = std::max(verdict, level);
+    messages.push_back(std::move(message));
+  }
+};
+
+struct RankResult {
+  std::string step;  // label of the step folder; empty unless several steps were compared
+  std::string rank;  // label of the target's rank folder; empty for two files
+  Mode mode = Mode::statistics;
+  bool python_rules = false;
+  Side target;
+  Side golden;
+  std::vector<Row> rows;               // in target order
+  std::vector<TensorMetrics> metrics;  // one a row in tensor mode, else empty
+  std::uint64_t golden_only = 0;
+
+  const Item& target_item(const Row& row) const { return target.items[row.pair.target]; }
+  const Item& golden_item(const Row& row) const { return golden.items[row.pair.golden]; }
+};
+
+}  // namespace msprobe::compare

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/rules.hpp"
+
+#include <yaml-cpp/yaml.h>
+
+#include <cmath>
+#include <map>
+
+#include "compare/default_rules.hpp"
+#include "support/byte_source.hpp"
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+using NameSet = std::set<std::string, std::less<>>;
+
+constexpr std::uint64_t kMaxRulesFile = std::uint64_t{1} << 20;
+
+[[noreturn]] void fail(const std::string& file, const YAML::Mark& mark, const std::string& reason) {
+  const std::string line = mark.is_null() ? "" : "line " + std::to_string(mark.line + 1) + ": ";
+  throw FormatError(display(file), line + reason);
+}
+
+double to_threshold(const std::string& file, const YAML::Node& node, const std::string& key) {
+  const auto number = node.IsScalar() ? parse_number(node.Scalar()) : std::nullopt;
+  if (!number || !std::isfinite(*number)) fail(file, node.Mark(), display(key) + " must be a number");
+  return *number;
+}
+
+NameSet to_names(const std::string& file, const YAML::Node& node, const std::string& key) {
+  NameSet names;
+  if (!node.IsSequence()) fail(file, node.Mark(), display(key) + " must be a list of names");
+  for (const YAML::Node& item : node) {
+    if (!item.IsScalar()) fail(file, item.Mark(), display(key) + " must be a list of names");
+    names.insert(item.Scalar());
+  }
+  return names;
+}
+
+void apply(Rules& rules, const std::string& file, const YAML::Node& root) {
+  const std::map<std::string_view, double*> thresholds = {
+      {"ratio_input_above", &rules.ratio_input_above},
+      {"ratio_output_below", &rules.ratio_output_below},
+      {"norm_error_input_below", &rules.norm_error_input_below},
+      {"norm_error_output_above", &rules.norm_error_output_above},
+      {"norm_error_growth_above", &rules.norm_error_growth_above},
+      {"norm_error_from_zero_above", &rules.norm_error_from_zero_above},
+      {"cosine_input_above", &rules.cosine_input_above},
+      {"cosine_drop_above", &rules.cosine_drop_above},
+  };
+  if (!root.IsMap()) fail(file, root.Mark(), "rules must be a mapping of names to values");
+  for (const auto& member : root) {
+    const std::string key = member.first.IsScalar() ? member.first.Scalar() : "";
+    if (const auto threshold = thresholds.find(key); threshold != thresholds.end()) {
+      *threshold->second = to_threshold(file, member.second, key);
+    } else if (key == "never_judged") {
+      rules.never_judged = to_names(file, member.second, key);
+    } else if (key == "outputs_only") {
+      rules.outputs_only = to_names(file, member.second, key);
+    } else if (key == "dtype_groups") {
+      if (!member.second.IsSequence())
+        fail(file, member.second.Mark(), "dtype_groups must be a list of lists");
+      rules.dtype_groups.clear();
+      for (const YAML::Node& group : member.second) rules.dtype_groups.push_back(to_names(file, group, key));
+    } else {
+      fail(file, member.first.Mark(), "there is no rule '" + display(key) + "'");
+    }
+  }
+}
+
+void apply_text(Rules& rules, const std::string& file, const std::string& text) {
+  // yaml-cpp copies an anchored node wherever its alias stands; rules need neither, and a few lines of them
+  // explode.
+  if (text.find('&') != std::string::npos)
+    throw FormatError(display(file), "YAML anchors are not accepted here");
+  try {
+    apply(rules, file, YAML::Load(text));
+  } catch (const YAML::Exception& error) {
+    fail(file, error.mark, error.msg);
+  }
+}
+
+}  // namespace
+
+Rules default_rules() {
+  Rules rules;
+  apply_text(rules, "built-in rules", kDefaultRules);
+  return rules;
+}
+
+Rules load_rules(const std::string& path) {
+  Rules rules = default_rules();
+  const std::vector<std::byte> bytes = read_all(*open_file(path), kMaxRulesFile);
+  apply_text(rules, path, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  return rules;
+}
+
+}  // namespace msprobe::compare

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thresholds and lists behind the verdicts: data/compare_rules.yaml, built in, replaceable with --rules.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace msprobe::compare {
+
+struct Rules {
+  double ratio_input_above = 0;
+  double ratio_output_below = 0;
+  double norm_error_input_below = 0;
+  double norm_error_output_above = 0;
+  double norm_error_growth_above = 0;
+  double norm_error_from_zero_above = 0;
+  double cosine_input_above = 0;
+  double cosine_drop_above = 0;
+  std::set<std::string, std::less<>> never_judged;
+  std::set<std::string, std::less<>> outputs_only;
+  std::vector<std::set<std::string, std::less<>>> dtype_groups;
+};
+
+/// The built-in rules.
+Rules default_rules();
+
+/// The built-in rules with what the file says in their place. FormatError names file, line and key for
+/// anything that is not a rule or not of its type.
+Rules load_rules(const std::string& path);
+
+}  // namespace msprobe::compare

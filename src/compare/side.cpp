@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/side.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <filesystem>
+#include <unordered_map>
+
+#include "dump/names.hpp"
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+using dump::Entry;
+using dump::NodeKind;
+
+constexpr std::string_view kP2POp = "torch.distributed.P2POp";
+
+/// Turns entries into items (spec/compare.md 4).
+class Flattener {
+ public:
+  explicit Flattener(Side& side) : side_(side) {}
+
+  void add_entry(std::string_view name, const Entry& entry) {
+    const auto parsed = dump::parse_entry_name(name);
+    if (!parsed || parsed->direction == dump::Direction::debug) {
+      ++side_.skipped;
+      return;
+    }
+    entry_ = &entry;
+    path_.assign(name);
+    Api api;
+    api.first = static_cast<std::uint32_t>(side_.items.size());
+    const auto [place, inserted] = known_.try_emplace(std::string(name), side_.apis.size());
+    api_index_ = static_cast<std::uint32_t>(place->second);
+    if (parsed->direction == dump::Direction::parameters_grad) {
+      state_ = State::parameters_grad;
+      walk(0);
+    } else if (entry.is(0, NodeKind::object)) {
+      section("input_args", ".input", State::input);
+      section("input_kwargs", ".input", State::input);
+      section("input", ".input", State::input);
+      section("parameters", ".parameters", State::parameters);
+      section("output", ".output", State::output);
+    }
+    look_for_md5();
+    api.count = static_cast<std::uint32_t>(side_.items.size()) - api.first;
+    api.name = inserted ? side_.pool.add(name) : side_.apis[place->second].name;
+    if (inserted) {
+      side_.apis.push_back(api);
+    } else {
+      // A duplicate key: the place of the first, the value of the last, as Python reads it.
+      side_.apis[place->second] = api;
+      duplicates_ = true;
+    }
+  }
+
+  void finish() {
+    if (!duplicates_) return;
+    std::vector<Item> items;
+    items.reserve(side_.items.size());
+    for (Api& api : side_.apis) {
+      const auto first = static_cast<std::uint32_t>(items.size());
+      items.insert(items.end(), side_.items.begin() + api.first, side_.items.begin() + api.first + api.count);
+      api.first = first;
+    }
+    side_.items = std::move(items);
+  }
+
+ private:
+  void section(std::string_view key, std::string_view suffix, State state) {
+    const Entry::Index node = entry_->find(0, key);
+    if (node == Entry::kNone) return;
+    state_ = state;
+    const std::size_t length = path_.size();
+    path_ += suffix;
+    walk(node);
+    path_.resize(length);
+  }
+
+  void walk(Entry::Index node) {
+    const Entry& entry = *entry_;
+    if (entry.is(node, NodeKind::null)) {
+      add_null();
+    } else if (entry.falsy(node)) {
+      return;
+    } else if (entry.is(node, NodeKind::array)) {
+      std::size_t index = 0;
+      entry.children(node, [&](Entry::Index child) { descend(child, std::to_string(index++)); });
+    } else if (entry.is(node, NodeKind::object)) {
+      if (string_member(node, "class_type") == kP2POp) {
+        add_p2p(node);
+      } else if (const Entry::Index type = entry.find(node, "type");
+                 type != Entry::kNone && entry.is(type, NodeKind::string)) {
+        add_leaf(node, entry.text(type));
+      } else {
+        entry.children(node, [&](Entry::Index child) { descend(child, entry.key(child)); });
+      }
+    }
+  }
+
+  void descend(Entry::Index child, std::string_view part) {
+    const std::size_t length = path_.size();
+    // Gradients of one parameter stand in a list whose level gives no name.
+    const bool nameless = state_ == State::parameters_grad && entry_->key(child).empty();
+    if (!nameless) {
+      path_ += '.';
+      path_ += part;
+    }
+    walk(child);
+    path_.resize(length);
+  }
+
+  std::string_view string_member(Entry::Index object, std::string_view key) const {
+    const Entry::Index node = entry_->find(object, key);
+    if (node == Entry::kNone || !entry_->is(node, NodeKind::string)) return {};
+    return entry_->text(node);
+  }
+
+  Item& new_item() {
+    Item& item = side_.items.emplace_back();
+    item.api = api_index_;
+    item.state = state_;
+    return item;
+  }
+
+  void add_null() {
+    const std::uint32_t name = side_.pool.add(path_);
+    const std::uint32_t none = side_.pool.intern("None");
+    Item& item = new_item();
+    item.name = name;
+    item.dtype = none;
+    item.shape = none;
+  }
+
+  void add_p2p(Entry::Index node) {
+    const Entry::Index tensor = entry_->find(node, "tensor");
+    const Entry::Index type = tensor == Entry::kNone ? Entry::kNone : entry_->find(tensor, "type");
+    if (type == Entry::kNone) {
+      add_null();
+    } else {
+      add_leaf(tensor, entry_->text(type));
+    }
+  }
+
+  void add_leaf(Entry::Index node, std::string_view type) {
+    const Entry& entry = *entry_;
+    TextPool& pool = side_.pool;
+    Item item;
+    item.api = api_index_;
+    item.state = state_;
+    const std::string_view data_name = string_member(node, "data_name");
+    if (data_name.empty()) {
+      item.name = pool.add(path_);
+    } else {
+      item.data_name = pool.add(data_name);
+      item.name = pool.add(data_name.substr(0, data_name.rfind('.')));
+    }
+    if (const Entry::Index grad = entry.find(node, "requires_grad");
+        grad != Entry::kNone && entry.is(grad, NodeKind::boolean)) {
+      item.requires_grad = entry.boolean(grad) ? Trilean::yes : Trilean::no;
+    }
+    const Entry::Index md5 = entry.find(node, "md5");
+    const Entry::Index value = entry.find(node, "value");
+    const bool recorded = md5 != Entry::kNone && !entry.is(md5, NodeKind::null);
+    item.has_checksum = recorded || value != Entry::kNone;
+    item.checksum = pool.intern(recorded ? entry.python_str(md5)
+                                         : crc32_hex(value == Entry::kNone ? "" : entry.python_str(value)));
+    if (const Entry::Index dtype = entry.find(node, "dtype"); dtype != Entry::kNone) {
+      item.is_tensor = true;
+      item.dtype = pool.intern(entry.python_str(dtype));
+      const Entry::Index shape = entry.find(node, "shape");
+      item.shape = pool.intern(shape == Entry::kNone ? "None" : entry.python_str(shape));
+      static constexpr std::array<std::string_view, kStatistics> kKeys = {"Max", "Min", "Mean", "Norm"};
+      for (std::size_t i = 0; i < kStatistics; ++i) {
+        const Entry::Index statistic = entry.find(node, kKeys[i]);
+        if (statistic != Entry::kNone) item.statistics[i] = to_value(statistic);
+      }
+    } else {
+      describe_argument(item, node, type, value);
+    }
+    side_.items.push_back(item);
+  }
+
+  /// dtype, shape and statistics of a leaf that is no tensor.
+  void describe_argument(Item& item, Entry::Index node, std::string_view type, Entry::Index value) {
+    const Entry& entry = *entry_;
+    TextPool& pool = side_.pool;
+    const std::string text = value == Entry::kNone ? std::string("None") : entry.python_str(value);
+    item.shape = pool.intern("[]");
+    if (type == "torch.Size") {
+      item.dtype = pool.intern(type);
+      item.shape = pool.intern(text);
+      return;
+    }
+    if (type == "slice") {
+      item.dtype = pool.intern(type);
+      item.shape = pool.intern(slice_shape(value));
+      return;
+    }
+    if (type == "ellipsis") {
+      item.dtype = pool.intern(type);
+      item.statistics.fill(Value::of_text(pool.intern(text)));
+      return;
+    }
+    if (const std::string_view last = dump::split_last(side_.name(item)).second;
+        last == "src" || last == "dst" || last == "group_src" || last == "group_dst") {
+      item.dtype = pool.intern(type);
+      item.checksum = pool.intern(text);
+      item.statistics.fill(Value::of_text(item.checksum));
+      return;
+    }
+    if (type == "torch.ProcessGroup") {
+      const Entry::Index ranks = entry.find(node, "group_ranks");
+      item.dtype = pool.intern(type);
+      item.checksum = pool.intern(ranks == Entry::kNone ? "None" : entry.python_str(ranks));
+      item.has_checksum = true;
+      item.has_checksum = true;
+      item.statistics.fill(Value::of_text(item.checksum));
+      return;
+    }
+    item.dtype = pool.intern(python_class(value));
+    item.statistics.fill(value == Entry::kNone ? Value{} : to_value(value));
+  }
+
+  std::string slice_shape(Entry::Index value) const {
+    if (value == Entry::kNone || !entry_->is(value, NodeKind::array)) return "()";
+    std::size_t count = 0;
+    entry_->children(value, [&](Entry::Index) { ++count; });
+    return fmt::format("({},)", count);
+  }
+
+  std::string_view python_class(Entry::Index value) const {
+    if (value == Entry::kNone) return "<class 'NoneType'>";
+    switch (entry_->kind(value)) {
+      case NodeKind::null:
+        return "<class 'NoneType'>";
+      case NodeKind::boolean:
+        return "<class 'bool'>";
+      case NodeKind::integer:
+        return "<class 'int'>";
+      case NodeKind::real:
+        return "<class 'float'>";
+      case NodeKind::string:
+        return "<class 'str'>";
+      case NodeKind::array:
+        return "<class 'list'>";
+      case NodeKind::object:
+        break;
+    }
+    return "<class 'dict'>";
+  }
+
+  Value to_value(Entry::Index node) {
+    const Entry& entry = *entry_;
+    switch (entry.kind(node)) {
+      case NodeKind::null:
+        return {};
+      case NodeKind::boolean:
+        return Value::of(entry.boolean(node));
+      case NodeKind::real:
+        return Value::of(entry.number(node));
+      case NodeKind::integer: {
+        const std::string_view digits = entry.text(node);
+        std::int64_t integer = 0;
+        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), integer);
+        if (error == std::errc()) return Value::of(integer);
+        return Value::of_text(side_.pool.intern(digits));
+      }
+      default:
+        return Value::of_text(side_.pool.intern(entry.python_str(node)));
+    }
+  }
+
+  /// spec/compare.md 3: only direct elements of list sections, and keys of object sections, are looked at.
+  void look_for_md5() {
+    const Entry& entry = *entry_;
+    if (side_.has_md5 || !entry.is(0, NodeKind::object)) return;
+    entry.children(0, [&](Entry::Index section) {
+      if (entry.is(section, NodeKind::object)) {
+        side_.has_md5 = side_.has_md5 || entry.find(section, "md5") != Entry::kNone;
+      } else if (entry.is(section, NodeKind::array)) {
+        entry.children(section, [&](Entry::Index element) {
+          side_.has_md5 = side_.has_md5 || entry.find(element, "md5") != Entry::kNone;
+        });
+      }
+    });
+  }
+
+  Side& side_;
+  const Entry* entry_ = nullptr;
+  std::string path_;
+  std::uint32_t api_index_ = 0;
+  State state_ = State::input;
+  bool duplicates_ = false;
+  std::unordered_map<std::string, std::size_t> known_;
+};
+
+void load_entries(Side& side, const ByteSource& json) {
+  Flattener flattener(side);
+  side.header = dump::read_dump_json(
+      json, [&](std::string_view name, const Entry& entry) { flattener.add_entry(name, entry); });
+  flattener.finish();
+}
+
+}  // namespace
+
+Side load_side(const ByteSource& json) {
+  Side side;
+  side.json = json.name();
+  load_entries(side, json);
+  return side;
+}
+
+Side load_side(const dump::RankDump& rank, const LoadOptions& options) {
+  Side side;
+  side.json = rank.json;
+  side.tensor_directory = rank.directory + "/dump_tensor_data";
+  load_entries(side, *open_file(rank.json));
+  if (options.stacks) {
+    const std::string beside = rank.directory + "/stack.json";
+    if (!options.stack_json.empty()) {
+      side.stacks = dump::read_stack_json(*open_file(options.stack_json));
+    } else if (std::error_code ignored; std::filesystem::exists(beside, ignored)) {
+      side.stacks = dump::read_stack_json(*open_file(beside));
+    }
+  }
+  return side;
+}
+
+}  // namespace msprobe::compare

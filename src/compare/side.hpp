@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// One side of a comparison: a rank's dump.json flattened into items, one for each row it can give.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compare/value.hpp"
+#include "dump/dump_json.hpp"
+#include "dump/stack_json.hpp"
+#include "dump/tree.hpp"
+
+namespace msprobe::compare {
+
+enum class State : std::uint8_t { input, output, parameters, parameters_grad };
+enum class Trilean : std::uint8_t { unknown, no, yes };
+
+/// Order of the statistics everywhere.
+enum Statistic { kMax, kMin, kMean, kNorm, kStatistics };
+
+struct Item {
+  std::uint32_t api = 0;
+  std::uint32_t name = 0;  // numbers of texts in the side's pool
+  std::uint32_t dtype = 0;
+  std::uint32_t shape = 0;
+  std::uint32_t checksum = 0;   // CRC-32 or xor text; 0: nothing, prints N/A
+  std::uint32_t data_name = 0;  // 0: there is no data file
+  State state = State::input;
+  Trilean requires_grad = Trilean::unknown;
+  bool is_tensor = false;     // has a dtype of its own: a tensor or an array, not a plain argument
+  bool has_checksum = false;  // recorded, or made from a recorded value
+  std::array<Value, kStatistics> statistics{};
+};
+
+struct Api {
+  std::uint32_t name = 0;
+  std::uint32_t first = 0;  // index of its first item
+  std::uint32_t count = 0;
+};
+
+struct Side {
+  dump::Header header;
+  TextPool pool;
+  std::vector<Api> apis;      // in the order of the file
+  std::vector<Item> items;    // those of an API together: inputs, parameters, outputs, parameter gradients
+  bool has_md5 = false;       // md5 comparison is asked for (spec/compare.md 3)
+  std::uint64_t skipped = 0;  // entries whose name says neither forward, backward nor parameters_grad
+  std::string json;
+  std::string tensor_directory;
+  std::optional<dump::StackTable> stacks;
+
+  std::string_view text(std::uint32_t id) const { return pool.at(id); }
+  std::string_view name(const Item& item) const { return pool.at(item.name); }
+};
+
+struct LoadOptions {
+  bool stacks = true;
+  std::string stack_json;  // empty: stack.json beside the dump.json, if there is one
+};
+
+/// Reads and flattens one rank. Throws IoError, FormatError.
+Side load_side(const dump::RankDump& rank, const LoadOptions& options);
+
+/// For tests and fuzzing: the same from a source, without stacks.
+Side load_side(const ByteSource& json);
+
+}  // namespace msprobe::compare

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/statistics_difference.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "support/text.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+using Kind = DifferenceKind;
+
+Kind from_classes(ValueClass target, ValueClass golden) {
+  using enum ValueClass;
+  if (target == missing || golden == missing) return Kind::missing;
+  if (target == device && golden == device) return Kind::missing;
+  if (target == other || golden == other || target == device || golden == device) return Kind::differ;
+  if (target == nan || golden == nan) return Kind::nan;
+  if (target == inf) return Kind::inf;
+  if (target == neg_inf) return Kind::neg_inf;
+  return golden == inf ? Kind::neg_inf : Kind::inf;
+}
+
+bool equal_as_text(const Value& target, const TextPool& target_pool, const Value& golden,
+                   const TextPool& golden_pool) {
+  if (target.kind == golden.kind) {
+    switch (target.kind) {
+      case ValueKind::missing:
+      case ValueKind::none:
+        return true;
+      case ValueKind::boolean:
+        return target.boolean == golden.boolean;
+      case ValueKind::integer:
+        return target.integer == golden.integer;
+      case ValueKind::real:
+        if (std::isnan(target.real) || std::isnan(golden.real)) {
+          return std::isnan(target.real) && std::isnan(golden.real);
+        }
+        return target.real == golden.real && std::signbit(target.real) == std::signbit(golden.real);
+      case ValueKind::text:
+        break;
+    }
+  }
+  return to_text(target, target_pool) == to_text(golden, golden_pool);
+}
+
+}  // namespace
+
+ValueDifference difference(const Value& target, const TextPool& target_pool, const Value& golden,
+                           const TextPool& golden_pool, bool python_rules) {
+  ValueDifference result;
+  if (equal_as_text(target, target_pool, golden, golden_pool)) return result;
+  const Classified t = classify(target, target_pool);
+  const Classified g = classify(golden, golden_pool);
+  if (t.type != ValueClass::number || g.type != ValueClass::number) {
+    result.kind = from_classes(t.type, g.type);
+    return result;
+  }
+  const bool integers = t.is_integer && g.is_integer;
+  if (!python_rules && !integers && t.number == g.number) return result;
+  result.kind = Kind::number;
+  if (integers && !__builtin_sub_overflow(t.integer, g.integer, &result.integer)) {
+    result.is_integer = true;
+    result.difference = static_cast<double>(result.integer);
+  } else {
+    result.difference = t.number - g.number;
+  }
+  if (g.number == 0) {
+    result.relative_infinite = true;
+  } else {
+    result.relative_percent = std::fabs(result.difference / g.number * 100);
+  }
+  return result;
+}
+
+std::string difference_text(const ValueDifference& difference) {
+  switch (difference.kind) {
+    case Kind::zero:
+      return "0";
+    case Kind::nan:
+      return "Nan";
+    case Kind::inf:
+      return "inf";
+    case Kind::neg_inf:
+      return "-inf";
+    case Kind::differ:
+      return "Diff";
+    case Kind::missing:
+      return "N/A";
+    case Kind::number:
+      break;
+  }
+  return difference.is_integer ? std::to_string(difference.integer) : python_repr(difference.difference);
+}
+
+std::string relative_text(const ValueDifference& difference) {
+  if (difference.kind != Kind::number) return difference_text(difference);
+  return difference.relative_infinite ? "inf" : python_repr(difference.relative_percent) + "%";
+}
+
+double relative_fraction(const ValueDifference& difference) {
+  switch (difference.kind) {
+    case Kind::zero:
+      return 0;
+    case Kind::inf:
+    case Kind::neg_inf:
+      return std::numeric_limits<double>::infinity();
+    case Kind::number:
+      return difference.relative_infinite ? std::numeric_limits<double>::infinity()
+                                          : difference.relative_percent / 100;
+    default:
+      return std::numeric_limits<double>::quiet_NaN();
+  }
+}
+
+}  // namespace msprobe::compare

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/tensor_metrics.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+#include "support/interrupt.hpp"
+#include "support/memory_gate.hpp"
+#include "support/text.hpp"
+#include "tensor/convert.hpp"
+#include "tensor/difference.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+using formats::ElementReader;
+using formats::StoredTensor;
+using tensor::DType;
+using tensor::Kind;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kTiny = std::numeric_limits<double>::epsilon();
+
+/// Elements a step: both sides' raw and converted pieces stay in the second-level cache.
+constexpr std::size_t kPiece = 16 * 1024;
+
+const char kEmptyMessage[] = "This is empty data, can not compare.";
+const char kShapeMessage[] = "Shape of NPU and bench tensor do not match. Skipped.";
+const char kScalarMessage[] =
+    "This is type of 0-d tensor, can not calculate 'Cosine', 'EucDist', 'One Thousandth Err Ratio' and "
+    "'Five Thousandths Err Ratio'.";
+const char kPositionMessage[] = "The position of inf or nan in NPU and bench Tensor do not match.";
+const char kDtypeMessage[] = "Dtype of NPU and bench tensor do not match.";
+const char kZeroTargetMessage[] =
+    "Cannot compare by Cosine Similarity, All the data is Zero in npu dump data.";
+const char kZeroGoldenMessage[] =
+    "Cannot compare by Cosine Similarity, All the data is Zero in Bench dump data.";
+const char kCosineNanMessage[] = "Cannot compare by Cosine Similarity, the dump data has NaN.";
+const char kAbsNanMessage[] = "Cannot compare by MaxAbsError, the data contains nan/inf/-inf in dump data.";
+const char kRelativeNanMessage[] =
+    "Cannot compare by MaxRelativeError, the data contains nan/inf/-inf in dump data.";
+const char kComplexMessage[] = "Complex tensors are compared as pairs of real numbers.";
+
+/// The type the elements are worked on in.
+enum class Work { single, real, signed_integer, unsigned_integer };
+
+bool is_float_like(DType dtype) {
+  return tensor::info(dtype).kind == Kind::floating && dtype != DType::float64;
+}
+
+bool is_64_bit(DType dtype) {
+  return dtype == DType::int64 || dtype == DType::uint64;
+}
+
+Work work_type(DType target, DType golden, bool python_rules) {
+  if (is_float_like(target) && is_float_like(golden)) return Work::single;
+  if (!python_rules && target == golden && is_64_bit(target)) {
+    return target == DType::int64 ? Work::signed_integer : Work::unsigned_integer;
+  }
+  return Work::real;
+}
+
+/// The type NumPy holds the loaded data in: narrow floats that NumPy lacks are widened to float32.
+DType numpy_dtype(DType dtype) {
+  return tensor::info(dtype).kind == Kind::floating && tensor::info(dtype).numpy.empty() ? DType::float32
+                                                                                         : dtype;
+}
+
+std::vector<std::int64_t> squeezed(const std::vector<std::int64_t>& shape) {
+  std::vector<std::int64_t> out;
+  std::copy_if(shape.begin(), shape.end(), std::back_inserter(out), [](std::int64_t n) { return n != 1; });
+  return out;
+}
+
+/// Feeds one side piece by piece, converted to T.
+template <typename T>
+class Feed {
+ public:
+  Feed(const StoredTensor& tensor, bool real_part_only)
+      : dtype_(tensor.dtype),
+        size_(tensor::info(tensor.dtype).size),
+        complex_(tensor::info(tensor.dtype).kind == Kind::complex),
+        real_part_only_(real_part_only),
+        reader_(tensor) {}
+
+  std::int64_t remaining() const { return reader_.remaining(); }
+
+  std::span<const T> next(std::size_t count) {
+    if constexpr (std::is_same_v<T, double>) {
+      read_raw(count);
+      const std::size_t parts = complex_ ? 2 : 1;
+      values_.resize(count * parts);
+      tensor::to_double(dtype_, raw(count), values_);
+      if (complex_ && real_part_only_) {
+        for (std::size_t i = 0; i < count; ++i) values_[i] = values_[2 * i];
+        values_.resize(count);
+      }
+    } else if constexpr (std::is_same_v<T, float>) {
+      values_.resize(count);
+      if (dtype_ == DType::float32) {
+        reader_.read(std::as_writable_bytes(std::span(values_)));
+      } else {
+        read_raw(count);
+        tensor::to_float(dtype_, raw(count), values_);
+      }
+    } else {
+      values_.resize(count);
+      reader_.read(std::as_writable_bytes(std::span(values_)));
+    }
+    return values_;
+  }
+
+ private:
+  void read_raw(std::size_t count) {
+    raw_.resize(kPiece * size_);
+    reader_.read(std::span(raw_).first(count * size_));
+  }
+  std::span<const std::byte> raw(std::size_t count) const { return std::span(raw_).first(count * size_); }
+
+  DType dtype_;
+  std::size_t size_;
+  bool complex_;
+  bool real_part_only_;
+  ElementReader reader_;
+  std::vector<std::byte> raw_;
+  std::vector<T> values_;
+};
+
+template <typename T>
+tensor::Difference run(const StoredTensor& target, const StoredTensor& golden, bool real_part_only) {
+  Feed<T> feed_target(target, real_part_only);
+  Feed<T> feed_golden(golden, real_part_only);
+  tensor::DifferenceAccumulator accumulator;
+  while (feed_target.remaining() > 0) {
+    check_interrupt();
+    const auto count = static_cast<std::size_t>(std::min<std::int64_t>(feed_target.remaining(), kPiece));
+    const std::span<const T> t = feed_target.next(count);
+    accumulator.add(t, feed_golden.next(count));
+  }
+  return accumulator.finish();
+}
+
+tensor::Difference run(const StoredTensor& target, const StoredTensor& golden, Work work,
+                       bool real_part_only) {
+  switch (work) {
+    case Work::single:
+      return run<float>(target, golden, real_part_only);
+    case Work::signed_integer:
+      return run<std::int64_t>(target, golden, real_part_only);
+    case Work::unsigned_integer:
+      return run<std::uint64_t>(target, golden, real_part_only);
+    case Work::real:
+      break;
+  }
+  return run<double>(target, golden, real_part_only);
+}
+
+double cosine(const tensor::Difference& difference, std::vector<std::string>& messages) {
+  const double target_norm = std::sqrt(difference.squares_target);
+  const double golden_norm = std::sqrt(difference.squares_golden);
+  if (target_norm <= kTiny && golden_norm <= kTiny) return 1.0;
+  if (target_norm <= kTiny) {
+    messages.emplace_back(kZeroTargetMessage);
+    return kNan;
+  }
+  if (golden_norm <= kTiny) {
+    messages.emplace_back(kZeroGoldenMessage);
+    return kNan;
+  }
+  const double value = difference.dot / (target_norm * golden_norm);
+  if (std::isnan(value)) {
+    messages.emplace_back(kCosineNanMessage);
+    return kNan;
+  }
+  const double rounded = round_12(value);
+  return rounded > 0.9999 ? std::strtod(fmt::format("{:.6f}", rounded).c_str(), nullptr) : rounded;
+}
+
+double rounded_or_message(double value, const char* message, std::vector<std::string>& messages) {
+  if (!std::isnan(value)) return round_12(value);
+  messages.emplace_back(message);
+  return kNan;
+}
+
+void fill_errors(TensorMetrics& metrics, double max_abs, double max_relative) {
+  metrics.value[kMaxAbs] = rounded_or_message(max_abs, kAbsNanMessage, metrics.messages);
+  metrics.value[kMaxRelative] = rounded_or_message(max_relative, kRelativeNanMessage, metrics.messages);
+}
+
+std::string position_message(const tensor::Difference& difference, bool python_rules) {
+  if (python_rules) return kPositionMessage;
+  std::string message = kPositionMessage;
+  if (difference.nonfinite_mismatch > 0) {
+    message += fmt::format(" ({} of {} elements)", difference.nonfinite_mismatch, difference.count);
+  }
+  if (difference.infinity_sign_mismatch > 0) {
+    message += fmt::format(" ({} infinities of opposite sign)", difference.infinity_sign_mismatch);
+  }
+  return message;
+}
+
+/// |N - B| of 0-d tensors as NumPy computes it: in the type of the arrays, where small integers wrap around.
+double python_scalar_abs(DType dtype, double n, double b) {
+  const auto wrap = [&]<typename T>(T) {
+    const auto difference = static_cast<T>(static_cast<std::uint64_t>(static_cast<std::int64_t>(n)) -
+                                           static_cast<std::uint64_t>(static_cast<std::int64_t>(b)));
+    if constexpr (std::is_signed_v<T>) {
+      if (difference == std::numeric_limits<T>::min()) return static_cast<double>(difference);
+      return static_cast<double>(difference < 0 ? -difference : difference);
+    } else {
+      return static_cast<double>(difference);
+    }
+  };
+  switch (dtype) {
+    case DType::uint8:
+      return wrap(std::uint8_t{});
+    case DType::int8:
+      return wrap(std::int8_t{});
+    case DType::uint16:
+      return wrap(std::uint16_t{});
+    case DType::int16:
+      return wrap(std::int16_t{});
+    case DType::uint32:
+      return wrap(std::uint32_t{});
+    case DType::int32:
+      return wrap(std::int32_t{});
+    case DType::float64:
+    case DType::boolean:
+      return std::fabs(n - b);
+    case DType::int64:
+    case DType::uint64:
+      return std::fabs(n - b);
+    default:
+      return std::fabs(static_cast<double>(static_cast<float>(n) - static_cast<float>(b)));
+  }
+}
+
+/// 0-d tensors as the Python tool judges them (spec/compare.md 8.5).
+void compare_scalars_like_python(TensorMetrics& metrics, const StoredTensor& target,
+                                 const StoredTensor& golden) {
+  Feed<double> target_feed(target, false);
+  Feed<double> golden_feed(golden, false);
+  const std::span<const double> n = target_feed.next(1);
+  const std::span<const double> b = golden_feed.next(1);
+  double max_abs = 0;
+  if (n.size() == 2 && b.size() == 2) {
+    const auto re = static_cast<float>(n[0] - b[0]);
+    const auto im = static_cast<float>(n[1] - b[1]);
+    max_abs = target.dtype == DType::complex128 ? std::hypot(n[0] - b[0], n[1] - b[1])
+                                                : static_cast<double>(std::hypot(re, im));
+  } else if (target.dtype == golden.dtype) {
+    max_abs = python_scalar_abs(target.dtype, n[0], b[0]);
+  } else {
+    max_abs = std::fabs(n[0] - b[0]);
+  }
+  auto n32 = static_cast<float>(n[0]);
+  auto b32 = static_cast<float>(b[0]);
+  if (b32 == 0) {
+    n32 += std::numeric_limits<float>::epsilon();
+    b32 += std::numeric_limits<float>::epsilon();
+  }
+  const float relative = std::fabs((n32 - b32) / b32);
+  fill_errors(metrics, max_abs, static_cast<double>(relative));
+}
+
+MemoryGate& gather_gate() {
+  static MemoryGate gate(2 * ElementReader::kMaxGather);
+  return gate;
+}
+
+}  // namespace
+
+double round_12(double value) {
+  if (!std::isfinite(value)) return value;
+  return std::strtod(fmt::format("{:.12f}", value).c_str(), nullptr);
+}
+
+TensorMetrics compare_tensors(const StoredTensor& target, const StoredTensor& golden, bool python_rules) {
+  TensorMetrics metrics;
+  const std::vector<std::int64_t> shape = squeezed(target.shape);
+  if (target.numel() == 0) {
+    metrics.messages.emplace_back(kEmptyMessage);
+    metrics.failed = golden.numel() != 0;
+    return metrics;
+  }
+  if (shape != squeezed(golden.shape)) {
+    metrics.status = MetricStatus::shape_unmatched;
+    metrics.messages.emplace_back(kShapeMessage);
+    metrics.failed = true;
+    return metrics;
+  }
+  const MemoryGate::Pass pass(gather_gate(),
+                              ElementReader::memory_need(target) + ElementReader::memory_need(golden));
+  metrics.is_scalar = shape.empty();
+  metrics.status = MetricStatus::computed;
+  if (metrics.is_scalar) metrics.messages.emplace_back(kScalarMessage);
+  if (metrics.is_scalar && python_rules) {
+    compare_scalars_like_python(metrics, target, golden);
+    return metrics;
+  }
+  const bool target_complex = tensor::info(target.dtype).kind == Kind::complex;
+  const bool golden_complex = tensor::info(golden.dtype).kind == Kind::complex;
+  // One complex side only: just the real parts have a counterpart.
+  const bool real_part_only = python_rules || target_complex != golden_complex;
+  if (target_complex && !real_part_only) metrics.messages.emplace_back(kComplexMessage);
+  const tensor::Difference difference =
+      run(target, golden, work_type(target.dtype, golden.dtype, python_rules), real_part_only);
+  if (difference.nonfinite_mismatch > 0 || (!python_rules && difference.infinity_sign_mismatch > 0)) {
+    metrics.status = MetricStatus::not_applicable;
+    metrics.messages.push_back(position_message(difference, python_rules));
+    metrics.failed = true;
+    return metrics;
+  }
+  if (numpy_dtype(target.dtype) != numpy_dtype(golden.dtype)) metrics.messages.emplace_back(kDtypeMessage);
+  if (!metrics.is_scalar) {
+    const auto count = static_cast<double>(difference.count);
+    metrics.value[kCosine] = cosine(difference, metrics.messages);
+    metrics.value[kEucDist] = std::sqrt(difference.squares_difference);
+    metrics.value[kOneThousandth] = round_12(static_cast<double>(difference.below_one_thousandth) / count);
+    metrics.value[kFiveThousandths] =
+        round_12(static_cast<double>(difference.below_five_thousandths) / count);
+  }
+  fill_errors(metrics, difference.max_abs, difference.max_relative);
+  return metrics;
+}
+
+}  // namespace msprobe::compare

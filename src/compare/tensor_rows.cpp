@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/tensor_rows.hpp"
+
+#include <fmt/format.h>
+
+#include "formats/tensor_file.hpp"
+#include "support/error.hpp"
+#include "support/log.hpp"
+#include "support/parallel.hpp"
+#include "support/progress.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+const char kNoTargetFile[] = "NPU does not have data file.";
+const char kNoGoldenFile[] = "Bench does not have data file.";
+const char kUnmatchedMessage[] = "Bench api/module unmatched.";
+
+/// Would there be data to expect? Plain arguments, null and empty tensors have none.
+bool expects_data(const Side& side, const Item& item) {
+  if (!item.is_tensor) return false;
+  const std::string_view shape = side.text(item.shape);
+  return !(shape.find("[0,") != std::string_view::npos || shape.find("[0]") != std::string_view::npos ||
+           shape.find(" 0,") != std::string_view::npos || shape.find(" 0]") != std::string_view::npos);
+}
+
+TensorMetrics unsupported(std::string message, bool failed) {
+  TensorMetrics metrics;
+  metrics.messages.push_back(std::move(message));
+  metrics.failed = failed;
+  return metrics;
+}
+
+class RowMeter {
+ public:
+  explicit RowMeter(const RankResult& result) : result_(result) {}
+
+  TensorMetrics measure(const Row& row) const {
+    const Item& item = result_.target_item(row);
+    if (item.data_name == 0) return unsupported(kNoTargetFile, expects_data(result_.target, item));
+    if (!row.matched()) return unsupported(kUnmatchedMessage, false);
+    const Item& bench = result_.golden_item(row);
+    if (bench.data_name == 0) return unsupported(kNoGoldenFile, expects_data(result_.golden, bench));
+    const std::string target_name(result_.target.text(item.data_name));
+    const std::string golden_name(result_.golden.text(bench.data_name));
+    try {
+      const formats::StoredTensor target = open(result_.target, target_name);
+      const formats::StoredTensor golden = open(result_.golden, golden_name);
+      return compare_tensors(target, golden, result_.python_rules);
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error& error) {
+      return unsupported(fmt::format("Dump file: {} or {} not found or read failed. ({})",
+                                     display(target_name), display(golden_name), error.what()),
+                         true);
+    }
+  }
+
+ private:
+  formats::StoredTensor open(const Side& side, const std::string& name) const {
+    if (result_.python_rules) {
+      const bool pytorch = side.header.framework.empty() || side.header.framework == "pytorch";
+      const std::string_view suffix = pytorch ? ".pt" : ".npy";
+      if (!name.ends_with(suffix))
+        throw FormatError(display(name), fmt::format("the name does not end in {}", suffix));
+    }
+    return formats::open_tensor(open_file_beneath(side.tensor_directory, name));
+  }
+
+  const RankResult& result_;
+};
+
+void print_row(const RankResult& result, const Row& row, const TensorMetrics& metrics) {
+  std::string line = display(result.target.name(result.target_item(row)));
+  if (metrics.status == MetricStatus::computed) {
+    line += fmt::format(": Cosine {} MaxAbsErr {} MaxRelativeErr {} One Thousandth Err Ratio {}",
+                        metrics.is_scalar ? "unsupported" : python_repr(metrics.value[kCosine]),
+                        python_repr(metrics.value[kMaxAbs]), python_repr(metrics.value[kMaxRelative]),
+                        metrics.is_scalar ? "unsupported" : python_repr(metrics.value[kOneThousandth]));
+  }
+  for (const std::string& message : metrics.messages) line += " " + message;
+  log_info(line);
+}
+
+}  // namespace
+
+void compare_tensor_rows(RankResult& result, bool print_rows, Progress* progress) {
+  result.metrics.resize(result.rows.size());
+  if (progress != nullptr) progress->begin("comparing tensors", result.rows.size(), "rows");
+  const RowMeter meter(result);
+  parallel_for(result.rows.size(), [&](std::size_t i) {
+    result.metrics[i] = meter.measure(result.rows[i]);
+    if (progress != nullptr) progress->advance();
+  });
+  for (std::size_t i = 0; i < result.rows.size(); ++i) {
+    Row& row = result.rows[i];
+    const TensorMetrics& metrics = result.metrics[i];
+    if (print_rows) print_row(result, row, metrics);
+    if (result.python_rules || !row.matched()) continue;  // unmatched rows are explained by the judge
+    for (const std::string& message : metrics.messages) {
+      if (metrics.failed) {
+        row.raise(Verdict::warning, "warning: " + message);
+      } else {
+        row.raise(Verdict::pass, message);
+      }
+    }
+  }
+}
+
+}  // namespace msprobe::compare

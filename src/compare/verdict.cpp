@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/verdict.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <optional>
+
+#include "compare/statistics_difference.hpp"
+#include "dump/names.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+const char kNonFiniteMessage[] = "error: There is nan/inf/-inf in the maximum or minimum value of NPU.";
+const char kNormErrorMessage[] = "error: The NormRelativeErr of output is greater than 0.5.";
+const char kRequiresGradMessage[] = "error: The Required_Grad of NPU and Bench are inconsistent";
+const char kScalarsMessage[] = "error: The scalar parameters of NPU and Bench are inconsistent.";
+const char kDtypeMessage[] = "error: The dtype of NPU and Bench are inconsistent.";
+const char kShapeMessage[] = "error: The shape of NPU and Bench are inconsistent.";
+const char kPythonRatioMessage[] =
+    "error: The input/parameters of One Thousandth Err Ratio > 0.9 while the output < 0.6.";
+const char kGrowthMessage[] = "warning: The norm relative error of output is 10 times that of input.";
+const char kCosineMessage[] =
+    "warning: The input/parameters of Cosine > 0.9, and input/parameters - output > 0.1";
+const char kChecksumMessage[] = "error: The CRC-32 value of NPU differs from that of the bench.";
+const char kChecksumUnmatchedMessage[] = "warning: The parameter of NPU does not match the bench.";
+const char kNoChecksumMessage[] = "warning: Neither side recorded a checksum.";
+
+/// Which rules an operation is exempt from.
+enum class Exemption { none, everything, inputs };
+
+bool is_non_finite(const Value& value, const TextPool& pool) {
+  const ValueClass type = classify(value, pool).type;
+  return type == ValueClass::nan || type == ValueClass::inf || type == ValueClass::neg_inf;
+}
+
+/// torch.float32 and Float32 are one type under two names.
+bool same_dtype(std::string_view a, std::string_view b) {
+  if (a == b) return true;
+  const auto canonical = [](std::string_view name) {
+    const auto torch = tensor::dtype_from_torch(name);
+    return torch ? torch : tensor::dtype_from_mindspore(name);
+  };
+  const auto type = canonical(a);
+  return type && type == canonical(b);
+}
+
+class Judge {
+ public:
+  Judge(RankResult& result, const Rules& rules)
+      : result_(result), rules_(rules), python_(result.python_rules) {}
+
+  void run() {
+    if (!python_) explain_unmatched();
+    for (std::size_t begin = 0; begin < result_.rows.size();) {
+      const std::uint32_t api = result_.target_item(result_.rows[begin]).api;
+      std::size_t end = begin;
+      while (end < result_.rows.size() && result_.target_item(result_.rows[end]).api == api) ++end;
+      judge_api(api, begin, end);
+      begin = end;
+    }
+  }
+
+ private:
+  const Side& target() const { return result_.target; }
+  const Side& golden() const { return result_.golden; }
+
+  void explain_unmatched() {
+    if (result_.mode == Mode::md5) return;  // has a message of its own
+    for (Row& row : result_.rows) {
+      switch (row.pair.reason) {
+        case Unmatched::no:
+          break;
+        case Unmatched::entry_missing:
+          row.raise(Verdict::warning, "warning: Bench api/module unmatched.");
+          break;
+        case Unmatched::item_missing:
+          row.raise(Verdict::warning, "warning: Bench has this api/module, but not this item.");
+          break;
+        case Unmatched::dtype:
+          row.raise(Verdict::warning,
+                    fmt::format("warning: Unmatched, because the dtypes cannot be compared (Bench: {}).",
+                                golden().text(golden().items[row.pair.candidate].dtype)));
+          break;
+      }
+    }
+  }
+
+  void judge_api(std::uint32_t api, std::size_t begin, std::size_t end) {
+    inputs_.clear();
+    outputs_.clear();
+    for (std::size_t i = begin; i < end; ++i) {
+      const bool is_output =
+          target().name(result_.target_item(result_.rows[i])).find(".output.") != std::string::npos;
+      (is_output ? outputs_ : inputs_).push_back(i);
+    }
+    const Exemption exemption = exemption_of(api);
+    if (exemption == Exemption::everything) return;
+    if (result_.mode == Mode::md5) {
+      if (exemption == Exemption::none) each(inputs_, [this](Row& row) { checksum(row); });
+      each(outputs_, [this](Row& row) { checksum(row); });
+      return;
+    }
+    const bool aggregate = exemption == Exemption::none;
+    per_row(aggregate, [this](Row& row) { non_finite(row); });
+    if (aggregate && result_.mode == Mode::tensor) ratio_drop();
+    if (aggregate && result_.mode == Mode::statistics) norm_error();
+    per_row(aggregate, [this](Row& row) { requires_grad(row); });
+    if (aggregate) each(inputs_, [this](Row& row) { scalar_argument(row); });
+    per_row(aggregate, [this](Row& row) { dtype(row); });
+    per_row(aggregate, [this](Row& row) { shape(row); });
+    if (aggregate && result_.mode == Mode::statistics) norm_growth();
+    if (aggregate && result_.mode == Mode::tensor) cosine_drop();
+  }
+
+  Exemption exemption_of(std::uint32_t api) const {
+    std::string_view operation;
+    if (python_) {
+      // The Python tool looks at the first input row's name, so an entry without inputs is never exempt.
+      if (inputs_.empty()) return Exemption::none;
+      const std::string_view name = target().name(result_.target_item(result_.rows[inputs_.front()]));
+      const std::size_t dot = name.find('.');
+      if (dot == std::string_view::npos) return Exemption::none;
+      operation = name.substr(dot + 1, name.find('.', dot + 1) - dot - 1);
+    } else {
+      const auto parsed = dump::parse_entry_name(target().text(target().apis[api].name));
+      if (!parsed || parsed->is_module) return Exemption::none;
+      operation = parsed->operation();
+    }
+    if (rules_.never_judged.contains(operation)) return Exemption::everything;
+    return rules_.outputs_only.contains(operation) ? Exemption::inputs : Exemption::none;
+  }
+
+  void each(const std::vector<std::size_t>& indices, const std::function<void(Row&)>& rule) {
+    for (const std::size_t i : indices) rule(result_.rows[i]);
+  }
+  void per_row(bool inputs_too, const std::function<void(Row&)>& rule) {
+    if (inputs_too) each(inputs_, rule);
+    each(outputs_, rule);
+  }
+
+  // Rule 1.
+  void non_finite(Row& row) {
+    const Item& item = result_.target_item(row);
+    if (!is_non_finite(item.statistics[kMax], target().pool) &&
+        !is_non_finite(item.statistics[kMin], target().pool)) {
+      return;
+    }
+    if (row.matched()) {
+      const Item& bench = result_.golden_item(row);
+      if (is_non_finite(bench.statistics[kMax], golden().pool) ||
+          is_non_finite(bench.statistics[kMin], golden().pool)) {
+        return;
+      }
+    }
+    row.raise(Verdict::error, kNonFiniteMessage);
+  }
+
+  /// A metric of a row, if it is a number.
+  std::optional<double> metric(std::size_t index, Metric which) const {
+    const TensorMetrics& metrics = result_.metrics[index];
+    if (metrics.status != MetricStatus::computed || metrics.is_scalar) return std::nullopt;
+    const double value = metrics.value[which];
+    return std::isnan(value) ? std::nullopt : std::optional(value);
+  }
+  double smallest(const std::vector<std::size_t>& indices, Metric which) const {
+    double low = 1.0;
+    for (const std::size_t i : indices) low = std::min(low, metric(i, which).value_or(1.0));
+    return low;
+  }
+
+  // Rule 2. The Python tool marks the first output; we mark those that are bad.
+  void ratio_drop() {
+    if (outputs_.empty() || smallest(inputs_, kOneThousandth) <= rules_.ratio_input_above) return;
+    if (python_) {
+      if (smallest(outputs_, kOneThousandth) < rules_.ratio_output_below) {
+        result_.rows[outputs_.front()].raise(Verdict::error, kPythonRatioMessage);
+      }
+      return;
+    }
+    for (const std::size_t i : outputs_) {
+      if (metric(i, kOneThousandth).value_or(1.0) < rules_.ratio_output_below) {
+        result_.rows[i].raise(
+            Verdict::error,
+            fmt::format("error: The input/parameters of One Thousandth Err Ratio > {} while the output < {}.",
+                        rules_.ratio_input_above, rules_.ratio_output_below));
+      }
+    }
+  }
+
+  ValueDifference norm_difference(const Row& row) const {
+    if (!row.matched()) {
+      ValueDifference missing;
+      missing.kind = DifferenceKind::missing;
+      return missing;
+    }
+    return difference(result_.target_item(row).statistics[kNorm], target().pool,
+                      result_.golden_item(row).statistics[kNorm], golden().pool, python_);
+  }
+
+  /// The norm's relative error for an aggregate: 0 where there is none. The Python tool takes only texts
+  /// ending in %.
+  double aggregate_norm_error(std::size_t index) const {
+    const double error = relative_fraction(norm_difference(result_.rows[index]));
+    if (std::isnan(error) || (python_ && std::isinf(error))) return 0;
+    return error;
+  }
+  double largest_norm_error(const std::vector<std::size_t>& indices) const {
+    double high = 0;
+    for (const std::size_t i : indices) high = std::max(high, aggregate_norm_error(i));
+    return high;
+  }
+
+  // Rule 3.
+  void norm_error() {
+    if (largest_norm_error(inputs_) >= rules_.norm_error_input_below) return;
+    for (const std::size_t i : outputs_) {
+      const double error = relative_fraction(norm_difference(result_.rows[i]));
+      if (!(error > rules_.norm_error_output_above)) continue;
+      result_.rows[i].raise(Verdict::error,
+                            python_ ? std::string(kNormErrorMessage)
+                                    : fmt::format("error: The NormRelativeErr of output is greater than {}.",
+                                                  rules_.norm_error_output_above));
+    }
+  }
+
+  // Rule 4.
+  void requires_grad(Row& row) {
+    if (!row.matched()) return;
+    if (result_.target_item(row).requires_grad != result_.golden_item(row).requires_grad) {
+      row.raise(Verdict::error, kRequiresGradMessage);
+    }
+  }
+
+  // Rule 5.
+  void scalar_argument(Row& row) {
+    if (!row.matched()) return;
+    const Item& item = result_.target_item(row);
+    const Item& bench = result_.golden_item(row);
+    const auto is_class = [](std::string_view dtype) {
+      return dtype.find("class") != std::string_view::npos;
+    };
+    if (!is_class(target().text(item.dtype)) || !is_class(golden().text(bench.dtype))) return;
+    if (target().text(item.shape) != "[]") return;
+    const ValueDifference max =
+        difference(item.statistics[kMax], target().pool, bench.statistics[kMax], golden().pool, python_);
+    if (max.kind != DifferenceKind::zero) row.raise(Verdict::error, kScalarsMessage);
+  }
+
+  // Rule 6.
+  void dtype(Row& row) {
+    if (!row.matched()) return;
+    const Item& bench = result_.golden_item(row);
+    const std::string_view a = target().text(result_.target_item(row).dtype);
+    const std::string_view b = golden().text(bench.dtype);
+    if (python_) {
+      const std::string_view name = golden().name(bench);
+      if (name.find("qkv") != std::string_view::npos || name.find("gate_up") != std::string_view::npos)
+        return;
+    }
+    if (python_ ? a != b : !same_dtype(a, b)) row.raise(Verdict::error, kDtypeMessage);
+  }
+
+  // Rule 7.
+  void shape(Row& row) {
+    if (!row.matched()) return;
+    if (target().text(result_.target_item(row).shape) != golden().text(result_.golden_item(row).shape)) {
+      row.raise(Verdict::error, kShapeMessage);
+    }
+  }
+
+  bool grows(double input, double output) const {
+    if (input == 0) return output > rules_.norm_error_from_zero_above;
+    if (input == kInfinity) return false;
+    return output / input > rules_.norm_error_growth_above;
+  }
+
+  // Rule 8.
+  void norm_growth() {
+    if (outputs_.empty()) return;
+    const double input = largest_norm_error(inputs_);
+    if (python_) {
+      if (grows(input, largest_norm_error(outputs_))) {
+        result_.rows[outputs_.front()].raise(Verdict::warning, kGrowthMessage);
+      }
+      return;
+    }
+    for (const std::size_t i : outputs_) {
+      if (grows(input, aggregate_norm_error(i))) {
+        result_.rows[i].raise(
+            Verdict::warning,
+            fmt::format("warning: The norm relative error of output is {} times that of input.",
+                        rules_.norm_error_growth_above));
+      }
+    }
+  }
+
+  // Rule 9.
+  void cosine_drop() {
+    if (outputs_.empty()) return;
+    const double input = smallest(inputs_, kCosine);
+    if (input <= rules_.cosine_input_above) return;
+    if (python_) {
+      if (input - smallest(outputs_, kCosine) > rules_.cosine_drop_above) {
+        result_.rows[outputs_.front()].raise(Verdict::warning, kCosineMessage);
+      }
+      return;
+    }
+    for (const std::size_t i : outputs_) {
+      if (input - metric(i, kCosine).value_or(1.0) > rules_.cosine_drop_above) {
+        result_.rows[i].raise(
+            Verdict::warning,
+            fmt::format("warning: The input/parameters of Cosine > {}, and input/parameters - output > {}",
+                        rules_.cosine_input_above, rules_.cosine_drop_above));
+      }
+    }
+  }
+
+  void checksum(Row& row) {
+    const Item& item = result_.target_item(row);
+    if (!row.matched()) {
+      row.raise(Verdict::warning, kChecksumUnmatchedMessage);
+      return;
+    }
+    const Item& bench = result_.golden_item(row);
+    const std::string_view a = target().text(item.checksum);
+    const std::string_view b = golden().text(bench.checksum);
+    if (!python_ && (item.is_tensor || bench.is_tensor) && (!item.has_checksum || !bench.has_checksum)) {
+      row.raise(Verdict::warning,
+                item.has_checksum == bench.has_checksum ? kNoChecksumMessage : kChecksumUnmatchedMessage);
+      return;
+    }
+    if (a == b) return;
+    const auto absent = [](std::string_view text) { return text.empty() || text == "N/A" || text == "Nan"; };
+    if (absent(a) || absent(b)) {
+      row.raise(Verdict::warning, kChecksumUnmatchedMessage);
+    } else {
+      row.raise(Verdict::error, kChecksumMessage);
+    }
+  }
+
+  RankResult& result_;
+  const Rules& rules_;
+  bool python_;
+  std::vector<std::size_t> inputs_;
+  std::vector<std::size_t> outputs_;
+};
+
+}  // namespace
+
+std::string_view mode_name(Mode mode) {
+  switch (mode) {
+    case Mode::statistics:
+      return "statistics";
+    case Mode::md5:
+      return "md5";
+    case Mode::tensor:
+      break;
+  }
+  return "tensor";
+}
+
+std::string_view verdict_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::pass:
+      return "pass";
+    case Verdict::warning:
+      return "warning";
+    case Verdict::error:
+      break;
+  }
+  return "error";
+}
+
+void judge(RankResult& result, const Rules& rules) {
+  Judge(result, rules).run();
+}
+
+}  // namespace msprobe::compare

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dump/stack_json.hpp"
+
+#include <doctest/doctest.h>
+
+#include "support/error.hpp"
+
+using namespace msprobe;
+
+namespace {
+
+dump::StackTable read(std::string_view text) {
+  return dump::read_stack_json(*memory_source(text, "stack.json"));
+}
+
+}  // namespace
+
+TEST_CASE("stack.json: the old layout, entry to frames") {
+  const auto table = read(R"({"a.0.forward": ["one", "two"], "b.0.forward": [], "c": 3})");
+  REQUIRE(table.find("a.0.forward"));
+  CHECK(*table.find("a.0.forward") == std::vector<std::string>{"one", "two"});
+  REQUIRE(table.find("b.0.forward"));
+  CHECK(table.find("b.0.forward")->empty());
+  CHECK_FALSE(table.find("c"));
+}
+
+TEST_CASE("stack.json: the new layout, groups of entries that share frames") {
+  const auto table = read(
+      R"({"0": [["a", "b"], ["f1"]], "1": [["c"], []], "2": [["d"]], "3": "x", "4": [["e"], ["f"], []]})");
+  CHECK(*table.find("a") == std::vector<std::string>{"f1"});
+  CHECK(table.find("a") == table.find("b"));
+  CHECK(table.find("c")->empty());
+  CHECK_FALSE(table.find("d"));
+  CHECK_FALSE(table.find("e"));
+  CHECK_FALSE(table.find("0"));
+}
+
+TEST_CASE("stack.json: the key 0 with nothing in it keeps the old layout") {
+  const auto table = read(R"({"0": [], "a": ["f"]})");
+  REQUIRE(table.find("a"));
+  CHECK(*table.find("a") == std::vector<std::string>{"f"});
+}
+
+TEST_CASE("stack.json: broken files") {
+  CHECK_THROWS_WITH_AS(read("[]"), "stack.json: the top level is not an object (byte 1)", FormatError);
+  CHECK_THROWS_AS(read("\"text\""), FormatError);
+  CHECK_THROWS_AS(read("{\"a\": [\"x\""), FormatError);
+  CHECK_THROWS_WITH_AS(read("{\"a\": " + std::string(100'000, '[')), doctest::Contains("nested too deep"),
+                       FormatError);
+}
