@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "formats/stored_tensor.hpp"
+#include "tensor/dtype.hpp"
+
+namespace msprobe {
+
+/// Reads the first elements of a tensor in two uneven pieces; a view may be far larger than the file it is
+/// in.
+inline void read_elements(const formats::StoredTensor& tensor) {
+  constexpr std::int64_t kMost = 5000;
+  formats::ElementReader reader(tensor);
+  if (reader.remaining() != tensor.numel()) __builtin_trap();
+  const std::size_t size = tensor::info(tensor.dtype).size;
+  for (int piece = 0; piece < 2; ++piece) {
+    const auto count = static_cast<std::size_t>(std::min(reader.remaining(), piece == 0 ? 3 : kMost));
+    std::vector<std::byte> out(count * size);
+    reader.read(out);
+  }
+}
+
+}  // namespace msprobe

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <cstdint>
+
+#include "formats/npy.hpp"
+#include "fuzz_elements.hpp"
+#include "fuzz_input.hpp"
+#include "support/error.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    msprobe::read_elements(msprobe::formats::open_npy(msprobe::fuzz_input(data, size)));
+  } catch (const msprobe::FormatError&) {
+  }
+  return 0;
+}

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the seeds of the reader targets beside this script: python make_seeds.py. Needs the standard library only.
+
+Real files are taken from tests/data/formats; the rest is what such files seldom hold but readers must expect.
+"""
+import argparse
+import collections
+import io
+import pathlib
+import pickle
+import shutil
+import zipfile
+
+HERE = pathlib.Path(__file__).parent
+FIXTURES = HERE.parents[1] / "data" / "formats"
+
+
+def put(target, name, data):
+    (HERE / target / name).write_bytes(data)
+
+
+def packed(entries, method=zipfile.ZIP_STORED, force_zip64=False, comment=b""):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        archive.comment = comment
+        for name, data in entries:
+            info = zipfile.ZipInfo(name)
+            info.compress_type = method
+            with archive.open(info, "w", force_zip64=force_zip64) as entry:
+                entry.write(data)
+    return out.getvalue()
+
+
+def records(fixture):
+    with zipfile.ZipFile(FIXTURES / fixture) as archive:
+        return [(info.filename, archive.read(info)) for info in archive.infolist()]
+
+
+def small(fixture, method=zipfile.ZIP_STORED):
+    """The same file without what only takes room."""
+    needed = [r for r in records(fixture) if r[0].split("/", 1)[1] in ("data.pkl", "byteorder", "data/0")]
+    return packed(needed, method)
+
+
+class Runs:
+    """Would print if it were unpickled by Python; must only be named by us."""
+
+    def __reduce__(self):
+        return print, ("ran",)
+
+
+def pickles():
+    value = {
+        "numbers": [0, 1, 255, 65535, -1, 1 << 40, -(1 << 70), 0.5, float("inf")],
+        "text": ["", "short", "é😀", "x" * 300],
+        "bytes": [b"", b"\0\xff", bytearray(b"mutable")],
+        "nested": ((), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4), {"a": {"b": []}}, {1, 2}, frozenset([3])),
+        "none": [None, True, False],
+        "ordered": collections.OrderedDict(a=1),
+        "default": collections.defaultdict(list, {"k": []}),
+        "args": argparse.Namespace(lr=0.1, name="n"),
+        "call": Runs(),
+    }
+    value["shared"] = value["numbers"]
+    for protocol in range(6):
+        put("pickle", f"protocol_{protocol}.pkl", pickle.dumps(value, protocol))
+    cycle = []
+    cycle.append(cycle)
+    put("pickle", "cycle.pkl", pickle.dumps(cycle, 2))
+    put("pickle", "nested.pkl", b"]" * 300 + b"a" * 299 + b".")
+    put("pickle", "laughs.pkl", b"N" + b"2\x86" * 60 + b".")
+    put("pickle", "old_calls.pkl", b"(cm\nf\nI1\no(S'a\\x41'\nim\nf\nL5L\nF1.5\nV\\u00e9\np1\ng1\nt.")
+    put("pickle", "two.pkl", b"K\x01.K\x02.")
+    put("pickle", "lies.pkl", b"\x80\x04\x95\xff\x00\x00\x00\x00\x00\x00\x00\x8d\xff\xff\xff\xff\x34\x00\x00\x00hi.")
+    for name in ["type_float32", "view_slice", "parameter_with_state", "type_float8_e4m3fn", "tensor_with_attribute"]:
+        data = dict((n.split("/", 1)[1], d) for n, d in records(f"{name}.pt"))["data.pkl"]
+        put("pickle", f"{name}.pkl", data)
+
+
+def torch_files():
+    for name in [
+        "type_float32", "type_bfloat16", "type_float8_e5m2", "type_bool", "type_qint8", "type_uint16", "scalar", "empty",
+        "view_slice", "view_permuted", "view_expanded", "conjugated", "negated", "parameter", "parameter_with_state",
+        "subclass", "npu_format", "big_endian", "refused_dict",
+    ]:
+        put("torch_file", f"{name}.pt", small(f"{name}.pt"))
+    put("torch_file", "deflated.pt", small("view_slice.pt", zipfile.ZIP_DEFLATED))
+    for name in ["type_float64.pt", "legacy_view.pt", "legacy_float32.pt", "legacy_float8_e5m2.pt"]:
+        put("torch_file", name, (FIXTURES / name).read_bytes())
+
+
+def zips():
+    two = [("a/data.pkl", b"\x80\x02N."), ("a/data/0", b"0123456789" * 20)]
+    put("zip", "stored.zip", packed(two))
+    put("zip", "deflated.zip", packed(two, zipfile.ZIP_DEFLATED))
+    put("zip", "zip64.zip", packed(two, force_zip64=True))
+    put("zip", "comment.zip", packed(two, comment=b"PK\x05\x06 a comment"))
+    put("zip", "empty.zip", packed([]))
+    put("zip", "many.zip", packed([(f"n{i}", b"") for i in range(12)]))
+    put("zip", "bomb.zip", packed([("zeros", bytes(200_000))], zipfile.ZIP_DEFLATED))
+    put("zip", "torch.zip", (FIXTURES / "type_int8.pt").read_bytes())
+
+
+def npys():
+    for name in ["f4", "big_c16", "fortran", "3_0", "scalar", "empty", "bfloat16", "python2", "b1"]:
+        put("npy", f"{name}.npy", (FIXTURES / f"npy_{name}.npy").read_bytes())
+    for name in ["object", "structured", "text"]:
+        put("npy", f"{name}.npy", (FIXTURES / f"refused_{name}.npy").read_bytes())
+
+
+def main():
+    for target, make in [("npy", npys), ("pickle", pickles), ("torch_file", torch_files), ("zip", zips)]:
+        shutil.rmtree(HERE / target, ignore_errors=True)
+        (HERE / target).mkdir()
+        make()
+
+
+main()

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/byte_source.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "support/error.hpp"
+
+namespace msprobe {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder that goes away with the test.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "msprobe-test-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~Folder() { fs::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  std::string string() const { return path_.string(); }
+
+ private:
+  fs::path path_;
+};
+
+void put(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+std::string read(const ByteSource& source, std::uint64_t offset, std::size_t length) {
+  std::string text(length, '\0');
+  source.read_at(offset, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a file, memory and a part of either give the same bytes at the same offsets") {
+  const Folder folder;
+  put(folder / "digits", "0123456789");
+  for (const auto& source : {open_file(folder / "digits"), memory_source(std::string_view("0123456789")),
+                             slice_source(memory_source(std::string_view("ab0123456789cd")), 2, 10)}) {
+    CHECK(source->size() == 10);
+    CHECK(read(*source, 0, 10) == "0123456789");
+    CHECK(read(*source, 3, 4) == "3456");
+    CHECK(read(*source, 10, 0).empty());
+    CHECK_THROWS_AS(read(*source, 10, 1), FormatError);
+    CHECK_THROWS_AS(read(*source, 9, 2), FormatError);
+    CHECK_THROWS_AS(read(*source, 11, 0), FormatError);
+    CHECK_THROWS_AS(read(*source, ~std::uint64_t{0}, 2), FormatError);
+    CHECK_THROWS_AS(read(*source, ~std::uint64_t{0}, 0), FormatError);
+  }
+}
+
+TEST_CASE("a part must lie in its whole, also where the sum overflows") {
+  const auto whole = memory_source(std::string_view("0123456789"));
+  CHECK(slice_source(whole, 10, 0)->size() == 0);
+  CHECK_THROWS_AS(slice_source(whole, 11, 0), FormatError);
+  CHECK_THROWS_AS(slice_source(whole, 5, 6), FormatError);
+  CHECK_THROWS_AS(slice_source(whole, 5, ~std::uint64_t{0} - 2), FormatError);
+  CHECK_THROWS_AS(slice_source(whole, ~std::uint64_t{0}, 2), FormatError);
+  const auto inner = slice_source(slice_source(whole, 2, 6), 1, 3);
+  CHECK(read(*inner, 0, 3) == "345");
+  CHECK_THROWS_AS(read(*inner, 0, 4), FormatError);
+}
+
+TEST_CASE("a file that shrank since it was opened is reported, not read past") {
+  const Folder folder;
+  put(folder / "f", "0123456789");
+  const auto source = open_file(folder / "f");
+  REQUIRE(::truncate((folder / "f").c_str(), 4) == 0);
+  CHECK(source->size() == 10);
+  CHECK(read(*source, 0, 4) == "0123");
+  CHECK_THROWS_AS(read(*source, 0, 5), FormatError);
+}
+
+TEST_CASE("read_all keeps to its limit") {
+  const auto source = memory_source(std::string_view("0123456789"), "ten");
+  CHECK(read_all(*source, 10).size() == 10);
+  CHECK_THROWS_WITH_AS((void)read_all(*source, 9), "ten: too large: 10 bytes, at most 9 are accepted here",
+                       FormatError);
+}
+
+TEST_CASE("what is no regular file is refused at once, with its name and the reason") {
+  const Folder folder;
+  CHECK_THROWS_WITH_AS(open_file(folder / "absent"), (folder / "absent: No such file or directory").c_str(),
+                       IoError);
+  CHECK_THROWS_WITH_AS(open_file(folder.string()), (folder.string() + ": Is a directory").c_str(), IoError);
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  CHECK_THROWS_WITH_AS(open_file(folder / "pipe"), (folder / "pipe: not a regular file").c_str(), IoError);
+  CHECK_THROWS_AS(open_file("/dev/zero"), IoError);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string socket_path = folder / "socket";
+  REQUIRE(socket_path.size() < sizeof address.sun_path);
+  socket_path.copy(address.sun_path, socket_path.size());
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  REQUIRE(::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  CHECK_THROWS_AS(open_file(socket_path), IoError);
+  ::close(socket);
+}
+
+TEST_CASE("names below a folder cannot lead out of it") {
+  const Folder folder;
+  fs::create_directories(folder / "dump/deep");
+  put(folder / "secret", "secret");
+  put(folder / "dump/a.pt", "inside");
+  put(folder / "dump/deep/b.pt", "deeper");
+  put(folder / "dump/..odd..name", "odd");
+  fs::create_symlink("a.pt", folder / "dump/link");
+  fs::create_symlink("../secret", folder / "dump/out");
+  fs::create_symlink(folder / "secret", folder / "dump/absolute");
+  fs::create_directory_symlink("..", folder / "dump/up");
+  const std::string dump = folder / "dump";
+
+  CHECK(read(*open_file_beneath(dump, "a.pt"), 0, 6) == "inside");
+  CHECK(read(*open_file_beneath(dump, "deep/b.pt"), 0, 6) == "deeper");
+  CHECK(read(*open_file_beneath(dump, "..odd..name"), 0, 3) == "odd");
+  for (const std::string name :
+       {"../secret", "deep/../../secret", "deep/../a.pt", "..", "", "/etc/hostname"}) {
+    CAPTURE(name);
+    CHECK_THROWS_AS(open_file_beneath(dump, name), FormatError);
+  }
+  CHECK_THROWS_AS(open_file_beneath(dump, folder / "secret"), FormatError);
+  CHECK_THROWS_AS(open_file_beneath(dump, std::string("a.pt\0x", 6)), FormatError);
+  for (const char* name : {"out", "absolute", "up/secret"}) {
+    CAPTURE(name);
+    CHECK_THROWS_AS(open_file_beneath(dump, name), FormatError);
+  }
+  CHECK_THROWS_AS(open_file_beneath(dump, "absent"), IoError);
+  CHECK_THROWS_AS(open_file_beneath(folder / "nowhere", "a.pt"), IoError);
+}
+
+}  // namespace msprobe
