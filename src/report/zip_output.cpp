@@ -12,7 +12,7 @@
 namespace msprobe::report {
 namespace {
 
-// A workbook is mostly repeated names: the higher levels cost several times as much and gain a tenth.
+// A workbook is mostly repeated names: the usual level 6 takes more than twice the time for a tenth less.
 constexpr int kLevel = 2;
 constexpr std::uint32_t kLimit32 = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint16_t kDeflated = 8;
