@@ -2,9 +2,7 @@
 // A command that has one option of every kind, for the tests of the command line.
 #pragma once
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <utility>
