@@ -50,6 +50,7 @@ OptionInfo describe_option(const CLI::Option& option, const Aliases& aliases) {
   info.argument = type.substr(0, type.find_first_of(": "));
   info.argument_optional = option.get_items_expected_min() == 0;
   info.list = option.get_delimiter() == ',';
+  info.default_value = option.get_default_str();
   if (info.argument == "TEXT" && !info.choices.empty()) {
     info.argument = fmt::format("{}", fmt::join(info.choices, info.list ? "," : "|"));
   }
@@ -191,7 +192,11 @@ std::string help_text(const ProgramInfo& info, std::string_view command) {
   for (const std::string& group : groups) {
     out += fmt::format("\n{}:\n", group);
     for (const OptionInfo& option : shown.options) {
-      if (option.group == group) append_entry(out, option_heading(option), option.help);
+      if (option.group != group) continue;
+      append_entry(out, option_heading(option),
+                   option.default_value.empty()
+                       ? option.help
+                       : fmt::format("{}; default: {}", option.help, option.default_value));
     }
   }
   if (!shown.footer.empty()) out += "\n" + shown.footer + "\n";

@@ -19,6 +19,7 @@ struct OptionInfo {
   bool argument_optional = false;    // may stand without its value
   bool list = false;                 // the value may be a list with commas
   std::vector<std::string> choices;  // the only values accepted; empty: any
+  std::string default_value;         // empty: none, or told by the help
   std::string help;
   std::string group;  // heading in the help text
 };

@@ -134,6 +134,7 @@ std::string options_json(const ProgramInfo& info) {
                                  {"argument_optional", option.argument_optional},
                                  {"list", option.list},
                                  {"choices", option.choices},
+                                 {"default", option.default_value},
                                  {"group", option.group},
                                  {"help", option.help}});
     }

@@ -76,6 +76,7 @@ TEST_CASE("the description names every option") {
                                                 {"argument_optional", false},
                                                 {"list", false},
                                                 {"choices", nlohmann::json::array()},
+                                                {"default", ""},
                                                 {"group", "Options"},
                                                 {"help", "Side under test"}});
   CHECK(command["options"][2]["names"] == nlohmann::json{"-o", "--output_path"});
@@ -90,6 +91,7 @@ TEST_CASE("help shows every name of every option within its width") {
   CHECK(text.starts_with("Usage: msprobe compare [options]\n"));
   CHECK(text.find("  -tp, --target_path PATH") != std::string::npos);
   CHECK(text.find("  -o, --output_path [DIR]") != std::string::npos);
+  CHECK(text.find("Thresholds; default: built-in\n") != std::string::npos);
   CHECK(text.find("  --format csv,xlsx,json") != std::string::npos);
   for (const OptionInfo& option : info.commands[0].options) {
     for (const std::string& name : option.names) CHECK_MESSAGE(text.find(name) != std::string::npos, name);

@@ -22,7 +22,7 @@ class FakeCommand : public Command {
     app.add_option("--target_path", target, "Side under test")->type_name("PATH");
     app.add_option("--golden_path", golden, "Reference side")->type_name("PATH");
     app.add_option("-o,--output_path", output, "Folder of the results")->type_name("DIR")->expected(0, 1);
-    app.add_option("--rules", rules, "Thresholds")->type_name("FILE");
+    app.add_option("--rules", rules, "Thresholds")->type_name("FILE")->default_str("built-in");
     app.add_option("--format", formats, "Formats")
         ->delimiter(',')
         ->allow_extra_args(false)
