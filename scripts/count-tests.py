@@ -6,6 +6,7 @@ Prints "N passed, N failed" as its last line and fails if something failed or no
 """
 
 import json
+import os
 import re
 import sys
 
@@ -16,7 +17,7 @@ TAP = re.compile(r"^(ok|not ok) \d+(.*)$", re.MULTILINE)
 def main():
     passed = failed = 0
     skipped = []
-    for path in sys.argv[1:]:
+    for path in filter(os.path.exists, sys.argv[1:]):
         with open(path, encoding="utf-8", errors="replace") as log:
             records = [json.loads(line) for line in log if line.strip()]
         for record in records:

@@ -2,9 +2,15 @@
 #include "support/progress.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <sstream>
@@ -35,6 +41,53 @@ std::string stderr_of(const std::function<void()>& body) {
   text << std::ifstream(path).rdbuf();
   unlink(path.c_str());
   return text.str();
+}
+
+/// What `body` writes to stderr, which is a terminal of 40 columns meanwhile.
+std::string terminal_output_of(const char* term, const std::function<void()>& body) {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  REQUIRE(terminal >= 0);
+  REQUIRE(grantpt(terminal) == 0);
+  REQUIRE(unlockpt(terminal) == 0);
+  const int end = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+  REQUIRE(end >= 0);
+  winsize size{};
+  size.ws_row = 10;
+  size.ws_col = 40;
+  REQUIRE(ioctl(terminal, TIOCSWINSZ, &size) == 0);
+
+  const char* old_term = std::getenv("TERM");
+  const std::string saved_term = old_term == nullptr ? "" : old_term;
+  setenv("TERM", term, 1);
+  std::fflush(stderr);
+  const int saved = dup(STDERR_FILENO);
+  dup2(end, STDERR_FILENO);
+  body();
+  std::fflush(stderr);
+  dup2(saved, STDERR_FILENO);
+  close(saved);
+  setenv("TERM", saved_term.c_str(), 1);
+
+  // What was written waits in the terminal; nothing waiting means nothing was written.
+  std::string text;
+  pollfd waiting{terminal, POLLIN, 0};
+  while (poll(&waiting, 1, 0) == 1 && (waiting.revents & POLLIN) != 0) {
+    char buffer[4096];
+    const ssize_t count = read(terminal, buffer, sizeof(buffer));
+    if (count <= 0) break;
+    text.append(buffer, static_cast<std::size_t>(count));
+  }
+  close(end);
+  close(terminal);
+  return text;
+}
+
+void short_phase() {
+  Progress progress(ProgressMode::automatic);
+  progress.begin("comparing /a/rather/long/path/to/some/dump.json", 10, "rows");
+  progress.advance(5);
+  std::this_thread::sleep_for(std::chrono::milliseconds(350));
+  progress.end();
 }
 
 }  // namespace
@@ -80,6 +133,33 @@ TEST_CASE("nothing is written to what is not a terminal") {
   CHECK(stderr_of([] {
           Progress progress(ProgressMode::never);
           progress.begin("work", 10, "rows");
+        }).empty());
+}
+
+TEST_CASE("a terminal gets the line in its width, and the line goes away") {
+  const std::string text = terminal_output_of("xterm", short_phase);
+  CHECK(text.find("50%") != std::string::npos);
+  CHECK(text.find('\n') == std::string::npos);
+  CHECK(text.ends_with("\r\x1b[K"));
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find("\r\x1b[K", begin), text.size());
+    CHECK(end - begin < 40);
+    begin = end + 4;
+  }
+}
+
+TEST_CASE("a dumb terminal and a quiet program show no progress") {
+  CHECK(terminal_output_of("dumb", short_phase).empty());
+  set_log_level(LogLevel::quiet);
+  CHECK(terminal_output_of("xterm", short_phase).empty());
+  set_log_level(LogLevel::normal);
+}
+
+TEST_CASE("work that is over at once shows nothing") {
+  CHECK(terminal_output_of("xterm", [] {
+          Progress progress(ProgressMode::automatic);
+          progress.begin("work", 10, "rows");
+          progress.end();
         }).empty());
 }
 

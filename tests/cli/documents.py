@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Help, manual page and completion name the same options, those that the program accepts.
+
+usage: documents.py MSPROBE MAN_FOLDER|- [COMPLETIONS_FOLDER]
+"""
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+
+import harness
+
+NAME = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
+
+
+def names_of(entry):
+    return {name for option in entry["options"] for name in option["names"]}
+
+
+def page_options(page):
+    """The options that head the paragraphs of a page."""
+    names = set()
+    lines = page.read_text(encoding="utf-8").splitlines()
+    for before, line in zip(lines, lines[1:]):
+        if before == ".TP":
+            names |= set(NAME.findall(re.sub(r"\\f.", "", line).replace("\\-", "-")))
+    return {name for name in names if name.startswith("-")}
+
+
+def help_options(text):
+    names = set()
+    for line in text.splitlines():
+        if line.startswith("  -"):
+            names |= set(NAME.findall(line[2:].split("  ")[0]))
+    return names
+
+
+def make_tests(msprobe, man, completions=None):
+    program = json.loads(harness.run(msprobe, ["__options"], ".").stdout)
+    tests = []
+    for entry in [program["program"], *program["commands"]]:
+        command = entry["name"]
+        title = "-".join(filter(None, ["msprobe", command]))
+        words = [command] if command else []
+
+        def help_names(scratch, entry=entry, words=words):
+            result = harness.run(msprobe, [*words, "--help"], scratch)
+            harness.check_equal("options in the help", sorted(help_options(result.stdout)), sorted(names_of(entry)))
+
+        def page_names(scratch, entry=entry, title=title):
+            if man == "-":
+                raise harness.Skip("built without manual pages")
+            page = pathlib.Path(man) / f"{title}.1"
+            harness.check_equal("options in the page", sorted(page_options(page)), sorted(names_of(entry)))
+            for choices in (set(option["choices"]) for option in entry["options"] if option["choices"]):
+                text = re.sub(r"\\f.", "", page.read_text(encoding="utf-8"))
+                for choice in choices:
+                    harness.check(re.search(rf"\b{re.escape(choice)}\b", text), f"{choice} is not in {page.name}")
+
+        def page_lint(scratch, title=title):
+            if man == "-" or shutil.which("mandoc") is None:
+                raise harness.Skip("no mandoc, or no manual pages")
+            lint = subprocess.run(
+                ["mandoc", "-T", "lint", "-W", "style", str(pathlib.Path(man) / f"{title}.1")],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            # A page may refer to one that stands beside it and is not installed.
+            complaints = [line for line in lint.stdout.splitlines() if "referenced manual not found" not in line]
+            harness.check_equal("mandoc", complaints, [])
+
+        def completed_names(scratch, entry=entry, words=words):
+            for shell in ("bash", "zsh", "fish"):
+                result = harness.run(msprobe, ["__complete", shell, "--", *words, "-"], scratch)
+                offered = [re.split(r"[\t:]", line)[0] for line in result.stdout.splitlines()]
+                harness.check_equal(f"options offered to {shell}", sorted(offered), sorted(names_of(entry)))
+
+        tests.append((f"{title}: help", help_names))
+        tests.append((f"{title}: page", page_names))
+        tests.append((f"{title}: page is clean", page_lint))
+        tests.append((f"{title}: completion", completed_names))
+
+    def in_shell(name, script, expected):
+        def body(scratch):
+            shell = shutil.which(name, path="/usr/local/bin:/usr/bin:/bin")
+            if completions is None or shell is None:
+                raise harness.Skip(f"no {name}")
+            (scratch / "folder").mkdir()
+            (scratch / "file.yaml").write_text("", encoding="utf-8")
+            result = subprocess.run(
+                [shell, "-c", script],
+                cwd=scratch,
+                env={**harness.environment(msprobe, scratch), "COMPLETIONS": str(pathlib.Path(completions).resolve())},
+                capture_output=True,
+                text=True,
+                timeout=harness.TIME_LIMIT_S,
+                check=False,
+            )
+            harness.check_equal("stderr", result.stderr, "")
+            harness.check_equal("candidates", result.stdout.split(), expected)
+
+        tests.append((f"completion in {name}: {script.splitlines()[-1].strip()}", body))
+
+    bash = """source "$COMPLETIONS/msprobe.bash"
+    ask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _msprobe msprobe 2>/dev/null; echo "${COMPREPLY[@]}"; }
+    """
+    in_shell("bash", bash + "ask msprobe --prog", ["--progress"])
+    in_shell("bash", bash + "ask msprobe --progress = al", ["always"])
+    in_shell("bash", bash + "ask msprobe -f ''", ["pytorch", "mindspore"])
+    fish = """source "$COMPLETIONS/msprobe.fish"
+    """
+    in_shell("fish", fish + "complete -C 'msprobe --prog' | string split -f1 \\t", ["--progress"])
+    in_shell("fish", fish + "complete -C 'msprobe --progress=al' | string split -f1 \\t", ["--progress=always"])
+    in_shell("fish", fish + "complete -C 'msprobe -f ' | string split -f1 \\t", ["mindspore", "pytorch"])
+    # Completion in zsh needs its line editor; here only the script's syntax is checked.
+    in_shell("zsh", 'zsh -n "$COMPLETIONS/_msprobe"', [])
+    return tests
+
+
+if __name__ == "__main__":
+    harness.main(make_tests)

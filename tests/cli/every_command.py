@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What holds for every command, taken from the program's own list: help, unknown options, bad input, bad output.
+
+usage: every_command.py MSPROBE DATA
+"""
+
+import json
+import pathlib
+
+import harness
+
+
+def arguments(command, inputs, data):
+    """A command line that would work: `inputs` False gives inputs that do not exist."""
+    compare = pathlib.Path(data).resolve() / "golden" / "compare" / "stats_pairs"
+    lines = {
+        "compare": [
+            "-tp",
+            str(compare / "target" / "step0") if inputs else "missing/dump.json",
+            "-gp",
+            str(compare / "golden" / "step0") if inputs else "missing/dump.json",
+        ],
+    }
+    harness.check(command in lines, f"say here how '{command}' is called")
+    return [command, *lines[command]]
+
+
+def check_refused(result, *mentioned):
+    """Exit status 2, nothing on stdout, one line that says why (and perhaps one with a hint)."""
+    harness.check_equal("exit status", result.returncode, 2)
+    harness.check_equal("stdout", result.stdout, "")
+    lines = result.stderr.splitlines()
+    harness.check(lines and lines[0].startswith("msprobe: error: "), f"stderr: {result.stderr!r}")
+    harness.check(len(lines) == 1 or (len(lines) == 2 and lines[1].startswith("msprobe: hint: ")), result.stderr)
+    for text in mentioned:
+        harness.check(text in lines[0], f"'{text}' is not in: {lines[0]}")
+
+
+def make_tests(msprobe, data):
+    program = json.loads(harness.run(msprobe, ["__options"], ".").stdout)
+    tests = []
+
+    def add(name, function):
+        tests.append((name, function))
+
+    def program_help(scratch):
+        result = harness.run(msprobe, [], scratch)
+        harness.check_equal("exit status", result.returncode, 0)
+        harness.check_equal("stderr", result.stderr, "")
+        for command in program["commands"]:
+            harness.check(f"\n  {command['name']} " in result.stdout, f"{command['name']} is not listed")
+        for flag in ("-h", "--help"):
+            harness.check_equal(flag, harness.run(msprobe, [flag], scratch).stdout, result.stdout)
+
+    add("msprobe alone shows its help", program_help)
+
+    for entry in program["commands"]:
+        command = entry["name"]
+
+        def command_help(scratch, command=command, summary=entry["summary"]):
+            result = harness.run(msprobe, [command, "-h"], scratch)
+            harness.check_equal("exit status", result.returncode, 0)
+            harness.check_equal("stderr", result.stderr, "")
+            harness.check(f"msprobe {command}" in result.stdout and summary in result.stdout, result.stdout)
+            harness.check_equal("-h first", harness.run(msprobe, ["-h", command], scratch).stdout, result.stdout)
+            harness.check_equal("files", list(scratch.iterdir()), [])
+
+        def unknown_option(scratch, command=command):
+            for option in ("--no-such-option", "-Z", "-zzz", "--no-such-option=1"):
+                result = harness.run(msprobe, [command, option], scratch)
+                check_refused(result, "unknown option", option.split("=")[0])
+
+        def stray_argument(scratch, command=command):
+            check_refused(harness.run(msprobe, [command, "stray"], scratch), "stray")
+
+        def no_arguments(scratch, command=command):
+            check_refused(harness.run(msprobe, [command], scratch))
+
+        def missing_input(scratch, command=command):
+            check_refused(harness.run(msprobe, arguments(command, False, data), scratch), "missing")
+            harness.check(not list(scratch.rglob("*.*")), "files were written")
+
+        def unwritable_output(scratch, command=command):
+            # A folder below a file cannot be made, not even by root.
+            (scratch / "file").write_text("", encoding="utf-8")
+            result = harness.run(msprobe, [*arguments(command, True, data), "-o", "file/below"], scratch)
+            check_refused(result, "file/below")
+
+        def full_output(scratch, command=command):
+            if not pathlib.Path("/dev/full").exists():
+                raise harness.Skip("no /dev/full")
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                words = [msprobe, command, "--help"]
+                result = harness.subprocess.run(
+                    words,
+                    cwd=scratch,
+                    stdout=full,
+                    stderr=harness.subprocess.PIPE,
+                    env=harness.environment(msprobe, scratch),
+                    text=True,
+                    check=False,
+                )
+            harness.check_equal("exit status", result.returncode, 2)
+            harness.check_equal("stderr", result.stderr, "msprobe: error: standard output: No space left on device\n")
+
+        add(f"{command}: -h", command_help)
+        add(f"{command}: unknown option", unknown_option)
+        add(f"{command}: stray argument", stray_argument)
+        add(f"{command}: no arguments", no_arguments)
+        add(f"{command}: missing input", missing_input)
+        add(f"{command}: unwritable output", unwritable_output)
+        add(f"{command}: full disk", full_output)
+    return tests
+
+
+if __name__ == "__main__":
+    harness.main(make_tests)

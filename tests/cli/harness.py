@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the end-to-end tests share: running msprobe in a clean environment, and reporting in TAP."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import traceback
+
+TIME_LIMIT_S = 60
+
+
+class Skip(Exception):
+    """The test cannot be made here."""
+
+
+def environment(msprobe, home):
+    """Nothing of the caller's settings changes what a test sees."""
+    kept = {
+        name: os.environ[name]
+        for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LD_LIBRARY_PATH")
+        if name in os.environ
+    }
+    folder = str(pathlib.Path(msprobe).resolve().parent)
+    return {
+        **kept,
+        "PATH": folder + ":/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(home),
+        "LC_ALL": "C.UTF-8",
+        "TERM": "dumb",
+        "TZ": "UTC",
+    }
+
+
+def run(msprobe, arguments, folder, **more):
+    """One run with its output caught; the folder is its working directory and its home."""
+    return subprocess.run(
+        [msprobe, *arguments],
+        cwd=folder,
+        env={**environment(msprobe, folder), **more.pop("env", {})},
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=TIME_LIMIT_S,
+        check=False,
+        **more,
+    )
+
+
+def check(condition, message):
+    if not condition:
+        raise AssertionError(message)
+
+
+def check_equal(what, got, expected):
+    check(got == expected, f"{what}: got {got!r}, expected {expected!r}")
+
+
+def tap(tests):
+    """Runs (name, function of a scratch folder) pairs; returns the exit status."""
+    failed = 0
+    print(f"1..{len(tests)}")
+    for number, (name, function) in enumerate(tests, 1):
+        try:
+            with tempfile.TemporaryDirectory(prefix="msprobe-cli-") as scratch:
+                function(pathlib.Path(scratch).resolve())
+            print(f"ok {number} {name}", flush=True)
+        except Skip as reason:
+            print(f"ok {number} {name} # SKIP {reason}", flush=True)
+        except Exception as error:  # noqa: BLE001 - whatever goes wrong is this test's failure only
+            failed += 1
+            text = str(error) if isinstance(error, AssertionError) else traceback.format_exc()
+            print(f"not ok {number} {name}")
+            print("".join(f"# {line}\n" for line in text.splitlines()), end="", flush=True)
+    return 1 if failed else 0
+
+
+def main(make_tests):
+    """Entry of a test script: its arguments, the program first, are given to `make_tests`."""
+    msprobe, *others = sys.argv[1:]
+    sys.exit(tap(make_tests(str(pathlib.Path(msprobe).resolve()), *others)))
