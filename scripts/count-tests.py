@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the single cases in Meson's test logs: those of a doctest summary and of a TAP stream, else the test itself.
+"""Counts the single cases in Meson's test logs: those of a doctest summary, of a TAP stream or of a line
+"N cases, N failed", else the test itself.
 
 Prints "N passed, N failed" as its last line and fails if something failed or nothing ran.
 """
@@ -11,6 +12,7 @@ import re
 import sys
 
 DOCTEST = re.compile(r"\[doctest\] test cases: *(\d+) *\| *(\d+) passed *\| *(\d+) failed")
+SUMMARY = re.compile(r"^(\d+) cases, (\d+) failed$", re.MULTILINE)
 TAP = re.compile(r"^(ok|not ok) \d+(.*)$", re.MULTILINE)
 
 
@@ -28,6 +30,9 @@ def main():
                 continue
             for _, cases_passed, cases_failed in DOCTEST.findall(output):
                 good += int(cases_passed)
+                bad += int(cases_failed)
+            for cases, cases_failed in SUMMARY.findall(output):
+                good += int(cases) - int(cases_failed)
                 bad += int(cases_failed)
             for verdict, rest in TAP.findall(output):
                 if "# SKIP" in rest.upper():

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What msprobe does at a terminal, in a pipe, and when it is interrupted.
+
+usage: terminal.py MSPROBE
+"""
+
+import array
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import time
+
+import harness
+
+CLEAR = "\r\x1b[K"
+SIZES = (500, 20_000)  # tensor pairs of 1 MiB; the larger number is for machines that are done with the smaller at once
+
+
+def make_dump(folder, apis):
+    """A tensor dump: every API has one output, and all share one file."""
+    folder.mkdir()
+    count = 1 << 18
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({count},), }}"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    with open(folder / "shared.npy", "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode("ascii"))
+        file.write(array.array("f", range(count)).tobytes())
+    output = {
+        "type": "torch.Tensor",
+        "dtype": "torch.float32",
+        "shape": [count],
+        "Max": count - 1.0,
+        "Min": 0.0,
+        "Mean": 1.0,
+        "Norm": 1.0,
+        "requires_grad": False,
+        "data_name": "shared.npy",
+    }
+    dump = {
+        "task": "tensor",
+        "level": "L1",
+        "framework": "pytorch",
+        "dump_data_dir": str(folder),
+        "data": {
+            f"Functional.relu.{i}.forward": {"input_args": [], "input_kwargs": {}, "output": [output]} for i in range(apis)
+        },
+    }
+    (folder / "dump.json").write_text(json.dumps(dump), encoding="utf-8")
+    return folder / "dump.json"
+
+
+def compare(dump, *more):
+    return ["compare", "-tp", str(dump), "-gp", str(dump), *more]
+
+
+def run_in_terminal(msprobe, arguments, scratch, **variables):
+    """Exit status and what came out of a terminal of 60 columns that is stderr."""
+    terminal, end = pty.openpty()
+    subprocess.run(["stty", "cols", "60", "rows", "20"], stdin=end, check=True)
+    with subprocess.Popen(
+        [msprobe, *arguments],
+        cwd=scratch,
+        env={**harness.environment(msprobe, scratch), "TERM": "xterm", **variables},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=end,
+    ) as process:
+        os.close(end)
+        out = b""
+        deadline = time.monotonic() + harness.TIME_LIMIT_S
+        while time.monotonic() < deadline:
+            if select.select([terminal], [], [], 0.1)[0]:
+                try:
+                    piece = os.read(terminal, 65536)
+                except OSError:  # the other end is closed
+                    break
+                if not piece:
+                    break
+                out += piece
+        status = process.wait(timeout=harness.TIME_LIMIT_S)
+    os.close(terminal)
+    return status, out.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def what_stays(text):
+    """The lines as they stand on the screen in the end."""
+    return [line.split(CLEAR)[-1] for line in text.split("\n")]
+
+
+def make_tests(msprobe):
+    def terminal_shows_progress(scratch):
+        for apis in SIZES:
+            dump = make_dump(scratch / str(apis), apis)
+            status, text = run_in_terminal(msprobe, compare(dump, "-o", "out"), scratch)
+            harness.check_equal("exit status", status, 0)
+            if CLEAR in text:
+                break
+        harness.check(CLEAR in text, "no progress was shown")
+        for drawn in re.split("\n|" + re.escape(CLEAR), text):
+            if "%" in drawn:
+                harness.check(len(drawn) < 60, f"a line too long for the terminal: {drawn!r}")
+        harness.check(not any("%" in line for line in what_stays(text)), f"progress stays on the screen: {text!r}")
+
+    def dumb_terminal(scratch):
+        dump = make_dump(scratch / "dump", 300)
+        status, text = run_in_terminal(msprobe, compare(dump, "-o", "out"), scratch, TERM="dumb")
+        harness.check_equal("exit status", status, 0)
+        harness.check("\x1b" not in text and "%" not in text, f"escape sequences on a dumb terminal: {text!r}")
+
+    def quiet_terminal(scratch):
+        dump = make_dump(scratch / "dump", 300)
+        status, text = run_in_terminal(msprobe, ["-q", *compare(dump, "-o", "out")], scratch)
+        harness.check_equal("exit status and output", (status, text), (0, ""))
+
+    def colours(scratch):
+        dump = make_dump(scratch / "dump", 10)
+        for variables in ({"NO_COLOR": "1"}, {"NO_COLOR": "1", "CLICOLOR_FORCE": "1"}):
+            arguments = ["--progress", "never", *compare(dump, "-o", "out")]
+            _, text = run_in_terminal(msprobe, arguments, scratch, **variables)
+            harness.check("\x1b" not in text, f"colours in spite of {variables}: {text!r}")
+
+    def pipe_gets_no_progress(scratch):
+        dump = make_dump(scratch / "dump", 300)
+        result = harness.run(msprobe, compare(dump, "-o", "out"), scratch, env={"TERM": "xterm"})
+        harness.check_equal("exit status", result.returncode, 0)
+        harness.check("\x1b" not in result.stderr, f"{result.stderr!r}")
+        harness.check_equal("stdout", result.stdout, "")
+
+    def pipe_gets_progress_that_was_asked_for(scratch):
+        dump = make_dump(scratch / "dump", 10)
+        result = harness.run(msprobe, ["--progress=always", *compare(dump, "-o", "out")], scratch)
+        harness.check("\x1b[K" in result.stderr, f"{result.stderr!r}")
+
+    def closed_pipe_is_quiet(scratch):
+        dump = make_dump(scratch / "dump", 300)
+        for form in ("csv", "json", "jsonl"):
+            with subprocess.Popen(
+                [msprobe, "-q", *compare(dump, "--format", form, "-o", "-")],
+                cwd=scratch,
+                env=harness.environment(msprobe, scratch),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            ) as process:
+                harness.check(process.stdout.readline(), f"{form}: nothing came out")
+                process.stdout.close()
+                errors = process.stderr.read()
+                harness.check_equal(f"{form}: exit status", process.wait(timeout=harness.TIME_LIMIT_S), 0)
+            harness.check_equal(f"{form}: stderr", errors, b"")
+        harness.check_equal("files", [path.name for path in scratch.iterdir()], ["dump"])
+
+    def interrupted(number):
+        def body(scratch):
+            for apis in SIZES:
+                dump = make_dump(scratch / str(apis), apis)
+                out = scratch / f"out{apis}"
+                with subprocess.Popen(
+                    [msprobe, "--progress=always", *compare(dump, "-o", str(out), "--format", "csv,xlsx")],
+                    cwd=scratch,
+                    env=harness.environment(msprobe, scratch),
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                ) as process:
+                    process.stderr.read(1)  # the first sign of progress
+                    process.send_signal(number)
+                    errors = process.stderr.read().decode()
+                    status = process.wait(timeout=harness.TIME_LIMIT_S)
+                if status != 0:  # else it was done before the signal came
+                    harness.check_equal("exit status", status, 130)
+                    harness.check(errors.endswith("msprobe: interrupted\n"), f"{errors!r}")
+                    harness.check_equal("files", [path.name for path in out.glob("*")] if out.exists() else [], [])
+                    return
+            raise harness.Skip("this machine is too fast to interrupt")
+
+        return body
+
+    return [
+        ("a terminal shows progress and keeps none of it", terminal_shows_progress),
+        ("a dumb terminal gets plain lines", dumb_terminal),
+        ("a quiet run says nothing", quiet_terminal),
+        ("NO_COLOR is obeyed", colours),
+        ("a pipe gets no progress", pipe_gets_no_progress),
+        ("a pipe gets progress on request", pipe_gets_progress_that_was_asked_for),
+        ("a reader that leaves is no error", closed_pipe_is_quiet),
+        ("Ctrl-C leaves no files and ends with 130", interrupted(signal.SIGINT)),
+        ("SIGTERM leaves no files and ends with 130", interrupted(signal.SIGTERM)),
+    ]
+
+
+if __name__ == "__main__":
+    harness.main(make_tests)
