@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs msprobe and the Python msprobe on the same dumps and compares their results cell by cell.
+
+usage: compare_with_peer.py --msprobe BIN --peer-python PYTHON [--dumps FOLDER] [--golden FOLDER] [--show N]
+
+FOLDER of --dumps is what make_real_dumps.py wrote; without it the dumps are made first, in a temporary
+folder. FOLDER of --golden is tests/data/golden. Our side runs with --python-rules. Numbers are equal within
+1e-6, everything else as text, the Result column exactly. Exit status: 0 all equal, 1 something differs,
+77 skipped.
+"""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "cli"))
+import golden_compare  # noqa: E402
+import result_cells  # noqa: E402
+
+SKIPPED = 77
+TIME_LIMIT_S = 900
+
+# Rows where Python msprobe 26.2.0 with a present NumPy gives another value than the 26.x run that the golden
+# files record; our --python-rules follow the golden files.
+KNOWN = {
+    ("stats_rules", "Torch.dtypegrp.0.forward.input.2"): "26.2.0 also matches float64 with float32",
+    (
+        "tensor_metrics",
+        "Torch.s0bool.0.forward.input.0",
+    ): "NumPy 2 keeps a 0-d bool in float64, NumPy 1 took float32",
+}
+
+
+class Job:
+    def __init__(self, name, arguments):
+        self.name = name
+        self.arguments = arguments  # OUT stands for the output folder
+
+
+class Row:
+    """One line of the printed table."""
+
+    HEAD = ("dump", "file", "rows", "equal cells", "differing cells", "known", "Result equal")
+
+    def __init__(self, job, name, outcome, known):
+        self.outcome = outcome
+        self.good = outcome.clean
+        same = "yes" if not outcome.structure and outcome.result_different == 0 else "NO"
+        self.cells = (job.name, name, outcome.rows, outcome.equal, outcome.different, known, same)
+
+
+def dump_jobs(folder):
+    jobs = []
+    for variant in sorted(p for p in folder.iterdir() if (p / "target").is_dir()):
+        for step in sorted(p.name for p in (variant / "target").iterdir()):
+            jobs.append(
+                Job(
+                    f"{variant.name}/{step}",
+                    ["compare", "-tp", str(variant / "target" / step), "-gp", str(variant / "golden" / step)]
+                    + ["-o", "OUT"],
+                )
+            )
+    return jobs
+
+
+def golden_jobs(folder):
+    return [Job(case.name, case.arguments) for case in golden_compare.find_cases(folder) if not case.refused]
+
+
+def run_tool(command, arguments, out):
+    out.mkdir(parents=True)
+    words = command + [str(out) if word == "OUT" else word for word in arguments]
+    done = subprocess.run(
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        timeout=TIME_LIMIT_S,
+        check=False,
+        cwd=out,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{command[0]}: exit status {done.returncode}\n{done.stdout.strip()[-1500:]}")
+    return {golden_compare.TIME_STAMP.sub("", p.name): p for p in sorted(out.rglob("*.csv"))}
+
+
+def without_known(job, ours, theirs):
+    """Takes known rows out of both tables; returns the tables and how many rows went."""
+    known = {row for case, row in KNOWN if case == job.name}
+    if not known or len(ours[1]) != len(theirs[1]):
+        return ours, theirs, 0
+    kept = [(a, b) for a, b in zip(ours[1], theirs[1]) if not (b[0] in known and a[0] == b[0])]
+    dropped = len(theirs[1]) - len(kept)
+    return (ours[0], [a for a, _ in kept]), (theirs[0], [b for _, b in kept]), dropped
+
+
+def compare_job(options, job, scratch):
+    ours = run_tool([options.msprobe], job.arguments + ["--python-rules"], scratch / "ours")
+    theirs = run_tool([options.peer_python, "-m", "msprobe.msprobe"], job.arguments, scratch / "theirs")
+    if not theirs:
+        raise RuntimeError("the Python tool wrote no result")
+    if sorted(ours) != sorted(theirs):
+        raise RuntimeError(f"files {sorted(ours)}, the Python tool wrote {sorted(theirs)}")
+    rows = []
+    for name in sorted(theirs):
+        left, right, known = without_known(
+            job, result_cells.read_table(ours[name]), result_cells.read_table(theirs[name])
+        )
+        rows.append(Row(job, name, result_cells.compare_tables(left, right), known))
+    return rows
+
+
+def print_table(rows):
+    lines = [Row.HEAD] + [row.cells for row in rows]
+    widths = [max(len(str(line[i])) for line in lines) for i in range(len(Row.HEAD))]
+    lines.insert(1, tuple("-" * width for width in widths))
+    for line in lines:
+        print("| " + " | ".join(str(cell).ljust(width) for cell, width in zip(line, widths)) + " |")
+
+
+def importable(python):
+    probe = "import torch, msprobe.pytorch, msprobe.core.compare"
+    try:
+        done = subprocess.run(
+            [python, "-c", probe], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False
+        )
+    except OSError as error:
+        return str(error)
+    return None if done.returncode == 0 else (done.stderr.strip().splitlines() or ["unknown reason"])[-1]
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Compares our results with the Python tool's, cell by cell.")
+    parser.add_argument("--msprobe", required=True)
+    parser.add_argument("--peer-python", required=True)
+    parser.add_argument(
+        "--dumps", type=pathlib.Path, help="what make_real_dumps.py wrote (default: make them now)"
+    )
+    parser.add_argument("--golden", type=pathlib.Path, help="tests/data/golden, to run those cases as well")
+    parser.add_argument("--only", action="append", help="only dumps and cases whose name starts so")
+    parser.add_argument("--show", type=int, default=8, help="differing cells printed per file (default 8)")
+    options = parser.parse_args()
+    options.msprobe = str(pathlib.Path(options.msprobe).resolve())
+
+    reason = importable(options.peer_python)
+    if reason is not None:
+        print(f"skipped: {options.peer_python} cannot import torch and the Python msprobe: {reason}")
+        return SKIPPED
+    with tempfile.TemporaryDirectory(prefix="msprobe-peer-") as temporary:
+        root = pathlib.Path(temporary)
+        if options.dumps is None:
+            options.dumps = root / "dumps"
+            command = [options.peer_python, str(HERE / "make_real_dumps.py"), str(options.dumps)]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        jobs = dump_jobs(options.dumps.resolve())
+        if not jobs:
+            parser.error(f"{options.dumps}: no dumps here")
+        if options.golden:
+            jobs += golden_jobs(options.golden.resolve())
+        if options.only:
+            jobs = [job for job in jobs if job.name.startswith(tuple(options.only))]
+            if not jobs:
+                parser.error("--only leaves nothing to compare")
+        rows, broken = [], []
+        for number, job in enumerate(jobs):
+            try:
+                made = compare_job(options, job, root / str(number))
+            except (RuntimeError, ValueError, OSError, subprocess.TimeoutExpired) as error:
+                broken.append(f"{job.name}: {error}")
+                print(f"FAIL {broken[-1]}", file=sys.stderr, flush=True)
+                continue
+            rows += made
+            for row in made:
+                print(
+                    f"{'ok' if row.good else 'DIFFERS'} {row.cells[0]} {row.cells[1]}",
+                    file=sys.stderr,
+                    flush=True,
+                )
+                for line in row.outcome.structure + row.outcome.lines[: options.show]:
+                    print(f"     {line}", file=sys.stderr)
+                if row.outcome.columns:
+                    print(f"     differing cells by column: {row.outcome.columns}", file=sys.stderr)
+    print_table(rows)
+    for (case, name), why in sorted(KNOWN.items()):
+        if any(row.cells[0] == case and row.cells[5] for row in rows):
+            print(f"known: {case}, {name}: {why}")
+    for line in broken:
+        print(f"failed: {line.splitlines()[0]}")
+    return 1 if broken or not all(row.good for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

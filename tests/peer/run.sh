@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# usage: run.sh MSPROBE [options of compare_with_peer.py]
+# Compares our results with the Python tool's, if MSPROBE_PEER_PYTHON names a Python that has it; else skips.
+# MSPROBE_PEER_DUMPS may name a folder where make_real_dumps.py has already written.
+set -eu
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+binary=${1:?usage: run.sh MSPROBE}
+shift
+if [ -z "${MSPROBE_PEER_PYTHON:-}" ]; then
+  echo "skipped: MSPROBE_PEER_PYTHON is not set, so there is no Python msprobe to compare with"
+  exit 0
+fi
+if [ -n "${MSPROBE_PEER_DUMPS:-}" ]; then
+  set -- --dumps "$MSPROBE_PEER_DUMPS" "$@"
+fi
+status=0
+python3 "$here/compare_with_peer.py" --msprobe "$binary" --peer-python "$MSPROBE_PEER_PYTHON" \
+  --golden "$here/../data/golden" "$@" || status=$?
+if [ "$status" -eq 77 ]; then
+  exit 0 # the line saying so is already printed
+fi
+exit "$status"
