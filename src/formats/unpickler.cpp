@@ -10,6 +10,8 @@
 #include <map>
 #include <utility>
 
+#include "formats/pickle_opcodes.hpp"
+#include "formats/pickle_stack.hpp"
 #include "formats/pickle_stream.hpp"
 #include "formats/pickle_text.hpp"
 #include "support/error.hpp"
@@ -19,76 +21,7 @@
 namespace msprobe::formats {
 namespace {
 
-enum class Op : std::uint8_t {
-  mark = '(',
-  stop = '.',
-  pop = '0',
-  pop_mark = '1',
-  dup = '2',
-  real_line = 'F',
-  int_line = 'I',
-  binint = 'J',
-  binint1 = 'K',
-  long_line = 'L',
-  binint2 = 'M',
-  none = 'N',
-  persid = 'P',
-  binpersid = 'Q',
-  reduce = 'R',
-  string_line = 'S',
-  binstring = 'T',
-  short_binstring = 'U',
-  unicode_line = 'V',
-  binunicode = 'X',
-  append = 'a',
-  build = 'b',
-  global = 'c',
-  dict = 'd',
-  empty_dict = '}',
-  appends = 'e',
-  get = 'g',
-  binget = 'h',
-  inst = 'i',
-  long_binget = 'j',
-  list = 'l',
-  empty_list = ']',
-  obj = 'o',
-  put = 'p',
-  binput = 'q',
-  long_binput = 'r',
-  setitem = 's',
-  tuple = 't',
-  empty_tuple = ')',
-  setitems = 'u',
-  binfloat = 'G',
-  proto = 0x80,
-  newobj = 0x81,
-  ext1 = 0x82,
-  ext2 = 0x83,
-  ext4 = 0x84,
-  tuple1 = 0x85,
-  tuple2 = 0x86,
-  tuple3 = 0x87,
-  newtrue = 0x88,
-  newfalse = 0x89,
-  long1 = 0x8a,
-  long4 = 0x8b,
-  binbytes = 'B',
-  short_binbytes = 'C',
-  short_binunicode = 0x8c,
-  binunicode8 = 0x8d,
-  binbytes8 = 0x8e,
-  empty_set = 0x8f,
-  additems = 0x90,
-  frozenset = 0x91,
-  newobj_ex = 0x92,
-  stack_global = 0x93,
-  memoize = 0x94,
-  frame = 0x95,
-  bytearray8 = 0x96,
-  next_buffer = 0x97,
-  readonly_buffer = 0x98,
-};
+using Op = PickleOp;
 
 constexpr std::uint8_t kNewestProtocol = 5;
 
@@ -122,7 +55,10 @@ constexpr std::array kContainerNames = {
 class Unpickler {
  public:
   Unpickler(const ByteSource& source, std::uint64_t offset, const PickleLimits& limits)
-      : stream_(source, offset, limits.max_bytes), limits_(limits) {
+      : stream_(source, offset, limits.max_bytes),
+        limits_(limits),
+        stack_(stream_, limits.max_stack),
+        memo_(stream_) {
     pickle_.name_ = source.name();
   }
 
@@ -134,8 +70,7 @@ class Unpickler {
       if (!push_scalar(op) && !push_text(op) && !move_stack(op) && !fill_container(op)) call_or_refuse(op);
     }
     stream_.end_of_pickle();
-    if (!marks_.empty() || stack_.size() != 1) fail("values are left on its stack at the end");
-    pickle_.root_ = stack_.back();
+    pickle_.root_ = stack_.result();
     pickle_.end_ = stream_.position();
     return std::move(pickle_);
   }
@@ -181,62 +116,6 @@ class Unpickler {
 
   PickleKind kind(PickleRef ref) const { return pickle_.kind(ref); }
 
-  // The stack. Values below the last mark are out of reach until it is taken off.
-
-  void push(PickleRef ref) {
-    if (stack_.size() >= limits_.max_stack)
-      fail(fmt::format("a stack of more than {} refused", limits_.max_stack));
-    stack_.push_back(ref);
-  }
-
-  std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
-
-  PickleRef top() const {
-    if (stack_.size() <= floor()) fail("stack underflow");
-    return stack_.back();
-  }
-
-  PickleRef pop() {
-    const PickleRef ref = top();
-    stack_.pop_back();
-    return ref;
-  }
-
-  std::span<const PickleRef> last(std::size_t count) const {
-    if (stack_.size() - floor() < count) fail("stack underflow");
-    return std::span(stack_).last(count);
-  }
-
-  std::span<const PickleRef> since_mark() const {
-    if (marks_.empty()) fail("a mark is missing");
-    return std::span(stack_).subspan(marks_.back());
-  }
-
-  void drop_to_mark() {
-    stack_.resize(marks_.back());
-    marks_.pop_back();
-  }
-
-  // The memo. Python numbers entries as they come; numbers out of that order go to an ordered map, which no
-  // choice of keys makes slow.
-
-  void memo_put(std::uint64_t key, PickleRef ref) {
-    if (key < memo_.size()) {
-      memo_[static_cast<std::size_t>(key)] = ref;
-    } else if (key == memo_.size()) {
-      memo_.push_back(ref);
-    } else {
-      sparse_memo_[key] = ref;
-    }
-  }
-
-  PickleRef memo_get(std::uint64_t key) const {
-    if (key < memo_.size()) return memo_[static_cast<std::size_t>(key)];
-    const auto found = sparse_memo_.find(key);
-    if (found == sparse_memo_.end()) fail(fmt::format("memo entry {} was never set", key));
-    return found->second;
-  }
-
   template <typename T>
   T number_line() {
     std::string_view line = stream_.line();
@@ -246,23 +125,25 @@ class Unpickler {
     return value;
   }
 
-  void push_integer(std::int64_t value) { push(add(PickleKind::integer, static_cast<std::uint64_t>(value))); }
+  void push_integer(std::int64_t value) {
+    stack_.push(add(PickleKind::integer, static_cast<std::uint64_t>(value)));
+  }
 
   void push_long(std::uint64_t length) {
     const std::string_view bytes = stream_.characters(length);
-    if (bytes.size() > 8) return push(add_characters(PickleKind::big_integer, bytes));
+    if (bytes.size() > 8) return stack_.push(add_characters(PickleKind::big_integer, bytes));
     std::uint64_t value = 0;
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       value |= std::uint64_t{static_cast<std::uint8_t>(bytes[i])} << (8 * i);
     }
     const bool negative = !bytes.empty() && (static_cast<std::uint8_t>(bytes.back()) & 0x80U) != 0;
     if (negative && bytes.size() < 8) value |= ~std::uint64_t{0} << (8 * bytes.size());
-    push(add(PickleKind::integer, value));
+    stack_.push(add(PickleKind::integer, value));
   }
 
   void push_int_line() {
     const std::string_view line = stream_.line();
-    if (line == "00" || line == "01") return push(add(PickleKind::boolean, line == "01"));
+    if (line == "00" || line == "01") return stack_.push(add(PickleKind::boolean, line == "01"));
     push_integer(parse_integer(line));
   }
 
@@ -282,11 +163,11 @@ class Unpickler {
   bool push_scalar(Op op) {
     switch (op) {
       case Op::none:
-        push(add(PickleKind::none, 0));
+        stack_.push(add(PickleKind::none, 0));
         return true;
       case Op::newtrue:
       case Op::newfalse:
-        push(add(PickleKind::boolean, op == Op::newtrue));
+        stack_.push(add(PickleKind::boolean, op == Op::newtrue));
         return true;
       case Op::binint:
         push_integer(static_cast<std::int32_t>(stream_.little<std::uint32_t>()));
@@ -315,11 +196,11 @@ class Unpickler {
       case Op::real_line: {
         const auto value = parse_number(stream_.line());
         if (!value) fail("a number is malformed");
-        push(add(PickleKind::real, std::bit_cast<std::uint64_t>(*value)));
+        stack_.push(add(PickleKind::real, std::bit_cast<std::uint64_t>(*value)));
         return true;
       }
       case Op::binfloat:
-        push(add(PickleKind::real, __builtin_bswap64(stream_.little<std::uint64_t>())));
+        stack_.push(add(PickleKind::real, __builtin_bswap64(stream_.little<std::uint64_t>())));
         return true;
       default:
         return false;
@@ -327,12 +208,12 @@ class Unpickler {
   }
 
   void push_characters(PickleKind kind, std::uint64_t length) {
-    push(add_characters(kind, stream_.characters(length)));
+    stack_.push(add_characters(kind, stream_.characters(length)));
   }
 
   void push_decoded(const std::optional<std::string>& text) {
     if (!text) fail("a string is malformed");
-    push(add_characters(PickleKind::text, *text));
+    stack_.push(add_characters(PickleKind::text, *text));
   }
 
   bool push_text(Op op) {
@@ -378,42 +259,37 @@ class Unpickler {
     switch (op) {
       case Op::mark:
         charge(1);  // a mark takes memory that max_stack does not see
-        marks_.push_back(stack_.size());
+        stack_.mark();
         return true;
       case Op::pop:
-        if (!marks_.empty() && marks_.back() == stack_.size()) {
-          marks_.pop_back();
-        } else {
-          pop();
-        }
+        stack_.pop_value_or_mark();
         return true;
       case Op::pop_mark:
-        since_mark();
-        drop_to_mark();
+        stack_.drop_to_mark();
         return true;
       case Op::dup:
-        push(top());
+        stack_.push(stack_.top());
         return true;
       case Op::put:
-        memo_put(number_line<std::uint64_t>(), top());
+        memo_.put(number_line<std::uint64_t>(), stack_.top());
         return true;
       case Op::binput:
-        memo_put(stream_.u8(), top());
+        memo_.put(stream_.u8(), stack_.top());
         return true;
       case Op::long_binput:
-        memo_put(stream_.little<std::uint32_t>(), top());
+        memo_.put(stream_.little<std::uint32_t>(), stack_.top());
         return true;
       case Op::memoize:
-        memo_put(memo_.size() + sparse_memo_.size(), top());
+        memo_.append(stack_.top());
         return true;
       case Op::get:
-        push(memo_get(number_line<std::uint64_t>()));
+        stack_.push(memo_.get(number_line<std::uint64_t>()));
         return true;
       case Op::binget:
-        push(memo_get(stream_.u8()));
+        stack_.push(memo_.get(stream_.u8()));
         return true;
       case Op::long_binget:
-        push(memo_get(stream_.little<std::uint32_t>()));
+        stack_.push(memo_.get(stream_.little<std::uint32_t>()));
         return true;
       case Op::proto: {
         const std::uint8_t version = stream_.u8();
@@ -429,14 +305,14 @@ class Unpickler {
   }
 
   void replace_since_mark(PickleRef made) {
-    drop_to_mark();
-    push(made);
+    stack_.drop_to_mark();
+    stack_.push(made);
   }
 
   void replace_last(std::size_t count) {
-    const PickleRef made = add_tuple(last(count));
-    stack_.resize(stack_.size() - count);
-    push(made);
+    const PickleRef made = add_tuple(stack_.last(count));
+    stack_.drop(count);
+    stack_.push(made);
   }
 
   // The list of what was appended to an object, or the dict of what was set in it.
@@ -466,27 +342,19 @@ class Unpickler {
     content.insert(content.end(), pairs.begin(), pairs.end());
   }
 
-  // What lies directly below the last mark: the container that the values above it go to.
-  PickleRef below_mark() const {
-    since_mark();
-    const std::size_t reachable = marks_.size() > 1 ? marks_[marks_.size() - 2] : 0;
-    if (marks_.back() <= reachable) fail("stack underflow");
-    return stack_[marks_.back() - 1];
-  }
-
   bool fill_container(Op op) {
     switch (op) {
       case Op::empty_tuple:
-        push(add_tuple({}));
+        stack_.push(add_tuple({}));
         return true;
       case Op::empty_list:
-        push(add_container(PickleKind::list));
+        stack_.push(add_container(PickleKind::list));
         return true;
       case Op::empty_dict:
-        push(add_container(PickleKind::dict));
+        stack_.push(add_container(PickleKind::dict));
         return true;
       case Op::empty_set:
-        push(add_container(PickleKind::set));
+        stack_.push(add_container(PickleKind::set));
         return true;
       case Op::tuple1:
         replace_last(1);
@@ -498,38 +366,39 @@ class Unpickler {
         replace_last(3);
         return true;
       case Op::tuple:
-        replace_since_mark(add_tuple(since_mark()));
+        replace_since_mark(add_tuple(stack_.since_mark()));
         return true;
       case Op::list:
-        replace_since_mark(add_container(PickleKind::list, since_mark()));
+        replace_since_mark(add_container(PickleKind::list, stack_.since_mark()));
         return true;
       case Op::frozenset:
-        replace_since_mark(add_container(PickleKind::set, since_mark()));
+        replace_since_mark(add_container(PickleKind::set, stack_.since_mark()));
         return true;
       case Op::dict:
-        if (since_mark().size() % 2 != 0) fail("a key without a value");
-        replace_since_mark(add_container(PickleKind::dict, since_mark()));
+        if (stack_.since_mark().size() % 2 != 0) fail("a key without a value");
+        replace_since_mark(add_container(PickleKind::dict, stack_.since_mark()));
         return true;
       case Op::append: {
-        const PickleRef item = pop();
-        append_to(top(), std::span(&item, 1), PickleKind::list);
+        const PickleRef item = stack_.pop();
+        append_to(stack_.top(), std::span(&item, 1), PickleKind::list);
         return true;
       }
       case Op::appends:
       case Op::additems:
-        append_to(below_mark(), since_mark(), op == Op::appends ? PickleKind::list : PickleKind::set);
-        drop_to_mark();
+        append_to(stack_.below_mark(), stack_.since_mark(),
+                  op == Op::appends ? PickleKind::list : PickleKind::set);
+        stack_.drop_to_mark();
         return true;
       case Op::setitem: {
-        const auto pair = last(2);
+        const auto pair = stack_.last(2);
         const std::array both = {pair[0], pair[1]};
-        stack_.resize(stack_.size() - 2);
-        set_in(top(), both);
+        stack_.drop(2);
+        set_in(stack_.top(), both);
         return true;
       }
       case Op::setitems:
-        set_in(below_mark(), since_mark());
-        drop_to_mark();
+        set_in(stack_.below_mark(), stack_.since_mark());
+        stack_.drop_to_mark();
         return true;
       default:
         return false;
@@ -550,14 +419,14 @@ class Unpickler {
   }
 
   PickleRef global_from_stack() {
-    const auto names = last(2);
+    const auto names = stack_.last(2);
     if (kind(names[0]) != PickleKind::text || kind(names[1]) != PickleKind::text)
       fail("a global without a name");
     // Each mention copies two strings that may come from the memo, so their length counts.
     charge((pickle_.raw(names[0]).size() + pickle_.raw(names[1]).size()) / 16);
     std::string module(pickle_.text(names[0]));
     std::string name(pickle_.text(names[1]));
-    stack_.resize(stack_.size() - 2);
+    stack_.drop(2);
     return add_global(std::move(module), std::move(name), stream_.position() - 1);
   }
 
@@ -612,8 +481,8 @@ class Unpickler {
   }
 
   void build() {
-    const PickleRef state = pop();
-    const PickleRef target = top();
+    const PickleRef state = stack_.pop();
+    const PickleRef target = stack_.top();
     switch (kind(target)) {
       case PickleKind::object:
         pickle_.objects_[static_cast<std::size_t>(pickle_.node(target).value)].state = state;
@@ -631,45 +500,45 @@ class Unpickler {
   void add_persistent(PickleRef id) {
     const PickleRef made = add(PickleKind::persistent, static_cast<std::uint32_t>(id));
     pickle_.persistents_.push_back(made);
-    push(made);
+    stack_.push(made);
   }
 
   void call_or_refuse(Op op) {
     switch (op) {
       case Op::global:
-        return push(global_from_lines());
+        return stack_.push(global_from_lines());
       case Op::stack_global:
-        return push(global_from_stack());
+        return stack_.push(global_from_stack());
       case Op::persid:
         return add_persistent(add_characters(PickleKind::text, stream_.line()));
       case Op::binpersid:
-        return add_persistent(pop());
+        return add_persistent(stack_.pop());
       case Op::reduce:
       case Op::newobj: {
-        const PickleRef args = pop();
-        const PickleRef callable = pop();
-        return push(call(callable, args));
+        const PickleRef args = stack_.pop();
+        const PickleRef callable = stack_.pop();
+        return stack_.push(call(callable, args));
       }
       case Op::newobj_ex: {
-        const PickleRef kwargs = pop();
-        const PickleRef args = pop();
-        const PickleRef callable = pop();
+        const PickleRef kwargs = stack_.pop();
+        const PickleRef args = stack_.pop();
+        const PickleRef callable = stack_.pop();
         if (kind(kwargs) != PickleKind::dict) fail("a call without a dict of keywords");
-        return push(call(callable, args, kwargs));
+        return stack_.push(call(callable, args, kwargs));
       }
       case Op::inst: {
         const PickleRef callable = global_from_lines();
-        const PickleRef args = add_tuple(since_mark());
-        drop_to_mark();
-        return push(call(callable, args));
+        const PickleRef args = add_tuple(stack_.since_mark());
+        stack_.drop_to_mark();
+        return stack_.push(call(callable, args));
       }
       case Op::obj: {
-        const auto values = since_mark();
+        const auto values = stack_.since_mark();
         if (values.empty()) fail("stack underflow");
         const PickleRef callable = values[0];
         const PickleRef args = add_tuple(values.subspan(1));
-        drop_to_mark();
-        return push(call(callable, args));
+        stack_.drop_to_mark();
+        return stack_.push(call(callable, args));
       }
       case Op::build:
         return build();
@@ -688,10 +557,8 @@ class Unpickler {
   PickleStream stream_;
   PickleLimits limits_;
   std::uint64_t spent_ = 0;
-  std::vector<PickleRef> stack_;
-  std::vector<std::size_t> marks_;
-  std::vector<PickleRef> memo_;
-  std::map<std::uint64_t, PickleRef> sparse_memo_;
+  PickleStack stack_;
+  PickleMemo memo_;
   std::map<std::string, std::size_t, std::less<>> global_index_;
   Pickle pickle_;
 };

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two stores a pickle works on: the stack with its marks, and the memo.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "formats/pickle.hpp"
+#include "formats/pickle_stream.hpp"
+
+namespace msprobe::formats {
+
+/// Values below the last mark are out of reach until it is taken off. Every misuse is a FormatError of the
+/// stream.
+class PickleStack {
+ public:
+  PickleStack(const PickleStream& stream, std::uint64_t max_size) : stream_(stream), max_size_(max_size) {}
+
+  void push(PickleRef ref);
+  PickleRef top() const;
+  PickleRef pop();
+  /// The last values; they stay.
+  std::span<const PickleRef> last(std::size_t count) const;
+  void drop(std::size_t count) { values_.resize(values_.size() - last(count).size()); }
+
+  void mark() { marks_.push_back(values_.size()); }
+  /// POP: the last value, or the last mark if nothing is above it.
+  void pop_value_or_mark();
+  std::span<const PickleRef> since_mark() const;
+  /// What lies directly below the last mark: the container that the values above it go to.
+  PickleRef below_mark() const;
+  void drop_to_mark();
+
+  /// The only value left, at the end.
+  PickleRef result() const;
+
+ private:
+  std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
+
+  const PickleStream& stream_;
+  std::uint64_t max_size_;
+  std::vector<PickleRef> values_;
+  std::vector<std::size_t> marks_;
+};
+
+/// Python numbers entries as they come; numbers out of that order go to an ordered map, which no choice of
+/// keys makes slow.
+class PickleMemo {
+ public:
+  explicit PickleMemo(const PickleStream& stream) : stream_(stream) {}
+
+  void put(std::uint64_t key, PickleRef ref);
+  void append(PickleRef ref) { put(dense_.size() + sparse_.size(), ref); }
+  PickleRef get(std::uint64_t key) const;
+
+ private:
+  const PickleStream& stream_;
+  std::vector<PickleRef> dense_;
+  std::map<std::uint64_t, PickleRef> sparse_;
+};
+
+}  // namespace msprobe::formats
