@@ -11,6 +11,8 @@ namespace {
 
 using Kind = DifferenceKind;
 
+constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
+
 Kind from_classes(ValueClass target, ValueClass golden) {
   using enum ValueClass;
   if (target == missing || golden == missing) return Kind::missing;
@@ -60,7 +62,10 @@ ValueDifference difference(const Value& target, const TextPool& target_pool, con
   const bool integers = t.is_integer && g.is_integer;
   if (!python_rules && !integers && t.number == g.number) return result;
   result.kind = Kind::number;
-  if (integers && !__builtin_sub_overflow(t.integer, g.integer, &result.integer)) {
+  // The Python tool subtracts in double, where large integers lose their last digits.
+  const bool exact =
+      !python_rules || (std::fabs(t.number) < kExactIntegers && std::fabs(g.number) < kExactIntegers);
+  if (integers && exact && !__builtin_sub_overflow(t.integer, g.integer, &result.integer)) {
     result.is_integer = true;
     result.difference = static_cast<double>(result.integer);
   } else {

@@ -17,23 +17,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// The number that tells most about a row, and how bad it is.
-void measure(const RankResult& result, const Row& row, std::size_t index, NotedRow& noted) {
-  if (!row.matched() || result.mode == Mode::md5) return;
-  if (result.mode == Mode::tensor) {
-    const TensorMetrics& metrics = result.metrics[index];
-    if (metrics.status == MetricStatus::not_applicable) {
-      noted.weight = kInfinity;
-      noted.measure = "NaN/Inf differ";
-    } else if (metrics.status == MetricStatus::computed) {
-      const Metric which = metrics.is_scalar ? kMaxRelative : kCosine;
-      const double value = metrics.value[which];
-      noted.measure = metrics.is_scalar ? fmt::format("MaxRelativeErr {:.4g}", value)
-                                        : fmt::format("Cosine {:.6g}", value);
-      noted.weight = std::isnan(value) ? kInfinity : metrics.is_scalar ? value : 1 - value;
-    }
-    return;
-  }
+/// Relative error of the norm, or of the maximum where there is no norm.
+void measure_statistics(const RankResult& result, const Row& row, NotedRow& noted) {
   const Item& item = result.target_item(row);
   const Item& bench = result.golden_item(row);
   for (const Statistic which : {kNorm, kMax}) {
@@ -42,11 +27,46 @@ void measure(const RankResult& result, const Row& row, std::size_t index, NotedR
     const double fraction = relative_fraction(each);
     if (std::isnan(fraction) && each.kind != DifferenceKind::nan) continue;
     noted.weight = std::isnan(fraction) ? kInfinity : fraction;
-    const char* name = which == kNorm ? "NormRelativeErr" : "MaxRelativeErr";
-    noted.measure = std::isfinite(fraction) ? fmt::format("{} {:.4g}%", name, fraction * 100)
-                                            : fmt::format("{} {}", name, relative_text(each));
+    noted.measure =
+        fmt::format("{} {}", which == kNorm ? "NormRelativeErr" : "MaxRelativeErr",
+                    std::isfinite(fraction) ? fmt::format("{:.4g}%", fraction * 100) : relative_text(each));
     return;
   }
+}
+
+void measure_tensor(const TensorMetrics& metrics, NotedRow& noted) {
+  if (metrics.status == MetricStatus::not_applicable) {
+    noted.weight = kInfinity;
+    noted.measure = "NaN or Inf at other places";
+  } else if (metrics.status == MetricStatus::shape_unmatched) {
+    noted.weight = kInfinity;
+    noted.measure = "shapes differ";
+  } else if (metrics.status == MetricStatus::computed) {
+    const Metric which = metrics.is_scalar ? kMaxRelative : kCosine;
+    const double value = metrics.value[which];
+    noted.measure = fmt::format("{} {:.6g}", metrics.is_scalar ? "MaxRelativeErr" : "Cosine", value);
+    noted.weight = std::isnan(value) ? kInfinity : metrics.is_scalar ? value : 1 - value;
+  }
+}
+
+/// The number that tells most about a row, and how bad it is.
+void measure(const RankResult& result, const Row& row, std::size_t index, NotedRow& noted) {
+  if (!row.matched() || result.mode == Mode::md5) return;
+  const Item& item = result.target_item(row);
+  const Item& bench = result.golden_item(row);
+  if (result.mode == Mode::tensor) {
+    measure_tensor(result.metrics[index], noted);
+  } else {
+    measure_statistics(result, row, noted);
+  }
+  // Where the geometry itself is the trouble, it says more than any number.
+  const auto both = [&](const char* what, std::uint32_t Item::*field) {
+    if (noted.reason.find(std::string("The ") + what + " of") == std::string::npos) return;
+    noted.measure =
+        fmt::format("{} {}, not {}", what, result.target.text(item.*field), result.golden.text(bench.*field));
+  };
+  both("dtype", &Item::dtype);
+  both("shape", &Item::shape);
 }
 
 NotedRow note(const RankResult& result, std::size_t index) {
@@ -55,7 +75,6 @@ NotedRow note(const RankResult& result, std::size_t index) {
   noted.name = std::string(result.target.name(result.target_item(row)));
   noted.verdict = row.verdict;
   noted.index = index;
-  measure(result, row, index, noted);
   // The message that made the verdict.
   const std::string prefix = std::string(verdict_name(row.verdict)) + ": ";
   for (const std::string& message : row.messages) {
@@ -64,6 +83,7 @@ NotedRow note(const RankResult& result, std::size_t index) {
       break;
     }
   }
+  measure(result, row, index, noted);
   return noted;
 }
 
@@ -71,10 +91,6 @@ bool worse(const NotedRow& a, const NotedRow& b) {
   if (a.verdict != b.verdict) return a.verdict > b.verdict;
   if (a.weight != b.weight) return a.weight > b.weight;
   return a.index < b.index;
-}
-
-std::vector<std::string> line_of(const NotedRow& row) {
-  return {std::string(verdict_name(row.verdict)), row.name, row.measure, row.reason};
 }
 
 report::Severity severity_of(Verdict verdict) {
@@ -99,17 +115,29 @@ std::string counts(const RankSummary& rank, bool color) {
   return line;
 }
 
-void append_rows(std::string& out, const std::vector<NotedRow>& rows, bool color) {
+/// One row told in full: the name is never cut.
+std::string first_bad(const NotedRow& row, bool color) {
+  std::string out =
+      "  first in execution order: " + report::paint(row.name, report::Color::bold, color) + "\n";
+  out += "    " +
+         report::paint(verdict_name(row.verdict), report::color_of(severity_of(row.verdict)), color) + ": " +
+         display(row.reason);
+  if (!row.measure.empty()) out += " (" + display(row.measure) + ")";
+  return out + "\n";
+}
+
+std::string worst(const std::vector<NotedRow>& rows, bool color) {
   report::TerminalStyle style;
   style.width = report::terminal_width(STDERR_FILENO);
   style.color = color;
   style.indent = 4;
   std::vector<std::vector<std::string>> lines;
   for (const NotedRow& row : rows) {
-    lines.push_back(line_of(row));
+    lines.push_back(
+        {std::string(verdict_name(row.verdict)), row.name, row.measure.empty() ? row.reason : row.measure});
     style.severities.push_back(severity_of(row.verdict));
   }
-  out += report::render_columns({}, lines, style);
+  return fmt::format("  worst {}:\n", rows.size()) + report::render_columns({}, lines, style);
 }
 
 }  // namespace
@@ -161,14 +189,8 @@ std::string render_summary(const CompareReport& report, bool color) {
       continue;
     }
     out += "  " + counts(rank, color) + "\n";
-    if (rank.first_bad) {
-      out += "  first in execution order\n";
-      append_rows(out, {*rank.first_bad}, color);
-    }
-    if (rank.worst.size() > 1) {
-      out += fmt::format("  worst {}\n", rank.worst.size());
-      append_rows(out, rank.worst, color);
-    }
+    if (rank.first_bad) out += first_bad(*rank.first_bad, color);
+    if (rank.worst.size() > 1) out += worst(rank.worst, color);
     for (const std::string& file : rank.files) out += "  written: " + display(file) + "\n";
   }
   for (const std::string& line : report.one_sided) {

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 
+#include "support/error.hpp"
 #include "support/interrupt.hpp"
 #include "support/memory_gate.hpp"
 #include "support/text.hpp"
@@ -90,7 +91,7 @@ class Feed {
 
   std::int64_t remaining() const { return reader_.remaining(); }
 
-  std::span<const T> next(std::size_t count) {
+  std::span<T> next(std::size_t count) {
     if constexpr (std::is_same_v<T, double>) {
       read_raw(count);
       const std::size_t parts = complex_ ? 2 : 1;
@@ -131,33 +132,46 @@ class Feed {
   std::vector<T> values_;
 };
 
+struct Pass {
+  bool real_part_only = false;
+  std::int64_t valid_elements =
+      std::numeric_limits<std::int64_t>::max();  // of the target; what follows counts as 0
+};
+
 template <typename T>
-tensor::Difference run(const StoredTensor& target, const StoredTensor& golden, bool real_part_only) {
-  Feed<T> feed_target(target, real_part_only);
-  Feed<T> feed_golden(golden, real_part_only);
+tensor::Difference run(const StoredTensor& target, const StoredTensor& golden, const Pass& pass) {
+  Feed<T> feed_target(target, pass.real_part_only);
+  Feed<T> feed_golden(golden, pass.real_part_only);
+  std::int64_t done = 0;
   tensor::DifferenceAccumulator accumulator;
   while (feed_target.remaining() > 0) {
     check_interrupt();
     const auto count = static_cast<std::size_t>(std::min<std::int64_t>(feed_target.remaining(), kPiece));
-    const std::span<const T> t = feed_target.next(count);
+    const std::span<T> t = feed_target.next(count);
+    done += static_cast<std::int64_t>(count);
+    if (done > pass.valid_elements) {
+      const auto rubbish =
+          static_cast<std::size_t>(std::min(done - pass.valid_elements, static_cast<std::int64_t>(count)));
+      const std::size_t parts = t.size() / count;  // two for complex numbers
+      std::fill(t.end() - static_cast<std::ptrdiff_t>(rubbish * parts), t.end(), T{0});
+    }
     accumulator.add(t, feed_golden.next(count));
   }
   return accumulator.finish();
 }
 
-tensor::Difference run(const StoredTensor& target, const StoredTensor& golden, Work work,
-                       bool real_part_only) {
+tensor::Difference run(const StoredTensor& target, const StoredTensor& golden, Work work, const Pass& pass) {
   switch (work) {
     case Work::single:
-      return run<float>(target, golden, real_part_only);
+      return run<float>(target, golden, pass);
     case Work::signed_integer:
-      return run<std::int64_t>(target, golden, real_part_only);
+      return run<std::int64_t>(target, golden, pass);
     case Work::unsigned_integer:
-      return run<std::uint64_t>(target, golden, real_part_only);
+      return run<std::uint64_t>(target, golden, pass);
     case Work::real:
       break;
   }
-  return run<double>(target, golden, real_part_only);
+  return run<double>(target, golden, pass);
 }
 
 double cosine(const tensor::Difference& difference, std::vector<std::string>& messages) {
@@ -280,7 +294,23 @@ double round_12(double value) {
   return std::strtod(fmt::format("{:.12f}", value).c_str(), nullptr);
 }
 
-TensorMetrics compare_tensors(const StoredTensor& target, const StoredTensor& golden, bool python_rules) {
+std::int64_t sum_of_integers(const StoredTensor& tensor) {
+  const Kind kind = tensor::info(tensor.dtype).kind;
+  if (kind != Kind::integer && kind != Kind::boolean) {
+    throw FormatError(display(tensor.storage->name()), "integers expected");
+  }
+  Feed<double> feed(tensor, false);
+  double sum = 0;
+  while (feed.remaining() > 0) {
+    const auto count = static_cast<std::size_t>(std::min<std::int64_t>(feed.remaining(), kPiece));
+    for (const double value : feed.next(count)) sum += value;
+  }
+  constexpr double kMost = 9e18;
+  return static_cast<std::int64_t>(std::clamp(sum, -kMost, kMost));
+}
+
+TensorMetrics compare_tensors(const StoredTensor& target, const StoredTensor& golden, bool python_rules,
+                              std::optional<std::int64_t> valid_rows) {
   TensorMetrics metrics;
   const std::vector<std::int64_t> shape = squeezed(target.shape);
   if (target.numel() == 0) {
@@ -308,8 +338,14 @@ TensorMetrics compare_tensors(const StoredTensor& target, const StoredTensor& go
   // One complex side only: just the real parts have a counterpart.
   const bool real_part_only = python_rules || target_complex != golden_complex;
   if (target_complex && !real_part_only) metrics.messages.emplace_back(kComplexMessage);
+  Pass elements;
+  elements.real_part_only = real_part_only;
+  if (valid_rows && !shape.empty()) {
+    const std::int64_t rows = std::clamp<std::int64_t>(*valid_rows, 0, shape[0]);
+    elements.valid_elements = target.numel() / shape[0] * rows;
+  }
   const tensor::Difference difference =
-      run(target, golden, work_type(target.dtype, golden.dtype, python_rules), real_part_only);
+      run(target, golden, work_type(target.dtype, golden.dtype, python_rules), elements);
   if (difference.nonfinite_mismatch > 0 || (!python_rules && difference.infinity_sign_mismatch > 0)) {
     metrics.status = MetricStatus::not_applicable;
     metrics.messages.push_back(position_message(difference, python_rules));

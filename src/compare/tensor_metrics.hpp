@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,8 +37,14 @@ struct TensorMetrics {
 /// chains of the Python tool 26.x (real parts of complex numbers, 0-d arithmetic in the original type, signs
 /// of infinities ignored). Throws FormatError or IoError if the files turn out to be broken while they are
 /// read.
+///
+/// `valid_rows`: of the target only elements whose first index is below it count; the rest is taken as 0
+/// (grouped kernels leave rubbish behind the last group).
 TensorMetrics compare_tensors(const formats::StoredTensor& target, const formats::StoredTensor& golden,
-                              bool python_rules);
+                              bool python_rules, std::optional<std::int64_t> valid_rows = std::nullopt);
+
+/// Sum of all elements of an integer or boolean tensor; FormatError for other types.
+std::int64_t sum_of_integers(const formats::StoredTensor& tensor);
 
 /// Twelve decimals as the Python tool rounds.
 double round_12(double value);

@@ -35,7 +35,7 @@ struct TerminalStyle {
   std::size_t width = 100;  // of the whole line
   std::size_t indent = 2;   // blanks before each line
   bool color = false;
-  std::vector<Severity> severities;  // one a row, or none
+  std::vector<Severity> severities = {};  // one a row, or none
 };
 
 /// A table of lines, two blanks between columns. Columns of numbers stand to the right. Where a line would be

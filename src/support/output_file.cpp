@@ -108,8 +108,10 @@ OutputFile::OutputFile(const std::string& path) : path_(path), target_(resolve_t
   }
   const int error = errno;
   temporary_.clear();
-  if (error == ENOENT)
+  std::error_code ignored;
+  if (error == ENOENT && !fs::exists(parent_of(target_), ignored)) {
     throw IoError(display(path), "cannot be created: there is no directory " + display(parent_of(path)));
+  }
   throw IoError(display(path), "cannot be created: " + reason(error));
 }
 

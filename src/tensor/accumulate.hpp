@@ -27,7 +27,8 @@ class RowCutter {
   static constexpr std::size_t kBlock = 8192 / sizeof(T);
   static_assert(kBlock % kLanes == 0);
 
-  /// Calls block(pointers, n) for all that is complete up to now, n a multiple of 16.
+  /// Calls block(pointers, n, pointers to what comes next) for all that is complete up to now, n a multiple
+  /// of 16.
   template <typename Block>
   void feed(Pointers from, std::size_t n, Block block) {
     count_ += n;
@@ -36,14 +37,16 @@ class RowCutter {
       take(from, taken);
       n -= taken;
       if (rest_size_ < kLanes) return;
-      block(rest_pointers(), kLanes);
+      block(rest_pointers(), kLanes, from);
       rest_size_ = 0;
     }
     while (n >= kLanes) {
       const std::size_t size = std::min(n - n % kLanes, kBlock);
-      block(from, size);
-      for (const T*& p : from) p += size;
+      Pointers next = from;
+      for (const T*& p : next) p += size;
       n -= size;
+      block(from, size, n > 0 ? next : from);
+      from = next;
     }
     take(from, n);
   }

@@ -21,13 +21,13 @@ class DifferencePass {
 
   void add(std::span<const T> target, std::span<const T> golden) {
     cutter_.feed({target.data(), golden.data()}, target.size(),
-                 [this](const Pointers& p, std::size_t n) { block(p[0], p[1], n); });
+                 [this](const Pointers& p, std::size_t n, const Pointers& ahead) { block(p, n, ahead); });
   }
 
   Difference finish() const {
     DifferencePass last = *this;
     const Pointers rest = last.cutter_.rest_pointers();
-    last.block(rest[0], rest[1], last.cutter_.rest_size());
+    last.block(rest, last.cutter_.rest_size(), rest);
     return last.result();
   }
 
@@ -35,7 +35,8 @@ class DifferencePass {
   using Cutter = RowCutter<T, 2>;
   using Pointers = typename Cutter::Pointers;
 
-  void block(const T* target, const T* golden, std::size_t n) {
+  void block(const Pointers& data, std::size_t n, const Pointers& ahead) {
+    const auto [target, golden] = data;
     const bool target_dirty = kernels_->side(target, n, &target_side_);
     const bool golden_dirty = kernels_->side(golden, n, &golden_side_);
     const bool dirty = target_dirty || golden_dirty;
@@ -47,8 +48,8 @@ class DifferencePass {
       golden_sums_ = pairs_.golden;
     }
     if (own_sums_) {
-      kernels_->sums(target, n, &target_sums_);
-      kernels_->sums(golden, n, &golden_sums_);
+      kernels_->sums(target, n, target, &target_sums_);
+      kernels_->sums(golden, n, golden, &golden_sums_);
     }
     const std::uint64_t unequal_before = unequal();
     const T* target_finite = target;
@@ -68,7 +69,7 @@ class DifferencePass {
     } else {
       kernels_->relative(target_finite, golden_finite, n, &relative_);
     }
-    kernels_->pair_sums(target_finite, golden_finite, n, &pairs_);
+    kernels_->pair_sums(target_finite, golden_finite, n, ahead[0], ahead[1], &pairs_);
     if (first_unequal_ < 0 && unequal() > unequal_before) find_first_unequal(target, golden, n);
     processed_ += n;
   }

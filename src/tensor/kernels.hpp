@@ -73,10 +73,11 @@ template <typename T>
 struct TypedKernels {
   /// Extrema and counts of one tensor. Returns whether any element is NaN or infinite.
   bool (*side)(const T* x, std::size_t n, SideState<T>* state);
-  /// Sum and sum of squares of one tensor.
-  void (*sums)(const T* x, std::size_t n, SumState* state);
+  /// Sum and sum of squares of one tensor. `ahead` is what will be worked on next, for prefetching.
+  void (*sums)(const T* x, std::size_t n, const void* ahead, SumState* state);
   /// Both tensors' sums (the same numbers as `sums`) and the sums over pairs. All elements are finite.
-  void (*pair_sums)(const T* target, const T* golden, std::size_t n, PairState* state);
+  void (*pair_sums)(const T* target, const T* golden, std::size_t n, const void* target_ahead,
+                    const void* golden_ahead, PairState* state);
   /// Relative errors and inequality. All elements are finite.
   void (*relative)(const T* target, const T* golden, std::size_t n, RelativeState<T>* state);
   /// Copies the pair with 0 on both sides where either is not finite, and counts how those differ.

@@ -19,12 +19,15 @@ class StatisticsPass {
       : kernels_(&typed_kernels<T>(kernels)), side_(empty_side<T>()) {}
 
   void add(std::span<const T> data) {
-    cutter_.feed({data.data()}, data.size(), [this](const Pointers& p, std::size_t n) { block(p, n); });
+    cutter_.feed({data.data()}, data.size(), [this](const Pointers& p, std::size_t n, const Pointers& ahead) {
+      block(p[0], n, ahead[0]);
+    });
   }
 
   Statistics finish() const {
     StatisticsPass last = *this;
-    last.block(last.cutter_.rest_pointers(), last.cutter_.rest_size());
+    const T* rest = last.cutter_.rest_pointers()[0];
+    last.block(rest, last.cutter_.rest_size(), rest);
     return make_statistics(cutter_.count(), last.side_, last.sums_);
   }
 
@@ -32,9 +35,9 @@ class StatisticsPass {
   using Cutter = RowCutter<T, 1>;
   using Pointers = typename Cutter::Pointers;
 
-  void block(const Pointers& data, std::size_t n) {
-    kernels_->side(data[0], n, &side_);
-    kernels_->sums(data[0], n, &sums_);
+  void block(const T* data, std::size_t n, const T* ahead) {
+    kernels_->side(data, n, &side_);
+    kernels_->sums(data, n, ahead, &sums_);
   }
 
   const TypedKernels<T>* kernels_;

@@ -201,6 +201,15 @@ T random_value(std::mt19937_64& random, Mix mix) {
 }
 
 template <typename T>
+T neighbour(T value) {
+  if constexpr (kFloating<T>) {
+    return value + 1;
+  } else {
+    return static_cast<T>(static_cast<std::uint64_t>(value) + 1);
+  }
+}
+
+template <typename T>
 struct Pair {
   std::vector<T> target, golden;
 };
@@ -218,7 +227,7 @@ Pair<T> random_pair(std::mt19937_64& random, std::size_t n, Mix mix) {
         pair.target.push_back(pair.golden.back());
         break;
       case 2:
-        pair.target.push_back(static_cast<T>(pair.golden.back() + T{1}));
+        pair.target.push_back(neighbour(pair.golden.back()));
         break;
       default:
         pair.target.push_back(kFloating<T> ? static_cast<T>(pair.golden.back() * static_cast<T>(1.002))

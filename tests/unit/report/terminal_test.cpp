@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/terminal.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace msprobe::report;
+
+TEST_CASE("columns are aligned, numbers to the right") {
+  CHECK(render_columns({"Result", "Rows"}, {{"pass", "1,234"}, {"error", "7"}}, {}) ==
+        "  Result   Rows\n"
+        "  pass    1,234\n"
+        "  error       7\n");
+  CHECK(render_columns({}, {{"a", "long text"}, {"bcd", "x"}}, {.indent = 0}) == "a    long text\nbcd  x\n");
+  CHECK(render_columns({"Cosine", "Err"}, {{"0.99", "12.5%"}, {"N/A", "N/A"}, {"nan", ""}}, {.indent = 0}) ==
+        "Cosine    Err\n"
+        "  0.99  12.5%\n"
+        "   N/A    N/A\n"
+        "   nan\n");
+  CHECK(render_columns({}, {}, {}).empty());
+  CHECK(render_columns({"a", "b"}, {{"1"}}, {.indent = 0}) == "a  b\n1\n");
+}
+
+TEST_CASE("long lines are cut in the middle of the widest column") {
+  const std::string name = "Module.encoder.layers.31.self_attn.Linear.forward.12.output.0";
+  const std::string text =
+      render_columns({"Name", "Result"}, {{name, "error"}, {"short", "pass"}}, {.width = 40});
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 40);
+  CHECK(text.find("  Module.encode...rd.12.output.0  error\n") != std::string::npos);
+  CHECK(elide_middle("short", 20) == "short");
+  CHECK(elide_middle("0123456789", 9) == "012...789");
+  CHECK(elide_middle("0123456789", 3) == "012");
+  CHECK(elide_middle("0123456789", 0).empty());
+}
+
+TEST_CASE("widths count what a terminal shows") {
+  CHECK(display_width("abc") == 3);
+  CHECK(display_width("\xE4\xB8\xAD\xE6\x96\x87") == 4);  // two Chinese characters
+  CHECK(display_width("e\xCC\x81") == 1);                 // e with a combining accent
+  CHECK(display_width("\xF0\x9F\x98\x80") == 2);          // an emoji
+  CHECK(display_width(elide_middle("\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD", 8)) <= 8);
+  CHECK(render_columns({}, {{"\xE4\xB8\xAD", "x"}, {"abc", "y"}}, {.indent = 0}) ==
+        "\xE4\xB8\xAD   x\nabc  y\n");
+}
+
+TEST_CASE("colours follow the severity of the row, and only when enabled") {
+  TerminalStyle style{
+      .indent = 0, .color = true, .severities = {Severity::error, Severity::none, Severity::warning}};
+  const std::vector<std::vector<std::string>> rows = {{"a"}, {"b"}, {"c"}};
+  CHECK(render_columns({"x"}, rows, style) ==
+        "\x1b[1mx\x1b[0m\n"
+        "\x1b[31ma\x1b[0m\n"
+        "b\n"
+        "\x1b[33mc\x1b[0m\n");
+  style.color = false;
+  CHECK(render_columns({"x"}, rows, style) == "x\na\nb\nc\n");
+  CHECK(paint("ok", Color::green, true) == "\x1b[32mok\x1b[0m");
+  CHECK(paint("ok", Color::green, false) == "ok");
+  CHECK(paint("", Color::green, true).empty());
+}
+
+TEST_CASE("hostile names do not reach the terminal") {
+  const std::string hostile = "a\x1b]0;owned\x07\nb\xC2\x9B";
+  CHECK(paint(hostile, Color::none, false) == "a\\x1b]0;owned\\x07\\x0ab\\x9b");
+  for (const std::size_t width : {5U, 12U, 100U}) {
+    const std::string text = render_columns({hostile}, {{hostile}}, {.width = width});
+    CHECK(text.find('\x1b') == std::string::npos);
+    CHECK(text.find('\x07') == std::string::npos);
+    CHECK(std::count(text.begin(), text.end(), '\n') == 2);
+  }
+  const std::string huge(1'000'000, 'x');
+  CHECK(render_columns({"a", "b"}, {{huge, huge}}, {.width = 60}).size() < 200);
+}
+
+TEST_CASE("what is no terminal has a hundred columns") {
+  const int null = ::open("/dev/null", O_WRONLY);
+  CHECK(terminal_width(null) == 100);
+  ::close(null);
+  CHECK(terminal_width(-1) == 100);
+}
