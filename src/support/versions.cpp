@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <rapidjson/rapidjson.h>
-#include <xlsxwriter.h>
 #include <zlib.h>
 
 #include <CLI/Version.hpp>
@@ -25,7 +24,6 @@ std::string version_text() {
                                    NLOHMANN_JSON_VERSION_PATCH));
   add("oneTBB", tbb_version());
   add("yaml-cpp", MSPROBE_YAML_CPP_VERSION);
-  add("libxlsxwriter", lxw_version());
   add("zlib", zlibVersion());
   add("fmt", fmt::format("{}.{}.{}", fmt_version / 10000, fmt_version / 100 % 100, fmt_version % 100));
   return text;
