@@ -59,14 +59,22 @@ void measure(const RankResult& result, const Row& row, std::size_t index, NotedR
   } else {
     measure_statistics(result, row, noted);
   }
-  // Where the geometry itself is the trouble, it says more than any number.
-  const auto both = [&](const char* what, std::uint32_t Item::*field) {
-    if (noted.reason.find(std::string("The ") + what + " of") == std::string::npos) return;
-    noted.measure =
-        fmt::format("{} {}, not {}", what, result.target.text(item.*field), result.golden.text(bench.*field));
+  // What the rule speaks of says more than any other number.
+  const auto speaks_of = [&](std::string_view what) { return noted.reason.find(what) != std::string::npos; };
+  const auto instead = [&](std::string_view what, std::string_view a, std::string_view b) {
+    noted.measure = fmt::format("{}{}{}, not {}", what, what.empty() ? "" : " ", a, b);
   };
-  both("dtype", &Item::dtype);
-  both("shape", &Item::shape);
+  if (speaks_of("The dtype of")) {
+    instead("dtype", result.target.text(item.dtype), result.golden.text(bench.dtype));
+  } else if (speaks_of("The shape of")) {
+    instead("shape", result.target.text(item.shape), result.golden.text(bench.shape));
+  } else if (speaks_of("scalar parameters")) {
+    instead("", to_text(item.statistics[kMax], result.target.pool),
+            to_text(bench.statistics[kMax], result.golden.pool));
+  } else if (speaks_of("One Thousandth")) {
+    noted.measure =
+        fmt::format("One Thousandth Err Ratio {:.4g}", result.metrics[index].value[kOneThousandth]);
+  }
 }
 
 NotedRow note(const RankResult& result, std::size_t index) {
