@@ -404,6 +404,31 @@ TEST_CASE("the reference values of the Python tool where one side is zero, and o
   CHECK(compare<std::int64_t>({1, 2}, {0, 2}).max_relative == 4503599627370496.0);
 }
 
+TEST_CASE_TEMPLATE("an error of exactly the threshold is not below it", T, float, double, std::int64_t,
+                   std::uint64_t) {
+  for (const Isa isa : available_isas()) {
+    const Difference d = compare<T>({1001, 1005, 1000}, {1000, 1000, 1000}, isa);
+    CHECK(d.below_one_thousandth == 1);
+    CHECK(d.below_five_thousandths == 2);
+  }
+}
+
+TEST_CASE_TEMPLATE("the smallest and the largest finite numbers are ordinary numbers", T, float, double) {
+  using Limits = std::numeric_limits<T>;
+  const std::vector<T> data = {Limits::min(), -Limits::min(), Limits::max(), Limits::lowest(),
+                               Limits::min() / 2};
+  for (const Isa isa : available_isas()) {
+    const Difference d = compare<T>(data, {1, 1, Limits::max(), 1, 1}, isa);
+    CHECK(d.target.denormal == 1);
+    CHECK(d.target.zero == 0);
+    CHECK(d.target.max == static_cast<double>(Limits::max()));
+    CHECK(d.target.min == static_cast<double>(Limits::lowest()));
+    CHECK(d.squares_golden > 4);  // had the pair of largest numbers been masked, it would be 4
+    CHECK(d.max_abs == static_cast<double>(Limits::max()) + 1);
+    CHECK(d.nonfinite_mismatch == 0);
+  }
+}
+
 TEST_CASE("positions of NaN and infinity") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float inf = std::numeric_limits<float>::infinity();
