@@ -294,57 +294,77 @@ inline UInt64 distance(T a, T b) {
                : static_cast<UInt64>(b) - static_cast<UInt64>(a);
 }
 
+/// Calls step(element, lane) for every element, in order. Each kernel works on a copy of its state: the
+/// compiler need not fear then that a counter lies among the elements.
+template <typename Step>
+inline void each_element(std::size_t n, Step step) {
+  std::size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) step(i + lane, lane);
+  }
+  for (; i < n; ++i) step(i, i % kLanes);
+}
+
 template <typename T>
 bool side_integer(const T* x, std::size_t n, SideState<T>* state) {
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::size_t lane = i % kLanes;
-    state->max[lane] = greater_of(x[i], state->max[lane]);
-    state->min[lane] = lesser_of(x[i], state->min[lane]);
-    state->zero += x[i] == 0;
-  }
+  SideState<T> s = *state;
+  each_element(n, [&](std::size_t i, std::size_t lane) {
+    s.max[lane] = greater_of(x[i], s.max[lane]);
+    s.min[lane] = lesser_of(x[i], s.min[lane]);
+    s.zero += x[i] == 0;
+  });
+  *state = s;
   return false;
 }
 
 template <typename T>
 void sums_integer(const T* x, std::size_t n, const void*, SumState* state) {
-  for (std::size_t i = 0; i < n; ++i) {
+  SumState s = *state;
+  each_element(n, [&](std::size_t i, std::size_t lane) {
     const double v = static_cast<double>(x[i]);
-    state->sum[i % kLanes] += v;
-    state->squares[i % kLanes] += v * v;
-  }
+    s.sum[lane] += v;
+    s.squares[lane] += v * v;
+  });
+  *state = s;
 }
 
 template <typename T>
 void pair_sums_integer(const T* target, const T* golden, std::size_t n, const void*, const void*,
                        PairState* state) {
-  sums_integer(target, n, nullptr, &state->target);
-  sums_integer(golden, n, nullptr, &state->golden);
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::size_t lane = i % kLanes;
+  PairState s = *state;
+  each_element(n, [&](std::size_t i, std::size_t lane) {
+    const double t = static_cast<double>(target[i]);
+    const double g = static_cast<double>(golden[i]);
     const double d = static_cast<double>(distance(target[i], golden[i]));
-    state->dot[lane] += static_cast<double>(target[i]) * static_cast<double>(golden[i]);
-    state->squares_difference[lane] += d * d;
-    state->max_abs[lane] = greater_of(d, state->max_abs[lane]);
-  }
+    s.target.sum[lane] += t;
+    s.golden.sum[lane] += g;
+    s.target.squares[lane] += t * t;
+    s.golden.squares[lane] += g * g;
+    s.dot[lane] += t * g;
+    s.squares_difference[lane] += d * d;
+    s.max_abs[lane] = greater_of(d, s.max_abs[lane]);
+  });
+  *state = s;
 }
 
 template <typename T>
 void relative_integer(const T* target, const T* golden, std::size_t n, RelativeState<T>* state) {
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::size_t lane = i % kLanes;
+  RelativeState<T> s = *state;
+  each_element(n, [&](std::size_t i, std::size_t lane) {
     const double t = static_cast<double>(target[i]);
     const double g = static_cast<double>(golden[i]);
     const double shift = golden[i] == 0 ? __DBL_EPSILON__ : 0.0;
-    double error = __builtin_fabs(((t + shift) - (g + shift)) / (g + shift));
+    const double divisor = g + shift;
     // Neighbours beyond 2^53 can share their double.
-    if (t == g && target[i] != golden[i]) {
-      error = static_cast<double>(distance(target[i], golden[i])) / __builtin_fabs(g);
-    }
-    state->max[lane] = greater_of(error, state->max[lane]);
-    state->below_one_thousandth += error < 0.001;
-    state->below_five_thousandths += error < 0.005;
-    state->unequal += target[i] != golden[i];
-  }
+    const double difference =
+        t == g ? static_cast<double>(distance(target[i], golden[i])) : (t + shift) - divisor;
+    const double error = __builtin_fabs(difference / divisor);
+    s.max[lane] = greater_of(error, s.max[lane]);
+    s.below_one_thousandth += error < 0.001;
+    s.below_five_thousandths += error < 0.005;
+    s.unequal += target[i] != golden[i];
+  });
+  *state = s;
 }
 
 void half_to_float(const void* half, std::size_t n, float* out) {
