@@ -5,8 +5,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <numeric>
+#include <system_error>
 
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -16,6 +18,14 @@ namespace {
 
 bool is_framework(std::string_view word) {
   return word == "pytorch" || word == "mindspore";
+}
+
+/// An explanation if `text` is no number of threads; the parser's own wording changes with its version.
+std::string check_jobs(std::string& text) {
+  int jobs = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), jobs);
+  if (error == std::errc() && end == text.data() + text.size() && jobs >= 0 && jobs <= 1024) return {};
+  return fmt::format("'{}' is not a number from 0 to 1024", text);
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -228,7 +238,7 @@ void declare_global_options(CLI::App& app, GlobalOptions& globals) {
          "-j,--jobs", [&globals](const int& jobs) { globals.jobs = jobs; },
          "Number of threads; 0, the default: all cores, at most 32")
       ->type_name("N")
-      ->check(CLI::Range(0, 1024))
+      ->check(CLI::Validator(check_jobs, "", "jobs"))
       ->group(kGlobalGroup);
   app.add_option_function<std::string>(
          "--progress",
