@@ -34,7 +34,7 @@ void PickleStream::fail(const std::string& reason) const {
 // Makes `length` bytes, known to be there, available at at_.
 void PickleStream::fill(std::size_t length) {
   const std::size_t kept = window_.size() - at_;
-  std::memmove(window_.data(), window_.data() + at_, window_.empty() ? 0 : kept);
+  if (kept != 0) std::memmove(window_.data(), window_.data() + at_, kept);
   window_offset_ += at_;
   at_ = 0;
   const std::size_t ahead = window_.empty() ? kFirstWindow : kWindow;
