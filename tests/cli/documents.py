@@ -6,10 +6,14 @@ usage: documents.py MSPROBE MAN_FOLDER|- [COMPLETIONS_FOLDER]
 """
 
 import json
+import os
 import pathlib
+import pty
 import re
+import select
 import shutil
 import subprocess
+import time
 
 import harness
 
@@ -36,6 +40,47 @@ def help_options(text):
         if line.startswith("  -"):
             names |= set(NAME.findall(line[2:].split("  ")[0]))
     return names
+
+
+def zsh_test(msprobe, completions, typed, expected):
+    """zsh completes in its line editor only, so it gets a terminal and somebody who types."""
+
+    def body(scratch):
+        shell = shutil.which("zsh", path="/usr/local/bin:/usr/bin:/bin")
+        if completions is None or shell is None:
+            raise harness.Skip("no zsh")
+        terminal, end = pty.openpty()
+        seen = ""
+
+        def wait_for(text):
+            nonlocal seen
+            deadline = time.monotonic() + harness.TIME_LIMIT_S
+            while text not in seen:
+                left = deadline - time.monotonic()
+                harness.check(left > 0 and select.select([terminal], [], [], left)[0], f"no {text!r} in {seen!r}")
+                seen += os.read(terminal, 4096).decode("utf-8", "replace")
+
+        with subprocess.Popen(
+            [shell, "-f", "-i"],
+            cwd=scratch,
+            env={**harness.environment(msprobe, scratch), "COMPLETIONS": str(pathlib.Path(completions).resolve())},
+            stdin=end,
+            stdout=end,
+            stderr=end,
+            start_new_session=True,
+        ) as process:
+            os.close(end)
+            try:
+                setup = 'fpath=("$COMPLETIONS" $fpath); autoload -Uz compinit; compinit -u -D; echo RE""ADY\n'
+                os.write(terminal, setup.encode())
+                wait_for("READY")
+                os.write(terminal, f"msprobe {typed}\t".encode())
+                wait_for(expected)
+            finally:
+                process.kill()
+                os.close(terminal)
+
+    return body
 
 
 def make_tests(msprobe, man, completions=None):
@@ -116,8 +161,8 @@ def make_tests(msprobe, man, completions=None):
     in_shell("fish", fish + "complete -C 'msprobe --prog' | string split -f1 \\t", ["--progress"])
     in_shell("fish", fish + "complete -C 'msprobe --progress=al' | string split -f1 \\t", ["--progress=always"])
     in_shell("fish", fish + "complete -C 'msprobe -f ' | string split -f1 \\t", ["mindspore", "pytorch"])
-    # Completion in zsh needs its line editor; here only the script's syntax is checked.
-    in_shell("zsh", 'zsh -n "$COMPLETIONS/_msprobe"', [])
+    for typed, expected in (("--prog", "--progress"), ("comp", "compare"), ("compare --progress=al", "always")):
+        tests.append((f"completion in zsh: {typed}", zsh_test(msprobe, completions, typed, expected)))
     return tests
 
 
