@@ -36,14 +36,23 @@ struct PtRecipe {
   std::vector<std::int64_t> stride = {1};
   std::string hooks = global("collections", "OrderedDict") + ")R";
   std::string more_arguments = {};
+  std::string view = {};   // sixth item of the storage's id, in legacy files
   std::string after = {};  // opcodes between the tensor and STOP
 
   std::string pickle() const {
     return "\x80\x02" + rebuild + "((" + pickled(std::string("storage")) + storage_class + key +
-           pickled(std::string("cpu")) + pickled(count) + "tQ" + pickled(offset) + pickled(size) +
+           pickled(std::string("cpu")) + pickled(count) + view + "tQ" + pickled(offset) + pickled(size) +
            pickled(stride) + "\x89" + hooks + more_arguments + "tR" + after + ".";
   }
 };
+
+/// The form before PyTorch 1.6, with one storage of `count` elements.
+inline std::string build_legacy(const std::string& pickle, const std::string& count, const std::string& data,
+                                bool little_endian = true) {
+  const std::string magic("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03.", 21);
+  return magic + "}" + pickled(std::string("little_endian")) + (little_endian ? "\x88s." : "\x89s.") +
+         pickle + "](" + pickled(std::string("0")) + "e." + count + data;
+}
 
 inline std::vector<archive::Piece> pt_pieces(const std::string& pickle, const std::string& data) {
   return {{.name = "t/data.pkl", .payload = pickle}, {.name = "t/data/0", .payload = data}};

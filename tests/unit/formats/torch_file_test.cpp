@@ -272,6 +272,27 @@ TEST_CASE("legacy files whose parts disagree are refused") {
   CHECK_FALSE(complaint(protocol).empty());
 }
 
+TEST_CASE("a legacy storage can be a part of another, of either byte order") {
+  const std::string data = "abcdefghijklmnop";
+  const std::string four = archive::Bytes().u64(4).str();
+  const std::string big_four(four.rbegin(), four.rend());
+  PtRecipe part{.count = 4, .size = {2}};
+  CHECK(element_hex(open_tensor(memory_source(build_legacy(part.pickle(), four, data)))) ==
+        "6162636465666768");
+  part.view = "(" + pickled(std::string("1")) + "K\x01K\x02t";
+  const std::string pickle = part.pickle();
+  CHECK(element_hex(open_tensor(memory_source(build_legacy(pickle, four, data)))) == "65666768696a6b6c");
+  CHECK(element_hex(open_tensor(memory_source(build_legacy(pickle, big_four, data, false)))) ==
+        "686766656c6b6a69");
+  CHECK_REFUSED(build_legacy(pickle, four, data, false), "but the pickle says 4");
+  part.size = {3};
+  CHECK_REFUSED(build_legacy(part.pickle(), four, data), "beyond its storage of 8 bytes");
+  part.view = "(" + pickled(std::string("1")) + "K\x03K\x02t";
+  CHECK_REFUSED(build_legacy(part.pickle(), four, data), "a storage view reaches beyond its storage");
+  part.view = "(NNt";
+  CHECK_REFUSED(build_legacy(part.pickle(), four, data), "a storage view is malformed");
+}
+
 TEST_CASE("hostile files cost little memory") {
   const std::size_t mebibyte = std::size_t{1} << 20;
   // The costliest opcodes of each kind, up to the limits of a tensor's pickle, then well beyond them.
