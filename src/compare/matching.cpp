@@ -98,7 +98,7 @@ Matching match_exact(const Side& target, const Side& golden, const Rules& rules)
   for (std::uint32_t i = 0; i < golden.apis.size(); ++i) golden_entries.emplace(golden_keys.of_api(i), true);
 
   // Repeated names pair each with each, as the Python tool does; a hostile file must not make that quadratic.
-  const std::size_t limit = 16 * (target.items.size() + golden.items.size()) + 1'000'000;
+  const std::size_t limit = 16 * (target.items.size() + golden.items.size()) + 300'000;
   std::vector<bool> used(golden.items.size(), false);
   Matching matching;
   matching.pairs.reserve(target.items.size());

@@ -23,9 +23,11 @@ constexpr std::uint64_t kMaxRulesFile = std::uint64_t{1} << 20;
   throw FormatError(display(file), line + reason);
 }
 
-double to_threshold(const std::string& file, const YAML::Node& node, const std::string& key) {
+/// `mark` is that of the key: a value that was left out stands on the next line for yaml-cpp.
+double to_threshold(const std::string& file, const YAML::Mark& mark, const YAML::Node& node,
+                    const std::string& key) {
   const auto number = node.IsScalar() ? parse_number(node.Scalar()) : std::nullopt;
-  if (!number || !std::isfinite(*number)) fail(file, node.Mark(), display(key) + " must be a number");
+  if (!number || !std::isfinite(*number)) fail(file, mark, display(key) + " must be a number");
   return *number;
 }
 
@@ -54,7 +56,7 @@ void apply(Rules& rules, const std::string& file, const YAML::Node& root) {
   for (const auto& member : root) {
     const std::string key = member.first.IsScalar() ? member.first.Scalar() : "";
     if (const auto threshold = thresholds.find(key); threshold != thresholds.end()) {
-      *threshold->second = to_threshold(file, member.second, key);
+      *threshold->second = to_threshold(file, member.first.Mark(), member.second, key);
     } else if (key == "never_judged") {
       rules.never_judged = to_names(file, member.second, key);
     } else if (key == "outputs_only") {

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <limits>
 #include <unordered_map>
 
 #include "dump/names.hpp"
@@ -19,10 +21,18 @@ using dump::NodeKind;
 
 constexpr std::string_view kP2POp = "torch.distributed.P2POp";
 
+/// Bytes of row names that a file of this size may give. A deep or long path above a long list of `null`
+/// makes names without bound; real dumps stay far below.
+std::uint64_t name_budget(std::uint64_t file_size) {
+  constexpr std::uint64_t kAlways = std::uint64_t{4} << 20;
+  constexpr std::uint64_t kPerByte = 64;
+  return kAlways + kPerByte * std::min(file_size, std::numeric_limits<std::uint64_t>::max() / (2 * kPerByte));
+}
+
 /// Turns entries into items (spec/compare.md 4).
 class Flattener {
  public:
-  explicit Flattener(Side& side) : side_(side) {}
+  Flattener(Side& side, std::uint64_t file_size) : side_(side), name_budget_(name_budget(file_size)) {}
 
   void add_entry(std::string_view name, const Entry& entry) {
     const auto parsed = dump::parse_entry_name(name);
@@ -120,6 +130,15 @@ class Flattener {
     return entry_->text(node);
   }
 
+  std::uint32_t add_path_as_name() {
+    if (path_.size() > name_budget_) {
+      throw FormatError(display(side_.json), "the names of its rows take far more room than the file: " +
+                                                 display(path_.substr(0, kShownName)));
+    }
+    name_budget_ -= path_.size();
+    return side_.pool.add(path_);
+  }
+
   Item& new_item() {
     Item& item = side_.items.emplace_back();
     item.api = api_index_;
@@ -128,7 +147,7 @@ class Flattener {
   }
 
   void add_null() {
-    const std::uint32_t name = side_.pool.add(path_);
+    const std::uint32_t name = add_path_as_name();
     const std::uint32_t none = side_.pool.intern("None");
     Item& item = new_item();
     item.name = name;
@@ -154,7 +173,7 @@ class Flattener {
     item.state = state_;
     const std::string_view data_name = string_member(node, "data_name");
     if (data_name.empty()) {
-      item.name = pool.add(path_);
+      item.name = add_path_as_name();
     } else {
       item.data_name = pool.add(data_name);
       item.name = pool.add(data_name.substr(0, data_name.rfind('.')));
@@ -217,7 +236,6 @@ class Flattener {
       const Entry::Index ranks = entry.find(node, "group_ranks");
       item.dtype = pool.intern(type);
       item.checksum = pool.intern(ranks == Entry::kNone ? "None" : entry.python_str(ranks));
-      item.has_checksum = true;
       item.has_checksum = true;
       item.statistics.fill(Value::of_text(item.checksum));
       return;
@@ -290,7 +308,10 @@ class Flattener {
     });
   }
 
+  static constexpr std::size_t kShownName = 200;
+
   Side& side_;
+  std::uint64_t name_budget_;
   const Entry* entry_ = nullptr;
   std::string path_;
   std::uint32_t api_index_ = 0;
@@ -300,7 +321,7 @@ class Flattener {
 };
 
 void load_entries(Side& side, const ByteSource& json) {
-  Flattener flattener(side);
+  Flattener flattener(side, json.size());
   side.header = dump::read_dump_json(
       json, [&](std::string_view name, const Entry& entry) { flattener.add_entry(name, entry); });
   flattener.finish();

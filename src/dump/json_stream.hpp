@@ -22,7 +22,11 @@ namespace msprobe::dump {
 class SourceStream {
  public:
   using Ch = char;
-  explicit SourceStream(const ByteSource& source) : source_(source), buffer_(kBlock) { refill(); }
+  explicit SourceStream(const ByteSource& source)
+      : source_(source),
+        buffer_(static_cast<std::size_t>(std::clamp<std::uint64_t>(source.size(), 2, kBlock))) {
+    refill();
+  }
 
   Ch Peek() const { return *current_; }
   Ch Take() {
@@ -40,12 +44,13 @@ class SourceStream {
   std::size_t PutEnd(Ch*) { return 0; }
 
  private:
-  static constexpr std::size_t kBlock = std::size_t{256} << 10;
+  static constexpr std::uint64_t kBlock = std::uint64_t{256} << 10;
 
   void refill() {
     check_interrupt();
     block_begin_ = next_;
-    const auto length = static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, source_.size() - next_));
+    const auto length =
+        static_cast<std::size_t>(std::min<std::uint64_t>(buffer_.size(), source_.size() - next_));
     if (length == 0) {
       // One NUL for ever.
       buffer_[0] = '\0';
