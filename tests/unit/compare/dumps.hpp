@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dumps written in a test, and the steps of a comparison run on them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compare/result.hpp"
+#include "compare/rules.hpp"
+#include "compare/verdict.hpp"
+#include "report/table.hpp"
+#include "support/byte_source.hpp"
+
+namespace msprobe::compare {
+
+/// A side whose `data` holds these members.
+inline Side side_of(std::string_view members) {
+  return load_side(
+      *memory_source(R"({"task": "statistics", "data": {)" + std::string(members) + "}}", "dump.json"));
+}
+
+/// A tensor whose four statistics are all `value`; `more` is put behind them.
+inline std::string tensor_json(std::string_view value, std::string_view dtype = "torch.float32",
+                               std::string_view shape = "[2, 3]", std::string_view more = {}) {
+  std::string text = R"({"type": "torch.Tensor", "dtype": ")" + std::string(dtype) + R"(", "shape": )";
+  text += shape;
+  for (const char* key : {"Max", "Min", "Mean", "Norm"})
+    text += ", \"" + std::string(key) + "\": " + std::string(value);
+  return text + std::string(more) + "}";
+}
+
+inline std::string scalar_json(std::string_view type, std::string_view value) {
+  return R"({"type": ")" + std::string(type) + R"(", "value": )" + std::string(value) + "}";
+}
+
+/// A forward entry.
+inline std::string forward_json(std::string_view name, std::string_view inputs, std::string_view outputs) {
+  return "\"" + std::string(name) + R"(": {"input_args": [)" + std::string(inputs) + R"(], "output": [)" +
+         std::string(outputs) + "]}";
+}
+
+/// Two dumps matched, but not yet judged.
+inline RankResult matched(std::string_view target, std::string_view golden, Mode mode, bool python_rules) {
+  RankResult result;
+  result.mode = mode;
+  result.python_rules = python_rules;
+  result.target = side_of(target);
+  result.golden = side_of(golden);
+  const Matching matching = match_exact(result.target, result.golden, default_rules());
+  result.golden_only = matching.golden_only;
+  for (const Pair& pair : matching.pairs) result.rows.push_back({pair, {}, {}});
+  if (mode == Mode::tensor) result.metrics.resize(result.rows.size());
+  return result;
+}
+
+inline RankResult judged(std::string_view target, std::string_view golden, Mode mode, bool python_rules) {
+  RankResult result = matched(target, golden, mode, python_rules);
+  judge(result, default_rules());
+  return result;
+}
+
+inline std::string cell_text(const report::Cell& cell) {
+  struct Print {
+    std::string operator()(const report::Text& text) const { return std::string(text.value); }
+    std::string operator()(const report::Structured& text) const { return std::string(text.value); }
+    std::string operator()(double number) const { return "number " + std::to_string(number); }
+    std::string operator()(std::int64_t number) const { return "integer " + std::to_string(number); }
+    std::string operator()(bool value) const { return value ? "true" : "false"; }
+  };
+  return std::visit(Print{}, cell);
+}
+
+/// The cell of a row under a column.
+inline std::string cell(const report::Table& table, std::size_t row, std::string_view column) {
+  std::vector<report::Cell> cells;
+  report::Scratch scratch;
+  table.row(row, cells, scratch);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (table.columns()[i] == column) return cell_text(cells[i]);
+  }
+  return "no such column";
+}
+
+}  // namespace msprobe::compare

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/matching.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "support/error.hpp"
+#include "unit/compare/dumps.hpp"
+
+using namespace msprobe;
+using namespace msprobe::compare;
+
+namespace {
+
+/// Pairs as "target name = golden name", or "target name - reason".
+std::vector<std::string> pairs(std::string_view target_members, std::string_view golden_members) {
+  const Side target = side_of(target_members);
+  const Side golden = side_of(golden_members);
+  std::vector<std::string> out;
+  for (const Pair& pair : match_exact(target, golden, default_rules()).pairs) {
+    std::string line(target.name(target.items[pair.target]));
+    switch (pair.reason) {
+      case Unmatched::no:
+        line += " = ";
+        line += golden.name(golden.items[pair.golden]);
+        break;
+      case Unmatched::entry_missing:
+        line += " - entry";
+        break;
+      case Unmatched::item_missing:
+        line += " - item";
+        break;
+      case Unmatched::dtype:
+        line += " - dtype ";
+        line += golden.text(golden.items[pair.candidate].dtype);
+        break;
+    }
+    CHECK((pair.golden == kUnmatched) == (pair.reason != Unmatched::no));
+    out.push_back(line);
+  }
+  return out;
+}
+
+std::uint64_t golden_only(std::string_view target, std::string_view golden) {
+  return match_exact(side_of(target), side_of(golden), default_rules()).golden_only;
+}
+
+std::string entry(std::string_view name, std::string_view dtype = "torch.float32") {
+  return forward_json(name, tensor_json("1", dtype), "");
+}
+
+std::string backward(std::string_view name) {
+  return "\"" + std::string(name) + R"(": {"input": [)" + tensor_json("1") + "]}";
+}
+
+using Lines = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("rows pair by name, in the order of the target") {
+  CHECK(pairs(entry("Torch.b.0.forward") + "," + entry("Torch.a.0.forward"),
+              entry("Torch.a.0.forward") + "," + entry("Torch.b.0.forward")) ==
+        Lines{"Torch.b.0.forward.input.0 = Torch.b.0.forward.input.0",
+              "Torch.a.0.forward.input.0 = Torch.a.0.forward.input.0"});
+}
+
+TEST_CASE("a row without partner knows why") {
+  CHECK(pairs(forward_json("Torch.a.0.forward", tensor_json("1") + "," + tensor_json("2"), "") + "," +
+                  entry("Torch.b.0.forward") + "," + entry("Torch.c.0.forward", "torch.float64"),
+              entry("Torch.a.0.forward") + "," + entry("Torch.c.0.forward")) ==
+        Lines{"Torch.a.0.forward.input.0 = Torch.a.0.forward.input.0", "Torch.a.0.forward.input.1 - item",
+              "Torch.b.0.forward.input.0 - entry", "Torch.c.0.forward.input.0 - dtype torch.float32"});
+}
+
+TEST_CASE("items that only the reference has are counted, also those refused for their dtype") {
+  CHECK(golden_only(entry("Torch.a.0.forward"), entry("Torch.a.0.forward")) == 0);
+  CHECK(golden_only(entry("Torch.a.0.forward"),
+                    entry("Torch.b.0.forward") + "," + entry("Torch.a.0.forward")) == 1);
+  CHECK(golden_only(entry("Torch.a.0.forward", "torch.int64"), entry("Torch.a.0.forward")) == 1);
+}
+
+TEST_CASE("backward calls pair by order of appearance, numbers first") {
+  CHECK(pairs(backward("Torch.f.1.backward") + "," + backward("Torch.f.0.backward"),
+              backward("Torch.f.2.backward") + "," + backward("Torch.f.3.backward")) ==
+        Lines{"Torch.f.1.backward.input.0 = Torch.f.2.backward.input.0",
+              "Torch.f.0.backward.input.0 = Torch.f.3.backward.input.0"});
+}
+
+TEST_CASE("backward calls pair by order of appearance, numbers last") {
+  CHECK(pairs(backward("Module.a.L.backward.7") + "," + backward("Module.b.L.backward.7") + "," +
+                  backward("Module.a.L.backward.5"),
+              backward("Module.a.L.backward.0") + "," + backward("Module.a.L.backward.1") + "," +
+                  backward("Module.b.L.backward.0")) ==
+        Lines{"Module.a.L.backward.7.input.0 = Module.a.L.backward.0.input.0",
+              "Module.b.L.backward.7.input.0 = Module.b.L.backward.0.input.0",
+              "Module.a.L.backward.5.input.0 = Module.a.L.backward.1.input.0"});
+}
+
+TEST_CASE("forward calls keep their numbers") {
+  CHECK(pairs(entry("Torch.f.1.forward"), entry("Torch.f.0.forward")) ==
+        Lines{"Torch.f.1.forward.input.0 - entry"});
+}
+
+TEST_CASE("a renumbered call that lacks an item lacks the item, not the entry") {
+  CHECK(pairs(backward("Torch.f.4.backward"), R"("Torch.f.0.backward": {"output": [null]})") ==
+        Lines{"Torch.f.4.backward.input.0 - item"});
+}
+
+TEST_CASE("which dtypes may stay paired") {
+  const Rules rules = default_rules();
+  for (const char* a : {"torch.float16", "torch.float32", "torch.bfloat16"}) {
+    for (const char* b : {"torch.float16", "torch.float32", "torch.bfloat16"})
+      CHECK(dtypes_match(a, b, rules));
+    CHECK_FALSE(dtypes_match(a, "torch.float64", rules));
+    CHECK_FALSE(dtypes_match("torch.float64", a, rules));
+    CHECK_FALSE(dtypes_match(a, "Float32", rules));
+  }
+  CHECK(dtypes_match("Float16", "BFloat16", rules));
+  CHECK(dtypes_match("torch.float64", "torch.float64", rules));
+  CHECK(dtypes_match("whatever", "whatever", rules));
+  CHECK_FALSE(dtypes_match("torch.int32", "torch.int64", rules));
+  CHECK_FALSE(dtypes_match("<class 'int'>", "<class 'float'>", rules));
+}
+
+TEST_CASE("repeated names pair each with each") {
+  const std::string two =
+      R"("Module.f.L.parameters_grad": {"weight": [)" + tensor_json("1") + "," + tensor_json("2") + "]}";
+  const std::string name = "Module.f.L.parameters_grad.weight";
+  CHECK(pairs(two, two) == Lines(4, name + " = " + name));
+}
+
+TEST_CASE("repeated names cannot multiply without bound") {
+  const auto nulls = [](int count) {
+    std::string list = "null";
+    for (int i = 1; i < count; ++i) list += ",null";
+    return R"("Module.f.L.parameters_grad": {"weight": [)" + list + "]}";
+  };
+  CHECK(pairs(nulls(200), nulls(200)).size() == 40'000);
+  CHECK_THROWS_WITH_AS(match_exact(side_of(nulls(3000)), side_of(nulls(3000)), default_rules()),
+                       "dump.json: too many rows share one name: Module.f.L.parameters_grad.weight",
+                       FormatError);
+}

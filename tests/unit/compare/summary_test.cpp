@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/summary.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "unit/compare/dumps.hpp"
+
+using namespace msprobe;
+using namespace msprobe::compare;
+
+namespace {
+
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// Forward entries Torch.e<i>.0.forward whose output is `values[i]`, the input always 1.
+std::string entries(const std::vector<std::string>& values) {
+  std::string out;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) out += ",";
+    out +=
+        forward_json("Torch.e" + std::to_string(i) + ".0.forward", tensor_json("1"), tensor_json(values[i]));
+  }
+  return out;
+}
+
+std::string render(RankSummary summary) {
+  summary.target = "t/dump.json";
+  summary.golden = "g/dump.json";
+  CompareReport report;
+  report.ranks.push_back(std::move(summary));
+  return render_summary(report, false);
+}
+
+}  // namespace
+
+TEST_CASE("counts of rows by verdict and kind") {
+  const RankSummary summary = summarize(
+      judged(entries({"1", "1.2", "3", "1"}),
+             entries({"1", "1", "1"}) + "," + forward_json("Torch.z.0.forward", tensor_json("1"), ""),
+             Mode::statistics, false));
+  CHECK(summary.rows == 8);
+  CHECK(summary.errors == 1);
+  CHECK(summary.warnings == 3);  // one rule, two rows without partner
+  CHECK(summary.unmatched == 2);
+  CHECK(summary.golden_only == 1);
+  CHECK(summary.unreadable == 0);
+  REQUIRE(summary.first_bad.has_value());
+  CHECK(summary.first_bad->name == "Torch.e2.0.forward.output.0");
+  CHECK(summary.first_bad->verdict == Verdict::error);
+  REQUIRE(summary.worst.size() == 4);
+  CHECK(summary.worst[0].name == "Torch.e2.0.forward.output.0");
+  const std::string text = render(summary);
+  CHECK(contains(text, "t/dump.json against g/dump.json (statistics)"));
+  CHECK(contains(text, "8 rows: 1 error, 3 warning, 4 pass; 2 unmatched; 1 only in the golden side"));
+  CHECK(contains(text, "Torch.e2.0.forward.output.0"));
+  CHECK(contains(text, "NormRelativeErr of output is greater than 0.5"));
+  CHECK(contains(text, "200%"));
+}
+
+TEST_CASE("without an error the first warning is told, without either nothing") {
+  const RankSummary warning =
+      summarize(judged(entries({"1", "1.2"}), entries({"1", "1"}), Mode::statistics, false));
+  REQUIRE(warning.first_bad.has_value());
+  CHECK(warning.first_bad->name == "Torch.e1.0.forward.output.0");
+  const RankSummary clean = summarize(judged(entries({"1"}), entries({"1"}), Mode::statistics, false));
+  CHECK_FALSE(clean.first_bad.has_value());
+  CHECK(clean.worst.empty());
+  CHECK(contains(render(clean), "2 rows: 0 error, 0 warning, 2 pass"));
+}
+
+TEST_CASE("the worst ten, worst first, however many there are") {
+  std::vector<std::string> target;
+  std::vector<std::string> golden;
+  for (int i = 0; i < 3000; ++i) {
+    target.push_back(std::to_string(2 + (i * 7919) % 3000));  // each number once
+    golden.push_back("1");
+  }
+  const RankSummary summary = summarize(judged(entries(target), entries(golden), Mode::statistics, false));
+  CHECK(summary.errors == 3000);
+  REQUIRE(summary.worst.size() == kWorstRows);
+  for (std::size_t i = 0; i < kWorstRows; ++i)
+    CHECK(summary.worst[i].weight == 3000.0 - static_cast<double>(i));
+  CHECK(summary.first_bad->name == "Torch.e0.0.forward.output.0");
+}
+
+TEST_CASE("tensors that could not be compared are counted") {
+  RankResult result = matched(entries({"1"}), entries({"1"}), Mode::tensor, false);
+  result.metrics[0].failed = true;
+  result.rows[0].raise(Verdict::warning, "warning: Dump file: a or b not found or read failed.");
+  const RankSummary summary = summarize(result);
+  CHECK(summary.unreadable == 1);
+  CHECK(contains(render(summary), "1 not comparable"));
+}
+
+TEST_CASE("failures, sides that lack a rank, and nothing to compare") {
+  CompareReport report;
+  report.ranks.resize(2);
+  report.ranks[0].label = "rank0";
+  report.ranks[0].failure = "t/rank0/dump.json: the file is empty (byte 0)";
+  report.ranks[1].label = "rank1";
+  report.one_sided = {"rank2: only in the target"};
+  const std::string text = render_summary(report, false);
+  CHECK(contains(text, "rank0  failed: t/rank0/dump.json: the file is empty (byte 0)\n"));
+  CHECK(contains(text, "no rows: there is nothing to compare in the target"));
+  CHECK(contains(text, "not compared: rank2: only in the target"));
+}
+
+TEST_CASE("names from a dump cannot drive the terminal") {
+  const std::string members =
+      forward_json("Torch.\\u001b[31m\\n.0.forward", tensor_json("1"), tensor_json("5"));
+  const std::string golden =
+      forward_json("Torch.\\u001b[31m\\n.0.forward", tensor_json("1"), tensor_json("1"));
+  RankSummary summary = summarize(judged(members, golden, Mode::statistics, false));
+  summary.files = {"out/\x1b[2J.csv"};
+  summary.label = "\x1b[2J";
+  const std::string text = render(summary);
+  CHECK(text.find('\x1b') == std::string::npos);
+  CHECK(contains(text, "[31m"));
+}
+
+TEST_CASE("colour only where it is wanted") {
+  CompareReport report;
+  report.ranks.push_back(summarize(judged(entries({"3"}), entries({"1"}), Mode::statistics, false)));
+  CHECK(render_summary(report, false).find('\x1b') == std::string::npos);
+  CHECK(render_summary(report, true).find('\x1b') != std::string::npos);
+}
