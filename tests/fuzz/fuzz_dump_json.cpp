@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A hostile dump.json: read, flattened, paired with itself, judged and turned into cells.
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+#include "compare/result_table.hpp"
+#include "compare/verdict.hpp"
+#include "fuzz_input.hpp"
+#include "support/error.hpp"
+
+namespace {
+
+using namespace msprobe;
+
+void compare_with_itself(const ByteSource& json) {
+  static const compare::Rules rules = compare::default_rules();
+  compare::RankResult result;
+  result.target = compare::load_side(json);
+  result.golden = compare::load_side(json);
+  result.mode = result.target.has_md5 ? compare::Mode::md5 : compare::Mode::statistics;
+  const compare::Matching matching = compare::match_exact(result.target, result.golden, rules);
+  if (matching.pairs.size() < result.target.items.size()) throw std::logic_error("an item without a row");
+  for (const compare::Pair& pair : matching.pairs) result.rows.push_back({pair, {}, {}});
+  compare::judge(result, rules);
+  const auto table = compare::result_table(result);
+  std::vector<report::Cell> cells;
+  report::Scratch scratch;
+  for (std::size_t i = 0; i < table->rows(); ++i) {
+    table->row(i, cells, scratch);
+    if (cells.size() != table->columns().size()) throw std::logic_error("a row with missing cells");
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto json = fuzz_input(data, size);
+  try {
+    dump::read_dump_json(*json, [](std::string_view, const dump::Entry& entry) { entry.python_str(0); });
+    compare_with_itself(*json);
+  } catch (const FormatError&) {
+  }
+  return 0;
+}
