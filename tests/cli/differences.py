@@ -35,7 +35,7 @@ ADDED = [
     (r"This is empty data, can not compare\.", ["D1"]),
     (r"Dtype of NPU and bench tensor do not match\.", ["D1"]),
     (r"Cannot compare by .*", ["D1"]),
-    (r"Complex tensors are compared as pairs of real numbers\.", ["D9"]),
+    (r"Complex tensors are compared as pairs of real numbers\.", ["D11"]),
     (r"warning: Bench api/module unmatched\.", ["D2"]),
     (r"warning: Bench has this api/module, but not this item\.", ["D2"]),
     (r"warning: Unmatched, because the dtypes cannot be compared \(Bench: .*\)\.", ["D2"]),
@@ -43,9 +43,9 @@ ADDED = [
     (r"warning: Dump file: .* not found or read failed\. \(.*\)", ["D3"]),
     (r"warning: Shape of NPU and bench tensor do not match\. Skipped\.", ["D3"]),
     (r"warning: This is empty data, can not compare\.", ["D3"]),
-    (r"warning: The position of inf or nan .* \(\d+ of \d+ elements\)", ["D3", "D12"]),
-    (r"warning: The position of inf or nan .* \(\d+ infinities of opposite sign\)", ["D10", "D12"]),
-    (r"warning: Neither side recorded a checksum\.", ["D15"]),
+    (r"warning: The position of inf or nan .* \(\d+ of \d+ elements\)", ["D3", "D14"]),
+    (r"warning: The position of inf or nan .* \(\d+ infinities of opposite sign\)", ["D12", "D14"]),
+    (r"warning: Neither side recorded a checksum\.", ["D16"]),
 ]
 
 RATIO = "error: The input/parameters of One Thousandth Err Ratio > 0.9 while the output < "
@@ -78,9 +78,9 @@ def rule_message(message, added, row, table):
     """Items behind a message of the rules that only one of the two tools prints in this row."""
     if message == NORM_GROWTH:
         infinite = row["NormRelativeErr"] in INFINITE if added else table.infinite_input(row["NPU Name"])
-        return ["D14"] if infinite else ["D7"]
+        return ["D8"] if infinite else ["D7"]
     if message == NORM_ERROR and not added and table.infinite_input(row["NPU Name"]):
-        return ["D14"]
+        return ["D8"]
     if added and message == DTYPE and re.search("qkv|gate_up", row["Bench Name"]):
         return ["D6"]
     return []
@@ -114,13 +114,13 @@ def items_of_metric(python, ours, row):
     dtype = row["NPU Dtype"]
     zero_dimensional = re.fullmatch(r"\[(1(, 1)*)?\]", row["NPU Tensor Shape"]) is not None
     if dtype.startswith("torch.complex"):
-        return ["D9"]
-    if zero_dimensional:
-        return ["D8"]
-    if dtype == "torch.int64" and result_cells.parse_number(ours):
         return ["D11"]
-    if ours == "N/A" and {row["NPU max"].strip(), row["NPU min"].strip()} & INFINITE:
+    if zero_dimensional:
         return ["D10"]
+    if dtype == "torch.int64" and result_cells.parse_number(ours):
+        return ["D13"]
+    if ours == "N/A" and {row["NPU max"].strip(), row["NPU min"].strip()} & INFINITE:
+        return ["D12"]
     return []
 
 
@@ -144,9 +144,9 @@ def explain_row(theirs, ours, table):
         elif column in METRICS and "Cosine" in theirs:
             items = items_of_metric(python, mine, theirs)
         elif column in RELATIVE and python in INFINITE and mine == "0":
-            items = ["D13"]
-        elif column in ("NPU MD5", "BENCH MD5") and (python, mine) == ("00000000", "N/A"):
             items = ["D15"]
+        elif column in ("NPU MD5", "BENCH MD5") and (python, mine) == ("00000000", "N/A"):
+            items = ["D16"]
         else:
             items = []
         cells.append((column, python, mine, sorted(set(items), key=lambda item: int(item[1:]))))
