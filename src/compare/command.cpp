@@ -123,15 +123,17 @@ class CompareCommand final : public Command {
   std::string_view summary() const override { return "Compare two dumps and find where they part"; }
 
   std::vector<std::pair<std::string, std::string>> aliases() const override {
-    return {{"-tp", "--target_path"}, {"-gp", "--golden_path"}, {"-tensor_log", "--is_print_compare_log"}};
+    // The pairing options among them are known by name only, so that they are refused as themselves and not
+    // as -f m.
+    return {{"-tp", "--target_path"}, {"-gp", "--golden_path"},   {"-tensor_log", "--is_print_compare_log"},
+            {"-fm", "--fuzzy_match"}, {"-dm", "--data_mapping"},  {"-cm", "--cell_mapping"},
+            {"-am", "--api_mapping"}, {"-lm", "--layer_mapping"}, {"-da", "--diff_analyze"}};
   }
 
   void declare(CLI::App& app) override {
-    app.add_option("--target_path", typed_.target,
-                   "Dump under test: dump.json, rank, step or dump folder (-tp)")
+    app.add_option("--target_path", typed_.target, "Dump under test: dump.json, rank, step or dump folder")
         ->type_name("PATH");
-    app.add_option("--golden_path", typed_.golden, "Reference dump, of the same kind (-gp)")
-        ->type_name("PATH");
+    app.add_option("--golden_path", typed_.golden, "Reference dump, of the same kind")->type_name("PATH");
     app.add_option("-i,--input_path", typed_.request, "JSON file with npu_path and bench_path (as in 8.1.1)")
         ->type_name("FILE");
     app.add_option("-o,--output_path", typed_.output, "Folder for the results, or - for standard output")
@@ -149,8 +151,7 @@ class CompareCommand final : public Command {
     app.add_flag("-s,--stack_mode", typed_.stack_mode, "With -i: show the stacks of the stack_path it names");
     app.add_flag("-c,--compare_only", typed_.compare_only,
                  "Accepted for 8.1.1: there is no advisor to leave out");
-    app.add_flag("--is_print_compare_log", typed_.print_rows,
-                 "Log one line for each pair of tensors (-tensor_log)");
+    app.add_flag("--is_print_compare_log", typed_.print_rows, "Log one line for each pair of tensors");
     app.add_option("--fail-on", typed_.fail_on, "Exit with 1 if there is: error, warning, unmatched, never")
         ->check(CLI::IsMember({"error", "warning", "unmatched", "never"}))
         ->capture_default_str();

@@ -91,7 +91,11 @@ class Rewriter {
   std::string long_form(const std::string& name) const {
     if (aliases_ != nullptr) {
       for (const auto& [alias, full] : *aliases_) {
-        if (alias == name) return full;
+        if (alias != name) continue;
+        // Known by name so that it is not read as letters put together, but not there.
+        if (find(full) == nullptr)
+          throw UsageError(fmt::format("option {} is not available", name), help_hint());
+        return full;
       }
     }
     if (name.size() > 2 && name[1] != '-') return {};
