@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <unordered_map>
+
 #include "formats/tensor_file.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
@@ -34,7 +37,7 @@ TensorMetrics unsupported(std::string message, bool failed) {
 
 class RowMeter {
  public:
-  explicit RowMeter(const RankResult& result) : result_(result) {}
+  explicit RowMeter(const RankResult& result) : result_(result) { find_groups(); }
 
   TensorMetrics measure(const Row& row) const {
     const Item& item = result_.target_item(row);
@@ -60,23 +63,38 @@ class RowMeter {
  private:
   /// Outputs of grouped kernels are rubbish behind the last group; how long the groups are is an argument of
   /// the call.
-  std::optional<std::int64_t> valid_rows(const Item& item) const {
+  void find_groups() {
     const Side& side = result_.target;
-    const Api& api = side.apis[item.api];
-    const std::string_view name = side.text(api.name);
     const auto has = [](std::string_view text, std::string_view part) {
       return text.find(part) != std::string_view::npos;
     };
-    const std::string_view argument = has(name, "npu_dequant_swiglu_quant") ? ".group_index"
-                                      : has(name, "npu_grouped_matmul")     ? ".group_list"
-                                                                            : "";
-    if (argument.empty() || !has(side.name(item), "output")) return std::nullopt;
-    for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
-      const Item& groups = side.items[i];
-      if (groups.data_name == 0 || !side.name(groups).ends_with(argument)) continue;
-      return sum_of_integers(open(side, std::string(side.text(groups.data_name))));
+    for (std::uint32_t index = 0; index < side.apis.size(); ++index) {
+      const Api& api = side.apis[index];
+      const std::string_view name = side.text(api.name);
+      const std::string_view argument = has(name, "npu_dequant_swiglu_quant") ? ".group_index"
+                                        : has(name, "npu_grouped_matmul")     ? ".group_list"
+                                                                              : "";
+      if (argument.empty()) continue;
+      for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+        const Item& groups = side.items[i];
+        if (groups.data_name == 0 || !side.name(groups).ends_with(argument)) continue;
+        try {
+          group_rows_[index] = sum_of_integers(open(side, std::string(side.text(groups.data_name))));
+        } catch (const Interrupted&) {
+          throw;
+        } catch (const Error& error) {
+          log_warning(std::string("the groups of a grouped kernel cannot be read: ") + error.what());
+        }
+        break;
+      }
     }
-    return std::nullopt;
+  }
+
+  std::optional<std::int64_t> valid_rows(const Item& item) const {
+    const auto found = group_rows_.find(item.api);
+    if (found == group_rows_.end()) return std::nullopt;
+    if (result_.target.name(item).find("output") == std::string_view::npos) return std::nullopt;
+    return found->second;
   }
 
   formats::StoredTensor open(const Side& side, const std::string& name) const {
@@ -90,6 +108,7 @@ class RowMeter {
   }
 
   const RankResult& result_;
+  std::unordered_map<std::uint32_t, std::int64_t> group_rows_;  // by entry of the target
 };
 
 void print_row(const RankResult& result, const Row& row, const TensorMetrics& metrics) {
