@@ -32,7 +32,7 @@ class FakeCommand : public Command {
     if (with_fuzzy_match_) app.add_flag("--fuzzy_match", fuzzy, "Match names loosely");
   }
   std::vector<std::pair<std::string, std::string>> aliases() const override {
-    return {{"-tp", "--target_path"}, {"-gp", "--golden_path"}};
+    return {{"-tp", "--target_path"}, {"-gp", "--golden_path"}, {"-fm", "--fuzzy_match"}};
   }
   Outcome run(const Context& /*context*/) override { return Outcome::clean; }
 

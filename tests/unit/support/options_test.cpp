@@ -142,6 +142,12 @@ TEST_CASE("-f after the command is fuzzy match unless a framework follows") {
         std::string::npos);
 }
 
+TEST_CASE("an alias of an option that is not there is refused by its own name") {
+  CHECK(Parsed({"compare", "-fm"}, true).command->fuzzy);
+  CHECK(failure({"compare", "-fm"}) == "option -fm is not available");
+  CHECK(failure({"compare", "-tp", "-fm"}) == "option -fm is not available");
+}
+
 TEST_CASE("what is not known is named, with a hint") {
   CHECK(failure({"compare", "--bogus"}) == "unknown option '--bogus'");
   CHECK(hint({"compare", "--bogus"}) == "try 'msprobe compare --help'");
