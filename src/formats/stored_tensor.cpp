@@ -113,6 +113,16 @@ bool StoredTensor::is_contiguous() const {
   return true;
 }
 
+std::vector<std::int64_t> row_major_strides(const std::vector<std::int64_t>& shape) {
+  std::vector<std::int64_t> strides(shape.size());
+  std::int64_t step = 1;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    strides[i] = step;
+    step *= std::max<std::int64_t>(shape[i], 1);
+  }
+  return strides;
+}
+
 struct ElementReader::Impl {
   StoredTensor tensor;
   std::size_t item_size = 0;

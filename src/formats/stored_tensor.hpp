@@ -31,6 +31,10 @@ struct StoredTensor {
   bool is_contiguous() const;  // row-major without gaps; size-1 axes do not matter
 };
 
+/// Strides in elements of an array without gaps. An axis of length 0 counts as 1, as PyTorch and NumPy have
+/// it.
+std::vector<std::int64_t> row_major_strides(const std::vector<std::int64_t>& shape);
+
 /// Reads the elements of a tensor in logical (row-major) order, piece by piece, as raw bytes in the machine's
 /// byte order. Contiguous tensors are streamed; others keep the bytes they span in memory, at most
 /// `kMaxGather` (FormatError beyond). conjugate/negative are applied.

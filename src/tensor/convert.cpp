@@ -76,11 +76,44 @@ constexpr ByteTable make_e8m0_table() {
   return table;
 }
 
+// Behind the sign a prefix tells the width of the exponent: the wider that is, the fewer bits the fraction
+// has. The exponent is a sign and a magnitude whose leading one is not stored.
+constexpr float decode_hifloat8(unsigned bits) {
+  if (bits == 0x80) return std::numeric_limits<float>::quiet_NaN();
+  const unsigned code = bits & 0x7f;
+  float value = 0;
+  if (code == 0x6f) {
+    value = std::numeric_limits<float>::infinity();
+  } else if (code < 8) {  // 0000mmm: powers of two below the others; no hidden one
+    value = code == 0 ? 0 : power_of_two(static_cast<int>(code) - 23);
+  } else {
+    const int width = code < 16 ? 0 : code < 32 ? 1 : code < 64 ? 2 : code < 96 ? 3 : 4;
+    const int fraction_bits = width == 4 ? 1 : width == 3 ? 2 : 3;
+    const unsigned fraction = code & ((1u << fraction_bits) - 1);
+    int exponent = 0;
+    if (width > 0) {
+      const unsigned field = (code >> fraction_bits) & ((1u << width) - 1);
+      const unsigned sign = 1u << (width - 1);
+      const auto magnitude = static_cast<int>(sign | (field & (sign - 1)));
+      exponent = (field & sign) != 0 ? -magnitude : magnitude;
+    }
+    value = static_cast<float>((1u << fraction_bits) + fraction) * power_of_two(exponent - fraction_bits);
+  }
+  return (bits & 0x80) != 0 ? -value : value;
+}
+
+constexpr ByteTable make_hifloat8_table() {
+  ByteTable table = {};
+  for (unsigned bits = 0; bits < table.size(); ++bits) table[bits] = decode_hifloat8(bits);
+  return table;
+}
+
 constexpr ByteTable kE4m3fn = make_table({4, 3, 7, Special::all_ones_is_nan});
 constexpr ByteTable kE5m2 = make_table({5, 2, 15, Special::ieee});
 constexpr ByteTable kE4m3fnuz = make_table({4, 3, 8, Special::minus_zero_is_nan});
 constexpr ByteTable kE5m2fnuz = make_table({5, 2, 16, Special::minus_zero_is_nan});
 constexpr ByteTable kE8m0fnu = make_e8m0_table();
+constexpr ByteTable kHifloat8 = make_hifloat8_table();
 
 void check_size(DType dtype, std::span<const std::byte> raw, std::size_t elements) {
   if (raw.size() / info(dtype).size < elements) {
@@ -155,6 +188,8 @@ void to_float(DType dtype, std::span<const std::byte> raw, std::span<float> out)
       return look_up(kE5m2fnuz, raw, out);
     case DType::float8_e8m0fnu:
       return look_up(kE8m0fnu, raw, out);
+    case DType::hifloat8:
+      return look_up(kHifloat8, raw, out);
     default:
       throw std::logic_error(std::string(info(dtype).name) + " does not widen to float");
   }
@@ -179,6 +214,7 @@ void to_double(DType dtype, std::span<const std::byte> raw, std::span<double> ou
     case DType::float8_e4m3fnuz:
     case DType::float8_e5m2fnuz:
     case DType::float8_e8m0fnu:
+    case DType::hifloat8:
       return through_float(dtype, raw, out);
     case DType::int64:
       return widen<std::int64_t>(raw, out);

@@ -19,6 +19,7 @@ constexpr std::array<DTypeInfo, kDTypeCount> kInfos = {{
     {"float8_e4m3fnuz", 1, Kind::floating, "", ""},
     {"float8_e5m2fnuz", 1, Kind::floating, "", ""},
     {"float8_e8m0fnu", 1, Kind::floating, "", ""},
+    {"hifloat8", 1, Kind::floating, "", "HiFloat8"},
     {"int64", 8, Kind::integer, "<i8", "Int64"},
     {"int32", 4, Kind::integer, "<i4", "Int32"},
     {"int16", 2, Kind::integer, "<i2", "Int16"},

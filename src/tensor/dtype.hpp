@@ -19,6 +19,7 @@ enum class DType : std::uint8_t {
   float8_e4m3fnuz,
   float8_e5m2fnuz,
   float8_e8m0fnu,
+  hifloat8,  // tapered precision of Ascend devices; neither PyTorch nor NumPy has it
   int64,
   int32,
   int16,

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A zip archive in the making whose entries are stored, never compressed, so that tensors in it can be read
+// in place. The bytes depend on the contents alone: no time, no name of a user.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/output_file.hpp"
+
+namespace msprobe::archive {
+
+enum class ZipStyle : std::uint8_t {
+  plain,  // sizes and checksum in the local header: any program reads it
+  torch,  // as PyTorch writes: payloads at multiples of 64, sizes behind them, always a Zip64 end record
+};
+
+class ZipWriter {
+ public:
+  ZipWriter(OutputFile& file, ZipStyle style) : file_(file), style_(style) {}
+
+  /// Starts an entry of exactly `size` bytes. Throws std::logic_error if the one before is not complete.
+  void begin(std::string name, std::uint64_t size);
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  void end();
+  /// A whole entry at once.
+  void add(std::string name, std::string_view contents);
+  /// Writes the directory; nothing may follow.
+  void finish();
+
+  /// One number out of the names of all entries, one out of their contents.
+  std::uint64_t hash_of_names() const;
+  std::uint64_t hash_of_contents() const;
+
+ private:
+  struct Entry {
+    std::string name;
+    std::uint64_t offset = 0;  // of the local header
+    std::uint64_t size = 0;
+    std::uint32_t crc = 0;
+    bool wide() const;
+  };
+  std::string fixed_fields(const Entry& entry, bool local) const;
+
+  OutputFile& file_;
+  ZipStyle style_;
+  std::vector<Entry> entries_;
+  std::uint64_t written_ = 0;  // of the current entry
+  bool open_ = false;
+};
+
+}  // namespace msprobe::archive

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dumps of device kernels (adump): a header that describes inputs, outputs, buffers and workspaces, then
+// their bytes. Two forms of header: a protobuf message, and the tagged blocks of the nano form.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/stored_tensor.hpp"
+#include "support/byte_source.hpp"
+
+namespace msprobe::formats {
+
+enum class AdumpRole : std::uint8_t { input, output, buffer, space };
+
+struct AdumpItem {
+  AdumpRole role = AdumpRole::input;
+  std::size_t index = 0;    // among those of its role
+  std::int64_t type = 0;    // code of the element type (spec/parse.md 3.3), or of the kind of buffer
+  std::int64_t format = 0;  // code of the layout; not interpreted
+  std::vector<std::int64_t> shape;
+  std::uint64_t offset = 0;  // of its bytes in the file
+  std::uint64_t size = 0;
+};
+
+struct AdumpFile {
+  std::shared_ptr<const ByteSource> file;
+  std::string version;
+  std::string op_name;
+  bool nano = false;
+  std::vector<AdumpItem> items;  // in file order: inputs, outputs, buffers, spaces
+};
+
+/// Reads the header. FormatError if it is broken or describes more bytes than the file has. For sliced dumps
+/// (FFTS+) the thread that the shapes belong to is taken from the file's name.
+AdumpFile open_adump(std::shared_ptr<const ByteSource> file);
+
+/// The tensor of an input or output. FormatError for a type that is not supported and where the bytes are too
+/// few for the shape; what is too much is left out.
+StoredTensor adump_tensor(const AdumpFile& dump, const AdumpItem& item);
+
+/// "float32", "uint1", …; "type 13" for a code that has no name.
+std::string adump_type_name(std::int64_t code);
+/// "ND", "FRACTAL_NZ", …; the number for a code that has no name.
+std::string adump_format_name(std::int64_t code);
+
+/// Does the file's name begin as that of an overflow debug record does?
+bool is_op_debug_name(std::string_view name);
+
+/// What an overflow debug record (the bytes of an output) says, as JSON with four blanks a level. FormatError
+/// naming `file` where it is neither of the two known forms.
+std::string op_debug_json(std::string_view record, const std::string& file);
+
+}  // namespace msprobe::formats

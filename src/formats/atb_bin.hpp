@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// ATB's `.bin`: lines of `name=value` up to `$End`, then the bytes of one tensor.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "formats/stored_tensor.hpp"
+#include "support/byte_source.hpp"
+
+namespace msprobe::formats {
+
+/// Opens the file of this name that lies beside the one being read. The name has no path separator.
+using OpenBeside = std::function<std::shared_ptr<const ByteSource>(const std::string& name)>;
+
+/// Finds the tensor in the file, or in the file that its `data` line names. FormatError for a malformed
+/// header, a type that is not known, a payload that does not fit the shape, an empty tensor, and for a link
+/// where `open_beside` is empty.
+StoredTensor open_atb_bin(std::shared_ptr<const ByteSource> file, const OpenBeside& open_beside = {});
+
+}  // namespace msprobe::formats

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors into files that PyTorch, NumPy and safetensors load. Elements are streamed, so a tensor of any size
+// takes no memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/output_file.hpp"
+#include "tensor/dtype.hpp"
+
+namespace msprobe::formats {
+
+enum class OutputFormat : std::uint8_t { pt, npy, npz, safetensors, bin };
+
+std::optional<OutputFormat> output_format_from_name(std::string_view name);
+std::string_view extension(OutputFormat format);  // "pt", …, without a dot
+/// Can one such file hold several tensors?
+bool holds_many(OutputFormat format);
+
+/// The type that elements of `dtype` are written as: their own where the container has it, else the narrowest
+/// one that holds every value. Quantised tensors are written as the integers they store. Nothing if the
+/// container has no such type.
+std::optional<tensor::DType> written_dtype(OutputFormat format, tensor::DType dtype);
+
+struct TensorSpec {
+  std::string name;  // its key in a file that holds several
+  tensor::DType dtype = tensor::DType::float32;
+  std::vector<std::int64_t> shape;
+};
+
+/// One file in the making. For each index in order(), in that order: begin(), write() until the tensor is
+/// complete, end(); then finish(). The caller commits the file.
+class TensorWriter {
+ public:
+  virtual ~TensorWriter() = default;
+  const std::vector<TensorSpec>& specs() const { return specs_; }
+  /// Indices into specs(). A container may want the widest types first, for alignment.
+  const std::vector<std::size_t>& order() const { return order_; }
+  virtual void begin(std::size_t index) = 0;
+  /// Whole elements of the spec's type, little-endian, in row-major order.
+  virtual void write(std::span<const std::byte> bytes) = 0;
+  virtual void end() = 0;
+  virtual void finish() = 0;
+
+ protected:
+  explicit TensorWriter(std::vector<TensorSpec> specs);
+  std::vector<TensorSpec> specs_;
+  std::vector<std::size_t> order_;
+};
+
+/// The writer of a container. Types must be such as written_dtype() gives. A `.pt` of one nameless tensor is
+/// that tensor, any other a dict of tensors by name; `.npy` and `.bin` take exactly one. Names in `.npz` and
+/// `.safetensors` must be unique, not empty and UTF-8. FormatError (naming the file) where they are not.
+std::unique_ptr<TensorWriter> make_tensor_writer(OutputFormat format, OutputFile& file,
+                                                 std::vector<TensorSpec> specs);
+
+/// Header of a `.npy` file with these elements in row-major order, as NumPy writes it.
+std::string npy_header(tensor::DType dtype, const std::vector<std::int64_t>& shape);
+
+/// Bytes of all elements. FormatError naming `file` if they cannot be counted in 63 bits.
+std::uint64_t payload_size(const TensorSpec& spec, const std::string& file);
+
+}  // namespace msprobe::formats

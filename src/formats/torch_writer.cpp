@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <limits>
+#include <unordered_map>
+#include <utility>
+
+#include "archive/zip_writer.hpp"
+#include "formats/stored_tensor.hpp"
+#include "formats/writers.hpp"
+#include "support/error.hpp"
+#include "support/little_endian.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::formats {
+namespace {
+
+using tensor::DType;
+
+/// The class of the storage in module torch; empty for types that have none and name themselves instead.
+std::string_view storage_class(DType dtype) {
+  switch (dtype) {
+    case DType::float64:
+      return "DoubleStorage";
+    case DType::float32:
+      return "FloatStorage";
+    case DType::float16:
+      return "HalfStorage";
+    case DType::bfloat16:
+      return "BFloat16Storage";
+    case DType::int64:
+      return "LongStorage";
+    case DType::int32:
+      return "IntStorage";
+    case DType::int16:
+      return "ShortStorage";
+    case DType::int8:
+      return "CharStorage";
+    case DType::uint8:
+      return "ByteStorage";
+    case DType::boolean:
+      return "BoolStorage";
+    case DType::complex64:
+      return "ComplexFloatStorage";
+    case DType::complex128:
+      return "ComplexDoubleStorage";
+    default:
+      return {};
+  }
+}
+
+/// Pickles tensors, opcode by opcode as PyTorch's own pickles of protocol 2 have them.
+class TensorPickler {
+ public:
+  std::string one(const TensorSpec& spec, std::uint64_t bytes) {
+    tensor(spec, bytes);
+    return std::move(out_) + '.';
+  }
+
+  std::string dict(const std::vector<TensorSpec>& specs, const std::vector<std::uint64_t>& bytes) {
+    constexpr std::size_t kBatch = 1000;
+    out_ += '}';
+    memoize();
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      if (i % kBatch == 0) out_ += '(';
+      text(specs[i].name);
+      tensor(specs[i], bytes[i]);
+      if (i % kBatch == kBatch - 1 || i + 1 == specs.size()) out_ += 'u';
+    }
+    return std::move(out_) + '.';
+  }
+
+ private:
+  void tensor(const TensorSpec& spec, std::uint64_t bytes) {
+    const std::string_view storage = storage_class(spec.dtype);
+    const bool typed = !storage.empty();
+    const tensor::DTypeInfo& type = tensor::info(spec.dtype);
+    global("torch._utils", typed ? "_rebuild_tensor_v2" : "_rebuild_tensor_v3");
+    out_ += "((";
+    shared_text("storage");
+    typed ? global("torch", storage) : global("torch.storage", "UntypedStorage");
+    text(std::to_string(key_++));
+    shared_text("cpu");
+    integer(static_cast<std::int64_t>(typed ? bytes / type.size : bytes));
+    out_ += 't';
+    memoize();
+    out_ += 'Q';
+    integer(0);
+    tuple(spec.shape);
+    tuple(row_major_strides(spec.shape));
+    out_ += '\x89';  // requires_grad: False
+    global("collections", "OrderedDict");
+    out_ += ")R";
+    memoize();
+    if (!typed) global("torch", type.name);
+    out_ += 't';
+    memoize();
+    out_ += 'R';
+    memoize();
+  }
+
+  void memoize() {
+    const std::uint32_t index = memo_++;
+    if (index < 256) {
+      out_ += 'q';
+      out_ += static_cast<char>(index);
+    } else {
+      out_ += 'r';
+      append_le(out_, index);
+    }
+  }
+
+  /// Is it there already? Then it is fetched.
+  bool recall(const std::string& key) {
+    const auto [place, inserted] = shared_.try_emplace(key, memo_);
+    if (inserted) return false;
+    if (place->second < 256) {
+      out_ += 'h';
+      out_ += static_cast<char>(place->second);
+    } else {
+      out_ += 'j';
+      append_le(out_, place->second);
+    }
+    return true;
+  }
+
+  void global(std::string_view module, std::string_view name) {
+    const std::string both = fmt::format("{}\n{}\n", module, name);
+    if (recall(both)) return;
+    out_ += 'c' + both;
+    memoize();
+  }
+
+  void shared_text(const std::string& value) {
+    if (!recall(value)) text(value);
+  }
+
+  void text(const std::string& value) {
+    out_ += 'X';
+    append_le(out_, static_cast<std::uint32_t>(value.size()));
+    out_ += value;
+    memoize();
+  }
+
+  void integer(std::int64_t value) {
+    if (value < 256) {
+      out_ += 'K';
+      out_ += static_cast<char>(value);
+    } else if (value < 65536) {
+      out_ += 'M';
+      append_le(out_, static_cast<std::uint16_t>(value));
+    } else if (value <= std::numeric_limits<std::int32_t>::max()) {
+      out_ += 'J';
+      append_le(out_, static_cast<std::uint32_t>(value));
+    } else {
+      // As few bytes as hold the value and its sign bit.
+      std::string bytes;
+      for (auto rest = static_cast<std::uint64_t>(value); rest != 0; rest >>= 8)
+        bytes += static_cast<char>(rest & 0xff);
+      if ((bytes.back() & 0x80) != 0) bytes += '\0';
+      out_ += '\x8a';
+      out_ += static_cast<char>(bytes.size());
+      out_ += bytes;
+    }
+  }
+
+  void tuple(const std::vector<std::int64_t>& values) {
+    if (values.empty()) {
+      out_ += ')';
+      return;
+    }
+    if (values.size() > 3) out_ += '(';
+    for (const std::int64_t value : values) integer(value);
+    constexpr std::string_view kTuples = "\x85\x86\x87";
+    out_ += values.size() > 3 ? 't' : kTuples[values.size() - 1];
+    memoize();
+  }
+
+  std::string out_ = "\x80\x02";
+  std::uint32_t memo_ = 0;
+  std::uint64_t key_ = 0;
+  std::unordered_map<std::string, std::uint32_t> shared_;
+};
+
+/// The folder of all records: the file's name without what follows its last dot, as PyTorch has it.
+std::string root_of(const std::string& path) {
+  std::string name = path.substr(path.rfind('/') + 1);
+  if (const std::size_t dot = name.rfind('.'); dot != std::string::npos) name.resize(dot);
+  // What PyTorch calls it where there is no name.
+  if (name.empty() || !is_utf8(name)) return "archive";
+  return name;
+}
+
+class TorchWriter final : public TensorWriter {
+ public:
+  TorchWriter(OutputFile& file, std::vector<TensorSpec> specs)
+      : TensorWriter(std::move(specs)),
+        zip_(file, archive::ZipStyle::torch),
+        root_(root_of(file.path()) + '/') {
+    for (const TensorSpec& spec : specs_) sizes_.push_back(payload_size(spec, file.path()));
+    const bool bare = specs_.size() == 1 && specs_[0].name.empty();
+    if (!bare) check_names(specs_, file.path());
+    TensorPickler pickler;
+    zip_.add(root_ + "data.pkl", bare ? pickler.one(specs_[0], sizes_[0]) : pickler.dict(specs_, sizes_));
+    zip_.add(root_ + ".format_version", "1");
+    zip_.add(root_ + ".storage_alignment", "64");
+    zip_.add(root_ + "byteorder", "little");
+  }
+  void begin(std::size_t index) override {
+    zip_.begin(fmt::format("{}data/{}", root_, index), sizes_.at(index));
+  }
+  void write(std::span<const std::byte> bytes) override { zip_.write(bytes); }
+  void end() override { zip_.end(); }
+  void finish() override {
+    zip_.add(root_ + "version", "3\n");
+    zip_.add(root_ + ".data/serialization_id",
+             fmt::format("{:020}{:020}", zip_.hash_of_names(), zip_.hash_of_contents()));
+    zip_.finish();
+  }
+
+ private:
+  archive::ZipWriter zip_;
+  std::string root_;
+  std::vector<std::uint64_t> sizes_;
+};
+
+}  // namespace
+
+std::unique_ptr<TensorWriter> make_torch_writer(OutputFile& file, std::vector<TensorSpec> specs) {
+  return std::make_unique<TorchWriter>(file, std::move(specs));
+}
+
+}  // namespace msprobe::formats

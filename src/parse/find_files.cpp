@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parse/find_files.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+
+#include "support/error.hpp"
+#include "support/interrupt.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::parse {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What lies beside dumps in the folders of the collectors, and the lists that we write ourselves.
+bool is_note(const std::string& name) {
+  constexpr std::array<std::string_view, 10> kEndings = {".csv", ".json", ".txt",  ".log",  ".md",
+                                                         ".yml", ".yaml", ".xlsx", ".html", ".tmp"};
+  return std::any_of(kEndings.begin(), kEndings.end(),
+                     [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+std::optional<fs::path> canonical(const fs::path& path) {
+  std::error_code error;
+  fs::path result = fs::canonical(path, error);
+  if (error) return std::nullopt;
+  return result;
+}
+
+bool is_beneath(const fs::path& path, const fs::path& root) {
+  const auto [end, at] = std::mismatch(root.begin(), root.end(), path.begin(), path.end());
+  return end == root.end() && at != path.end();
+}
+
+class Finder {
+ public:
+  Finder(InputFiles& found, bool recursive, const std::string& output)
+      : found_(found), recursive_(recursive), real_root_(canonical(found.root)), output_(canonical(output)) {}
+
+  void run() {
+    std::vector<std::string> folders = {""};
+    while (!folders.empty()) {
+      const std::string folder = std::move(folders.back());
+      folders.pop_back();
+      list(folder, folders);
+    }
+    std::sort(found_.names.begin(), found_.names.end());
+    std::sort(found_.skipped.begin(), found_.skipped.end());
+  }
+
+ private:
+  void list(const std::string& folder, std::vector<std::string>& folders) {
+    std::error_code error;
+    fs::directory_iterator entries(fs::path(found_.root) / folder, error);
+    if (error) {
+      if (folder.empty()) throw IoError(display(found_.root), error.message());
+      return refuse(folder, error.message());
+    }
+    while (entries != fs::directory_iterator()) {
+      check_interrupt();
+      const std::string name = entries->path().filename().string();
+      add(folder.empty() ? name : folder + "/" + name, folders);
+      entries.increment(error);
+      if (error) return refuse(folder.empty() ? "." : folder, error.message());
+    }
+  }
+
+  void add(const std::string& name, std::vector<std::string>& folders) {
+    const fs::path path = fs::path(found_.root) / name;
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0) return refuse(name, std::generic_category().message(errno));
+    if (S_ISLNK(status.st_mode)) {
+      const auto target = canonical(path);
+      if (!target) return refuse(name, "a symbolic link that leads nowhere");
+      if (!real_root_ || !is_beneath(*target, *real_root_))
+        return refuse(name, "refused: a symbolic link leads out of the folder");
+      if (::stat(path.c_str(), &status) != 0) return refuse(name, std::generic_category().message(errno));
+      if (S_ISDIR(status.st_mode)) return;
+    }
+    if (S_ISDIR(status.st_mode)) {
+      if (recursive_ && !(output_ && canonical(path) == output_)) folders.push_back(name);
+      return;
+    }
+    if (!S_ISREG(status.st_mode)) return refuse(name, "not a regular file");
+    if (is_note(name)) {
+      found_.skipped.push_back(name);
+      return;
+    }
+    found_.identities.emplace(status.st_dev, status.st_ino);
+    found_.names.push_back(name);
+  }
+
+  void refuse(const std::string& name, const std::string& reason) {
+    found_.refused.push_back({name, reason});
+  }
+
+  InputFiles& found_;
+  bool recursive_;
+  std::optional<fs::path> real_root_;
+  std::optional<fs::path> output_;
+};
+
+}  // namespace
+
+std::string InputFiles::path(const std::string& name) const {
+  if (root == ".") return name;
+  return root.ends_with('/') ? root + name : root + "/" + name;
+}
+
+std::shared_ptr<const ByteSource> InputFiles::open(const std::string& name) const {
+  // A file that was named is opened wherever it is, also behind a link.
+  if (single && name == names.front()) return open_file(path(name));
+  return open_file_beneath(root, name);
+}
+
+InputFiles find_files(const std::string& path, bool recursive, const std::string& output) {
+  InputFiles found;
+  struct stat status {};
+  const bool exists = !path.empty() && ::stat(path.c_str(), &status) == 0;
+  if (!exists || !(S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))) {
+    throw IoError(
+        fmt::format("The path '{}' does not exist or is not a valid file or directory. Please check the path.",
+                    display(path)));
+  }
+  if (S_ISREG(status.st_mode)) {
+    const fs::path file(path);
+    found.single = true;
+    found.root = file.has_parent_path() ? file.parent_path().string() : ".";
+    found.names = {file.filename().string()};
+    found.identities.emplace(status.st_dev, status.st_ino);
+    return found;
+  }
+  found.root = path;
+  Finder(found, recursive, output).run();
+  if (found.names.empty() && found.refused.empty()) {
+    throw IoError(fmt::format(
+        "The directory '{}' is empty or cannot be accessed. Please check the directory path and permissions.",
+        display(path)));
+  }
+  return found;
+}
+
+}  // namespace msprobe::parse

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversion of kernel dumps and tensor files: what was asked for, and what came of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/tensor_writer.hpp"
+#include "support/progress.hpp"
+#include "tensor/dtype.hpp"
+#include "tensor/statistics.hpp"
+
+namespace msprobe::parse {
+
+struct ParseOptions {
+  std::string input;  // a file or a folder
+  formats::OutputFormat format = formats::OutputFormat::pt;
+  std::string output_directory = "./output";
+  bool recursive = false;
+  /// Files that no known ending names are bare elements of this type.
+  std::optional<tensor::DType> raw_dtype;
+  std::optional<std::vector<std::int64_t>> raw_shape;  // else one axis with all elements
+};
+
+/// One tensor (or stretch of bytes) of an input.
+struct TensorResult {
+  std::string name;                // in its file; empty: the only one
+  std::string output;              // below the output folder; empty: not written
+  std::string dtype;               // as stored; empty for bytes that are no tensor
+  std::string written_dtype;       // differs where the output has no such type
+  std::vector<std::int64_t> shape; // as written
+  std::optional<tensor::Statistics> statistics;
+  std::string problem;  // why it was not converted
+};
+
+struct FileResult {
+  std::string file;  // below the input folder
+  std::vector<TensorResult> tensors;
+  std::string problem;  // with the file as a whole
+  bool failed() const;
+};
+
+struct ParseReport {
+  std::vector<FileResult> files;     // sorted by name
+  std::vector<std::string> skipped;  // notes and tables beside the dumps, by their endings
+  std::string failed_list;           // the file that names what failed; empty: nothing did, or one file was given
+  std::size_t failures() const;
+};
+
+/// Converts what it can. Throws Error only where nothing can be done at all (no such input, no place for the
+/// output).
+ParseReport parse(const ParseOptions& options, Progress* progress);
+
+}  // namespace msprobe::parse
