@@ -75,6 +75,17 @@ class Unpickler {
     return std::move(pickle_);
   }
 
+  Pickle run_as_far_as_it_goes(std::string& failure) {
+    failure.clear();
+    try {
+      return run();
+    } catch (const FormatError& error) {
+      failure = error.what();
+      pickle_.end_ = stream_.position();
+      return std::move(pickle_);
+    }
+  }
+
  private:
   using Node = Pickle::Node;
 
@@ -565,6 +576,11 @@ class Unpickler {
 
 Pickle load_pickle(const ByteSource& source, std::uint64_t offset, const PickleLimits& limits) {
   return Unpickler(source, offset, limits).run();
+}
+
+Pickle scan_pickle(const ByteSource& source, std::uint64_t offset, std::string& failure,
+                   const PickleLimits& limits) {
+  return Unpickler(source, offset, limits).run_as_far_as_it_goes(failure);
 }
 
 }  // namespace msprobe::formats

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tensors of a file that may hold many, whatever container they are in.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "formats/stored_tensor.hpp"
+#include "support/byte_source.hpp"
+
+namespace msprobe::formats {
+
+/// Tensors are opened one at a time, so that one that is broken or of a type we do not read hides no other,
+/// and so that at most one compressed member is in memory.
+class TensorSet {
+ public:
+  virtual ~TensorSet() = default;
+  virtual std::size_t size() const = 0;
+  /// As the file has it: bytes of any kind. Empty if the file is one tensor without a name.
+  virtual const std::string& name(std::size_t index) const = 0;
+  /// FormatError naming the file and the reason if this tensor cannot be read.
+  virtual StoredTensor tensor(std::size_t index) const = 0;
+};
+
+enum class Container {
+  npy,
+  npz,
+  safetensors,
+  torch_zip,
+  torch_legacy,  // or any other pickle of protocol 2 and later: only reading it tells
+  torchscript,
+  other_zip,
+  unknown,
+};
+
+/// "PyTorch zip", "NumPy npz": for people.
+std::string_view container_name(Container container);
+
+/// Looks at the first bytes, never at the file's name; FormatError for a zip archive that is broken.
+Container container_of(const std::shared_ptr<const ByteSource>& file);
+
+/// FormatError naming the file for a container that holds no tensors, and for a file that is broken as a
+/// whole.
+std::unique_ptr<TensorSet> open_tensors(std::shared_ptr<const ByteSource> file);
+
+}  // namespace msprobe::formats

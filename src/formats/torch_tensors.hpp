@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// All tensors of a PyTorch file, named by the way that leads to them: `model.layer.0.weight`.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "formats/tensor_set.hpp"
+#include "formats/torch_file.hpp"
+
+namespace msprobe::formats {
+
+class TorchTensors final : public TensorSet {
+ public:
+  static constexpr int kMaxDepth = 400;
+  static constexpr std::size_t kMaxNames = std::size_t{64} << 20;  // bytes of all names
+
+  /// FormatError for a broken file and for one whose values nest deeper, or whose names take more, than that.
+  explicit TorchTensors(std::shared_ptr<const ByteSource> file);
+
+  /// In the order of the file. A tensor that is reached in two ways stands under both names; one that is
+  /// inside a value that two others share only under the first.
+  std::size_t size() const override { return tensors_.size(); }
+  const std::string& name(std::size_t index) const override { return tensors_.at(index).first; }
+  StoredTensor tensor(std::size_t index) const override { return file_.tensor(tensors_.at(index).second); }
+
+  const Pickle& pickle() const { return file_.pickle(); }
+
+ private:
+  void walk();
+
+  std::string file_name_;
+  TorchFile file_;
+  std::vector<std::pair<std::string, PickleRef>> tensors_;
+};
+
+}  // namespace msprobe::formats
