@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "compare/command.hpp"
+#include "parse/command.hpp"
 #include "support/command.hpp"
 #include "support/command_line.hpp"
 #include "support/completion.hpp"
@@ -37,6 +38,7 @@ constexpr int kInterrupted = 130;
 std::vector<std::unique_ptr<Command>> all_commands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(compare::make_command());
+  commands.push_back(parse::make_command());
   return commands;
 }
 

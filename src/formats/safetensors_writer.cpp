@@ -69,10 +69,6 @@ class SafetensorsWriter final : public TensorWriter {
   SafetensorsWriter(OutputFile& file, std::vector<TensorSpec> specs)
       : TensorWriter(std::move(specs)), file_(file) {
     check_names(specs_, file.path());
-    for (const TensorSpec& spec : specs_) {
-      if (spec.name == "__metadata__")
-        throw FormatError(display(file.path()), "no tensor can be called __metadata__ in it");
-    }
     // Widest types first: then every tensor is aligned without holes, which the format forbids.
     std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
       const std::size_t size_a = tensor::info(specs_[a].dtype).size;

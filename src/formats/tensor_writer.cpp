@@ -154,14 +154,21 @@ std::uint64_t payload_size(const TensorSpec& spec, const std::string& file) {
   return empty ? 0 : static_cast<std::uint64_t>(size);
 }
 
+void check_spec(const TensorSpec& spec, const std::string& file) {
+  if (spec.name.empty()) throw FormatError(display(file), "a tensor without a name cannot be put in it");
+  if (spec.name.size() > kMaxName || spec.name.find('\0') != std::string::npos)
+    throw FormatError(display(file), "a tensor's name is too long, or has a zero byte in it");
+  if (!is_utf8(spec.name))
+    throw FormatError(display(file), fmt::format("a tensor's name is not UTF-8: {}", display(spec.name)));
+  if (spec.name == "__metadata__")
+    throw FormatError(display(file), "no tensor can be called __metadata__");  // safetensors keeps it
+  payload_size(spec, file);
+}
+
 void check_names(const std::vector<TensorSpec>& specs, const std::string& file) {
   std::unordered_set<std::string_view> seen;
   for (const TensorSpec& spec : specs) {
-    if (spec.name.empty()) throw FormatError(display(file), "a tensor without a name cannot be put in it");
-    if (spec.name.size() > kMaxName || spec.name.find('\0') != std::string::npos)
-      throw FormatError(display(file), "a tensor's name is too long, or has a zero byte in it");
-    if (!is_utf8(spec.name))
-      throw FormatError(display(file), fmt::format("a tensor's name is not UTF-8: {}", display(spec.name)));
+    check_spec(spec, file);
     if (!seen.insert(spec.name).second)
       throw FormatError(display(file), fmt::format("two tensors are called {}", display(spec.name)));
   }

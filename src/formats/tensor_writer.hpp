@@ -61,6 +61,9 @@ class TensorWriter {
 std::unique_ptr<TensorWriter> make_tensor_writer(OutputFormat format, OutputFile& file,
                                                  std::vector<TensorSpec> specs);
 
+/// FormatError (naming `file`) unless the tensor can stand under its name in a file that holds several.
+void check_spec(const TensorSpec& spec, const std::string& file);
+
 /// Header of a `.npy` file with these elements in row-major order, as NumPy writes it.
 std::string npy_header(tensor::DType dtype, const std::vector<std::int64_t>& shape);
 

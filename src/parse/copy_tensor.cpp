@@ -37,7 +37,8 @@ class Measure {
       doubles_.resize(complex ? 2 * count : count);
       tensor::to_double(dtype_, raw, doubles_);
       if (complex) {
-        for (std::size_t i = 0; i < count; ++i) doubles_[i] = std::hypot(doubles_[2 * i], doubles_[2 * i + 1]);
+        for (std::size_t i = 0; i < count; ++i)
+          doubles_[i] = std::hypot(doubles_[2 * i], doubles_[2 * i + 1]);
         doubles_.resize(count);
       }
       accumulator_.add(std::span<const double>(doubles_));
@@ -47,7 +48,8 @@ class Measure {
 
  private:
   template <typename T>
-  static const std::vector<T>& whole(std::vector<T>& values, std::span<const std::byte> raw, std::size_t count) {
+  static const std::vector<T>& whole(std::vector<T>& values, std::span<const std::byte> raw,
+                                     std::size_t count) {
     values.resize(count);
     if (count != 0) std::memcpy(values.data(), raw.data(), raw.size());
     return values;
@@ -64,7 +66,8 @@ class Measure {
 
 /// The elements as `to`: widened, or as they are.
 std::span<std::byte> convert(DType from, DType to, std::span<std::byte> raw, std::vector<float>& buffer) {
-  const bool same_bytes = from == to || tensor::info(from).kind == Kind::integer;  // quantised: their integers
+  const bool same_bytes =
+      from == to || tensor::info(from).kind == Kind::integer;  // quantised: their integers
   if (same_bytes) return raw;
   const bool complex = from == DType::complex32;
   buffer.resize(raw.size() / (complex ? sizeof(std::uint16_t) : tensor::info(from).size));

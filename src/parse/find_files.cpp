@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <filesystem>
 #include <optional>
 
@@ -26,7 +27,7 @@ bool is_note(const std::string& name) {
                      [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-std::optional<fs::path> canonical(const fs::path& path) {
+std::optional<fs::path> real_path(const fs::path& path) {
   std::error_code error;
   fs::path result = fs::canonical(path, error);
   if (error) return std::nullopt;
@@ -41,7 +42,7 @@ bool is_beneath(const fs::path& path, const fs::path& root) {
 class Finder {
  public:
   Finder(InputFiles& found, bool recursive, const std::string& output)
-      : found_(found), recursive_(recursive), real_root_(canonical(found.root)), output_(canonical(output)) {}
+      : found_(found), recursive_(recursive), real_root_(real_path(found.root)), output_(real_path(output)) {}
 
   void run() {
     std::vector<std::string> folders = {""};
@@ -76,7 +77,7 @@ class Finder {
     struct stat status {};
     if (::lstat(path.c_str(), &status) != 0) return refuse(name, std::generic_category().message(errno));
     if (S_ISLNK(status.st_mode)) {
-      const auto target = canonical(path);
+      const auto target = real_path(path);
       if (!target) return refuse(name, "a symbolic link that leads nowhere");
       if (!real_root_ || !is_beneath(*target, *real_root_))
         return refuse(name, "refused: a symbolic link leads out of the folder");
@@ -84,7 +85,7 @@ class Finder {
       if (S_ISDIR(status.st_mode)) return;
     }
     if (S_ISDIR(status.st_mode)) {
-      if (recursive_ && !(output_ && canonical(path) == output_)) folders.push_back(name);
+      if (recursive_ && !(output_ && real_path(path) == output_)) folders.push_back(name);
       return;
     }
     if (!S_ISREG(status.st_mode)) return refuse(name, "not a regular file");
@@ -124,9 +125,9 @@ InputFiles find_files(const std::string& path, bool recursive, const std::string
   struct stat status {};
   const bool exists = !path.empty() && ::stat(path.c_str(), &status) == 0;
   if (!exists || !(S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))) {
-    throw IoError(
-        fmt::format("The path '{}' does not exist or is not a valid file or directory. Please check the path.",
-                    display(path)));
+    throw IoError(fmt::format(
+        "The path '{}' does not exist or is not a valid file or directory. Please check the path.",
+        display(path)));
   }
   if (S_ISREG(status.st_mode)) {
     const fs::path file(path);

@@ -44,8 +44,8 @@ std::string safe_part(std::string_view name) {
   constexpr std::size_t kLongest = 128;
   std::string part(name.substr(0, kLongest));
   for (char& c : part) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-                       c == '-' || c == '.';
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '_' || c == '-' || c == '.';
     if (!plain) c = '_';
   }
   return part.empty() ? "_" : part;
@@ -54,10 +54,9 @@ std::string safe_part(std::string_view name) {
 std::string SafeParts::next(std::string_view name) {
   const std::string part = safe_part(name);
   std::string unique = part;
-  for (std::size_t i = 1; !used_.insert(unique).second; ++i) {
-    // Many names that become one: their number is found at once, not by trying all before.
-    unique = fmt::format("{}.{}", part, std::max(i, used_.size()));
-  }
+  // Counting from how many there are, so that many names that become one do not try all numbers before.
+  for (std::size_t number = used_.size(); !used_.insert(unique).second; ++number)
+    unique = fmt::format("{}.{}", part, number);
   return unique;
 }
 

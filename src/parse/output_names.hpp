@@ -32,8 +32,8 @@ class SafeParts {
 
 /// From this length on the system would refuse a file name.
 inline constexpr std::size_t kNameLimit = 255;
-/// 32 hex digits that stand for a name: its version 3 UUID in the DNS name space (RFC 4122), which is what the
-/// vendor's converter takes for long names.
+/// 32 hex digits that stand for a name: its version 3 UUID in the DNS name space (RFC 4122), which is what
+/// the vendor's converter takes for long names.
 std::string name_uuid(std::string_view name);
 
 }  // namespace msprobe::parse

@@ -26,11 +26,11 @@ struct ParseOptions {
 
 /// One tensor (or stretch of bytes) of an input.
 struct TensorResult {
-  std::string name;                // in its file; empty: the only one
-  std::string output;              // below the output folder; empty: not written
-  std::string dtype;               // as stored; empty for bytes that are no tensor
-  std::string written_dtype;       // differs where the output has no such type
-  std::vector<std::int64_t> shape; // as written
+  std::string name;                 // in its file; empty: the only one
+  std::string output;               // below the output folder; empty: not written
+  std::string dtype;                // as stored; empty for bytes that are no tensor
+  std::string written_dtype;        // differs where the output has no such type
+  std::vector<std::int64_t> shape;  // as written
   std::optional<tensor::Statistics> statistics;
   std::string problem;  // why it was not converted
 };
@@ -45,7 +45,7 @@ struct FileResult {
 struct ParseReport {
   std::vector<FileResult> files;     // sorted by name
   std::vector<std::string> skipped;  // notes and tables beside the dumps, by their endings
-  std::string failed_list;           // the file that names what failed; empty: nothing did, or one file was given
+  std::string failed_list;  // the file that names what failed; empty: nothing did, or one file was given
   std::size_t failures() const;
 };
 
