@@ -44,7 +44,8 @@ std::string ZipWriter::fixed_fields(const Entry& entry, bool local) const {
   const bool hidden = local && !plain;  // checksum and sizes come behind the payload
   std::string out;
   append_le<std::uint16_t>(out, !plain ? 0 : entry.wide() ? 45 : 20);
-  append_le<std::uint16_t>(out, plain ? kUtf8Names : kUtf8Names | kSizesFollow);
+  // PyTorch lets nothing follow an entry without bytes.
+  append_le<std::uint16_t>(out, plain || entry.size == 0 ? kUtf8Names : kUtf8Names | kSizesFollow);
   append_le<std::uint16_t>(out, 0);                 // stored
   append_le<std::uint16_t>(out, 0);                 // time
   append_le<std::uint16_t>(out, plain ? 0x21 : 0);  // 1980-01-01, or no date at all
@@ -102,6 +103,7 @@ void ZipWriter::end() {
     file_.write_at(entry.offset + kCrcPosition, out);
     return;
   }
+  if (entry.size == 0) return;
   out = "PK\x07\x08";
   append_le(out, entry.crc);
   for (int i = 0; i < 2; ++i) {

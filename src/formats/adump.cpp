@@ -98,7 +98,7 @@ void place_items(AdumpFile& dump, std::uint64_t begin) {
     left -= item.size;
   }
   if (dump.nano && left != 0)
-    fail_adump(dump, fmt::format("{} bytes follow what its header (nano form) describes", left));
+    fail_adump(dump, fmt::format("its header (nano form) says nothing of its last {} bytes", left));
 }
 
 }  // namespace
@@ -155,10 +155,7 @@ AdumpFile open_adump(std::shared_ptr<const ByteSource> file) {
 }
 
 StoredTensor adump_tensor(const AdumpFile& dump, const AdumpItem& item) {
-  const auto fail = [&](const std::string& reason) {
-    fail_adump(dump, fmt::format("{} {}: {}", item.role == AdumpRole::input ? "input" : "output", item.index,
-                                 reason));
-  };
+  const auto fail = [&](const std::string& reason) { fail_adump(dump, reason); };
   const auto dtype = dtype_of(item.type);
   if (!dtype) fail(fmt::format("elements of {} are not supported", adump_type_name(item.type)));
   auto data = slice_source(dump.file, item.offset, item.size);

@@ -34,9 +34,10 @@ std::optional<fs::path> real_path(const fs::path& path) {
   return result;
 }
 
-bool is_beneath(const fs::path& path, const fs::path& root) {
-  const auto [end, at] = std::mismatch(root.begin(), root.end(), path.begin(), path.end());
-  return end == root.end() && at != path.end();
+/// Is it the folder itself, or in it?
+bool is_inside(const fs::path& path, const fs::path& root) {
+  const auto end = std::mismatch(root.begin(), root.end(), path.begin(), path.end()).first;
+  return end == root.end();
 }
 
 class Finder {
@@ -79,7 +80,7 @@ class Finder {
     if (S_ISLNK(status.st_mode)) {
       const auto target = real_path(path);
       if (!target) return refuse(name, "a symbolic link that leads nowhere");
-      if (!real_root_ || !is_beneath(*target, *real_root_))
+      if (!real_root_ || !is_inside(*target, *real_root_))
         return refuse(name, "refused: a symbolic link leads out of the folder");
       if (::stat(path.c_str(), &status) != 0) return refuse(name, std::generic_category().message(errno));
       if (S_ISDIR(status.st_mode)) return;

@@ -13,6 +13,7 @@ import zipfile
 
 HERE = pathlib.Path(__file__).parent
 FIXTURES = HERE.parents[1] / "data" / "formats"
+GOLDEN = HERE.parents[1] / "data" / "golden" / "parse"
 
 
 def put(target, name, data):
@@ -108,8 +109,52 @@ def npys():
         put("npy", f"{name}.npy", (FIXTURES / f"refused_{name}.npy").read_bytes())
 
 
+def atb_bins():
+    for path in sorted(GOLDEN.glob("atb/in/*/*")):
+        put("atb_bin", path.stem.split("_")[0], path.read_bytes())
+    put("atb_bin", "link", b"dtype=0\ndims=2\ndata=other.bin\n$End=1\n")
+    put("atb_bin", "twice", b"$Version=1.0\ndims=1\n$End=1\nabcd" * 2)
+
+
+def varint(value):
+    out = b""
+    while value >= 0x80:
+        out += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return out + bytes([value])
+
+
+def field(number, value):
+    """One field of a protobuf message."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def adumps():
+    for path in sorted(GOLDEN.glob("adump/in/*")):
+        if path.name != "Npy.input.48.5.npy":
+            put("adump", ".".join(path.name.split(".")[:2]), path.read_bytes())
+    slices = (
+        b'{"threadMode": 1, "slice_instance_num": 2, "input_tensor_slice": [[[]], '
+        b'[[{"lower": 0, "higher": 2}, {"lower": 1, "higher": 4}]]], "output_tensor_slice": [[], []]}'
+    )
+    tensor = field(1, 4) + field(2, 2) + field(3, field(1, varint(2) + varint(3))) + field(5, 6)
+    header = field(1, b"2.0") + field(4, tensor) + field(7, field(1, b"slices") + field(2, slices))
+    put("adump", "slices", len(header).to_bytes(8, "little") + header + b"abcdef")
+    record = field(3, field(1, 4) + field(3, field(1, 2048)) + field(6, 2048))
+    put("adump", "old_op_debug", len(record).to_bytes(8, "little") + record + bytes(range(256)) * 8)
+
+
 def main():
-    for target, make in [("npy", npys), ("pickle", pickles), ("torch_file", torch_files), ("zip", zips)]:
+    for target, make in [
+        ("adump", adumps),
+        ("atb_bin", atb_bins),
+        ("npy", npys),
+        ("pickle", pickles),
+        ("torch_file", torch_files),
+        ("zip", zips),
+    ]:
         shutil.rmtree(HERE / target, ignore_errors=True)
         (HERE / target).mkdir()
         make()
