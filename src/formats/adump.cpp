@@ -98,7 +98,7 @@ void place_items(AdumpFile& dump, std::uint64_t begin) {
     left -= item.size;
   }
   if (dump.nano && left != 0)
-    fail_adump(dump, fmt::format("its header (nano form) says nothing of its last {} bytes", left));
+    fail_adump(dump, fmt::format("its header (nano form) describes {} of its {} bytes", begin, begin + left));
 }
 
 }  // namespace

@@ -79,15 +79,24 @@ report::Format summary_format(const std::string& path) {
 }
 
 /// One line a file, for those who see no summary.
-void log_failures(const ParseReport& report) {
+void log_failures(const ParseOptions& options, const ParseReport& report) {
   for (const FileResult& file : report.files) {
-    if (!file.problem.empty()) log_error(display(file.file) + ": " + file.problem);
+    const std::string name =
+        report.failed_list.empty() ? display(options.input) : display(options.input + "/" + file.file);
+    if (!file.problem.empty()) log_error(name + ": " + file.problem);
     for (const TensorResult& tensor : file.tensors) {
       if (tensor.problem.empty()) continue;
-      log_error(display(file.file) + ": " + tensor.problem);
+      log_error(name + ": " + tensor.problem);
       break;
     }
   }
+}
+
+/// Where one file was named and nothing came of it there is nothing to tell but why.
+void refuse_single(const ParseOptions& options, const FileResult& file) {
+  if (file.tensors.empty() && !file.problem.empty()) throw FormatError(display(options.input), file.problem);
+  if (file.tensors.size() == 1 && !file.tensors[0].problem.empty())
+    throw FormatError(display(options.input), file.tensors[0].problem);
 }
 
 class ParseCommand final : public Command {
@@ -125,13 +134,8 @@ class ParseCommand final : public Command {
     }
     const ParseReport report = parse(options, context.progress);
     if (table_format) report::write_file(*summary_table(report), *table_format, typed_.summary);
-    // Of one file there is nothing to tell but why.
-    const FileResult& first = report.files.front();
-    if (report.files.size() == 1 && first.tensors.empty() && first.problem.size() > 0 &&
-        report.failed_list.empty()) {
-      throw FormatError(display(options.input), first.problem);
-    }
-    if (log_level() == LogLevel::quiet) log_failures(report);
+    if (report.files.size() == 1 && report.failed_list.empty()) refuse_single(options, report.files.front());
+    if (log_level() == LogLevel::quiet) log_failures(options, report);
     constexpr std::size_t kRows = 20;
     const bool all = log_level() >= LogLevel::verbose;
     std::string text =

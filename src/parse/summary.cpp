@@ -110,19 +110,18 @@ std::string render_summary(const ParseReport& report, std::size_t rows, bool col
       const TensorResult& tensor = *row.tensor;
       std::string name = tensor.output;
       if (!tensor.name.empty() && name.find(tensor.name) == std::string::npos) name += ": " + tensor.name;
-      std::vector<std::string> line = {std::move(name), "converted", dtype_text(tensor), shape_text(tensor)};
-      for (int i = 0; i < 4; ++i) line.emplace_back();
+      std::vector<std::string> line = {
+          std::move(name), dtype_text(tensor), shape_text(tensor), "", "", "", ""};
       if (has_numbers(row)) {
         const tensor::Statistics& numbers = *tensor.statistics;
-        line[4] = fmt::format("{:.6g}", numbers.min);
-        line[5] = fmt::format("{:.6g}", numbers.max);
-        line[6] = fmt::format("{:.6g}", numbers.mean());
-        line[7] = fmt::format("{:.6g}", numbers.norm());
+        line[3] = fmt::format("{:.5g}", numbers.min);
+        line[4] = fmt::format("{:.5g}", numbers.max);
+        line[5] = fmt::format("{:.5g}", numbers.mean());
+        line[6] = fmt::format("{:.5g}", numbers.norm());
       }
       lines.push_back(std::move(line));
     }
-    text += report::render_columns({"file", "status", "dtype", "shape", "min", "max", "mean", "norm"}, lines,
-                                   style);
+    text += report::render_columns({"file", "dtype", "shape", "min", "max", "mean", "norm"}, lines, style);
     text += more(good.size(), lines.size(), "tensors");
   }
   if (!bad.empty()) {

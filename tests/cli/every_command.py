@@ -14,7 +14,8 @@ import harness
 
 def arguments(command, inputs, data):
     """A command line that would work: `inputs` False gives inputs that do not exist."""
-    compare = pathlib.Path(data).resolve() / "golden" / "compare" / "stats_pairs"
+    golden = pathlib.Path(data).resolve() / "golden"
+    compare = golden / "compare" / "stats_pairs"
     lines = {
         "compare": [
             "-tp",
@@ -22,6 +23,7 @@ def arguments(command, inputs, data):
             "-gp",
             str(compare / "golden") if inputs else "missing/dump.json",
         ],
+        "parse": ["-d", str(golden / "parse" / "atb" / "in" / "ok") if inputs else "missing.bin"],
     }
     harness.check(command in lines, f"say here how '{command}' is called")
     return [command, *lines[command]]

@@ -269,7 +269,7 @@ TEST_CASE("nano headers that lie are refused") {
   const std::string none = block(5, "", 0);
   const std::string good = start + block(4, item(3, shape_block(3)), 1) + none;
   CHECK(hex_of(open_text(file_of(good, "abc")), 0) == "616263");
-  CHECK_REFUSED(file_of(good, "abcd"), "says nothing of its last 1 bytes");
+  CHECK_REFUSED(file_of(good, "abcd"), "describes 99 of its 100 bytes");
   CHECK_REFUSED(file_of(good, "ab"), "truncated");
   CHECK_REFUSED(file_of(start, ""), "cut off");
   CHECK_REFUSED(file_of(start + none, ""), "block 5 where 4 belongs");
