@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "parse/parse.hpp"
-#include "parse/shell.hpp"
 #include "parse/summary.hpp"
 #include "report/writers.hpp"
 #include "support/error.hpp"
@@ -125,7 +124,7 @@ class ParseCommand final : public Command {
   }
 
   Outcome run(const Context& context) override {
-    if (typed_.input.empty()) return run_shell(context);
+    if (typed_.input.empty()) throw UsageError("-d/--dump_path is required");
     const ParseOptions options = to_options(typed_);
     std::optional<report::Format> table_format;
     if (!typed_.summary.empty()) {
