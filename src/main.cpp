@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "anomaly/command.hpp"
 #include "compare/command.hpp"
 #include "parse/command.hpp"
 #include "support/command.hpp"
@@ -38,6 +39,8 @@ constexpr int kInterrupted = 130;
 std::vector<std::unique_ptr<Command>> all_commands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(compare::make_command());
+  commands.push_back(anomaly::make_nan_analyze());
+  commands.push_back(anomaly::make_overflow_check());
   commands.push_back(parse::make_command());
   return commands;
 }

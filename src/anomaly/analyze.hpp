@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// From options to the origin of bad values.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "anomaly/details.hpp"
+#include "anomaly/levels.hpp"
+#include "anomaly/search.hpp"
+
+namespace msprobe {
+class Progress;
+}
+
+namespace msprobe::anomaly {
+
+enum class Format : std::uint8_t { json, jsonl, text };
+
+struct AnalyzeOptions {
+  std::string input;
+  std::string output = "./output";  // a folder, or - for standard output
+  Format format = Format::json;
+  bool python_rules = false;
+  bool all = false;
+  Listing listing = Listing::none;
+  std::string rules_file;
+};
+
+/// What was found in one step: the last one looked at, the first with an anomaly.
+struct Analysis {
+  std::string step;              // "step3"; empty unless the input is a dump root
+  std::size_t steps_before = 0;  // steps looked at before, all without an anomaly
+  std::vector<RankInput> ranks;
+  std::vector<Root> roots;
+  std::vector<RootDetails> details;    // of each root
+  std::vector<RankFindings> findings;  // of each rank, where a listing was asked for
+  bool python_rules = false;
+  bool with_path = false;  // the result tells how bad values spread
+  bool failed = false;     // a rank of this step or one before could not be read
+
+  bool anomaly() const;
+};
+
+/// Reads and searches. Ranks that cannot be read are in the result, unless none could.
+Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* progress);
+
+}  // namespace msprobe::anomaly

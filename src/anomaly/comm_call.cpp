@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "anomaly/comm_call.hpp"
+
+#include <charconv>
+#include <optional>
+
+namespace msprobe::anomaly {
+namespace {
+
+using dump::Entry;
+using dump::NodeKind;
+
+constexpr std::array<std::string_view, kRankKeywords> kKeywordNames = {"src",       "src_group", "dst",
+                                                                       "dst_group", "group_src", "group_dst"};
+
+std::optional<std::int64_t> integer(const Entry& entry, Entry::Index node) {
+  if (node == Entry::kNone || !entry.is(node, NodeKind::integer)) return std::nullopt;
+  const std::string_view text = entry.text(node);
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value == kNoRank) return std::nullopt;
+  return value;
+}
+
+bool is_text(const Entry& entry, Entry::Index node, std::string_view text) {
+  return node != Entry::kNone && entry.is(node, NodeKind::string) && entry.text(node) == text;
+}
+
+RankArgument rank_argument(const Entry& entry, Entry::Index node) {
+  if (entry.falsy(node)) return {RankArgument::State::empty, 0};
+  if (!entry.is(node, NodeKind::object)) return {RankArgument::State::no_object, 0};
+  const auto value = integer(entry, entry.find(node, "value"));
+  if (!value) return {RankArgument::State::other, 0};
+  return {RankArgument::State::integer, *value};
+}
+
+const char* python_type(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::null:
+      return "NoneType";
+    case NodeKind::boolean:
+      return "bool";
+    case NodeKind::integer:
+      return "int";
+    case NodeKind::real:
+      return "float";
+    case NodeKind::string:
+      return "str";
+    case NodeKind::array:
+      return "list";
+    case NodeKind::object:
+      break;
+  }
+  return "dict";
+}
+
+class CallReader {
+ public:
+  CallReader(const Entry& entry, RankListPool& pool) : entry_(entry), pool_(pool) {}
+
+  CommCall read() {
+    if (!entry_.is(0, NodeKind::object)) return std::move(call_);
+    if (const auto arguments = entry_.find(0, "input_args"); arguments != Entry::kNone) positional(arguments);
+    if (const auto arguments = entry_.find(0, "input_kwargs"); arguments != Entry::kNone) named(arguments);
+    return std::move(call_);
+  }
+
+ private:
+  void positional(Entry::Index arguments) {
+    if (!entry_.is(arguments, NodeKind::array)) return;
+    entry_.children(arguments, [&](Entry::Index item) {
+      if (!entry_.is(item, NodeKind::object)) {
+        if (call_.integers.empty() && call_.odd_argument == nullptr)
+          call_.odd_argument = python_type(entry_.kind(item));
+        transfers(item);
+      } else if (is_text(entry_, entry_.find(item, "type"), "int")) {
+        call_.integers.push_back(integer(entry_, entry_.find(item, "value")).value_or(kNoRank));
+      } else {
+        group(item);
+      }
+    });
+  }
+
+  void named(Entry::Index arguments) {
+    if (!entry_.is(arguments, NodeKind::object)) return;
+    for (std::size_t i = 0; i < kRankKeywords; ++i) {
+      const Entry::Index node = entry_.find(arguments, kKeywordNames[i]);
+      if (node != Entry::kNone) call_.keywords[i] = rank_argument(entry_, node);
+    }
+    if (const auto tag = entry_.find(arguments, "tag"); tag != Entry::kNone)
+      call_.tag = rank_argument(entry_, tag).value;
+    if (const auto list = entry_.find(arguments, "p2p_op_list"); list != Entry::kNone) transfers(list);
+    const Entry::Index node = entry_.find(arguments, "group");
+    if (node == Entry::kNone) return;
+    if (entry_.falsy(node)) {
+      call_.group = GroupState::empty;
+    } else if (!entry_.is(node, NodeKind::object)) {
+      call_.group = GroupState::no_object;
+    } else {
+      call_.group = group(node) ? GroupState::ranks : GroupState::without_ranks;
+    }
+  }
+
+  /// Is the object a process group with its ranks?
+  bool group(Entry::Index node) {
+    if (const auto id = entry_.find(node, "group_id");
+        id != Entry::kNone && entry_.is(id, NodeKind::string) && entry_.find(node, "peer") == Entry::kNone) {
+      call_.group_id = entry_.text(id);
+    }
+    const Entry::Index list = entry_.find(node, "group_ranks");
+    if (list == Entry::kNone || !entry_.is(list, NodeKind::array)) return false;
+    std::vector<std::int64_t> ranks;
+    entry_.children(list, [&](Entry::Index item) {
+      if (const auto rank = integer(entry_, item)) ranks.push_back(*rank);
+    });
+    call_.group_ranks = pool_.keep(std::move(ranks));
+    return true;
+  }
+
+  void transfers(Entry::Index list) {
+    if (!entry_.is(list, NodeKind::array)) return;
+    entry_.children(list, [&](Entry::Index item) {
+      if (!entry_.is(item, NodeKind::object)) return;
+      const auto peer = integer(entry_, entry_.find(item, "peer"));
+      const Entry::Index operation = entry_.find(item, "op");
+      const bool sends = is_text(entry_, operation, "isend") || is_text(entry_, operation, "send");
+      const bool receives = is_text(entry_, operation, "irecv") || is_text(entry_, operation, "recv");
+      if (!peer || (!sends && !receives)) return;
+      call_.transfers.push_back({sends, *peer, integer(entry_, entry_.find(item, "tag")).value_or(0)});
+    });
+  }
+
+  const Entry& entry_;
+  RankListPool& pool_;
+  CommCall call_;
+};
+
+}  // namespace
+
+RankList RankListPool::keep(std::vector<std::int64_t> ranks) {
+  return *lists_.insert(std::make_shared<const std::vector<std::int64_t>>(std::move(ranks))).first;
+}
+
+CommCall read_comm_call(const Entry& entry, RankListPool& pool) {
+  return CallReader(entry, pool).read();
+}
+
+}  // namespace msprobe::anomaly

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "anomaly/comm_graph.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+
+namespace msprobe::anomaly {
+namespace {
+
+bool is_send(std::string_view operation) {
+  return operation == "send" || operation == "isend" || operation == "send_object_list";
+}
+bool is_receive(std::string_view operation) {
+  return operation == "recv" || operation == "irecv" || operation == "recv_object_list";
+}
+bool is_object_transfer(std::string_view operation) {
+  return operation.ends_with("_object_list") && (is_send(operation) || is_receive(operation));
+}
+
+bool gives_values(const CommNode& comm, std::int64_t own, const Rules& rules) {
+  const std::string& operation = comm.operation;
+  if (is_receive(operation)) return false;
+  if (is_send(operation) || !rules.names_source.contains(operation)) return true;
+  const auto source = named_rank(comm.call, true);
+  return !source || *source == own;
+}
+
+/// Finds the exchange that a call belongs to: the n-th call of each member with the same key.
+class Matcher {
+ public:
+  explicit Matcher(std::vector<Exchange>& exchanges) : exchanges_(exchanges) {}
+
+  Exchange& collective(std::int64_t rank, const CommNode& comm, int group) {
+    return find({comm.operation + (comm.backward ? ".b" : ".f"), group, 0, 0}, rank);
+  }
+  Exchange& transfer(bool objects, bool sends, std::int64_t from, std::int64_t to, std::int64_t tag) {
+    return find({objects ? "objects" : "", from, to, tag}, sends ? 0 : 1);
+  }
+
+ private:
+  /// Kind, and group or sender, receiver and tag.
+  using Key = std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>;
+  struct Calls {
+    std::map<std::int64_t, std::size_t> count;  // calls so far, by rank or by side
+    std::vector<std::size_t> exchanges;
+  };
+
+  Exchange& find(const Key& key, std::int64_t side) {
+    Calls& calls = calls_[key];
+    const std::size_t number = calls.count[side]++;
+    if (number == calls.exchanges.size()) {
+      calls.exchanges.push_back(exchanges_.size());
+      exchanges_.emplace_back();
+    }
+    return exchanges_[calls.exchanges[number]];
+  }
+
+  std::vector<Exchange>& exchanges_;
+  std::map<Key, Calls> calls_;
+};
+
+/// Numbers for groups of ranks; the group of all dumped ranks and no group at all are the same.
+class Groups {
+ public:
+  explicit Groups(const std::vector<RankInput>& ranks) {
+    for (const RankInput& rank : ranks) everybody_.push_back(rank.number);
+    std::sort(everybody_.begin(), everybody_.end());
+  }
+
+  int number(const CommCall& call) {
+    if (!call.group_ranks) return call.group_id.empty() ? 0 : of(by_id_[call.group_id]);
+    const auto known = by_list_.find(call.group_ranks.get());
+    if (known != by_list_.end()) return known->second;
+    std::vector<std::int64_t> sorted = *call.group_ranks;
+    std::sort(sorted.begin(), sorted.end());
+    const int number = sorted == everybody_ ? 0 : of(by_ranks_[std::move(sorted)]);
+    by_list_[call.group_ranks.get()] = number;
+    return number;
+  }
+
+ private:
+  int of(int& slot) {
+    if (slot == 0) slot = ++last_;
+    return slot;
+  }
+
+  std::vector<std::int64_t> everybody_;
+  std::map<std::vector<std::int64_t>, int> by_ranks_;
+  std::map<const std::vector<std::int64_t>*, int> by_list_;
+  std::map<std::string, int> by_id_;
+  int last_ = 0;
+};
+
+}  // namespace
+
+std::optional<std::int64_t> named_rank(const CommCall& call, bool source) {
+  for (const std::size_t k : {source ? kSrc : kDst, source ? kSrcGroup : kDstGroup}) {
+    if (call.keywords[k].is_rank()) return call.keywords[k].value;
+  }
+  const RankArgument& in_group = call.keywords[source ? kGroupSrc : kGroupDst];
+  if (in_group.is_rank() && call.group_ranks && in_group.value >= 0 &&
+      static_cast<std::size_t>(in_group.value) < call.group_ranks->size()) {
+    return (*call.group_ranks)[static_cast<std::size_t>(in_group.value)];
+  }
+  if (!call.integers.empty() && call.integers[0] != kNoRank) return call.integers[0];
+  return std::nullopt;
+}
+
+CommGraph::CommGraph(const std::vector<RankInput>& ranks, const Rules& rules) {
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    first_.push_back(nodes_.size());
+    for (const CommNode& comm : ranks[r].scan.comms) nodes_.push_back({r, &comm, 0, 0});
+  }
+  first_.push_back(nodes_.size());
+  match(ranks, rules);
+  find_layers();
+}
+
+void CommGraph::match(const std::vector<RankInput>& ranks, const Rules& rules) {
+  Matcher matcher(exchanges_);
+  Groups groups(ranks);
+  for (std::size_t n = 0; n < nodes_.size(); ++n) {
+    const CommNode& comm = *nodes_[n].comm;
+    const CommCall& call = comm.call;
+    const std::int64_t own = ranks[nodes_[n].rank].number;
+    if (!call.transfers.empty()) {
+      for (const Transfer& transfer : call.transfers) {
+        Exchange& exchange = transfer.sends
+                                 ? matcher.transfer(false, true, own, transfer.peer, transfer.tag)
+                                 : matcher.transfer(false, false, transfer.peer, own, transfer.tag);
+        (transfer.sends ? exchange.givers : exchange.takers).push_back(n);
+      }
+    } else if (is_send(comm.operation) || is_receive(comm.operation)) {
+      const bool sends = is_send(comm.operation);
+      // Whom it talks to is not known: it stays alone.
+      const auto peer = named_rank(call, !sends);
+      if (!peer) continue;
+      Exchange& exchange = matcher.transfer(is_object_transfer(comm.operation), sends, sends ? own : *peer,
+                                            sends ? *peer : own, call.tag);
+      (sends ? exchange.givers : exchange.takers).push_back(n);
+    } else {
+      Exchange& exchange = matcher.collective(own, comm, groups.number(call));
+      if (gives_values(comm, own, rules)) exchange.givers.push_back(n);
+      exchange.takers.push_back(n);
+    }
+  }
+}
+
+void CommGraph::find_layers() {
+  // Three kinds of points in time: an entry is called, an exchange has all it needs, an entry is done.
+  const std::size_t count = nodes_.size();
+  const std::size_t points = 2 * count + exchanges_.size();
+  std::vector<std::vector<std::size_t>> gives(count);
+  for (std::size_t e = 0; e < exchanges_.size(); ++e) {
+    for (const std::size_t n : exchanges_[e].givers) gives[n].push_back(e);
+  }
+  const auto followers = [&](std::size_t point, auto&& visit) {
+    if (point < count) {
+      visit(count + point, 0U);
+      for (const std::size_t e : gives[point]) visit(2 * count + e, 0U);
+    } else if (point < 2 * count) {
+      const std::size_t n = point - count;
+      if (n + 1 < first_[nodes_[n].rank + 1]) visit(n + 1, 1U);
+    } else {
+      for (const std::size_t n : exchanges_[point - 2 * count].takers) visit(count + n, 0U);
+    }
+  };
+  std::vector<std::size_t> waiting_for(points, 0);
+  std::vector<std::uint32_t> layers(points, 0);
+  for (std::size_t point = 0; point < points; ++point) {
+    followers(point, [&](std::size_t next, std::uint32_t) { ++waiting_for[next]; });
+  }
+  std::vector<std::size_t> ready;
+  for (std::size_t point = 0; point < points; ++point) {
+    if (waiting_for[point] == 0) ready.push_back(point);
+  }
+  std::size_t seen = 0;
+  while (!ready.empty()) {
+    const std::size_t point = ready.back();
+    ready.pop_back();
+    ++seen;
+    followers(point, [&](std::size_t next, std::uint32_t step) {
+      layers[next] = std::max(layers[next], layers[point] + step);
+      if (--waiting_for[next] == 0) ready.push_back(next);
+    });
+  }
+  contradictory_ = seen < points;
+  const auto place = [&](std::size_t n) { return static_cast<std::uint32_t>(n - first_[nodes_[n].rank]); };
+  for (std::size_t e = 0; e < exchanges_.size(); ++e) {
+    Exchange& exchange = exchanges_[e];
+    const std::vector<std::size_t>& members = exchange.givers.empty() ? exchange.takers : exchange.givers;
+    exchange.layer = contradictory_ ? place(members[0]) : layers[2 * count + e];
+  }
+  for (std::size_t n = 0; n < count; ++n) {
+    Node& node = nodes_[n];
+    node.giving = contradictory_ ? place(n) : layers[n];
+    node.done = contradictory_ ? place(n) : layers[count + n];
+    for (const std::size_t e : gives[n]) node.giving = std::max(node.giving, exchanges_[e].layer);
+  }
+  std::stable_sort(exchanges_.begin(), exchanges_.end(),
+                   [](const Exchange& a, const Exchange& b) { return a.layer < b.layer; });
+}
+
+}  // namespace msprobe::anomaly

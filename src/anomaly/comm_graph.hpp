@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which communication entries of different ranks belong together, and in which order they come.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "anomaly/search.hpp"
+
+namespace msprobe::anomaly {
+
+/// Values that go from some entries into others in one go: a collective call, or one transfer. Nodes ascend.
+struct Exchange {
+  std::vector<std::size_t> givers;
+  std::vector<std::size_t> takers;
+  std::uint32_t layer = 0;
+};
+
+/// Communication entries matched by exact group (or by sender, receiver and tag) and running number. Nodes
+/// are numbered rank by rank. A batch of transfers takes part in several exchanges, any other entry in one.
+class CommGraph {
+ public:
+  CommGraph(const std::vector<RankInput>& ranks, const Rules& rules);
+
+  std::size_t nodes() const { return nodes_.size(); }
+  /// The first node of a rank; also for the number of ranks, which gives the number of nodes.
+  std::size_t first(std::size_t rank) const { return first_[rank]; }
+  std::size_t rank(std::size_t node) const { return nodes_[node].rank; }
+  const CommNode& comm(std::size_t node) const { return *nodes_[node].comm; }
+
+  /// A layer counts the communication on the longest way from any rank's first one. Where the entry's values
+  /// are given:
+  std::uint32_t giving_layer(std::size_t node) const { return nodes_[node].giving; }
+  /// and where it has taken all of others':
+  std::uint32_t done_layer(std::size_t node) const { return nodes_[node].done; }
+
+  /// By layer.
+  const std::vector<Exchange>& exchanges() const { return exchanges_; }
+
+  /// The calls contradict each other, so that layers are only places in the ranks' own order.
+  bool contradictory() const { return contradictory_; }
+
+ private:
+  struct Node {
+    std::size_t rank = 0;
+    const CommNode* comm = nullptr;
+    std::uint32_t giving = 0;
+    std::uint32_t done = 0;
+  };
+
+  void match(const std::vector<RankInput>& ranks, const Rules& rules);
+  void find_layers();
+
+  std::vector<Node> nodes_;
+  std::vector<std::size_t> first_;
+  std::vector<Exchange> exchanges_;
+  bool contradictory_ = false;
+};
+
+/// The rank that a call names as source or destination: by keyword, by its place in the group, or by the
+/// first positional integer.
+std::optional<std::int64_t> named_rank(const CommCall& call, bool source);
+
+}  // namespace msprobe::anomaly

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "anomaly/command.hpp"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+
+#include "anomaly/analyze.hpp"
+#include "anomaly/result.hpp"
+#include "anomaly/summary.hpp"
+#include "report/terminal.hpp"
+#include "support/error.hpp"
+#include "support/log.hpp"
+#include "support/output_file.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::anomaly {
+namespace {
+
+constexpr std::size_t kTextWidth = 200;  // of lines in a file
+
+/// What was typed.
+struct Typed {
+  std::string input;
+  std::string output = "./output";
+  std::string format = "json";
+  std::string rules;
+  std::string fail_on = "never";
+  bool all = false;
+  bool levels = false;
+  bool statistics = false;
+  bool python_rules = false;
+};
+
+AnalyzeOptions to_options(const Typed& typed) {
+  if (typed.input.empty()) throw UsageError("-i/--input_path is required");
+  AnalyzeOptions options;
+  options.input = typed.input;
+  options.output = typed.output.empty() ? "./output" : typed.output;
+  options.format = typed.format == "json"    ? Format::json
+                   : typed.format == "jsonl" ? Format::jsonl
+                                             : Format::text;
+  options.python_rules = typed.python_rules;
+  options.all = typed.all;
+  options.rules_file = typed.rules;
+  if (typed.levels && typed.statistics) throw UsageError("--levels and --statistics exclude each other");
+  if (typed.levels) options.listing = Listing::levels;
+  if (typed.statistics) options.listing = Listing::statistics;
+  if (options.listing != Listing::none && (typed.all || typed.python_rules)) {
+    throw UsageError(std::string(typed.levels ? "--levels" : "--statistics") +
+                     " goes with neither --all nor --python-rules");
+  }
+  if (typed.all && typed.python_rules) throw UsageError("--all and --python-rules exclude each other");
+  return options;
+}
+
+/// Complains before the work if the folder cannot come to be. It is made only when there is something to put
+/// there.
+void check_folder(const std::string& folder) {
+  namespace fs = std::filesystem;
+  fs::path path(folder);
+  std::error_code error;
+  while (!path.empty() && !fs::exists(path, error)) {
+    if (path == path.parent_path()) break;
+    path = path.parent_path();
+  }
+  if (path.empty()) path = ".";
+  if (!fs::is_directory(path, error)) throw IoError(display(path.string()), "is not a directory");
+  if (::access(path.c_str(), W_OK) != 0)
+    throw IoError(display(path.string()), std::generic_category().message(errno));
+}
+
+class AnomalyCommand final : public Command {
+ public:
+  AnomalyCommand(std::string_view name, std::string_view summary) : name_(name), summary_(summary) {}
+
+  std::string_view name() const override { return name_; }
+  std::string_view summary() const override { return summary_; }
+
+  void declare(CLI::App& app) override {
+    app.add_option("-i,--input_path", typed_.input,
+                   "Folder of one step, or of a whole dump: its first bad step")
+        ->type_name("PATH");
+    app.add_option("-o,--output_path", typed_.output, "Folder for the result, or - for standard output")
+        ->type_name("DIR")
+        ->capture_default_str();
+    app.add_option("--format", typed_.format, "Form of the result: json, jsonl, text")
+        ->check(CLI::IsMember({"json", "jsonl", "text"}))
+        ->capture_default_str();
+    app.add_flag("--all", typed_.all, "Every independent origin, each with its path from rank to rank");
+    app.add_flag("--levels", typed_.levels,
+                 "Instead: list the entries with NaN or Inf as medium, high or critical");
+    app.add_flag("--statistics", typed_.statistics,
+                 "Instead: list outputs at the limit of their dtype, jumps of the norm, and the like");
+    app.add_option("--fail-on", typed_.fail_on, "Exit with 1 if there is: anomaly, never")
+        ->check(CLI::IsMember({"anomaly", "never"}))
+        ->capture_default_str();
+    app.add_flag("--python-rules", typed_.python_rules,
+                 "The answer of the Python tool 26.x, mistakes included");
+    app.add_option("--rules", typed_.rules, "YAML file with lists in place of the built-in ones")
+        ->type_name("FILE");
+  }
+
+  Outcome run(const Context& context) override {
+    const AnalyzeOptions options = to_options(typed_);
+    const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
+    if (options.output != "-") check_folder(options.output);
+    const Analysis analysis = analyze(options, rules, context.progress);
+    if (analysis.anomaly() || (options.listing != Listing::none && options.output == "-")) {
+      write(analysis, options, rules, context.color);
+    } else if (options.listing != Listing::none) {
+      log_info(without_last_newline(render_listing(analysis, options.listing, style(context.color))));
+    } else {
+      log_info("Cannot find any anomaly node, no need to generate analyze file.");
+    }
+    if (analysis.failed) return Outcome::failure;
+    return typed_.fail_on == "anomaly" && analysis.anomaly() ? Outcome::findings : Outcome::clean;
+  }
+
+ private:
+  static std::string without_last_newline(std::string text) {
+    if (text.ends_with('\n')) text.pop_back();
+    return text;
+  }
+
+  static AnswerStyle style(bool color) { return {color, report::terminal_width(STDERR_FILENO)}; }
+
+  static std::string render(const Analysis& analysis, const AnalyzeOptions& options, const Rules& rules,
+                            const AnswerStyle& style) {
+    return options.listing == Listing::none ? render_answer(analysis, rules, style)
+                                            : render_listing(analysis, options.listing, style);
+  }
+
+  static std::string document(const Analysis& analysis, const AnalyzeOptions& options, const Rules& rules) {
+    if (options.format == Format::text) return render(analysis, options, rules, {false, kTextWidth});
+    const bool lines = options.format == Format::jsonl;
+    if (options.listing != Listing::none)
+      return lines ? findings_jsonl(analysis, options.listing) : findings_json(analysis, options.listing);
+    return lines ? roots_jsonl(analysis) : roots_json(analysis);
+  }
+
+  static void write(const Analysis& analysis, const AnalyzeOptions& options, const Rules& rules, bool color) {
+    std::string text = document(analysis, options, rules);
+    if (options.output == "-") {
+      if (!text.ends_with('\n')) text += '\n';
+      write_all(STDOUT_FILENO, text, "standard output");
+    } else {
+      create_directories(options.output);
+      OutputFile file(options.output + "/" + file_name(options));
+      file.write(text);
+      file.commit();
+      log_info("The analyze result is saved in: " + display(file.path()));
+    }
+    // The same text twice on one screen helps nobody.
+    if (options.output == "-" && options.format == Format::text) return;
+    log_info(without_last_newline(render(analysis, options, rules, style(color))));
+  }
+
+  static std::string file_name(const AnalyzeOptions& options) {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const char* stem = options.listing == Listing::levels       ? "overflow_levels_"
+                       : options.listing == Listing::statistics ? "overflow_statistics_"
+                                                                : "anomaly_analyze_";
+    const char* ending = options.format == Format::json    ? ".json"
+                         : options.format == Format::jsonl ? ".jsonl"
+                                                           : ".txt";
+    return stem + std::to_string(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()) + ending;
+  }
+
+  std::string_view name_;
+  std::string_view summary_;
+  Typed typed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_nan_analyze() {
+  return std::make_unique<AnomalyCommand>("nan_analyze",
+                                          "Find the operation and the rank where NaN or Inf began");
+}
+
+std::unique_ptr<Command> make_overflow_check() {
+  return std::make_unique<AnomalyCommand>("overflow_check", "The same as nan_analyze, by its later name");
+}
+
+}  // namespace msprobe::anomaly

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What there is to say about a root: its entry, the modules around it, the call that led to it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "anomaly/search.hpp"
+#include "dump/entry.hpp"
+
+namespace msprobe::anomaly {
+
+struct RootDetails {
+  dump::Entry entry;
+  std::vector<std::string> construct;  // outermost module first, the entry last; empty: not known
+  dump::Entry stack;                   // a tree with the frames as the file has them
+  dump::Entry::Index stack_node = 0;   // where in it they stand; an empty object if there are none
+  std::vector<std::string> frames;
+  bool frames_of_forward = false;  // of the forward call of a backward entry
+};
+
+/// Reads the details of roots of one rank. Its construct.json and stack.json are read once; what cannot be
+/// read is a warning, and left empty (`python`: an exception).
+std::vector<RootDetails> read_details(const RankInput& rank, const std::vector<const Root*>& roots,
+                                      bool python);
+
+}  // namespace msprobe::anomaly

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "anomaly/input.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "support/error.hpp"
+#include "support/log.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::anomaly {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The number behind `prefix`, leading zeros allowed.
+std::optional<std::int64_t> number_after(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix)) return std::nullopt;
+  name.remove_prefix(prefix.size());
+  if (name.empty() || name.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  std::int64_t number = 0;
+  if (std::from_chars(name.data(), name.data() + name.size(), number).ec != std::errc()) return std::nullopt;
+  return number;
+}
+
+std::vector<std::string> children(const std::string& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  if (error) throw IoError(display(path), error.message());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+RankInput rank_at(const std::string& directory, std::int64_t number) {
+  RankInput rank;
+  rank.number = number;
+  rank.directory = directory;
+  rank.json = directory + "/dump.json";
+  return rank;
+}
+
+std::vector<RankInput> ranks_in(const std::string& step, bool python) {
+  const std::vector<std::string> names = children(step);
+  std::vector<RankInput> ranks;
+  std::vector<std::string> processes;
+  for (const std::string& name : names) {
+    const auto number = name == "rank" ? std::optional<std::int64_t>(0) : number_after(name, "rank");
+    if (number) ranks.push_back(rank_at(step + "/" + name, *number));
+    if (name.starts_with("proc")) processes.push_back(name);
+  }
+  if (ranks.empty() && processes.size() == 1 && (!python || names.size() == 1))
+    return {rank_at(step + "/" + processes[0], 0)};
+  if (ranks.empty() && processes.size() > 1 && !python) {
+    throw FormatError(display(step),
+                      "several proc folders and no rank folder: cannot tell which one to take");
+  }
+  std::stable_sort(ranks.begin(), ranks.end(),
+                   [](const RankInput& a, const RankInput& b) { return a.number < b.number; });
+  const auto twice =
+      std::adjacent_find(ranks.begin(), ranks.end(),
+                         [](const RankInput& a, const RankInput& b) { return a.number == b.number; });
+  if (twice != ranks.end()) {
+    throw FormatError(display(step),
+                      "two folders of one rank: " + display(fs::path(twice->directory).filename().string()) +
+                          " and " + display(fs::path((twice + 1)->directory).filename().string()));
+  }
+  return ranks;
+}
+
+}  // namespace
+
+std::vector<StepInput> resolve_input(const std::string& given, bool python) {
+  std::string path = given;
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status))
+    throw IoError(display(path), error ? error.message() : "no such file or directory");
+  if (!fs::is_directory(status)) {
+    if (python) throw IoError(display(path), "is not a folder");
+    RankInput rank = rank_at(fs::path(path).parent_path().string(), 0);
+    if (rank.directory.empty()) rank.directory = ".";
+    rank.json = path;
+    return {{"", rank.directory, {std::move(rank)}}};
+  }
+  if (!python && fs::exists(path + "/dump.json", error)) {
+    return {
+        {"", path, {rank_at(path, number_after(fs::path(path).filename().string(), "rank").value_or(0))}}};
+  }
+  std::vector<RankInput> ranks = ranks_in(path, python);
+  if (!ranks.empty() || python) return {{"", path, std::move(ranks)}};
+
+  std::vector<std::pair<std::int64_t, StepInput>> steps;
+  for (const std::string& name : children(path)) {
+    const auto number = number_after(name, "step");
+    const std::string directory = path + "/" + name;
+    if (!number || !fs::is_directory(directory, error)) continue;
+    ranks = ranks_in(directory, false);
+    if (!ranks.empty()) steps.push_back({*number, {name, directory, std::move(ranks)}});
+  }
+  if (steps.empty())
+    throw FormatError(display(path), "no dump here: neither dump.json, nor rank, proc or step folders");
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<StepInput> result;
+  for (auto& [number, step] : steps) result.push_back(std::move(step));
+  return result;
+}
+
+}  // namespace msprobe::anomaly

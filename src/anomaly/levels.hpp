@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entry by entry, without a search: the overflow levels, and what statistics alone say of overflow.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "anomaly/rules.hpp"
+#include "dump/entry.hpp"
+#include "support/byte_source.hpp"
+
+namespace msprobe::anomaly {
+
+enum class Listing : std::uint8_t { none, levels, statistics };
+
+enum class Level : std::uint8_t { none, medium, high, critical };
+
+enum class Scene : std::uint8_t {
+  none,
+  input_normal_output_bad,
+  input_bad_output_bad,
+  input_bad_output_normal,
+  norm_jump,
+};
+
+std::string_view level_name(Level level);
+std::string_view scene_name(Scene scene);
+
+/// Which rule holds for the entry, the ignore rules left aside.
+Scene find_scene(const dump::Entry& entry, const Rules& rules);
+Level level_of(Scene scene);
+/// Do the ignore rules take the entry out?
+bool is_expected_bad(std::string_view name, const dump::Entry& entry, const Rules& rules);
+
+/// One line of a listing.
+struct EntryFinding {
+  std::string name;
+  Level level = Level::none;
+  // Listing::levels
+  Scene scene = Scene::none;
+  std::vector<std::size_t> bad_arguments;
+  std::vector<std::string> bad_keywords;
+  std::vector<std::size_t> bad_outputs;
+  // Listing::statistics
+  std::string what;   // "saturated", "norm_jump", "bad_mean", "bad_norm"
+  std::string where;  // "output.0"; empty for norm_jump
+  std::string text;   // "Max 65504.0 is the largest float16"
+};
+
+struct RankFindings {
+  std::uint32_t entries = 0;
+  std::vector<EntryFinding> found;
+};
+
+/// What the statistics of one entry show beyond NaN and Inf: outputs at the largest finite number of their
+/// dtype, norms that jump, a mean or norm that is not finite where maximum and minimum are.
+std::vector<EntryFinding> find_statistics(std::string_view name, const dump::Entry& entry,
+                                          const Rules& rules);
+
+/// Lists the entries of a rank. Throws FormatError and IoError.
+RankFindings list_entries(const ByteSource& file, Listing listing, const Rules& rules);
+
+}  // namespace msprobe::anomaly

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "anomaly/rank_scan.hpp"
+
+#include "dump/names.hpp"
+#include "dump/raw_entries.hpp"
+
+namespace msprobe::anomaly {
+namespace {
+
+constexpr std::uint64_t kReportBytes = std::uint64_t{1} << 20;
+
+class Scanner {
+ public:
+  Scanner(const ByteSource& file, const Rules& rules, const ScanOptions& options)
+      : file_(file), rules_(rules), options_(options) {}
+
+  RankScan run() {
+    result_.header = dump::read_raw_entries(
+        file_, [&](dump::MemberStream& stream, std::string_view name) { entry(stream, name); });
+    settle_last();
+    if (options_.on_bytes) options_.on_bytes(file_.size() - reported_);
+    return std::move(result_);
+  }
+
+ private:
+  void entry(dump::MemberStream& stream, std::string_view name) {
+    const bool comm = rules_.is_communication(name, options_.python_rules);
+    BadTokenProbe probe;
+    const std::string_view text = stream.value(probe);
+    offset_ = stream.value_offset();
+    size_ = text.size();
+    if (comm) {
+      dump::build_entry(text, entry_, file_.name(), name);
+      communication(name);
+    } else {
+      const bool ignored = rules_.is_never_blamed(name);
+      if (probe.found()) {
+        dump::build_entry(text, entry_, file_.name(), name);
+        compute(name, ignored);
+      }
+      if (!ignored) ++sub_layer_;
+    }
+    ++result_.entries;
+    if (options_.on_bytes && offset_ - reported_ >= kReportBytes) {
+      options_.on_bytes(offset_ - reported_);
+      reported_ = offset_;
+    }
+  }
+
+  EntryPlace place(std::string_view name) const {
+    return {std::string(name), result_.entries, offset_, size_};
+  }
+
+  Suspect suspect(std::string_view name, const EntryBadness& bad) const {
+    return {place(name), static_cast<std::uint32_t>(result_.comms.size()),
+            sub_layer_,  bad.inputs,
+            bad.outputs, false};
+  }
+
+  void communication(std::string_view name) {
+    CommNode node;
+    node.place = place(name);
+    split_name(name, node);
+    node.sub_layer = options_.python_rules && result_.comms.empty() ? 0 : sub_layer_;
+    const auto write_only = rules_.write_only_inputs.find(node.operation);
+    const bool corrected = !options_.python_rules;
+    const Places* skip =
+        corrected && write_only != rules_.write_only_inputs.end() ? &write_only->second : nullptr;
+    node.bad = judge_entry(entry_, corrected, skip);
+    node.call = read_comm_call(entry_, pool_);
+    if (node.bad.inputs != 0 && !result_.first_bad) {
+      result_.external = suspect(name, node.bad);
+      result_.external_is_comm = true;
+    }
+    note_bad(name, node.bad);
+    if (node.bad.inputs != 0) confirm_last();
+    result_.comms.push_back(std::move(node));
+    sub_layer_ = 0;
+  }
+
+  /// API and direction out of the name. Python counts the parts from the left, names are meant to be read
+  /// from the right.
+  void split_name(std::string_view name, CommNode& node) const {
+    const auto parsed = dump::parse_entry_name(name);
+    node.backward = parsed && parsed->direction == dump::Direction::backward;
+    if (parsed && !options_.python_rules) {
+      node.operation = parsed->operation();
+      return;
+    }
+    const std::size_t first = name.find('.');
+    const std::size_t second = name.find('.', first + 1);
+    node.operation = name.substr(first + 1, second - first - 1);
+  }
+
+  void compute(std::string_view name, bool ignored) {
+    const EntryBadness bad = judge_entry(entry_, !options_.python_rules, nullptr);
+    if (bad.inputs == 0 && bad.outputs == 0) return;
+    if (bad.inputs != 0) {
+      if (bad.outputs != 0)
+        confirm_last();
+      else
+        consumed_ = true;
+    }
+    if (!ignored) {
+      if (bad.inputs != 0 && !result_.first_bad) result_.external = suspect(name, bad);
+      if (bad.inputs == kInf && (bad.outputs & kNan) != 0 && !result_.turned)
+        result_.turned = suspect(name, bad);
+      if (bad.inputs == 0) {
+        settle_last();
+        result_.suspects.push_back(suspect(name, bad));
+        watching_ = true;
+        consumed_ = false;
+      }
+    }
+    note_bad(name, bad);
+  }
+
+  void note_bad(std::string_view name, const EntryBadness& bad) {
+    if (bad.inputs == 0 && bad.outputs == 0) return;
+    ++result_.bad_entries;
+    if (!result_.first_bad) result_.first_bad = place(name);
+  }
+
+  /// The bad values of the last suspect were passed on.
+  void confirm_last() { watching_ = false; }
+  /// Nothing more will be known of the last suspect.
+  void settle_last() {
+    if (watching_ && consumed_) result_.suspects.back().quenched = true;
+    watching_ = false;
+  }
+
+  const ByteSource& file_;
+  const Rules& rules_;
+  const ScanOptions& options_;
+  RankScan result_;
+  RankListPool pool_;
+  dump::Entry entry_;
+  std::uint64_t offset_ = 0;
+  std::uint64_t size_ = 0;
+  std::uint64_t reported_ = 0;
+  std::uint32_t sub_layer_ = 0;
+  bool watching_ = false;  // the last suspect is neither confirmed nor settled
+  bool consumed_ = false;
+};
+
+}  // namespace
+
+RankScan scan_rank(const ByteSource& file, const Rules& rules, const ScanOptions& options) {
+  return Scanner(file, rules, options).run();
+}
+
+}  // namespace msprobe::anomaly

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// One pass over the dump.json of a rank: what the search needs, and nothing that grows with its length beyond
+// the communication entries and the suspects.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "anomaly/badness.hpp"
+#include "anomaly/comm_call.hpp"
+#include "anomaly/rules.hpp"
+#include "dump/dump_json.hpp"
+#include "support/byte_source.hpp"
+
+namespace msprobe::anomaly {
+
+/// An entry, and where its value stands in the file.
+struct EntryPlace {
+  std::string name;
+  std::uint32_t position = 0;  // among the entries of the rank
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+};
+
+struct CommNode {
+  EntryPlace place;
+  std::string operation;        // all_reduce
+  bool backward = false;        // a backward entry
+  std::uint32_t sub_layer = 0;  // compute entries since the communication before it
+  EntryBadness bad;
+  CommCall call;
+};
+
+/// A compute entry that may be a root.
+struct Suspect {
+  EntryPlace place;
+  std::uint32_t interval = 0;   // communication entries before it
+  std::uint32_t sub_layer = 0;  // compute entries between those and it
+  Bad inputs = 0;
+  Bad outputs = 0;
+  /// Something took its bad values and gave clean ones, and nothing was bad behind that: a mask, most likely.
+  bool quenched = false;
+};
+
+struct RankScan {
+  dump::Header header;
+  std::uint32_t entries = 0;
+  std::vector<CommNode> comms;
+  /// Entries that made bad values of clean ones, in order.
+  std::vector<Suspect> suspects;
+  /// The first entry with a bad value of any kind.
+  std::optional<EntryPlace> first_bad;
+  std::uint32_t bad_entries = 0;
+  /// That entry, if its bad value is an input: nothing recorded made it. `interval` is that of a
+  /// communication entry's own index where it is one.
+  std::optional<Suspect> external;
+  bool external_is_comm = false;
+  /// The first entry that made NaN of inputs with Inf.
+  std::optional<Suspect> turned;
+};
+
+struct ScanOptions {
+  bool python_rules = false;
+  /// Told now and then how many bytes more are read.
+  std::function<void(std::uint64_t)> on_bytes;
+};
+
+/// Throws FormatError and IoError.
+RankScan scan_rank(const ByteSource& file, const Rules& rules, const ScanOptions& options);
+
+}  // namespace msprobe::anomaly

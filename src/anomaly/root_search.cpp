@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// The corrected search: the phases of the Python tool over a graph that says what really belongs together.
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "anomaly/comm_graph.hpp"
+#include "anomaly/search.hpp"
+#include "support/log.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::anomaly {
+namespace {
+
+constexpr std::size_t kNone = SIZE_MAX;
+
+/// What is suspicious on one rank, by the communication that follows it.
+class RankSuspects {
+ public:
+  explicit RankSuspects(const RankScan& scan) : scan_(scan), by_interval_(scan.comms.size() + 1, kNone) {
+    for (std::size_t i = 0; i < scan.suspects.size(); ++i) {
+      std::size_t& slot = by_interval_[scan.suspects[i].interval];
+      // Bad values that went no further are a mask rather than a fault.
+      if (slot == kNone || (scan.suspects[slot].quenched && !scan.suspects[i].quenched)) slot = i;
+    }
+  }
+
+  /// The suspect of an interval, or null.
+  const Suspect* in(std::size_t interval) const {
+    const std::size_t index = by_interval_[interval];
+    return index == kNone ? nullptr : &scan_.suspects[index];
+  }
+  /// NaN that came in from outside in this interval.
+  const Suspect* external_nan(std::size_t interval) const {
+    if (!scan_.external || scan_.external_is_comm || scan_.external->interval != interval) return nullptr;
+    const Suspect& suspect = *scan_.external;
+    return (suspect.inputs & kNan) != 0 && suspect.outputs != 0 ? &suspect : nullptr;
+  }
+
+ private:
+  const RankScan& scan_;
+  std::vector<std::size_t> by_interval_;
+};
+
+class RootSearch {
+ public:
+  RootSearch(const std::vector<RankInput>& ranks, const Rules& rules) : ranks_(ranks), graph_(ranks, rules) {
+    for (const RankInput& rank : ranks) suspects_.emplace_back(rank.scan);
+    find_origins();
+  }
+
+  std::vector<Root> first() {
+    log_info("Start searching anomaly node before communication.");
+    std::vector<Root> roots = before_communication();
+    if (!roots.empty()) return finish(std::move(roots));
+    log_info("Start searching anomaly node during communication.");
+    warn_of_contradiction();
+    roots = during_communication();
+    if (!roots.empty()) {
+      roots = {*std::min_element(roots.begin(), roots.end(), earlier)};
+      return finish(std::move(roots));
+    }
+    log_info("Start searching anomaly node after communication.");
+    roots = after_communication();
+    if (roots.empty()) roots = otherwise();
+    return finish(std::move(roots));
+  }
+
+  std::vector<Root> all() {
+    warn_of_contradiction();
+    std::vector<Root> roots = before_communication();
+    for (std::vector<Root> more : {during_communication(), all_suspects(), otherwise()})
+      roots.insert(roots.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+    std::stable_sort(roots.begin(), roots.end(), earlier);
+    std::vector<Root> independent;
+    std::vector<std::uint32_t> bad_from(ranks_.size(), UINT32_MAX);
+    std::set<std::pair<std::size_t, std::uint32_t>> seen;
+    for (Root& root : roots) {
+      // Bad values were there already, or this is the same root found in another way.
+      if (bad_from[root.rank] <= root.entry.position) continue;
+      if (!seen.emplace(root.rank, root.entry.position).second) continue;
+      // What made bad values of clean ones did so whatever came in from outside.
+      if (root.kind != RootKind::external) bad_from[root.rank] = root.entry.position;
+      find_path(root);
+      for (const Reached& reached : root.path)
+        bad_from[reached.rank] = std::min(bad_from[reached.rank], reached.entry.position);
+      independent.push_back(std::move(root));
+    }
+    return independent;
+  }
+
+ private:
+  static bool earlier(const Root& a, const Root& b) {
+    const auto key = [](const Root& root) {
+      return std::tuple(root.quenched, root.layer, root.kind == RootKind::communication, root.sub_layer,
+                        root.rank, root.entry.position);
+    };
+    return key(a) < key(b);
+  }
+
+  void warn_of_contradiction() const {
+    if (graph_.contradictory())
+      log_warning(
+          "the communication of the ranks contradicts itself; entries are ordered by their places in each "
+          "rank");
+  }
+
+  /// Where the bad input of each communication entry came from.
+  struct Origin {
+    std::size_t interval = kNone;
+    bool external = false;
+  };
+
+  void find_origins() {
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      const RankScan& scan = ranks_[r].scan;
+      Origin origin;
+      for (std::size_t i = 0; i < scan.comms.size(); ++i) {
+        // What an earlier communication brought in is explained there.
+        if (i > 0 && scan.comms[i - 1].bad.outputs != 0) origin = {};
+        // The external value is the first bad one of its rank. Inf from outside is a mask more often than
+        // not.
+        const bool external = scan.external && scan.external->interval == i;
+        if (suspects_[r].in(i) != nullptr && suspects_[r].external_nan(i) == nullptr) {
+          origin = {i, false};
+        } else if (external && origin.interval == kNone) {
+          origin = {i, true};
+        }
+        origins_.push_back(origin);
+      }
+    }
+  }
+
+  std::uint32_t layer_of(std::size_t rank, std::size_t interval) const {
+    const std::size_t node = graph_.first(rank) + interval;
+    if (node < graph_.first(rank + 1)) return graph_.giving_layer(node);
+    return interval == 0 ? 0 : graph_.done_layer(node - 1) + 1;
+  }
+
+  Root root_of(std::size_t rank, const Suspect& suspect, RootKind kind, Phase phase) const {
+    Root root;
+    root.rank = rank;
+    root.kind = kind;
+    root.phase = phase;
+    root.entry = suspect.place;
+    root.inputs = suspect.inputs;
+    root.outputs = suspect.outputs;
+    root.layer = layer_of(rank, suspect.interval);
+    root.sub_layer = suspect.sub_layer;
+    return root;
+  }
+
+  /// The first suspect of each rank ahead of its communication; if no rank has any, NaN from outside.
+  std::vector<Root> before_communication() const {
+    std::vector<Root> roots;
+    std::vector<Root> externals;
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      const Suspect* suspect = suspects_[r].in(0);
+      if (suspect != nullptr && !suspect->quenched)
+        roots.push_back(root_of(r, *suspect, RootKind::produced, Phase::before));
+      if (const Suspect* external = suspects_[r].external_nan(0))
+        externals.push_back(root_of(r, *external, RootKind::external, Phase::before));
+    }
+    return roots.empty() ? externals : roots;
+  }
+
+  std::vector<Root> during_communication() const {
+    std::vector<Root> roots;
+    std::vector<bool> explained(graph_.nodes(), false);
+    for (const Exchange& exchange : graph_.exchanges()) {
+      bool bad = false;
+      for (const std::size_t n : exchange.givers) {
+        if (graph_.comm(n).bad.inputs == 0) continue;
+        bad = true;
+        add_origin(n, roots);
+      }
+      for (const std::size_t n : exchange.takers) explained[n] = explained[n] || bad;
+    }
+    for (std::size_t n = 0; n < graph_.nodes(); ++n) {
+      const CommNode& comm = graph_.comm(n);
+      if (explained[n] || comm.bad.inputs != 0 || comm.bad.outputs == 0) continue;
+      Root root;
+      root.rank = graph_.rank(n);
+      root.kind = RootKind::communication;
+      root.phase = Phase::during;
+      root.entry = comm.place;
+      root.outputs = comm.bad.outputs;
+      root.layer = graph_.done_layer(n);
+      root.sub_layer = comm.sub_layer;
+      root.absent_ranks = absent_ranks(comm);
+      roots.push_back(std::move(root));
+    }
+    return roots;
+  }
+
+  void add_origin(std::size_t node, std::vector<Root>& roots) const {
+    const Origin& origin = origins_[node];
+    if (origin.interval == kNone) return;
+    const std::size_t rank = graph_.rank(node);
+    const RankScan& scan = ranks_[rank].scan;
+    const Suspect& suspect = origin.external ? *scan.external : *suspects_[rank].in(origin.interval);
+    roots.push_back(
+        root_of(rank, suspect, origin.external ? RootKind::external : RootKind::produced, Phase::during));
+  }
+
+  std::vector<std::int64_t> absent_ranks(const CommNode& comm) const {
+    std::vector<std::int64_t> absent;
+    const auto add = [&](std::int64_t number) {
+      const bool here = std::any_of(ranks_.begin(), ranks_.end(),
+                                    [&](const RankInput& rank) { return rank.number == number; });
+      if (!here) absent.push_back(number);
+    };
+    if (comm.call.group_ranks)
+      std::for_each(comm.call.group_ranks->begin(), comm.call.group_ranks->end(), add);
+    for (const Transfer& transfer : comm.call.transfers) {
+      if (!transfer.sends) add(transfer.peer);
+    }
+    if (const auto source = named_rank(comm.call, true)) add(*source);
+    std::sort(absent.begin(), absent.end());
+    absent.erase(std::unique(absent.begin(), absent.end()), absent.end());
+    return absent;
+  }
+
+  /// Bad values that never went into communication.
+  std::vector<Root> after_communication() const {
+    std::vector<Root> roots;
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      const std::size_t intervals = ranks_[r].scan.comms.size();
+      for (std::size_t i = 1; i <= intervals; ++i) {
+        const Suspect* suspect = suspects_[r].in(i);
+        if (suspect == nullptr || suspect->quenched) continue;
+        roots.push_back(root_of(r, *suspect, RootKind::produced, Phase::after));
+        break;
+      }
+    }
+    return roots;
+  }
+
+  /// What is left to blame: NaN from outside, NaN out of Inf, bad values that went no further; the first of
+  /// each rank.
+  std::vector<Root> otherwise() const {
+    std::vector<Root> roots;
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      const RankScan& scan = ranks_[r].scan;
+      std::optional<Root> first;
+      const auto offer = [&](const Suspect& suspect, RootKind kind) {
+        if (first && first->entry.position <= suspect.place.position) return;
+        first = root_of(r, suspect, kind, Phase::otherwise);
+        first->quenched = suspect.quenched;
+      };
+      if (scan.external) {
+        if (const Suspect* external = suspects_[r].external_nan(scan.external->interval))
+          offer(*external, RootKind::external);
+      }
+      if (scan.turned) offer(*scan.turned, RootKind::turned);
+      if (!first && !scan.suspects.empty()) offer(scan.suspects[0], RootKind::produced);
+      if (first) roots.push_back(*std::move(first));
+    }
+    return roots;
+  }
+
+  std::vector<Root> all_suspects() const {
+    std::vector<Root> roots;
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      for (const Suspect& suspect : ranks_[r].scan.suspects) {
+        if (!suspect.quenched) roots.push_back(root_of(r, suspect, RootKind::produced, Phase::otherwise));
+      }
+    }
+    return roots;
+  }
+
+  std::vector<Root> finish(std::vector<Root> roots) const {
+    for (Root& root : roots) find_path(root);
+    return roots;
+  }
+
+  /// Follows the bad values from rank to rank.
+  void find_path(Root& root) const {
+    std::vector<std::uint32_t> bad_from(ranks_.size(), UINT32_MAX);
+    bad_from[root.rank] = root.entry.position;
+    for (const Exchange& exchange : graph_.exchanges()) {
+      const auto carries = [&](std::size_t n) {
+        const CommNode& comm = graph_.comm(n);
+        if (comm.place.position < bad_from[graph_.rank(n)]) return false;
+        const bool is_root = graph_.rank(n) == root.rank && comm.place.position == root.entry.position;
+        return comm.bad.inputs != 0 || is_root;
+      };
+      auto carrier = std::find_if(exchange.givers.begin(), exchange.givers.end(), carries);
+      // A receiver that is the root itself gives to nobody; a collective that is, reaches all its members.
+      if (carrier == exchange.givers.end()) continue;
+      for (const std::size_t n : exchange.takers) {
+        const std::size_t rank = graph_.rank(n);
+        if (bad_from[rank] != UINT32_MAX || graph_.comm(n).bad.outputs == 0) continue;
+        bad_from[rank] = graph_.comm(n).place.position;
+        root.path.push_back({rank, graph_.comm(n).place, graph_.rank(*carrier)});
+      }
+    }
+  }
+
+  const std::vector<RankInput>& ranks_;
+  CommGraph graph_;
+  std::vector<RankSuspects> suspects_;
+  std::vector<Origin> origins_;  // of each node
+};
+
+}  // namespace
+
+std::vector<Root> search_roots(const std::vector<RankInput>& ranks, const Rules& rules, bool all) {
+  RootSearch search(ranks, rules);
+  return all ? search.all() : search.first();
+}
+
+}  // namespace msprobe::anomaly

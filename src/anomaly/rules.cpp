@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "anomaly/rules.hpp"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "anomaly/default_rules.hpp"
+#include "support/byte_source.hpp"
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::anomaly {
+namespace {
+
+constexpr std::uint64_t kMaxRulesFile = std::uint64_t{1} << 20;
+
+/// Reads the values of one file; complaints name it.
+class Reader {
+ public:
+  explicit Reader(const std::string& file) : file_(file) {}
+
+  [[noreturn]] void fail(const YAML::Mark& mark, const std::string& reason) const {
+    const std::string line = mark.is_null() ? "" : "line " + std::to_string(mark.line + 1) + ": ";
+    throw FormatError(display(file_), line + reason);
+  }
+
+  double number(const YAML::Node& node, const std::string& key) const {
+    const auto value = node.IsScalar() ? parse_number(node.Scalar()) : std::nullopt;
+    if (!value || !std::isfinite(*value)) fail(node.Mark(), display(key) + " must be a number");
+    return *value;
+  }
+
+  std::vector<std::string> words(const YAML::Node& node, const std::string& key) const {
+    if (!node.IsSequence()) fail(node.Mark(), display(key) + " must be a list");
+    std::vector<std::string> list;
+    for (const YAML::Node& item : node) {
+      if (!item.IsScalar() || item.Scalar().empty())
+        fail(item.Mark(), display(key) + " must be a list of words");
+      list.push_back(item.Scalar());
+    }
+    return list;
+  }
+
+  NameSet names(const YAML::Node& node, const std::string& key) const {
+    const std::vector<std::string> list = words(node, key);
+    return {list.begin(), list.end()};
+  }
+
+  Places places(const YAML::Node& node, const std::string& key) const {
+    Places result;
+    for (const std::string& word : words(node, key)) {
+      std::size_t position = 0;
+      const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), position);
+      if (error == std::errc() && end == word.data() + word.size()) {
+        result.positions.insert(position);
+      } else {
+        result.names.insert(word);
+      }
+    }
+    return result;
+  }
+
+  template <typename Visit>
+  void members(const YAML::Node& node, const std::string& key, Visit&& visit) const {
+    if (!node.IsMap()) fail(node.Mark(), display(key) + " must be a mapping of names to values");
+    for (const auto& member : node) {
+      if (!member.first.IsScalar()) fail(member.first.Mark(), display(key) + ": a name must be text");
+      visit(member.first.Scalar(), member.second, member.first.Mark());
+    }
+  }
+
+  ExpectedBad expected(const YAML::Node& node, const std::string& key) const {
+    ExpectedBad rule;
+    members(node, key, [&](const std::string& column, const YAML::Node& value, const YAML::Mark& mark) {
+      if (column == "inputs") {
+        rule.inputs = places(value, key);
+      } else if (column == "outputs") {
+        rule.outputs = places(value, key).positions;
+      } else {
+        fail(mark, display(key) + ": only inputs and outputs may stand here");
+      }
+    });
+    return rule;
+  }
+
+ private:
+  const std::string& file_;
+};
+
+void apply(Rules& rules, const Reader& reader, const YAML::Node& root) {
+  reader.members(root, "rules", [&](const std::string& key, const YAML::Node& value, const YAML::Mark& mark) {
+    if (key == "communication_prefixes") {
+      rules.communication_prefixes = reader.words(value, key);
+    } else if (key == "communication_words") {
+      rules.communication_words = reader.words(value, key);
+    } else if (key == "never_blamed") {
+      rules.never_blamed = reader.words(value, key);
+    } else if (key == "names_source") {
+      rules.names_source = reader.names(value, key);
+    } else if (key == "names_destination") {
+      rules.names_destination = reader.names(value, key);
+    } else if (key == "framework_frames") {
+      rules.framework_frames = reader.words(value, key);
+    } else if (key == "norm_jump_above") {
+      rules.norm_jump_above = reader.number(value, key);
+    } else if (key == "write_only_inputs") {
+      rules.write_only_inputs.clear();
+      reader.members(value, key, [&](const std::string& name, const YAML::Node& places, const YAML::Mark&) {
+        rules.write_only_inputs[name] = reader.places(places, name);
+      });
+    } else if (key == "expected_bad") {
+      rules.expected_bad.clear();
+      reader.members(value, key, [&](const std::string& name, const YAML::Node& rule, const YAML::Mark&) {
+        rules.expected_bad[name] = reader.expected(rule, name);
+      });
+    } else if (key == "largest_finite") {
+      rules.largest_finite.clear();
+      reader.members(value, key, [&](const std::string& name, const YAML::Node& number, const YAML::Mark&) {
+        rules.largest_finite[name] = reader.number(number, name);
+      });
+    } else {
+      reader.fail(mark, "there is no rule '" + display(key) + "'");
+    }
+  });
+}
+
+void apply_text(Rules& rules, const std::string& file, const std::string& text) {
+  // yaml-cpp copies an anchored node wherever its alias stands; rules need neither, and a few lines of them
+  // explode.
+  if (text.find('&') != std::string::npos)
+    throw FormatError(display(file), "YAML anchors are not accepted here");
+  const Reader reader(file);
+  try {
+    apply(rules, reader, YAML::Load(text));
+  } catch (const YAML::Exception& error) {
+    reader.fail(error.mark, error.msg);
+  }
+}
+
+bool holds_any(std::string_view text, const std::vector<std::string>& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](const std::string& word) { return text.find(word) != std::string_view::npos; });
+}
+
+}  // namespace
+
+bool Rules::is_never_blamed(std::string_view entry) const {
+  return holds_any(entry, never_blamed);
+}
+
+bool Rules::is_communication(std::string_view entry, bool python) const {
+  if (python) return entry.starts_with("Distributed.") && holds_any(entry, communication_words);
+  return std::any_of(
+      communication_prefixes.begin(), communication_prefixes.end(), [&](const std::string& prefix) {
+        return entry.starts_with(prefix) && holds_any(entry.substr(prefix.size()), communication_words);
+      });
+}
+
+Rules default_rules() {
+  Rules rules;
+  apply_text(rules, "built-in rules", kDefaultRules);
+  return rules;
+}
+
+Rules load_rules(const std::string& path) {
+  Rules rules = default_rules();
+  const std::vector<std::byte> bytes = read_all(*open_file(path), kMaxRulesFile);
+  apply_text(rules, path, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  return rules;
+}
+
+}  // namespace msprobe::anomaly

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lists behind the analysis: data/anomaly_rules.yaml, built in, replaceable with --rules.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace msprobe::anomaly {
+
+using NameSet = std::set<std::string, std::less<>>;
+
+/// Arguments by position or by keyword.
+struct Places {
+  std::set<std::size_t> positions;
+  NameSet names;
+};
+
+struct ExpectedBad {
+  Places inputs;
+  std::set<std::size_t> outputs;
+};
+
+struct Rules {
+  std::vector<std::string> communication_prefixes;
+  std::vector<std::string> communication_words;
+  std::vector<std::string> never_blamed;
+  NameSet names_source;
+  NameSet names_destination;
+  std::map<std::string, Places, std::less<>> write_only_inputs;
+  double norm_jump_above = 0;
+  std::map<std::string, ExpectedBad, std::less<>> expected_bad;
+  std::map<std::string, double, std::less<>> largest_finite;
+  std::vector<std::string> framework_frames;
+
+  /// Does the name of the entry hold one of never_blamed?
+  bool is_never_blamed(std::string_view entry) const;
+  /// `python`: only names that begin with `Distributed.`, as the Python tool has it.
+  bool is_communication(std::string_view entry, bool python) const;
+};
+
+/// The built-in rules.
+Rules default_rules();
+
+/// The built-in rules with what the file says in their place. FormatError names file, line and key for
+/// anything that is not a rule or not of its type.
+Rules load_rules(const std::string& path);
+
+}  // namespace msprobe::anomaly

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what every rank holds to the entries where bad values began.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "anomaly/rank_scan.hpp"
+
+namespace msprobe::anomaly {
+
+/// One rank of the step under analysis. A rank that could not be read has no scan and a reason.
+struct RankInput {
+  std::int64_t number = 0;
+  std::string directory;
+  std::string json;
+  std::string failure;
+  RankScan scan;
+};
+
+enum class RootKind : std::uint8_t {
+  produced,       // a compute entry made bad values of clean ones
+  communication,  // a communication entry did
+  external,       // a bad value that no recorded entry made came in here
+  turned,         // NaN out of inputs with Inf
+};
+
+enum class Phase : std::uint8_t { before, during, after, otherwise };
+
+/// A rank that bad values came to.
+struct Reached {
+  std::size_t rank = 0;
+  EntryPlace entry;      // where
+  std::size_t from = 0;  // the rank they came from
+};
+
+struct Root {
+  std::size_t rank = 0;  // index
+  RootKind kind = RootKind::produced;
+  Phase phase = Phase::before;
+  EntryPlace entry;
+  Bad inputs = 0;
+  Bad outputs = 0;
+  std::uint32_t layer = 0;
+  std::uint32_t sub_layer = 0;
+  bool quenched = false;
+  std::vector<Reached> path;               // in the order of reaching; only of the corrected search
+  std::vector<std::int64_t> absent_ranks;  // members of its communication group that are not in the dump
+};
+
+/// The search of the Python tool, ranks in the order given. FormatError where the Python tool fails.
+std::vector<Root> search_as_python(const std::vector<RankInput>& ranks);
+
+/// The corrected search. `all`: every independent root, not only those of the first phase that has any.
+std::vector<Root> search_roots(const std::vector<RankInput>& ranks, const Rules& rules, bool all);
+
+}  // namespace msprobe::anomaly

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answer for people.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "anomaly/analyze.hpp"
+#include "dump/entry.hpp"
+
+namespace msprobe::anomaly {
+
+/// One value of an entry in a few words: `float32[2, 3] min -1.0 max inf`.
+std::string describe(const dump::Entry& entry, dump::Entry::Index node);
+
+/// The innermost frame that is not the framework's own, on one line; empty if there is none.
+std::string user_frame(const std::vector<std::string>& frames, const Rules& rules);
+
+struct AnswerStyle {
+  bool color = false;
+  std::size_t width = 100;
+};
+
+/// Each root in a few lines: what, where, its inputs and outputs, how far it spread.
+std::string render_answer(const Analysis& analysis, const Rules& rules, const AnswerStyle& style);
+
+/// Counts of a listing and its first lines.
+std::string render_listing(const Analysis& analysis, Listing listing, const AnswerStyle& style);
+
+}  // namespace msprobe::anomaly

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dump/member_stream.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "support/error.hpp"
+#include "support/interrupt.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::dump {
+namespace {
+
+constexpr std::size_t kBlock = std::size_t{256} << 10;
+
+char32_t hex4(std::string_view raw, std::size_t at) {
+  char32_t code = 0;
+  for (std::size_t k = at; k < at + 4; ++k) {
+    const char c = raw[k];
+    code = code * 16 + static_cast<char32_t>(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
+  }
+  return code;
+}
+
+void append_code(std::string& out, char32_t code) {
+  const auto put = [&](char32_t byte) { out += static_cast<char>(byte); };
+  if (code < 0x80) {
+    put(code);
+  } else if (code < 0x800) {
+    put(0xC0 | (code >> 6));
+    put(0x80 | (code & 0x3F));
+  } else if (code < 0x10000) {
+    put(0xE0 | (code >> 12));
+    put(0x80 | ((code >> 6) & 0x3F));
+    put(0x80 | (code & 0x3F));
+  } else {
+    put(0xF0 | (code >> 18));
+    put(0x80 | ((code >> 12) & 0x3F));
+    put(0x80 | ((code >> 6) & 0x3F));
+    put(0x80 | (code & 0x3F));
+  }
+}
+
+class EntryBuilder : public IgnoreTokens {
+ public:
+  EntryBuilder(Entry& entry, const std::string& file, std::string_view name)
+      : entry_(entry), file_(file), name_(name) {}
+
+  void open(bool object) {
+    open_.push_back(entry_.open(object ? NodeKind::object : NodeKind::array));
+    check();
+  }
+  void close(bool) {
+    entry_.close(open_.back());
+    open_.pop_back();
+  }
+  void key(std::string_view raw, bool escaped) { entry_.set_key(text(raw, escaped)); }
+  void string(std::string_view raw, bool escaped) { add(NodeKind::string, text(raw, escaped)); }
+  void number(std::string_view digits, const char* exponent) {
+    const bool real = exponent != nullptr || digits.find_first_of(".NI") != std::string_view::npos;
+    add(real ? NodeKind::real : NodeKind::integer, digits);
+  }
+  void literal(char first) {
+    if (first == 'n') {
+      add(NodeKind::null, {});
+    } else {
+      entry_.add_scalar(NodeKind::boolean, {}, first == 't');
+      check();
+    }
+  }
+
+ private:
+  void add(NodeKind kind, std::string_view value) {
+    entry_.add_scalar(kind, value);
+    check();
+  }
+  std::string_view text(std::string_view raw, bool escaped) {
+    if (!escaped) return raw;
+    scratch_.clear();
+    append_unescaped(scratch_, raw);
+    return scratch_;
+  }
+  void check() const {
+    if (entry_.memory() <= kMaxEntryMemory) return;
+    throw FormatError(display(file_),
+                      display(name_) + ": the value takes more than " + human_bytes(kMaxEntryMemory));
+  }
+
+  Entry& entry_;
+  const std::string& file_;
+  std::string_view name_;
+  std::vector<Entry::Index> open_;
+  std::string scratch_;
+};
+
+}  // namespace
+
+MemberStream::MemberStream(const ByteSource& source) : source_(source), buffer_(kBlock + kScanPadding) {
+  current_ = end_ = buffer_.data();
+  if (source_.size() == 0) throw FormatError(display(source_.name()), "the file is empty");
+}
+
+void MemberStream::fail(const std::string& reason, const char* at) const {
+  throw FormatError(display(source_.name()), reason + " (byte " + std::to_string(offset(at)) + ")");
+}
+
+void MemberStream::more() {
+  check_interrupt();
+  if (next_ == source_.size()) fail("the JSON ends too early (truncated?)", end_);
+  const auto kept = static_cast<std::size_t>(end_ - current_);
+  if (kept > kMaxEntryMemory) fail("one value takes more than " + human_bytes(kMaxEntryMemory), current_);
+  begin_offset_ = offset(current_);
+  std::memmove(buffer_.data(), current_, kept);
+  // What did not fit once gets twice the room, so that it is scanned a few times only.
+  if (kept + kScanPadding > buffer_.size() / 2) buffer_.resize(2 * buffer_.size());
+  const auto room = std::min<std::uint64_t>(buffer_.size() - kScanPadding - kept, source_.size() - next_);
+  const auto length = static_cast<std::size_t>(room);
+  source_.read_at(next_, std::as_writable_bytes(std::span(buffer_.data() + kept, length)));
+  next_ += length;
+  current_ = buffer_.data();
+  end_ = current_ + kept + length;
+  std::memset(buffer_.data() + kept + length, 0, kScanPadding);
+}
+
+char MemberStream::peek() {
+  for (;;) {
+    Scan scan{current_, end_, nullptr};
+    if (current_ != end_) skip_blanks(scan);
+    current_ = scan.at;
+    if (current_ != end_) return *current_;
+    if (depth() == 0 && next_ == source_.size()) return '\0';
+    more();
+  }
+}
+
+void MemberStream::enter() {
+  if (peek() != '{')
+    fail(depth() == 0 ? "the top level is not an object" : "the value is not an object", current_);
+  ++current_;
+  first_.push_back(true);
+}
+
+bool MemberStream::next(std::string& key) {
+  char c = peek();
+  if (c == '}') {
+    ++current_;
+    first_.pop_back();
+    if (depth() == 0 && (peek() != '\0' || current_ != end_))
+      fail("something stands behind the end of the JSON", current_);
+    return false;
+  }
+  if (!first_.back()) {
+    if (c != ',') fail("neither a comma nor the end of an object", current_);
+    ++current_;
+    c = peek();
+  }
+  first_.back() = false;
+  if (c != '"') fail("a member of an object has no name", current_);
+  for (;;) {
+    Scan scan{current_ + 1, end_, nullptr};
+    bool escaped = false;
+    const ScanStatus status = scan_string(scan, escaped);
+    if (status == ScanStatus::broken) fail(scan.reason, scan.at);
+    if (status == ScanStatus::done) {
+      const std::string_view raw(current_ + 1, static_cast<std::size_t>(scan.at - current_ - 2));
+      key.clear();
+      if (escaped) {
+        append_unescaped(key, raw);
+      } else {
+        key.assign(raw);
+      }
+      current_ = scan.at;
+      break;
+    }
+    more();
+  }
+  if (peek() != ':') fail("no colon behind the name of a member", current_);
+  ++current_;
+  return true;
+}
+
+void append_unescaped(std::string& out, std::string_view raw) {
+  for (std::size_t i = 0; i < raw.size();) {
+    const std::size_t plain = std::min(raw.find('\\', i), raw.size());
+    out += raw.substr(i, plain - i);
+    if (plain == raw.size()) return;
+    const char kind = raw[plain + 1];
+    i = plain + 2;
+    if (kind == 'u') {
+      char32_t code = hex4(raw, i);
+      i += 4;
+      const bool pair = code >= 0xD800 && code < 0xDC00 && raw.substr(i).starts_with("\\u");
+      if (pair) {
+        const char32_t low = hex4(raw, i + 2);
+        if (low >= 0xDC00 && low < 0xE000) {
+          code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+          i += 6;
+        }
+      }
+      append_code(out, code);
+    } else {
+      constexpr std::string_view kKinds = "bfnrt";
+      constexpr std::string_view kValues = "\b\f\n\r\t";
+      const std::size_t which = kKinds.find(kind);
+      out += which == std::string_view::npos ? kind : kValues[which];
+    }
+  }
+}
+
+void build_entry(std::string_view text, Entry& entry, const std::string& file, std::string_view name) {
+  entry.clear();
+  EntryBuilder builder(entry, file, name);
+  // The text was accepted before, and what follows it in the window ends it.
+  Scan scan{text.data(), text.data() + text.size() + 1, nullptr};
+  scan_value(scan, builder);
+}
+
+void read_entry_at(const ByteSource& file, std::uint64_t offset, std::uint64_t size, Entry& entry,
+                   std::string_view name) {
+  const std::string changed = display(name) + ": not where it was before; was the file changed meanwhile?";
+  if (size > kMaxEntryMemory || offset > file.size() || size > file.size() - offset)
+    throw FormatError(display(file.name()), changed);
+  std::vector<char> text(static_cast<std::size_t>(size) + 1 + kScanPadding);
+  file.read_at(offset, std::as_writable_bytes(std::span(text.data(), static_cast<std::size_t>(size))));
+  Scan scan{text.data(), text.data() + size + 1, nullptr};
+  entry.clear();
+  EntryBuilder builder(entry, file.name(), name);
+  if (scan_value(scan, builder) != ScanStatus::done || scan.at != text.data() + size)
+    throw FormatError(display(file.name()), changed);
+}
+
+}  // namespace msprobe::dump

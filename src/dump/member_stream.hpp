@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The members of the outer objects of a large JSON file, one after the other, through a window that holds no
+// more than one of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dump/entry.hpp"
+#include "dump/json_scan.hpp"
+#include "support/byte_source.hpp"
+
+namespace msprobe::dump {
+
+class MemberStream {
+ public:
+  explicit MemberStream(const ByteSource& source);
+
+  /// Steps into the object that comes next: the root, or the value of a member. FormatError if it is none.
+  void enter();
+  /// The name of the next member of the object stepped into last. False at its end; the stream stands in the
+  /// object around it then. At the end of the root nothing but blanks may follow.
+  bool next(std::string& key);
+  /// Is the value that comes next an object?
+  bool at_object() { return peek() == '{'; }
+
+  /// Scans the value of the member. The text is valid until the next call.
+  template <typename Handler>
+  std::string_view value(Handler& handler) {
+    peek();
+    for (;;) {
+      Scan scan{current_, end_, nullptr};
+      const ScanStatus status = scan_value(scan, handler, kMaxDepth - depth());
+      if (status == ScanStatus::broken) fail(scan.reason, scan.at);
+      if (status == ScanStatus::done) {
+        const std::string_view text(current_, static_cast<std::size_t>(scan.at - current_));
+        value_offset_ = offset(current_);
+        current_ = scan.at;
+        return text;
+      }
+      more();
+      handler.restart();
+    }
+  }
+  /// Where in the file the value stands that was scanned last.
+  std::uint64_t value_offset() const { return value_offset_; }
+
+ private:
+  std::size_t depth() const { return first_.size(); }
+  std::uint64_t offset(const char* at) const {
+    return begin_offset_ + static_cast<std::uint64_t>(at - buffer_.data());
+  }
+  char peek();
+  /// Makes the window reach further; FormatError if the file has no more.
+  void more();
+  [[noreturn]] void fail(const std::string& reason, const char* at) const;
+
+  const ByteSource& source_;
+  std::vector<char> buffer_;
+  const char* current_ = nullptr;
+  const char* end_ = nullptr;
+  std::uint64_t begin_offset_ = 0;  // of the window in the file
+  std::uint64_t next_ = 0;          // the first byte behind the window
+  std::uint64_t value_offset_ = 0;
+  std::vector<bool> first_;  // an object each: no member seen yet
+};
+
+/// Makes `entry` the tree of a value as scan_value() accepted it. Throws FormatError, naming `file` and
+/// `name`, if the tree takes more than kMaxEntryMemory.
+void build_entry(std::string_view text, Entry& entry, const std::string& file, std::string_view name);
+
+/// Reads the value that stands at `offset` of the file.
+void read_entry_at(const ByteSource& file, std::uint64_t offset, std::uint64_t size, Entry& entry,
+                   std::string_view name);
+
+/// Appends the value of a string as it stands between the quotes. Surrogates that have no partner become what
+/// an encoder makes of them that does not look (three bytes that are not valid UTF-8).
+void append_unescaped(std::string& out, std::string_view raw);
+
+}  // namespace msprobe::dump
