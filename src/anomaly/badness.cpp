@@ -8,6 +8,17 @@ namespace msprobe::anomaly {
 using dump::Entry;
 using dump::NodeKind;
 
+namespace {
+
+/// Is this one receiving transfer of a batch?
+bool receives(const Entry& entry, Entry::Index node) {
+  const Entry::Index operation = entry.find(node, "op");
+  if (operation == Entry::kNone || entry.find(node, "peer") == Entry::kNone) return false;
+  return entry.text(operation) == "irecv" || entry.text(operation) == "recv";
+}
+
+}  // namespace
+
 std::string_view bad_name(Bad bad) {
   constexpr std::string_view kNames[] = {"clean", "NaN", "Inf", "NaN and Inf"};
   return kNames[bad & 3];
@@ -43,10 +54,11 @@ Bad bad_item(const Entry& entry, Entry::Index node) {
   return bad;
 }
 
-Bad bad_anywhere(const Entry& entry, Entry::Index node) {
+Bad bad_anywhere(const Entry& entry, Entry::Index node, bool as_input) {
   if (!entry.is(node, NodeKind::array) && !entry.is(node, NodeKind::object)) return 0;
+  if (as_input && receives(entry, node)) return 0;
   Bad bad = bad_item(entry, node);
-  entry.children(node, [&](Entry::Index child) { bad |= bad_anywhere(entry, child); });
+  entry.children(node, [&](Entry::Index child) { bad |= bad_anywhere(entry, child, as_input); });
   return bad;
 }
 
@@ -65,7 +77,7 @@ EntryBadness judge_entry(const Entry& entry, bool nested, const Places* write_on
       const bool skip = write_only != nullptr && ((positional && write_only->positions.contains(position)) ||
                                                   (named && write_only->names.contains(entry.key(item))));
       ++position;
-      if (!skip) bad |= nested ? bad_anywhere(entry, item) : bad_item(entry, item);
+      if (!skip) bad |= nested ? bad_anywhere(entry, item, !output) : bad_item(entry, item);
     });
     if (output) {
       result.outputs |= bad;

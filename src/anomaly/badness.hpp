@@ -26,8 +26,9 @@ Bad bad_statistic(const dump::Entry& entry, dump::Entry::Index node, bool tab = 
 
 /// Max and Min of an object; nothing for anything else.
 Bad bad_item(const dump::Entry& entry, dump::Entry::Index node);
-/// The same of the object and of all objects below it, in lists and in objects.
-Bad bad_anywhere(const dump::Entry& entry, dump::Entry::Index node);
+/// The same of the object and of all objects below it, in lists and in objects. `as_input`: without tensors
+/// that a transfer receives into.
+Bad bad_anywhere(const dump::Entry& entry, dump::Entry::Index node, bool as_input = false);
 
 struct EntryBadness {
   Bad inputs = 0;     // of all input sections

@@ -20,7 +20,7 @@ using dump::NodeKind;
 constexpr std::size_t kMaxItems = 6;    // of one list
 constexpr std::size_t kMaxReached = 8;  // ranks named
 constexpr std::size_t kMaxListed = 20;  // lines of a listing
-constexpr std::size_t kLabel = 11;      // "  input    "
+constexpr std::size_t kLabel = 12;      // "  input     "
 
 std::string text_of(const Entry& entry, Entry::Index object, std::string_view key) {
   const Entry::Index node = entry.find(object, key);
@@ -81,7 +81,8 @@ std::string verdict(const Root& root) {
     case RootKind::produced:
       return "made " + out + " of clean inputs";
     case RootKind::communication:
-      return "brought " + out + " that no dumped rank gave";
+      return root.absent_ranks.empty() ? "made " + out + " although no rank gave any"
+                                       : "brought " + out + " that no dumped rank gave";
     case RootKind::external:
       return "got " + std::string(bad_name(root.inputs)) + " that nothing recorded before it made";
     case RootKind::turned:
@@ -161,8 +162,11 @@ class Answer {
     line("spread", text);
     for (std::size_t k = 0; k < root.path.size() && k < kMaxReached; ++k) {
       const Reached& reached = root.path[k];
-      line("", fmt::format("rank {} from rank {} by {}", analysis_.ranks[reached.rank].number,
-                           analysis_.ranks[reached.from].number, reached.entry.name));
+      // A communication that is the root itself has no sender.
+      const bool sent = root.kind != RootKind::communication || reached.from != root.rank;
+      const std::string from = sent ? fmt::format("from rank {} ", analysis_.ranks[reached.from].number) : "";
+      line("",
+           fmt::format("rank {} {}by {}", analysis_.ranks[reached.rank].number, from, reached.entry.name));
     }
     if (root.path.size() > kMaxReached)
       line("", fmt::format("and {} ranks more", root.path.size() - kMaxReached));
@@ -189,7 +193,7 @@ class Answer {
 
   void line(std::string_view label, std::string_view text) {
     const std::size_t room = style_.width > kLabel + 20 ? style_.width - kLabel : 20;
-    out_ += fmt::format("  {:<9}", label) + report::elide_middle(text, room) + "\n";
+    out_ += fmt::format("  {:<10}", label) + report::elide_middle(text, room) + "\n";
   }
 
   const Analysis& analysis_;

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "anomaly/analyze.hpp"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "anomaly/input.hpp"
+#include "anomaly/result.hpp"
+#include "anomaly/summary.hpp"
+#include "dump/member_stream.hpp"
+#include "dumps.hpp"
+#include "support/error.hpp"
+
+namespace fs = std::filesystem;
+using namespace msprobe;
+using namespace msprobe::anomaly;
+
+namespace {
+
+/// A folder of its own that goes with the test; the log is quiet meanwhile.
+class Scratch {
+ public:
+  Scratch() {
+    static int next = 0;
+    path_ = fs::temp_directory_path() /
+            ("msprobe_anomaly_" + std::to_string(::getpid()) + "_" + std::to_string(next++));
+    fs::create_directories(path_);
+  }
+  ~Scratch() { fs::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  void put(const std::string& name, const std::string& text) const {
+    fs::create_directories((path_ / name).parent_path());
+    std::ofstream(path_ / name) << text;
+  }
+  void rank(const std::string& folder, const std::vector<std::string>& entries) const {
+    put(folder + "/dump.json", dump_of(entries));
+    put(folder + "/construct.json", "{}");
+    put(folder + "/stack.json", "{}");
+  }
+
+ private:
+  Quiet quiet_;
+  fs::path path_;
+};
+
+std::vector<std::int64_t> numbers(const StepInput& step) {
+  std::vector<std::int64_t> list;
+  for (const RankInput& rank : step.ranks) list.push_back(rank.number);
+  return list;
+}
+
+Analysis run(const std::string& input, bool python = false) {
+  AnalyzeOptions options;
+  options.input = input;
+  options.python_rules = python;
+  return analyze(options, default_rules(), nullptr);
+}
+
+using Numbers = std::vector<std::int64_t>;
+const std::string kFault = entry("Torch.log.0.forward", "c", "n");
+const std::string kClean = entry("Torch.add.0.forward", "c", "c");
+
+}  // namespace
+
+TEST_CASE("the ranks of a step, whatever their folders are called") {
+  Scratch scratch;
+  for (const char* name : {"s/rank10", "s/rank2", "s/rank007", "s/rank", "s/rank_x", "s/proc1", "s/other"})
+    scratch.rank(name, {});
+  CHECK(numbers(resolve_input(scratch / "s/", false)[0]) == Numbers{0, 2, 7, 10});
+  CHECK(numbers(resolve_input(scratch / "s", true)[0]) == Numbers{0, 2, 7, 10});
+  scratch.rank("p/proc77", {});
+  CHECK(numbers(resolve_input(scratch / "p", true)[0]) == Numbers{0});
+  fs::create_directories(scratch / "p/notes");
+  CHECK(numbers(resolve_input(scratch / "p", false)[0]) == Numbers{0});
+  CHECK(numbers(resolve_input(scratch / "p", true)[0]).empty());
+  scratch.rank("p/proc78", {});
+  CHECK_THROWS_WITH_AS(resolve_input(scratch / "p", false), doctest::Contains("several proc folders"),
+                       FormatError);
+  scratch.rank("s/rank0010", {});
+  CHECK_THROWS_WITH_AS(resolve_input(scratch / "s", false), doctest::Contains("two folders of one rank"),
+                       FormatError);
+}
+
+TEST_CASE("steps of a dump, a rank alone, a file alone, and what is no dump") {
+  Scratch scratch;
+  scratch.rank("d/step10/rank3", {});
+  scratch.rank("d/step9/rank3", {});
+  fs::create_directories(scratch / "d/step1");
+  const auto steps = resolve_input(scratch / "d", false);
+  REQUIRE(steps.size() == 2);
+  CHECK(steps[0].label == "step9");
+  CHECK(steps[1].label == "step10");
+  CHECK(numbers(resolve_input(scratch / "d/step9/rank3", false)[0]) == Numbers{3});
+  CHECK(numbers(resolve_input(scratch / "d/step9/rank3/dump.json", false)[0]) == Numbers{0});
+  CHECK_THROWS_WITH_AS(resolve_input(scratch / "missing", false), doctest::Contains("missing"), IoError);
+  CHECK_THROWS_WITH_AS(resolve_input(scratch / "d/step1", false), doctest::Contains("no dump here"),
+                       FormatError);
+}
+
+TEST_CASE("of several steps the first with an anomaly is analysed") {
+  Scratch scratch;
+  scratch.rank("d/step0/rank0", {kClean});
+  scratch.rank("d/step2/rank0", {kClean, kFault});
+  scratch.rank("d/step10/rank0", {kFault});
+  const Analysis analysis = run(scratch / "d");
+  CHECK(analysis.step == "step2");
+  CHECK(told(analysis.ranks, analysis.roots) == "0 Torch.log.0.forward");
+  CHECK_FALSE(analysis.failed);
+}
+
+TEST_CASE("a rank that cannot be read is left out and told; all of them are an error") {
+  Scratch scratch;
+  scratch.rank("s/rank0", {kClean});
+  scratch.rank("s/rank1", {kFault});
+  scratch.put("s/rank2/dump.json", "{\"data\": {\"a\"");
+  fs::create_directories(scratch / "s/rank3");
+  const Analysis analysis = run(scratch / "s");
+  CHECK(told(analysis.ranks, analysis.roots) == "1 Torch.log.0.forward");
+  CHECK(analysis.failed);
+  CHECK(analysis.ranks[2].failure.find("rank2/dump.json") != std::string::npos);
+  CHECK(analysis.ranks[3].failure.find("rank3/dump.json") != std::string::npos);
+  CHECK_THROWS_AS(run(scratch / "s", true), Error);
+  scratch.put("t/rank0/dump.json", "x");
+  CHECK_THROWS_AS(run(scratch / "t"), FormatError);
+  scratch.put("t/rank1/dump.json", "y");
+  CHECK_THROWS_AS(run(scratch / "t"), FormatError);
+}
+
+TEST_CASE("missing or broken construct.json and stack.json leave their fields empty") {
+  Scratch scratch;
+  scratch.put("s/rank0/dump.json", dump_of({kFault}));
+  Analysis analysis = run(scratch / "s");
+  REQUIRE(analysis.details.size() == 1);
+  CHECK(analysis.details[0].construct.empty());
+  CHECK(roots_json(analysis).find("\"construct_info\": [],\n      \"stack_info\": {}") != std::string::npos);
+  CHECK_FALSE(analysis.failed);
+  scratch.put("s/rank0/construct.json", "[1");
+  scratch.put("s/rank0/stack.json", R"({"0": [["Torch.log.0.forward"], ["File a.py, line 1, in f, \n g"]]})");
+  analysis = run(scratch / "s");
+  CHECK(analysis.details[0].construct.empty());
+  CHECK(analysis.details[0].frames == std::vector<std::string>{"File a.py, line 1, in f, \n g"});
+  CHECK_THROWS_AS(run(scratch / "s", true), FormatError);
+}
+
+TEST_CASE("stack.json as the Python tool searches it") {
+  Scratch scratch;
+  scratch.rank("s/rank0", {kFault});
+  const auto stack = [&](const std::string& text, bool python) {
+    scratch.put("s/rank0/stack.json", text);
+    const std::string json = roots_json(run(scratch / "s", python));
+    const std::string key = "\"stack_info\": ";
+    std::string value = json.substr(json.find(key) + key.size());
+    value.erase(value.rfind("\n    }"));
+    std::erase(value, '\n');
+    std::erase(value, ' ');
+    return value;
+  };
+  CHECK(stack(R"({"0": [["Torch.log.0.forward"], ["f"]], "1": [["Torch.log.0.forward"], ["g"]]})", true) ==
+        R"(["f"])");
+  CHECK(stack(R"({"0": [["x"], ["f"]], "1": [["y", "Torch.log.0.forward"], "text", 3]})", true) ==
+        "\"text\"");
+  CHECK(stack(R"({"0": ["in Torch.log.0.forward", ["f"]]})", true) == R"(["f"])");  // part of a text
+  CHECK(stack(R"({"0": [["Torch.log.0.forward"]], "1": []})", true) == "{}");
+  CHECK(stack(R"({"Torch.log.0.forward": ["f", "g"]})", true) == "{}");
+  CHECK(stack(R"({"Torch.log.0.forward": ["f", "g"]})", false) == R"(["f","g"])");
+  CHECK_THROWS_WITH_AS(stack(R"({"0": "text"})", true), doctest::Contains("should be a list"), FormatError);
+  CHECK(stack(R"({"0": "text"})", false) == "{}");
+}
+
+TEST_CASE("a backward entry is explained by the call that it belongs to") {
+  Scratch scratch;
+  scratch.put("s/rank0/dump.json", dump_of({R"("Functional.linear.0.backward": {"input": )" + tensors("c") +
+                                            R"(, "output": )" + tensors("n") + "}"}));
+  scratch.put("s/rank0/stack.json",
+              R"({"0": [["Functional.linear.0.forward"], ["File a.py, line 1, in f, \n g"]]})");
+  const Analysis analysis = run(scratch / "s");
+  const std::string json = roots_json(analysis);
+  CHECK(json.find("\"input\": [") != std::string::npos);
+  CHECK(json.find("input_args") == std::string::npos);
+  CHECK(json.find("\"stack_info\": {}") != std::string::npos);
+  CHECK(render_answer(analysis, default_rules(), {}).find("a.py, line 1, in f: g  (its forward call)") !=
+        std::string::npos);
+}
+
+TEST_CASE("the answer for people") {
+  Scratch scratch;
+  scratch.put("s/rank0/dump.json",
+              dump_of({R"("Module.fc.Linear.forward.0": {"input_args": )" + tensors("c") +
+                       R"(, "input_kwargs": {"scale": )" + integer(2) + R"(}, "output": )" + tensors("n") +
+                       R"(, "parameters": {"weight": )" + tensor('n') + "}}"}));
+  scratch.put("s/rank0/construct.json", R"({"Module.fc.Linear.forward.0": "Module.net.Net.forward.0"})");
+  scratch.put(
+      "s/rank0/stack.json",
+      R"({"0": [["Module.fc.Linear.forward.0"], ["File /x/site-packages/torch/nn/m.py, line 9, in call, \n y",
+                 "File /home/u/train.py, line 12, in step, \n z = fc_x"]]})");
+  CHECK(render_answer(run(scratch / "s"), default_rules(), {}) ==
+        "rank 0: Module.fc.Linear.forward.0 made NaN of clean inputs, before communication\n"
+        "  input     float32[2] min -1.0 max 1.0; scale=2\n"
+        "  output    float32[2] min nan max nan\n"
+        "  parameter weight: bad already, the fault is earlier (the optimizer's step?)\n"
+        "  module    Module.net.Net.forward.0\n"
+        "  at        /home/u/train.py, line 12, in step: z = fc_x\n"
+        "  spread    1 of 1 entries of rank 0 hold NaN or Inf\n");
+}
+
+TEST_CASE("the user's own frame") {
+  const Rules rules = default_rules();
+  const std::vector<std::string> frames = {
+      "File /usr/lib/python3/dist-packages/torch/nn/f.py, line 1, in a, \n b",
+      "File /data/model.py, line 2, in c, \n d", "File /data/main.py, line 3, in e, \n f"};
+  CHECK(user_frame(frames, rules) == "/data/model.py, line 2, in c: d");
+  CHECK(user_frame({frames[0]}, rules) == "/usr/lib/python3/dist-packages/torch/nn/f.py, line 1, in a: b");
+  // What stands in the code of a line does not count as its file.
+  CHECK(user_frame({"File /d/m.py, line 2, in c, \n open('/torch/x')"}, rules) ==
+        "/d/m.py, line 2, in c: open('/torch/x')");
+  CHECK(user_frame({}, rules).empty());
+  CHECK(user_frame({"no frame at all"}, rules) == "no frame at all");
+}
+
+TEST_CASE("values in a few words") {
+  const auto words = [](const std::string& text) {
+    dump::Entry entry;
+    dump::build_entry(text, entry, "memory", "e");
+    return describe(entry, 0);
+  };
+  CHECK(words(tensor('i')) == "float32[2] min -1.0 max inf");
+  CHECK(words(R"({"type": "torch.Tensor", "dtype": "torch.int64", "shape": [], "Max": 3, "Min": null})") ==
+        "int64[] max 3");
+  CHECK(words(integer(3)) == "3");
+  CHECK(words(group("[0, 1]")) == "group [0, 1]");
+  CHECK(words("null") == "None");
+  CHECK(words("[1, [\"a\"], {}]") == "[1, [a], {}]");
+  CHECK(words("[1, 2, 3, 4, 5, 6, 7, 8]") == "[1, 2, 3, 4, 5, 6, ... 8 in all]");
+  CHECK(words(R"({"class_type": "torch.distributed.P2POp", "tensor": )" + tensor('c') +
+              R"(, "op": "isend", "peer": 1})") == "isend 1 float32[2] min -1.0 max 1.0");
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "anomaly/levels.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "dump/member_stream.hpp"
+#include "dumps.hpp"
+#include "support/byte_source.hpp"
+
+using namespace msprobe;
+using namespace msprobe::anomaly;
+
+namespace {
+
+std::string golden(const char* name) {
+  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
+  return std::string(root == nullptr ? "." : root) + "/tests/data/golden/anomaly/" + name;
+}
+
+struct Expected {
+  std::string before = "none";
+  std::string after = "none";
+};
+
+std::vector<std::string> statistics(const std::string& in, const std::string& out) {
+  dump::Entry entry;
+  dump::build_entry(R"({"input_args": [)" + in + R"(], "output": [)" + out + "]}", entry, "memory", "e");
+  std::vector<std::string> lines;
+  for (const EntryFinding& finding : find_statistics("e", entry, default_rules()))
+    lines.push_back(finding.what + " " + finding.where + ": " + finding.text);
+  return lines;
+}
+
+std::string half(const std::string& max, const std::string& min = "-1.0") {
+  return R"({"type": "torch.Tensor", "dtype": "torch.float16", "Max": )" + max + R"(, "Min": )" + min +
+         R"(, "Mean": 0.0, "Norm": 1.0})";
+}
+
+using Lines = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("levels of the golden entries, before and after the ignore rules") {
+  const auto file = open_file(golden("levels.json"));
+  const Rules rules = default_rules();
+  std::map<std::string, dump::Entry> entries;
+  std::map<std::string, Expected> expected;
+  dump::MemberStream stream(*file);
+  stream.enter();
+  std::string section;
+  while (stream.next(section)) {
+    stream.enter();
+    std::string name;
+    while (stream.next(name)) {
+      dump::IgnoreTokens ignore;
+      dump::Entry entry;
+      dump::build_entry(stream.value(ignore), entry, "levels.json", name);
+      if (section == "data") {
+        entries[name] = entry;
+      } else {
+        const auto level = [&](const char* key) {
+          const auto node = entry.find(0, key);
+          return entry.is(node, dump::NodeKind::null) ? std::string("none") : std::string(entry.text(node));
+        };
+        expected[name] = {level("before_ignore_rules"), level("level")};
+      }
+    }
+  }
+  REQUIRE(entries.size() == 30);
+  REQUIRE(expected.size() == 30);
+  for (const auto& [name, entry] : entries) {
+    CAPTURE(name);
+    const Level level = level_of(find_scene(entry, rules));
+    CHECK(level_name(level) == expected[name].before);
+    CHECK(level_name(is_expected_bad(name, entry, rules) ? Level::none : level) == expected[name].after);
+  }
+  // The list holds those that are left.
+  std::map<std::string, std::string> listed;
+  for (const EntryFinding& finding : list_entries(*file, Listing::levels, rules).found)
+    listed[finding.name] = level_name(finding.level);
+  for (const auto& [name, levels] : expected)
+    CHECK((listed.contains(name) ? listed[name] : "none") == levels.after);
+}
+
+TEST_CASE("a level tells where the bad values stand") {
+  const std::string text = dump_of({R"("Torch.cat.0.forward": {"input_args": [)" + tensor('c') + ", [" +
+                                    tensor('n') + R"(]], "input_kwargs": {"a": )" + tensor('c') +
+                                    R"(, "b": )" + tensor('i') + R"(}, "output": )" + tensors("cn") + "}"});
+  const auto found = list_entries(*memory_source(text, "dump.json"), Listing::levels, default_rules()).found;
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].scene == Scene::input_bad_output_bad);
+  CHECK(found[0].bad_arguments == std::vector<std::size_t>{1});
+  CHECK(found[0].bad_keywords == std::vector<std::string>{"b"});
+  CHECK(found[0].bad_outputs == std::vector<std::size_t>{1});
+}
+
+TEST_CASE("statistics: outputs at the largest finite number of their dtype") {
+  CHECK(statistics(half("1.0"), half("65504.0")) ==
+        Lines{"saturated output.0: Max 65504.0 is the largest float16"});
+  CHECK(statistics(half("1.0"), half("3.0", "-65504")) ==
+        Lines{"saturated output.0: Min -65504.0 is the lowest float16"});
+  CHECK(statistics(half("1.0"), half("65472.0")).empty());
+  CHECK(statistics(half("65504.0"), half("65504.0")).empty());  // it came in so
+  CHECK(statistics(half("1.0"), "[" + half("1.0") + ", " + half("65504.0") + "]") ==
+        Lines{"saturated output.0.1: Max 65504.0 is the largest float16"});
+  CHECK(statistics("", R"({"dtype": "BFloat16", "Max": 3.3895313892515355e+38, "Min": 0})").size() == 1);
+  CHECK(statistics("", R"({"dtype": "torch.int64", "Max": 65504, "Min": 0})").empty());
+}
+
+TEST_CASE("statistics: means and norms that are not finite, and norms that jump") {
+  const auto with = [](const std::string& mean, const std::string& norm) {
+    return R"({"type": "torch.Tensor", "dtype": "torch.float32", "Max": 1.0, "Min": 0.0, "Mean": )" + mean +
+           R"(, "Norm": )" + norm + "}";
+  };
+  CHECK(statistics(with("0.0", "1.0"), with("NaN", "2.0")) ==
+        Lines{"bad_mean output.0: Mean is nan, maximum and minimum are finite"});
+  CHECK(statistics(with("0.0", "1.0"), with("0.0", "Infinity")) ==
+        Lines{"bad_norm output.0: Norm is inf, maximum and minimum are finite",
+              "norm_jump : largest norm 1.0 in, inf out"});
+  CHECK(statistics(with("0.0", "1.0"), with("0.0", "100.0")).empty());
+  CHECK(statistics(with("0.0", "1.0"), with("0.0", "100.5")) ==
+        Lines{"norm_jump : largest norm 1.0 in, 100.5 out"});
+  CHECK(statistics(with("0.0", "0.0"), with("0.0", "100.5")).size() == 1);
+  // Where maximum and minimum are bad already there is nothing to add.
+  CHECK(statistics("", R"({"dtype": "torch.float32", "Max": NaN, "Min": NaN, "Mean": NaN, "Norm": NaN})")
+            .empty());
+}

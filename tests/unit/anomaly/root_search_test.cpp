@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include "anomaly/comm_graph.hpp"
+#include "anomaly/search.hpp"
+#include "dumps.hpp"
+
+using namespace msprobe;
+using namespace msprobe::anomaly;
+
+namespace {
+
+using Ranks = std::vector<RankInput>;
+
+std::vector<Root> search(const Ranks& ranks, bool all = false) {
+  const Quiet quiet;
+  return search_roots(ranks, default_rules(), all);
+}
+std::vector<Root> as_python(const Ranks& ranks) {
+  const Quiet quiet;
+  return search_as_python(ranks);
+}
+std::string first(const Ranks& ranks) {
+  return told(ranks, search(ranks));
+}
+std::string everything(const Ranks& ranks) {
+  return told(ranks, search(ranks, true));
+}
+std::string path(const Ranks& ranks, const Root& root) {
+  std::string out;
+  for (const Reached& reached : root.path) {
+    out += (out.empty() ? "" : ", ") + std::to_string(ranks[reached.rank].number) + " from " +
+           std::to_string(ranks[reached.from].number) + " by " + reached.entry.name;
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a mask that goes no further is not blamed while there is something else") {
+  const std::string mask = entry("Tensor.masked_fill.0.forward", "c", "i");
+  const std::string consumed = entry("Functional.softmax.0.forward", "i", "c");
+  const std::string passed_on = entry("Torch.add.0.forward", "i", "i");
+  const std::string fault = entry("Torch.log.0.forward", "c", "n");
+  CHECK(first({rank_of(0, {mask, consumed, fault})}) == "0 Torch.log.0.forward");
+  CHECK(first({rank_of(0, {mask, passed_on, fault})}) == "0 Tensor.masked_fill.0.forward");
+  CHECK(first({rank_of(0, {mask, fault})}) == "0 Tensor.masked_fill.0.forward");
+  const Ranks only{rank_of(0, {mask, consumed})};
+  const auto roots = search(only);
+  CHECK(told(only, roots) == "0 Tensor.masked_fill.0.forward");
+  REQUIRE(roots.size() == 1);
+  CHECK(roots[0].quenched);
+  CHECK(roots[0].phase == Phase::otherwise);
+  CHECK(told(only, as_python(only)) == "0 Tensor.masked_fill.0.forward");
+}
+
+TEST_CASE("a mask beside the value that goes into communication") {
+  const Ranks ranks{
+      rank_of(0, {all_reduce(0, "c", "c", "[0, 1]"), entry("Tensor.masked_fill.0.forward", "c", "i"),
+                  entry("Functional.softmax.0.forward", "i", "c"), entry("Torch.log.0.forward", "c", "n"),
+                  all_reduce(1, "n", "n", "[0, 1]")}),
+      rank_of(1, {all_reduce(0, "c", "c", "[0, 1]"), all_reduce(1, "c", "n", "[0, 1]")})};
+  CHECK(first(ranks) == "0 Torch.log.0.forward");
+}
+
+TEST_CASE("NaN from outside is named if nothing else is to blame; Inf alone is not") {
+  const Ranks nan{
+      rank_of(0, {entry("Torch.add.0.forward", "n", "n"), entry("Torch.mul.0.forward", "n", "n")})};
+  const auto roots = search(nan);
+  CHECK(told(nan, roots) == "0 Torch.add.0.forward");
+  REQUIRE(roots.size() == 1);
+  CHECK(roots[0].kind == RootKind::external);
+  CHECK(first({rank_of(0, {entry("Torch.add.0.forward", "i", "i")})}).empty());
+  CHECK(first({rank_of(0, {entry("Torch.isnan.0.forward", "n", "c")})}).empty());
+  CHECK(first({rank_of(0, {entry("Torch.add.0.forward", "n", "n"),
+                           entry("Torch.log.0.forward", "c", "i")})}) == "0 Torch.log.0.forward");
+  // What an operation left in its memory is not from outside.
+  CHECK(first({rank_of(
+                  0, {entry("Torch.empty.0.forward", "", "n"), entry("Tensor.copy_.0.forward", "nc", "n")})})
+            .empty());
+}
+
+TEST_CASE("Inf from outside that goes into communication takes the blame off the communication") {
+  const Ranks ranks{rank_of(0, {entry("Torch.add.0.forward", "i", "i"), all_reduce(0, "i", "i", "[0, 1]")}),
+                    rank_of(1, {all_reduce(0, "c", "i", "[0, 1]")})};
+  const auto roots = search(ranks);
+  CHECK(told(ranks, roots) == "0 Torch.add.0.forward");
+  REQUIRE(roots.size() == 1);
+  CHECK(roots[0].kind == RootKind::external);
+  CHECK(told(ranks, as_python(ranks)) == "1 Distributed.all_reduce.0.forward");
+}
+
+TEST_CASE("a communication whose own input is the first bad value of its rank") {
+  const Ranks ranks{rank_of(0, {all_reduce(0, "c", "c", "[0, 1]"), all_reduce(1, "n", "n", "[0, 1]")}),
+                    rank_of(1, {all_reduce(0, "c", "c", "[0, 1]"), all_reduce(1, "c", "n", "[0, 1]")})};
+  const auto roots = search(ranks);
+  CHECK(told(ranks, roots) == "0 Distributed.all_reduce.1.forward");
+  REQUIRE(roots.size() == 1);
+  CHECK(roots[0].kind == RootKind::external);
+}
+
+TEST_CASE("NaN out of Inf is named if nothing else is to blame") {
+  const Ranks ranks{
+      rank_of(0, {entry("Torch.add.0.forward", "i", "i"), entry("Functional.softmax.0.forward", "i", "n"),
+                  entry("Torch.mul.0.forward", "n", "n")})};
+  const auto roots = search(ranks);
+  CHECK(told(ranks, roots) == "0 Functional.softmax.0.forward");
+  REQUIRE(roots.size() == 1);
+  CHECK(roots[0].kind == RootKind::turned);
+}
+
+TEST_CASE("a bad value that passes by one communication and goes into the next") {
+  const Ranks ranks{rank_of(0, {all_reduce(0, "c", "c", "[0, 1]"), entry("Torch.log.0.forward", "c", "n"),
+                                all_reduce(1, "c", "c", "[0, 1]"), all_reduce(2, "n", "n", "[0, 1]")}),
+                    rank_of(1, {all_reduce(0, "c", "c", "[0, 1]"), all_reduce(1, "c", "c", "[0, 1]"),
+                                all_reduce(2, "c", "n", "[0, 1]")})};
+  CHECK(first(ranks) == "0 Torch.log.0.forward");
+  CHECK(told(ranks, as_python(ranks)) == "1 Distributed.all_reduce.2.forward");
+}
+
+TEST_CASE("a bad value that an earlier communication brought is explained there") {
+  const Ranks ranks{rank_of(0, {all_reduce(0, "c", "c", "[0, 1]"), entry("Torch.log.0.forward", "c", "n"),
+                                all_reduce(1, "n", "n", "[0, 1]"), all_reduce(2, "n", "n", "[0, 1]")}),
+                    rank_of(1, {all_reduce(0, "c", "c", "[0, 1]"), all_reduce(1, "c", "n", "[0, 1]"),
+                                all_reduce(2, "n", "n", "[0, 1]")})};
+  const auto roots = search(ranks, true);
+  CHECK(told(ranks, roots) == "0 Torch.log.0.forward");
+  REQUIRE(roots.size() == 1);
+  CHECK(path(ranks, roots[0]) == "1 from 0 by Distributed.all_reduce.1.forward");
+}
+
+TEST_CASE("bad values that never go into communication are found after it") {
+  const Ranks ranks{rank_of(0, {all_reduce(0, "c", "c", "[0, 1]"), entry("Torch.log.0.forward", "c", "n"),
+                                all_reduce(1, "c", "c", "[0, 1]")}),
+                    rank_of(1, {all_reduce(0, "c", "c", "[0, 1]"), all_reduce(1, "c", "c", "[0, 1]")})};
+  const auto roots = search(ranks);
+  CHECK(told(ranks, roots) == "0 Torch.log.0.forward");
+  CHECK(roots[0].phase == Phase::after);
+  CHECK(as_python(ranks).empty());
+}
+
+TEST_CASE("calls are matched by exact group and running number") {
+  // Rank 0 talks to rank 1 in between; the n-th calls on {0, 2} are not the n-th calls of all_reduce.
+  const Ranks ranks{rank_of(0, {all_reduce(0, "c", "c", "[0, 2]"), all_reduce(1, "c", "c", "[0, 1]"),
+                                entry("Torch.log.0.forward", "c", "n"), all_reduce(2, "n", "n", "[0, 2]")}),
+                    rank_of(1, {all_reduce(0, "c", "c", "[0, 1]")}),
+                    rank_of(2, {all_reduce(0, "c", "c", "[2, 0]"), all_reduce(1, "c", "n", "[0, 2]")})};
+  const auto roots = search(ranks);
+  CHECK(told(ranks, roots) == "0 Torch.log.0.forward");
+  REQUIRE(roots.size() == 1);
+  CHECK(path(ranks, roots[0]) == "2 from 0 by Distributed.all_reduce.1.forward");
+  const CommGraph graph(ranks, default_rules());
+  CHECK_FALSE(graph.contradictory());
+  CHECK(graph.exchanges().size() == 3);
+  CHECK(graph.giving_layer(2) == 2);
+  CHECK(graph.done_layer(graph.first(1)) == 1);
+}
+
+TEST_CASE("no group and the group of all dumped ranks are the same") {
+  const Ranks ranks{rank_of(0, {entry("Distributed.all_reduce.0.forward", "n", "n")}),
+                    rank_of(1, {all_reduce(0, "c", "n", "[1, 0]")})};
+  CHECK(CommGraph(ranks, default_rules()).exchanges().size() == 1);
+}
+
+TEST_CASE("the source of a broadcast, by keyword, by place in the group and by position") {
+  const auto broadcast = [](const std::string& in, const std::string& out, const std::string& keywords) {
+    return entry("Distributed.broadcast.0.forward", in, out, keywords);
+  };
+  const std::string in_group = "\"group\": " + group("[2, 3]");
+  for (const std::string& keywords :
+       {"\"src\": " + integer(3) + ", " + in_group, "\"group_src\": " + integer(1) + ", " + in_group}) {
+    CAPTURE(keywords);
+    const Ranks ranks{rank_of(2, {broadcast("n", "n", keywords)}),
+                      rank_of(3, {broadcast("c", "c", keywords)})};
+    const CommGraph graph(ranks, default_rules());
+    REQUIRE(graph.exchanges().size() == 1);
+    CHECK(graph.exchanges()[0].givers == std::vector<std::size_t>{1});
+    CHECK(graph.exchanges()[0].takers == std::vector<std::size_t>{0, 1});
+  }
+  const std::string positional = R"("Distributed.broadcast.0.forward": {"input_args": [null, )" +
+                                 tensor('c') + ", " + integer(0) + R"(], "output": []})";
+  const Ranks ranks{rank_of(0, {positional}), rank_of(1, {positional})};
+  const CommGraph graph(ranks, default_rules());
+  CHECK(graph.exchanges()[0].givers == std::vector<std::size_t>{0});
+}
+
+TEST_CASE("transfers in batches: a pipeline whose batches overlap") {
+  // Rank 0 sends x1, then sends x2 while it takes g1 back; rank 1 takes x1, then sends g1 while it takes x2.
+  const auto ranks = [](char g1) {
+    const std::string g(1, g1);
+    return Ranks{rank_of(0, {batch(0, {{'c', true, 1}}), batch(1, {{'c', true, 1}, {g1, false, 1}}),
+                             entry("Torch.mul.0.forward", g, g), batch(2, {{g1, true, 2}})}),
+                 rank_of(1, {batch(0, {{'c', false, 0}}), entry("Torch.log.0.forward", "c", g),
+                             batch(1, {{g1, true, 0}, {'c', false, 0}})}),
+                 rank_of(2, {batch(0, {{g1, false, 0}}), entry("Torch.add.0.forward", g, g)})};
+  };
+  const Ranks bad = ranks('n');
+  CHECK_FALSE(CommGraph(bad, default_rules()).contradictory());
+  const auto roots = search(bad);
+  CHECK(told(bad, roots) == "1 Torch.log.0.forward");
+  CHECK(path(bad, roots[0]) ==
+        "0 from 1 by Distributed.batch_isend_irecv.1.forward, 2 from 0 by "
+        "Distributed.batch_isend_irecv.0.forward");
+  CHECK(search(ranks('c')).empty());
+}
+
+TEST_CASE("calls that contradict each other still give an answer") {
+  const std::string a = entry("Distributed.all_reduce.0.forward", "c", "c", "\"group\": " + group("[0, 1]"));
+  const std::string b =
+      entry("Distributed.all_gather.0.forward", "cc", "cc", "\"group\": " + group("[0, 1]"));
+  const Ranks ranks{
+      rank_of(0, {a, b, entry("Torch.log.0.forward", "c", "n"), all_reduce(1, "n", "n", "[0, 1]")}),
+      rank_of(1, {b, a, all_reduce(1, "c", "n", "[0, 1]")})};
+  const CommGraph graph(ranks, default_rules());
+  CHECK(graph.contradictory());
+  CHECK(graph.giving_layer(2) == 2);
+  CHECK(first(ranks) == "0 Torch.log.0.forward");
+}
+
+TEST_CASE("a receiver without its sender is blamed, and the missing rank told") {
+  const Ranks ranks{rank_of(1, {recv(0, "c", 0), recv(1, "n", 0)}),
+                    rank_of(2, {all_reduce(0, "c", "c", "[2, 5]")})};
+  const auto roots = search(ranks);
+  CHECK(told(ranks, roots) == "1 Distributed.recv.1.forward");
+  REQUIRE(roots.size() == 1);
+  CHECK(roots[0].kind == RootKind::communication);
+  CHECK(roots[0].absent_ranks == std::vector<std::int64_t>{0});
+}
+
+TEST_CASE("memory that a receiver found before the call hides nothing") {
+  const std::string stale = entry("Distributed.recv.0.forward", "n", "n", "\"src\": " + integer(0));
+  const Ranks ranks{rank_of(0, {all_reduce(0, "c", "c", "[0, 1]"), entry("Torch.log.0.forward", "c", "n"),
+                                send(0, "n", 1)}),
+                    rank_of(1, {all_reduce(0, "c", "c", "[0, 1]"), stale})};
+  const auto roots = search(ranks, true);
+  CHECK(told(ranks, roots) == "0 Torch.log.0.forward");
+  CHECK(path(ranks, roots[0]) == "1 from 0 by Distributed.recv.0.forward");
+}
+
+TEST_CASE("all: independent origins in the order of time, consequences left out") {
+  const auto calm = [](int count, const std::string& ranks) { return all_reduce(count, "c", "c", ranks); };
+  const Ranks ranks{rank_of(0, {calm(0, "[0, 1]"), entry("Torch.log.0.forward", "c", "n"),
+                                all_reduce(1, "n", "n", "[0, 1]"), entry("Torch.exp.0.forward", "c", "i")}),
+                    rank_of(1, {calm(0, "[0, 1]"), all_reduce(1, "c", "n", "[0, 1]"),
+                                entry("Torch.div.0.forward", "c", "n")}),
+                    rank_of(2, {entry("Torch.sqrt.0.forward", "c", "n"), all_reduce(0, "n", "n", "[2, 3]")}),
+                    rank_of(3, {all_reduce(0, "c", "n", "[2, 3]")})};
+  CHECK(first(ranks) == "2 Torch.sqrt.0.forward");
+  CHECK(everything(ranks) == "2 Torch.sqrt.0.forward, 0 Torch.log.0.forward");
+}
+
+TEST_CASE("all: a fault beside NaN from outside is an origin of its own") {
+  CHECK(everything(
+            {rank_of(0, {entry("Torch.add.0.forward", "n", "n"), entry("Torch.log.0.forward", "c", "i")})}) ==
+        "0 Torch.add.0.forward, 0 Torch.log.0.forward");
+}
+
+TEST_CASE("ties go to the computation, then to the lower rank") {
+  const Ranks ranks{rank_of(3, {all_reduce(0, "c", "c", "[3, 7]"), all_reduce(1, "c", "i", "[3, 7]")}),
+                    rank_of(7, {all_reduce(0, "c", "c", "[3, 7]"), all_reduce(1, "c", "i", "[3, 7]")})};
+  CHECK(first(ranks) == "3 Distributed.all_reduce.1.forward");
+}
+
+TEST_CASE("MindSpore's communication counts too") {
+  const auto reduce = [](const char* in, const char* out) {
+    return entry("MintDistributed.all_reduce.0.forward", in, out);
+  };
+  const Ranks ranks{rank_of(0, {entry("Mint.log.0.forward", "c", "n"), reduce("n", "n")}),
+                    rank_of(1, {reduce("c", "n")})};
+  const auto roots = search(ranks);
+  CHECK(told(ranks, roots) == "0 Mint.log.0.forward");
+  CHECK(path(ranks, roots[0]) == "1 from 0 by MintDistributed.all_reduce.0.forward");
+}
+
+TEST_CASE("nothing to search") {
+  CHECK(search({}).empty());
+  CHECK(as_python({}).empty());
+  CHECK(search({rank_of(0, {})}).empty());
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "anomaly/rules.hpp"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "support/error.hpp"
+
+using namespace msprobe;
+using namespace msprobe::anomaly;
+
+namespace {
+
+/// The rules with a file in front of them.
+Rules with(const std::string& text) {
+  const auto path =
+      std::filesystem::temp_directory_path() / ("msprobe_rules_" + std::to_string(::getpid()) + ".yaml");
+  std::ofstream(path) << text;
+  try {
+    Rules rules = load_rules(path.string());
+    std::filesystem::remove(path);
+    return rules;
+  } catch (...) {
+    std::filesystem::remove(path);
+    throw;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("which entries are communication") {
+  const Rules rules = default_rules();
+  // The list of the Python tool, and what its words catch besides.
+  for (const char* api : {"send",
+                          "recv",
+                          "broadcast",
+                          "all_reduce",
+                          "reduce",
+                          "all_gather",
+                          "gather",
+                          "isend",
+                          "irecv",
+                          "scatter",
+                          "reduce_scatter",
+                          "_reduce_scatter_base",
+                          "_all_gather_base",
+                          "all_to_all_single",
+                          "all_to_all",
+                          "all_gather_into_tensor",
+                          "reduce_scatter_tensor",
+                          "send_object_list",
+                          "recv_object_list",
+                          "batch_isend_irecv"}) {
+    CAPTURE(api);
+    CHECK(rules.is_communication(std::string("Distributed.") + api + ".0.forward", true));
+    CHECK(rules.is_communication(std::string("MintDistributed.") + api + ".0.forward", false));
+    CHECK_FALSE(rules.is_communication(std::string("MintDistributed.") + api + ".0.forward", true));
+  }
+  CHECK_FALSE(rules.is_communication("Distributed.barrier.0.forward", false));
+  CHECK_FALSE(rules.is_communication("Torch.scatter.0.forward", false));
+  CHECK(rules.is_never_blamed("Torch.empty_like.0.forward"));
+  CHECK_FALSE(rules.is_never_blamed("Tensor.new_empty.0.forward"));
+}
+
+TEST_CASE("a file replaces what it names and nothing else") {
+  const Rules rules =
+      with("never_blamed: [Torch.mine]\nnorm_jump_above: 7\nexpected_bad:\n  a.b: {inputs: [2, out]}\n");
+  CHECK(rules.never_blamed == std::vector<std::string>{"Torch.mine"});
+  CHECK(rules.norm_jump_above == 7);
+  REQUIRE(rules.expected_bad.size() == 1);
+  CHECK(rules.expected_bad.at("a.b").inputs.positions == std::set<std::size_t>{2});
+  CHECK(rules.expected_bad.at("a.b").inputs.names == NameSet{"out"});
+  CHECK(rules.communication_words == default_rules().communication_words);
+}
+
+TEST_CASE("a file that holds no rules is refused with its line") {
+  CHECK_THROWS_WITH_AS(with("norm_jump_above: much\n"),
+                       doctest::Contains("line 1: norm_jump_above must be a number"), FormatError);
+  CHECK_THROWS_WITH_AS(with("\nunheard_of: 1\n"), doctest::Contains("line 2: there is no rule 'unheard_of'"),
+                       FormatError);
+  CHECK_THROWS_WITH_AS(with("never_blamed: Torch.empty\n"), doctest::Contains("must be a list"), FormatError);
+  CHECK_THROWS_WITH_AS(with("expected_bad: {a.b: {sideways: [1]}}\n"),
+                       doctest::Contains("only inputs and outputs"), FormatError);
+  CHECK_THROWS_WITH_AS(with("a: &x [1]\nb: *x\n"), doctest::Contains("anchors"), FormatError);
+  CHECK_THROWS_AS(with("[1"), FormatError);
+  CHECK_THROWS_AS(with("just text"), FormatError);
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dump/construct_json.hpp"
+
+#include <doctest/doctest.h>
+
+#include "support/error.hpp"
+
+using namespace msprobe;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+dump::ConstructTable read(const std::string& text) {
+  return dump::read_construct_json(*memory_source(text, "construct.json"));
+}
+
+}  // namespace
+
+TEST_CASE("construct.json: from the outermost module to the entry") {
+  const auto table = read(R"({
+    "Torch.exp.0.forward": "Module.net.fc.Linear.forward.0",
+    "Module.net.fc.Linear.forward.0": ["Module.net.Net.forward.0", 3],
+    "Module.net.Net.forward.0": null,
+    "Torch.a.0.forward": "", "Torch.b.0.forward": [null, 1], "Torch.c.0.forward": ["optimizer", 0],
+    "megatron_micro_step_number": 3})");
+  CHECK(table.chain("Torch.exp.0.forward") ==
+        Names{"Module.net.Net.forward.0", "Module.net.fc.Linear.forward.0", "Torch.exp.0.forward"});
+  CHECK(table.chain("Torch.a.0.forward") == Names{"Torch.a.0.forward"});
+  CHECK(table.chain("Torch.b.0.forward") == Names{"Torch.b.0.forward"});
+  CHECK(table.chain("Torch.c.0.forward") == Names{"optimizer", "Torch.c.0.forward"});
+  CHECK(table.chain("not there") == Names{"not there"});
+  CHECK(table.parent("not there").empty());
+}
+
+TEST_CASE("construct.json: values of other shapes name no parent") {
+  const auto table = read(R"({"a": 1, "b": {"x": "y"}, "c": [["z", 0]], "d": [1, "late"], "e": [], "f": true,
+                              "g\u0041": "\u00e9"})");
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) {
+    CAPTURE(name);
+    CHECK(table.parent(name).empty());
+  }
+  CHECK(table.parent("gA") == "\xC3\xA9");
+}
+
+TEST_CASE("construct.json: parents in a circle") {
+  const auto table = read(R"({"a": "b", "b": "c", "c": "b", "self": "self"})");
+  CHECK(table.chain("a") == Names{"c", "b", "a"});
+  CHECK(table.chain("self") == Names{"self"});
+}
+
+TEST_CASE("construct.json: a chain of a million parents") {
+  std::string text = "{";
+  constexpr int kLength = 1'000'000;
+  for (int i = 0; i < kLength; ++i)
+    text += "\"" + std::to_string(i) + "\":\"" + std::to_string(i + 1) + (i + 1 == kLength ? "\"}" : "\",");
+  const Names chain = read(text).chain("0");
+  REQUIRE(chain.size() == kLength + 1);
+  CHECK(chain.front() == std::to_string(kLength));
+  CHECK(chain.back() == "0");
+}
+
+TEST_CASE("construct.json: broken files") {
+  CHECK_THROWS_WITH_AS(read("[]"), "construct.json: the top level is not an object (byte 0)", FormatError);
+  CHECK_THROWS_WITH_AS(read(""), "construct.json: the file is empty", FormatError);
+  CHECK_THROWS_AS(read("{\"a\": \"b\""), FormatError);
+  CHECK_THROWS_WITH_AS(read("{\"a\": " + std::string(1'000'000, '[')), doctest::Contains("nested too deep"),
+                       FormatError);
+}
