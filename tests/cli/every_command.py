@@ -25,6 +25,9 @@ def arguments(command, inputs, data):
         ],
         "parse": ["-d", str(golden / "parse" / "atb" / "in" / "ok") if inputs else "missing.bin"],
     }
+    step = pathlib.Path(data).resolve() / "golden" / "anomaly" / "cases" / "a02_before_comm_one_rank" / "step0"
+    for name in ("nan_analyze", "overflow_check"):
+        lines[name] = ["-i", str(step) if inputs else "missing/step0"]
     harness.check(command in lines, f"say here how '{command}' is called")
     return [command, *lines[command]]
 

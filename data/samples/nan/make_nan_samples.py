@@ -132,7 +132,8 @@ def clean_stacks(folder):
                 if own in frame:
                     kept.append(frame.replace(own, "/srv/train/step.py"))
                 elif not kept and "/torch/" in frame:
-                    kept.append("File /usr/lib/python3/dist-packages/torch/" + frame.split("/torch/", 1)[1])
+                    place = frame.split("/torch/", 1)[1].split(", \n ", 1)[0]
+                    kept.append(f"File /usr/lib/python3/dist-packages/torch/{place}, \n ...")
             frames[:] = kept
         path.write_text(json.dumps(groups, indent=1))
 

@@ -6,6 +6,7 @@ Real files are taken from tests/data/formats; the rest is what such files seldom
 import argparse
 import collections
 import io
+import json
 import pathlib
 import pickle
 import shutil
@@ -13,6 +14,7 @@ import zipfile
 
 HERE = pathlib.Path(__file__).parent
 FIXTURES = HERE.parents[1] / "data" / "formats"
+ANOMALY = HERE.parents[1] / "data" / "golden" / "anomaly"
 GOLDEN = HERE.parents[1] / "data" / "golden" / "parse"
 
 
@@ -146,12 +148,37 @@ def adumps():
     put("adump", "old_op_debug", len(record).to_bytes(8, "little") + record + bytes(range(256)) * 8)
 
 
+def construct_jsons():
+    chain = {f"n{i}": f"n{i + 1}" for i in range(40)} | {"Torch.exp.0.forward": "n0", "n40": "n7"}
+    put("construct_json", "circle.json", json.dumps(chain).encode())
+    value = {"Torch.exp.0.forward": ["Module.a.A.forward.0", 3], "Module.a.A.forward.0": None, "x": "", "y": [None, 0]}
+    put("construct_json", "micro_steps.json", json.dumps({**value, "megatron_micro_step_number": 3}, indent=1).encode())
+    odd = b'{"Torch.exp.0.forward": [["a"], {"b": "c"}], "\\u00e9": true, "d": 1.5e3, "e": "\\ud800"}'
+    put("construct_json", "odd.json", odd)
+    put("construct_json", "deep.json", b'{"a":' + b"[" * 500)
+
+
+def rank_scans():
+    names = [
+        "a04_spellings/step0/rank0", "a06_nested_list_missed/step0/rank0", "a13_send_recv_source_compute/step0/rank1",
+        "a15_broadcast_group/step0/rank0", "a27_scatter_positional_list/step0/rank1", "a32_batch_isend_irecv/step0/rank0",
+        "a34_short_comm_name/step0/rank0", "a09_backward_and_module/step0/rank0",
+    ]
+    for name in names:
+        data = json.loads((ANOMALY / "cases" / name / "dump.json").read_text())
+        put("rank_scan", name.split("/")[0] + ".json", json.dumps(data, separators=(",", ":")).encode())
+    twice = b'{"data": {"Distributed.send.0.forward": {"input_kwargs": {"dst": {"value": 1}, "dst": null}, "output":'
+    put("rank_scan", "twice.json", twice + b'[{"Max": "nan\\t", "Max": 1e999}]}}, "task": "x"}')
+
+
 def main():
     for target, make in [
         ("adump", adumps),
         ("atb_bin", atb_bins),
+        ("construct_json", construct_jsons),
         ("npy", npys),
         ("pickle", pickles),
+        ("rank_scan", rank_scans),
         ("torch_file", torch_files),
         ("zip", zips),
     ]:

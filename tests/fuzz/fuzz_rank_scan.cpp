@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dump.json as the search for bad values reads it, seen as the dumps of two ranks.
+#include <cstddef>
+#include <cstdint>
+
+#include "anomaly/levels.hpp"
+#include "anomaly/search.hpp"
+#include "dump/member_stream.hpp"
+#include "fuzz_input.hpp"
+#include "support/error.hpp"
+#include "support/log.hpp"
+
+namespace {
+
+using namespace msprobe;
+using namespace msprobe::anomaly;
+
+void search(const ByteSource& file, const Rules& rules, bool python) {
+  std::vector<RankInput> ranks(2);
+  ScanOptions options;
+  options.python_rules = python;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    ranks[r].number = static_cast<std::int64_t>(r);
+    ranks[r].scan = scan_rank(file, rules, options);
+  }
+  std::vector<Root> roots = python ? search_as_python(ranks) : search_roots(ranks, rules, true);
+  if (!python) search_roots(ranks, rules, false);
+  for (const Root& root : roots) {
+    dump::Entry entry;
+    dump::read_entry_at(file, root.entry.offset, root.entry.size, entry, root.entry.name);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const Rules rules = default_rules();
+  set_log_level(LogLevel::quiet);
+  const auto file = fuzz_input(data, size);
+  for (const bool python : {false, true}) {
+    try {
+      search(*file, rules, python);
+    } catch (const FormatError&) {
+    }
+  }
+  for (const Listing listing : {Listing::levels, Listing::statistics}) {
+    try {
+      list_entries(*file, listing, rules);
+    } catch (const FormatError&) {
+    }
+  }
+  return 0;
+}
