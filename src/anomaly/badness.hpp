@@ -7,7 +7,6 @@
 
 #include "anomaly/rules.hpp"
 #include "dump/entry.hpp"
-#include "dump/json_scan.hpp"
 
 namespace msprobe::anomaly {
 
@@ -38,28 +37,5 @@ struct EntryBadness {
 
 /// `nested`: look below the items too. `write_only`: arguments to leave out, or null.
 EntryBadness judge_entry(const dump::Entry& entry, bool nested, const Places* write_only);
-
-/// Tells while an entry is scanned whether it can hold a bad value at all. Most cannot, and need no tree.
-class BadTokenProbe : public dump::IgnoreTokens {
- public:
-  bool found() const { return found_; }
-
-  void restart() { found_ = false; }
-  void string(std::string_view raw, bool escaped) {
-    // An escape may hide anything.
-    found_ = found_ || escaped || (raw.size() <= 4 && bad_text(raw, true) != 0);
-  }
-  void number(std::string_view text, const char* exponent) {
-    const char first = text.front() == '-' ? text[1] : text.front();
-    // Three digits of exponent or hundreds of digits may be too large for a double.
-    const bool large =
-        (exponent != nullptr && exponent[1] != '-' && text.data() + text.size() - exponent > 3) ||
-        text.size() > 300;
-    found_ = found_ || first == 'N' || first == 'I' || large;
-  }
-
- private:
-  bool found_ = false;
-};
 
 }  // namespace msprobe::anomaly

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "anomaly/rank_scan.hpp"
 
+#include "anomaly/entry_probe.hpp"
 #include "dump/names.hpp"
 #include "dump/raw_entries.hpp"
 
@@ -25,19 +26,17 @@ class Scanner {
  private:
   void entry(dump::MemberStream& stream, std::string_view name) {
     const bool comm = rules_.is_communication(name, options_.python_rules);
-    BadTokenProbe probe;
+    const bool nested = !options_.python_rules;
+    EntryProbe probe(nested);
     const std::string_view text = stream.value(probe);
     offset_ = stream.value_offset();
     size_ = text.size();
+    if (comm || !probe.known()) dump::build_entry(text, entry_, file_.name(), name);
     if (comm) {
-      dump::build_entry(text, entry_, file_.name(), name);
       communication(name);
     } else {
       const bool ignored = rules_.is_never_blamed(name);
-      if (probe.found()) {
-        dump::build_entry(text, entry_, file_.name(), name);
-        compute(name, ignored);
-      }
+      compute(name, ignored, probe.known() ? probe.badness() : judge_entry(entry_, nested, nullptr));
       if (!ignored) ++sub_layer_;
     }
     ++result_.entries;
@@ -92,8 +91,7 @@ class Scanner {
     node.operation = name.substr(first + 1, second - first - 1);
   }
 
-  void compute(std::string_view name, bool ignored) {
-    const EntryBadness bad = judge_entry(entry_, !options_.python_rules, nullptr);
+  void compute(std::string_view name, bool ignored, const EntryBadness& bad) {
     if (bad.inputs == 0 && bad.outputs == 0) return;
     if (bad.inputs != 0) {
       if (bad.outputs != 0)

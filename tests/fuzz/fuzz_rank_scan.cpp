@@ -3,9 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "anomaly/entry_probe.hpp"
 #include "anomaly/levels.hpp"
 #include "anomaly/search.hpp"
-#include "dump/member_stream.hpp"
+#include "dump/raw_entries.hpp"
 #include "fuzz_input.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
@@ -31,6 +32,19 @@ void search(const ByteSource& file, const Rules& rules, bool python) {
   }
 }
 
+/// What the probe knows of an entry is what the tree shows.
+void compare_probe(const ByteSource& file, bool nested) {
+  dump::read_raw_entries(file, [&](dump::MemberStream& stream, std::string_view name) {
+    EntryProbe probe(nested);
+    const std::string_view text = stream.value(probe);
+    if (!probe.known()) return;
+    dump::Entry entry;
+    dump::build_entry(text, entry, "memory", name);
+    const EntryBadness bad = judge_entry(entry, nested, nullptr);
+    if (bad.inputs != probe.badness().inputs || bad.outputs != probe.badness().outputs) __builtin_trap();
+  });
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -39,6 +53,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto file = fuzz_input(data, size);
   for (const bool python : {false, true}) {
     try {
+      compare_probe(*file, python);
       search(*file, rules, python);
     } catch (const FormatError&) {
     }

@@ -3,9 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
 #include <string>
+#include <utility>
 
-#include "dump/member_stream.hpp"
+#include "anomaly/entry_probe.hpp"
+#include "dump/raw_entries.hpp"
 #include "dumps.hpp"
 
 using namespace msprobe;
@@ -19,12 +24,32 @@ dump::Entry tree(const std::string& text) {
   return entry;
 }
 
-bool probe_finds(const std::string& text) {
-  BadTokenProbe probe;
+/// What the probe says of an entry; nothing if it does not know.
+std::optional<std::pair<int, int>> probed(const std::string& text, bool nested) {
+  EntryProbe probe(nested);
   const std::string padded = text + std::string(1 + dump::kScanPadding, '\0');
   dump::Scan scan{padded.data(), padded.data() + text.size() + 1, nullptr};
   REQUIRE(dump::scan_value(scan, probe) == dump::ScanStatus::done);
-  return probe.found();
+  if (!probe.known()) return std::nullopt;
+  return std::pair<int, int>(probe.badness().inputs, probe.badness().outputs);
+}
+
+std::pair<int, int> judged(const std::string& text, bool nested) {
+  const EntryBadness bad = judge_entry(tree(text), nested, nullptr);
+  return {bad.inputs, bad.outputs};
+}
+
+/// The probe must say the same, or nothing.
+void check_probe(const std::string& text) {
+  CAPTURE(text);
+  for (const bool nested : {false, true}) {
+    const auto said = probed(text, nested);
+    if (said) CHECK(*said == judged(text, nested));
+  }
+}
+
+std::string in_output(const std::string& item) {
+  return R"({"input_args": [], "output": [)" + item + "]}";
 }
 
 }  // namespace
@@ -45,21 +70,77 @@ TEST_CASE("every spelling of a bad statistic, and what is none") {
     for (const char* key : {"Max", "Min"}) {
       const std::string item = std::string("{\"") + key + "\": " + each.text + "}";
       CHECK(bad_item(tree(item), 0) == each.bad);
-      // What the probe lets pass is never looked at again.
-      if (each.bad != 0) CHECK(probe_finds(item));
+      check_probe(in_output(item));
     }
     CHECK(bad_item(tree(std::string("{\"Mean\": ") + each.text + "}"), 0) == 0);
   }
   // An integer of any length is finite in Python.
   CHECK(bad_item(tree("{\"Max\": 1" + std::string(400, '0') + "}"), 0) == 0);
   CHECK(bad_item(tree("{\"Max\": 1" + std::string(400, '0') + ".0}"), 0) == kInf);
-  CHECK(probe_finds("{\"Max\": 1" + std::string(400, '0') + ".0}"));
+  check_probe(in_output("{\"Max\": 1" + std::string(400, '0') + ".0}"));
 }
 
-TEST_CASE("the probe passes what can hold no bad value") {
-  CHECK_FALSE(
-      probe_finds(R"({"input_args": [{"type": "torch.Tensor", "Max": -1.25e-07, "Min": 1e+9}], "k": true})"));
-  CHECK_FALSE(probe_finds(R"(["name", "info", "int", "type", null, -0.0])"));
+TEST_CASE("the probe knows entries as they usually are, without a tree") {
+  for (const bool nested : {false, true}) {
+    for (const auto& [in, out] : {std::pair("cc", "c"), {"cn", "c"}, {"c", "ni"}, {"ci", "n"}, {"", ""}}) {
+      const std::string text = R"({"input_args": )" + tensors(in) + R"(, "input_kwargs": {"a": )" +
+                               tensor('c') +
+                               R"(, "b": null, "c": {"type": "int", "value": 3}}, "output": [)" +
+                               tensors(out) + "], \"parameters\": {\"w\": " + tensor('n') + "}}";
+      REQUIRE(probed(text, nested));
+      CHECK(*probed(text, nested) == judged(text, nested));
+    }
+  }
+}
+
+TEST_CASE("the probe says what the tree says, or that it does not know") {
+  const std::string bad = R"({"Max": NaN})";
+  const std::string good = R"({"Max": 1.0})";
+  for (
+      const std::string& text : {
+          "{\"output\": [" + bad + "], \"output\": [" + good + "]}",
+          "{\"output\": [" + good + "], \"output\": [" + bad + "]}",
+          "{\"input_kwargs\": {\"a\": " + bad + ", \"a\": " + good + "}}",
+          "{\"input_kwargs\": {\"a\": " + bad + ", \"\\u0061\": " + good + "}}",
+          "{\"\\u006futput\": [" + bad + "]}",
+          in_output(R"({"Max": NaN, "Max": 1.0})"),
+          in_output(R"({"M\u0061x": NaN})"),
+          in_output(R"({"x": {"Max": NaN}, "x": 1})"),
+          in_output(R"({"x": [{"Max": NaN}], "Max": 1.0})"),
+          in_output(R"({"shape": [2, {"Max": NaN}]})"),
+          in_output(R"([[{"Max": NaN}], {"Min": "-INF"}])"),
+          in_output(R"({"Max": {"Max": NaN}})"),
+          in_output(R"({"Max": [NaN], "Min": [[]]})"),
+          in_output(R"("Max", NaN)"),
+          std::string(R"({"output": {"Max": NaN}})"),
+          std::string(R"({"output": {"Max": {"Max": NaN}}})"),
+          std::string(R"({"output": NaN, "input": "nan"})"),
+          std::string(R"([{"output": [{"Max": NaN}]}])"),
+          std::string(R"({"other": {"output": [{"Max": NaN}]}})"),
+          std::string(
+              R"({"other": 1, "output": [{"Max": NaN}], "input": [{"Min": Infinity}], "x": [{"Max": NaN}]})"),
+          std::string("null"),
+          std::string("NaN"),
+      }) {
+    check_probe(text);
+  }
+}
+
+TEST_CASE("the probe and the tree agree on the golden dumps") {
+  namespace fs = std::filesystem;
+  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
+  const fs::path cases = fs::path(root == nullptr ? "." : root) / "tests/data/golden/anomaly/cases";
+  std::size_t entries = 0;
+  for (const auto& each : fs::recursive_directory_iterator(cases)) {
+    if (each.path().filename() != "dump.json") continue;
+    dump::read_raw_entries(*open_file(each.path().string()),
+                           [&](dump::MemberStream& stream, std::string_view) {
+                             dump::IgnoreTokens ignore;
+                             check_probe(std::string(stream.value(ignore)));
+                             ++entries;
+                           });
+  }
+  CHECK(entries > 200);
 }
 
 TEST_CASE("a key that stands twice counts with its last value") {

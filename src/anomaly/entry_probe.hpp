@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The badness of an entry while it is scanned, without a tree of it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "anomaly/badness.hpp"
+#include "dump/json_scan.hpp"
+
+namespace msprobe::anomaly {
+
+/// A handler of dump::scan_value() that comes to what judge_entry() says of the tree (without write-only
+/// arguments). Where that would take a table of names (names that stand twice or hold escapes, objects inside
+/// of items), it says that it does not know.
+class EntryProbe : public dump::IgnoreTokens {
+ public:
+  explicit EntryProbe(bool nested) : nested_(nested) {}
+
+  /// False: ask judge_entry().
+  bool known() const { return known_; }
+  EntryBadness badness() const { return {inputs_, 0, outputs_}; }
+
+  void restart() { *this = EntryProbe(nested_); }
+
+  void open(bool object) {
+    statistic_ = 0;
+    ++depth_;
+    if (depth_ < kItem) return;
+    seen_[depth_] = 0;
+    if (!object || section_ == nullptr) return;
+    if (item_ == 0) {
+      item_ = depth_;
+    } else if (nested_) {
+      known_ = false;
+    }
+  }
+  void close(bool /*object*/) {
+    if (item_ == depth_) item_ = 0;
+    --depth_;
+    if (depth_ == 1) section_ = nullptr;
+  }
+
+  void key(std::string_view raw, bool escaped) {
+    if (escaped) known_ = false;
+    if (depth_ == 1) {
+      begin_section(raw);
+    } else if (depth_ == 2) {
+      note_name(raw);
+    } else if (depth_ >= kItem && raw.size() == 3) {
+      statistic_ = raw == "Max" ? 1 : raw == "Min" ? 2 : 0;
+      if ((seen_[depth_] & statistic_) != 0) known_ = false;
+      seen_[depth_] |= statistic_;
+    }
+  }
+  void string(std::string_view raw, bool escaped) {
+    if (!counts()) return;
+    if (escaped) known_ = false;
+    *section_ |= bad_text(raw, true);
+    statistic_ = 0;
+  }
+  void number(std::string_view text, const char* exponent) {
+    if (!counts()) return;
+    const char first = text.front() == '-' ? text[1] : text.front();
+    if (first == 'N') *section_ |= kNan;
+    if (first == 'I') *section_ |= kInf;
+    // Three digits of exponent, or hundreds before the point, may be too large for a double.
+    const bool large = exponent != nullptr && exponent[1] != '-' && text.data() + text.size() - exponent > 3;
+    if (large || text.size() > 300) known_ = false;
+    statistic_ = 0;
+  }
+  void literal(char /*first*/) { statistic_ = 0; }
+
+ private:
+  static constexpr std::size_t kItem = 3;  // depth inside an item: entry, section, item
+  static constexpr std::size_t kNames = 16;
+
+  /// Is the value that comes a statistic that counts?
+  bool counts() const {
+    if (statistic_ == 0 || section_ == nullptr) return false;
+    return nested_ || depth_ == kItem;
+  }
+
+  void begin_section(std::string_view name) {
+    const std::uint8_t bit = name == "output"         ? 1
+                             : name == "input"        ? 2
+                             : name == "input_args"   ? 4
+                             : name == "input_kwargs" ? 8
+                                                      : 0;
+    if ((sections_ & bit) != 0) known_ = false;
+    sections_ |= bit;
+    section_ = bit == 0 ? nullptr : bit == 1 ? &outputs_ : &inputs_;
+    names_ = 0;
+  }
+
+  void note_name(std::string_view name) {
+    const auto end = name_.begin() + static_cast<std::ptrdiff_t>(names_);
+    if (names_ == kNames || std::find(name_.begin(), end, name) != end) {
+      known_ = false;
+    } else {
+      name_[names_++] = name;
+    }
+  }
+
+  bool nested_;
+  bool known_ = true;
+  std::uint8_t statistic_ = 0;  // the key before was 1: Max, 2: Min
+  std::uint8_t sections_ = 0;   // seen so far
+  Bad inputs_ = 0;
+  Bad outputs_ = 0;
+  Bad* section_ = nullptr;  // where bad values of the present section go
+  std::size_t depth_ = 0;
+  std::size_t item_ = 0;  // depth of the item that is an object
+  std::size_t names_ = 0;
+  std::array<std::string_view, kNames> name_{};         // of the items of the present section
+  std::array<std::uint8_t, dump::kMaxDepth + 1> seen_;  // statistics of the objects that are open
+};
+
+}  // namespace msprobe::anomaly
