@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs nan_analyze on the golden cases: with --python-rules the file is that of 26.x byte for byte, without it the answer
-is the recommended one.
+"""Runs nan_analyze on the golden cases: with --python-rules the file is that of 26.x byte for byte, without it the
+answer is the recommended one.
 
 usage: golden_anomaly.py MSPROBE GOLDEN_FOLDER
 """
