@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "anomaly/comm_graph.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <string>
 #include <tuple>
+
+#include "support/text.hpp"
 
 namespace msprobe::anomaly {
 namespace {
@@ -36,10 +40,37 @@ class Matcher {
     return find({comm.operation + (comm.backward ? ".b" : ".f"), group, 0, 0}, rank);
   }
   Exchange& transfer(bool objects, bool sends, std::int64_t from, std::int64_t to, std::int64_t tag) {
-    return find({objects ? "objects" : "", from, to, tag}, sends ? 0 : 1);
+    return find({objects ? kObjects : kTensors, from, to, tag}, sends ? 0 : 1);
+  }
+
+  /// In words: the first key with different numbers of calls on its sides. A side without any is left alone.
+  std::string uneven() const {
+    for (const auto& [key, calls] : calls_) {
+      const auto& [kind, group, to, tag] = key;
+      const auto count = [&calls = calls](std::int64_t side) {
+        const auto found = calls.count.find(side);
+        return found == calls.count.end() ? 0 : found->second;
+      };
+      if (kind == kTensors || kind == kObjects) {
+        if (count(0) == count(1) || count(0) == 0 || count(1) == 0) continue;
+        return fmt::format("transfers from rank {} to rank {}: {} sent, {} received", group, to, count(0),
+                           count(1));
+      }
+      const auto [least, most] =
+          std::minmax_element(calls.count.begin(), calls.count.end(),
+                              [](const auto& a, const auto& b) { return a.second < b.second; });
+      if (least->second == most->second) continue;
+      return fmt::format("calls of {} on one group: {} on rank {}, {} on rank {}",
+                         display(kind.substr(0, kind.size() - 2)), most->second, most->first, least->second,
+                         least->first);
+    }
+    return {};
   }
 
  private:
+  static constexpr const char* kTensors = "";
+  static constexpr const char* kObjects = "objects";
+
   /// Kind, and group or sender, receiver and tag.
   using Key = std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>;
   struct Calls {
@@ -108,6 +139,10 @@ std::optional<std::int64_t> named_rank(const CommCall& call, bool source) {
   return std::nullopt;
 }
 
+bool is_collective(const CommNode& comm) {
+  return comm.call.transfers.empty() && !is_send(comm.operation) && !is_receive(comm.operation);
+}
+
 CommGraph::CommGraph(const std::vector<RankInput>& ranks, const Rules& rules) {
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     first_.push_back(nodes_.size());
@@ -132,7 +167,7 @@ void CommGraph::match(const std::vector<RankInput>& ranks, const Rules& rules) {
                                  : matcher.transfer(false, false, transfer.peer, own, transfer.tag);
         (transfer.sends ? exchange.givers : exchange.takers).push_back(n);
       }
-    } else if (is_send(comm.operation) || is_receive(comm.operation)) {
+    } else if (!is_collective(comm)) {
       const bool sends = is_send(comm.operation);
       // Whom it talks to is not known: it stays alone.
       const auto peer = named_rank(call, !sends);
@@ -146,6 +181,7 @@ void CommGraph::match(const std::vector<RankInput>& ranks, const Rules& rules) {
       exchange.takers.push_back(n);
     }
   }
+  uneven_ = matcher.uneven();
 }
 
 void CommGraph::find_layers() {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "anomaly/search.hpp"
@@ -42,6 +43,10 @@ class CommGraph {
   /// The calls contradict each other, so that layers are only places in the ranks' own order.
   bool contradictory() const { return contradictory_; }
 
+  /// Says where ranks that talk to each other recorded different numbers of calls, so that the n-th may not
+  /// be the n-th of the others; empty if nowhere.
+  const std::string& uneven() const { return uneven_; }
+
  private:
   struct Node {
     std::size_t rank = 0;
@@ -57,7 +62,11 @@ class CommGraph {
   std::vector<std::size_t> first_;
   std::vector<Exchange> exchanges_;
   bool contradictory_ = false;
+  std::string uneven_;
 };
+
+/// Does a whole group take part, rather than a sender and a receiver?
+bool is_collective(const CommNode& comm);
 
 /// The rank that a call names as source or destination: by keyword, by its place in the group, or by the
 /// first positional integer.

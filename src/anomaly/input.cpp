@@ -36,6 +36,14 @@ std::vector<std::string> children(const std::string& path) {
   return names;
 }
 
+/// The rank that a folder given by itself is of; 0 if its name does not say.
+std::int64_t rank_of_folder(const std::string& path) {
+  std::error_code error;
+  fs::path folder = fs::absolute(path, error).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();
+  return number_after(folder.filename().string(), "rank").value_or(0);
+}
+
 RankInput rank_at(const std::string& directory, std::int64_t number) {
   RankInput rank;
   rank.number = number;
@@ -83,14 +91,14 @@ std::vector<StepInput> resolve_input(const std::string& given, bool python) {
     throw IoError(display(path), error ? error.message() : "no such file or directory");
   if (!fs::is_directory(status)) {
     if (python) throw IoError(display(path), "is not a folder");
-    RankInput rank = rank_at(fs::path(path).parent_path().string(), 0);
-    if (rank.directory.empty()) rank.directory = ".";
+    std::string directory = fs::path(path).parent_path().string();
+    if (directory.empty()) directory = ".";
+    RankInput rank = rank_at(directory, rank_of_folder(directory));
     rank.json = path;
     return {{"", rank.directory, {std::move(rank)}}};
   }
   if (!python && fs::exists(path + "/dump.json", error)) {
-    return {
-        {"", path, {rank_at(path, number_after(fs::path(path).filename().string(), "rank").value_or(0))}}};
+    return {{"", path, {rank_at(path, rank_of_folder(path))}}};
   }
   std::vector<RankInput> ranks = ranks_in(path, python);
   if (!ranks.empty() || python) return {{"", path, std::move(ranks)}};

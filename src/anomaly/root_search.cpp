@@ -55,7 +55,7 @@ class RootSearch {
     std::vector<Root> roots = before_communication();
     if (!roots.empty()) return finish(std::move(roots));
     log_info("Start searching anomaly node during communication.");
-    warn_of_contradiction();
+    warn_of_doubts();
     roots = during_communication();
     if (!roots.empty()) {
       roots = {*std::min_element(roots.begin(), roots.end(), earlier)};
@@ -68,7 +68,7 @@ class RootSearch {
   }
 
   std::vector<Root> all() {
-    warn_of_contradiction();
+    warn_of_doubts();
     std::vector<Root> roots = before_communication();
     for (std::vector<Root> more : {during_communication(), all_suspects(), otherwise()})
       roots.insert(roots.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
@@ -99,11 +99,15 @@ class RootSearch {
     return key(a) < key(b);
   }
 
-  void warn_of_contradiction() const {
+  void warn_of_doubts() const {
     if (graph_.contradictory())
       log_warning(
           "the communication of the ranks contradicts itself; entries are ordered by their places in each "
           "rank");
+    if (!graph_.uneven().empty()) {
+      log_warning(graph_.uneven() +
+                  "; calls are matched by their numbers, so that some may be matched wrongly");
+    }
   }
 
   /// Where the bad input of each communication entry came from.
@@ -207,12 +211,16 @@ class RootSearch {
   std::vector<std::int64_t> absent_ranks(const CommNode& comm) const {
     std::vector<std::int64_t> absent;
     const auto add = [&](std::int64_t number) {
-      const bool here = std::any_of(ranks_.begin(), ranks_.end(),
-                                    [&](const RankInput& rank) { return rank.number == number; });
+      const bool here = std::any_of(ranks_.begin(), ranks_.end(), [&](const RankInput& rank) {
+        return rank.number == number && rank.failure.empty();
+      });
       if (!here) absent.push_back(number);
     };
-    if (comm.call.group_ranks)
+    if (comm.call.group_ranks) {
       std::for_each(comm.call.group_ranks->begin(), comm.call.group_ranks->end(), add);
+    } else if (is_collective(comm)) {
+      for (const RankInput& rank : ranks_) add(rank.number);
+    }
     for (const Transfer& transfer : comm.call.transfers) {
       if (!transfer.sends) add(transfer.peer);
     }

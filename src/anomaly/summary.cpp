@@ -84,7 +84,7 @@ std::string verdict(const Root& root, bool python) {
       return "made " + out + " of clean inputs";
     case RootKind::communication:
       return root.absent_ranks.empty() ? "made " + out + " although no rank gave any"
-                                       : "brought " + out + " that no dumped rank gave";
+                                       : "brought " + out + " that no rank read gave";
     case RootKind::external:
       return "got " + std::string(bad_name(root.inputs)) + " that nothing recorded before it made";
     case RootKind::turned:
@@ -147,8 +147,8 @@ class Answer {
     if (const std::string frame = user_frame(details.frames, rules_); !frame.empty())
       line("at", frame + (details.frames_of_forward ? "  (its forward call)" : ""));
     if (!root.absent_ranks.empty())
-      line("missing",
-           "not in this dump: rank " + join_numbers(root.absent_ranks) + "; the origin may be there");
+      line("missing", "not in this dump, or not readable: rank " + join_numbers(root.absent_ranks) +
+                          "; the origin may be there");
     if (root.quenched) line("note", "its bad values were seen to go no further: perhaps a mask");
     const std::optional<Suspect>& external = analysis_.ranks[root.rank].scan.external;
     if (external && (external->inputs & kNan) != 0 && external->place.position < root.entry.position)

@@ -95,7 +95,7 @@ TEST_CASE("steps of a dump, a rank alone, a file alone, and what is no dump") {
   CHECK(steps[0].label == "step9");
   CHECK(steps[1].label == "step10");
   CHECK(numbers(resolve_input(scratch / "d/step9/rank3", false)[0]) == Numbers{3});
-  CHECK(numbers(resolve_input(scratch / "d/step9/rank3/dump.json", false)[0]) == Numbers{0});
+  CHECK(numbers(resolve_input(scratch / "d/step9/rank3/dump.json", false)[0]) == Numbers{3});
   CHECK_THROWS_WITH_AS(resolve_input(scratch / "missing", false), doctest::Contains("missing"), IoError);
   CHECK_THROWS_WITH_AS(resolve_input(scratch / "d/step1", false), doctest::Contains("no dump here"),
                        FormatError);

@@ -227,6 +227,35 @@ TEST_CASE("a receiver without its sender is blamed, and the missing rank told") 
   CHECK(roots[0].absent_ranks == std::vector<std::int64_t>{0});
 }
 
+TEST_CASE("a member of the group that could not be read may hold the origin") {
+  RankInput broken;
+  broken.number = 2;
+  broken.failure = "truncated";
+  for (const std::string& call :
+       {all_reduce(0, "c", "n", "[0, 1, 2]"), entry("Distributed.all_reduce.0.forward", "c", "n")}) {
+    const Ranks ranks{rank_of(0, {call}), rank_of(1, {call}), broken};
+    const auto roots = search(ranks);
+    CHECK(told(ranks, roots) == "0 Distributed.all_reduce.0.forward");
+    REQUIRE(roots.size() == 1);
+    CHECK(roots[0].absent_ranks == std::vector<std::int64_t>{2});
+    CHECK(CommGraph(ranks, default_rules()).uneven().empty());
+  }
+}
+
+TEST_CASE("different numbers of calls on one group are told") {
+  const std::string call = all_reduce(0, "c", "c", "[0, 1]");
+  const std::string other = all_reduce(1, "c", "c", "[0, 1]");
+  const auto uneven = [](const Ranks& ranks) { return CommGraph(ranks, default_rules()).uneven(); };
+  CHECK(uneven({rank_of(0, {call, other}), rank_of(1, {call, other})}).empty());
+  CHECK(uneven({rank_of(0, {call}), rank_of(1, {call, other})}) ==
+        "calls of all_reduce on one group: 2 on rank 1, 1 on rank 0");
+  CHECK(uneven({rank_of(0, {send(0, "c", 1), send(1, "c", 1)}), rank_of(1, {recv(0, "c", 0)})}) ==
+        "transfers from rank 0 to rank 1: 2 sent, 1 received");
+  // Nothing is matched wrongly where a rank recorded none.
+  CHECK(uneven({rank_of(0, {call, other})}).empty());
+  CHECK(uneven({rank_of(0, {send(0, "c", 1), send(1, "c", 7)}), rank_of(1, {recv(0, "c", 0)})}).empty());
+}
+
 TEST_CASE("memory that a receiver found before the call hides nothing") {
   const std::string stale = entry("Distributed.recv.0.forward", "n", "n", "\"src\": " + integer(0));
   const Ranks ranks{rank_of(0, {all_reduce(0, "c", "c", "[0, 1]"), entry("Torch.log.0.forward", "c", "n"),
