@@ -15,6 +15,7 @@
 
 #include "anomaly/command.hpp"
 #include "compare/command.hpp"
+#include "inspect/command.hpp"
 #include "parse/command.hpp"
 #include "support/command.hpp"
 #include "support/command_line.hpp"
@@ -42,6 +43,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(anomaly::make_nan_analyze());
   commands.push_back(anomaly::make_overflow_check());
   commands.push_back(parse::make_command());
+  commands.push_back(inspect::make_command());
   return commands;
 }
 

@@ -58,10 +58,17 @@ OptionInfo describe_option(const CLI::Option& option, const Aliases& aliases) {
 }
 
 CommandInfo describe_app(const CLI::App& app, const Aliases& aliases) {
-  CommandInfo info{
-      app.get_parent() == nullptr ? "" : app.get_name(), app.get_description(), {}, app.get_footer()};
+  CommandInfo info;
+  if (app.get_parent() != nullptr) info.name = app.get_name();
+  info.summary = app.get_description();
+  info.footer = app.get_footer();
   for (const CLI::Option* option : app.get_options()) {
-    if (!option->get_group().empty()) info.options.push_back(describe_option(*option, aliases));
+    if (option->get_positional()) {
+      info.operands = option->get_type_name() + (option->get_items_expected_max() > 1 ? "..." : "");
+      info.operands_help = option->get_description();
+    } else if (!option->get_group().empty()) {
+      info.options.push_back(describe_option(*option, aliases));
+    }
   }
   // A command's own options come first, however the parser ordered its help flag.
   std::stable_partition(info.options.begin(), info.options.end(),
@@ -180,7 +187,12 @@ std::string help_text(const ProgramInfo& info, std::string_view command) {
   const CommandInfo& shown = found == info.commands.end() ? info.program : *found;
   std::string out = shown.name.empty()
                         ? fmt::format("Usage: msprobe [options] command [options]\n\n{}\n", shown.summary)
-                        : fmt::format("Usage: msprobe {} [options]\n\n{}\n", shown.name, shown.summary);
+                        : fmt::format("Usage: msprobe {} [options]{}{}\n\n{}\n", shown.name,
+                                      shown.operands.empty() ? "" : " ", shown.operands, shown.summary);
+  if (!shown.operands.empty()) {
+    out += "\nOperands:\n";
+    append_entry(out, shown.operands, shown.operands_help);
+  }
   if (shown.name.empty() && !info.commands.empty()) {
     out += "\nCommands:\n";
     for (const CommandInfo& entry : info.commands) append_entry(out, entry.name, entry.summary);

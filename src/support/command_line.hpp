@@ -28,6 +28,8 @@ struct CommandInfo {
   std::string name;  // empty: the program itself
   std::string summary;
   std::vector<OptionInfo> options;
+  std::string operands;  // what the help calls the words that are no options, e.g. "PATH..."; empty: none
+  std::string operands_help;
   std::string footer;
 };
 

@@ -116,6 +116,7 @@ std::string complete(const ProgramInfo& info, Shell shell, std::vector<std::stri
   if (command->name.empty() && !current.starts_with('-')) {
     for (const CommandInfo& candidate : info.commands) candidates.add(candidate.name, candidate.summary);
   }
+  if (!current.starts_with('-') && !command->operands.empty()) return ":files\n";
   if (current.starts_with('-') || !command->name.empty()) {
     for (const OptionInfo& option : command->options) {
       for (const std::string& name : option.names) candidates.add(name, option.help);
@@ -127,6 +128,7 @@ std::string complete(const ProgramInfo& info, Shell shell, std::vector<std::stri
 std::string options_json(const ProgramInfo& info) {
   const auto command_json = [](const CommandInfo& command) {
     nlohmann::ordered_json json = {{"name", command.name}, {"summary", command.summary}};
+    json["operands"] = command.operands;
     json["options"] = nlohmann::ordered_json::array();
     for (const OptionInfo& option : command.options) {
       json["options"].push_back({{"names", option.names},

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/element_values.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "support/interrupt.hpp"
+#include "support/text.hpp"
+#include "tensor/convert.hpp"
+
+namespace msprobe::formats {
+namespace {
+
+using tensor::DType;
+using tensor::Kind;
+
+// Raw and converted pieces stay in the second-level cache.
+constexpr std::size_t kPiece = 16 * 1024;
+
+/// What tells a number of a narrow type from its neighbours.
+struct Precision {
+  int fraction_bits = 0;
+  int least_exponent = 0;  // of a normal number
+};
+
+/// Nothing for double and for what is no floating-point type.
+std::optional<Precision> precision_of(DType dtype) {
+  switch (dtype) {
+    case DType::float32:
+    case DType::complex64:
+      return Precision{23, -126};
+    case DType::float16:
+    case DType::complex32:
+      return Precision{10, -14};
+    case DType::bfloat16:
+      return Precision{7, -126};
+    case DType::float8_e4m3fn:
+      return Precision{3, -6};
+    case DType::float8_e5m2:
+      return Precision{2, -14};
+    case DType::float8_e4m3fnuz:
+      return Precision{3, -7};
+    case DType::float8_e5m2fnuz:
+      return Precision{2, -15};
+    case DType::float8_e8m0fnu:
+      return Precision{0, -127};
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Would `candidate` be rounded to `value`? Exactly between two numbers counts as no.
+bool rounds_to(double candidate, double value, const Precision& precision) {
+  int exponent = 0;
+  const double fraction = std::frexp(std::fabs(value), &exponent);  // in [0.5, 1)
+  const int scale = std::max(exponent - 1, precision.least_exponent);
+  double reach = std::ldexp(0.5, scale - precision.fraction_bits);
+  // Below a power of two the neighbours lie twice as close.
+  const bool inwards = std::fabs(candidate) < std::fabs(value);
+  if (fraction == 0.5 && inwards && exponent - 1 > precision.least_exponent) reach /= 2;
+  return std::fabs(candidate - value) < reach;
+}
+
+std::string shortest(double value, const std::optional<Precision>& precision) {
+  if (!precision || !std::isfinite(value) || value == 0) return python_repr(value);
+  constexpr int kMostDigits = 9;
+  for (int digits = 1; digits < kMostDigits; ++digits) {
+    const double candidate = std::strtod(fmt::format("{:.{}e}", value, digits - 1).c_str(), nullptr);
+    if (rounds_to(candidate, value, *precision)) return python_repr(candidate);
+  }
+  return python_repr(std::strtod(fmt::format("{:.{}e}", value, kMostDigits - 1).c_str(), nullptr));
+}
+
+std::string real_text(double value, const std::optional<Precision>& precision) {
+  std::string text = shortest(value, precision);
+  return text.ends_with(".0") ? text.substr(0, text.size() - 2) : text;
+}
+
+std::string complex_text(double real, double imaginary, const std::optional<Precision>& precision) {
+  std::string text = "(" + real_text(real, precision);
+  const std::string part = real_text(imaginary, precision);
+  if (!part.starts_with('-')) text += '+';
+  return text + part + "j)";
+}
+
+bool is_narrow(DType dtype) {
+  return tensor::info(dtype).kind == Kind::floating && dtype != DType::float64;
+}
+
+/// The kernels count denormals of the type they work in, which is float for all narrow types.
+std::uint64_t count_denormals(std::span<const float> values, float least_normal) {
+  return static_cast<std::uint64_t>(std::count_if(values.begin(), values.end(), [&](float value) {
+    const float magnitude = std::fabs(value);
+    return magnitude > 0 && magnitude < least_normal;
+  }));
+}
+
+template <typename T, typename Convert>
+tensor::Statistics run(const StoredTensor& tensor, const Convert& convert) {
+  ElementReader reader(tensor);
+  tensor::StatisticsAccumulator accumulator;
+  const std::size_t item_size = tensor::info(tensor.dtype).size;
+  std::vector<std::byte> raw;
+  std::vector<T> values;
+  while (reader.remaining() > 0) {
+    check_interrupt();
+    const auto count = static_cast<std::size_t>(std::min<std::int64_t>(reader.remaining(), kPiece));
+    raw.resize(count * item_size);
+    values.resize(count);
+    reader.read(raw);
+    convert(raw, values);
+    accumulator.add(std::span<const T>(values));
+  }
+  return accumulator.finish();
+}
+
+tensor::Statistics narrow_statistics(const StoredTensor& tensor) {
+  const float least_normal = std::ldexp(1.0F, precision_of(tensor.dtype)->least_exponent);
+  std::uint64_t denormal = 0;
+  tensor::Statistics statistics =
+      run<float>(tensor, [&](std::span<const std::byte> raw, std::vector<float>& values) {
+        tensor::to_float(tensor.dtype, raw, values);
+        if (tensor.dtype != DType::float8_e8m0fnu) denormal += count_denormals(values, least_normal);
+      });
+  statistics.denormal = denormal;
+  return statistics;
+}
+
+tensor::Statistics complex_statistics(const StoredTensor& tensor) {
+  const auto precision = precision_of(tensor.dtype);
+  const double least_normal =
+      precision ? std::ldexp(1.0, precision->least_exponent) : std::numeric_limits<double>::min();
+  const auto is_denormal = [&](double part) { return part != 0 && std::fabs(part) < least_normal; };
+  std::uint64_t denormal = 0;
+  std::vector<double> parts;
+  tensor::Statistics statistics =
+      run<double>(tensor, [&](std::span<const std::byte> raw, std::vector<double>& values) {
+        parts.resize(values.size() * 2);
+        tensor::to_double(tensor.dtype, raw, parts);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          const double real = parts[2 * i];
+          const double imaginary = parts[2 * i + 1];
+          values[i] = std::hypot(real, imaginary);
+          if (is_denormal(real) || is_denormal(imaginary)) ++denormal;
+        }
+      });
+  statistics.denormal = denormal;
+  return statistics;
+}
+
+template <typename T>
+tensor::Statistics integer_statistics(const StoredTensor& tensor) {
+  return run<T>(tensor, [](std::span<const std::byte> raw, std::vector<T>& values) {
+    std::memcpy(values.data(), raw.data(), raw.size());
+  });
+}
+
+}  // namespace
+
+ValueReader::ValueReader(const StoredTensor& tensor)
+    : dtype_(tensor.dtype),
+      item_size_(tensor::info(tensor.dtype).size),
+      parts_(tensor::info(tensor.dtype).kind == Kind::complex ? 2 : 1),
+      reader_(tensor) {}
+
+std::span<const double> ValueReader::read(std::size_t count) {
+  const auto left = static_cast<std::uint64_t>(remaining());
+  count = static_cast<std::size_t>(std::min<std::uint64_t>(count, left));
+  raw_.resize(count * item_size_);
+  values_.resize(count * parts_);
+  reader_.read(raw_);
+  tensor::to_double(dtype_, raw_, values_);
+  return values_;
+}
+
+tensor::Statistics statistics_of(const StoredTensor& tensor) {
+  if (tensor.dtype == DType::int64) return integer_statistics<std::int64_t>(tensor);
+  if (tensor.dtype == DType::uint64) return integer_statistics<std::uint64_t>(tensor);
+  if (is_narrow(tensor.dtype)) return narrow_statistics(tensor);
+  if (tensor::info(tensor.dtype).kind == Kind::complex) return complex_statistics(tensor);
+  return run<double>(tensor, [&](std::span<const std::byte> raw, std::vector<double>& values) {
+    tensor::to_double(tensor.dtype, raw, values);
+  });
+}
+
+std::vector<std::string> first_elements(const StoredTensor& tensor, std::size_t count) {
+  const tensor::DTypeInfo& type = tensor::info(tensor.dtype);
+  const std::optional<Precision> precision = precision_of(tensor.dtype);
+  ElementReader reader(tensor);
+  std::vector<std::string> texts;
+  std::vector<std::byte> raw(type.size);
+  std::array<double, 2> value{};
+  const std::span<double> parts = std::span(value).first(type.kind == Kind::complex ? 2 : 1);
+  while (texts.size() < count && reader.remaining() > 0) {
+    reader.read(raw);
+    if (tensor.dtype == DType::int64 || tensor.dtype == DType::uint64) {
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, raw.data(), sizeof bits);
+      texts.push_back(tensor.dtype == DType::uint64 ? std::to_string(bits)
+                                                    : std::to_string(static_cast<std::int64_t>(bits)));
+      continue;
+    }
+    tensor::to_double(tensor.dtype, raw, parts);
+    switch (type.kind) {
+      case Kind::boolean:
+        texts.emplace_back(value[0] != 0 ? "True" : "False");
+        break;
+      case Kind::integer:
+        texts.push_back(std::to_string(static_cast<std::int64_t>(value[0])));
+        break;
+      case Kind::floating:
+        texts.push_back(shortest(value[0], precision));
+        break;
+      case Kind::complex:
+        texts.push_back(complex_text(value[0], value[1], precision));
+        break;
+    }
+  }
+  return texts;
+}
+
+std::string number_text(double value, tensor::DType dtype) {
+  const std::optional<Precision> precision = precision_of(dtype);
+  if (!precision || !std::isfinite(value) || value == 0) return python_repr(value);
+  int exponent = 0;
+  std::frexp(value, &exponent);
+  const int last_bit = std::max(exponent - 1, precision->least_exponent) - precision->fraction_bits;
+  return shortest(std::ldexp(std::nearbyint(std::ldexp(value, -last_bit)), last_bit), precision);
+}
+
+std::string float_text(float value) {
+  return shortest(static_cast<double>(value), precision_of(DType::float32));
+}
+
+}  // namespace msprobe::formats

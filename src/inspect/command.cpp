@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inspect/command.hpp"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "inspect/facts.hpp"
+#include "support/error.hpp"
+#include "support/log.hpp"
+#include "support/output_file.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::inspect {
+namespace {
+
+/// What was typed.
+struct Typed {
+  std::vector<std::string> paths;
+  bool json = false;
+  Options options;
+  std::string fail_on = "never";
+};
+
+bool has_rating(const PathFacts& facts, Rating least) {
+  if (!facts.file) return false;
+  return std::any_of(facts.file->globals.begin(), facts.file->globals.end(),
+                     [&](const GlobalFacts& global) { return global.rating >= least; });
+}
+
+class InspectCommand final : public Command {
+ public:
+  std::string_view name() const override { return "inspect"; }
+  std::string_view summary() const override {
+    return "Tell what is in a tensor file, a checkpoint or a dump";
+  }
+
+  void declare(CLI::App& app) override {
+    app.add_option("paths", typed_.paths,
+                   "Tensor files (.pt, .npy, .npz, .safetensors), checkpoints, pickles, and dumps: "
+                   "dump.json, rank, step or dump folders")
+        ->type_name("PATH")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    app.add_flag("--json", typed_.json, "One JSON document; several paths give an array");
+    app.add_flag("--statistics", typed_.options.all_statistics,
+                 "Statistics of every tensor of a file that holds several");
+    app.add_option("--first", typed_.options.first, "How many elements of a tensor to show")
+        ->type_name("N")
+        ->check(CLI::Range(0, 1'000'000))
+        ->capture_default_str();
+    app.add_option("--fail-on", typed_.fail_on,
+                   "Exit with 1 if a pickle names globals that are: dangerous, unknown (or worse), never")
+        ->check(CLI::IsMember({"dangerous", "unknown", "never"}))
+        ->capture_default_str();
+  }
+
+  Outcome run(const Context& context) override {
+    if (typed_.paths.empty()) throw UsageError("no path given", "try 'msprobe inspect --help'");
+    // The result goes to stdout; what was decided about colour was decided for stderr.
+    const bool color = context.color && isatty(STDOUT_FILENO) == 1;
+    bool failed = false;
+    bool findings = false;
+    bool listens = true;
+    std::vector<PathFacts> all;
+    for (const std::string& path : typed_.paths) {
+      PathFacts facts = inspect_path(path, typed_.options);
+      failed = failed || facts.failed();
+      if (typed_.fail_on != "never") {
+        findings =
+            findings || has_rating(facts, typed_.fail_on == "unknown" ? Rating::unknown : Rating::dangerous);
+      }
+      for (const std::string& problem : facts.problems) log_error(display(path) + ": " + display(problem));
+      if (typed_.json) {
+        all.push_back(std::move(facts));
+      } else if (listens) {
+        listens = print(to_text(facts, color));
+      }
+    }
+    if (typed_.json) print(to_json(all));
+    if (failed) return Outcome::failure;
+    return findings ? Outcome::findings : Outcome::clean;
+  }
+
+ private:
+  static bool print(const std::string& text) { return write_all(STDOUT_FILENO, text, "standard output"); }
+
+  Typed typed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_command() {
+  return std::make_unique<InspectCommand>();
+}
+
+}  // namespace msprobe::inspect

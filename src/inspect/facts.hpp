@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// What inspect finds out about a path: plain data, for the two renderers.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "inspect/globals.hpp"
+#include "tensor/statistics.hpp"
+
+namespace msprobe::inspect {
+
+struct TensorFacts {
+  std::string name;  // empty: the only tensor of its file
+  std::string dtype;
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> strides;
+  std::int64_t offset = 0;  // in elements
+  std::int64_t elements = 0;
+  std::uint64_t bytes = 0;
+  bool big_endian = false;
+  bool conjugate = false;
+  bool negative = false;
+  std::optional<tensor::Statistics> statistics;
+  std::vector<std::string> first;
+  std::string problem;  // why it could not be read; then only the name is sure
+};
+
+struct GlobalFacts {
+  std::string name;
+  std::string where;  // member of an archive; empty: the file itself
+  std::uint64_t offset = 0;
+  bool called = false;
+  Rating rating = Rating::unknown;
+};
+
+struct FileFacts {
+  std::string container;
+  std::uint64_t size = 0;
+  std::vector<TensorFacts> tensors;
+  bool single = false;                                        // one tensor, told in full
+  std::string holds;                                          // of a pickle: what its outermost value is
+  std::vector<std::pair<std::string, std::string>> values;    // of its outermost dict: what is no tensor
+  std::vector<std::pair<std::string, std::string>> metadata;  // of a safetensors file
+  bool has_pickle = false;
+  std::vector<GlobalFacts> globals;
+};
+
+struct RankFacts {
+  std::string label;
+  std::string json;  // path of dump.json or debug.json
+  std::string task;
+  std::string level;
+  std::string framework;
+  std::uint64_t entries = 0;
+  std::uint64_t tensors = 0;                        // values with a dtype
+  std::map<std::string, std::uint64_t> types;       // Functional, Module, …
+  std::map<std::string, std::uint64_t> directions;  // forward, backward, …
+  std::uint64_t named_files = 0;                    // data_name's
+  std::uint64_t files = 0;                          // in dump_tensor_data
+  std::vector<std::string> absent;                  // stack.json, construct.json
+  std::vector<std::string> missing_files;           // named, but not there; the first kMostNames
+  std::uint64_t missing_count = 0;
+  std::vector<std::string> stray_files;  // there, but not named; the first kMostNames
+  std::uint64_t stray_count = 0;
+  std::string problem;
+};
+inline constexpr std::size_t kMostNames = 10;
+
+struct StepFacts {
+  std::string label;
+  std::vector<RankFacts> ranks;
+  std::vector<std::string> missing_ranks;  // that other steps have, or that leave a gap in the numbers
+};
+
+struct TreeFacts {
+  std::string kind;  // "file", "rank", "step", "root"
+  std::vector<StepFacts> steps;
+};
+
+struct PathFacts {
+  std::string path;
+  std::optional<FileFacts> file;
+  std::optional<TreeFacts> tree;
+  std::vector<std::string> problems;  // what could not be inspected, and why
+
+  bool failed() const;
+};
+
+struct Options {
+  bool all_statistics = false;  // also of each tensor of a file with several
+  std::size_t first = 8;        // elements shown
+};
+
+/// Tells what is wrong with the path in its problems.
+PathFacts inspect_path(const std::string& path, const Options& options);
+
+/// The message without the file's name, which stands before it already.
+std::string without_path(const std::string& message, const std::string& path);
+
+// The parts of inspect_path().
+void inspect_file(const std::string& path, const Options& options, PathFacts& facts);
+void inspect_tree(const std::string& path, PathFacts& facts);
+
+/// What was found; the problems with the path itself are left out. Empty if there is nothing else.
+std::string to_text(const PathFacts& facts, bool color);
+/// One document: the object of the only path, or an array of them.
+std::string to_json(const std::vector<PathFacts>& facts);
+
+}  // namespace msprobe::inspect

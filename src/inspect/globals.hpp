@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the names in a pickle mean for who would load it with Python.
+#pragma once
+
+#include <string_view>
+
+namespace msprobe::inspect {
+
+enum class Rating {
+  ok,         // makes tensors and containers, nothing else
+  unknown,    // could be anything
+  dangerous,  // runs code, reads or writes files, talks to the network
+};
+
+std::string_view rating_name(Rating rating);
+
+/// The rating of `module.name`. Nothing is looked up: the names themselves are compared with tables.
+Rating rate_global(std::string_view module, std::string_view name);
+
+}  // namespace msprobe::inspect

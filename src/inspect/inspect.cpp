@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <filesystem>
+#include <new>
+
+#include "inspect/facts.hpp"
+#include "support/byte_source.hpp"
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::inspect {
+namespace {
+
+/// Only JSON begins so; no tensor file does.
+bool begins_like_json(const std::string& path) {
+  const auto file = open_file(path);
+  if (file->size() == 0) return false;
+  std::byte first{};
+  file->read_at(0, std::span(&first, 1));
+  return first == std::byte{'{'};
+}
+
+}  // namespace
+
+std::string without_path(const std::string& message, const std::string& path) {
+  const std::string prefix = display(path) + ": ";
+  return message.starts_with(prefix) ? message.substr(prefix.size()) : message;
+}
+
+bool PathFacts::failed() const {
+  if (!problems.empty()) return true;
+  if (file && std::any_of(file->tensors.begin(), file->tensors.end(),
+                          [](const TensorFacts& tensor) { return !tensor.problem.empty(); })) {
+    return true;
+  }
+  if (!tree) return false;
+  return std::any_of(tree->steps.begin(), tree->steps.end(), [](const StepFacts& step) {
+    return std::any_of(step.ranks.begin(), step.ranks.end(),
+                       [](const RankFacts& rank) { return !rank.problem.empty(); });
+  });
+}
+
+PathFacts inspect_path(const std::string& path, const Options& options) {
+  PathFacts facts;
+  facts.path = path;
+  try {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored) || begins_like_json(path)) {
+      inspect_tree(path, facts);
+    } else {
+      inspect_file(path, options, facts);
+    }
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    facts.problems.push_back(without_path(error.what(), path));
+  } catch (const std::bad_alloc&) {
+    facts.problems.emplace_back("not enough memory");
+  }
+  return facts;
+}
+
+}  // namespace msprobe::inspect

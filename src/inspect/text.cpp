@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "inspect/facts.hpp"
+#include "report/terminal.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::inspect {
+namespace {
+
+using report::Color;
+using report::paint;
+
+std::string list_of(const std::vector<std::int64_t>& values) {
+  return fmt::format("[{}]", fmt::join(values, ", "));
+}
+
+std::string joined(const std::map<std::string, std::uint64_t>& counts) {
+  std::string out;
+  for (const auto& [name, count] : counts) {
+    if (!out.empty()) out += ", ";
+    out += fmt::format("{} {}", display(name), human_count(count));
+  }
+  return out;
+}
+
+class Renderer {
+ public:
+  explicit Renderer(bool color) : color_(color) {}
+
+  std::string run(const PathFacts& facts) {
+    if (!facts.file && !facts.tree) return {};
+    out_ = paint(facts.path, Color::bold, color_) + "\n";
+    if (facts.file) file(*facts.file);
+    if (facts.tree) tree(*facts.tree);
+    return std::move(out_);
+  }
+
+ private:
+  void line(const std::string& label, const std::string& text, int indent = 2) {
+    out_ += fmt::format("{:{}}{:<11}{}\n", "", indent, label, text);
+  }
+
+  void columns(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows,
+               std::vector<report::Severity> severities = {}) {
+    report::TerminalStyle style;
+    // A pipe gets whole names.
+    style.width = isatty(STDOUT_FILENO) == 1 ? report::terminal_width(STDOUT_FILENO) : kNoLimit;
+    style.indent = 4;
+    style.color = color_;
+    style.severities = std::move(severities);
+    out_ += report::render_columns(header, rows, style);
+  }
+
+  void file(const FileFacts& file) {
+    line("container", fmt::format("{}, {}", file.container, human_bytes(file.size)));
+    if (!file.holds.empty() && !file.single) line("holds", file.holds);
+    for (const auto& [name, value] : file.metadata) line("metadata", display(name) + " = " + display(value));
+    if (!file.values.empty()) {
+      out_ += "  values\n";
+      std::vector<std::vector<std::string>> rows;
+      for (const auto& [name, value] : file.values) rows.push_back({name, value});
+      columns({}, rows);
+    }
+    if (file.single) {
+      single(file.tensors.front());
+    } else if (!file.tensors.empty()) {
+      table(file.tensors);
+    }
+    if (file.has_pickle) globals(file.globals);
+  }
+
+  void single(const TensorFacts& tensor) {
+    if (!tensor.problem.empty()) return line("problem", paint(tensor.problem, Color::red, color_));
+    line("dtype", tensor.dtype + extras(tensor));
+    line("shape", list_of(tensor.shape));
+    line("strides", list_of(tensor.strides) +
+                        (tensor.offset == 0 ? "" : fmt::format(", from element {}", tensor.offset)));
+    line("elements", fmt::format("{}, {}", human_count(static_cast<std::uint64_t>(tensor.elements)),
+                                 human_bytes(tensor.bytes)));
+    if (tensor.elements == 0) return;
+    const tensor::Statistics& s = *tensor.statistics;
+    line("statistics", fmt::format("max {}, min {}, mean {}, norm {}", python_repr(s.max), python_repr(s.min),
+                                   python_repr(s.mean()), python_repr(s.norm())));
+    const std::string counts = fmt::format("NaN {}, Inf {}, -Inf {}, zero {}, denormal {}",
+                                           human_count(s.nan), human_count(s.pos_inf), human_count(s.neg_inf),
+                                           human_count(s.zero), human_count(s.denormal));
+    const bool bad = s.nan + s.pos_inf + s.neg_inf > 0;
+    line("counts", paint(counts, bad ? Color::yellow : Color::none, color_));
+    const bool more = tensor.elements > static_cast<std::int64_t>(tensor.first.size());
+    if (!tensor.first.empty())
+      line("first", fmt::format("{}{}", fmt::join(tensor.first, ", "), more ? ", ..." : ""));
+  }
+
+  static std::string extras(const TensorFacts& tensor) {
+    std::string text;
+    if (tensor.big_endian) text += ", big-endian";
+    if (tensor.conjugate) text += ", conjugated view";
+    if (tensor.negative) text += ", negated view";
+    return text;
+  }
+
+  void table(const std::vector<TensorFacts>& tensors) {
+    std::uint64_t bytes = 0;
+    bool statistics = false;
+    for (const TensorFacts& tensor : tensors) {
+      bytes += tensor.bytes;
+      statistics = statistics || tensor.statistics.has_value();
+    }
+    line("tensors", fmt::format("{}, {}", human_count(tensors.size()), human_bytes(bytes)));
+    std::vector<std::string> header = {"name", "dtype", "shape", "bytes"};
+    if (statistics)
+      header.insert(header.end(), {"max", "min", "mean", "norm", "NaN", "Inf", "zero", "denormal"});
+    std::vector<std::vector<std::string>> rows;
+    std::vector<report::Severity> severities;
+    for (const TensorFacts& tensor : tensors) {
+      std::vector<std::string>& row = rows.emplace_back();
+      row = {tensor.name, tensor.dtype, tensor.dtype.empty() ? "" : list_of(tensor.shape)};
+      severities.push_back(tensor.problem.empty() ? report::Severity::none : report::Severity::error);
+      if (!tensor.problem.empty()) {
+        row.push_back(tensor.problem);
+        row.resize(header.size());
+        continue;
+      }
+      row.push_back(std::to_string(tensor.bytes));
+      if (!statistics) continue;
+      const tensor::Statistics s = tensor.statistics.value_or(tensor::Statistics{});
+      for (const double value : {s.max, s.min, s.mean(), s.norm()})
+        row.push_back(fmt::format("{:.6g}", value));
+      for (const std::uint64_t count : {s.nan, s.pos_inf + s.neg_inf, s.zero, s.denormal}) {
+        row.push_back(std::to_string(count));
+      }
+    }
+    columns(header, rows, std::move(severities));
+  }
+
+  void globals(const std::vector<GlobalFacts>& globals) {
+    if (globals.empty()) return line("pickle", "names no globals");
+    const auto count = [&](Rating rating) {
+      return std::count_if(globals.begin(), globals.end(),
+                           [&](const GlobalFacts& global) { return global.rating == rating; });
+    };
+    const auto dangerous = count(Rating::dangerous);
+    std::string text = fmt::format("{} globals: {} dangerous, {} unknown (none was looked up or called)",
+                                   globals.size(), dangerous, count(Rating::unknown));
+    line("pickle", paint(text, dangerous > 0 ? Color::red : Color::none, color_));
+    std::vector<std::vector<std::string>> rows;
+    std::vector<report::Severity> severities;
+    // The worst first, else in the order of the file.
+    for (const Rating rating : {Rating::dangerous, Rating::unknown, Rating::ok}) {
+      for (const GlobalFacts& global : globals) {
+        if (global.rating != rating) continue;
+        rows.push_back({std::string(rating_name(rating)), global.name, global.called ? "called" : "named",
+                        fmt::format("byte {}", global.offset), global.where});
+        severities.push_back(rating == Rating::dangerous ? report::Severity::error
+                             : rating == Rating::unknown ? report::Severity::warning
+                                                         : report::Severity::none);
+      }
+    }
+    columns({}, rows, std::move(severities));
+  }
+
+  void tree(const TreeFacts& tree) {
+    std::size_t ranks = 0;
+    for (const StepFacts& step : tree.steps) ranks += step.ranks.size();
+    if (tree.kind == "root") {
+      line("dump", fmt::format("{} steps, {} rank folders", tree.steps.size(), ranks));
+    } else if (tree.kind == "step") {
+      line("dump", fmt::format("one step, {} rank folders", ranks));
+    } else {
+      line("dump", tree.kind == "rank" ? "one rank" : "one file");
+    }
+    for (const StepFacts& step : tree.steps) {
+      if (!step.label.empty()) out_ += "  " + paint(step.label, Color::bold, color_) + "\n";
+      if (!step.missing_ranks.empty()) {
+        line("missing", paint(some(step.missing_ranks, step.missing_ranks.size()), Color::yellow, color_));
+      }
+      for (const RankFacts& each : step.ranks) rank(each, !step.label.empty());
+    }
+  }
+
+  void rank(const RankFacts& rank, bool below_step) {
+    const int indent = below_step ? 4 : 2;
+    const auto say = [&](const char* label, const std::string& text) { line(label, text, indent + 2); };
+    out_ += fmt::format("{:{}}{}\n", "", indent,
+                        paint(rank.label.empty() ? rank.json : rank.label, Color::cyan, color_));
+    if (!rank.problem.empty()) say("problem", paint(rank.problem, Color::red, color_));
+    const auto or_none = [](const std::string& text) {
+      return text.empty() ? std::string("not said") : display(text);
+    };
+    if (rank.problem.empty() || rank.entries > 0) {
+      say("task", fmt::format("{}, level {}, framework {}", or_none(rank.task), or_none(rank.level),
+                              or_none(rank.framework)));
+      say("entries", fmt::format("{}, {} tensors", human_count(rank.entries), human_count(rank.tensors)));
+      if (!rank.types.empty()) say("types", joined(rank.types));
+      if (!rank.directions.empty()) say("directions", joined(rank.directions));
+    }
+    if (rank.named_files > 0 || rank.files > 0) {
+      say("files",
+          fmt::format("{} named, {} in the folder", human_count(rank.named_files), human_count(rank.files)));
+    }
+    if (!rank.absent.empty())
+      say("absent", paint(fmt::format("{}", fmt::join(rank.absent, ", ")), Color::yellow, color_));
+    if (rank.missing_count > 0) {
+      say("missing", paint(some(rank.missing_files, rank.missing_count), Color::yellow, color_));
+    }
+    if (rank.stray_count > 0)
+      say("stray", paint(some(rank.stray_files, rank.stray_count), Color::yellow, color_));
+  }
+
+  static std::string some(const std::vector<std::string>& names, std::uint64_t count) {
+    const std::size_t shown = std::min(names.size(), kMostNames);
+    const std::vector<std::string> first(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown));
+    std::string text = count > 1 ? human_count(count) + ": " : "";
+    text += fmt::format("{}", fmt::join(first, ", "));
+    if (count > shown) text += ", ...";
+    return text;
+  }
+
+  static constexpr std::size_t kNoLimit = 1'000'000;
+
+  bool color_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string to_text(const PathFacts& facts, bool color) {
+  return Renderer(color).run(facts);
+}
+
+}  // namespace msprobe::inspect
