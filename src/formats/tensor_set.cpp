@@ -3,14 +3,19 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <utility>
+#include <vector>
 
 #include "archive/zip_reader.hpp"
+#include "formats/adump.hpp"
+#include "formats/atb_bin.hpp"
 #include "formats/npy.hpp"
 #include "formats/npz.hpp"
 #include "formats/safetensors.hpp"
 #include "formats/torch_tensors.hpp"
 #include "support/error.hpp"
+#include "support/little_endian.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::formats {
@@ -27,6 +32,41 @@ class OneTensor final : public TensorSet {
   std::string name_;
   StoredTensor tensor_;
 };
+
+class AdumpTensors final : public TensorSet {
+ public:
+  explicit AdumpTensors(std::shared_ptr<const ByteSource> file) : dump_(open_adump(std::move(file))) {
+    for (const AdumpItem& item : dump_.items) {
+      if (item.role != AdumpRole::input && item.role != AdumpRole::output) continue;
+      names_.push_back((item.role == AdumpRole::input ? "input." : "output.") + std::to_string(item.index));
+      items_.push_back(&item);
+    }
+  }
+  std::size_t size() const override { return items_.size(); }
+  const std::string& name(std::size_t index) const override { return names_.at(index); }
+  StoredTensor tensor(std::size_t index) const override { return adump_tensor(dump_, *items_.at(index)); }
+
+ private:
+  AdumpFile dump_;
+  std::vector<std::string> names_;
+  std::vector<const AdumpItem*> items_;
+};
+
+/// Another file of the folder that `file` lies in.
+std::shared_ptr<const ByteSource> open_beside(const std::string& file, const std::string& name) {
+  const std::string folder = std::filesystem::path(file).parent_path().string();
+  return open_file_beneath(folder.empty() ? "." : folder, name);
+}
+
+/// An adump file begins with the length of its header; read so, the first bytes of every other kind of file
+/// give more than the file has.
+bool looks_like_adump(const ByteSource& file) {
+  std::array<std::byte, 8> start{};
+  if (file.size() <= start.size()) return false;
+  file.read_at(0, start);
+  const auto length = load_le<std::uint64_t>(start.data());
+  return length != 0 && length <= file.size() - start.size();
+}
 
 Container zip_kind(const std::shared_ptr<const ByteSource>& file) {
   const archive::ZipReader zip(file);
@@ -60,6 +100,10 @@ std::string_view container_name(Container container) {
       return "PyTorch legacy";
     case Container::torchscript:
       return "TorchScript archive";
+    case Container::atb_bin:
+      return "ATB bin";
+    case Container::adump:
+      return "kernel dump (adump)";
     case Container::other_zip:
       return "zip archive";
     case Container::unknown:
@@ -75,8 +119,14 @@ Container container_of(const std::shared_ptr<const ByteSource>& file) {
   const std::string_view start(bytes.data(), length);
   if (start == "\x93NUMPY") return Container::npy;
   if (start.starts_with("PK\x03\x04") || start.starts_with("PK\x05\x06")) return zip_kind(file);
-  // A header of 32,896 bytes begins like a pickle of protocol 2, so the brace is asked first.
+  // The length of a header may begin like a pickle, so these two come first. No field of an adump header
+  // begins with the brace of the other one.
   if (looks_like_safetensors(*file)) return Container::safetensors;
+  if (looks_like_adump(*file)) return Container::adump;
+  // Of these only a pickle could begin with a letter, but it would not go on so.
+  if (start.starts_with('$') || start.starts_with("dtype=") || start.starts_with("dims=") ||
+      start.starts_with("format"))
+    return Container::atb_bin;
   if (start.starts_with('\x80')) return Container::torch_legacy;
   return Container::unknown;
 }
@@ -93,6 +143,13 @@ std::unique_ptr<TensorSet> open_tensors(std::shared_ptr<const ByteSource> file) 
     case Container::torch_zip:
     case Container::torch_legacy:
       return std::make_unique<TorchTensors>(std::move(file));
+    case Container::atb_bin: {
+      const std::string name = file->name();
+      return std::make_unique<OneTensor>(
+          open_atb_bin(std::move(file), [&](const std::string& other) { return open_beside(name, other); }));
+    }
+    case Container::adump:
+      return std::make_unique<AdumpTensors>(std::move(file));
     case Container::torchscript:
     case Container::other_zip:
     case Container::unknown:

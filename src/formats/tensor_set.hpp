@@ -30,6 +30,8 @@ enum class Container {
   safetensors,
   torch_zip,
   torch_legacy,  // or any other pickle of protocol 2 and later: only reading it tells
+  atb_bin,
+  adump,
   torchscript,
   other_zip,
   unknown,
