@@ -41,7 +41,8 @@ tensor::Statistics statistics_of(const StoredTensor& tensor);
 /// digits that tell them from their neighbours in the stored type, `True`, `(1+2j)`.
 std::vector<std::string> first_elements(const StoredTensor& tensor, std::size_t count);
 
-/// A number that was computed from elements of this type, rounded to the type and printed as its elements are.
+/// A number that was computed from elements of this type, rounded to the type and printed as its elements
+/// are.
 std::string number_text(double value, tensor::DType dtype);
 
 /// The fewest digits that tell a float from its neighbours, as Python prints numbers.

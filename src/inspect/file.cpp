@@ -32,6 +32,8 @@ using Source = std::shared_ptr<const ByteSource>;
 // A legacy PyTorch file is a chain of five pickles; what has many more is no data.
 constexpr int kMostPickles = 16;
 constexpr std::size_t kMostValues = 50;
+// Of one file; twice as many if they are dangerous.
+constexpr std::size_t kMostGlobals = 10'000;
 constexpr std::size_t kMostText = 60;
 // A pickle that is met beside tensors, in a member of an archive.
 constexpr std::uint64_t kMostInflated = std::uint64_t{256} << 20;
@@ -48,13 +50,19 @@ class FileInspector {
       problem("an empty file");
       return;
     }
+    file_.container = "broken zip archive";  // unless this returns
     const Container container = formats::container_of(source_);
     file_.container = formats::container_name(container);
     switch (container) {
       case Container::npy:
       case Container::npz:
-      case Container::safetensors:
+      case Container::atb_bin:
         tensors();
+        break;
+      case Container::safetensors:
+      case Container::adump:
+        tensors();
+        look_for_second_face();
         break;
       case Container::torch_zip:
         scan_members();
@@ -73,6 +81,7 @@ class FileInspector {
         stream_of_pickles(container == Container::torch_legacy);
         break;
     }
+    if (untold_globals_ > 0) problem(fmt::format("its pickles name {} more globals", untold_globals_));
   }
 
   void problem(const std::string& message) {
@@ -118,10 +127,7 @@ class FileInspector {
     std::uint64_t storages = 0;
     for (int i = 0; i < kMostPickles && offset < source.size(); ++i) {
       const Pickle pickle = formats::scan_pickle(source, offset, failure);
-      for (const formats::PickleGlobal& global : pickle.globals()) {
-        file_.globals.push_back({global.full_name(), where, global.offset, global.called,
-                                 rate_global(global.module, global.name)});
-      }
+      for (const formats::PickleGlobal& global : pickle.globals()) note(global, where);
       any = any || failure.empty() || !pickle.globals().empty();
       storages += pickle.persistents().size();
       if (!failure.empty()) {
@@ -137,14 +143,46 @@ class FileInspector {
     return any;
   }
 
-  // Every member of the archive that is a pickle by its name, and those that begin like one.
+  void note(const formats::PickleGlobal& global, const std::string& where) {
+    const Rating rating = rate_global(global.module, global.name);
+    const std::size_t limit = rating == Rating::dangerous ? 2 * kMostGlobals : kMostGlobals;
+    if (file_.globals.size() >= limit) {
+      ++untold_globals_;
+      return;
+    }
+    file_.globals.push_back({global.full_name(), where, global.offset, global.called, rating});
+  }
+
+  // These two begin with a number, which may be chosen so that Python reads the file as a pickle, too. What a
+  // pickle made of mere numbers would name, no Python could import.
+  void look_for_second_face() {
+    std::string failure;
+    const bool had_pickle = file_.has_pickle;
+    const Pickle pickle = formats::scan_pickle(*source_, 0, failure);
+    const auto importable = [](const formats::PickleGlobal& global) {
+      return !global.module.empty() && std::all_of(global.module.begin(), global.module.end(), [](char c) {
+        return c == '.' || c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+               (c >= 'A' && c <= 'Z');
+      });
+    };
+    for (const formats::PickleGlobal& global : pickle.globals()) {
+      if (importable(global)) note(global, "");
+    }
+    file_.has_pickle = had_pickle || !file_.globals.empty();
+    if (file_.has_pickle) problem("it is a pickle as well, and names globals");
+  }
+
+  // Every member of the archive that is a pickle by its name, and those that begin like one; the elements of
+  // tensors may begin in any way.
   void scan_members() {
     const archive::ZipReader zip(source_);
     for (const archive::ZipEntry& entry : zip.entries()) {
       check_interrupt();
-      if (!entry.name.ends_with(".pkl") && !entry.name.ends_with(".pickle")) continue;
+      const bool named = entry.name.ends_with(".pkl") || entry.name.ends_with(".pickle");
+      if (!named && entry.name.find("/data/") != std::string::npos) continue;
       try {
         const Source member = zip.open(entry, kMostInflated);
+        if (!named && !begins_like_pickle(*member)) continue;
         std::string failure;
         scan_chain(*member, 0, entry.name, failure);
         file_.has_pickle = true;
@@ -153,6 +191,13 @@ class FileInspector {
         problem(error.what());
       }
     }
+  }
+
+  static bool begins_like_pickle(const ByteSource& member) {
+    std::array<std::byte, 2> start{};
+    if (member.size() < start.size()) return false;
+    member.read_at(0, start);
+    return start[0] == std::byte{0x80} && start[1] >= std::byte{1} && start[1] <= std::byte{5};
   }
 
   void tensors() {
@@ -278,6 +323,7 @@ class FileInspector {
   const Options& options_;
   PathFacts& facts_;
   FileFacts& file_;
+  std::uint64_t untold_globals_ = 0;
 };
 
 }  // namespace

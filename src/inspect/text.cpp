@@ -35,7 +35,7 @@ class Renderer {
   std::string run(const PathFacts& facts) {
     if (!facts.file && !facts.tree) return {};
     out_ = paint(facts.path, Color::bold, color_) + "\n";
-    if (facts.file) file(*facts.file);
+    if (facts.file) file(*facts.file, !facts.problems.empty());
     if (facts.tree) tree(*facts.tree);
     return std::move(out_);
   }
@@ -56,7 +56,7 @@ class Renderer {
     out_ += report::render_columns(header, rows, style);
   }
 
-  void file(const FileFacts& file) {
+  void file(const FileFacts& file, bool problems) {
     line("container", fmt::format("{}, {}", file.container, human_bytes(file.size)));
     if (!file.holds.empty() && !file.single) line("holds", file.holds);
     for (const auto& [name, value] : file.metadata) line("metadata", display(name) + " = " + display(value));
@@ -70,6 +70,8 @@ class Renderer {
       single(file.tensors.front());
     } else if (!file.tensors.empty()) {
       table(file.tensors);
+    } else if (!file.has_pickle && !problems) {
+      line("tensors", "none");
     }
     if (file.has_pickle) globals(file.globals);
   }
@@ -145,8 +147,9 @@ class Renderer {
                            [&](const GlobalFacts& global) { return global.rating == rating; });
     };
     const auto dangerous = count(Rating::dangerous);
-    std::string text = fmt::format("{} globals: {} dangerous, {} unknown (none was looked up or called)",
-                                   globals.size(), dangerous, count(Rating::unknown));
+    const std::string text =
+        fmt::format("{} global{}: {} dangerous, {} unknown (none was looked up or called)", globals.size(),
+                    globals.size() == 1 ? "" : "s", dangerous, count(Rating::unknown));
     line("pickle", paint(text, dangerous > 0 ? Color::red : Color::none, color_));
     std::vector<std::vector<std::string>> rows;
     std::vector<report::Severity> severities;
@@ -154,8 +157,9 @@ class Renderer {
     for (const Rating rating : {Rating::dangerous, Rating::unknown, Rating::ok}) {
       for (const GlobalFacts& global : globals) {
         if (global.rating != rating) continue;
-        rows.push_back({std::string(rating_name(rating)), global.name, global.called ? "called" : "named",
-                        fmt::format("byte {}", global.offset), global.where});
+        rows.push_back({std::string(rating_name(rating)), global.name,
+                        global.called ? "to be called" : "named", fmt::format("byte {}", global.offset),
+                        global.where});
         severities.push_back(rating == Rating::dangerous ? report::Severity::error
                              : rating == Rating::unknown ? report::Severity::warning
                                                          : report::Severity::none);
@@ -168,9 +172,11 @@ class Renderer {
     std::size_t ranks = 0;
     for (const StepFacts& step : tree.steps) ranks += step.ranks.size();
     if (tree.kind == "root") {
-      line("dump", fmt::format("{} steps, {} rank folders", tree.steps.size(), ranks));
+      const std::size_t steps = tree.steps.size();
+      line("dump", fmt::format("{} step{}, {} rank folder{}", steps, steps == 1 ? "" : "s", ranks,
+                               ranks == 1 ? "" : "s"));
     } else if (tree.kind == "step") {
-      line("dump", fmt::format("one step, {} rank folders", ranks));
+      line("dump", fmt::format("one step, {} rank folder{}", ranks, ranks == 1 ? "" : "s"));
     } else {
       line("dump", tree.kind == "rank" ? "one rank" : "one file");
     }
