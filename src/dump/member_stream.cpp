@@ -95,7 +95,10 @@ class EntryBuilder : public IgnoreTokens {
 
 }  // namespace
 
-MemberStream::MemberStream(const ByteSource& source) : source_(source), buffer_(kBlock + kScanPadding) {
+MemberStream::MemberStream(const ByteSource& source)
+    : source_(source),
+      // A small file takes a small window.
+      buffer_(static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, source.size())) + kScanPadding) {
   current_ = end_ = buffer_.data();
   if (source_.size() == 0) throw FormatError(display(source_.name()), "the file is empty");
 }
