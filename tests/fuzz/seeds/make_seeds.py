@@ -111,6 +111,52 @@ def npys():
         put("npy", f"{name}.npy", (FIXTURES / f"refused_{name}.npy").read_bytes())
 
 
+def npzs():
+    array = (FIXTURES / "npy_f4.npy").read_bytes()
+    entries = [("a.npy", array), ("deep/b.npy", (FIXTURES / "npy_fortran.npy").read_bytes()), ("note", b"text")]
+    put("npz", "stored.npz", packed(entries))
+    put("npz", "deflated.npz", packed(entries, zipfile.ZIP_DEFLATED))
+    put("npz", "zip64.npz", packed(entries[:1], force_zip64=True))
+    put("npz", "object.npz", packed([("o.npy", (FIXTURES / "refused_object.npy").read_bytes())]))
+    put("npz", "two_of_one_name.npz", packed([("a.npy", array), ("b.npy", array)]).replace(b"b.npy", b"a.npy"))
+    put("npz", "empty_member.npz", packed([("a.npy", b""), ("b.npy", array[:20])]))
+    put("npz", "none.npz", packed([]))
+    put("npz", "bomb.npz", packed([("a.npy", array[:128] + bytes(1 << 16))], zipfile.ZIP_DEFLATED))
+
+
+def safetensors(header, data):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + data
+
+
+def safetensors_files():
+    for name in ("every_type", "none"):
+        shutil.copy(HERE.parents[1] / "data" / "tensor_sets" / f"{name}.safetensors", HERE / "safetensors")
+
+    def entry(dtype, shape, begin, end):
+        return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+
+    two = {"a": entry("F32", [2], 0, 8), "b": entry("BF16", [1, 2], 8, 12)}
+    cases = {
+        "two": (two, bytes(12)),
+        "metadata": ({"__metadata__": {"k": "v", "\u00e9": ""}, **two}, bytes(12)),
+        "scalar_and_empty": ({"s": entry("I64", [], 0, 8), "e": entry("U8", [0, 7], 8, 8)}, bytes(8)),
+        "narrow": ({"f": entry("F8_E4M3", [3], 0, 3), "n": entry("F4", [4], 3, 5)}, bytes(5)),
+        "hole": ({"a": entry("U8", [1], 0, 1), "b": entry("U8", [1], 2, 3)}, bytes(3)),
+        "overlap": ({"a": entry("U8", [2], 0, 2), "b": entry("U8", [2], 1, 3)}, bytes(3)),
+        "overflow": ({"a": entry("F64", [1 << 62, 1 << 62], 0, 8)}, bytes(8)),
+        "reversed": ({"a": entry("U8", [1], 1, 0)}, bytes(1)),
+        "too_short": (two, bytes(11)),
+        "too_long": (two, bytes(13)),
+        "odd_numbers": (b'{"a":{"dtype":"U8","shape":[-1,1.5],"data_offsets":[0,18446744073709551616]}}', b"\0"),
+        "two_of_one_name": (b'{"a":%s,"a":%s}' % ((json.dumps(entry("U8", [1], 0, 1)).encode(),) * 2), b"\0"),
+        "nested": (b'{"a":' + b"[" * 400 + b"]" * 400 + b"}", b""),
+    }
+    for name, (header, data) in cases.items():
+        put("safetensors", f"{name}.safetensors", safetensors(header, data))
+    put("safetensors", "long_header.safetensors", (1 << 62).to_bytes(8, "little") + b"{}")
+
+
 def atb_bins():
     for path in sorted(GOLDEN.glob("atb/in/*/*")):
         put("atb_bin", path.stem.split("_")[0], path.read_bytes())
@@ -177,8 +223,10 @@ def main():
         ("atb_bin", atb_bins),
         ("construct_json", construct_jsons),
         ("npy", npys),
+        ("npz", npzs),
         ("pickle", pickles),
         ("rank_scan", rank_scans),
+        ("safetensors", safetensors_files),
         ("torch_file", torch_files),
         ("zip", zips),
     ]:

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <cstdint>
+
+#include "formats/npz.hpp"
+#include "fuzz_elements.hpp"
+#include "fuzz_input.hpp"
+#include "support/error.hpp"
+
+namespace msprobe {
+namespace {
+
+using Set = formats::NpzFile;
+
+void read_tensors(const Set& set) {
+  constexpr std::size_t kMost = 50;
+  for (std::size_t i = 0; i < set.size() && i < kMost; ++i) {
+    try {
+      read_elements(set.tensor(i));
+    } catch (const FormatError&) {
+    }
+  }
+}
+
+}  // namespace
+}  // namespace msprobe
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    msprobe::read_tensors(msprobe::Set(msprobe::fuzz_input(data, size)));
+  } catch (const msprobe::FormatError&) {
+  }
+  return 0;
+}
