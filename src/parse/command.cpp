@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "parse/parse.hpp"
+#include "parse/shell.hpp"
 #include "parse/summary.hpp"
 #include "report/writers.hpp"
 #include "support/error.hpp"
@@ -26,6 +27,8 @@ struct Typed {
   std::string dtype;
   std::string shape;
   std::string summary;
+
+  bool operator==(const Typed&) const = default;
 };
 
 /// "2,3" or "2x3".
@@ -104,7 +107,8 @@ class ParseCommand final : public Command {
   std::string_view summary() const override { return "Convert kernel dumps and tensor files"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("-d,--dump_path", typed_.input, "File, or folder whose files are converted")
+    app.add_option("-d,--dump_path", typed_.input,
+                   "File, or folder whose files are converted; without it, the shell")
         ->type_name("PATH");
     app.add_option("-t,--type", typed_.type, "Type of the results")
         ->check(CLI::IsMember({"pt", "npy", "npz", "safetensors", "bin"}))
@@ -124,6 +128,7 @@ class ParseCommand final : public Command {
   }
 
   Outcome run(const Context& context) override {
+    if (typed_ == Typed{}) return run_shell(context);
     if (typed_.input.empty()) throw UsageError("-d/--dump_path is required");
     const ParseOptions options = to_options(typed_);
     std::optional<report::Format> table_format;

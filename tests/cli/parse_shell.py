@@ -1,0 +1,401 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The shell of `msprobe parse`: from a pipe, held against the Python tool's answers, and in a terminal.
+
+usage: parse_shell.py MSPROBE DATA
+"""
+
+import ast
+import contextlib
+import csv
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import shutil
+import signal
+import stat
+import subprocess
+import termios
+import time
+import zlib
+
+import harness
+
+PROMPT = "Parse >>> "
+
+
+def run_lines(msprobe, lines, scratch, *arguments, **environment):
+    """The shell with these lines in a pipe."""
+    return subprocess.run(
+        [msprobe, *arguments, "parse"],
+        cwd=scratch,
+        env={**harness.environment(msprobe, scratch), **environment},
+        input="".join(line + "\n" for line in lines),
+        capture_output=True,
+        text=True,
+        timeout=harness.TIME_LIMIT_S,
+        check=False,
+    )
+
+
+def read_npy(path):
+    """dtype, shape and the CRC of the elements."""
+    raw = path.read_bytes()
+    end = 10 + int.from_bytes(raw[8:10], "little")
+    header = ast.literal_eval(raw[10:end].decode("latin-1"))
+    return header["descr"], list(header["shape"]), f"{zlib.crc32(raw[end:]):08x}"
+
+
+def nearly(got, expected):
+    """Sums in another order differ in their last digits."""
+    if got == expected:
+        return True
+    try:
+        left, right = float(got), float(expected)
+    except ValueError:
+        return False
+    return abs(left - right) <= 1e-6 * max(abs(left), abs(right))
+
+
+class Terminal:
+    """The shell in a pseudo-terminal, and somebody who types."""
+
+    def __init__(self, msprobe, scratch, **environment):
+        self.end, end = pty.openpty()
+        self.settings = termios.tcgetattr(end)
+        self.slave = os.dup(end)
+        self.seen = ""
+        self.process = subprocess.Popen(
+            [msprobe, "parse"],
+            cwd=scratch,
+            env={**harness.environment(msprobe, scratch), "TERM": "xterm", **environment},
+            stdin=end,
+            stdout=end,
+            stderr=end,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
+        os.close(end)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.end)
+        os.close(self.slave)
+
+    def wait_for(self, text):
+        """Whatever came up to and with `text`; it is not looked at again."""
+        deadline = time.monotonic() + harness.TIME_LIMIT_S
+        while text not in self.seen:
+            left = deadline - time.monotonic()
+            ready = left > 0 and select.select([self.end], [], [], left)[0]
+            harness.check(ready, f"no {text!r} in {self.seen!r}")
+            self.seen += os.read(self.end, 4096).decode("utf-8", "replace")
+        before, self.seen = self.seen.split(text, 1)
+        return before + text
+
+    def wait_for_prompt(self):
+        """The editor takes over a moment after it printed its prompt; what is typed before that is the kernel's."""
+        self.wait_for(PROMPT)
+        deadline = time.monotonic() + harness.TIME_LIMIT_S
+        while termios.tcgetattr(self.slave)[3] & termios.ICANON:
+            harness.check(time.monotonic() < deadline, "the terminal stays in line mode")
+            time.sleep(0.01)
+
+    def type(self, text):
+        os.write(self.end, text.encode())
+
+    def status(self):
+        """Of the process, which has to end by itself, and leave the terminal as it was."""
+        deadline = time.monotonic() + harness.TIME_LIMIT_S
+        while self.process.poll() is None and time.monotonic() < deadline:
+            if select.select([self.end], [], [], 0.05)[0]:
+                with contextlib.suppress(OSError):
+                    self.seen += os.read(self.end, 4096).decode("utf-8", "replace")
+        harness.check(self.process.poll() is not None, f"it did not end: {self.seen!r}")
+        harness.check_equal("settings of the terminal", termios.tcgetattr(self.slave), self.settings)
+        return self.process.returncode
+
+
+def make_tests(msprobe, data):
+    data = pathlib.Path(data).resolve()
+    inputs = data / "shell"
+    adump = data / "golden" / "parse" / "adump"
+    peer = json.loads((inputs / "peer.json").read_text(encoding="utf-8"))
+    tests = []
+
+    def test(function):
+        tests.append((function.__doc__, function))
+
+    def with_inputs(scratch):
+        shutil.copytree(inputs, scratch, dirs_exist_ok=True)
+
+    @test
+    def numbers(scratch):
+        """pt and cn give the Python tool's numbers"""
+        with_inputs(scratch)
+        harness.check(len(peer["answers"]) >= 8, "too few answers of the Python tool")
+        for command, expected in peer["answers"].items():
+            result = run_lines(msprobe, [command], scratch)
+            harness.check_equal(f"{command}: exit status", result.returncode, 0)
+            specs = re.findall(r"(\[Shape: .*?\]) (\[Dtype: .*?\]) \[Max: (.*?)\] \[Min: (.*?)\] \[Mean: (.*?)\]", result.stdout)
+            harness.check_equal(f"{command}: tensors", len(specs), len(expected["specs"]))
+            for got, wanted in zip(specs, expected["specs"]):
+                harness.check_equal(command, list(got[:4]), wanted[:4])
+                harness.check(nearly(got[4], wanted[4]), f"{command}: mean {got[4]}, not {wanted[4]}")
+            values = dict(re.findall(r"^(NumCnt|AllClose|CosSim|ErrorPer): +(.*)$", result.stdout, re.M))
+            for name in ("NumCnt", "AllClose", "ErrorPer"):
+                harness.check_equal(f"{command}: {name}", values.get(name), expected.get(name))
+            cosine = (values.get("CosSim", ""), expected.get("CosSim", ""))
+            harness.check(nearly(*cosine), f"{command}: CosSim {cosine}")
+            if expected["data"]:
+                shown = [line.split(None, 1)[1].rstrip() for line in result.stdout.splitlines() if re.match(r" *\d+ ", line)]
+                harness.check_equal(f"{command}: elements", shown, expected["data"])
+        for name, text in peer["texts"].items():
+            harness.check_equal(name, (scratch / name).read_text(encoding="utf-8"), text)
+
+    @test
+    def folders(scratch):
+        """vc gives the Python tool's table"""
+        with_inputs(scratch)
+        result = run_lines(msprobe, ["vc -m mine -g golden -out result"], scratch)
+        harness.check_equal("exit status and stderr", (result.returncode, result.stderr), (0, ""))
+        (table,) = (scratch / "result").iterdir()
+        harness.check(re.fullmatch(r"batch_compare_\d+\.csv", table.name), table.name)
+        harness.check(result.stdout == f"Compare result is saved in : result/{table.name}\n", result.stdout)
+        with open(table, encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.reader(file))
+        harness.check_equal("rows", len(rows), len(peer["vc"]))
+        for got, wanted in zip(rows, peer["vc"]):
+            harness.check(len(got) == len(wanted) and all(map(nearly, got, wanted)), f"{got}, not {wanted}")
+
+    @test
+    def folders_that_differ(scratch):
+        """vc refuses folders of different structure and leaves no table"""
+        with_inputs(scratch)
+        (scratch / "golden" / "mul").rename(scratch / "golden" / "div")
+        result = run_lines(msprobe, ["vc -m mine -g golden -out result"], scratch)
+        harness.check_equal("exit status", result.returncode, 2)
+        harness.check_equal("stderr", result.stderr, "msprobe: error: vc: mine and golden: the names of the operators differ\n")
+        harness.check_equal("files", list((scratch / "result").iterdir()), [])
+
+    def check_converted(folder, expected):
+        found = {path.name: path for path in folder.rglob("*.npy")}
+        checked = 0
+        for name, wanted in expected.items():
+            if not name.endswith(".npy"):
+                continue
+            harness.check(name in found, f"{name} is missing")
+            _, shape, crc = read_npy(found[name])
+            # One-byte floats are float32 here, and right.
+            if wanted["dtype"] != "float64" or "fp8" not in name:
+                harness.check_equal(name, (shape, crc), (wanted["shape"], wanted["crc32_of_data"]))
+                checked += 1
+        return checked
+
+    @test
+    def one_dump(scratch):
+        """dc converts as the Python tool does"""
+        results = json.loads((adump / "results.json").read_text(encoding="utf-8"))
+        checked = 0
+        for name, expected in results.items():
+            files = expected["npy_files"]
+            if not files or not (adump / "in" / name).exists() or name.startswith("Npy."):
+                continue
+            result = run_lines(msprobe, [f"dc -n {adump / 'in' / name} -out out"], scratch)
+            harness.check(result.stdout.startswith(f"SrcFile: {adump / 'in' / name}\n - out/{name}."), result.stdout)
+            checked += check_converted(scratch / "out", {key: files[key] for key in files if key.startswith(name)})
+        harness.check(checked >= 20, f"only {checked} files were compared")
+
+    @test
+    def all_dumps(scratch):
+        """cad sorts its results by operator and time, and refuses namesakes and links that lead out"""
+        names = [path.name for path in (adump / "in").iterdir() if path.name.startswith(("Add.", "Mixed."))]
+        harness.check_equal("dumps", len(names), 2)
+        for folder in ("dump/a", "dump/b"):
+            (scratch / folder).mkdir(parents=True)
+        for name in names:
+            shutil.copy(adump / "in" / name, scratch / "dump" / "a" / name)
+        shutil.copy(adump / "in" / names[0], scratch / "dump" / "b" / names[0])
+        (scratch / "dump" / "b" / "Leak.out.1.2.3").symlink_to("/etc/passwd")
+        result = run_lines(msprobe, ["cad -m dump -out out"], scratch)
+        harness.check_equal("exit status", result.returncode, 2)
+        leak, namesake = result.stderr.splitlines()
+        harness.check(leak.startswith("msprobe: error: cad: b/Leak.out.1.2.3: "), leak)
+        wanted = f"cad: b/{names[0]}: refused: its results would have the names of those of a/{names[0]}"
+        harness.check_equal("stderr", namesake, "msprobe: error: " + wanted)
+        for name in names:
+            fields = name.split(".")
+            folder = scratch / "out" / fields[1] / fields[-1]
+            results = json.loads((adump / "results.json").read_text(encoding="utf-8"))[name]["npy_files"]
+            harness.check(check_converted(folder, results) >= 3, f"nothing in {folder}")
+        harness.check(not list((scratch / "out").rglob("Leak*")), "a link out of the folder was followed")
+
+    @test
+    def old_dump(scratch):
+        """pk shows entries and stacks of an old text dump"""
+        lines = [
+            ["Torch_add_0_forward_input.0", 1, [], "torch.float32", [2, 3], [3.0, -1.0, 0.5]],
+            ["Torch_add_0_forward_stack_info", [["a.py", 3, "f", "x = f()"], ["b.py", 7, "main", "main()"]]],
+            ["Torch_mul_0_forward_input.0", 1, [], "torch.float32", [1], [1.0, 1.0, 1.0]],
+        ]
+        (scratch / "dump.pkl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        result = run_lines(msprobe, ["pk -f dump.pkl -n Torch_add_0"], scratch)
+        harness.check_equal("exit status and stderr", (result.returncode, result.stderr), (0, ""))
+        info = "[Torch_add_0_forward_input.0][dtype: torch.float32][shape: [2, 3]][max: 3.0][min: -1.0][mean: 0.5]"
+        harness.check(info in result.stdout, result.stdout)
+        harness.check(result.stdout.index("b.py") < result.stdout.index("a.py"), result.stdout)
+        harness.check("Torch_mul" not in result.stdout, result.stdout)
+
+    @test
+    def toolkit(scratch):
+        """what needs the vendor's toolkit says so in one line"""
+        (scratch / "dump").mkdir()
+        (scratch / "dump" / "Add.a.1.2.3").write_bytes(b"x")
+        for command in ("vc -m dump -g dump", "dc -n dump -f NCHW"):
+            result = run_lines(msprobe, [command], scratch)
+            harness.check_equal("exit status", result.returncode, 2)
+            lines = result.stderr.splitlines()
+            harness.check(len(lines) == 1 and "vendor's toolkit" in lines[0], result.stderr)
+
+    @test
+    def goes_on(scratch):
+        """a bad line ends nothing; the status tells of it"""
+        with_inputs(scratch)
+        result = run_lines(msprobe, ["what", "pt", "pt -n missing.npy", "# a remark", "", "pt -n whole.npy"], scratch)
+        harness.check_equal("exit status", result.returncode, 2)
+        harness.check("Command invalid" in result.stderr and "-n is required" in result.stderr, result.stderr)
+        harness.check("missing.npy: No such file" in result.stderr, result.stderr)
+        harness.check("[Max: 8]" in result.stdout, result.stdout)
+
+    @test
+    def no_trace(scratch):
+        """a pipe gets no prompt and leaves no history, exit ends it"""
+        result = run_lines(msprobe, ["help", "exit", "nonsense"], scratch)
+        harness.check_equal("exit status and stderr", (result.returncode, result.stderr), (0, ""))
+        for word in ("cad", "vc", "dc", "pk", "cn", "pt", "help", "exit"):
+            harness.check(re.search(rf"^  {word} ", result.stdout, re.M), f"{word} is not in the help")
+        harness.check(PROMPT not in result.stdout, result.stdout)
+        harness.check_equal("files", list(scratch.iterdir()), [])
+
+    @test
+    def frameworks(scratch):
+        """the Python tool's call opens it"""
+        result = run_lines(msprobe, ["exit"], scratch, "-f", "pytorch")
+        harness.check_equal("all", (result.returncode, result.stdout, result.stderr), (0, "", ""))
+
+    @test
+    def other_options(scratch):
+        """options without -d are no reason for a shell"""
+        result = harness.run(msprobe, ["parse", "-t", "npy"], scratch)
+        harness.check_equal("exit status", result.returncode, 2)
+        harness.check("-d/--dump_path is required" in result.stderr, result.stderr)
+
+    @test
+    def long_line(scratch):
+        """a line without end is refused"""
+        result = run_lines(msprobe, ["x" * (3 << 20)], scratch)
+        harness.check_equal("exit status", result.returncode, 2)
+        harness.check("too long" in result.stderr and len(result.stderr) < 300, result.stderr[:300])
+
+    @test
+    def typing(scratch):
+        """a terminal gets a prompt, editing and Ctrl-D"""
+        with_inputs(scratch)
+        with Terminal(msprobe, scratch) as terminal:
+            terminal.wait_for_prompt()
+            # Backspaces, and a character put in before the last two.
+            terminal.type("pt -n whale\x7f\x7f\x7fole.py\x02\x02n\n")
+            terminal.wait_for("[Max: 8]")
+            terminal.wait_for_prompt()
+            terminal.type("what\n")
+            terminal.wait_for("Command invalid")
+            terminal.wait_for_prompt()
+            terminal.type("\x04")
+            harness.check_equal("exit status", terminal.status(), 0)
+
+    @test
+    def history(scratch):
+        """the history is kept for the next time, for nobody else to read"""
+        with_inputs(scratch)
+        state = scratch / "state"
+        with Terminal(msprobe, scratch, XDG_STATE_HOME=str(state)) as terminal:
+            terminal.wait_for_prompt()
+            terminal.type("pt -n whole.npy\n")
+            terminal.wait_for("[Max: 8]")
+            terminal.wait_for_prompt()
+            terminal.type("exit\n")
+            harness.check_equal("exit status", terminal.status(), 0)
+        file = state / "msprobe" / "parse_history"
+        harness.check_equal("mode of the file", stat.S_IMODE(file.stat().st_mode), 0o600)
+        harness.check_equal("mode of the folder", stat.S_IMODE(file.parent.stat().st_mode), 0o700)
+        harness.check_equal("files", [path.name for path in file.parent.iterdir()], ["parse_history"])
+        with Terminal(msprobe, scratch, XDG_STATE_HOME=str(state)) as terminal:
+            terminal.wait_for_prompt()
+            terminal.type("\x10\x10\n")  # Ctrl-P twice: behind exit
+            terminal.wait_for("[Max: 8]")
+            terminal.wait_for_prompt()
+            terminal.type("quit\n")
+            harness.check_equal("exit status", terminal.status(), 0)
+
+    @test
+    def no_history(scratch):
+        """a history that cannot be kept is no error, and no link is written through"""
+        with_inputs(scratch)
+        (scratch / "file").write_text("", encoding="utf-8")
+        (scratch / "state" / "msprobe").mkdir(parents=True)
+        (scratch / "kept").write_text("kept", encoding="utf-8")
+        (scratch / "state" / "msprobe" / "parse_history").symlink_to(scratch / "kept")
+        for where in (scratch / "file", scratch / "state"):
+            with Terminal(msprobe, scratch, XDG_STATE_HOME=str(where)) as terminal:
+                terminal.wait_for_prompt()
+                terminal.type("pt -n whole.npy\n")
+                terminal.wait_for("[Max: 8]")
+                terminal.wait_for_prompt()
+                terminal.type("exit\n")
+                harness.check_equal("exit status", terminal.status(), 0)
+                harness.check("error" not in terminal.seen, terminal.seen)
+        harness.check_equal("behind the link", (scratch / "kept").read_text(encoding="utf-8"), "kept")
+
+    @test
+    def wide_characters(scratch):
+        """names that are not ASCII can be typed"""
+        with_inputs(scratch)
+        (scratch / "gr\u00f6\u00dfe\u6570.npy").write_bytes((scratch / "whole.npy").read_bytes())
+        with Terminal(msprobe, scratch) as terminal:
+            terminal.wait_for_prompt()
+            terminal.type("pt -n gr\u00f6\u00dfe\u6570.npy\n")
+            terminal.wait_for("[Max: 8]")
+            terminal.wait_for_prompt()
+            terminal.type("\x04")
+            harness.check_equal("exit status", terminal.status(), 0)
+
+    def interrupt(how):
+        def body(scratch):
+            with Terminal(msprobe, scratch) as terminal:
+                terminal.wait_for_prompt()
+                terminal.type("half a li")
+                terminal.wait_for("li")
+                how(terminal)
+                harness.check_equal("exit status", terminal.status(), 130)
+                harness.check("msprobe: interrupted" in terminal.seen, terminal.seen)
+
+        return body
+
+    tests.append(("Ctrl-C ends it and leaves the terminal as it was", interrupt(lambda terminal: terminal.type("\x03"))))
+    tests.append(
+        ("SIGTERM ends it and leaves the terminal as it was", interrupt(lambda t: t.process.send_signal(signal.SIGTERM)))
+    )
+    return tests
+
+
+if __name__ == "__main__":
+    harness.main(make_tests)
