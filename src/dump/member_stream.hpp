@@ -68,8 +68,9 @@ class MemberStream {
   std::vector<bool> first_;  // an object each: no member seen yet
 };
 
-/// Makes `entry` the tree of a value as scan_value() accepted it. Throws FormatError, naming `file` and
-/// `name`, if the tree takes more than kMaxEntryMemory.
+/// Makes `entry` the tree of a value as scan_value() accepted it. kScanPadding bytes behind it must be
+/// readable, as they are in the window of a stream. Throws FormatError, naming `file` and `name`, if the tree
+/// takes more than kMaxEntryMemory.
 void build_entry(std::string_view text, Entry& entry, const std::string& file, std::string_view name);
 
 /// Reads the value that stands at `offset` of the file.

@@ -11,9 +11,9 @@
 #include "anomaly/input.hpp"
 #include "anomaly/result.hpp"
 #include "anomaly/summary.hpp"
-#include "dump/member_stream.hpp"
 #include "dumps.hpp"
 #include "support/error.hpp"
+#include "unit/dump/entry_text.hpp"
 
 namespace fs = std::filesystem;
 using namespace msprobe;
@@ -222,11 +222,7 @@ TEST_CASE("the user's own frame") {
 }
 
 TEST_CASE("values in a few words") {
-  const auto words = [](const std::string& text) {
-    dump::Entry entry;
-    dump::build_entry(text, entry, "memory", "e");
-    return describe(entry, 0);
-  };
+  const auto words = [](const std::string& text) { return describe(dump::entry_of(text), 0); };
   CHECK(words(tensor('i')) == "float32[2] min -1.0 max inf");
   CHECK(words(R"({"type": "torch.Tensor", "dtype": "torch.int64", "shape": [], "Max": 3, "Min": null})") ==
         "int64[] max 3");

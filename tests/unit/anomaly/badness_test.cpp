@@ -12,17 +12,12 @@
 #include "anomaly/entry_probe.hpp"
 #include "dump/raw_entries.hpp"
 #include "dumps.hpp"
+#include "unit/dump/entry_text.hpp"
 
 using namespace msprobe;
 using namespace msprobe::anomaly;
 
 namespace {
-
-dump::Entry tree(const std::string& text) {
-  dump::Entry entry;
-  dump::build_entry(text, entry, "memory", "value");
-  return entry;
-}
 
 /// What the probe says of an entry; nothing if it does not know.
 std::optional<std::pair<int, int>> probed(const std::string& text, bool nested) {
@@ -35,7 +30,7 @@ std::optional<std::pair<int, int>> probed(const std::string& text, bool nested) 
 }
 
 std::pair<int, int> judged(const std::string& text, bool nested) {
-  const EntryBadness bad = judge_entry(tree(text), nested, nullptr);
+  const EntryBadness bad = judge_entry(dump::entry_of(text), nested, nullptr);
   return {bad.inputs, bad.outputs};
 }
 
@@ -69,14 +64,14 @@ TEST_CASE("every spelling of a bad statistic, and what is none") {
     CAPTURE(each.text);
     for (const char* key : {"Max", "Min"}) {
       const std::string item = std::string("{\"") + key + "\": " + each.text + "}";
-      CHECK(bad_item(tree(item), 0) == each.bad);
+      CHECK(bad_item(dump::entry_of(item), 0) == each.bad);
       check_probe(in_output(item));
     }
-    CHECK(bad_item(tree(std::string("{\"Mean\": ") + each.text + "}"), 0) == 0);
+    CHECK(bad_item(dump::entry_of(std::string("{\"Mean\": ") + each.text + "}"), 0) == 0);
   }
   // An integer of any length is finite in Python.
-  CHECK(bad_item(tree("{\"Max\": 1" + std::string(400, '0') + "}"), 0) == 0);
-  CHECK(bad_item(tree("{\"Max\": 1" + std::string(400, '0') + ".0}"), 0) == kInf);
+  CHECK(bad_item(dump::entry_of("{\"Max\": 1" + std::string(400, '0') + "}"), 0) == 0);
+  CHECK(bad_item(dump::entry_of("{\"Max\": 1" + std::string(400, '0') + ".0}"), 0) == kInf);
   check_probe(in_output("{\"Max\": 1" + std::string(400, '0') + ".0}"));
 }
 
@@ -144,14 +139,14 @@ TEST_CASE("the probe and the tree agree on the golden dumps") {
 }
 
 TEST_CASE("a key that stands twice counts with its last value") {
-  CHECK(bad_item(tree(R"({"Max": NaN, "Max": 1.0})"), 0) == 0);
-  CHECK(bad_item(tree(R"({"Max": 1.0, "Max": NaN})"), 0) == kNan);
+  CHECK(bad_item(dump::entry_of(R"({"Max": NaN, "Max": 1.0})"), 0) == 0);
+  CHECK(bad_item(dump::entry_of(R"({"Max": 1.0, "Max": NaN})"), 0) == kNan);
 }
 
 TEST_CASE("sections of an entry, items only or all below them") {
   const std::string bad = tensor('n');
   const auto judge = [](const std::string& text, bool nested) {
-    const EntryBadness result = judge_entry(tree(text), nested, nullptr);
+    const EntryBadness result = judge_entry(dump::entry_of(text), nested, nullptr);
     return std::vector<int>{result.inputs, result.arguments, result.outputs};
   };
   const std::vector<int> clean{0, 0, 0};
@@ -174,16 +169,18 @@ TEST_CASE("what a transfer receives into is no input") {
            tensor('n') + R"(}]], "output": [[{"op": ")" + operation + R"(", "peer": 1, "tensor": )" +
            tensor('n') + "}]]}";
   };
-  CHECK(judge_entry(tree(transfer("irecv")), true, nullptr).inputs == 0);
-  CHECK(judge_entry(tree(transfer("irecv")), true, nullptr).outputs == kNan);
-  CHECK(judge_entry(tree(transfer("isend")), true, nullptr).inputs == kNan);
+  CHECK(judge_entry(dump::entry_of(transfer("irecv")), true, nullptr).inputs == 0);
+  CHECK(judge_entry(dump::entry_of(transfer("irecv")), true, nullptr).outputs == kNan);
+  CHECK(judge_entry(dump::entry_of(transfer("isend")), true, nullptr).inputs == kNan);
 }
 
 TEST_CASE("inputs that are only written to are left out") {
   Places places;
   places.positions = {0};
   places.names = {"tensor"};
-  const auto inputs = [&](const std::string& text) { return judge_entry(tree(text), true, &places).inputs; };
+  const auto inputs = [&](const std::string& text) {
+    return judge_entry(dump::entry_of(text), true, &places).inputs;
+  };
   CHECK(inputs(R"({"input_args": )" + tensors("nc") + "}") == 0);
   CHECK(inputs(R"({"input_args": )" + tensors("cn") + "}") == kNan);
   CHECK(inputs(R"({"input_kwargs": {"tensor": )" + tensor('n') + "}}") == 0);

@@ -10,6 +10,7 @@
 #include "dump/member_stream.hpp"
 #include "dumps.hpp"
 #include "support/byte_source.hpp"
+#include "unit/dump/entry_text.hpp"
 
 using namespace msprobe;
 using namespace msprobe::anomaly;
@@ -27,8 +28,7 @@ struct Expected {
 };
 
 std::vector<std::string> statistics(const std::string& in, const std::string& out) {
-  dump::Entry entry;
-  dump::build_entry(R"({"input_args": [)" + in + R"(], "output": [)" + out + "]}", entry, "memory", "e");
+  const dump::Entry entry = dump::entry_of(R"({"input_args": [)" + in + R"(], "output": [)" + out + "]}");
   std::vector<std::string> lines;
   for (const EntryFinding& finding : find_statistics("e", entry, default_rules()))
     lines.push_back(finding.what + " " + finding.where + ": " + finding.text);

@@ -3,15 +3,14 @@
 
 #include <doctest/doctest.h>
 
-#include "dump/member_stream.hpp"
+#include "unit/dump/entry_text.hpp"
 
 using namespace msprobe;
 
 namespace {
 
 std::string again(const std::string& json, int indent = 2) {
-  dump::Entry entry;
-  dump::build_entry(json, entry, "memory", "value");
+  const dump::Entry entry = dump::entry_of(json);
   std::string out;
   dump::append_json(out, entry, 0, 0, indent);
   return out;

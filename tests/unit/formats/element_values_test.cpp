@@ -20,7 +20,7 @@ using Texts = std::vector<std::string>;
 template <typename T>
 StoredTensor make(DType dtype, const std::vector<T>& values) {
   std::vector<std::byte> bytes(values.size() * sizeof(T));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
   StoredTensor tensor;
   tensor.dtype = dtype;
   tensor.shape = {static_cast<std::int64_t>(bytes.size() / tensor::info(dtype).size)};
