@@ -22,7 +22,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 formats::StoredTensor floats(const std::vector<float>& values) {
   std::vector<std::byte> bytes(values.size() * sizeof(float));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
   formats::StoredTensor tensor;
   tensor.shape = {static_cast<std::int64_t>(values.size())};
   tensor.strides = {1};
