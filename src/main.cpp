@@ -15,6 +15,7 @@
 
 #include "anomaly/command.hpp"
 #include "compare/command.hpp"
+#include "config_check/command.hpp"
 #include "inspect/command.hpp"
 #include "parse/command.hpp"
 #include "support/command.hpp"
@@ -44,6 +45,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(anomaly::make_overflow_check());
   commands.push_back(parse::make_command());
   commands.push_back(inspect::make_command());
+  commands.push_back(config_check::make_command());
   return commands;
 }
 

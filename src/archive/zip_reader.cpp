@@ -152,7 +152,7 @@ ZipReader::ZipReader(std::shared_ptr<const ByteSource> file, const ZipLimits& li
   if (directory.size > limits.max_directory)
     fail(fmt::format("zip directory of {} bytes refused", directory.size));
   parse_directory(directory);
-  index_names();
+  index_names(limits.allow_twins);
   index_offsets(directory.offset);
 }
 
@@ -262,6 +262,9 @@ void ZipReader::parse_directory(const Directory& directory) {
     entry.size = load_le<std::uint32_t>(record + 24);
     entry.header_offset = load_le<std::uint32_t>(record + 42);
     const auto disk = load_le<std::uint16_t>(record + 34);
+    constexpr std::uint32_t kFileType = 0xF000;
+    constexpr std::uint32_t kLink = 0xA000;
+    entry.link = (load_le<std::uint32_t>(record + 38) >> 16 & kFileType) == kLink;
     Zip64Values wide(rest.subspan(kCentralSize + name_length, extra_length));
     const bool complete =
         wide.widen(entry.size) && wide.widen(entry.compressed_size) && wide.widen(entry.header_offset);
@@ -297,11 +300,15 @@ void ZipReader::check_entry(const ZipEntry& entry) const {
   fail(entry, fmt::format("refused: compression method {} is not supported", static_cast<int>(entry.method)));
 }
 
-void ZipReader::index_names() {
+void ZipReader::index_names(bool allow_twins) {
   by_name_.resize(entries_.size());
   std::iota(by_name_.begin(), by_name_.end(), 0U);
-  std::sort(by_name_.begin(), by_name_.end(),
-            [this](std::uint32_t a, std::uint32_t b) { return entries_[a].name < entries_[b].name; });
+  // Of twins the last comes first.
+  std::sort(by_name_.begin(), by_name_.end(), [this](std::uint32_t a, std::uint32_t b) {
+    const int order = entries_[a].name.compare(entries_[b].name);
+    return order != 0 ? order < 0 : a > b;
+  });
+  if (allow_twins) return;
   const auto twin = std::adjacent_find(
       by_name_.begin(), by_name_.end(),
       [this](std::uint32_t a, std::uint32_t b) { return entries_[a].name == entries_[b].name; });

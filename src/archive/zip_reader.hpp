@@ -24,11 +24,13 @@ struct ZipEntry {
   std::uint64_t compressed_size = 0;
   std::uint64_t size = 0;
   std::uint64_t header_offset = 0;
+  bool link = false;  // a symbolic link, says its author's file system
 };
 
 struct ZipLimits {
   std::uint64_t max_entries = 2'000'000;
   std::uint64_t max_directory = std::uint64_t{256} << 20;  // bytes of the central directory
+  bool allow_twins = false;                                // entries of one name; find() gives the last then
 };
 
 /// Reads the directory in the constructor. FormatError naming the file for an archive that is broken, lies
@@ -63,7 +65,7 @@ class ZipReader {
   Directory locate_directory() const;
   void parse_directory(const Directory& directory);
   void check_entry(const ZipEntry& entry) const;
-  void index_names();
+  void index_names(bool allow_twins);
   void index_offsets(std::uint64_t directory_offset);
 
   std::shared_ptr<const ByteSource> file_;

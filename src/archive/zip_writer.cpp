@@ -35,24 +35,24 @@ constexpr std::uint64_t kHashStart = 0xcbf29ce484222325u;
 }  // namespace
 
 bool ZipWriter::Entry::wide() const {
-  return size >= kLimit32;
+  return size >= kLimit32 || packed_size >= kLimit32;
 }
 
 // From "version needed" to the uncompressed size, in both kinds of headers.
 std::string ZipWriter::fixed_fields(const Entry& entry, bool local) const {
-  const bool plain = style_ == ZipStyle::plain;
+  const bool plain = style_ != ZipStyle::torch;
   const bool hidden = local && !plain;  // checksum and sizes come behind the payload
   std::string out;
   append_le<std::uint16_t>(out, !plain ? 0 : entry.wide() ? 45 : 20);
   // PyTorch lets nothing follow an entry without bytes.
   append_le<std::uint16_t>(out, plain || entry.size == 0 ? kUtf8Names : kUtf8Names | kSizesFollow);
-  append_le<std::uint16_t>(out, 0);                 // stored
+  append_le<std::uint16_t>(out, entry.deflated ? 8 : 0);
   append_le<std::uint16_t>(out, 0);                 // time
   append_le<std::uint16_t>(out, plain ? 0x21 : 0);  // 1980-01-01, or no date at all
   append_le<std::uint32_t>(out, hidden ? 0 : entry.crc);
-  const std::uint32_t size = hidden && !entry.wide() ? 0 : capped(entry.size);
-  append_le<std::uint32_t>(out, size);
-  append_le<std::uint32_t>(out, size);
+  const auto size = [&](std::uint64_t value) { return hidden && !entry.wide() ? 0 : capped(value); };
+  append_le<std::uint32_t>(out, size(entry.stored_size()));
+  append_le<std::uint32_t>(out, size(entry.size));
   return out;
 }
 
@@ -60,7 +60,7 @@ void ZipWriter::begin(std::string name, std::uint64_t size) {
   if (open_) throw std::logic_error("an entry of a zip archive was not ended");
   if (name.size() > std::numeric_limits<std::uint16_t>::max())
     throw std::logic_error("a name in a zip archive is too long");
-  const Entry& entry = entries_.emplace_back(Entry{std::move(name), file_.size(), size, 0});
+  const Entry& entry = entries_.emplace_back(Entry{std::move(name), file_.size(), size});
   std::string extra;
   if (entry.wide()) {
     append_le(extra, kZip64Extra);
@@ -98,7 +98,7 @@ void ZipWriter::end() {
   if (!open_ || written_ != entry.size) throw std::logic_error("an entry of a zip archive is incomplete");
   open_ = false;
   std::string out;
-  if (style_ == ZipStyle::plain) {
+  if (style_ != ZipStyle::torch) {
     append_le(out, entry.crc);
     file_.write_at(entry.offset + kCrcPosition, out);
     return;
@@ -122,6 +122,38 @@ void ZipWriter::add(std::string name, std::string_view contents) {
   end();
 }
 
+void ZipWriter::add_deflated(std::string name, std::string_view contents) {
+  if (open_) throw std::logic_error("an entry of a zip archive was not ended");
+  if (style_ == ZipStyle::torch || contents.size() >= kLimit32)
+    throw std::logic_error("an entry of a zip archive is not to be compressed");
+  z_stream stream{};
+  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    throw std::bad_alloc();
+  std::string packed(deflateBound(&stream, static_cast<uLong>(contents.size())), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(contents.data()));
+  stream.avail_in = static_cast<uInt>(contents.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  const bool whole = deflate(&stream, Z_FINISH) == Z_STREAM_END;
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  if (!whole) throw std::runtime_error("zlib did not compress an entry");
+
+  Entry entry{std::move(name), file_.size(), contents.size()};
+  if (entry.name.size() > std::numeric_limits<std::uint16_t>::max())
+    throw std::logic_error("a name in a zip archive is too long");
+  entry.crc = static_cast<std::uint32_t>(
+      ::crc32_z(0, reinterpret_cast<const Bytef*>(contents.data()), contents.size()));
+  entry.packed_size = packed.size();
+  entry.deflated = true;
+  std::string header = "PK\x03\x04" + fixed_fields(entry, true);
+  append_le(header, static_cast<std::uint16_t>(entry.name.size()));
+  append_le<std::uint16_t>(header, 0);
+  file_.write(header + entry.name);
+  file_.write(packed);
+  entries_.push_back(std::move(entry));
+}
+
 void ZipWriter::finish() {
   if (open_) throw std::logic_error("an entry of a zip archive was not ended");
   const std::uint64_t start = file_.size();
@@ -129,15 +161,19 @@ void ZipWriter::finish() {
     std::string values;
     if (entry.wide()) {
       append_le(values, entry.size);
-      append_le(values, entry.size);
+      append_le(values, entry.stored_size());
     }
     if (entry.offset >= kLimit32) append_le(values, entry.offset);
     std::string record = "PK\x01\x02";
-    append_le<std::uint16_t>(record, style_ == ZipStyle::plain ? 45 : 0);
+    // Made by version 4.5, and for a mode on Unix.
+    append_le<std::uint16_t>(record, style_ == ZipStyle::plain    ? 45
+                                     : style_ == ZipStyle::secret ? 45 | 3 << 8
+                                                                  : 0);
     record += fixed_fields(entry, false);
     append_le(record, static_cast<std::uint16_t>(entry.name.size()));
     append_le(record, static_cast<std::uint16_t>(values.empty() ? 0 : values.size() + kExtraHeader));
-    record.append(10, '\0');  // comment, disk, attributes
+    record.append(6, '\0');  // comment, disk, internal attributes
+    append_le<std::uint32_t>(record, style_ == ZipStyle::secret ? 0600u << 16 : 0);
     append_le(record, capped(entry.offset));
     record += entry.name;
     if (!values.empty()) {

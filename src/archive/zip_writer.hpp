@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A zip archive in the making whose entries are stored, never compressed, so that tensors in it can be read
-// in place. The bytes depend on the contents alone: no time, no name of a user.
+// A zip archive in the making. Entries are stored, so that tensors in it can be read in place, unless
+// add_deflated() is asked for. The bytes depend on the contents alone: no time, no name of a user.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,9 @@
 namespace msprobe::archive {
 
 enum class ZipStyle : std::uint8_t {
-  plain,  // sizes and checksum in the local header: any program reads it
-  torch,  // as PyTorch writes: payloads at multiples of 64, sizes behind them, always a Zip64 end record
+  plain,   // sizes and checksum in the local header: any program reads it
+  torch,   // as PyTorch writes: payloads at multiples of 64, sizes behind them, always a Zip64 end record
+  secret,  // as plain, and unpacked for its owner's eyes only (mode 0600)
 };
 
 class ZipWriter {
@@ -30,6 +31,8 @@ class ZipWriter {
   void end();
   /// A whole entry at once.
   void add(std::string name, std::string_view contents);
+  /// A whole entry at once, compressed. Not for ZipStyle::torch.
+  void add_deflated(std::string name, std::string_view contents);
   /// Writes the directory; nothing may follow.
   void finish();
 
@@ -43,6 +46,9 @@ class ZipWriter {
     std::uint64_t offset = 0;  // of the local header
     std::uint64_t size = 0;
     std::uint32_t crc = 0;
+    std::uint64_t packed_size = 0;  // of a compressed one
+    bool deflated = false;
+    std::uint64_t stored_size() const { return deflated ? packed_size : size; }
     bool wide() const;
   };
   std::string fixed_fields(const Entry& entry, bool local) const;

@@ -66,12 +66,13 @@ void end_line(std::string& out, std::size_t start, std::size_t columns) {
 }  // namespace
 
 void write_csv(const Table& table, RowRange rows, const Sink& sink, const WriteOptions& options) {
-  std::string header;
+  std::string header = options.csv_byte_order_mark ? "\xEF\xBB\xBF" : "";
+  const std::size_t begin = header.size();
   for (const std::string& name : table.columns()) {
     if (&name != &table.columns().front()) header += ',';
     append_text(header, name);
   }
-  end_line(header, 0, table.columns().size());
+  end_line(header, begin, table.columns().size());
   sink(header);
 
   const auto make = [&](RowRange part, std::string& out) {

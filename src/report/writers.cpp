@@ -79,6 +79,14 @@ std::vector<std::string> write_file(const Table& table, Format format, const std
   return {path};
 }
 
+void write_workbook(const std::vector<NamedTable>& sheets, const std::string& path,
+                    const WriteOptions& options) {
+  OutputFile file(path);
+  write_xlsx(sheets, file, options);
+  check_interrupt();
+  file.commit();
+}
+
 bool write_stdout(const Table& table, Format format, const WriteOptions& options) {
   const auto sink = [](std::string_view bytes) {
     if (!write_all(STDOUT_FILENO, bytes, "standard output")) throw ClosedPipe();

@@ -21,6 +21,8 @@ struct WriteOptions {
   std::uint64_t csv_rows_per_file = 1'000'000;    // beyond: `name_part_1.csv`, `name_part_2.csv`, …
   std::uint64_t xlsx_rows_per_sheet = 1'048'500;  // from here on: sheets `part_0`, `part_1`, … of even size
   std::function<void(std::uint64_t)> on_rows;     // told now and then how many rows are written
+  bool csv_byte_order_mark = false;               // before the header, for spreadsheets that guess encodings
+  bool quote_prefix = false;  // a workbook holds text that looks like a formula as it is, marked as text
 };
 
 /// Writes `table` beside `path` and renames it into place (an existing file is replaced). Returns the names
@@ -28,6 +30,16 @@ struct WriteOptions {
 /// then.
 std::vector<std::string> write_file(const Table& table, Format format, const std::string& path,
                                     const WriteOptions& options = {});
+
+/// A sheet of a workbook. Longer tables than fit are cut: `name_part_0`, `name_part_1`, …
+struct NamedTable {
+  std::string name;  // at most 20 characters, letters and digits
+  const Table* table;
+};
+
+/// Writes a workbook of several sheets as write_file() does one.
+void write_workbook(const std::vector<NamedTable>& sheets, const std::string& path,
+                    const WriteOptions& options = {});
 
 /// Writes `table` to standard output (csv, json, jsonl; xlsx too if it is not a terminal). Returns false if
 /// the reader closed the pipe.

@@ -33,6 +33,8 @@ constexpr std::string_view kPackage = "http://schemas.openxmlformats.org/package
 // Indices into the cellXfs of styles(); the two of rows are in the order of Severity.
 constexpr int kHeaderStyle = 1;
 constexpr std::array<std::string_view, 3> kRowStyle = {"", " s=\"2\"", " s=\"3\""};
+// The same with the mark that the text is text, whatever it begins with.
+constexpr std::array<std::string_view, 3> kQuotedStyle = {" s=\"4\"", " s=\"5\"", " s=\"6\""};
 
 std::string styles() {
   return fmt::format(
@@ -53,12 +55,18 @@ std::string styles() {
       "auto=\"1\"/></bottom><diagonal/></border>"
       "</borders>"
       "<cellStyleXfs count=\"1\"><xf numFmtId=\"0\" fontId=\"0\" fillId=\"0\" borderId=\"0\"/></cellStyleXfs>"
-      "<cellXfs count=\"4\"><xf numFmtId=\"0\" fontId=\"0\" fillId=\"0\" borderId=\"0\" xfId=\"0\"/>"
+      "<cellXfs count=\"7\"><xf numFmtId=\"0\" fontId=\"0\" fillId=\"0\" borderId=\"0\" xfId=\"0\"/>"
       "<xf numFmtId=\"0\" fontId=\"1\" fillId=\"0\" borderId=\"1\" xfId=\"0\" applyFont=\"1\" "
       "applyBorder=\"1\" "
       "applyAlignment=\"1\"><alignment horizontal=\"center\" vertical=\"top\"/></xf>"
       "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"2\" borderId=\"0\" xfId=\"0\" applyFill=\"1\"/>"
-      "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"3\" borderId=\"0\" xfId=\"0\" applyFill=\"1\"/></cellXfs>"
+      "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"3\" borderId=\"0\" xfId=\"0\" applyFill=\"1\"/>"
+      "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"0\" borderId=\"0\" xfId=\"0\" quotePrefix=\"1\"/>"
+      "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"2\" borderId=\"0\" xfId=\"0\" quotePrefix=\"1\" "
+      "applyFill=\"1\"/>"
+      "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"3\" borderId=\"0\" xfId=\"0\" quotePrefix=\"1\" "
+      "applyFill=\"1\"/>"
+      "</cellXfs>"
       "<cellStyles count=\"1\"><cellStyle name=\"Normal\" xfId=\"0\" builtinId=\"0\"/></cellStyles>"
       "</styleSheet>\n",
       kProlog, kMain);
@@ -75,25 +83,31 @@ std::string column_name(std::size_t index) {
 
 struct Sheet {
   std::string name;
+  const Table* table;
   RowRange rows;
 };
 
-std::vector<Sheet> plan_sheets(const Table& table, const WriteOptions& options) {
+/// `name` is that of a sheet that holds all rows; parts are called `part_prefix` and a number.
+void plan_sheets(const Table& table, const std::string& name, const std::string& part_prefix,
+                 const WriteOptions& options, std::vector<Sheet>& sheets) {
   const std::size_t rows = table.rows();
   const std::size_t limit = std::clamp<std::uint64_t>(options.xlsx_rows_per_sheet, 1, kMostRows - 1);
-  if (rows < limit) return {{"Sheet1", {0, rows}}};
+  if (rows < limit) {
+    sheets.push_back({name, &table, {0, rows}});
+    return;
+  }
   const std::size_t count = (rows - 1) / limit + 1;
   const std::size_t each = (rows - 1) / count + 1;
-  std::vector<Sheet> sheets;
+  std::size_t number = 0;
   for (std::size_t first = 0; first < rows; first += each) {
-    sheets.push_back({fmt::format("part_{}", sheets.size()), {first, std::min(rows, first + each)}});
+    sheets.push_back(
+        {fmt::format("{}{}", part_prefix, number++), &table, {first, std::min(rows, first + each)}});
   }
-  return sheets;
 }
 
 /// The name of the cells of a sheet, header included, e.g. A1:AB50001 or $A$1:$AB$50001.
-std::string area(const Table& table, const Sheet& sheet, std::string_view mark) {
-  return fmt::format("{0}A{0}1:{0}{1}{0}{2}", mark, column_name(table.columns().size() - 1),
+std::string area(const Sheet& sheet, std::string_view mark) {
+  return fmt::format("{0}A{0}1:{0}{1}{0}{2}", mark, column_name(sheet.table->columns().size() - 1),
                      sheet.rows.last - sheet.rows.first + 1);
 }
 
@@ -104,7 +118,8 @@ void append_number(std::string& out, double value) {
 
 class RowWriter {
  public:
-  RowWriter(const Table& table, std::size_t first_row) : table_(table), first_row_(first_row) {
+  RowWriter(const Table& table, std::size_t first_row, bool quote_prefix)
+      : table_(table), first_row_(first_row), quote_prefix_(quote_prefix) {
     for (std::size_t i = 0; i < table.columns().size(); ++i) openings_.push_back("<c r=\"" + column_name(i));
   }
 
@@ -112,7 +127,7 @@ class RowWriter {
     begin_row(out, "1");
     const std::string style = fmt::format(" s=\"{}\"", kHeaderStyle);
     for (std::size_t i = 0; i < openings_.size(); ++i) {
-      append_text(out, {openings_[i], "1", style}, table_.columns()[i]);
+      append_text(out, {openings_[i], "1", style, {}}, table_.columns()[i]);
     }
     out += "</row>";
   }
@@ -122,10 +137,12 @@ class RowWriter {
     std::array<char, 24> digits;
     const char* end = std::to_chars(digits.data(), digits.data() + digits.size(), index - first_row_ + 2).ptr;
     const std::string_view number(digits.data(), static_cast<std::size_t>(end - digits.data()));
-    const std::string_view style = kRowStyle.at(static_cast<std::size_t>(table_.severity(index)));
+    const auto severity = static_cast<std::size_t>(table_.severity(index));
+    const std::string_view style = kRowStyle.at(severity);
+    const std::string_view quoted = quote_prefix_ ? kQuotedStyle.at(severity) : std::string_view();
     begin_row(out, number);
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      const Place place{openings_.at(i), number, style};
+      const Place place{openings_.at(i), number, style, quoted};
       std::visit([&](const auto& cell) { append_cell(out, place, cell); }, cells[i]);
     }
     out += "</row>";
@@ -136,6 +153,7 @@ class RowWriter {
     std::string_view opening;
     std::string_view number;
     std::string_view style;
+    std::string_view quoted_style;  // of text that looks like a formula; empty: it gets an apostrophe
   };
 
   static void begin_row(std::string& out, std::string_view number) {
@@ -164,8 +182,14 @@ class RowWriter {
       out += "</v></c>";
       return;
     }
-    begin_cell(out, place, " t=\"inlineStr\"><is><t xml:space=\"preserve\">");
-    append_xml(out, safe_text(text), kMostCellText);
+    if (!place.quoted_style.empty() && looks_like_formula(text)) {
+      const Place quoted{place.opening, place.number, place.quoted_style, {}};
+      begin_cell(out, quoted, " t=\"inlineStr\"><is><t xml:space=\"preserve\">");
+      append_xml(out, text, kMostCellText);
+    } else {
+      begin_cell(out, place, " t=\"inlineStr\"><is><t xml:space=\"preserve\">");
+      append_xml(out, safe_text(text), kMostCellText);
+    }
     out += "</t></is></c>";
   }
 
@@ -197,6 +221,7 @@ class RowWriter {
 
   const Table& table_;
   std::size_t first_row_;
+  bool quote_prefix_;
   std::vector<std::string> openings_;
 };
 
@@ -225,12 +250,13 @@ std::vector<std::size_t> column_widths(const Table& table, RowRange rows) {
   return widths;
 }
 
-std::string sheet_head(const Table& table, const Sheet& sheet, bool selected) {
+std::string sheet_head(const Sheet& sheet, bool selected) {
+  const Table& table = *sheet.table;
   std::string out = fmt::format("{}<worksheet xmlns=\"{}\">", kProlog, kMain);
   if (table.columns().empty()) return out + "<sheetData>";
   const std::string active = selected ? " tabSelected=\"1\"" : "";
-  out += fmt::format("<dimension ref=\"{}\"/><sheetViews><sheetView{} workbookViewId=\"0\">",
-                     area(table, sheet, ""), active);
+  out += fmt::format("<dimension ref=\"{}\"/><sheetViews><sheetView{} workbookViewId=\"0\">", area(sheet, ""),
+                     active);
   out +=
       "<pane ySplit=\"1\" topLeftCell=\"A2\" activePane=\"bottomLeft\" state=\"frozen\"/>"
       "<selection pane=\"bottomLeft\"/></sheetView></sheetViews><sheetFormatPr "
@@ -242,25 +268,25 @@ std::string sheet_head(const Table& table, const Sheet& sheet, bool selected) {
   return out + "</cols><sheetData>";
 }
 
-std::string sheet_tail(const Table& table, const Sheet& sheet) {
-  if (table.columns().empty()) return "</sheetData></worksheet>\n";
+std::string sheet_tail(const Sheet& sheet) {
+  if (sheet.table->columns().empty()) return "</sheetData></worksheet>\n";
   // Differences are text on purpose; no spreadsheet needs to flag each of them.
   return fmt::format(
       "</sheetData><autoFilter ref=\"{0}\"/><ignoredErrors><ignoredError sqref=\"{0}\" "
       "numberStoredAsText=\"1\"/>"
       "</ignoredErrors></worksheet>\n",
-      area(table, sheet, ""));
+      area(sheet, ""));
 }
 
-void write_sheet(ZipOutput& zip, const Table& table, const Sheet& sheet, bool selected,
-                 const WriteOptions& options) {
-  const RowWriter writer(table, sheet.rows.first);
+void write_sheet(ZipOutput& zip, const Sheet& sheet, bool selected, const WriteOptions& options) {
+  const Table& table = *sheet.table;
+  const RowWriter writer(table, sheet.rows.first, options.quote_prefix);
   const auto append = [&](const std::string& text) {
     DeflatedBlock block;
     deflate_block(text, block);
     zip.append(block);
   };
-  std::string head = sheet_head(table, sheet, selected);
+  std::string head = sheet_head(sheet, selected);
   if (!table.columns().empty()) writer.append_header(head);
   append(head);
   struct Block {
@@ -276,7 +302,7 @@ void write_sheet(ZipOutput& zip, const Table& table, const Sheet& sheet, bool se
     return block.xml.size();
   };
   each_block<Block>(sheet.rows, options, make, [&](const Block& block) { zip.append(block.deflated); });
-  append(sheet_tail(table, sheet));
+  append(sheet_tail(sheet));
 }
 
 std::string content_types(std::size_t sheets) {
@@ -316,7 +342,7 @@ std::string properties() {
       kProlog, kPackage);
 }
 
-std::string workbook(const Table& table, const std::vector<Sheet>& sheets) {
+std::string workbook(const std::vector<Sheet>& sheets) {
   std::string out =
       fmt::format("{}<workbook xmlns=\"{}\" xmlns:r=\"{}\"><bookViews><workbookView/></bookViews><sheets>",
                   kProlog, kMain, kRelations);
@@ -324,16 +350,15 @@ std::string workbook(const Table& table, const std::vector<Sheet>& sheets) {
     out += fmt::format("<sheet name=\"{0}\" sheetId=\"{1}\" r:id=\"rId{1}\"/>", sheets[i].name, i + 1);
   }
   out += "</sheets>";
-  if (!table.columns().empty()) {
-    out += "<definedNames>";
-    for (std::size_t i = 0; i < sheets.size(); ++i) {
-      out += fmt::format(
-          "<definedName name=\"_xlnm._FilterDatabase\" localSheetId=\"{}\" "
-          "hidden=\"1\">'{}'!{}</definedName>",
-          i, sheets[i].name, area(table, sheets[i], "$"));
-    }
-    out += "</definedNames>";
+  std::string names;
+  for (std::size_t i = 0; i < sheets.size(); ++i) {
+    if (sheets[i].table->columns().empty()) continue;
+    names += fmt::format(
+        "<definedName name=\"_xlnm._FilterDatabase\" localSheetId=\"{}\" "
+        "hidden=\"1\">'{}'!{}</definedName>",
+        i, sheets[i].name, area(sheets[i], "$"));
   }
+  if (!names.empty()) out += "<definedNames>" + names + "</definedNames>";
   return out + "</workbook>\n";
 }
 
@@ -349,28 +374,42 @@ std::string workbook_relations(std::size_t sheets) {
   return out + "</Relationships>\n";
 }
 
-}  // namespace
-
-void write_xlsx(const Table& table, OutputFile& file, const WriteOptions& options) {
-  if (table.columns().size() > kMostColumns) {
-    throw Error(fmt::format("{} columns do not fit into a workbook, which has {}", table.columns().size(),
-                            kMostColumns),
-                "choose csv or jsonl");
+void write_sheets(const std::vector<Sheet>& sheets, OutputFile& file, const WriteOptions& options) {
+  for (const Sheet& sheet : sheets) {
+    if (sheet.table->columns().size() > kMostColumns) {
+      throw Error(fmt::format("{} columns do not fit into a workbook, which has {}",
+                              sheet.table->columns().size(), kMostColumns),
+                  "choose csv or jsonl");
+    }
   }
-  const std::vector<Sheet> sheets = plan_sheets(table, options);
   ZipOutput zip(file);
   zip.add("[Content_Types].xml", content_types(sheets.size()));
   zip.add("_rels/.rels", package_relations());
   zip.add("docProps/core.xml", properties());
-  zip.add("xl/workbook.xml", workbook(table, sheets));
+  zip.add("xl/workbook.xml", workbook(sheets));
   zip.add("xl/_rels/workbook.xml.rels", workbook_relations(sheets.size()));
   zip.add("xl/styles.xml", styles());
   for (std::size_t i = 0; i < sheets.size(); ++i) {
     zip.begin_entry(fmt::format("xl/worksheets/sheet{}.xml", i + 1));
-    write_sheet(zip, table, sheets[i], i == 0, options);
+    write_sheet(zip, sheets[i], i == 0, options);
     zip.end_entry();
   }
   zip.finish();
+}
+
+}  // namespace
+
+void write_xlsx(const Table& table, OutputFile& file, const WriteOptions& options) {
+  std::vector<Sheet> sheets;
+  plan_sheets(table, "Sheet1", "part_", options, sheets);
+  write_sheets(sheets, file, options);
+}
+
+void write_xlsx(const std::vector<NamedTable>& tables, OutputFile& file, const WriteOptions& options) {
+  std::vector<Sheet> sheets;
+  for (const NamedTable& table : tables)
+    plan_sheets(*table.table, table.name, table.name + "_part_", options, sheets);
+  write_sheets(sheets, file, options);
 }
 
 }  // namespace msprobe::report

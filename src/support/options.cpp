@@ -2,6 +2,7 @@
 #include "support/options.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -108,7 +109,28 @@ class Rewriter {
       std::replace(swapped.begin() + 2, swapped.end(), '_', '-');
       if (find(swapped) != nullptr) return swapped;
     }
-    return {};
+    return abbreviated(name);
+  }
+
+  /// The long option that begins so, as Python's argparse takes it; an empty string if there is none.
+  std::string abbreviated(const std::string& name) const {
+    if (name.size() < 3 || !name.starts_with("--")) return {};
+    const auto plain = [](std::string text) {
+      std::replace(text.begin(), text.end(), '-', '_');
+      return text;
+    };
+    const std::string start = plain(name.substr(2));
+    std::vector<std::string> candidates;
+    for (const CLI::Option* option : app_->get_options()) {
+      for (const std::string& full : option->get_lnames()) {
+        if (plain(full).starts_with(start)) candidates.push_back("--" + full);
+      }
+    }
+    if (candidates.size() > 1) {
+      throw UsageError(fmt::format("option {} could be {}", display(name), fmt::join(candidates, ", ")),
+                       help_hint());
+    }
+    return candidates.empty() ? std::string() : candidates.front();
   }
 
   const CLI::Option* find(const std::string& name) const { return app_->get_option_no_throw(name); }

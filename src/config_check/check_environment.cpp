@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+
+#include "config_check/checks.hpp"
+#include "pack/packages.hpp"
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::config_check {
+namespace {
+
+using pack::Value;
+using report::Severity;
+
+std::string trimmed_lower(const Value& value) {
+  std::string text = pack::python_str(value);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos) return {};
+  text = text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+  std::string lower = text;
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower == "true" || lower == "false" ? lower : text;
+}
+
+/// The variables of one side.
+class Side {
+ public:
+  Side(const pack::Pack& pack, const Tables& tables) {
+    const pack::Member& member = pack.members(pack::Section::env).front();
+    dump::Entry entry;
+    read_object(pack, member, entry);
+    entry.children(0, [&](dump::Entry::Index child) {
+      std::string name(entry.key(child));
+      npu_ =
+          npu_ || std::any_of(tables.npu_marks.begin(), tables.npu_marks.end(),
+                              [&](const std::string& mark) { return name.find(mark) != std::string::npos; });
+      variables_[std::move(name)] = pack::from_entry(entry, child, pack.name());
+    });
+  }
+
+  const EnvironmentEntry::Variable* variable(const EnvironmentEntry& entry) const {
+    const auto& variable = npu_ ? entry.npu : entry.gpu;
+    return variable ? &*variable : nullptr;
+  }
+  const Value& value(const EnvironmentEntry::Variable& variable) const {
+    const auto found = variables_.find(variable.name);
+    return found == variables_.end() ? variable.default_value : found->second;
+  }
+
+ private:
+  bool npu_ = false;
+  std::map<std::string, Value, std::less<>> variables_;
+};
+
+/// Versions by normalised name, as pip's list has them.
+std::map<std::string, std::string> read_packages(const pack::Pack& pack) {
+  std::map<std::string, std::string> packages;
+  const std::string text = pack.read(pack.members(pack::Section::pip).front());
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view line = std::string_view(text).substr(begin, end - begin);
+    begin = end + 1;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    const std::size_t equals = line.find('=');
+    const std::string name = pack::normalized_name(line.substr(0, equals));
+    if (name.empty()) continue;
+    // One equals sign only, or the Python tool knows no version.
+    const bool plain =
+        equals != std::string_view::npos && line.find('=', equals + 1) == std::string_view::npos;
+    packages[name] = plain ? line.substr(equals + 1) : "";
+  }
+  return packages;
+}
+
+std::string_view without_local(std::string_view version) {
+  return version.substr(0, version.find('+'));
+}
+
+}  // namespace
+
+void read_object(const pack::Pack& pack, const pack::Member& member, dump::Entry& entry) {
+  const std::string name = pack.name() + ": " + member.name;
+  pack::read_json(pack.read(member), entry, name);
+  if (!entry.is(0, dump::NodeKind::object)) throw FormatError(display(name), "not a JSON object");
+}
+
+Section check_environment(const Packs& packs, const Tables& tables) {
+  auto rows = std::make_unique<RowTable>(
+      std::vector<std::string>{"bench_env_name", "cmp_env_name", "bench_value", "cmp_value", "level"});
+  const Side bench(packs.bench, tables);
+  const Side cmp(packs.cmp, tables);
+  for (const EnvironmentEntry& entry : tables.environment) {
+    const auto* const left = bench.variable(entry);
+    const auto* const right = cmp.variable(entry);
+    if (left != nullptr && right != nullptr) {
+      const Value& a = bench.value(*left);
+      const Value& b = cmp.value(*right);
+      if (trimmed_lower(a) == trimmed_lower(b)) continue;
+      rows->add({left->name, right->name, cell_of(a), cell_of(b), "error"}, Severity::error);
+    } else if (left != nullptr) {
+      rows->add({left->name, "only bench has this env", cell_of(bench.value(*left)), {}, "warning"},
+                Severity::warning);
+    } else if (right != nullptr) {
+      rows->add({"only cmp has this env", right->name, {}, cell_of(cmp.value(*right)), "warning"},
+                Severity::warning);
+    }
+  }
+  Section section{.name = "env", .status = rows->status(), .table = std::move(rows)};
+  section.shown = {0, 1, 2, 3};
+  return section;
+}
+
+Section check_packages(const Packs& packs, const Tables& tables, bool all) {
+  auto rows = std::make_unique<RowTable>(
+      std::vector<std::string>{"package", "bench version", "cmp version", "level"});
+  const auto bench = read_packages(packs.bench);
+  const auto cmp = read_packages(packs.cmp);
+  const auto version = [](const std::map<std::string, std::string>& side, const std::string& name) {
+    const auto found = side.find(name);
+    return found == side.end() || found->second.empty() ? std::string("None") : found->second;
+  };
+  const auto compare = [&](const std::string& shown, const std::string& name, Severity severity) {
+    const std::string left = version(bench, name);
+    const std::string right = version(cmp, name);
+    if (left == right) return;
+    if (all && without_local(left) == without_local(right)) severity = Severity::warning;
+    rows->add({shown, left, right, severity == Severity::error ? "error" : "warning"}, severity);
+  };
+  std::map<std::string, bool> listed;
+  for (const std::string& package : tables.packages) {
+    std::string name = pack::normalized_name(package);
+    compare(package, name, Severity::error);
+    listed[std::move(name)] = true;
+  }
+  if (all) {
+    std::map<std::string, std::string> others = bench;
+    others.insert(cmp.begin(), cmp.end());
+    for (const auto& [name, unused] : others) {
+      if (!listed.contains(name)) compare(name, name, Severity::warning);
+    }
+  }
+  Section section{.name = "pip", .status = rows->status(), .table = std::move(rows)};
+  section.shown = {0, 1, 2};
+  return section;
+}
+
+}  // namespace msprobe::config_check

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "config_check/checks.hpp"
+#include "config_check/similarity.hpp"
+#include "support/interrupt.hpp"
+#include "support/log.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::config_check {
+namespace {
+
+using pack::Value;
+using report::Severity;
+
+constexpr double kSimilar = 0.8;                  // names must be more alike than this
+constexpr std::size_t kMostPairs = 25'000'000;    // of names that are held against each other
+constexpr std::size_t kMostWork = 1'000'000'000;  // steps that this may take, roughly
+constexpr const char* kOnlyBench = "Only in benchmark";
+constexpr const char* kOnlyCmp = "Only in comparison";
+
+std::string underscored(std::string_view name) {
+  std::string out(name);
+  std::replace(out.begin(), out.end(), '-', '_');
+  return out;
+}
+
+/// The part behind the last dot, with underscores.
+std::string reduced(std::string_view name) {
+  return underscored(name.substr(name.rfind('.') + 1));
+}
+
+std::string lower(std::string_view name) {
+  std::string out(name);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+/// Numbers and Booleans as Python prints them, text as it is; so 4 and "4" are one value.
+std::optional<std::string> scalar_text(const Value& value) {
+  if (value.is_container() || value.is(Value::Kind::null)) return std::nullopt;
+  return pack::python_str(value);
+}
+
+bool equal_values(const Value& a, const Value& b) {
+  const auto left = scalar_text(a);
+  const auto right = scalar_text(b);
+  if (left && right) {
+    if (*left == *right) return true;
+    if (a.is(Value::Kind::boolean) || b.is(Value::Kind::boolean)) return false;
+    const auto x = parse_number(*left);
+    const auto y = parse_number(*right);
+    return x && y && *x == *y;
+  }
+  if (a.kind() != b.kind()) return false;
+  if (a.items().size() != b.items().size()) return false;
+  if (a.is(Value::Kind::map)) {
+    std::unordered_map<std::string_view, const Value*> others;
+    for (std::size_t i = 0; i < b.items().size(); ++i) others.emplace(b.keys()[i], &b.items()[i]);
+    for (std::size_t i = 0; i < a.items().size(); ++i) {
+      const auto other = others.find(a.keys()[i]);
+      if (other == others.end() || !equal_values(a.items()[i], *other->second)) return false;
+    }
+    return true;
+  }
+  for (std::size_t i = 0; i < a.items().size(); ++i) {
+    if (!equal_values(a.items()[i], b.items()[i])) return false;
+  }
+  return true;
+}
+
+/// Numbers and Booleans as text, as the Python tool puts them into the sheet.
+SheetCell value_cell(const Value& value) {
+  if (value.is(Value::Kind::null)) return std::monostate{};
+  return pack::python_str(value);
+}
+
+class Matching {
+ public:
+  Matching(const std::string& file_name, const Value& bench, const Value& cmp, const Tables& tables,
+           RowTable& rows)
+      : file_name_(file_name),
+        bench_(bench),
+        cmp_(cmp),
+        tables_(tables),
+        rows_(rows),
+        taken_(cmp.keys().size(), false),
+        matched_(bench.keys().size(), false) {}
+
+  bool run() {
+    const std::size_t first = rows_.rows();
+    by_name([](std::string_view name) { return std::string(name); });
+    by_name(underscored);
+    by_name(reduced);
+    by_alias();
+    const bool compared = by_similarity();
+    for (std::size_t i = 0; i < matched_.size(); ++i) {
+      if (!matched_[i])
+        rows_.add(
+            {file_name_, bench_.keys()[i], kOnlyBench, value_cell(bench_.items()[i]), {}, {}, "warning"},
+            Severity::warning);
+    }
+    for (std::size_t i = 0; i < taken_.size(); ++i) {
+      if (!taken_[i])
+        rows_.add({file_name_, kOnlyCmp, cmp_.keys()[i], {}, cell_of(cmp_.items()[i]), {}, "warning"},
+                  Severity::warning);
+    }
+    rows_.sort_from(first);
+    return compared;
+  }
+
+ private:
+  void pair(std::size_t bench, std::size_t cmp, const std::string& how, bool exact) {
+    matched_[bench] = true;
+    taken_[cmp] = true;
+    const Value& a = bench_.items()[bench];
+    const Value& b = cmp_.items()[cmp];
+    const bool equal = equal_values(a, b);
+    if (equal && exact) return;
+    rows_.add({file_name_, bench_.keys()[bench], cmp_.keys()[cmp], value_cell(a), value_cell(b), how,
+               equal ? "warning" : "error"},
+              equal ? Severity::warning : Severity::error);
+  }
+
+  /// Names that are not taken yet, by what `form` makes of them; several in the order of the file.
+  template <typename Form>
+  std::unordered_map<std::string, std::vector<std::size_t>> free_names(Form form) const {
+    std::unordered_map<std::string, std::vector<std::size_t>> names;
+    for (std::size_t i = taken_.size(); i-- > 0;) {
+      if (!taken_[i]) names[form(cmp_.keys()[i])].push_back(i);  // the first one last, to be popped
+    }
+    return names;
+  }
+
+  template <typename Form>
+  void by_name(Form form) {
+    auto names = free_names(form);
+    for (std::size_t i = 0; i < matched_.size(); ++i) {
+      if (matched_[i]) continue;
+      const auto found = names.find(form(bench_.keys()[i]));
+      if (found == names.end() || found->second.empty()) continue;
+      pair(i, found->second.back(), "pure name", true);
+      found->second.pop_back();
+    }
+  }
+
+  void by_alias() {
+    auto names = free_names(reduced);
+    for (std::size_t i = 0; i < matched_.size(); ++i) {
+      if (matched_[i]) continue;
+      const std::string name = reduced(bench_.keys()[i]);
+      for (const AliasGroup& group : tables_.aliases) {
+        if (std::find(group.names.begin(), group.names.end(), name) == group.names.end()) continue;
+        for (const std::string& alias : group.names) {
+          const auto found = names.find(alias);
+          if (found == names.end() || found->second.empty()) continue;
+          pair(i, found->second.back(), "mapping", true);
+          found->second.pop_back();
+          break;
+        }
+        if (matched_[i]) break;
+      }
+    }
+  }
+
+  bool by_similarity() {
+    std::vector<std::pair<std::string, std::size_t>> others;
+    for (std::size_t i = 0; i < taken_.size(); ++i) {
+      if (!taken_[i]) others.emplace_back(lower(reduced(cmp_.keys()[i])), i);
+    }
+    const auto left = static_cast<std::size_t>(std::count(matched_.begin(), matched_.end(), false));
+    if (!others.empty() && left > kMostPairs / others.size()) return false;
+    for (std::size_t i = 0; i < matched_.size(); ++i) {
+      if (matched_[i]) continue;
+      check_interrupt();
+      const std::string name = lower(reduced(bench_.keys()[i]));
+      double best = kSimilar;
+      std::optional<std::size_t> partner;
+      for (const auto& [other, index] : others) {
+        if (taken_[index]) continue;
+        const double shorter = static_cast<double>(std::min(name.size(), other.size()));
+        const bool ascii_hopeless = 2 * shorter <= best * static_cast<double>(name.size() + other.size()) &&
+                                    !(name.empty() && other.empty());
+        if (ascii_hopeless && is_ascii(name) && is_ascii(other)) continue;
+        if (similarity_bound(name, other) <= best) continue;
+        const std::size_t work = name.size() * other.size() / 4 + 100;
+        if (work > work_left_) return false;
+        work_left_ -= work;
+        const double alike = similarity(name, other);
+        if (alike > best) {
+          best = alike;
+          partner = index;
+        }
+      }
+      if (partner) pair(i, *partner, "similarity:" + python_repr(best), false);
+    }
+    return true;
+  }
+
+  static bool is_ascii(std::string_view text) {
+    return std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
+  }
+
+  const std::string& file_name_;
+  const Value& bench_;
+  const Value& cmp_;
+  const Tables& tables_;
+  RowTable& rows_;
+  std::vector<bool> taken_;    // of cmp
+  std::vector<bool> matched_;  // of bench
+  std::size_t work_left_ = kMostWork;
+};
+
+Value read_parameters(const pack::Pack& pack, const pack::Member& member) {
+  dump::Entry entry;
+  read_object(pack, member, entry);
+  return pack::from_entry(entry, 0, pack.name() + ": " + member.name);
+}
+
+}  // namespace
+
+std::vector<std::string> hyper_parameter_columns() {
+  return {"file_name", "bench_para", "cmp_para", "bench_value", "cmp_value", "matched_with", "level"};
+}
+
+bool compare_hyper_parameters(const std::string& file_name, const Value& bench, const Value& cmp,
+                              const Tables& tables, RowTable& rows) {
+  return Matching(file_name, bench, cmp, tables, rows).run();
+}
+
+Section check_hyper_parameters(const Packs& packs, const Tables& tables) {
+  auto rows = std::make_unique<RowTable>(hyper_parameter_columns());
+  Section section;
+  section.name = "hyperparameters";
+  for (const char* file : {"hyperparameters_static.json", "hyperparameters_dynamic.json"}) {
+    const std::string name = std::string("hyperparameters/") + file;
+    const auto* const bench = packs.bench.find(pack::Section::hyperparameters, name);
+    const auto* const cmp = packs.cmp.find(pack::Section::hyperparameters, name);
+    if (bench == nullptr && cmp == nullptr) continue;
+    if (bench == nullptr || cmp == nullptr) {
+      rows->add({std::string(file),
+                 bench == nullptr ? kOnlyCmp : file,
+                 bench == nullptr ? file : kOnlyBench,
+                 {},
+                 {},
+                 {},
+                 "error"},
+                Severity::error);
+      continue;
+    }
+    if (!compare_hyper_parameters(file, read_parameters(packs.bench, *bench),
+                                  read_parameters(packs.cmp, *cmp), tables, *rows)) {
+      log_warning(name + ": too many names without a partner, similar ones were not looked for");
+    }
+  }
+  section.status = rows->status();
+  section.table = std::move(rows);
+  section.shown = {1, 2, 3, 4, 5};
+  return section;
+}
+
+}  // namespace msprobe::config_check

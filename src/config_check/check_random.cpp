@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of random functions with their stacks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "config_check/checks.hpp"
+#include "config_check/similarity.hpp"
+#include "support/error.hpp"
+#include "support/interrupt.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::config_check {
+namespace {
+
+using dump::Entry;
+using report::Severity;
+
+constexpr const char* kNoMatch = "no match stack";
+constexpr double kAlike = 0.8;
+constexpr std::size_t kMostComparisons = 20'000'000;  // of frames, in one pack
+
+/// `File /a/b.py, line 3, in main, x = f()`
+struct Frame {
+  std::string_view file;  // without folders
+  std::string_view function;
+  std::string_view text;
+};
+
+Frame parse_frame(std::string_view frame) {
+  constexpr std::string_view kFile = "File ";
+  constexpr std::string_view kLine = ", line ";
+  constexpr std::string_view kIn = ", in ";
+  if (!frame.starts_with(kFile)) return {};
+  // The path may hold anything, the fixed words too, but not followed by a number and the rest of them.
+  for (std::size_t line = frame.find(kLine); line != std::string_view::npos;
+       line = frame.find(kLine, line + 1)) {
+    std::size_t at = line + kLine.size();
+    const std::size_t digits = at;
+    while (at < frame.size() && frame[at] >= '0' && frame[at] <= '9') ++at;
+    if (at == digits || !frame.substr(at).starts_with(kIn)) continue;
+    Frame parsed;
+    const std::string_view path = frame.substr(kFile.size(), line - kFile.size());
+    parsed.file = path.substr(path.rfind('/') + 1);
+    const std::string_view rest = frame.substr(at + kIn.size());
+    const std::size_t comma = std::min(rest.find(", "), rest.size());
+    parsed.function = rest.substr(0, comma);
+    parsed.text = rest.substr(std::min(comma + 2, rest.size()));
+    return parsed;
+  }
+  return {};
+}
+
+bool alike(const Frame& a, const Frame& b) {
+  const double p = a.file == b.file && !a.file.empty() ? 1 : 0;
+  const double f = a.function == b.function ? 1 : 0;
+  // The text alone cannot make up for either.
+  if (p + f < 2) return false;
+  const double s = a.text == b.text ? 1.0 : similarity(a.text, b.text);
+  return (p + f + s) / 3.0 >= kAlike;
+}
+
+struct Call {
+  std::vector<std::string> stack;
+  std::vector<Frame> frames;
+  SheetCell count;
+  std::string joined() const {
+    std::string out;
+    for (const std::string& frame : stack) {
+      if (&frame != &stack.front()) out += '\n';
+      out += frame;
+    }
+    return out;
+  }
+};
+
+/// An operation and its calls, in the order of the file.
+struct Operation {
+  std::string name;
+  std::vector<Call> calls;
+};
+
+std::vector<Operation> read_calls(const pack::Pack& pack, const pack::Member& member) {
+  Entry entry;
+  read_object(pack, member, entry);
+  const auto fail = [&](std::string_view operation) {
+    throw FormatError(display(pack.name() + ": " + member.name),
+                      display(operation) + " is not a list of calls with count and stack");
+  };
+  std::vector<Operation> operations;
+  entry.children(0, [&](Entry::Index child) {
+    Operation& operation = operations.emplace_back();
+    operation.name = entry.key(child);
+    if (!entry.is(child, dump::NodeKind::array)) fail(operation.name);
+    entry.children(child, [&](Entry::Index item) {
+      const Entry::Index count = entry.find(item, "count");
+      const Entry::Index stack = entry.find(item, "stack");
+      if (count == Entry::kNone || stack == Entry::kNone || !entry.is(stack, dump::NodeKind::array))
+        fail(operation.name);
+      Call& call = operation.calls.emplace_back();
+      call.count = cell_of(pack::from_entry(entry, count, pack.name()));
+      entry.children(stack, [&](Entry::Index frame) { call.stack.push_back(entry.python_str(frame)); });
+      for (const std::string& frame : call.stack) call.frames.push_back(parse_frame(frame));
+    });
+  });
+  return operations;
+}
+
+class RankComparison {
+ public:
+  RankComparison(std::uint64_t rank, RowTable& rows, std::size_t& budget)
+      : rank_(rank), rows_(rows), budget_(budget) {}
+
+  void run(const std::vector<Operation>& bench, const std::vector<Operation>& cmp) {
+    static const std::vector<Call> kNone;
+    std::unordered_map<std::string_view, const Operation*> others;
+    for (const Operation& operation : cmp) others.emplace(operation.name, &operation);
+    std::set<std::string_view> seen;
+    for (const Operation& operation : bench) {
+      seen.insert(operation.name);
+      const auto found = others.find(operation.name);
+      compare(operation.name, operation.calls, found == others.end() ? kNone : found->second->calls);
+    }
+    for (const Operation& operation : cmp) {
+      if (!seen.contains(operation.name)) compare(operation.name, kNone, operation.calls);
+    }
+  }
+
+ private:
+  /// `first` is the text that a difference is measured from.
+  bool match(const Call& first, const Call& second) {
+    if (first.frames.size() != second.frames.size()) return false;
+    for (std::size_t i = 0; i < first.frames.size(); ++i) {
+      if (budget_ == 0) throw FormatError("too many different stacks to compare them all");
+      --budget_;
+      if (!alike(first.frames[i], second.frames[i])) return false;
+    }
+    return true;
+  }
+
+  void compare(const std::string& name, const std::vector<Call>& bench, const std::vector<Call>& cmp) {
+    const auto rank = static_cast<std::int64_t>(rank_);
+    for (const Call& call : bench) {
+      check_interrupt();
+      const auto partner =
+          std::find_if(cmp.begin(), cmp.end(), [&](const Call& other) { return match(other, call); });
+      if (partner == cmp.end()) {
+        rows_.add({name, rank, call.joined(), kNoMatch, call.count, std::int64_t{0}, false}, Severity::error);
+        continue;
+      }
+      const bool equal = call.count == partner->count;
+      rows_.add({name, rank, call.joined(), partner->joined(), call.count, partner->count, equal},
+                equal ? Severity::none : Severity::error);
+    }
+    for (const Call& call : cmp) {
+      check_interrupt();
+      if (std::any_of(bench.begin(), bench.end(), [&](const Call& other) { return match(other, call); }))
+        continue;
+      rows_.add({name, rank, kNoMatch, call.joined(), std::int64_t{0}, call.count, false}, Severity::error);
+    }
+  }
+
+  std::uint64_t rank_;
+  RowTable& rows_;
+  std::size_t& budget_;
+};
+
+}  // namespace
+
+bool frames_match(std::string_view bench, std::string_view cmp) {
+  return alike(parse_frame(bench), parse_frame(cmp));
+}
+
+Section check_random(const Packs& packs) {
+  auto rows = std::make_unique<RowTable>(std::vector<std::string>{
+      "op", "rank", "bench_stack", "cmp_stack", "bench_count", "cmp_count", "check_result"});
+  Section section;
+  section.name = "random";
+  std::set<std::uint64_t> ranks;
+  const auto& bench = packs.bench.members(pack::Section::random);
+  const auto& cmp = packs.cmp.members(pack::Section::random);
+  for (const auto* members : {&bench, &cmp}) {
+    for (const pack::Member& member : *members) ranks.insert(member.rank);
+  }
+  std::size_t budget = kMostComparisons;
+  for (const std::uint64_t rank : ranks) {
+    const auto calls = [&](const pack::Pack& pack, const std::vector<pack::Member>& members) {
+      const auto found = std::find_if(members.begin(), members.end(),
+                                      [&](const pack::Member& member) { return member.rank == rank; });
+      return found == members.end() ? std::vector<Operation>() : read_calls(pack, *found);
+    };
+    RankComparison(rank, *rows, budget).run(calls(packs.bench, bench), calls(packs.cmp, cmp));
+  }
+  section.status = rows->status();
+  section.table = std::move(rows);
+  section.shown = {0, 2, 3, 4, 5};
+  return section;
+}
+
+}  // namespace msprobe::config_check

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config_check/command.hpp"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "archive/zip_reader.hpp"
+#include "config_check/collect.hpp"
+#include "config_check/compare_packs.hpp"
+#include "config_check/summary.hpp"
+#include "config_check/verl.hpp"
+#include "support/byte_source.hpp"
+#include "support/error.hpp"
+#include "support/log.hpp"
+#include "support/output_file.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::config_check {
+namespace {
+
+enum class Kind { pack, checkpoint };
+
+bool has_tensors(const std::shared_ptr<const ByteSource>& file) {
+  try {
+    archive::ZipLimits limits;
+    limits.allow_twins = true;
+    const archive::ZipReader zip(file, limits);
+    return std::any_of(zip.entries().begin(), zip.entries().end(),
+                       [](const archive::ZipEntry& entry) { return entry.name.ends_with("/data.pkl"); });
+  } catch (const FormatError&) {
+    return false;  // the reader of packs says what is wrong with it
+  }
+}
+
+/// What lies there, told from what is in it. IoError if nothing does.
+Kind kind_of(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return Kind::checkpoint;
+  const auto file = open_file(path);
+  std::array<std::byte, 2> start{};
+  if (file->size() >= start.size()) file->read_at(0, start);
+  const bool zip = start[0] == std::byte{'P'} && start[1] == std::byte{'K'};
+  if (zip) return has_tensors(file) ? Kind::checkpoint : Kind::pack;
+  return path.ends_with("zip") ? Kind::pack : Kind::checkpoint;
+}
+
+class ConfigCheckCommand final : public Command {
+ public:
+  std::string_view name() const override { return "config_check"; }
+  std::string_view summary() const override {
+    return "Record what a run was configured with, and compare two runs";
+  }
+
+  std::vector<std::pair<std::string, std::string>> aliases() const override {
+    return {{"-vc", "--verl-compare"}, {"-vv", "--verl-verify"}};
+  }
+
+  void declare(CLI::App& app) override {
+    dump_ = app.add_option("-d,--dump", files_,
+                           "Collect a pack; hyper-parameters are read from these scripts and YAML files")
+                ->expected(0, -1)
+                ->type_name("FILE");
+    compare_ = app.add_option("-c,--compare", pair_, "Compare two packs, the reference first")
+                   ->expected(2)
+                   ->type_name("PATH");
+    verl_compare_ = app.add_option("--verl-compare", logs_,
+                                   "Compare the configurations in two verl logs, that of the NPU first")
+                        ->expected(2)
+                        ->type_name("FILE");
+    verl_verify_ =
+        app.add_option("--verl-verify", verified_,
+                       "Check the configuration in a verl log, the last file, perhaps against a YAML file")
+            ->expected(1, -1)
+            ->type_name("FILE");
+    app.add_option(
+           "-o,--output", output_,
+           "Folder for the results, or the pack with -d; - for standard output; see the manual for defaults")
+        ->type_name("PATH");
+    app.add_option("--format", formats_, "Any of csv, xlsx, json, jsonl, separated by commas")
+        ->delimiter(',')
+        ->type_name("LIST");
+    app.add_option("--fail-on", fail_on_, "Exit with 1 if there is: error, warning, never")
+        ->check(CLI::IsMember({"error", "warning", "never"}))
+        ->capture_default_str();
+    app.add_flag("--all-packages", all_packages_,
+                 "With -c: compare packages too that no table names, as warnings");
+    app.add_flag("--env-table-only", env_table_only_,
+                 "With -d: only the variables that are compared go into the pack");
+    app.add_option("--python", python_,
+                   "With -d: list the packages of this interpreter; default: that of the PATH")
+        ->type_name("FILE");
+    app.add_option("--tables", tables_, "YAML file that adds variables, packages, names and secrets")
+        ->type_name("FILE");
+  }
+
+  Outcome run(const Context& context) override {
+    check_modes();
+    const Tables tables = tables_.empty() ? default_tables() : load_tables(tables_);
+    if (*dump_) return run_collect(tables);
+    if (*compare_) return run_compare(tables, context);
+    return run_verl(tables, context);
+  }
+
+ private:
+  void check_modes() const {
+    const std::array<const CLI::Option*, 4> modes = {dump_, compare_, verl_compare_, verl_verify_};
+    constexpr std::array<const char*, 4> kNames = {"-d/--dump", "-c/--compare", "-vc/--verl-compare",
+                                                   "-vv/--verl-verify"};
+    const char* first = nullptr;
+    for (std::size_t i = 0; i < modes.size(); ++i) {
+      if (!*modes[i]) continue;
+      if (first != nullptr)
+        throw UsageError("argument " + std::string(kNames[i]) + ": not allowed with argument " + first);
+      first = kNames[i];
+    }
+    if (first == nullptr) {
+      throw UsageError(
+          "The param is not correct, you need to give '-d' for dump or '-c' for compare or '-vc' for verl "
+          "compare or "
+          "'-vv' for verl verify.");
+    }
+    if (output_ == "-" && !*compare_) throw UsageError("-o - is for -c only");
+    if (*dump_ && !formats_.empty()) throw UsageError("--format does not go with -d");
+    if (!*dump_ && (env_table_only_ || !python_.empty()))
+      throw UsageError(std::string(env_table_only_ ? "--env-table-only" : "--python") + " goes with -d only");
+    if (!*compare_ && all_packages_) throw UsageError("--all-packages goes with -c only");
+  }
+
+  std::vector<report::Format> formats(report::Format usual) const {
+    std::vector<report::Format> formats;
+    for (const std::string& name : formats_) {
+      const auto format = report::format_from_name(name);
+      if (!format) throw UsageError("--format: '" + display(name) + "' is none of csv, xlsx, json, jsonl");
+      if (std::find(formats.begin(), formats.end(), *format) == formats.end()) formats.push_back(*format);
+    }
+    if (formats.empty()) formats.push_back(usual);
+    return formats;
+  }
+
+  Outcome run_collect(const Tables& tables) const {
+    CollectOptions options;
+    for (const std::string& file : files_) {
+      if (!file.empty()) options.files.push_back(file);  // the option alone is an empty text
+    }
+    if (!output_.empty()) options.output = output_;
+    options.python = python_;
+    options.only_table = env_table_only_;
+    options.variables = environ;
+    const CollectResult result = collect(options, tables, [](const char* name) { return std::getenv(name); });
+    for (const std::string& warning : result.warnings) log_warning(warning);
+    for (const std::string& failure : result.failures) log_error(failure);
+    log_info(without_last_newline(render_collection(result)));
+    return result.failures.empty() ? Outcome::clean : Outcome::failure;
+  }
+
+  Outcome run_compare(const Tables& tables, const Context& context) const {
+    const Kind first = kind_of(pair_[0]);
+    const Kind second = kind_of(pair_[1]);
+    if (first != second) {
+      throw UsageError(
+          "-c compares two packs or two checkpoints: " + display(pair_[first == Kind::pack ? 0 : 1]) +
+          " is a pack, " + display(pair_[first == Kind::pack ? 1 : 0]) + " is not");
+    }
+    if (first == Kind::checkpoint)
+      throw UsageError(display(pair_[0]) + ": checkpoints are compared by a later version");
+    ComparePacksOptions options;
+    options.bench = pair_[0];
+    options.cmp = pair_[1];
+    options.all_packages = all_packages_;
+    if (!output_.empty()) options.output = output_;
+    const bool piped = options.output == "-";
+    options.formats = formats(piped ? report::Format::jsonl : report::Format::xlsx);
+    if (piped && options.formats != std::vector<report::Format>{report::Format::jsonl})
+      throw UsageError("-o - writes jsonl only");
+    if (!piped) check_folder(options.output);
+    const PackComparison comparison = compare_packs_to_files(options, tables);
+    bool failed = false;
+    bool findings = false;
+    for (const std::string& warning : comparison.warnings) log_warning(warning);
+    for (const Section& section : comparison.sections) {
+      failed = failed || section.unreadable;
+      if (section.unreadable) {
+        for (const std::string& reason : section.reasons) log_error(reason);
+      }
+    }
+    const RowTable summary = summary_table(comparison);
+    const std::size_t warnings =
+        std::count_if(comparison.sections.begin(), comparison.sections.end(),
+                      [](const Section& section) { return section.table && section.table->warnings() != 0; });
+    findings = (fail_on_ != "never" && summary.errors() != 0) || (fail_on_ == "warning" && warnings != 0);
+    log_info(without_last_newline(render_packs(comparison, options, context.color)));
+    if (failed) return Outcome::failure;
+    return findings ? Outcome::findings : Outcome::clean;
+  }
+
+  Outcome run_verl(const Tables& tables, const Context& context) const {
+    VerlOptions options;
+    options.formats = formats(report::Format::csv);
+    options.output = !output_.empty() ? output_
+                     : *verl_compare_ ? "./verl_param_compare_result"
+                                      : "./verl_param_verify_result";
+    check_folder(options.output);
+    const VerlResult result =
+        *verl_compare_ ? compare_verl(logs_[0], logs_[1], options) : verify_verl(verified_, tables, options);
+    for (const std::string& warning : result.warnings) log_warning(warning);
+    log_info(without_last_newline(render_verl(result, context.color)));
+    return fail_on_ != "never" && result.table->errors() != 0 ? Outcome::findings : Outcome::clean;
+  }
+
+  /// Complains before the work if the folder cannot come to be.
+  static void check_folder(const std::string& folder) {
+    namespace fs = std::filesystem;
+    fs::path path(folder);
+    std::error_code error;
+    while (!path.empty() && !fs::exists(path, error) && path != path.parent_path()) path = path.parent_path();
+    if (path.empty()) path = ".";
+    if (!fs::is_directory(path, error)) throw IoError(display(path.string()), "is not a directory");
+    if (::access(path.c_str(), W_OK) != 0)
+      throw IoError(display(path.string()), std::generic_category().message(errno));
+  }
+
+  static std::string without_last_newline(std::string text) {
+    if (text.ends_with('\n')) text.pop_back();
+    return text;
+  }
+
+  CLI::Option* dump_ = nullptr;
+  CLI::Option* compare_ = nullptr;
+  CLI::Option* verl_compare_ = nullptr;
+  CLI::Option* verl_verify_ = nullptr;
+  std::vector<std::string> files_;
+  std::vector<std::string> pair_;
+  std::vector<std::string> logs_;
+  std::vector<std::string> verified_;
+  std::string output_;
+  std::vector<std::string> formats_;
+  std::string fail_on_ = "never";
+  bool all_packages_ = false;
+  bool env_table_only_ = false;
+  std::string python_;
+  std::string tables_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_command() {
+  return std::make_unique<ConfigCheckCommand>();
+}
+
+}  // namespace msprobe::config_check

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config_check/literal_stream.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "support/text.hpp"
+
+namespace msprobe::config_check {
+namespace {
+
+using pack::Value;
+
+constexpr std::size_t kMostDepth = 200;
+
+void append_code(std::string& out, std::uint32_t code) {
+  const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
+  if (code < 0x80) {
+    put(code);
+  } else if (code < 0x800) {
+    put(0xC0 | (code >> 6));
+    put(0x80 | (code & 0x3F));
+  } else if (code < 0x10000) {
+    put(0xE0 | (code >> 12));
+    put(0x80 | ((code >> 6) & 0x3F));
+    put(0x80 | (code & 0x3F));
+  } else {
+    put(0xF0 | (code >> 18));
+    put(0x80 | ((code >> 12) & 0x3F));
+    put(0x80 | ((code >> 6) & 0x3F));
+    put(0x80 | (code & 0x3F));
+  }
+}
+
+bool is_word(char c) {
+  return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_' || c == '.' ||
+         c == '+' || c == '-';
+}
+
+/// Digits in a base from the front of a text; nothing if there are fewer than `least`.
+std::optional<std::uint32_t> take_number(std::string_view& rest, std::size_t least, std::size_t most,
+                                         std::uint32_t base) {
+  std::uint32_t code = 0;
+  std::size_t count = 0;
+  for (; count < most && count < rest.size(); ++count) {
+    const char c = rest[count];
+    std::uint32_t digit = 99;
+    if (c >= '0' && c <= '9') digit = static_cast<std::uint32_t>(c - '0');
+    if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f') digit = static_cast<std::uint32_t>((c | 0x20) - 'a' + 10);
+    if (digit >= base) break;
+    code = code * base + digit;
+  }
+  if (count < least) return std::nullopt;
+  rest.remove_prefix(count);
+  return code;
+}
+
+/// A name or a number.
+std::optional<Value> word_value(std::string_view word) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (word == "None" || word == "null") return Value();
+  if (word == "True" || word == "true") return Value::of(true);
+  if (word == "False" || word == "false") return Value::of(false);
+  if (word == "nan" || word == "NaN") return Value::of(std::numeric_limits<double>::quiet_NaN());
+  if (word == "inf" || word == "Infinity") return Value::of(kInfinity);
+  if (word == "-inf" || word == "-Infinity") return Value::of(-kInfinity);
+  const bool sign = word.starts_with('-') || word.starts_with('+');
+  const std::string_view body = word.substr(sign ? 1 : 0);
+  if (body.empty() || !((body[0] >= '0' && body[0] <= '9') || body[0] == '.')) return std::nullopt;
+  if (body.find_first_not_of("0123456789") == std::string_view::npos) {
+    std::string_view digits = body.substr(std::min(body.find_first_not_of('0'), body.size() - 1));
+    const bool minus = word.starts_with('-') && digits != "0";
+    return Value::of_integer((minus ? "-" : "") + std::string(digits));
+  }
+  if (const auto number = parse_number(word)) return Value::of(*number);
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool LiteralStream::text_token(std::string_view& rest, Token& token) {
+  const char quote = rest.front();
+  rest.remove_prefix(1);
+  std::string text;
+  while (!rest.empty()) {
+    const char c = rest.front();
+    rest.remove_prefix(1);
+    if (c == quote) {
+      token.kind = Kind::text;
+      token.value = Value::of_text(std::move(text));
+      return true;
+    }
+    if (c != '\\') {
+      text += c;
+      continue;
+    }
+    if (rest.empty()) return false;
+    const char kind = rest.front();
+    rest.remove_prefix(1);
+    constexpr std::string_view kKinds = "nrtbfav0123456";
+    constexpr std::string_view kValues = "\n\r\t\b\f\a\v";
+    if (kind == 'x' || kind == 'u' || kind == 'U') {
+      const std::size_t digits = kind == 'x' ? 2 : kind == 'u' ? 4 : 8;
+      auto code = take_number(rest, digits, digits, 16);
+      if (!code) return false;
+      if (*code >= 0xD800 && *code < 0xDC00 && rest.starts_with("\\u")) {
+        std::string_view after = rest.substr(2);
+        const auto low = take_number(after, 4, 4, 16);
+        if (low && *low >= 0xDC00 && *low < 0xE000) {
+          code = 0x10000 + ((*code - 0xD800) << 10) + (*low - 0xDC00);
+          rest = after;
+        }
+      }
+      append_code(text, std::min<std::uint32_t>(*code, 0x10FFFF));
+    } else if (kind >= '0' && kind <= '7') {
+      std::uint32_t code = static_cast<std::uint32_t>(kind - '0');
+      for (int i = 0; i < 2 && !rest.empty() && rest.front() >= '0' && rest.front() <= '7'; ++i) {
+        code = code * 8 + static_cast<std::uint32_t>(rest.front() - '0');
+        rest.remove_prefix(1);
+      }
+      append_code(text, code);
+    } else if (const std::size_t which = kKinds.find(kind); which < kValues.size()) {
+      text += kValues[which];
+    } else if (kind == '\\' || kind == '\'' || kind == '"' || kind == '/') {
+      text += kind;
+    } else {
+      text += '\\';
+      text += kind;
+    }
+  }
+  return false;  // the quote is not closed in this piece
+}
+
+bool LiteralStream::next_token(std::string_view& rest, Token& token) {
+  const std::size_t blank = std::min(rest.find_first_not_of(" \t\r\n"), rest.size());
+  rest.remove_prefix(blank);
+  token = {};
+  if (rest.empty()) return false;
+  const char c = rest.front();
+  if (c == '\'' || c == '"') return text_token(rest, token);
+  if (std::string_view("{}[](),:").find(c) != std::string_view::npos) {
+    rest.remove_prefix(1);
+    token.bracket = c;
+    token.kind = c == ','                           ? Kind::comma
+                 : c == ':'                         ? Kind::colon
+                 : c == '{' || c == '[' || c == '(' ? Kind::open
+                                                    : Kind::close;
+    return true;
+  }
+  std::size_t size = 0;
+  while (size < rest.size() && is_word(rest[size])) ++size;
+  const std::string_view word = rest.substr(0, size);
+  // Prefixes of texts: u'…', b'…'.
+  if (word.size() == 1 && (word == "u" || word == "b") && size < rest.size() &&
+      (rest[size] == '\'' || rest[size] == '"')) {
+    rest.remove_prefix(1);
+    return text_token(rest, token);
+  }
+  auto value = word_value(word);
+  if (!value) return false;
+  rest.remove_prefix(size);
+  token.kind = Kind::scalar;
+  token.value = std::move(*value);
+  return true;
+}
+
+/// Goes on with one token; false if it cannot stand there.
+bool LiteralStream::step(const Token& token, std::vector<char>& open, State& state) const {
+  const auto complete = [&](bool text) {
+    state.expect = Expect::comma_or_close;
+    state.text = text;
+  };
+  switch (token.kind) {
+    case Kind::open:
+      if (state.expect != Expect::value && state.expect != Expect::value_or_close) return false;
+      if (open.size() >= kMostDepth) return false;
+      open.push_back(token.bracket);
+      state = {token.bracket == '{' ? Expect::key_or_close : Expect::value_or_close, false};
+      return true;
+    case Kind::close: {
+      const char partner = token.bracket == '}' ? '{' : token.bracket == ']' ? '[' : '(';
+      if (open.empty() || open.back() != partner) return false;
+      if (state.expect == Expect::value || state.expect == Expect::colon) return false;
+      open.pop_back();
+      complete(false);
+      return true;
+    }
+    case Kind::comma:
+      if (state.expect != Expect::comma_or_close || open.empty()) return false;
+      state = {open.back() == '{' ? Expect::key_or_close : Expect::value_or_close, false};
+      return true;
+    case Kind::colon:
+      if (state.expect != Expect::colon) return false;
+      state = {Expect::value, false};
+      return true;
+    case Kind::text:
+      if (state.text) return true;  // 'a' 'b' is 'ab'
+      [[fallthrough]];
+    case Kind::scalar:
+      if (open.empty()) return false;
+      if (state.expect == Expect::key_or_close) {
+        state = {Expect::colon, token.kind == Kind::text};
+        return true;
+      }
+      if (state.expect != Expect::value && state.expect != Expect::value_or_close) return false;
+      complete(token.kind == Kind::text);
+      return true;
+    case Kind::none:
+      break;
+  }
+  return false;
+}
+
+void LiteralStream::add(Value value) {
+  if (values_.empty()) {
+    result_ = std::move(value);
+  } else if (values_.back().is(Value::Kind::map)) {
+    values_.back().push(std::move(keys_.back()), std::move(value));
+  } else {
+    values_.back().push(std::move(value));
+  }
+}
+
+void LiteralStream::apply(Token&& token) {
+  const bool key = state_.expect == Expect::key_or_close;
+  const bool goes_on = token.kind == Kind::text && state_.text;
+  const bool after_key = state_.expect == Expect::colon;
+  step(token, open_, state_);
+  begun_ = true;
+  switch (token.kind) {
+    case Kind::open:
+      values_.push_back(token.bracket == '{' ? Value::map() : Value::list());
+      keys_.emplace_back();
+      break;
+    case Kind::close: {
+      Value value = std::move(values_.back());
+      values_.pop_back();
+      keys_.pop_back();
+      value.settle();
+      add(std::move(value));
+      break;
+    }
+    case Kind::text:
+      if (goes_on && after_key) {
+        keys_.back() += token.value.text();
+        break;
+      }
+      if (goes_on) {
+        Value& last = values_.back().items().back();
+        last = Value::of_text(last.text() + token.value.text());
+        break;
+      }
+      [[fallthrough]];
+    case Kind::scalar:
+      if (key) {
+        keys_.back() = pack::python_str(token.value);
+      } else {
+        add(std::move(token.value));
+      }
+      break;
+    case Kind::comma:
+    case Kind::colon:
+    case Kind::none:
+      break;
+  }
+}
+
+bool LiteralStream::feed(std::string_view piece) {
+  std::vector<Token> tokens;
+  std::vector<char> open = open_;
+  State state = state_;
+  std::size_t good = 0;  // tokens up to the last place where the piece may be cut
+  std::string_view rest = piece;
+  bool whole = true;
+  bool begun = begun_;
+  while (!(begun && open.empty())) {
+    Token token;
+    if (!next_token(rest, token)) {
+      whole = rest.find_first_not_of(" \t\r\n") == std::string_view::npos && token.kind == Kind::none;
+      break;
+    }
+    if (!step(token, open, state)) {
+      whole = false;
+      break;
+    }
+    begun = true;
+    tokens.push_back(std::move(token));
+    const Kind kind = tokens.back().kind;
+    if (kind == Kind::comma || (begun && open.empty())) good = tokens.size();
+  }
+  // A name alone, without its colon, is what somebody else printed.
+  if (whole && state.expect != Expect::colon) good = tokens.size();
+  for (std::size_t i = 0; i < good; ++i) apply(std::move(tokens[i]));
+  return good != 0;
+}
+
+Value LiteralStream::take() {
+  return std::move(result_);
+}
+
+}  // namespace msprobe::config_check

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config_check/sheet.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "support/text.hpp"
+
+namespace msprobe::config_check {
+namespace {
+
+struct ToCell {
+  report::Cell operator()(std::monostate) const { return report::Text{}; }
+  report::Cell operator()(const std::string& text) const { return report::Text{text}; }
+  report::Cell operator()(double value) const { return value; }
+  report::Cell operator()(std::int64_t value) const { return value; }
+  report::Cell operator()(bool value) const { return value; }
+};
+
+struct ToText {
+  std::string operator()(std::monostate) const { return {}; }
+  std::string operator()(const std::string& text) const { return text; }
+  std::string operator()(double value) const { return python_repr(value); }
+  std::string operator()(std::int64_t value) const { return std::to_string(value); }
+  std::string operator()(bool value) const { return value ? "True" : "False"; }
+};
+
+}  // namespace
+
+std::string_view name_of(Status status) {
+  switch (status) {
+    case Status::pass:
+      return "pass";
+    case Status::warning:
+      return "warning";
+    case Status::error:
+      return "error";
+    case Status::missing:
+      return "missing";
+    case Status::unreadable:
+      break;
+  }
+  return "unreadable";
+}
+
+report::Severity severity_of(Status status) {
+  if (status == Status::pass) return report::Severity::none;
+  return status == Status::warning ? report::Severity::warning : report::Severity::error;
+}
+
+SheetCell cell_of(const pack::Value& value) {
+  switch (value.kind()) {
+    case pack::Value::Kind::null:
+      return std::monostate{};
+    case pack::Value::Kind::boolean:
+      return value.boolean();
+    case pack::Value::Kind::integer: {
+      // Beyond 2^53 a spreadsheet would round.
+      constexpr std::size_t kExact = 15;
+      if (value.text().size() <= kExact) return static_cast<std::int64_t>(std::stoll(value.text()));
+      return value.text();
+    }
+    case pack::Value::Kind::real:
+      if (std::isfinite(value.number())) return value.number();
+      break;
+    case pack::Value::Kind::text:
+    case pack::Value::Kind::list:
+    case pack::Value::Kind::map:
+      break;
+  }
+  return pack::python_str(value);
+}
+
+std::string text_of(const SheetCell& cell) {
+  return std::visit(ToText{}, cell);
+}
+
+void RowTable::add(std::vector<SheetCell> cells, report::Severity severity) {
+  count(severity);
+  rows_.push_back({std::move(cells), severity});
+}
+
+void RowTable::sort_from(std::size_t first) {
+  std::stable_sort(rows_.begin() + static_cast<std::ptrdiff_t>(first), rows_.end(),
+                   [](const Row& a, const Row& b) {
+                     for (std::size_t i = 0; i < std::min(a.cells.size(), b.cells.size()); ++i) {
+                       const std::string left = text_of(a.cells[i]);
+                       const std::string right = text_of(b.cells[i]);
+                       if (left != right) return left < right;
+                     }
+                     return false;
+                   });
+}
+
+void RowTable::row(std::size_t index, std::vector<report::Cell>& cells, report::Scratch& scratch) const {
+  cells.clear();
+  scratch.clear();
+  for (const SheetCell& cell : rows_[index].cells) cells.push_back(std::visit(ToCell{}, cell));
+}
+
+}  // namespace msprobe::config_check

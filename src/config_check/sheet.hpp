@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one section of the comparison found: a table, a status, and the rows a person should see.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "pack/value.hpp"
+#include "report/table.hpp"
+
+namespace msprobe::config_check {
+
+enum class Status : std::uint8_t { pass, warning, error, missing, unreadable };
+std::string_view name_of(Status status);
+report::Severity severity_of(Status status);
+
+/// The table behind a sheet, with counts by severity.
+class SheetTable : public report::Table {
+ public:
+  explicit SheetTable(std::vector<std::string> columns) : columns_(std::move(columns)) {}
+  const std::vector<std::string>& columns() const override { return columns_; }
+  std::size_t errors() const { return errors_; }
+  std::size_t warnings() const { return warnings_; }
+  Status status() const {
+    return errors_ != 0 ? Status::error : warnings_ != 0 ? Status::warning : Status::pass;
+  }
+
+ protected:
+  void count(report::Severity severity) {
+    errors_ += severity == report::Severity::error;
+    warnings_ += severity == report::Severity::warning;
+  }
+
+ private:
+  std::vector<std::string> columns_;
+  std::size_t errors_ = 0;
+  std::size_t warnings_ = 0;
+};
+
+/// Blank, text, number or Boolean.
+using SheetCell = std::variant<std::monostate, std::string, double, std::int64_t, bool>;
+
+/// A value as a cell: containers as Python prints them, null as a blank.
+SheetCell cell_of(const pack::Value& value);
+/// As a person reads it.
+std::string text_of(const SheetCell& cell);
+
+/// Any rows.
+class RowTable final : public SheetTable {
+ public:
+  using SheetTable::SheetTable;
+  void add(std::vector<SheetCell> cells, report::Severity severity);
+  /// By their texts, from the row `first` on.
+  void sort_from(std::size_t first);
+  const std::vector<SheetCell>& cells(std::size_t row) const { return rows_[row].cells; }
+
+  std::size_t rows() const override { return rows_.size(); }
+  void row(std::size_t index, std::vector<report::Cell>& cells, report::Scratch& scratch) const override;
+  report::Severity severity(std::size_t index) const override { return rows_[index].severity; }
+
+ private:
+  struct Row {
+    std::vector<SheetCell> cells;
+    report::Severity severity = report::Severity::none;
+  };
+  std::vector<Row> rows_;
+};
+
+struct Section {
+  std::string name;
+  Status status = Status::pass;
+  std::unique_ptr<SheetTable> table;  // none if the section is missing or unreadable
+  bool unreadable = false;            // all of it, or a part
+  std::vector<std::string> reasons = {};   // why it is missing, or what could not be read
+  std::vector<int> shown = {};        // the columns a summary shows
+};
+
+}  // namespace msprobe::config_check

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config_check/tables.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "config_check/default_tables.hpp"
+#include "pack/yaml.hpp"
+#include "support/byte_source.hpp"
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::config_check {
+namespace {
+
+using pack::Value;
+
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
+
+class Loader {
+ public:
+  Loader(Tables& tables, const std::string& file) : tables_(tables), file_(file) {}
+
+  void load(std::string_view text) {
+    const Value root = pack::read_yaml(text, file_);
+    if (root.is(Value::Kind::null)) return;
+    const Value& map = as_map(root, "the tables");
+    for (std::size_t i = 0; i < map.items().size(); ++i) table(map.keys()[i], map.items()[i]);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& reason) const { throw FormatError(display(file_), reason); }
+
+  const Value& as_map(const Value& value, const std::string& what) const {
+    if (!value.is(Value::Kind::map)) fail(display(what) + " must be a mapping of names");
+    return value;
+  }
+  std::string as_text(const Value& value, const std::string& what) const {
+    if (!value.is(Value::Kind::text) || value.text().empty()) fail(display(what) + " must be a name");
+    return value.text();
+  }
+  std::vector<std::string> as_names(const Value& value, const std::string& what) const {
+    if (!value.is(Value::Kind::list)) fail(display(what) + " must be a list of names");
+    std::vector<std::string> names;
+    for (const Value& item : value.items()) names.push_back(as_text(item, what));
+    return names;
+  }
+  static void add(std::vector<std::string>& to, const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      if (std::find(to.begin(), to.end(), name) == to.end()) to.push_back(name);
+    }
+  }
+
+  void table(std::string key, const Value& value) {
+    const bool clear = key.ends_with('!');
+    if (clear) key.pop_back();
+    if (key == "npu_marks" || key == "packages" || key == "secrets") {
+      std::vector<std::string>& names = key == "npu_marks"  ? tables_.npu_marks
+                                        : key == "packages" ? tables_.packages
+                                                            : tables_.secrets;
+      if (clear) names.clear();
+      std::vector<std::string> more = as_names(value, key);
+      if (key == "secrets") {
+        for (std::string& name : more) {
+          std::transform(name.begin(), name.end(), name.begin(),
+                         [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+        }
+      }
+      add(names, more);
+    } else if (key == "environment") {
+      if (clear) tables_.environment.clear();
+      for (std::size_t i = 0; i < as_map(value, key).items().size(); ++i)
+        environment(value.keys()[i], value.items()[i]);
+    } else if (key == "aliases") {
+      if (clear) tables_.aliases.clear();
+      for (std::size_t i = 0; i < as_map(value, key).items().size(); ++i)
+        aliases(value.keys()[i], value.items()[i]);
+    } else if (key == "verl") {
+      if (clear) tables_.verl = {};
+      for (std::size_t i = 0; i < as_map(value, key).items().size(); ++i)
+        tables_.verl.set(value.keys()[i], value.items()[i]);
+    } else {
+      fail("there is no table '" + display(key) + "'");
+    }
+  }
+
+  void environment(const std::string& name, const Value& value) {
+    as_map(value, name);
+    EnvironmentEntry entry;
+    entry.name = name;
+    for (std::size_t i = 0; i < value.keys().size(); ++i) {
+      const std::string& key = value.keys()[i];
+      const bool is_default = key.ends_with("_default");
+      const std::string kind = key.substr(0, 3);
+      if ((kind != "npu" && kind != "gpu") || key.size() != (is_default ? 11 : 3))
+        fail(display(name) + " has an unknown key '" + display(key) + "'");
+      auto& variable = kind == "npu" ? entry.npu : entry.gpu;
+      if (!variable) variable.emplace();
+      if (is_default) {
+        if (value.items()[i].is_container()) fail(display(name) + ": a default is one value");
+        variable->default_value = value.items()[i];
+      } else {
+        variable->name = as_text(value.items()[i], name);
+      }
+    }
+    for (const auto* variable : {&entry.npu, &entry.gpu}) {
+      if (*variable && (*variable)->name.empty()) fail(display(name) + " has a default for no variable");
+    }
+    if (!entry.npu && !entry.gpu) fail(display(name) + " names no variable");
+    const auto old = std::find_if(tables_.environment.begin(), tables_.environment.end(),
+                                  [&](const EnvironmentEntry& each) { return each.name == name; });
+    if (old == tables_.environment.end()) {
+      tables_.environment.push_back(std::move(entry));
+    } else {
+      *old = std::move(entry);
+    }
+  }
+
+  void aliases(const std::string& name, const Value& value) {
+    std::vector<std::string> names = {name};
+    add(names, as_names(value, name));
+    const auto old = std::find_if(tables_.aliases.begin(), tables_.aliases.end(),
+                                  [&](const AliasGroup& each) { return each.names.front() == name; });
+    if (old == tables_.aliases.end()) {
+      tables_.aliases.push_back({std::move(names)});
+    } else {
+      add(old->names, names);
+    }
+  }
+
+  Tables& tables_;
+  const std::string& file_;
+};
+
+}  // namespace
+
+Tables default_tables() {
+  Tables tables;
+  Loader(tables, "built-in tables").load(kDefaultTables);
+  return tables;
+}
+
+Tables load_tables(const std::string& path) {
+  Tables tables = default_tables();
+  const std::vector<std::byte> bytes = read_all(*open_file(path), kMostBytes);
+  Loader(tables, path).load({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  return tables;
+}
+
+}  // namespace msprobe::config_check

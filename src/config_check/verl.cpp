@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config_check/verl.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "config_check/verl_log.hpp"
+#include "pack/yaml.hpp"
+#include "support/byte_source.hpp"
+#include "support/error.hpp"
+#include "support/output_file.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::config_check {
+namespace {
+
+using pack::FlatMap;
+using pack::Value;
+using report::Severity;
+
+constexpr std::uint64_t kMostExpectations = std::uint64_t{64} << 20;
+constexpr int kIndent = 2;
+constexpr const char* kYes = "是";
+constexpr const char* kNo = "否";
+constexpr const char* kNotThere = "NA";
+
+bool ends_with_any(std::string_view name, std::initializer_list<std::string_view> endings) {
+  std::string lower(name);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return std::any_of(endings.begin(), endings.end(),
+                     [&](std::string_view end) { return lower.ends_with(end); });
+}
+
+bool is_log(std::string_view name) {
+  return ends_with_any(name, {".log", ".txt"});
+}
+
+bool is_expectation(std::string_view name) {
+  return ends_with_any(name, {".yaml", ".yml", ".json"});
+}
+
+std::string json_text(const Value& value) {
+  std::string text;
+  pack::append_json(text, value, kIndent);
+  return text;
+}
+
+void write_text(const std::string& path, const std::string& text, VerlResult& result) {
+  OutputFile file(path);
+  file.write(text);
+  file.commit();
+  result.files.push_back(path);
+}
+
+std::string cell(const Value* value) {
+  return value == nullptr ? kNotThere : pack::python_repr(*value);
+}
+
+void add_row(const std::string& path, const Value* first, const Value* second, RowTable& rows) {
+  const bool equal = first != nullptr && second != nullptr && equal_verl(*first, *second);
+  rows.add({path, cell(first), cell(second), std::string(equal ? kYes : kNo)},
+           equal ? Severity::none : Severity::error);
+}
+
+void write_tables(const std::string& stem, const VerlOptions& options, VerlResult& result) {
+  report::WriteOptions write;
+  write.csv_byte_order_mark = true;
+  write.quote_prefix = true;
+  for (const report::Format format : options.formats) {
+    const std::string path = fmt::format("{}/{}.{}", options.output, stem, report::extension(format));
+    for (const std::string& file : report::write_file(*result.table, format, path, write))
+      result.files.push_back(file);
+  }
+}
+
+}  // namespace
+
+VerlResult compare_verl(const std::string& npu_log, const std::string& bench_log,
+                        const VerlOptions& options) {
+  if (!is_log(npu_log) || !is_log(bench_log)) {
+    throw UsageError(
+        "The param of verl-compare require two log files, and the file format just support '.log' or "
+        "'.txt'.");
+  }
+  const VerlConfig npu = read_verl_log(*open_file(npu_log));
+  const VerlConfig bench = read_verl_log(*open_file(bench_log));
+  const FlatMap left = flatten_verl(npu.value, npu_log);
+  const FlatMap right = flatten_verl(bench.value, bench_log);
+  std::set<std::string> paths;
+  for (const FlatMap* side : {&left, &right}) {
+    for (const auto& [path, value] : side->items()) {
+      if (!is_runtime_path(path)) paths.insert(path);
+    }
+  }
+  VerlResult result;
+  result.headline = fmt::format("{} against {}", display(npu_log), display(bench_log));
+  result.warnings = npu.warnings;
+  result.warnings.insert(result.warnings.end(), bench.warnings.begin(), bench.warnings.end());
+  result.table = std::make_unique<RowTable>(
+      std::vector<std::string>{"超参名称", "NPU生效值", "bench生效值", "是否一致"});
+  for (const std::string& path : paths) add_row(path, left.find(path), right.find(path), *result.table);
+  result.compared = paths.size();
+  create_directories(options.output);
+  write_text(options.output + "/NPU_config.json", json_text(npu.value), result);
+  write_text(options.output + "/bench_config.json", json_text(bench.value), result);
+  write_tables("hyper_params_compare", options, result);
+  return result;
+}
+
+VerlResult verify_verl(const std::vector<std::string>& files, const Tables& tables,
+                       const VerlOptions& options) {
+  if (files.size() > 2)
+    throw UsageError(
+        fmt::format("verl-verify supports up to two files, but received {} files", files.size()));
+  const std::string& log = files.back();
+  if (files.size() == 1 && is_expectation(log))
+    throw UsageError("verl-verify needs a log: " + display(log) + " is a file of expected values");
+  if (files.size() == 2 && is_log(files.front()) && is_expectation(log))
+    throw UsageError("verl-verify takes the expected values first and the log last");
+  if (!is_log(log))
+    throw UsageError("verl-verify takes a log that ends in .log or .txt, not " + display(log));
+  FlatMap expected = tables.verl;
+  if (files.size() == 2) {
+    const std::string& path = files.front();
+    if (!is_expectation(path))
+      throw UsageError("verl-verify takes expected values from .yaml, .yml or .json, not " + display(path));
+    const std::vector<std::byte> bytes = read_all(*open_file(path), kMostExpectations);
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    Value value;
+    if (ends_with_any(path, {".json"})) {
+      dump::Entry entry;
+      pack::read_json(text, entry, path);
+      value = pack::from_entry(entry, 0, path);
+    } else {
+      value = pack::read_yaml(text, path);
+    }
+    if (!value.is(Value::Kind::map))
+      throw FormatError(display(path), "the expected values are not a mapping of names");
+    expected = flatten_verl(value, path);
+  }
+  const VerlConfig target = read_verl_log(*open_file(log));
+  const FlatMap found = flatten_verl(target.value, log);
+  VerlResult result;
+  result.headline = fmt::format("{} against {}", display(log),
+                                files.size() == 2 ? display(files.front()) : "the built-in expectations");
+  result.warnings = target.warnings;
+  result.table = std::make_unique<RowTable>(
+      std::vector<std::string>{"关键参数名称", "bench生效值", "target生效值", "是否一致"});
+  for (const auto& [path, value] : expected.items()) add_row(path, &value, found.find(path), *result.table);
+  result.compared = expected.size();
+  create_directories(options.output);
+  write_text(options.output + "/tgt_config.json", json_text(target.value), result);
+  write_tables("hyper_params_verify", options, result);
+  return result;
+}
+
+}  // namespace msprobe::config_check

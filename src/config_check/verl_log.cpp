@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config_check/verl_log.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "config_check/literal_stream.hpp"
+#include "support/error.hpp"
+#include "support/interrupt.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::config_check {
+namespace {
+
+using pack::Value;
+
+constexpr std::string_view kKey = "actor_rollout_ref";
+constexpr std::uint64_t kContext = 64 * 1024;                   // kept before a start
+constexpr std::uint64_t kMostConfig = std::uint64_t{64} << 20;  // read behind it
+constexpr std::size_t kBlock = std::size_t{4} << 20;
+constexpr std::size_t kMostNames = std::size_t{64} << 20;  // bytes of all paths
+
+bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
+
+struct Start {
+  std::size_t line = 0;   // where the line begins on which the configuration does
+  std::size_t brace = 0;  // its first character
+};
+
+/// The start that the key at `at` belongs to, if it is the first key of a dictionary.
+std::optional<Start> start_at(std::string_view log, std::size_t at) {
+  if (at == 0) return std::nullopt;
+  const char quote = log[at - 1];
+  std::size_t behind = at + kKey.size();
+  if ((quote != '\'' && quote != '"') || behind >= log.size() || log[behind] != quote) return std::nullopt;
+  ++behind;
+  while (behind < log.size() && is_blank(log[behind])) ++behind;
+  if (behind >= log.size() || log[behind] != ':') return std::nullopt;
+  const auto line_of = [&](std::size_t place) {
+    const std::size_t end = place == 0 ? std::string_view::npos : log.rfind('\n', place - 1);
+    return end == std::string_view::npos ? 0 : end + 1;
+  };
+  std::size_t before = at - 1;
+  while (before > 0 && is_blank(log[before - 1])) --before;
+  if (before > 0 && log[before - 1] == '{') return Start{line_of(before - 1), before - 1};
+  // Printed with each bracket on a line of its own.
+  const std::size_t line = line_of(at);
+  if (line == 0) return std::nullopt;
+  std::size_t end = line - 1;
+  while (end > 0 && (is_blank(log[end - 1]) || log[end - 1] == '\r')) --end;
+  if (end == 0 || log[end - 1] != '{') return std::nullopt;
+  const Start start{line_of(end - 1), end - 1};
+  std::string_view prefix = log.substr(start.line, start.brace - start.line);
+  if (!log.substr(line, at - line).starts_with(prefix)) return std::nullopt;
+  return start;
+}
+
+std::string shape_of(std::string_view text) {
+  std::string shape(text);
+  for (char& c : shape) {
+    if (c >= '0' && c <= '9') c = '0';
+  }
+  return shape;
+}
+
+/// Feeds the lines behind a start to a stream, each without the prefix.
+class Extraction {
+ public:
+  Extraction(std::string_view log, const Start& start)
+      : log_(log), start_(start), prefix_(log.substr(start.line, start.brace - start.line)) {
+    const bool blank = std::all_of(prefix_.begin(), prefix_.end(), is_blank);
+    if (blank) prefix_ = {};
+  }
+
+  /// `exact`: the prefix is the same in all lines; else its digits may differ, as those of a time do.
+  bool run(bool exact) {
+    stream_ = {};
+    std::size_t at = start_.brace;
+    bool first = true;
+    const std::string shape = shape_of(prefix_);
+    while (at < log_.size() && !stream_.done()) {
+      const std::size_t end = std::min(log_.find('\n', at), log_.size());
+      const std::string_view line = log_.substr(at, end - at);
+      at = end + 1;
+      if (first || prefix_.empty()) {
+        stream_.feed(line);
+      } else if (!exact) {
+        if (shape_of(line.substr(0, prefix_.size())) == shape) stream_.feed(line.substr(prefix_.size()));
+      } else {
+        pieces(line);
+      }
+      first = false;
+    }
+    return stream_.done();
+  }
+  bool has_prefix() const { return !prefix_.empty(); }
+  LiteralStream& stream() { return stream_; }
+
+ private:
+  /// What stands before the first prefix is somebody else's.
+  void pieces(std::string_view line) {
+    std::size_t at = line.find(prefix_);
+    while (at != std::string_view::npos && !stream_.done()) {
+      at += prefix_.size();
+      const std::size_t next = line.find(prefix_, at);
+      stream_.feed(line.substr(at, next == std::string_view::npos ? next : next - at));
+      at = next;
+    }
+  }
+
+  std::string_view log_;
+  Start start_;
+  std::string_view prefix_;
+  LiteralStream stream_;
+};
+
+class Flattener {
+ public:
+  explicit Flattener(const std::string& file) : file_(file) {}
+  void add(const std::string& path, const Value& value) {
+    spent_ += path.size();
+    if (spent_ > kMostNames)
+      throw FormatError(display(file_), "refused: its nested names make too much text");
+    if (!value.is(Value::Kind::map) || value.items().empty()) {
+      if (!path.empty()) out_.set(path, value);
+      return;
+    }
+    for (std::size_t i = 0; i < value.items().size(); ++i)
+      add(path.empty() ? value.keys()[i] : path + "/" + value.keys()[i], value.items()[i]);
+  }
+  pack::FlatMap take() { return std::move(out_); }
+
+ private:
+  const std::string& file_;
+  pack::FlatMap out_;
+  std::size_t spent_ = 0;
+};
+
+}  // namespace
+
+VerlConfig find_verl_config(std::string_view log, const std::string& file) {
+  std::optional<Start> start;
+  std::size_t count = 0;
+  for (std::size_t at = log.find(kKey); at != std::string_view::npos; at = log.find(kKey, at + 1)) {
+    if (const auto found = start_at(log, at)) {
+      start = found;
+      ++count;
+    }
+  }
+  if (!start) throw FormatError(display(file), "Not found the start with 'actor_rollout_ref' dict in log.");
+  VerlConfig config;
+  if (count > 1)
+    config.warnings.push_back(
+        fmt::format("{}: {} configurations in the log, the last is taken", display(file), count));
+  Extraction extraction(log, *start);
+  if (!extraction.run(true)) {
+    const std::size_t depth = extraction.stream().depth();
+    if (!extraction.has_prefix() || !extraction.run(false))
+      throw FormatError(display(file), fmt::format("Unclosed dictionary, mismatched brackets of {}", depth));
+  }
+  config.value = extraction.stream().take();
+  if (!config.value.is(Value::Kind::map))
+    throw FormatError(display(file), "the configuration is not a dictionary");
+  return config;
+}
+
+VerlConfig read_verl_log(const ByteSource& log) {
+  std::uint64_t last = 0;
+  std::uint64_t count = 0;
+  std::string text;
+  std::uint64_t begin = 0;  // of `text` in the file
+  for (std::uint64_t read = 0; read < log.size();) {
+    check_interrupt();
+    // The end of the block before stays, for a key that lies across and for what stands before it.
+    if (text.size() > kContext) {
+      begin += text.size() - kContext;
+      text.erase(0, text.size() - kContext);
+    }
+    const std::size_t kept = text.size();
+    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, log.size() - read));
+    text.resize(kept + size);
+    log.read_at(read, std::as_writable_bytes(std::span(text.data() + kept, size)));
+    read += size;
+    // A key too near to the end is seen again with what follows it.
+    constexpr std::size_t kBehind = 256;
+    const std::size_t until = read == log.size() ? text.size() : text.size() - std::min(kBehind, text.size());
+    const std::size_t from = kept > kBehind ? kept - kBehind : 0;
+    for (std::size_t at = text.find(kKey, from); at < until; at = text.find(kKey, at + 1)) {
+      if (!start_at(text, at)) continue;
+      last = begin + at;
+      ++count;
+    }
+  }
+  if (count == 0) return find_verl_config({}, log.name());
+  const std::uint64_t from = last > kContext ? last - kContext : 0;
+  const auto size = static_cast<std::size_t>(std::min(kContext + kMostConfig, log.size() - from));
+  text.resize(size);
+  log.read_at(from, std::as_writable_bytes(std::span(text.data(), size)));
+  VerlConfig config = find_verl_config(text, log.name());
+  config.warnings.clear();
+  if (count > 1) {
+    config.warnings.push_back(
+        fmt::format("{}: {} configurations in the log, the last is taken", display(log.name()), count));
+  }
+  return config;
+}
+
+pack::FlatMap flatten_verl(const Value& config, const std::string& file) {
+  Flattener flattener(file);
+  flattener.add("", config);
+  return flattener.take();
+}
+
+bool equal_verl(const Value& a, const Value& b) {
+  if (a.is(Value::Kind::integer) && b.is(Value::Kind::integer)) return a.text() == b.text();
+  if (a.is_number() && b.is_number()) return a.number() == b.number();
+  if (a.kind() != b.kind()) return false;
+  switch (a.kind()) {
+    case Value::Kind::null:
+      return true;
+    case Value::Kind::boolean:
+      return a.boolean() == b.boolean();
+    case Value::Kind::text:
+      return a.text() == b.text();
+    default:
+      break;
+  }
+  if (a.items().size() != b.items().size()) return false;
+  std::unordered_map<std::string_view, const Value*> others;
+  for (std::size_t i = 0; i < b.keys().size(); ++i) others.emplace(b.keys()[i], &b.items()[i]);
+  for (std::size_t i = 0; i < a.items().size(); ++i) {
+    const Value* other = &b.items()[i];
+    if (a.is(Value::Kind::map)) {
+      const auto found = others.find(a.keys()[i]);
+      if (found == others.end()) return false;
+      other = found->second;
+    }
+    if (!equal_verl(a.items()[i], *other)) return false;
+  }
+  return true;
+}
+
+bool is_runtime_path(std::string_view path) {
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    const std::string_view part = path.substr(begin, end - begin);
+    const bool folder = end != path.size();
+    if (part.starts_with("ray_") || (folder && (part == "profiler" || part.ends_with("_profiler"))))
+      return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+}  // namespace msprobe::config_check

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// A configuration pack: the zip archive in which one run's environment, packages, hyper-parameters and
+// statistics lie.
+#pragma once
+
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "archive/zip_reader.hpp"
+#include "support/byte_source.hpp"
+
+namespace msprobe::pack {
+
+enum class Section : std::uint8_t { env, pip, dataset, weights, hyperparameters, random };
+inline constexpr Section kSections[] = {
+    Section::env,   Section::pip, Section::dataset, Section::weights, Section::hyperparameters,
+    Section::random};
+std::string_view name_of(Section section);
+
+struct PackLimits {
+  std::uint64_t max_members = 2'000'000;  // a long run records one file for each rank and micro-step
+  std::uint64_t max_member = std::uint64_t{1} << 30;
+  std::uint64_t max_total = std::uint64_t{10} << 30;
+};
+
+struct Member {
+  Section section = Section::env;
+  std::string name;
+  std::uint64_t step = 0;  // of dataset and weights
+  std::uint64_t rank = 0;  // of dataset, weights and random
+  std::string_view file() const { return std::string_view(name).substr(name.rfind('/') + 1); }
+};
+
+class Pack {
+ public:
+  /// FormatError naming the file if it is no pack or one that must not be trusted: damaged, with names that
+  /// lead out of a folder, with links, or unpacking to more than the limits. Members whose names mean nothing
+  /// are left alone; of two with one name the last counts.
+  explicit Pack(std::shared_ptr<const ByteSource> file, const PackLimits& limits = {});
+
+  const std::string& name() const { return name_; }
+  /// Those of a section: by step, then rank, then name.
+  const std::vector<Member>& members(Section section) const;
+  const Member* find(Section section, std::string_view name) const;
+  /// Members of a section that stand where none may, which makes it unreadable.
+  const std::vector<std::string>& misplaced(Section section) const;
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+  /// The text of a member, its checksum verified. FormatError if it is damaged.
+  std::string read(const Member& member) const;
+  /// Reads all members and throws them away. FormatError if one is damaged.
+  void verify() const;
+
+ private:
+  bool add(const archive::ZipEntry& entry);
+
+  std::string name_;
+  PackLimits limits_;
+  archive::ZipReader zip_;
+  std::vector<Member> members_[std::size(kSections)];
+  std::vector<std::string> misplaced_[std::size(kSections)];
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace msprobe::pack

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pack/pack_writer.hpp"
+
+#include <utility>
+
+namespace msprobe::pack {
+namespace {
+
+constexpr int kIndent = 4;
+
+}  // namespace
+
+PackWriter::PackWriter(const std::string& path) : file_(path), zip_(file_, archive::ZipStyle::secret) {}
+
+void PackWriter::add(std::string name, std::string_view contents) {
+  zip_.add_deflated(std::move(name), contents);
+}
+
+void PackWriter::add_json(std::string name, const Value& value) {
+  std::string text;
+  append_json(text, value, kIndent);
+  add(std::move(name), text);
+}
+
+void PackWriter::commit() {
+  zip_.finish();
+  file_.commit();
+}
+
+}  // namespace msprobe::pack

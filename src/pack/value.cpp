@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pack/value.hpp"
+
+#include <cmath>
+
+#include "dump/json_scan.hpp"
+#include "dump/member_stream.hpp"
+#include "dump/python_json.hpp"
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::pack {
+namespace {
+
+void append_repr(std::string& out, const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::null:
+      out += "None";
+      return;
+    case Value::Kind::boolean:
+      out += value.boolean() ? "True" : "False";
+      return;
+    case Value::Kind::integer:
+      out += value.text();
+      return;
+    case Value::Kind::real:
+      append_python_repr(out, value.number());
+      return;
+    case Value::Kind::text:
+      out += msprobe::python_repr(std::string_view(value.text()));
+      return;
+    case Value::Kind::list:
+    case Value::Kind::map:
+      break;
+  }
+  const bool map = value.is(Value::Kind::map);
+  out += map ? '{' : '[';
+  for (std::size_t i = 0; i < value.items().size(); ++i) {
+    if (i != 0) out += ", ";
+    if (map) out += msprobe::python_repr(std::string_view(value.keys()[i])) + ": ";
+    append_repr(out, value.items()[i]);
+  }
+  out += map ? '}' : ']';
+}
+
+Value convert(const dump::Entry& entry, dump::Entry::Index node, const std::string& file, int depth) {
+  if (depth > kMaxValueDepth) throw FormatError(display(file), "nested too deeply");
+  switch (entry.kind(node)) {
+    case dump::NodeKind::null:
+      return {};
+    case dump::NodeKind::boolean:
+      return Value::of(entry.boolean(node));
+    case dump::NodeKind::integer:
+      return Value::of_integer(entry.text(node) == "-0" ? "0" : std::string(entry.text(node)));
+    case dump::NodeKind::real:
+      return Value::of(entry.number(node));
+    case dump::NodeKind::string:
+      return Value::of_text(std::string(entry.text(node)));
+    case dump::NodeKind::array:
+    case dump::NodeKind::object:
+      break;
+  }
+  const bool map = entry.is(node, dump::NodeKind::object);
+  Value value = map ? Value::map() : Value::list();
+  entry.children(node, [&](dump::Entry::Index child) {
+    Value item = convert(entry, child, file, depth + 1);
+    if (map) {
+      value.push(std::string(entry.key(child)), std::move(item));
+    } else {
+      value.push(std::move(item));
+    }
+  });
+  return value;
+}
+
+}  // namespace
+
+Value Value::of(bool value) {
+  Value made;
+  made.kind_ = Kind::boolean;
+  made.boolean_ = value;
+  return made;
+}
+
+Value Value::of(double value) {
+  Value made;
+  made.kind_ = Kind::real;
+  made.real_ = value;
+  return made;
+}
+
+Value Value::of(std::int64_t value) {
+  return of_integer(std::to_string(value));
+}
+
+Value Value::of_integer(std::string digits) {
+  Value made;
+  made.kind_ = Kind::integer;
+  made.text_ = std::move(digits);
+  return made;
+}
+
+Value Value::of_text(std::string text) {
+  Value made;
+  made.kind_ = Kind::text;
+  made.text_ = std::move(text);
+  return made;
+}
+
+Value Value::list() {
+  Value made;
+  made.kind_ = Kind::list;
+  return made;
+}
+
+Value Value::map() {
+  Value made;
+  made.kind_ = Kind::map;
+  return made;
+}
+
+double Value::number() const {
+  return kind_ == Kind::integer ? parse_number(text_).value_or(0) : real_;
+}
+
+const Value* Value::find(std::string_view key) const {
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    if (keys_[i] == key) return &items_[i];
+  }
+  return nullptr;
+}
+
+void Value::push(std::string key, Value item) {
+  keys_.push_back(std::move(key));
+  items_.push_back(std::move(item));
+}
+
+void Value::settle() {
+  std::unordered_map<std::string_view, std::size_t> place;
+  for (std::size_t i = 0; i < keys_.size(); ++i) place.emplace(keys_[i], i);
+  if (place.size() == keys_.size()) return;
+  std::vector<bool> keep(keys_.size(), true);
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    const std::size_t first = place.at(keys_[i]);
+    if (first == i) continue;
+    items_[first] = std::move(items_[i]);
+    keep[i] = false;
+  }
+  place.clear();  // its keys look into strings that move now
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    if (!keep[i]) continue;
+    if (kept != i) {
+      keys_[kept] = std::move(keys_[i]);
+      items_[kept] = std::move(items_[i]);
+    }
+    ++kept;
+  }
+  keys_.resize(kept);
+  items_.resize(kept);
+}
+
+const Value* FlatMap::find(const std::string& name) const {
+  const auto found = index_.find(name);
+  return found == index_.end() ? nullptr : &items_[found->second].second;
+}
+
+Value* FlatMap::find(const std::string& name) {
+  const auto found = index_.find(name);
+  return found == index_.end() ? nullptr : &items_[found->second].second;
+}
+
+void FlatMap::set(std::string name, Value value) {
+  const auto [place, inserted] = index_.emplace(name, items_.size());
+  if (inserted) {
+    items_.emplace_back(std::move(name), std::move(value));
+  } else {
+    items_[place->second].second = std::move(value);
+  }
+}
+
+std::string python_repr(const Value& value) {
+  std::string out;
+  append_repr(out, value);
+  return out;
+}
+
+std::string python_str(const Value& value) {
+  return value.is(Value::Kind::text) ? value.text() : python_repr(value);
+}
+
+void append_json(std::string& out, const Value& value, int indent, int level) {
+  switch (value.kind()) {
+    case Value::Kind::null:
+      out += "null";
+      return;
+    case Value::Kind::boolean:
+      out += value.boolean() ? "true" : "false";
+      return;
+    case Value::Kind::integer:
+      out += value.text();
+      return;
+    case Value::Kind::real:
+      if (std::isnan(value.number())) {
+        out += "NaN";
+      } else if (std::isinf(value.number())) {
+        out += value.number() < 0 ? "-Infinity" : "Infinity";
+      } else {
+        append_python_repr(out, value.number());
+      }
+      return;
+    case Value::Kind::text:
+      dump::append_json_string(out, value.text());
+      return;
+    case Value::Kind::list:
+    case Value::Kind::map:
+      break;
+  }
+  const bool map = value.is(Value::Kind::map);
+  out += map ? '{' : '[';
+  for (std::size_t i = 0; i < value.items().size(); ++i) {
+    if (i != 0) out += indent == 0 ? ", " : ",";
+    dump::append_json_line(out, level + 1, indent);
+    if (map) {
+      dump::append_json_string(out, value.keys()[i]);
+      out += ": ";
+    }
+    append_json(out, value.items()[i], indent, level + 1);
+  }
+  if (!value.items().empty()) dump::append_json_line(out, level, indent);
+  out += map ? '}' : ']';
+}
+
+Value from_entry(const dump::Entry& entry, dump::Entry::Index node, const std::string& file) {
+  return convert(entry, node, file, 0);
+}
+
+void read_json(std::string_view text, dump::Entry& entry, const std::string& file) {
+  // The scanner wants bytes behind the end that it may look at; the first of them ends a number.
+  std::string padded(text);
+  padded.append(dump::kScanPadding + 1, '\0');
+  const char* const end = padded.data() + text.size();
+  dump::Scan scan{padded.data(), end + 1, nullptr};
+  const auto fail = [&](const std::string& reason, const char* at) {
+    throw FormatError(display(file), reason + " (byte " + std::to_string(at - padded.data()) + ")");
+  };
+  dump::skip_blanks(scan);
+  if (scan.at >= end) fail("there is no JSON in it", end);
+  const char* const begin = scan.at;
+  dump::IgnoreTokens ignore;
+  const dump::ScanStatus status = dump::scan_value(scan, ignore, dump::kMaxDepth);
+  if (status != dump::ScanStatus::done) {
+    if (scan.at >= end || status == dump::ScanStatus::incomplete)
+      fail("the JSON ends too early (truncated?)", end);
+    fail(scan.reason, scan.at);
+  }
+  const std::string_view value(begin, static_cast<std::size_t>(scan.at - begin));
+  dump::skip_blanks(scan);
+  if (scan.at != end) fail("something stands behind the end of the JSON", scan.at);
+  dump::build_entry(value, entry, file, file);
+}
+
+}  // namespace msprobe::pack

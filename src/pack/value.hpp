@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// A value of a configuration as Python knows it: what JSON, YAML, shell scripts and printed dictionaries are
+// read into.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "dump/entry.hpp"
+
+namespace msprobe::pack {
+
+/// No reader makes values that are nested deeper, so that walking one may call itself.
+inline constexpr int kMaxValueDepth = 256;
+
+class Value {
+ public:
+  enum class Kind : std::uint8_t { null, boolean, integer, real, text, list, map };
+
+  Value() = default;
+  static Value of(bool value);
+  static Value of(double value);
+  static Value of(std::int64_t value);
+  /// A whole number of any size; `digits` as Python prints them.
+  static Value of_integer(std::string digits);
+  static Value of_text(std::string text);
+  static Value list();
+  static Value map();
+
+  Kind kind() const { return kind_; }
+  bool is(Kind kind) const { return kind_ == kind; }
+  bool is_container() const { return kind_ == Kind::list || kind_ == Kind::map; }
+  bool is_number() const { return kind_ == Kind::integer || kind_ == Kind::real; }
+
+  bool boolean() const { return boolean_; }
+  /// Of a number.
+  double number() const;
+  /// Text, or the digits of an integer.
+  const std::string& text() const { return text_; }
+
+  /// Elements of a list, values of a map.
+  const std::vector<Value>& items() const { return items_; }
+  std::vector<Value>& items() { return items_; }
+  /// Of a map, one an item.
+  const std::vector<std::string>& keys() const { return keys_; }
+  const Value* find(std::string_view key) const;
+
+  void push(Value item) { items_.push_back(std::move(item)); }
+  void push(std::string key, Value item);
+  /// Resolves keys that came twice as Python does: the place of the first, the value of the last.
+  void settle();
+
+ private:
+  Kind kind_ = Kind::null;
+  bool boolean_ = false;
+  double real_ = 0;
+  std::string text_;
+  std::vector<Value> items_;
+  std::vector<std::string> keys_;
+};
+
+/// Names to values in the order in which the names came.
+class FlatMap {
+ public:
+  using Item = std::pair<std::string, Value>;
+
+  const std::vector<Item>& items() const { return items_; }
+  bool empty() const { return items_.empty(); }
+  std::size_t size() const { return items_.size(); }
+  const Value* find(const std::string& name) const;
+  Value* find(const std::string& name);
+  void set(std::string name, Value value);
+
+ private:
+  std::vector<Item> items_;
+  std::unordered_map<std::string, std::size_t> index_;
+};
+
+/// `repr()` of Python.
+std::string python_repr(const Value& value);
+/// `str()` of Python.
+std::string python_str(const Value& value);
+
+/// Appends the value as Python's json module writes it with this indent: only ASCII, bare NaN and Infinity.
+void append_json(std::string& out, const Value& value, int indent, int level = 0);
+
+/// The value of a JSON node. FormatError naming `file` if it is nested too deeply.
+Value from_entry(const dump::Entry& entry, dump::Entry::Index node, const std::string& file);
+
+/// Reads a whole JSON document, Python's NaN and Infinity included. FormatError naming `file` and the byte.
+void read_json(std::string_view text, dump::Entry& entry, const std::string& file);
+
+}  // namespace msprobe::pack

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// YAML 1.1 as PyYAML's safe loader understands it: `on` is true, `017` is 15, `1:30` is 90, `1e-5` is text.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "pack/value.hpp"
+
+namespace msprobe::pack {
+
+struct YamlLimits {
+  int max_depth = 100;
+  std::uint64_t max_nodes = 1'000'000;               // of the document as it is written
+  std::uint64_t max_expanded = 2'000'000;            // aliases and merge keys replaced by what they stand for
+  std::uint64_t max_text = std::uint64_t{64} << 20;  // of all scalars, expanded
+};
+
+/// The one document in `text`; null if there is none. Dates, which JSON does not know, are null too. Keys
+/// that are no text become text as Python prints them. FormatError naming `file` and the line for what PyYAML
+/// refuses (broken text, several documents, unknown tags, an alias inside what it stands for) and for what
+/// exceeds the limits.
+Value read_yaml(std::string_view text, const std::string& file, const YamlLimits& limits = {});
+
+/// What a scalar without quotes and tag is.
+Value resolve_yaml_scalar(const std::string& text);
+
+}  // namespace msprobe::pack
