@@ -12,6 +12,9 @@ import subprocess
 import harness
 
 
+PACKS = ("bench.zip", "cmp.zip")
+
+
 def arguments(command, inputs, data):
     """A command line that would work: `inputs` False gives inputs that do not exist."""
     golden = pathlib.Path(data).resolve() / "golden"
@@ -26,6 +29,8 @@ def arguments(command, inputs, data):
         "parse": ["-d", str(golden / "parse" / "atb" / "in" / "ok") if inputs else "missing.bin"],
     }
     lines["inspect"] = [str(compare / "target") if inputs else "missing.pt"]
+    packs = golden / "config_check" / "packs"
+    lines["config_check"] = ["-c", *(str(packs / name) if inputs else f"missing/{name}" for name in PACKS)]
     step = pathlib.Path(data).resolve() / "golden" / "anomaly" / "cases" / "a02_before_comm_one_rank" / "step0"
     for name in ("nan_analyze", "overflow_check"):
         lines[name] = ["-i", str(step) if inputs else "missing/step0"]
