@@ -52,9 +52,14 @@ Section check_section(pack::Section which, const Packs& packs, const ComparePack
   }
   for (const pack::Pack* pack : {&packs.bench, &packs.cmp}) {
     for (const std::string& name : pack->misplaced(which)) {
-      section.reasons.push_back(fmt::format("{}: {}: no step and rank can be told from its name",
-                                            display(pack->name()), display(name)));
+      section.reasons.push_back(
+          fmt::format("{}: {}: not a member that a pack has", display(pack->name()), display(name)));
     }
+  }
+  if (packs.bench.members(which).empty() || packs.cmp.members(which).empty()) {
+    section.unreadable = true;
+    section.status = Status::unreadable;
+    return section;
   }
   try {
     Section checked = [&] {

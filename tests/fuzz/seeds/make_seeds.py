@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seeds of the reader targets beside this script: python make_seeds.py. Needs the standard library only.
+"""Writes the seeds of the reader targets beside this script: python make_seeds.py [TARGET...]. Needs the standard
+library only.
 
 Real files are taken from tests/data/formats; the rest is what such files seldom hold but readers must expect.
 """
@@ -10,11 +11,13 @@ import json
 import pathlib
 import pickle
 import shutil
+import sys
 import zipfile
 
 HERE = pathlib.Path(__file__).parent
 FIXTURES = HERE.parents[1] / "data" / "formats"
 ANOMALY = HERE.parents[1] / "data" / "golden" / "anomaly"
+CONFIG = HERE.parents[1] / "data" / "golden" / "config_check"
 GOLDEN = HERE.parents[1] / "data" / "golden" / "parse"
 
 
@@ -217,6 +220,64 @@ def rank_scans():
     put("rank_scan", "twice.json", twice + b'[{"Max": "nan\\t", "Max": 1e999}]}}, "task": "x"}')
 
 
+def packs():
+    for path in sorted((CONFIG / "zip_security").glob("*.zip")) + sorted((CONFIG / "packs").glob("*.zip")):
+        put("pack", path.name, path.read_bytes())
+
+
+def pack_contents():
+    def sides(bench, cmp):
+        def side(members):
+            parts = []
+            for name, content in members.items():
+                text = content if isinstance(content, str) else json.dumps(content, separators=(",", ":"))
+                parts.append(name.encode() + b"\0" + text.encode() + b"\0")
+            return b"".join(parts)
+
+        return side(bench) + b"--\0\0" + side(cmp)
+
+    for name, case in json.loads((CONFIG / "edge_packs" / "cases.json").read_text(encoding="utf-8")).items():
+        put("pack_contents", name, sides(case["bench"], case["cmp"]))
+    cases = json.loads((CONFIG / "hyper_compare" / "compare_param_cases.json").read_text(encoding="utf-8"))
+    member = "hyperparameters/hyperparameters_static.json"
+    for name in ("mapping", "dup_value", "fuzzy_pair", "dotted_collision", "case"):
+        put("pack_contents", f"hyper_{name}", sides({member: cases[name]["bench"]}, {member: cases[name]["cmp"]}))
+    whole = []
+    for side in ("bench", "cmp"):
+        with zipfile.ZipFile(CONFIG / "packs" / f"{side}.zip") as archive:
+            names = [n for n in archive.namelist() if "step1" not in n and "rank1" not in n]
+            whole.append({n: archive.read(n).decode() if n == "pip" else json.loads(archive.read(n)) for n in names})
+    put("pack_contents", "whole", sides(*whole))
+
+
+def shell_scripts():
+    for path in sorted((CONFIG / "static_parse").glob("*.sh")):
+        put("shell_script", path.stem, path.read_bytes())
+    put("shell_script", "odd", b"""A=(a "b c" $'d\\n')\nA+=(${A[@]})\ncat <<-'E' >f 2>&1\n\tx\n\tE
+for i in 1; do if ! true; then export B="${A[1]:-x}" C=${D:+y}; fi; done
+eval env X=1 torchrun "${A[@]}" ${B-$(date "+%s")} `ls` $((1+2)) --a=${#A} -m x y=1 <(z) &>w & ((1)); f() { :; }
+""")
+
+
+def verl_logs():
+    for path in sorted((CONFIG / "verl").glob("*.*")):
+        if path.suffix in (".log", ".txt"):
+            put("verl_log", path.name, path.read_bytes())
+    put("verl_log", "pretty", b'P {\nP   "actor_rollout_ref" : {"a": "\\ud83d\\ude00", "b": -Infinity},\nP   "c": [\n]\nP }')
+    put("verl_log", "times", b"[10:01] {'actor_rollout_ref': {1: (1, 'a' 'b'), True: {}},\n[10:02]  'x': 0x, 'y': .5e-3}")
+
+
+def yamls():
+    for path in sorted((CONFIG / "static_parse").glob("*.yaml")):
+        put("yaml", path.stem, path.read_bytes())
+    laughs = b"a: &a [x,x]\n" + b"".join(b"%c: &%c [*%c,*%c]\n" % (c, c, c - 1, c - 1) for c in range(98, 123))
+    put("yaml", "laughs", laughs)
+    merges = b"a: &a {x: 1}\n" + b"".join(b"%c: &%c {<<: [*%c,*%c]}\n" % (c, c, c - 1, c - 1) for c in range(98, 123))
+    put("yaml", "merges", merges)
+    put("yaml", "styles", b"%YAML 1.1\n---\n? |\n  k\n: >-\n  v\n...\n")
+    put("yaml", "tags", b"- !!float 1\n- !!timestamp 2024-01-02\n- ! x\n- !<tag:yaml.org,2002:int> 0x_f\n- 190:20:30.5\n")
+
+
 def main():
     for target, make in [
         ("adump", adumps),
@@ -224,12 +285,19 @@ def main():
         ("construct_json", construct_jsons),
         ("npy", npys),
         ("npz", npzs),
+        ("pack", packs),
+        ("pack_contents", pack_contents),
         ("pickle", pickles),
         ("rank_scan", rank_scans),
         ("safetensors", safetensors_files),
+        ("shell_script", shell_scripts),
         ("torch_file", torch_files),
+        ("verl_log", verl_logs),
+        ("yaml", yamls),
         ("zip", zips),
     ]:
+        if sys.argv[1:] and target not in sys.argv[1:]:
+            continue
         shutil.rmtree(HERE / target, ignore_errors=True)
         (HERE / target).mkdir()
         make()

@@ -67,6 +67,7 @@ struct Piece {
   std::string local_extra = {};
   std::string central_extra = {};
   std::uint16_t disk = 0;
+  std::uint32_t attributes = 0;
 };
 
 struct Ending {
@@ -98,7 +99,7 @@ inline std::string build_zip(const std::vector<Piece>& pieces, const Ending& end
     if (descriptor) file.u32(0x08074b50).u32(crc).u32(compressed).u32(size);
     directory.u32(0x02014b50).u16(20).u16(20).u16(piece.flags).u16(piece.method).u32(0).u32(crc);
     directory.u32(compressed).u32(size).u16(piece.name.size()).u16(piece.central_extra.size()).u16(0);
-    directory.u16(piece.disk).u16(0).u32(0).u32(offset).text(piece.name).text(piece.central_extra);
+    directory.u16(piece.disk).u16(0).u32(piece.attributes).u32(offset).text(piece.name).text(piece.central_extra);
   }
   const std::uint64_t count = ending.count.value_or(pieces.size());
   const std::uint64_t directory_size = ending.directory_size.value_or(directory.str().size());

@@ -11,6 +11,7 @@
 #include "support/parallel.hpp"
 #include "unit/report/fake_table.hpp"
 #include "unit/report/workbook_reader.hpp"
+#include "unit/support/scratch_directory.hpp"
 
 using namespace msprobe;
 using namespace msprobe::report;
@@ -128,7 +129,7 @@ TEST_CASE("the header is styled, frozen and filtered; bad rows are coloured") {
   for (std::size_t at = 0; (at = styles.find("<fill>", at)) != std::string::npos; ++at) {
     fills.push_back(styles.substr(at, styles.find("</fill>", at) - at));
   }
-  REQUIRE(looks.size() == 4);
+  REQUIRE(looks.size() == 7);  // the last three are for text that looks like a formula
   REQUIRE(fills.size() == 4);
   auto cells = read_sheet(sheet);
   const auto fill_of = [&](const std::string& reference) {
@@ -220,4 +221,30 @@ TEST_CASE("a workbook names every part it holds") {
     CHECK(contents.find("dcterms") == std::string::npos);
   }
   CHECK(entries.size() == 9);
+}
+
+TEST_CASE("several tables become sheets of their names, cut where they are too long") {
+  const test::ScratchDirectory scratch;
+  const std::string path = scratch / "book.xlsx";
+  const FakeTable first({"a", "b"}, {{Text{"=1+1"}, Text{"x"}}});
+  const FakeTable second({"c"}, {{std::int64_t{1}}, {std::int64_t{2}}, {std::int64_t{3}}});
+  const FakeTable empty({"d"}, {});
+  WriteOptions options;
+  options.xlsx_rows_per_sheet = 2;
+  options.quote_prefix = true;
+  write_workbook({{"one", &first}, {"two", &second}, {"none", &empty}}, path, options);
+  const auto entries = unzip(test::read_file(path));
+  const std::string& book = entries.at("xl/workbook.xml");
+  std::vector<std::string> names;
+  for (std::size_t at = 0; (at = book.find("<sheet ", at)) != std::string::npos; ++at)
+    names.push_back(attribute(book.substr(at, book.find('>', at) - at), "name"));
+  CHECK(names == std::vector<std::string>{"one", "two_part_0", "two_part_1", "none"});
+  const auto cells = read_sheet(entries.at("xl/worksheets/sheet1.xml"));
+  CHECK(cells.at("A2").value == "=1+1");
+  CHECK(cells.at("A2").type == "text");
+  CHECK_FALSE(cells.at("A2").style.empty());
+  CHECK(cells.at("B2").style.empty());
+  CHECK(read_sheet(entries.at("xl/worksheets/sheet2.xml")).at("A3").value == "2");
+  CHECK(read_sheet(entries.at("xl/worksheets/sheet3.xml")).at("A2").value == "3");
+  CHECK(read_sheet(entries.at("xl/worksheets/sheet4.xml")).size() == 1);
 }

@@ -148,10 +148,20 @@ TEST_CASE("an alias of an option that is not there is refused by its own name") 
   CHECK(failure({"compare", "-tp", "-fm"}) == "option -fm is not available");
 }
 
+TEST_CASE("a long option may be cut short as long as one only begins so") {
+  CHECK(Parsed({"compare", "--targ", "a", "--gold=b"}).command->target == "a");
+  CHECK(Parsed({"compare", "--targ", "a", "--gold=b"}).command->golden == "b");
+  CHECK(Parsed({"compare", "--target-p", "a"}).command->target == "a");
+  CHECK(Parsed({"compare", "--xl"}).command->xlsx);
+  CHECK(failure({"compare", "--fo", "csv", "--f", "csv"}) == "option --f could be --format, --framework");
+  // A whole name is no abbreviation of a longer one.
+  CHECK(Parsed({"compare", "--rules", "x"}).command->rules == "x");
+}
+
 TEST_CASE("what is not known is named, with a hint") {
   CHECK(failure({"compare", "--bogus"}) == "unknown option '--bogus'");
   CHECK(hint({"compare", "--bogus"}) == "try 'msprobe compare --help'");
-  CHECK(hint({"compare", "--rule", "x"}) == "did you mean --rules? try 'msprobe compare --help'");
+  CHECK(hint({"compare", "--rulez", "x"}) == "did you mean --rules? try 'msprobe compare --help'");
   CHECK(failure({"compare", "-xyz"}) == "unknown option '-xyz'");
   CHECK(failure({"-tp", "a", "compare"}) == "unknown option '-tp'");
   CHECK(failure({"bogus"}) == "unknown command 'bogus'");

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The archive: directory, names, limits, damaged members.
+#include <cstddef>
+#include <cstdint>
+
+#include "fuzz_input.hpp"
+#include "pack/pack_reader.hpp"
+#include "support/error.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    const msprobe::pack::Pack pack(msprobe::fuzz_input(data, size),
+                                   {.max_members = 1000, .max_member = 1 << 20, .max_total = 4 << 20});
+    pack.verify();
+  } catch (const msprobe::FormatError&) {
+  }
+  return 0;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config_check/similarity.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace msprobe::config_check {
+
+TEST_CASE("texts are as similar as Python's difflib finds them") {
+  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
+  REQUIRE(root != nullptr);
+  std::ifstream in(std::string(root) + "/tests/data/golden/config_check/difflib_ratio.json");
+  const nlohmann::json pairs = nlohmann::json::parse(in);
+  REQUIRE(pairs.size() > 10);
+  std::size_t longest = 0;
+  for (const auto& pair : pairs) {
+    const auto a = pair["a"].get<std::string>();
+    const auto b = pair["b"].get<std::string>();
+    CAPTURE(a);
+    CAPTURE(b);
+    CHECK(similarity(a, b) == pair["ratio"].get<double>());
+    CHECK(similarity(b, a) == pair["ratio_swapped"].get<double>());
+    CHECK(similarity_bound(a, b) >= similarity(a, b));
+    CHECK(similarity_bound(b, a) >= similarity(b, a));
+    longest = std::max(longest, b.size());
+  }
+  CHECK(longest >= 200);  // from there on frequent characters start no block
+}
+
+TEST_CASE("characters count, not bytes") {
+  CHECK(similarity("é", "è") == 0);  // the first of their two bytes is the same
+  CHECK(similarity("aé", "a") == doctest::Approx(2.0 / 3));
+}
+
+TEST_CASE("very long texts are alike only if they are equal") {
+  const std::string text(kMostCompared + 1, 'x');
+  CHECK(similarity(text, text) == 1);
+  CHECK(similarity(text, text + "y") == 0);
+}
+
+}  // namespace msprobe::config_check

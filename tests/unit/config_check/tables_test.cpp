@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config_check/tables.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "support/error.hpp"
+#include "unit/support/scratch_directory.hpp"
+
+namespace msprobe::config_check {
+namespace {
+
+Tables loaded(const std::string& text) {
+  const test::ScratchDirectory scratch;
+  const std::string path = scratch / "t.yaml";
+  test::put_file(path, text);
+  return load_tables(path);
+}
+
+std::string refused(const std::string& text) {
+  try {
+    loaded(text);
+  } catch (const FormatError& error) {
+    const std::string what = error.what();
+    return what.substr(what.find(": ") + 2);
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("the built-in tables") {
+  const Tables tables = default_tables();
+  CHECK(tables.environment.size() == 6);
+  CHECK(tables.packages.size() == 8);
+  CHECK(tables.verl.size() == 17);
+  for (const AliasGroup& group : tables.aliases)
+    CHECK(std::find(group.names.begin(), group.names.end(), "bf16") == group.names.end());
+}
+
+TEST_CASE("a file adds to the tables, or empties them before") {
+  const Tables before = default_tables();
+  const Tables tables = loaded(
+      "environment:\n  HCCL_ALGO: {npu: X, npu_default: 1}\n  NEW: {gpu: Y}\npackages: [vllm, torch]\n"
+      "aliases: {learning_rate: [eta], mine: [yours]}\nsecrets!: [cookie]\nverl: {a/b: [1]}\n");
+  CHECK(tables.environment.size() == before.environment.size() + 1);
+  CHECK(tables.environment[1].npu->name == "X");
+  CHECK_FALSE(tables.environment[1].gpu.has_value());
+  CHECK(tables.packages.back() == "vllm");
+  CHECK(tables.aliases.front().names ==
+        std::vector<std::string>{"learning_rate", "lr", "learningrate", "eta"});
+  CHECK(tables.aliases.size() == before.aliases.size() + 1);
+  CHECK(tables.secrets == std::vector<std::string>{"COOKIE"});
+  CHECK(tables.verl.size() == 18);
+}
+
+TEST_CASE("mistakes in a file are named") {
+  CHECK(refused("") == "accepted");
+  CHECK(refused("[]") == "the tables must be a mapping of names");
+  CHECK(refused("pakages: [x]") == "there is no table 'pakages'");
+  CHECK(refused("packages: x") == "packages must be a list of names");
+  CHECK(refused("packages: [1]") == "packages must be a name");
+  CHECK(refused("environment: {X: {}}") == "X names no variable");
+  CHECK(refused("environment: {X: {gpu_default: 1}}") == "X has a default for no variable");
+  CHECK(refused("environment: {X: {gpux: Y}}") == "X has an unknown key 'gpux'");
+  CHECK(refused("environment: {X: {gpu: Y, gpu_default: [1]}}") == "X: a default is one value");
+  CHECK(refused("environment: 1") == "environment must be a mapping of names");
+  CHECK(refused("a: [").starts_with("line "));
+}
+
+}  // namespace msprobe::config_check

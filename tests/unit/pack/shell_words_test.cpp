@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What bash does is the reference in tests/cli/golden_config_check.py; here is what it cannot tell.
+#include "pack/shell_words.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "pack/shell_script.hpp"
+#include "support/error.hpp"
+
+namespace msprobe::pack {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Words launched(const std::string& script) {
+  const std::vector<Launch> launches = find_launches(script, "run.sh");
+  return launches.size() == 1 ? launches[0].words : Words{std::to_string(launches.size()) + " launches"};
+}
+
+std::string refused(const std::string& script) {
+  try {
+    read_shell_script(script, "run.sh");
+  } catch (const FormatError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("what only a running shell knows stays as it is written, in one piece") {
+  CHECK(launched("torchrun t.py --d $(date +%s) --e `hostname -s` --f $((2 * 3)) --g $1 --h \"$@\" --i $?") ==
+        Words{"torchrun", "t.py", "--d", "$(date +%s)", "--e", "`hostname -s`", "--f", "$((2 * 3))", "--g",
+              "$1", "--h", "$@", "--i", "$?"});
+  CHECK(launched("X=$(ls | wc -l)\ntorchrun t.py --x $X/a") ==
+        Words{"torchrun", "t.py", "--x", "$(ls | wc -l)/a"});
+  CHECK(launched("torchrun t.py --a ${X%.*} --b ${#X} --c ${X/a/b} --d ${!X} --e ${A[i]}") ==
+        Words{"torchrun", "t.py", "--a", "${X%.*}", "--b", "${#X}", "--c", "${X/a/b}", "--d", "${!X}", "--e",
+              "${A[i]}"});
+  CHECK(launched("torchrun t.py --a $UNKNOWN --b ${UNKNOWN}/x") ==
+        Words{"torchrun", "t.py", "--a", "$UNKNOWN", "--b", "${UNKNOWN}/x"});
+}
+
+TEST_CASE("nothing in a script is executed") {
+  CHECK(launched("$(touch /tmp/it_ran); torchrun t.py $(touch /tmp/it_ran)").size() == 3);
+}
+
+TEST_CASE("scripts that end in the middle are read to their end") {
+  for (const char* script :
+       {"torchrun t.py 'a", "torchrun t.py \"a", "torchrun t.py $(a", "torchrun t.py ${a", "torchrun t.py `a",
+        "torchrun t.py \\", "torchrun t.py $", "A=(torchrun", "torchrun <<E", "torchrun t.py ${a:-",
+        "torchrun t.py $'a", "torchrun t.py \"$", "torchrun t.py >"}) {
+    CAPTURE(script);
+    CHECK_NOTHROW(read_shell_script(script, "run.sh"));
+  }
+}
+
+TEST_CASE("carriage returns at line ends are no part of words") {
+  CHECK(launched("A=1\r\ntorchrun t.py \\\r\n  --a $A \\\r\n  --b\r\n") ==
+        Words{"torchrun", "t.py", "--a", "1", "--b"});
+}
+
+TEST_CASE("variables cannot make text without end") {
+  std::string doubling = "A=xxxxxxxxxxxxxxxx\n";
+  for (int i = 0; i < 40; ++i) doubling += "A=\"$A$A\"\n";
+  CHECK(refused(doubling) == "run.sh: refused: its variables stand for too much text");
+  std::string unknown = "A=$U$U\n";
+  for (int i = 0; i < 40; ++i) unknown += "A=$A$A\n";
+  CHECK(refused(unknown) == "run.sh: refused: its variables stand for too much text");
+  std::string array = "A=(x x)\n";
+  for (int i = 0; i < 40; ++i) array += "A=(${A[@]} ${A[@]})\n";
+  CHECK(refused(array) == "run.sh: refused: its variables stand for too much text");
+  CHECK(launched("A=$B\nB=$A\ntorchrun t.py $A") == Words{"torchrun", "t.py", "$B"});
+  CHECK(launched("A=$A\nA=$A\ntorchrun t.py $A") == Words{"torchrun", "t.py", "$A"});
+  std::string deep = "torchrun t.py ";
+  for (int i = 0; i < 5000; ++i) deep += "${A:-";
+  CHECK_NOTHROW(read_shell_script(deep, "run.sh"));
+  CHECK_NOTHROW(read_shell_script("torchrun t.py " + std::string(100'000, '('), "run.sh"));
+}
+
+TEST_CASE("a script that starts training very often is refused") {
+  std::string script;
+  for (int i = 0; i < 1001; ++i) script += "torchrun t.py --a " + std::to_string(i) + "\n";
+  CHECK(refused(script) == "run.sh: refused: it starts training more than 1000 times");
+}
+
+TEST_CASE("launchers are known by their names, also with folders and behind wrappers") {
+  CHECK(launched("/opt/bin/torchrun a").front() == "/opt/bin/torchrun");
+  CHECK(launched("nohup env X=1 /usr/bin/python3.11 train.py --a").front() == "/usr/bin/python3.11");
+  CHECK(launched("accelerate config\naccelerate launch t.py").size() == 3);
+  CHECK(launched("mpirun -np 8 python t.py --lr 1").size() == 7);
+  CHECK(launched("pythonx t.py") == Words{"0 launches"});
+  CHECK(launched("python -c 'import x'") == Words{"0 launches"});
+  CHECK(launched("echo torchrun t.py") == Words{"0 launches"});
+}
+
+}  // namespace msprobe::pack
