@@ -110,7 +110,8 @@ class Reader {
     node.open = kind != Kind::scalar;
     node.line = event.event.start_mark.line;
     if (!open_.empty()) nodes_[open_.back()].children.push_back(index);
-    if (anchor != nullptr) anchors_[std::string(view(anchor))] = index;
+    if (anchor != nullptr && !anchors_.emplace(view(anchor), index).second)
+      fail(event, "a second anchor of one name");
     return index;
   }
 
