@@ -22,7 +22,7 @@ def cell_value(cell):
         raise AssertionError(f"{cell.get('r')} is a formula")
     kind = cell.get("t", "n")
     if kind == "inlineStr":
-        return "".join(part.text or "" for part in cell.iter(MAIN + "t"))
+        return "".join(part.text or "" for part in cell.iter(MAIN + "t")) or None
     value = cell.find(MAIN + "v")
     if value is None:
         return None
@@ -42,7 +42,9 @@ def read(path):
         relations = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
         targets = {each.get("Id"): each.get("Target") for each in relations.iter(PACKAGE + "Relationship")}
         for sheet in book.iter(MAIN + "sheet"):
-            root = ElementTree.fromstring(archive.read("xl/" + targets[sheet.get(RELATION)]))
+            target = targets[sheet.get(RELATION)]  # an absolute one begins with a slash
+            name = target[1:] if target.startswith("/") else "xl/" + target
+            root = ElementTree.fromstring(archive.read(name))
             rows = []
             for row in root.iter(MAIN + "row"):
                 cells = {column_of(cell.get("r")): cell_value(cell) for cell in row.iter(MAIN + "c")}
