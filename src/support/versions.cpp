@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <rapidjson/rapidjson.h>
+#include <yaml.h>
 #include <zlib.h>
 
 #include <CLI/Version.hpp>
@@ -23,6 +24,7 @@ std::string version_text() {
   add("nlohmann_json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
                                    NLOHMANN_JSON_VERSION_PATCH));
   add("oneTBB", tbb_version());
+  add("libyaml", yaml_get_version_string());
   add("yaml-cpp", MSPROBE_YAML_CPP_VERSION);
   add("zlib", zlibVersion());
   add("fmt", fmt::format("{}.{}.{}", fmt_version / 10000, fmt_version / 100 % 100, fmt_version % 100));
