@@ -168,7 +168,7 @@ class ConfigCheckCommand final : public Command {
           " is a pack, " + display(pair_[first == Kind::pack ? 1 : 0]) + " is not");
     }
     if (first == Kind::checkpoint)
-      throw UsageError(display(pair_[0]) + ": checkpoints are compared by a later version");
+      throw UsageError("-c compares configuration packs: " + display(pair_[0]) + " is none");
     ComparePacksOptions options;
     options.bench = pair_[0];
     options.cmp = pair_[1];

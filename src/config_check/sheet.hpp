@@ -74,10 +74,10 @@ class RowTable final : public SheetTable {
 struct Section {
   std::string name;
   Status status = Status::pass;
-  std::unique_ptr<SheetTable> table;  // none if the section is missing or unreadable
-  bool unreadable = false;            // all of it, or a part
-  std::vector<std::string> reasons = {};   // why it is missing, or what could not be read
-  std::vector<int> shown = {};        // the columns a summary shows
+  std::unique_ptr<SheetTable> table;      // none if the section is missing or unreadable
+  bool unreadable = false;                // all of it, or a part
+  std::vector<std::string> reasons = {};  // why it is missing, or what could not be read
+  std::vector<int> shown = {};            // the columns a summary shows
 };
 
 }  // namespace msprobe::config_check

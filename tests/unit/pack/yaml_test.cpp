@@ -90,6 +90,7 @@ TEST_CASE("what cannot be read is refused with its line") {
   CHECK(refused("a: 1\n---\nb: 2\n") == "test.yaml: line 2: a second document, only one is expected");
   CHECK(refused("a: *x\n") == "test.yaml: line 1: an alias of nothing");
   CHECK(refused("a: &x [1, *x]\n") == "test.yaml: line 1: an alias inside what it stands for");
+  CHECK(refused("- &x 1\n- &x 2\n") == "test.yaml: line 2: a second anchor of one name");
   CHECK(refused("a: !!python/object/apply:os.system [x]\n").find("is not supported") != std::string::npos);
   CHECK(refused("a: !!int x\n").find("is not supported") != std::string::npos);
   CHECK(refused("a: \"\\xff\xff\"\n").starts_with("test.yaml: line "));
