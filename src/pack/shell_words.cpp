@@ -159,11 +159,11 @@ void ShellLexer::double_quotes(ShellWord& out) {
   advance();
 }
 
-ShellWord ShellLexer::quoted_rest() {
+ShellWord ShellLexer::whole(bool quoted) {
   ShellWord out;
   while (!at_end()) {
     if (peek() == '$') {
-      dollar(out, true);
+      dollar(out, quoted);
     } else if (peek() == '"') {
       double_quotes(out);
     } else if (peek() == '\'') {
@@ -271,7 +271,7 @@ void ShellLexer::braces(ShellWord& out, bool quoted) {
     } else {
       known = false;
     }
-    if (known) part.word = ShellLexer(body.substr(1), depth_ + 1).quoted_rest();
+    if (known) part.word = ShellLexer(body.substr(1), depth_ + 1).whole(quoted);
   }
   if (known) {
     out.push_back(std::move(part));

@@ -50,8 +50,8 @@ class ShellLexer {
   void skip_line();
   /// The word that starts here; empty if a blank or an operator does.
   ShellWord word();
-  /// All that is left, as it would be between double quotes.
-  ShellWord quoted_rest();
+  /// All that is left as one word, blanks too. `quoted`: it stands between double quotes.
+  ShellWord whole(bool quoted);
   /// From a parenthesis to behind its partner, or to the end.
   std::string_view parenthesized();
 

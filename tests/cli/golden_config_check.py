@@ -120,6 +120,7 @@ STUB = """#!/bin/bash
 SCRIPTS = {
     "plus and defaults": 'A=1; A+=2\nB=${C:-x y}\ntorchrun t.py --a $A --b "$B" --c $B --d ${A:+set} --e "${D:-}" --f',
     "nested defaults": 'torchrun t.py --a ${A:-${B:-deep}} --b "${A-"quoted \' text"}" --c ${A:=later}',
+    "defaults are split": 'B="x y"\nC=1\ntorchrun t.py --a ${C:+$B} --b "${C:+$B}" --c ${U:-$B}',
     "quotes": """torchrun t.py --a 'it'"'"'s' --b "x\\"y" --c a\\ b --d $'t\\tab' --e ""''""",
     "arrays": 'A=(--x 1 "two words")\nA+=(--y\n  2 # a comment\n)\nB=(${A[@]:0} )\ntorchrun t.py "${A[@]}" --z ${A[1]} --all "${A[*]}"'
     .replace("B=(${A[@]:0} )\n", ""),
