@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "anomaly/command.hpp"
+#include "ckpt_compare/command.hpp"
 #include "compare/command.hpp"
 #include "config_check/command.hpp"
 #include "inspect/command.hpp"
@@ -43,6 +44,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(compare::make_command());
   commands.push_back(anomaly::make_nan_analyze());
   commands.push_back(anomaly::make_overflow_check());
+  commands.push_back(ckpt_compare::make_command());
   commands.push_back(parse::make_command());
   commands.push_back(inspect::make_command());
   commands.push_back(config_check::make_command());

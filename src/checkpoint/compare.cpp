@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/compare.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+
+#include "checkpoint/match.hpp"
+#include "checkpoint/names.hpp"
+#include "checkpoint/result_writers.hpp"
+#include "report/writers.hpp"
+#include "support/error.hpp"
+#include "support/memory_gate.hpp"
+#include "support/output_file.hpp"
+#include "support/parallel.hpp"
+#include "support/progress.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::checkpoint {
+namespace {
+
+report::Format details_format(const std::string& path) {
+  const std::size_t dot = path.rfind('.');
+  const auto format = dot == std::string::npos
+                          ? std::nullopt
+                          : report::format_from_name(std::string_view(path).substr(dot + 1));
+  if (!format) throw UsageError("--details: the name must end in .csv, .xlsx, .json or .jsonl");
+  return *format;
+}
+
+void check_result_file(const std::string& path, bool overwrite) {
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  if (!parent.empty()) create_directories(parent.string());
+  std::error_code ignored;
+  if (!overwrite && std::filesystem::exists(path, ignored)) {
+    throw UsageError(display(path) + " already exists", "--overwrite replaces it");
+  }
+  check_output(path);
+}
+
+/// Where the name does not tell how slices belong together, the shape of the other checkpoint does.
+void guess_merge(Entry& entry, const Entry& other, ParameterResult& result) {
+  if (entry.slices.size() < 2 || entry.parameter.shape == other.parameter.shape) return;
+  for (std::size_t axis = 0; axis < entry.parameter.shape.size(); ++axis) {
+    Shape joined = entry.parameter.shape;
+    joined[axis] *= static_cast<std::int64_t>(entry.slices.size());
+    if (joined != other.parameter.shape) continue;
+    entry.parameter = concatenate(entry.slices, axis);
+    entry.replicas.clear();
+    result.note = fmt::format("its {} slices are joined along axis {}, as the shape of the other suggests; ",
+                              entry.slices.size(), axis);
+    return;
+  }
+}
+
+/// Rows that only pad the vocabulary are left out.
+void trim_vocabulary(Entry& first, Entry& second, ParameterResult& result) {
+  Shape& a = first.parameter.shape;
+  Shape& b = second.parameter.shape;
+  if (a == b || a.empty() || a.size() != b.size() || !is_vocabulary(result.name)) return;
+  if (!std::equal(a.begin() + 1, a.end(), b.begin() + 1)) return;
+  const std::int64_t rows = std::min(a[0], b[0]);
+  result.note += fmt::format("{} and {} rows: the {} that both have are compared; ", a[0], b[0], rows);
+  first.parameter = narrow(first.parameter, 0, 0, rows);
+  second.parameter = narrow(second.parameter, 0, 0, rows);
+}
+
+void describe(const Entry& entry, std::optional<Shape>& shape, std::string& dtype) {
+  // What could not be opened has no shape to tell.
+  if (!entry.problem.empty() && entry.parameter.blocks.empty()) return;
+  shape = entry.parameter.shown_shape();
+  dtype = std::string(tensor::info(entry.parameter.dtype).name);
+}
+
+Status judge(const PairMetrics& metrics, double tolerance) {
+  if (metrics.bitwise_equal) return Status::equal;
+  if (metrics.unequal == 0) return Status::same_values;
+  return metrics.relative_l2 <= tolerance ? Status::close : Status::different;
+}
+
+class Comparison {
+ public:
+  Comparison(const CompareOptions& options, Progress* progress) : options_(options), progress_(progress) {}
+
+  void run(Pairing pairing, CompareReport& report) {
+    pairs_ = std::move(pairing.pairs);
+    report.results.resize(pairs_.size());
+    std::uint64_t total = 0;
+    std::vector<std::uint64_t> bytes(pairs_.size());
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+      prepare(pairs_[i], report.results[i]);
+      bytes[i] = work(pairs_[i], report.results[i]);
+      total += bytes[i];
+    }
+    // Long work first, so that no thread is left alone with it at the end.
+    std::vector<std::size_t> order(pairs_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
+    if (progress_ != nullptr) progress_->begin("comparing parameters", total, "B");
+    parallel_for(order.size(),
+                 [&](std::size_t i) { compare_pair(pairs_[order[i]], report.results[order[i]]); });
+    for (const std::string& name : pairing.only_first) add_single(report, name, Status::only_first);
+    for (const std::string& name : pairing.only_second) add_single(report, name, Status::only_second);
+  }
+
+ private:
+  static void add_single(CompareReport& report, const std::string& name, Status status) {
+    ParameterResult& result = report.results.emplace_back();
+    result.name = name;
+    result.status = status;
+  }
+
+  static void prepare(Pairing::Pair& pair, ParameterResult& result) {
+    result.name = pair.name;
+    if (pair.first.problem.empty() && pair.second.problem.empty()) {
+      guess_merge(pair.first, pair.second, result);
+      guess_merge(pair.second, pair.first, result);
+    }
+    describe(pair.first, result.first_shape, result.first_dtype);
+    describe(pair.second, result.second_shape, result.second_dtype);
+    for (const Entry* entry : {&pair.first, &pair.second}) {
+      if (!entry->problem.empty()) {
+        result.status = Status::unreadable;
+        result.note += entry->problem + "; ";
+      }
+    }
+    if (result.status == Status::unreadable) return;
+    trim_vocabulary(pair.first, pair.second, result);
+    if (pair.first.parameter.shape != pair.second.parameter.shape) result.status = Status::shapes_differ;
+  }
+
+  static std::uint64_t work(const Pairing::Pair& pair, const ParameterResult& result) {
+    std::uint64_t bytes = 0;
+    if (result.status == Status::equal) bytes += pair.first.parameter.bytes() + pair.second.parameter.bytes();
+    for (const Entry* entry : {&pair.first, &pair.second}) {
+      bytes += 2 * entry->replicas.size() * entry->parameter.bytes();
+    }
+    return bytes;
+  }
+
+  void compare_pair(Pairing::Pair& pair, ParameterResult& result) {
+    MeasureOptions options;
+    options.ulp = !options_.details.empty();
+    if (progress_ != nullptr) options.on_bytes = [&](std::uint64_t bytes) { progress_->advance(bytes); };
+    if (result.status == Status::equal) {
+      try {
+        const MemoryGate::Pass pass(gate_, pair.first.parameter.memory() + pair.second.parameter.memory());
+        result.metrics = measure(pair.first.parameter, pair.second.parameter, options);
+        result.compared = true;
+        result.status = judge(result.metrics, options_.tolerance);
+      } catch (const Interrupted&) {
+        throw;
+      } catch (const Error& error) {
+        result.status = Status::unreadable;
+        result.note += std::string(error.what()) + "; ";
+      }
+    }
+    check_copies(pair.first, options_.first, options, result);
+    check_copies(pair.second, options_.second, options, result);
+    if (result.note.ends_with("; ")) result.note.resize(result.note.size() - 2);
+    // What was opened for this pair is not needed any more.
+    pair = {};
+  }
+
+  void check_copies(const Entry& entry, const std::string& path, const MeasureOptions& options,
+                    ParameterResult& result) {
+    for (const Replica& replica : entry.replicas) {
+      try {
+        const MemoryGate::Pass pass(gate_, entry.parameter.memory() + replica.parameter.memory());
+        const ReplicaCheck check = check_replica(entry.parameter, replica.parameter, options);
+        if (check.unequal == 0) continue;
+        result.note += fmt::format("inside {} its copy on {} differs in {} elements, by up to {}; ",
+                                   display(path), replica.where, check.unequal, python_repr(check.max_abs));
+      } catch (const Interrupted&) {
+        throw;
+      } catch (const Error& error) {
+        result.note += fmt::format("its copy on {} cannot be read: {}; ", replica.where, error.what());
+        result.status = Status::unreadable;
+        result.compared = false;
+      }
+    }
+  }
+
+  const CompareOptions& options_;
+  Progress* progress_;
+  std::vector<Pairing::Pair> pairs_;
+  MemoryGate gate_{2 * formats::ElementReader::kMaxGather};
+};
+
+void write_results(const CompareOptions& options, CompareReport& report) {
+  const std::string json = similarity_json(report);
+  if (options.output == "-") {
+    write_all(STDOUT_FILENO, json + "\n", "standard output");
+  } else {
+    OutputFile file(options.output);
+    file.write(json);
+    file.commit();
+    report.files.push_back(options.output);
+  }
+  if (options.details.empty()) return;
+  for (std::string& file :
+       report::write_file(*details_table(report), details_format(options.details), options.details)) {
+    report.files.push_back(std::move(file));
+  }
+}
+
+CompareReport::Side side_of(const Checkpoint& checkpoint) {
+  return {checkpoint.path, checkpoint.format, checkpoint.entries.size()};
+}
+
+}  // namespace
+
+std::string_view status_name(Status status) {
+  switch (status) {
+    case Status::equal:
+      return "equal";
+    case Status::same_values:
+      return "same values";
+    case Status::close:
+      return "close";
+    case Status::different:
+      return "different";
+    case Status::shapes_differ:
+      return "shapes differ";
+    case Status::unreadable:
+      return "not comparable";
+    case Status::only_first:
+      return "only in the first";
+    case Status::only_second:
+      return "only in the second";
+  }
+  return "unknown";
+}
+
+std::size_t CompareReport::count(Status status) const {
+  return static_cast<std::size_t>(
+      std::count_if(results.begin(), results.end(),
+                    [&](const ParameterResult& result) { return result.status == status; }));
+}
+
+bool CompareReport::any_different() const {
+  return count(Status::different) + count(Status::shapes_differ) + count(Status::unreadable) > 0;
+}
+
+bool CompareReport::any_unequal() const {
+  return any_different() || count(Status::close) + count(Status::same_values) > 0;
+}
+
+bool CompareReport::any_missing() const {
+  return count(Status::only_first) + count(Status::only_second) > 0;
+}
+
+bool CompareReport::any_unreadable() const {
+  return count(Status::unreadable) > 0;
+}
+
+CompareReport compare(const CompareOptions& options, Progress* progress) {
+  if (options.output != "-") check_result_file(options.output, options.overwrite);
+  if (!options.details.empty()) {
+    details_format(options.details);
+    check_result_file(options.details, options.overwrite);
+  }
+  const NameMap map = options.name_map.empty() ? NameMap::built_in() : NameMap::from_file(options.name_map);
+  if (progress != nullptr) progress->begin("reading checkpoints", 2, "checkpoints");
+  Checkpoint first = load(options.first, options.load);
+  if (progress != nullptr) progress->advance();
+  Checkpoint second = load(options.second, options.load);
+  CompareReport report;
+  report.first = side_of(first);
+  report.second = side_of(second);
+  report.tolerance = options.tolerance;
+  report.warnings = std::move(first.warnings);
+  std::move(second.warnings.begin(), second.warnings.end(), std::back_inserter(report.warnings));
+  Pairing pairing = pair_up(std::move(first), std::move(second), map);
+  std::move(pairing.remarks.begin(), pairing.remarks.end(), std::back_inserter(report.warnings));
+  Comparison(options, progress).run(std::move(pairing), report);
+  if (progress != nullptr) progress->end();
+  write_results(options, report);
+  return report;
+}
+
+}  // namespace msprobe::checkpoint

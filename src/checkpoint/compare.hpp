@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two checkpoints, parameter by parameter. What `ckpt_compare` does, and `config_check --compare` with
+// folders.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/metrics.hpp"
+
+namespace msprobe {
+class Progress;
+}
+
+namespace msprobe::checkpoint {
+
+struct CompareOptions {
+  std::string first;
+  std::string second;
+  std::string output = "./ckpt_similarity.json";  // the Python tool's JSON; "-": standard output
+  std::string details;      // a table of everything, csv, xlsx, json or jsonl by its suffix; empty: none
+  std::string name_map;     // file; empty: the built-in one
+  double tolerance = 1e-3;  // relative l2 up to which parameters count as close
+  bool overwrite = false;   // else an output that exists is refused, as in the Python tool
+  LoadOptions load;
+};
+
+enum class Status : std::uint8_t {
+  equal,        // bit for bit
+  same_values,  // but another type, or zeros of other sign
+  close,
+  different,
+  shapes_differ,
+  unreadable,
+  only_first,
+  only_second,
+};
+std::string_view status_name(Status status);
+
+struct ParameterResult {
+  std::string name;
+  Status status = Status::equal;
+  PairMetrics metrics;  // where the elements were compared
+  bool compared = false;
+  std::optional<Shape> first_shape;
+  std::optional<Shape> second_shape;
+  std::string first_dtype;
+  std::string second_dtype;
+  std::string note;  // padding, copies that differ, why it cannot be read
+};
+
+struct CompareReport {
+  struct Side {
+    std::string path;
+    std::string format;
+    std::size_t parameters = 0;
+  };
+  Side first;
+  Side second;
+  std::vector<ParameterResult> results;  // pairs in model order, then those of one side only
+  std::vector<std::string> warnings;
+  std::vector<std::string> files;  // written
+  double tolerance = 0;
+
+  std::size_t count(Status status) const;
+  /// Are there parameters whose elements differ by more than the tolerance, or cannot be compared?
+  bool any_different() const;
+  bool any_unequal() const;  // any pair that is not the same bit for bit
+  bool any_missing() const;  // on either side
+  bool any_unreadable() const;
+};
+
+/// Compares and writes the results. Throws Error if a checkpoint as a whole cannot be read or a result cannot
+/// be written; outputs are looked at before anything is read.
+CompareReport compare(const CompareOptions& options, Progress* progress);
+
+/// What people want to know: how many are equal, how many close, the worst ten, what is missing. One text of
+/// whole lines. `color`: as the terminal wants it.
+std::string render_summary(const CompareReport& report, bool color);
+
+}  // namespace msprobe::checkpoint

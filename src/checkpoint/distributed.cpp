@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// torch.distributed.checkpoint, and Megatron's torch_dist on top of it, which stacks layers and experts.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "checkpoint/loaders.hpp"
+#include "checkpoint/names.hpp"
+#include "formats/dcp.hpp"
+#include "formats/torch_file.hpp"
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What a stacked parameter may cost to take apart: parts times blocks.
+constexpr std::int64_t kMostSteps = std::int64_t{1} << 26;
+
+/// A stretch of a file that is a saved tensor of its own.
+class ChunkSource final : public TensorSource {
+ public:
+  ChunkSource(std::shared_ptr<const ByteSource> file, std::uint64_t offset, std::uint64_t length)
+      : file_(std::move(file)), offset_(offset), length_(length) {}
+  formats::StoredTensor open() const override {
+    return formats::open_torch_tensor(slice_source(file_, offset_, length_));
+  }
+
+ private:
+  std::shared_ptr<const ByteSource> file_;
+  std::uint64_t offset_;
+  std::uint64_t length_;
+};
+
+class Files {
+ public:
+  explicit Files(std::string folder) : folder_(std::move(folder)) {}
+
+  /// nullptr, and the reason in `problem`.
+  std::shared_ptr<const ByteSource> open(const std::string& relative, std::string& problem) {
+    const auto [at, is_new] = open_.try_emplace(relative);
+    if (is_new) {
+      try {
+        at->second.file = open_file_beneath(folder_, relative);
+      } catch (const Error& error) {
+        at->second.problem = error.what();
+      }
+    }
+    problem = at->second.problem;
+    return at->second.file;
+  }
+
+ private:
+  struct Opened {
+    std::shared_ptr<const ByteSource> file;
+    std::string problem;
+  };
+  std::string folder_;
+  std::map<std::string, Opened> open_;
+};
+
+Entry entry_of(const formats::DcpTensor& tensor, Files& files) {
+  Entry entry;
+  entry.parameter.name = tensor.name;
+  entry.parameter.dtype = tensor.dtype;
+  entry.problem = tensor.problem;
+  if (!entry.problem.empty()) return entry;
+  try {
+    checked_numel(tensor.size, tensor.name);
+    entry.parameter.shape = tensor.size;
+    for (const formats::DcpChunk& chunk : tensor.chunks) {
+      entry.problem = chunk.problem;
+      if (!entry.problem.empty()) return entry;
+      const auto file = files.open(chunk.file, entry.problem);
+      if (file == nullptr) return entry;
+      Parameter part = whole(tensor.name, tensor.dtype, chunk.sizes,
+                             std::make_shared<const ChunkSource>(file, chunk.offset, chunk.length));
+      part.blocks[0].offset = chunk.offsets;
+      entry.parameter.blocks.push_back(std::move(part.blocks[0]));
+    }
+  } catch (const FormatError& error) {
+    entry.problem = error.what();
+  }
+  return entry;
+}
+
+/// Takes a stacked axis apart; `name_of(i)` names the parts. Gives the entry back as it is if that would cost
+/// too much.
+template <typename NameOf>
+std::vector<Entry> unstack(Entry entry, NameOf name_of) {
+  const Parameter& parameter = entry.parameter;
+  std::vector<Entry> parts;
+  const std::int64_t count = parameter.shape[0];
+  const auto blocks = static_cast<std::int64_t>(parameter.blocks.size());
+  bool possible = entry.problem.empty() && count <= kMostSteps / std::max<std::int64_t>(blocks, 1);
+  for (const Block& block : parameter.blocks) {
+    possible = possible && block.offset[0] >= 0 && block.extent(0) >= 0 &&
+               block.offset[0] <= count - block.extent(0);
+  }
+  if (!possible) {
+    parts.push_back(std::move(entry));
+    return parts;
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    Entry& part = parts.emplace_back();
+    part.parameter = drop_axis(narrow(parameter, 0, i, 1), 0);
+    part.parameter.name = name_of(i);
+  }
+  return parts;
+}
+
+/// Where `wanted` stands in the name as a component, with its dots.
+std::size_t find_part(const std::string& name, const std::string& wanted) {
+  return name.find("." + wanted + ".");
+}
+
+/// `decoder.layers.mlp…` -> `decoder.layers.0.mlp…`, …
+std::vector<Entry> unstack_layers(Entry entry) {
+  const std::string& name = entry.parameter.name;
+  const auto parts = components(name);
+  const auto layers = std::find(parts.begin(), parts.end(), "layers");
+  const bool stacked = layers != parts.begin() && layers != parts.end() && layers + 1 != parts.end() &&
+                       !(*(layers + 1)).empty() &&
+                       (*(layers + 1)).find_first_not_of("0123456789") != std::string_view::npos;
+  std::vector<Entry> result;
+  if (!stacked || entry.parameter.shape.empty()) {
+    result.push_back(std::move(entry));
+    return result;
+  }
+  const std::size_t at = find_part(name, "layers") + std::string_view(".layers.").size();
+  const std::string head = name.substr(0, at);
+  const std::string tail = name.substr(at);
+  return unstack(std::move(entry), [&](std::int64_t i) { return fmt::format("{}{}.{}", head, i, tail); });
+}
+
+/// `…experts.experts.linear_fc1.weight` -> `…experts.local_experts.0.linear_fc1.weight`, …
+std::vector<Entry> unstack_experts(Entry entry) {
+  const std::string name = entry.parameter.name;
+  constexpr std::string_view kStacked = ".experts.experts.linear_fc";
+  constexpr std::string_view kHead = ".experts.";
+  const std::size_t at = name.find(kStacked);
+  std::vector<Entry> result;
+  if (at == std::string::npos || entry.parameter.shape.empty()) {
+    result.push_back(std::move(entry));
+    return result;
+  }
+  const std::string head = name.substr(0, at + kHead.size());
+  const std::string tail = name.substr(at + kHead.size() + std::string_view("experts.").size());
+  return unstack(std::move(entry),
+                 [&](std::int64_t i) { return fmt::format("{}local_experts.{}.{}", head, i, tail); });
+}
+
+bool is_megatron(const std::string& folder) {
+  std::error_code ignored;
+  if (fs::exists(in_folder(folder, "common.pt"), ignored)) return true;
+  constexpr std::uint64_t kMost = 1 << 16;
+  try {
+    return small_file(in_folder(folder, "metadata.json"), kMost).find("sharded_backend") != std::string::npos;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+Checkpoint load_distributed(const std::string& folder, const LoadOptions& options) {
+  Checkpoint checkpoint;
+  const auto file = open_file(in_folder(folder, ".metadata"));
+  const formats::DcpMetadata metadata = formats::read_dcp_metadata(*file);
+  const auto note_dangers = [&](const std::string& where, const formats::Pickle& pickle) {
+    for (const std::string& name : dangerous_names(pickle)) {
+      checkpoint.warnings.push_back(fmt::format(
+          "{}: its pickle names {}; nothing of it was run, but Python would", display(where), name));
+    }
+  };
+  note_dangers(file->name(), metadata.pickle);
+  checkpoint.megatron_names = is_megatron(folder);
+  checkpoint.format = checkpoint.megatron_names ? "Megatron torch_dist" : "PyTorch distributed";
+  if (checkpoint.megatron_names) {
+    try {
+      const formats::TorchTensors common(open_file(in_folder(folder, "common.pt")));
+      checkpoint.architecture = Arguments(common.pickle(), common.pickle().root()).architecture();
+      note_dangers(in_folder(folder, "common.pt"), common.pickle());
+    } catch (const Error& error) {
+      checkpoint.warnings.push_back(error.what());
+    }
+  }
+  Files files(folder);
+  for (const formats::DcpTensor& tensor : metadata.tensors) {
+    const bool state = is_training_state(tensor.name);
+    if (state && !options.optimizer) continue;
+    Entry entry = entry_of(tensor, files);
+    if (!checkpoint.megatron_names || state) {
+      checkpoint.entries.push_back(std::move(entry));
+      continue;
+    }
+    for (Entry& layer : unstack_layers(std::move(entry))) {
+      for (Entry& part : unstack_experts(std::move(layer))) {
+        if (is_extra_state(part.parameter.name)) continue;
+        part.parameter.name = megatron_name(part.parameter.name, true);
+        checkpoint.entries.push_back(std::move(part));
+      }
+    }
+  }
+  return checkpoint;
+}
+
+}  // namespace msprobe::checkpoint

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which kind of checkpoint is it? Decided by what is there.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+
+#include "checkpoint/loaders.hpp"
+#include "checkpoint/names.hpp"
+#include "formats/mindspore_ckpt.hpp"
+#include "support/byte_source.hpp"
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using formats::Container;
+using formats::TensorSet;
+
+constexpr const char* kTracker = "latest_checkpointed_iteration.txt";
+constexpr std::uint64_t kMostConfig = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMostIndex = std::uint64_t{64} << 20;
+
+bool exists(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+/// A checkpoint of hundreds of ranks has hundreds of files open.
+void allow_many_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);  // if not, opening says which file is one too many
+}
+
+std::shared_ptr<const TensorSet> open_set(const std::shared_ptr<const ByteSource>& file) {
+  if (formats::container_of(file) == Container::unknown && formats::looks_like_mindspore_ckpt(*file)) {
+    return std::make_shared<const formats::MindSporeCkpt>(file);
+  }
+  return formats::open_tensors(file);
+}
+
+std::vector<std::string> files_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    std::error_code ignored;
+    if (at->is_regular_file(ignored)) names.push_back(at->path().filename().string());
+  }
+  if (error) throw IoError(display(folder), error.message());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string tracked_folder(const std::string& folder) {
+  constexpr std::uint64_t kMost = 4096;
+  const std::string tracker = in_folder(folder, kTracker);
+  std::string text = small_file(tracker, kMost);
+  const auto blank = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
+  while (!text.empty() && blank(text.back())) text.pop_back();
+  while (!text.empty() && blank(text.front())) text.erase(text.begin());
+  std::string inner = text;
+  if (text != "release") {
+    std::uint64_t iteration = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), iteration);
+    if (error != std::errc{} || end != text.data() + text.size()) {
+      throw FormatError(display(tracker),
+                        fmt::format("'{}' is neither a number nor 'release'", display(text)));
+    }
+    inner = fmt::format("iter_{:07}", iteration);
+  }
+  std::string path = in_folder(folder, inner);
+  if (!exists(path)) throw IoError(display(path), fmt::format("not found, although {} names it", kTracker));
+  return path;
+}
+
+void read_config(const std::string& folder, Architecture& architecture) {
+  try {
+    const std::string text = small_file(in_folder(folder, "config.json"), kMostConfig);
+    const nlohmann::json config = nlohmann::json::parse(text, nullptr, false);
+    if (!config.is_object()) return;
+    const auto number = [&](const char* key) -> std::optional<std::int64_t> {
+      const auto found = config.find(key);
+      if (found == config.end() || !found->is_number_integer()) return {};
+      return found->get<std::int64_t>();
+    };
+    architecture.heads = number("num_attention_heads");
+    architecture.query_groups = number("num_key_value_heads");
+    if (!architecture.query_groups) architecture.query_groups = architecture.heads;
+    architecture.head_size = number("head_dim");
+    const auto hidden = number("hidden_size");
+    if (!architecture.head_size && hidden && architecture.heads && *architecture.heads > 0) {
+      architecture.head_size = *hidden / *architecture.heads;
+    }
+  } catch (const Error&) {
+    // None there: the other checkpoint may know.
+  }
+}
+
+void add_set(Checkpoint& checkpoint, const std::shared_ptr<const TensorSet>& set,
+             const LoadOptions& options) {
+  for (std::size_t i = 0; i < set->size(); ++i) {
+    std::string name = set->name(i);
+    if (name.empty()) name = "tensor";
+    if (!options.optimizer && is_training_state(name)) continue;
+    checkpoint.entries.push_back(entry_of(set, i, std::move(name)));
+  }
+}
+
+Checkpoint load_file(const std::string& path, const LoadOptions& options) {
+  const auto file = open_file(path);
+  const Container container = formats::container_of(file);
+  if (container == Container::torch_zip || container == Container::torch_legacy) {
+    const auto tensors = std::make_shared<const formats::TorchTensors>(file);
+    if (is_rank_file(*tensors)) return load_rank_file(path, tensors, options);
+    Checkpoint checkpoint;
+    checkpoint.format = "PyTorch file";
+    for (const std::string& name : dangerous_names(tensors->pickle())) {
+      checkpoint.warnings.push_back(fmt::format(
+          "{}: its pickle names {}; nothing of it was run, but Python would", display(path), name));
+    }
+    checkpoint.architecture = Arguments(tensors->pickle(), tensors->pickle().root()).architecture();
+    add_set(checkpoint, tensors, options);
+    return checkpoint;
+  }
+  return load_files(path, {path}, options);
+}
+
+std::string only_file(const std::string& folder, const std::vector<std::string>& names) {
+  std::vector<std::string> candidates;
+  for (const std::string& name : names) {
+    for (const char* suffix : {".pt", ".pth", ".bin", ".ckpt", ".npz"}) {
+      if (name.ends_with(suffix)) candidates.push_back(name);
+    }
+  }
+  if (candidates.size() == 1) return in_folder(folder, candidates[0]);
+  if (candidates.size() > 1) {
+    throw FormatError(display(folder), fmt::format("no checkpoint of one piece: which of {}, {}, … is meant?",
+                                                   display(candidates[0]), display(candidates[1])));
+  }
+  return {};
+}
+
+Checkpoint load_folder(const std::string& folder, const LoadOptions& options, bool may_track) {
+  if (may_track && exists(in_folder(folder, kTracker)))
+    return load_folder(tracked_folder(folder), options, false);
+  if (has_rank_folders(folder)) return load_megatron(folder, options);
+  if (exists(in_folder(folder, ".metadata"))) return load_distributed(folder, options);
+  for (const char* name : {"model_optim_rng.pt", "model_rng.pt"}) {
+    if (exists(in_folder(folder, name))) return load_file(in_folder(folder, name), options);
+  }
+  const std::vector<std::string> names = files_in(folder);
+  std::vector<std::string> safetensors;
+  for (const std::string& name : names) {
+    if (name.ends_with(".index.json")) return load_indexed(folder, name, options);
+    if (name.ends_with(".safetensors")) safetensors.push_back(in_folder(folder, name));
+  }
+  if (!safetensors.empty()) {
+    Checkpoint checkpoint = load_files(folder, safetensors, options);
+    read_config(folder, checkpoint.architecture);
+    return checkpoint;
+  }
+  if (const std::string only = only_file(folder, names); !only.empty()) {
+    Checkpoint checkpoint = load_file(only, options);
+    if (!checkpoint.architecture.heads) read_config(folder, checkpoint.architecture);
+    return checkpoint;
+  }
+  throw FormatError(display(folder),
+                    fmt::format("no checkpoint in it: neither {} nor mp_rank_… folders, .metadata, "
+                                "safetensors or one file of tensors",
+                                kTracker));
+}
+
+}  // namespace
+
+Checkpoint load_files(const std::string& path, const std::vector<std::string>& files,
+                      const LoadOptions& options) {
+  Checkpoint checkpoint;
+  checkpoint.format = files.size() == 1 ? "one file" : fmt::format("{} files", files.size());
+  for (const std::string& name : files) {
+    const auto file = open_file(name);
+    const Container container = formats::container_of(file);
+    if (files.size() == 1) {
+      checkpoint.format = container == Container::unknown ? "MindSpore checkpoint"
+                                                          : std::string(formats::container_name(container));
+    }
+    add_set(checkpoint, open_set(file), options);
+  }
+  std::unordered_set<std::string_view> names;
+  for (const Entry& entry : checkpoint.entries) {
+    if (!names.insert(entry.parameter.name).second) {
+      throw FormatError(display(path), fmt::format("{} is in it twice", display(entry.parameter.name)));
+    }
+  }
+  return checkpoint;
+}
+
+Checkpoint load_indexed(const std::string& folder, const std::string& index, const LoadOptions& options) {
+  const std::string path = in_folder(folder, index);
+  const nlohmann::json root = nlohmann::json::parse(small_file(path, kMostIndex), nullptr, false);
+  const auto map = root.is_object() ? root.find("weight_map") : root.end();
+  if (!root.is_object() || map == root.end() || !map->is_object()) {
+    throw FormatError(display(path), "an index without a weight_map");
+  }
+  std::map<std::string, std::unordered_set<std::string>> by_file;
+  for (const auto& [name, file] : map->items()) {
+    if (!file.is_string()) throw FormatError(display(path), fmt::format("{} is in no file", display(name)));
+    by_file[file.get<std::string>()].insert(name);
+  }
+  Checkpoint checkpoint;
+  checkpoint.format = fmt::format("{} files with an index", by_file.size());
+  for (auto& [name, wanted] : by_file) {
+    // A plain name may be a link, as model caches make them; a longer one must stay inside.
+    const auto file = name.find('/') == std::string::npos && name != ".." ? open_file(in_folder(folder, name))
+                                                                          : open_file_beneath(folder, name);
+    const auto set = open_set(file);
+    for (std::size_t i = 0; i < set->size(); ++i) {
+      if (wanted.erase(set->name(i)) == 0) {
+        checkpoint.warnings.push_back(fmt::format("{}: {} is not in the index and left out",
+                                                  display(file->name()), display(set->name(i))));
+        continue;
+      }
+      if (!options.optimizer && is_training_state(set->name(i))) continue;
+      checkpoint.entries.push_back(entry_of(set, i, set->name(i)));
+    }
+    for (const std::string& missing : wanted) {
+      Entry& entry = checkpoint.entries.emplace_back();
+      entry.parameter.name = missing;
+      entry.problem = fmt::format("{}: not in it, although the index says so", display(file->name()));
+    }
+  }
+  read_config(folder, checkpoint.architecture);
+  return checkpoint;
+}
+
+Checkpoint load(const std::string& path, const LoadOptions& options) {
+  allow_many_files();
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status))
+    throw IoError(display(path), error ? error.message() : "No such file or directory");
+  Checkpoint checkpoint;
+  if (fs::is_directory(status)) {
+    checkpoint = load_folder(path, options, true);
+  } else {
+    const fs::path file(path);
+    const std::string name = file.filename().string();
+    const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
+    if (name == ".metadata") {
+      checkpoint = load_distributed(folder, options);
+    } else if (name.ends_with(".index.json")) {
+      checkpoint = load_indexed(folder, name, options);
+    } else {
+      checkpoint = load_file(path, options);
+      if (!checkpoint.architecture.heads) read_config(folder, checkpoint.architecture);
+    }
+  }
+  checkpoint.path = path;
+  std::sort(checkpoint.entries.begin(), checkpoint.entries.end(), [](const Entry& a, const Entry& b) {
+    return in_model_order(a.parameter.name, b.parameter.name);
+  });
+  if (checkpoint.entries.empty()) throw FormatError(display(path), "no tensor in it");
+  for (std::size_t i = 1; i < checkpoint.entries.size(); ++i) {
+    if (checkpoint.entries[i].parameter.name != checkpoint.entries[i - 1].parameter.name) continue;
+    throw FormatError(display(path), fmt::format("two of its parameters are called {}",
+                                                 display(checkpoint.entries[i].parameter.name)));
+  }
+  return checkpoint;
+}
+
+bool looks_like_checkpoint(const std::string& path) noexcept {
+  try {
+    std::error_code error;
+    if (fs::is_directory(path, error)) {
+      for (const char* name : {kTracker, ".metadata", "model_optim_rng.pt", "model_rng.pt"}) {
+        if (exists(in_folder(path, name))) return true;
+      }
+      if (has_rank_folders(path)) return true;
+      for (const std::string& name : files_in(path)) {
+        for (const char* suffix : {".index.json", ".safetensors", ".pt", ".pth", ".bin", ".ckpt"}) {
+          if (name.ends_with(suffix)) return true;
+        }
+      }
+      return false;
+    }
+    const auto file = open_file(path);
+    const Container container = formats::container_of(file);
+    if (container == Container::unknown) return formats::looks_like_mindspore_ckpt(*file);
+    return container == Container::torch_zip || container == Container::torch_legacy ||
+           container == Container::safetensors || container == Container::npz;
+  } catch (...) {
+    return false;
+  }
+}
+
+}  // namespace msprobe::checkpoint

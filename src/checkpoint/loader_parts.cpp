@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "checkpoint/loaders.hpp"
+#include "support/byte_source.hpp"
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::checkpoint {
+namespace {
+
+using formats::Pickle;
+using formats::PickleKind;
+using formats::PickleRef;
+using formats::TensorSet;
+
+class SetSource final : public TensorSource {
+ public:
+  SetSource(std::shared_ptr<const TensorSet> set, std::size_t index) : set_(std::move(set)), index_(index) {}
+  formats::StoredTensor open() const override { return set_->tensor(index_); }
+
+ private:
+  std::shared_ptr<const TensorSet> set_;
+  std::size_t index_;
+};
+
+/// The members of a record: a dict, or an object whose state is one (Namespace).
+std::optional<PickleRef> members_of(const Pickle& pickle, PickleRef ref) {
+  if (pickle.kind(ref) == PickleKind::dict) return ref;
+  if (pickle.kind(ref) != PickleKind::object) return {};
+  const formats::PickleObject& object = pickle.object(ref);
+  for (const PickleRef part : {object.state, object.kwargs, object.pairs}) {
+    if (part != formats::kNoPickleRef && pickle.kind(part) == PickleKind::dict) return part;
+  }
+  return {};
+}
+
+bool is_dangerous(const formats::PickleGlobal& global) {
+  constexpr std::array<std::string_view, 16> kModules = {
+      "posix",     "nt",    "os",  "subprocess", "sys",    "shutil",  "socket",     "ctypes",
+      "importlib", "runpy", "pty", "code",       "pickle", "marshal", "webbrowser", "commands"};
+  constexpr std::array<std::string_view, 12> kBuiltins = {"eval",    "exec",   "execfile",   "compile",
+                                                          "open",    "input",  "__import__", "breakpoint",
+                                                          "globals", "locals", "setattr",    "delattr"};
+  const std::string_view head = std::string_view(global.module).substr(0, global.module.find('.'));
+  if (std::find(kModules.begin(), kModules.end(), head) != kModules.end()) return true;
+  if (head != "builtins" && head != "__builtin__") return false;
+  return std::find(kBuiltins.begin(), kBuiltins.end(), global.name) != kBuiltins.end();
+}
+
+}  // namespace
+
+std::shared_ptr<const TensorSource> source_of(std::shared_ptr<const TensorSet> set, std::size_t index) {
+  return std::make_shared<SetSource>(std::move(set), index);
+}
+
+Entry entry_of(const std::shared_ptr<const TensorSet>& set, std::size_t index, std::string name) {
+  Entry entry;
+  try {
+    const formats::StoredTensor tensor = set->tensor(index);
+    entry.parameter = whole(name, tensor.dtype, tensor.shape, source_of(set, index),
+                            formats::ElementReader::memory_need(tensor));
+  } catch (const Error& error) {
+    entry.parameter.name = std::move(name);
+    entry.problem = error.what();
+  }
+  return entry;
+}
+
+Arguments::Arguments(const Pickle& pickle, PickleRef root) {
+  if (pickle.kind(root) != PickleKind::dict) return;
+  const auto found = pickle.find(root, "args");
+  const auto members = found ? members_of(pickle, *found) : std::nullopt;
+  if (!members) return;
+  present_ = true;
+  const auto pairs = pickle.pairs(*members);
+  for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
+    if (pickle.kind(pairs[i]) != PickleKind::text) continue;
+    std::string name(pickle.text(pairs[i]));
+    const PickleRef value = pairs[i + 1];
+    if (pickle.kind(value) == PickleKind::integer) {
+      values_[std::move(name)] = pickle.integer(value);
+    } else if (pickle.kind(value) == PickleKind::boolean) {
+      values_[std::move(name)] = pickle.boolean(value) ? 1 : 0;
+    }
+  }
+}
+
+std::optional<std::int64_t> Arguments::integer(const std::string& name) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<bool> Arguments::boolean(const std::string& name) const {
+  const auto value = integer(name);
+  return value ? std::optional(*value != 0) : std::nullopt;
+}
+
+Architecture Arguments::architecture() const {
+  Architecture architecture;
+  architecture.heads = integer("num_attention_heads");
+  architecture.query_groups = integer("num_query_groups");
+  // Without grouped queries the number of groups stands at its default, which means nothing.
+  if (const auto grouped = boolean("group_query_attention"); grouped && !*grouped) {
+    architecture.query_groups = architecture.heads;
+  }
+  architecture.head_size = integer("kv_channels");
+  const auto hidden = integer("hidden_size");
+  if (!architecture.head_size && hidden && architecture.heads && *architecture.heads > 0) {
+    architecture.head_size = *hidden / *architecture.heads;
+  }
+  return architecture;
+}
+
+std::vector<std::string> dangerous_names(const Pickle& pickle) {
+  std::vector<std::string> names;
+  for (const formats::PickleGlobal& global : pickle.globals()) {
+    if (is_dangerous(global)) names.push_back(display(global.full_name()));
+  }
+  // getattr on anything but a class of the pickle is a way to reach all that a process has.
+  for (std::size_t i = 0; i < pickle.size(); ++i) {
+    const auto ref = static_cast<PickleRef>(i);
+    if (pickle.kind(ref) != PickleKind::object) continue;
+    const formats::PickleObject& object = pickle.object(ref);
+    if (pickle.kind(object.callable) != PickleKind::global) continue;
+    const formats::PickleGlobal& callable = pickle.global(object.callable);
+    const bool builtin = callable.module == "builtins" || callable.module == "__builtin__";
+    if (!builtin || callable.name != "getattr" || object.args == formats::kNoPickleRef) continue;
+    const auto args = pickle.items(object.args);
+    if (!args.empty() && pickle.kind(args[0]) == PickleKind::global) continue;
+    names.emplace_back("builtins.getattr of an object");
+    break;
+  }
+  return names;
+}
+
+std::string small_file(const std::string& path, std::uint64_t limit) {
+  const auto bytes = read_all(*open_file(path), limit);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::string in_folder(const std::string& folder, const std::string& name) {
+  return folder.empty() || folder.ends_with('/') ? folder + name : folder + "/" + name;
+}
+
+}  // namespace msprobe::checkpoint

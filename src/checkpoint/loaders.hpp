@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The readers behind load(), one a family of formats, and what they share.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.hpp"
+#include "formats/tensor_set.hpp"
+#include "formats/torch_tensors.hpp"
+
+namespace msprobe::checkpoint {
+
+/// A tensor of a file that holds many.
+std::shared_ptr<const TensorSource> source_of(std::shared_ptr<const formats::TensorSet> set,
+                                              std::size_t index);
+
+/// The tensor as a parameter of that name; what is wrong with it stands in `problem`.
+Entry entry_of(const std::shared_ptr<const formats::TensorSet>& set, std::size_t index, std::string name);
+
+/// The arguments that a training program left in its checkpoint, in whatever kind of record.
+class Arguments {
+ public:
+  Arguments() = default;
+  /// `root`: the dict that may have them under "args".
+  Arguments(const formats::Pickle& pickle, formats::PickleRef root);
+  bool present() const { return present_; }
+  std::optional<std::int64_t> integer(const std::string& name) const;
+  std::optional<bool> boolean(const std::string& name) const;
+  Architecture architecture() const;
+
+ private:
+  bool present_ = false;
+  std::map<std::string, std::int64_t> values_;  // bools as 0 and 1
+};
+
+/// Names in the pickle that a Python reader would have called and that can do harm: one line each.
+std::vector<std::string> dangerous_names(const formats::Pickle& pickle);
+
+/// The text of a small file; IoError or FormatError for a missing or larger one.
+std::string small_file(const std::string& path, std::uint64_t limit);
+
+std::string in_folder(const std::string& folder, const std::string& name);
+
+bool has_rank_folders(const std::string& folder);
+Checkpoint load_megatron(const std::string& folder, const LoadOptions& options);
+/// One rank's file by itself: its slices are taken as if they were the whole.
+Checkpoint load_rank_file(const std::string& path, std::shared_ptr<const formats::TorchTensors> tensors,
+                          const LoadOptions& options);
+/// Does the state of this file look like a rank's of Megatron?
+bool is_rank_file(const formats::TorchTensors& tensors);
+
+/// A folder with `.metadata`: torch.distributed.checkpoint, and Megatron's torch_dist on top of it.
+Checkpoint load_distributed(const std::string& folder, const LoadOptions& options);
+
+/// A folder of files with an index that tells which tensor is in which.
+Checkpoint load_indexed(const std::string& folder, const std::string& index, const LoadOptions& options);
+/// Files that each hold some of the tensors.
+Checkpoint load_files(const std::string& path, const std::vector<std::string>& files,
+                      const LoadOptions& options);
+
+}  // namespace msprobe::checkpoint

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/metrics.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "support/error.hpp"
+#include "support/interrupt.hpp"
+#include "support/text.hpp"
+#include "tensor/convert.hpp"
+#include "tensor/difference.hpp"
+
+namespace msprobe::checkpoint {
+namespace {
+
+using tensor::DType;
+using tensor::Kind;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Elements a step: both sides' raw and converted pieces stay in the second-level cache.
+constexpr std::size_t kPiece = 16 * 1024;
+
+// Sums of squares below this may have lost terms to underflow.
+constexpr double kSmallSquares = 1e-280;
+
+enum class Work { single, real, signed_integer, unsigned_integer };
+
+bool is_narrow_float(DType dtype) {
+  return tensor::info(dtype).kind == Kind::floating && dtype != DType::float64;
+}
+
+bool is_complex(DType dtype) {
+  return tensor::info(dtype).kind == Kind::complex;
+}
+
+Work work_type(DType first, DType second) {
+  if (is_narrow_float(first) && is_narrow_float(second)) return Work::single;
+  if (first == second && first == DType::int64) return Work::signed_integer;
+  if (first == second && first == DType::uint64) return Work::unsigned_integer;
+  return Work::real;
+}
+
+/// One side, piece by piece, as it is stored and as numbers of type T.
+template <typename T>
+class Feed {
+ public:
+  Feed(const Parameter& parameter, bool as_complex)
+      : dtype_(parameter.dtype),
+        size_(tensor::info(parameter.dtype).size),
+        as_complex_(as_complex),
+        reader_(parameter) {
+    if (!is_direct()) raw_.resize(kPiece * size_);
+    values_.resize(kPiece * (as_complex_ ? 2 : 1));
+  }
+
+  std::int64_t remaining() const { return reader_.remaining(); }
+  std::size_t bytes(std::size_t count) const { return count * size_; }
+
+  std::span<const T> next(std::size_t count) {
+    if (is_direct()) {
+      const std::span<T> values = std::span(values_).first(count);
+      reader_.read(std::as_writable_bytes(values));
+      stored_ = std::as_bytes(values);
+      return values;
+    }
+    const std::span<std::byte> raw = std::span(raw_).first(count * size_);
+    reader_.read(raw);
+    stored_ = raw;
+    if constexpr (std::is_same_v<T, float>) {
+      tensor::to_float(dtype_, raw, std::span(values_).first(count));
+      return std::span(values_).first(count);
+    } else if constexpr (std::is_same_v<T, double>) {
+      const std::size_t numbers = is_complex(dtype_) ? 2 * count : count;
+      tensor::to_double(dtype_, raw, std::span(values_).first(numbers));
+      if (!as_complex_ || is_complex(dtype_)) return std::span(values_).first(numbers);
+      for (std::size_t i = count; i-- > 0;) {
+        values_[2 * i] = values_[i];
+        values_[2 * i + 1] = 0;
+      }
+      return std::span(values_).first(2 * count);
+    } else {
+      throw std::logic_error("integers are read as they are stored");
+    }
+  }
+  /// The bytes of the piece that next() gave.
+  std::span<const std::byte> stored() const { return stored_; }
+
+ private:
+  bool is_direct() const {
+    if constexpr (std::is_same_v<T, float>) return dtype_ == DType::float32;
+    if constexpr (std::is_same_v<T, double>) return dtype_ == DType::float64 && !as_complex_;
+    return std::is_integral_v<T>;
+  }
+
+  DType dtype_;
+  std::size_t size_;
+  bool as_complex_;
+  ParameterReader reader_;
+  std::vector<std::byte> raw_;
+  std::vector<T> values_;
+  std::span<const std::byte> stored_;
+};
+
+bool same_bytes(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
+}
+
+/// Calls `take(first, second, stored_first, stored_second)` for each pair of pieces.
+template <typename T, typename Take>
+void each_piece(const Parameter& first, const Parameter& second, const MeasureOptions& options, Take take) {
+  const bool as_complex = is_complex(first.dtype) || is_complex(second.dtype);
+  Feed<T> a(first, as_complex);
+  Feed<T> b(second, as_complex);
+  if (a.remaining() != b.remaining()) throw std::logic_error("parameters of different sizes");
+  while (a.remaining() > 0) {
+    check_interrupt();
+    const auto count = static_cast<std::size_t>(std::min<std::int64_t>(a.remaining(), kPiece));
+    const std::span<const T> x = a.next(count);
+    const std::span<const T> y = b.next(count);
+    take(x, y, a.stored(), b.stored());
+    if (options.on_bytes) options.on_bytes(a.bytes(count) + b.bytes(count));
+  }
+}
+
+template <typename Body>
+auto with_work_type(const Parameter& first, const Parameter& second, Body body) {
+  switch (work_type(first.dtype, second.dtype)) {
+    case Work::single:
+      return body(float{});
+    case Work::signed_integer:
+      return body(std::int64_t{});
+    case Work::unsigned_integer:
+      return body(std::uint64_t{});
+    case Work::real:
+      break;
+  }
+  return body(double{});
+}
+
+/// Distance of floating-point numbers, counted in steps of the type: `Bits` holds one.
+template <typename Bits>
+std::uint64_t largest_step(std::span<const std::byte> a, std::span<const std::byte> b, Bits exponent_mask) {
+  constexpr Bits kSign = static_cast<Bits>(Bits{1} << (sizeof(Bits) * 8 - 1));
+  const auto ordered = [](Bits bits) -> Bits {
+    return (bits & kSign) != 0 ? static_cast<Bits>(kSign - (bits & static_cast<Bits>(~kSign)))
+                               : static_cast<Bits>(bits + kSign);
+  };
+  Bits most = 0;
+  for (std::size_t i = 0; i + sizeof(Bits) <= a.size(); i += sizeof(Bits)) {
+    Bits x = 0;
+    Bits y = 0;
+    std::memcpy(&x, a.data() + i, sizeof x);
+    std::memcpy(&y, b.data() + i, sizeof y);
+    const bool x_nan = (x & static_cast<Bits>(~kSign)) > exponent_mask;
+    const bool y_nan = (y & static_cast<Bits>(~kSign)) > exponent_mask;
+    const Bits p = ordered(x);
+    const Bits q = ordered(y);
+    const Bits distance = static_cast<Bits>(p > q ? p - q : q - p);
+    most = std::max(most, x_nan || y_nan ? Bits{0} : distance);
+  }
+  return most;
+}
+
+bool has_ulp(DType dtype) {
+  return dtype == DType::float64 || dtype == DType::float32 || dtype == DType::float16 ||
+         dtype == DType::bfloat16;
+}
+
+std::uint64_t largest_ulp(DType dtype, std::span<const std::byte> a, std::span<const std::byte> b) {
+  switch (dtype) {
+    case DType::float64:
+      return largest_step<std::uint64_t>(a, b, 0x7ff0000000000000ULL);
+    case DType::float32:
+      return largest_step<std::uint32_t>(a, b, 0x7f800000U);
+    case DType::float16:
+      return largest_step<std::uint16_t>(a, b, 0x7c00U);
+    default:
+      return largest_step<std::uint16_t>(a, b, 0x7f80U);
+  }
+}
+
+/// Numbers below the normal ones that widening to float turns into normal ones.
+std::uint64_t half_denormals(std::span<const std::byte> raw) {
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i + 2 <= raw.size(); i += 2) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, raw.data() + i, sizeof bits);
+    count += (bits & 0x7c00U) == 0 && (bits & 0x3ffU) != 0 ? 1 : 0;
+  }
+  return count;
+}
+
+SideCounts counts_of(const tensor::Statistics& statistics) {
+  return {statistics.nan, statistics.pos_inf + statistics.neg_inf, statistics.zero, statistics.denormal};
+}
+
+/// A power of two that brings the magnitude near 1, so that scaling is exact.
+double scale_for(double magnitude) {
+  if (!(magnitude > 0) || !std::isfinite(magnitude)) return 1;
+  return std::ldexp(1.0, std::clamp(-std::ilogb(magnitude), -1020, 1020));
+}
+
+double largest_magnitude(const tensor::Statistics& statistics) {
+  return statistics.count == 0 ? 0 : std::max(std::fabs(statistics.max), std::fabs(statistics.min));
+}
+
+struct Norms {
+  double first = 0;
+  double second = 0;
+  double difference = 0;
+  double cosine = 0;
+};
+
+/// What the difference says, where no square left the range of double.
+Norms plain_norms(const tensor::Difference& difference) {
+  Norms norms;
+  norms.first = std::sqrt(difference.squares_target);
+  norms.second = std::sqrt(difference.squares_golden);
+  norms.difference = std::sqrt(difference.squares_difference);
+  norms.cosine = difference.dot / (norms.first * norms.second);
+  return norms;
+}
+
+/// The same from a second pass over scaled numbers. All are finite.
+Norms scaled_norms(const Parameter& first, const Parameter& second, const tensor::Difference& difference) {
+  const double scale_first = scale_for(largest_magnitude(difference.target));
+  const double scale_second = scale_for(largest_magnitude(difference.golden));
+  const bool overflow = !std::isfinite(difference.max_abs);
+  const double scale =
+      overflow
+          ? scale_for(std::max(largest_magnitude(difference.target), largest_magnitude(difference.golden))) /
+                2
+          : scale_for(difference.max_abs);
+  double squares_first = 0;
+  double squares_second = 0;
+  double squares = 0;
+  double dot = 0;
+  each_piece<double>(first, second, {}, [&](auto x, auto y, auto, auto) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double a = x[i] * scale_first;
+      const double b = y[i] * scale_second;
+      const double d = overflow ? x[i] * scale - y[i] * scale : (x[i] - y[i]) * scale;
+      squares_first += a * a;
+      squares_second += b * b;
+      squares += d * d;
+      dot += a * b;
+    }
+  });
+  Norms norms;
+  norms.first = std::sqrt(squares_first) / scale_first;
+  norms.second = std::sqrt(squares_second) / scale_second;
+  norms.difference = std::sqrt(squares) / scale;
+  norms.cosine = dot / (std::sqrt(squares_first) * std::sqrt(squares_second));
+  return norms;
+}
+
+bool lost_range(double squares, bool is_zero) {
+  return !is_zero && !(squares >= kSmallSquares && std::isfinite(squares));
+}
+
+void fill_norms(PairMetrics& metrics, const Parameter& first, const Parameter& second,
+                const tensor::Difference& difference) {
+  const auto bad = [](const SideCounts& side) { return side.nan + side.infinite; };
+  if (metrics.first.nan + metrics.second.nan > 0) {
+    metrics.l2 = kNan;
+    metrics.cosine = kNan;
+    metrics.relative_l2 = kNan;
+    return;
+  }
+  const bool first_zero = metrics.first.zero == difference.target.count;
+  const bool second_zero = metrics.second.zero == difference.golden.count;
+  if (bad(metrics.first) + bad(metrics.second) > 0) {
+    // inf - inf is NaN; inf against anything else is infinite.
+    const std::uint64_t paired =
+        (metrics.first.infinite + metrics.second.infinite - difference.nonfinite_mismatch) / 2;
+    metrics.l2 = paired > difference.infinity_sign_mismatch ? kNan : kInfinity;
+    metrics.relative_l2 = metrics.l2;
+    if (!first_zero && !second_zero) metrics.cosine = kNan;
+    return;
+  }
+  Norms norms = plain_norms(difference);
+  if (work_type(first.dtype, second.dtype) == Work::real &&
+      (lost_range(difference.squares_target, first_zero) ||
+       lost_range(difference.squares_golden, second_zero) ||
+       lost_range(difference.squares_difference, difference.unequal == 0))) {
+    norms = scaled_norms(first, second, difference);
+  }
+  metrics.l2 = norms.difference;
+  metrics.relative_l2 = norms.difference == 0 ? 0
+                        : norms.second == 0   ? kInfinity
+                                              : norms.difference / norms.second;
+  if (difference.unequal == 0 || (first_zero && second_zero)) {
+    metrics.cosine = 1.0;
+  } else if (!first_zero && !second_zero) {
+    metrics.cosine = std::clamp(norms.cosine, -1.0, 1.0);
+  }
+}
+
+}  // namespace
+
+PairMetrics measure(const Parameter& first, const Parameter& second, const MeasureOptions& options) {
+  PairMetrics metrics;
+  metrics.bitwise_equal = first.dtype == second.dtype;
+  if (first.numel() == 0) {
+    metrics.cosine = 1.0;
+    return metrics;
+  }
+  const bool ulp = options.ulp && first.dtype == second.dtype && has_ulp(first.dtype);
+  std::uint64_t most = 0;
+  std::array<std::uint64_t, 2> halves{};
+  const tensor::Difference difference = with_work_type(first, second, [&]<typename T>(T) {
+    tensor::DifferenceAccumulator accumulator;
+    each_piece<T>(first, second, options, [&](auto x, auto y, auto stored_x, auto stored_y) {
+      accumulator.add(x, y);
+      const bool same = same_bytes(stored_x, stored_y);
+      metrics.bitwise_equal = metrics.bitwise_equal && same;
+      if (ulp && !same) most = std::max(most, largest_ulp(first.dtype, stored_x, stored_y));
+      if (options.ulp && first.dtype == DType::float16) halves[0] += half_denormals(stored_x);
+      if (options.ulp && second.dtype == DType::float16) halves[1] += half_denormals(stored_y);
+    });
+    return accumulator.finish();
+  });
+  if (ulp) metrics.max_ulp = most;
+  metrics.unequal = difference.unequal;
+  metrics.first_unequal = difference.first_unequal;
+  metrics.max_abs = difference.max_abs;
+  metrics.first = counts_of(difference.target);
+  metrics.second = counts_of(difference.golden);
+  fill_norms(metrics, first, second, difference);
+  metrics.first.denormal += halves[0];
+  metrics.second.denormal += halves[1];
+  return metrics;
+}
+
+ReplicaCheck check_replica(const Parameter& parameter, const Parameter& copy, const MeasureOptions& options) {
+  if (parameter.numel() == 0) return {};
+  return with_work_type(parameter, copy, [&]<typename T>(T) {
+    tensor::DifferenceAccumulator accumulator;
+    bool any = false;
+    each_piece<T>(parameter, copy, options, [&](auto x, auto y, auto stored_x, auto stored_y) {
+      if (same_bytes(stored_x, stored_y)) return;
+      accumulator.add(x, y);
+      any = true;
+    });
+    if (!any) return ReplicaCheck{};
+    const tensor::Difference difference = accumulator.finish();
+    return ReplicaCheck{difference.unequal, difference.max_abs};
+  });
+}
+
+}  // namespace msprobe::checkpoint

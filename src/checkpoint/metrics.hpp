@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one pass over a pair of parameters that yields everything a report says about it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "checkpoint/parameter.hpp"
+
+namespace msprobe::checkpoint {
+
+/// What one side's elements are like.
+struct SideCounts {
+  std::uint64_t nan = 0;
+  std::uint64_t infinite = 0;
+  std::uint64_t zero = 0;
+  std::uint64_t denormal = 0;  // below the normal numbers of the stored type
+};
+
+struct PairMetrics {
+  bool bitwise_equal = false;  // of one type, and the same bytes
+  std::uint64_t unequal = 0;   // elements; NaN equals NaN, 0 equals -0
+  std::int64_t first_unequal = -1;
+  double l2 = 0;                 // may be NaN or infinite, as in NumPy
+  std::optional<double> cosine;  // nothing if exactly one side is zero
+  double relative_l2 = 0;        // l2 over the norm of the second side; infinite if only that one is zero
+  double max_abs = 0;            // over pairs of finite elements
+  std::optional<std::uint64_t> max_ulp;  // of floating-point numbers of one type; only if asked for
+  SideCounts first;
+  SideCounts second;
+};
+
+struct MeasureOptions {
+  bool ulp = false;
+  std::function<void(std::uint64_t)> on_bytes;  // told how many bytes were read, of both sides
+};
+
+/// The parameters have the same number of elements; they are paired in row-major order. Sums run in double
+/// over the stored types, scaled where squares would not fit. FormatError or IoError if a side cannot be
+/// read.
+PairMetrics measure(const Parameter& first, const Parameter& second, const MeasureOptions& options = {});
+
+/// Are the two the same but for the sign of zeros and the bits of NaN? `max_abs` as above.
+struct ReplicaCheck {
+  std::uint64_t unequal = 0;
+  double max_abs = 0;
+};
+ReplicaCheck check_replica(const Parameter& parameter, const Parameter& copy,
+                           const MeasureOptions& options = {});
+
+}  // namespace msprobe::checkpoint

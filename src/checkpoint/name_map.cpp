@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/name_map.hpp"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "checkpoint/default_name_map.hpp"
+#include "checkpoint/loaders.hpp"
+#include "checkpoint/names.hpp"
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::checkpoint {
+namespace {
+
+constexpr std::uint64_t kMaxMapFile = std::uint64_t{1} << 20;
+
+[[noreturn]] void fail(const std::string& file, const YAML::Mark& mark, const std::string& reason) {
+  const std::string line = mark.is_null() ? "" : "line " + std::to_string(mark.line + 1) + ": ";
+  throw FormatError(display(file), line + reason);
+}
+
+NameRule to_rule(const std::string& file, const YAML::Node& node) {
+  if (!node.IsMap() || !node["to"] || !node["to"].IsScalar() || !node["from"]) {
+    fail(file, node.Mark(), "a rule needs 'to' and 'from'");
+  }
+  for (const auto& member : node) {
+    const std::string key = member.first.IsScalar() ? member.first.Scalar() : "";
+    if (key != "to" && key != "from" && key != "join")
+      fail(file, member.first.Mark(), display(key) + " is not known");
+  }
+  NameRule rule{NamePattern(node["to"].Scalar()), {}, Join::none};
+  const YAML::Node from = node["from"];
+  if (from.IsScalar()) {
+    rule.from.emplace_back(from.Scalar());
+  } else if (from.IsSequence() && from.size() > 0) {
+    for (const YAML::Node& item : from) {
+      if (!item.IsScalar()) fail(file, item.Mark(), "'from' must be a name or a list of names");
+      rule.from.emplace_back(item.Scalar());
+    }
+  } else {
+    fail(file, from.Mark(), "'from' must be a name or a list of names");
+  }
+  if (const YAML::Node join = node["join"]) {
+    const std::string how = join.IsScalar() ? join.Scalar() : "";
+    if (how != "rows" && how != "query_groups") fail(file, join.Mark(), "'join' is rows or query_groups");
+    rule.join = how == "rows" ? Join::rows : Join::query_groups;
+  }
+  if (rule.from.size() > 1 && rule.join == Join::none) fail(file, node.Mark(), "several names need a 'join'");
+  if (rule.join == Join::query_groups && rule.from.size() != 3) {
+    fail(file, node.Mark(), "query_groups takes queries, keys and values");
+  }
+  return rule;
+}
+
+std::int64_t group_count(const Parameter& keys, const Architecture& architecture) {
+  const std::int64_t rows = keys.shape.empty() ? 0 : keys.shape[0];
+  std::int64_t groups = 0;
+  if (architecture.head_size && *architecture.head_size > 0 && rows % *architecture.head_size == 0) {
+    groups = rows / *architecture.head_size;
+  } else if (architecture.query_groups) {
+    groups = *architecture.query_groups;
+  } else if (architecture.heads) {
+    groups = *architecture.heads;
+  }
+  if (groups < 1) {
+    throw FormatError(display(keys.name),
+                      "the size of an attention head is not known: it stands neither in the arguments of a "
+                      "checkpoint nor in a config.json beside it");
+  }
+  return groups;
+}
+
+Parameter join_groups(const std::vector<Parameter>& projections, const Architecture& architecture) {
+  const std::int64_t groups = group_count(projections[1], architecture);
+  constexpr std::int64_t kMostGroups = 1 << 16;
+  for (const Parameter& projection : projections) {
+    if (projection.shape.empty() || groups > kMostGroups || projection.shape[0] % groups != 0) {
+      throw FormatError(display(projection.name), fmt::format("{} does not divide into {} query groups",
+                                                              shape_text(projection.shape), groups));
+    }
+  }
+  std::vector<Parameter> parts;
+  for (std::int64_t group = 0; group < groups; ++group) {
+    for (const Parameter& projection : projections) {
+      const std::int64_t rows = projection.shape[0] / groups;
+      parts.push_back(narrow(projection, 0, group * rows, rows));
+    }
+  }
+  return concatenate(parts, 0);
+}
+
+}  // namespace
+
+NamePattern::NamePattern(std::string_view text) {
+  for (const std::string_view part : components(text)) {
+    const bool is_word = part.size() > 2 && part.front() == '{' && part.back() == '}';
+    parts_.push_back({is_word, std::string(is_word ? part.substr(1, part.size() - 2) : part)});
+  }
+}
+
+std::optional<NamePattern::Words> NamePattern::match(std::string_view name) const {
+  const std::vector<std::string_view> given = components(name);
+  if (given.size() != parts_.size()) return {};
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (!parts_[i].is_word && parts_[i].text != given[i]) return {};
+  }
+  Words words;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (!parts_[i].is_word) continue;
+    const auto [at, is_new] = words.try_emplace(parts_[i].text, given[i]);
+    if (!is_new && at->second != given[i]) return {};
+  }
+  return words;
+}
+
+std::string NamePattern::fill(const Words& words) const {
+  std::string name;
+  for (const Part& part : parts_) {
+    if (!name.empty()) name += '.';
+    const auto word = part.is_word ? words.find(part.text) : words.end();
+    name += word == words.end() ? part.text : word->second;
+  }
+  return name;
+}
+
+NameMap NameMap::built_in() {
+  return parse("built-in name map", kDefaultNameMap);
+}
+
+NameMap NameMap::from_file(const std::string& path) {
+  return parse(path, small_file(path, kMaxMapFile));
+}
+
+NameMap NameMap::parse(const std::string& file, const std::string& text) {
+  NameMap map;
+  try {
+    const YAML::Node root = YAML::Load(text);
+    if (!root.IsSequence()) fail(file, root.Mark(), "a name map is a list of rules");
+    for (const YAML::Node& node : root) map.rules_.push_back(to_rule(file, node));
+  } catch (const YAML::Exception& error) {
+    fail(file, error.mark, display(error.msg));
+  }
+  return map;
+}
+
+std::vector<NameMap::Made> NameMap::apply(const std::vector<std::string>& names) const {
+  std::unordered_map<std::string_view, std::size_t> index;
+  for (std::size_t i = 0; i < names.size(); ++i) index.emplace(names[i], i);
+  std::vector<bool> used(names.size());
+  std::vector<Made> made;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    for (const NameRule& rule : rules_) {
+      const auto words = rule.from[0].match(names[i]);
+      if (!words || used[i]) continue;
+      Made one{rule.to.fill(*words), {i}, rule.join};
+      for (std::size_t k = 1; k < rule.from.size(); ++k) {
+        const auto found = index.find(rule.from[k].fill(*words));
+        if (found != index.end() && !used[found->second]) one.from.push_back(found->second);
+      }
+      if (one.from.size() != rule.from.size()) continue;
+      for (const std::size_t from : one.from) used[from] = true;
+      made.push_back(std::move(one));
+      break;
+    }
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!used[i]) made.push_back({names[i], {i}, Join::none});
+  }
+  return made;
+}
+
+Entry join_entries(const std::string& name, const std::vector<const Entry*>& from, Join join,
+                   const Architecture& architecture) {
+  if (from.size() == 1) {
+    Entry entry = *from[0];
+    entry.parameter.name = name;
+    return entry;
+  }
+  Entry entry;
+  entry.parameter.name = name;
+  std::vector<Parameter> parts;
+  for (const Entry* part : from) {
+    if (!part->problem.empty()) entry.problem = part->problem;
+    parts.push_back(part->parameter);
+  }
+  if (!entry.problem.empty()) return entry;
+  try {
+    entry.parameter = join == Join::query_groups ? join_groups(parts, architecture) : concatenate(parts, 0);
+  } catch (const FormatError& error) {
+    entry.problem = error.what();
+  }
+  entry.parameter.name = name;
+  return entry;
+}
+
+}  // namespace msprobe::checkpoint

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules that make parameters under other names, perhaps out of several.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkpoint/checkpoint.hpp"
+
+namespace msprobe::checkpoint {
+
+/// A dotted name with {words} that stand for one component each.
+class NamePattern {
+ public:
+  using Words = std::map<std::string, std::string, std::less<>>;
+
+  explicit NamePattern(std::string_view text);
+  /// What the words stand for, if the name fits.
+  std::optional<Words> match(std::string_view name) const;
+  std::string fill(const Words& words) const;
+
+ private:
+  struct Part {
+    bool is_word = false;
+    std::string text;
+  };
+  std::vector<Part> parts_;
+};
+
+enum class Join : std::uint8_t { none, rows, query_groups };
+
+struct NameRule {
+  NamePattern to;
+  std::vector<NamePattern> from;
+  Join join = Join::none;
+};
+
+class NameMap {
+ public:
+  /// The built-in one.
+  static NameMap built_in();
+  /// FormatError naming the file, the line and the reason.
+  static NameMap from_file(const std::string& path);
+
+  /// What becomes of the names: the new name, and the indices of what it is made of. Names that no rule takes
+  /// stay.
+  struct Made {
+    std::string name;
+    std::vector<std::size_t> from;
+    Join join = Join::none;
+  };
+  std::vector<Made> apply(const std::vector<std::string>& names) const;
+
+ private:
+  static NameMap parse(const std::string& file, const std::string& text);
+  std::vector<NameRule> rules_;
+};
+
+/// Joins parameters as the rule says.
+Entry join_entries(const std::string& name, const std::vector<const Entry*>& from, Join join,
+                   const Architecture& architecture);
+
+}  // namespace msprobe::checkpoint

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/names.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+namespace msprobe::checkpoint {
+namespace {
+
+using Parts = std::vector<std::string_view>;
+
+std::string join(const Parts& parts) {
+  std::string name;
+  for (const std::string_view part : parts) {
+    if (!name.empty()) name += '.';
+    name += part;
+  }
+  return name;
+}
+
+bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+std::optional<std::int64_t> number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || text.empty() || text[0] == '-') return {};
+  return value;
+}
+
+// Names of components that changed over Megatron's versions.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kRenamed = {{
+    {"input_norm", "input_layernorm"},
+    {"query_key_value", "linear_qkv"},
+    {"dense", "linear_proj"},
+    {"post_attention_norm", "pre_mlp_layernorm"},
+    {"post_attention_layernorm", "pre_mlp_layernorm"},
+    {"dense_h_to_4h", "linear_fc1"},
+    {"dense_4h_to_h", "linear_fc2"},
+    {"final_norm", "final_layernorm"},
+    {"word_embeddings_for_head", "output_layer"},
+}};
+
+constexpr std::string_view kFusedNorm = "layer_norm_";
+
+/// "weight12" -> ("weight", 12).
+std::optional<std::pair<std::string_view, std::int64_t>> numbered_leaf(std::string_view leaf) {
+  for (const std::string_view kind : {"weight", "bias"}) {
+    if (!leaf.starts_with(kind)) continue;
+    if (const auto index = number(leaf.substr(kind.size()))) return std::pair{kind, *index};
+  }
+  return {};
+}
+
+std::size_t find_component(const Parts& parts, std::string_view wanted) {
+  return static_cast<std::size_t>(std::find(parts.begin(), parts.end(), wanted) - parts.begin());
+}
+
+/// Where the number of the expert stands: a component of its own, or behind the last one.
+struct ExpertPlace {
+  std::size_t component = 0;
+  bool in_leaf = false;
+  std::int64_t index = 0;
+};
+
+std::optional<ExpertPlace> expert_place(const Parts& parts) {
+  const std::size_t experts = find_component(parts, "experts");
+  if (experts + 1 >= parts.size()) return {};
+  if (parts[experts + 1] == "local_experts" && experts + 2 < parts.size()) {
+    if (const auto index = number(parts[experts + 2])) return ExpertPlace{experts + 2, false, *index};
+    return {};
+  }
+  if (experts + 3 == parts.size() && parts[experts + 1].starts_with("linear_fc")) {
+    if (const auto leaf = numbered_leaf(parts.back())) {
+      return ExpertPlace{parts.size() - 1, true, leaf->second};
+    }
+  }
+  return {};
+}
+
+bool has_layers(const Parts& parts) {
+  for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
+    if (is_one_of(parts[i], {"layers", "layer", "h", "blocks"}) && number(parts[i + 1])) return true;
+  }
+  return false;
+}
+
+/// 0: embeddings, 1: layers, 2: the rest.
+int section(std::string_view name) {
+  if (has_layers(components(name))) return 1;
+  return name.find("embed") != std::string_view::npos || name.find("wte") != std::string_view::npos ? 0 : 2;
+}
+
+std::string_view take_digits(std::string_view text) {
+  std::size_t length = 0;
+  while (length < text.size() && text[length] >= '0' && text[length] <= '9') ++length;
+  return text.substr(0, length);
+}
+
+int compare_digits(std::string_view a, std::string_view b) {
+  const auto significant = [](std::string_view digits) {
+    return digits.substr(std::min(digits.find_first_not_of('0'), digits.size()));
+  };
+  const std::string_view x = significant(a);
+  const std::string_view y = significant(b);
+  if (x.size() != y.size()) return x.size() < y.size() ? -1 : 1;
+  return x.compare(y);
+}
+
+bool natural_less(std::string_view a, std::string_view b) {
+  std::string_view x = a;
+  std::string_view y = b;
+  while (!x.empty() && !y.empty()) {
+    const std::string_view n = take_digits(x);
+    const std::string_view m = take_digits(y);
+    if (!n.empty() && !m.empty()) {
+      if (const int order = compare_digits(n, m); order != 0) return order < 0;
+      x.remove_prefix(n.size());
+      y.remove_prefix(m.size());
+      continue;
+    }
+    if (x[0] != y[0]) return static_cast<unsigned char>(x[0]) < static_cast<unsigned char>(y[0]);
+    x.remove_prefix(1);
+    y.remove_prefix(1);
+  }
+  if (x.empty() != y.empty()) return x.empty();
+  return a < b;  // 01 and 1
+}
+
+}  // namespace
+
+std::vector<std::string_view> components(std::string_view name) {
+  Parts parts;
+  std::size_t begin = 0;
+  while (true) {
+    const std::size_t dot = std::min(name.find('.', begin), name.size());
+    parts.push_back(name.substr(begin, dot - begin));
+    if (dot == name.size()) return parts;
+    begin = dot + 1;
+  }
+}
+
+std::string megatron_name(std::string_view raw, bool has_decoder) {
+  Parts parts = components(raw);
+  // Leading and trailing dots go, as in the Python tool.
+  while (!parts.empty() && parts.front().empty()) parts.erase(parts.begin());
+  while (!parts.empty() && parts.back().empty()) parts.pop_back();
+  while (parts.size() > 1 && is_one_of(parts.front(), {"module", "language_model", "_orig_mod"})) {
+    parts.erase(parts.begin());
+  }
+  parts.erase(std::remove(parts.begin(), parts.end(), "language_model"), parts.end());
+  if (parts.empty()) return std::string(raw);
+  const bool old_head = parts.front() == "encoder" || parts.front() == "transformer";
+  if (old_head && !has_decoder && parts.size() > 1) parts.front() = "decoder";
+  Parts mapped;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string_view part = parts[i];
+    const auto renamed =
+        std::find_if(kRenamed.begin(), kRenamed.end(), [&](const auto& rule) { return rule.first == part; });
+    if (renamed != kRenamed.end() && i + 1 < parts.size()) {
+      mapped.push_back(renamed->second);
+      continue;
+    }
+    if (part == "local_experts" && !mapped.empty() && mapped.back() == "mlp") mapped.push_back("experts");
+    mapped.push_back(part);
+  }
+  // A norm that is fused into the projection behind it.
+  if (mapped.size() > 2 && mapped.back().starts_with(kFusedNorm)) {
+    const std::string_view owner = mapped[mapped.size() - 3];
+    const std::string_view projection = mapped[mapped.size() - 2];
+    const std::string_view leaf = mapped.back().substr(kFusedNorm.size());
+    std::string_view norm;
+    if (owner == "self_attention" && projection == "linear_qkv") norm = "input_layernorm";
+    if (owner == "mlp" && projection == "linear_fc1") norm = "pre_mlp_layernorm";
+    if (!norm.empty()) {
+      mapped.resize(mapped.size() - 3);
+      mapped.push_back(norm);
+      mapped.push_back(leaf);
+    }
+  }
+  return join(mapped);
+}
+
+bool is_extra_state(std::string_view name) {
+  const std::string_view last = components(name).back();
+  return last.starts_with("_extra_state");
+}
+
+bool is_expert(std::string_view name) {
+  const Parts parts = components(name);
+  return find_component(parts, "experts") < parts.size();
+}
+
+std::optional<std::int64_t> layer_of(std::string_view name) {
+  const Parts parts = components(name);
+  if (parts.size() < 4 || parts[1] != "layers" || !is_one_of(parts[0], {"decoder", "encoder"})) return {};
+  return number(parts[2]);
+}
+
+std::string with_layer(std::string_view name, std::int64_t layer) {
+  Parts parts = components(name);
+  const std::string digits = std::to_string(layer);
+  parts[2] = digits;
+  return join(parts);
+}
+
+std::optional<std::int64_t> expert_of(std::string_view name) {
+  const auto place = expert_place(components(name));
+  return place ? std::optional(place->index) : std::nullopt;
+}
+
+std::string with_expert(std::string_view name, std::int64_t expert) {
+  Parts parts = components(name);
+  const auto place = expert_place(parts);
+  if (!place) return std::string(name);
+  std::string text = std::to_string(expert);
+  if (place->in_leaf) text = std::string(numbered_leaf(parts.back())->first) + text;
+  parts[place->component] = text;
+  return join(parts);
+}
+
+std::string expert_key(std::string_view name) {
+  Parts parts = components(name);
+  const auto place = expert_place(parts);
+  if (!place || !place->in_leaf) return std::string(name);
+  const std::string index = std::to_string(place->index);
+  parts.back() = numbered_leaf(parts.back())->first;
+  const std::array<std::string_view, 2> inserted = {"local_experts", index};
+  parts.insert(parts.end() - 2, inserted.begin(), inserted.end());
+  return join(parts);
+}
+
+MergeKind merge_kind(std::string_view name) {
+  const Parts parts = components(name);
+  if (parts.size() < 2) return MergeKind::replicated;
+  const std::string_view module = parts[parts.size() - 2];
+  const std::string_view leaf = parts.back();
+  if (module == "experts" && leaf == "weight1") return MergeKind::experts_in;
+  if (module == "experts" && leaf == "weight2") return MergeKind::experts_out;
+  const bool numbered = numbered_leaf(leaf).has_value();
+  const bool weight = leaf == "weight" || (numbered && leaf.starts_with("weight"));
+  const bool bias = leaf == "bias" || (numbered && leaf.starts_with("bias"));
+  if (!weight && !bias) return MergeKind::replicated;
+  if (module == "linear_fc1") return MergeKind::fc1;
+  if (is_one_of(module, {"linear_qkv", "linear_q_up_proj", "linear_kv_up_proj", "linear_q_proj", "linear_q",
+                         "linear_kv", "eh_proj", "output_layer"})) {
+    return MergeKind::rows;
+  }
+  if (module == "word_embeddings" && weight) return MergeKind::rows;
+  if (weight && is_one_of(module, {"linear_fc2", "linear_proj"})) return MergeKind::columns;
+  return MergeKind::replicated;
+}
+
+bool is_known_replica(std::string_view name) {
+  const Parts parts = components(name);
+  const std::string_view module = parts.size() < 2 ? std::string_view() : parts[parts.size() - 2];
+  return module.ends_with("norm") || module.ends_with("_down_proj") ||
+         is_one_of(module, {"router", "position_embeddings", "linear_proj", "linear_fc2"}) ||
+         parts.back().starts_with(kFusedNorm);
+}
+
+bool is_vocabulary(std::string_view name) {
+  return name.ends_with("word_embeddings.weight") || name.ends_with("output_layer.weight") ||
+         name.ends_with("output_layer.bias") || name.ends_with("embed_tokens.weight") ||
+         name.ends_with("lm_head.weight");
+}
+
+bool is_training_state(std::string_view name) {
+  const std::string_view head = components(name).front();
+  if (head.starts_with("chained_") && number(head.substr(8))) return true;
+  return is_one_of(head,
+                   {"optimizer", "optimizers", "optim", "optimizer_state_dict", "optimizer_states",
+                    "optim_state_dict", "opt_param_scheduler", "scheduler", "lr_scheduler", "lr_schedulers",
+                    "rng_state", "rng_states", "adam_m", "adam_v", "moment1", "moment2", "moments", "accum"});
+}
+
+bool in_model_order(std::string_view a, std::string_view b) {
+  const int x = section(a);
+  const int y = section(b);
+  if (x != y) return x < y;
+  return natural_less(a, b);
+}
+
+}  // namespace msprobe::checkpoint

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of parameters: what Megatron's versions call the same thing, and the order that people expect.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace msprobe::checkpoint {
+
+/// The components of a dotted name.
+std::vector<std::string_view> components(std::string_view name);
+
+/// Today's name for a parameter of a Megatron checkpoint: legacy and TransformerEngine names and wrapper
+/// prefixes (`module.`, `language_model.`) mapped, component by component. `has_decoder`: some name of the
+/// checkpoint has a component `decoder`, so that `encoder` is a part of its own and not an old name for it.
+std::string megatron_name(std::string_view raw, bool has_decoder);
+
+/// Is it internal state of TransformerEngine and no parameter?
+bool is_extra_state(std::string_view name);
+
+/// Does it belong to an expert of a mixture (not to the experts that all tokens share)?
+bool is_expert(std::string_view name);
+
+/// The layer of `decoder.layers.<i>.` or `encoder.layers.<i>.` at the head of the name.
+std::optional<std::int64_t> layer_of(std::string_view name);
+std::string with_layer(std::string_view name, std::int64_t layer);
+
+/// The expert of `experts.local_experts.<i>.` or of a grouped `experts.linear_fc1.weight<i>`.
+std::optional<std::int64_t> expert_of(std::string_view name);
+std::string with_expert(std::string_view name, std::int64_t expert);
+
+/// One name for both ways to number experts: `experts.linear_fc1.weight3` becomes
+/// `experts.local_experts.3.linear_fc1.weight`. Other names stay.
+std::string expert_key(std::string_view name);
+
+/// How slices of tensor-parallel ranks become the whole.
+enum class MergeKind : std::uint8_t {
+  replicated,   // every rank holds all of it, as far as we know
+  rows,         // axis 0
+  columns,      // axis 1
+  fc1,          // axis 0; if gated, the halves of each slice apart
+  experts_in,   // `experts.weight1`: all experts' first projections side by side
+  experts_out,  // `experts.weight2`
+};
+MergeKind merge_kind(std::string_view name);
+
+/// Is `replicated` known to be right, so that slices need no second guess by their shapes?
+bool is_known_replica(std::string_view name);
+
+/// May the rows be padded to a multiple that depends on the parallel layout?
+bool is_vocabulary(std::string_view name);
+
+/// Optimizer, scheduler and random state, by the head of the name.
+bool is_training_state(std::string_view name);
+
+/// Order of reports: embeddings, layers by number, everything else; numbers inside names count as numbers.
+bool in_model_order(std::string_view a, std::string_view b);
+
+}  // namespace msprobe::checkpoint

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/parameter.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::checkpoint {
+namespace {
+
+constexpr std::int64_t kMostElements = std::int64_t{1} << 58;  // 16 bytes each still fit 63 bits
+
+std::int64_t product(const Shape& shape) {
+  std::int64_t numel = 1;
+  for (const std::int64_t length : shape) numel *= length;
+  return numel;
+}
+
+}  // namespace
+
+std::string shape_text(const Shape& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+std::int64_t checked_numel(const Shape& shape, const std::string& what) {
+  std::int64_t numel = 1;
+  bool empty = false;
+  for (const std::int64_t length : shape) {
+    if (length < 0) throw FormatError(display(what), "a tensor of negative size");
+    empty = empty || length == 0;
+    if (__builtin_mul_overflow(numel, std::max<std::int64_t>(length, 1), &numel) || numel > kMostElements) {
+      throw FormatError(display(what), "a tensor of more elements than any memory holds");
+    }
+  }
+  return empty ? 0 : numel;
+}
+
+std::int64_t Parameter::numel() const {
+  return product(shape);
+}
+
+std::uint64_t Parameter::bytes() const {
+  return static_cast<std::uint64_t>(numel()) * tensor::info(dtype).size;
+}
+
+std::uint64_t Parameter::memory() const {
+  std::uint64_t sum = 0;
+  for (const Block& block : blocks) sum += block.memory;
+  return sum;
+}
+
+Parameter whole(std::string name, tensor::DType dtype, Shape shape,
+                std::shared_ptr<const TensorSource> source, std::uint64_t memory) {
+  checked_numel(shape, name);
+  Parameter parameter;
+  parameter.name = std::move(name);
+  parameter.dtype = dtype;
+  Block block;
+  block.source = std::move(source);
+  block.memory = memory;
+  block.view = shape;
+  block.begin.assign(shape.size(), 0);
+  block.size = shape;
+  block.axes.resize(shape.size());
+  std::iota(block.axes.begin(), block.axes.end(), 0);
+  block.offset.assign(shape.size(), 0);
+  parameter.shape = std::move(shape);
+  parameter.blocks.push_back(std::move(block));
+  return parameter;
+}
+
+Parameter narrow(const Parameter& parameter, std::size_t axis, std::int64_t begin, std::int64_t length) {
+  if (axis >= parameter.shape.size() || begin < 0 || length < 0 || begin > parameter.shape[axis] - length) {
+    throw std::logic_error("a part that is not inside its parameter");
+  }
+  Parameter part;
+  part.name = parameter.name;
+  part.dtype = parameter.dtype;
+  part.shape = parameter.shape;
+  part.shape[axis] = length;
+  for (const Block& block : parameter.blocks) {
+    const std::int64_t first = std::max(begin, block.offset[axis]);
+    const std::int64_t last = std::min(begin + length, block.offset[axis] + block.extent(axis));
+    if (first >= last) continue;
+    Block inside = block;
+    const auto source_axis = static_cast<std::size_t>(block.axes[axis]);
+    inside.begin[source_axis] += first - block.offset[axis];
+    inside.size[source_axis] = last - first;
+    inside.offset[axis] = first - begin;
+    part.blocks.push_back(std::move(inside));
+  }
+  return part;
+}
+
+Parameter drop_axis(const Parameter& parameter, std::size_t axis) {
+  if (axis >= parameter.shape.size() || parameter.shape[axis] != 1) {
+    throw std::logic_error("an axis that cannot be dropped");
+  }
+  Parameter result = parameter;
+  result.reported_shape.clear();
+  const auto at = static_cast<std::ptrdiff_t>(axis);
+  result.shape.erase(result.shape.begin() + at);
+  for (Block& block : result.blocks) {
+    block.axes.erase(block.axes.begin() + at);
+    block.offset.erase(block.offset.begin() + at);
+  }
+  return result;
+}
+
+Parameter concatenate(const std::vector<Parameter>& parts, std::size_t axis) {
+  Parameter result = parts.front();
+  result.reported_shape.clear();
+  if (axis >= result.shape.size()) {
+    throw FormatError(display(result.name), "its slices have too few dimensions to be joined");
+  }
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const Parameter& part = parts[i];
+    Shape expected = result.shape;
+    if (part.shape.size() == expected.size()) expected[axis] = part.shape[axis];
+    if (part.shape != expected) {
+      throw FormatError(display(result.name), fmt::format("slices of shapes {} and {} cannot be joined",
+                                                          shape_text(result.shape), shape_text(part.shape)));
+    }
+    if (part.dtype != result.dtype) {
+      throw FormatError(display(result.name),
+                        fmt::format("its slices have the types {} and {}", tensor::info(result.dtype).name,
+                                    tensor::info(part.dtype).name));
+    }
+    for (Block block : part.blocks) {
+      block.offset[axis] += result.shape[axis];
+      result.blocks.push_back(std::move(block));
+    }
+    result.shape[axis] += part.shape[axis];
+    checked_numel(result.shape, result.name);
+  }
+  return result;
+}
+
+Parameter reshaped(const Parameter& parameter, Shape shape) {
+  const bool is_whole = parameter.blocks.size() == 1 && parameter.blocks[0].size == parameter.blocks[0].view;
+  if (!is_whole || checked_numel(shape, parameter.name) != parameter.numel()) {
+    throw FormatError(display(parameter.name), fmt::format("{} cannot be looked at as {}",
+                                                           shape_text(parameter.shape), shape_text(shape)));
+  }
+  return whole(parameter.name, parameter.dtype, std::move(shape), parameter.blocks[0].source,
+               parameter.blocks[0].memory);
+}
+
+}  // namespace msprobe::checkpoint

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// A parameter of a model, put together from blocks that lie in one or many files. Slices of tensor-parallel
+// ranks, shards of a distributed checkpoint, halves of a gated projection: all of them are boxes of stored
+// tensors that have a place in the whole. Nothing is loaded until the elements are read, and those are read
+// in row-major order of the whole, a few kilobytes at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "formats/stored_tensor.hpp"
+#include "tensor/dtype.hpp"
+
+namespace msprobe::checkpoint {
+
+using Shape = std::vector<std::int64_t>;
+
+/// "[16, 8]".
+std::string shape_text(const Shape& shape);
+
+/// The number of elements; FormatError naming `what` for a negative length or more than 2^62 bytes' worth.
+std::int64_t checked_numel(const Shape& shape, const std::string& what);
+
+/// A stored tensor that is opened when it is needed, from any thread.
+class TensorSource {
+ public:
+  virtual ~TensorSource() = default;
+  virtual formats::StoredTensor open() const = 0;
+};
+
+/// A box of a stored tensor and where it belongs.
+struct Block {
+  std::shared_ptr<const TensorSource> source;
+  Shape view;             // the shape the stored tensor is looked at in; as many elements as it has
+  Shape begin;            // of the box, in the view
+  Shape size;             // of the box
+  std::vector<int> axes;  // axis i of the parameter is this axis of the view; the box is 1 along all others
+  Shape offset;           // of the box in the parameter
+  std::uint64_t memory = 0;  // what reading the stored tensor keeps besides buffers, at most
+  std::int64_t extent(std::size_t axis) const { return size[static_cast<std::size_t>(axes[axis])]; }
+};
+
+struct Parameter {
+  std::string name;
+  tensor::DType dtype = tensor::DType::float32;
+  Shape shape;
+  Shape reported_shape;  // where reports give the elements another shape; else empty
+  std::vector<Block> blocks;
+
+  const Shape& shown_shape() const { return reported_shape.empty() ? shape : reported_shape; }
+  std::int64_t numel() const;
+  std::uint64_t bytes() const;
+  std::uint64_t memory() const;  // of all its blocks
+};
+
+/// A parameter that is one stored tensor, looked at as `shape`. `memory` as in Block.
+Parameter whole(std::string name, tensor::DType dtype, Shape shape,
+                std::shared_ptr<const TensorSource> source, std::uint64_t memory = 0);
+
+/// `length` steps of one axis from `begin` on. The range must lie inside the parameter.
+Parameter narrow(const Parameter& parameter, std::size_t axis, std::int64_t begin, std::int64_t length);
+
+/// The parameter without an axis of length 1.
+Parameter drop_axis(const Parameter& parameter, std::size_t axis);
+
+/// Parts end to end along an axis; the name is that of the first. FormatError if their types or other axes
+/// differ.
+Parameter concatenate(const std::vector<Parameter>& parts, std::size_t axis);
+
+/// A parameter that is one whole stored tensor, in another shape of as many elements.
+Parameter reshaped(const Parameter& parameter, Shape shape);
+
+/// Reads a parameter's elements in row-major order, as raw bytes in the machine's byte order. FormatError if
+/// its blocks leave a gap or overlap, or if a stored tensor is not what was announced.
+class ParameterReader {
+ public:
+  /// Buffers of all blocks that are read in turns take at most about this many bytes.
+  static constexpr std::size_t kBuffers = std::size_t{2} << 20;
+
+  explicit ParameterReader(const Parameter& parameter);
+  ~ParameterReader();
+  ParameterReader(const ParameterReader&) = delete;
+  ParameterReader& operator=(const ParameterReader&) = delete;
+
+  /// Fills `out` (a whole number of elements, not more than remain).
+  void read(std::span<std::byte> out);
+  std::int64_t remaining() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace msprobe::checkpoint

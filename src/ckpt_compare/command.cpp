@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ckpt_compare/command.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "checkpoint/compare.hpp"
+#include "support/error.hpp"
+#include "support/log.hpp"
+
+namespace msprobe::ckpt_compare {
+namespace {
+
+class CkptCompareCommand final : public Command {
+ public:
+  std::string_view name() const override { return "ckpt_compare"; }
+  std::string_view summary() const override { return "Compare the weights of two checkpoints of any layout"; }
+
+  void declare(CLI::App& app) override {
+    app.add_option("first", options_.first, "Checkpoint: folder, rank file or file of tensors")
+        ->type_name("PATH");
+    app.add_option("second", options_.second, "The checkpoint to compare it with")->type_name("PATH");
+    app.add_option("-o,--output_path", options_.output, "Result file (JSON), or - for standard output")
+        ->type_name("FILE")
+        ->capture_default_str();
+    app.add_option("--details", options_.details,
+                   "Also write all that is known of each parameter to this .csv, .xlsx, .json or .jsonl")
+        ->type_name("FILE");
+    app.add_option("--tolerance", options_.tolerance,
+                   "Relative l2 difference up to which parameters are close")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    app.add_option("--fail-on", fail_on_, "Exit with 1 if there is: different, missing, unequal, never")
+        ->check(CLI::IsMember({"different", "missing", "unequal", "never"}))
+        ->capture_default_str();
+    app.add_option("--name-map", options_.name_map, "YAML file of names in place of the built-in map")
+        ->type_name("FILE");
+    app.add_flag("--optimizer", options_.load.optimizer, "Compare optimizer, scheduler and random state too");
+    app.add_flag("--allow-partial", options_.load.allow_partial,
+                 "Go on where rank files are missing or broken");
+    app.add_flag("--overwrite", options_.overwrite, "Replace result files that exist");
+  }
+
+  Outcome run(const Context& context) override {
+    if (options_.first.empty() || options_.second.empty()) throw UsageError("two checkpoints are needed");
+    const checkpoint::CompareReport report = checkpoint::compare(options_, context.progress);
+    for (const std::string& warning : report.warnings) log_warning(warning);
+    std::string text = checkpoint::render_summary(report, context.color);
+    text.pop_back();
+    log_info(text);
+    if (report.any_unreadable()) return Outcome::failure;
+    bool findings = false;
+    if (fail_on_ != "never") findings = report.any_different();
+    if (fail_on_ == "missing") findings = findings || report.any_missing();
+    if (fail_on_ == "unequal") findings = report.any_unequal() || report.any_missing();
+    return findings ? Outcome::findings : Outcome::clean;
+  }
+
+ private:
+  checkpoint::CompareOptions options_;
+  std::string fail_on_ = "never";
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_command() {
+  return std::make_unique<CkptCompareCommand>();
+}
+
+}  // namespace msprobe::ckpt_compare

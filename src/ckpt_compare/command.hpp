@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "support/command.hpp"
+
+namespace msprobe::ckpt_compare {
+
+/// The command `ckpt_compare`.
+std::unique_ptr<Command> make_command();
+
+}  // namespace msprobe::ckpt_compare

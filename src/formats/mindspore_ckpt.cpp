@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/mindspore_ckpt.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::formats {
+namespace {
+
+constexpr std::uint64_t kMaxName = 64 * 1024;
+constexpr std::uint64_t kMaxType = 64;
+constexpr std::size_t kMaxRank = 64;
+
+// A checksum that may follow the message: these letters and ten bytes.
+constexpr std::string_view kChecksumMark = "crc_num";
+constexpr std::uint64_t kChecksumSize = 17;
+
+/// Fields of a protobuf message, read through a small window, so that the message may have any size.
+class Fields {
+ public:
+  struct Field {
+    std::uint64_t number = 0;
+    std::uint64_t wire = 0;
+    std::uint64_t value = 0;   // of a number
+    std::uint64_t offset = 0;  // of bytes, in the file
+    std::uint64_t length = 0;
+  };
+
+  Fields(const ByteSource& file, std::uint64_t begin, std::uint64_t end)
+      : file_(file), at_(begin), end_(end) {}
+
+  bool next(Field& field) {
+    if (at_ == end_) return false;
+    const std::uint64_t key = varint();
+    field = {};
+    field.number = key >> 3;
+    field.wire = key & 7;
+    if (field.number == 0 || field.number > 0x1fffffff) fail("a field without a number");
+    switch (field.wire) {
+      case 0:
+        field.value = varint();
+        return true;
+      case 1:
+        skip(8);
+        return true;
+      case 2:
+        field.length = varint();
+        field.offset = at_;
+        skip(field.length);
+        return true;
+      case 5:
+        skip(4);
+        return true;
+      default:
+        fail("a field of an unknown kind");
+    }
+  }
+
+  std::uint64_t varint() {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      if (at_ == end_) fail("truncated: a number is cut off");
+      const auto byte = std::to_integer<std::uint8_t>(byte_at(at_++));
+      value |= std::uint64_t{byte & 0x7fU} << shift;
+      if ((byte & 0x80) == 0) return value;
+    }
+    fail("a number does not end");
+  }
+  bool at_end() const { return at_ == end_; }
+
+ private:
+  [[noreturn]] void fail(const std::string& reason) const {
+    throw FormatError(display(file_.name()), "no whole MindSpore checkpoint: " + reason);
+  }
+  void skip(std::uint64_t count) {
+    if (count > end_ - at_) fail("truncated: a field is longer than what is left");
+    at_ += count;
+  }
+  std::byte byte_at(std::uint64_t offset) {
+    if (offset < window_begin_ || offset >= window_begin_ + window_size_) {
+      window_begin_ = offset;
+      window_size_ = static_cast<std::size_t>(std::min<std::uint64_t>(window_.size(), end_ - offset));
+      file_.read_at(offset, std::span(window_).first(window_size_));
+    }
+    return window_[static_cast<std::size_t>(offset - window_begin_)];
+  }
+
+  const ByteSource& file_;
+  std::uint64_t at_;
+  std::uint64_t end_;
+  std::array<std::byte, 64> window_{};
+  std::uint64_t window_begin_ = 0;
+  std::size_t window_size_ = 0;
+};
+
+/// Several stretches of a file, end to end.
+class JoinedSource final : public ByteSource {
+ public:
+  explicit JoinedSource(std::vector<std::shared_ptr<const ByteSource>> parts) : parts_(std::move(parts)) {
+    for (const auto& part : parts_) {
+      starts_.push_back(size_);
+      size_ += part->size();
+    }
+  }
+  std::uint64_t size() const override { return size_; }
+  const std::string& name() const override { return parts_.front()->name(); }
+  void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
+    if (offset > size_ || out.size() > size_ - offset) {
+      throw FormatError(display(name()), "truncated: data expected beyond the end of a tensor");
+    }
+    auto part =
+        static_cast<std::size_t>(std::upper_bound(starts_.begin(), starts_.end(), offset) - starts_.begin()) -
+        1;
+    while (!out.empty()) {
+      const std::uint64_t inside = offset - starts_[part];
+      const auto count =
+          static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), parts_[part]->size() - inside));
+      parts_[part]->read_at(inside, out.first(count));
+      out = out.subspan(count);
+      offset += count;
+      ++part;
+    }
+  }
+
+ private:
+  std::vector<std::shared_ptr<const ByteSource>> parts_;
+  std::vector<std::uint64_t> starts_;
+  std::uint64_t size_ = 0;
+};
+
+/// Where the message ends: before the checksum, if there is one.
+std::uint64_t message_end(const ByteSource& file) {
+  const std::uint64_t size = file.size();
+  if (size < kChecksumSize) return size;
+  std::array<char, kChecksumMark.size()> mark{};
+  file.read_at(size - kChecksumSize, std::as_writable_bytes(std::span(mark)));
+  return std::string_view(mark.data(), mark.size()) == kChecksumMark ? size - kChecksumSize : size;
+}
+
+}  // namespace
+
+class MindSporeCkpt::Parser {
+ public:
+  explicit Parser(const ByteSource& file) : file_(file) {}
+
+  std::vector<Entry> run() {
+    Fields top(file_, 0, message_end(file_));
+    Fields::Field field;
+    while (top.next(field)) {
+      if (field.number == 1 && field.wire == 2) value(field.offset, field.offset + field.length);
+    }
+    std::set<std::string_view> names;
+    std::vector<Entry> tensors;
+    for (Entry& entry : entries_) {
+      if (!entry.type.empty() && entry.type != "str") tensors.push_back(std::move(entry));
+    }
+    for (const Entry& entry : tensors) {
+      if (!names.insert(entry.name).second)
+        fail(fmt::format("two values are called {}", display(entry.name)));
+    }
+    return tensors;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& reason) const {
+    throw FormatError(display(file_.name()), reason);
+  }
+
+  std::string text(const Fields::Field& field, std::uint64_t limit) const {
+    if (field.length > limit) fail(fmt::format("a name of {} bytes refused", field.length));
+    std::string text(static_cast<std::size_t>(field.length), '\0');
+    file_.read_at(field.offset, std::as_writable_bytes(std::span(text)));
+    return text;
+  }
+
+  void value(std::uint64_t begin, std::uint64_t end) {
+    Fields fields(file_, begin, end);
+    Fields::Field field;
+    Entry entry;
+    while (fields.next(field)) {
+      if (field.number == 1 && field.wire == 2) {
+        entry.name = text(field, kMaxName);
+      } else if (field.number == 2 && field.wire == 2) {
+        tensor(entry, field.offset, field.offset + field.length);
+      } else if (field.number == 3) {
+        entry.type = "map";
+        entry.problem = "a map parameter, which is not supported";
+      }
+    }
+    // A large tensor is cut into values of one name.
+    if (!entries_.empty() && entries_.back().name == entry.name && entries_.back().type == entry.type &&
+        entries_.back().shape == entry.shape && !entry.parts.empty()) {
+      std::vector<Part>& parts = entries_.back().parts;
+      parts.insert(parts.end(), entry.parts.begin(), entry.parts.end());
+      return;
+    }
+    entries_.push_back(std::move(entry));
+  }
+
+  void tensor(Entry& entry, std::uint64_t begin, std::uint64_t end) {
+    Fields fields(file_, begin, end);
+    Fields::Field field;
+    const auto dimension = [&](std::uint64_t value) {
+      if (entry.shape.size() == kMaxRank) fail("a tensor of more than 64 dimensions refused");
+      entry.shape.push_back(static_cast<std::int64_t>(value));
+    };
+    while (fields.next(field)) {
+      if (field.number == 1 && field.wire == 0) {
+        dimension(field.value);
+      } else if (field.number == 1 && field.wire == 2) {
+        Fields packed(file_, field.offset, field.offset + field.length);
+        while (!packed.at_end()) dimension(packed.varint());
+      } else if (field.number == 2 && field.wire == 2) {
+        entry.type = text(field, kMaxType);
+      } else if (field.number == 3 && field.wire == 2) {
+        entry.parts.push_back({field.offset, field.length});
+      }
+    }
+  }
+
+  const ByteSource& file_;
+  std::vector<Entry> entries_;
+};
+
+MindSporeCkpt::MindSporeCkpt(std::shared_ptr<const ByteSource> file) : file_(std::move(file)) {
+  entries_ = Parser(*file_).run();
+}
+
+StoredTensor MindSporeCkpt::tensor(std::size_t index) const {
+  const Entry& entry = entries_.at(index);
+  const auto fail = [&](const std::string& reason) {
+    throw FormatError(display(file_->name()), fmt::format("{}: {}", display(entry.name), reason));
+  };
+  if (!entry.problem.empty()) fail(entry.problem);
+  const auto dtype = tensor::dtype_from_mindspore(entry.type);
+  if (!dtype) fail(fmt::format("element type {} is not supported", display(entry.type)));
+  StoredTensor tensor;
+  tensor.dtype = *dtype;
+  std::vector<std::shared_ptr<const ByteSource>> parts;
+  std::uint64_t bytes = 0;
+  for (const Part& part : entry.parts) {
+    if (part.bytes == 0) continue;
+    parts.push_back(slice_source(file_, part.offset, part.bytes));
+    bytes += part.bytes;  // parts lie in the file one behind the other, so this cannot overflow
+  }
+  tensor.shape = entry.shape;
+  const std::uint64_t item = tensor::info(*dtype).size;
+  if (tensor.shape == std::vector<std::int64_t>{0} && bytes == item)
+    tensor.shape.clear();       // how it spells a scalar
+  std::uint64_t wanted = item;  // axes of length 0 left out, so that a zero cannot hide an overflow
+  bool empty = false;
+  for (const std::int64_t length : tensor.shape) {
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+    const auto factor = static_cast<std::uint64_t>(std::max<std::int64_t>(length, 1));
+    if (length < 0 || __builtin_mul_overflow(wanted, factor, &wanted) || wanted > kMost) {
+      fail("a shape that no memory holds");
+    }
+    empty = empty || length == 0;
+  }
+  if (empty) wanted = 0;
+  if (wanted != bytes) fail(fmt::format("{} bytes for elements that take {}", bytes, wanted));
+  tensor.strides = row_major_strides(tensor.shape);
+  if (parts.empty()) {
+    tensor.storage = slice_source(file_, 0, 0);
+  } else {
+    tensor.storage = parts.size() == 1 ? parts[0] : std::make_shared<const JoinedSource>(std::move(parts));
+  }
+  return tensor;
+}
+
+bool looks_like_mindspore_ckpt(const ByteSource& file) {
+  try {
+    Fields top(file, 0, message_end(file));
+    Fields::Field value;
+    if (!top.next(value) || value.number != 1 || value.wire != 2) return false;
+    Fields inner(file, value.offset, value.offset + value.length);
+    Fields::Field name;
+    return inner.next(name) && name.number == 1 && name.wire == 2 && name.length > 0 &&
+           name.length <= kMaxName;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace msprobe::formats
