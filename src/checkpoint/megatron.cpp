@@ -92,6 +92,12 @@ std::optional<std::size_t> chunk_index(std::string_view head) {
   return index;
 }
 
+/// Tensors in a list are no parameters: a module's state has names only.
+bool is_list_item(std::string_view name) {
+  const std::string_view last = components(name).back();
+  return !last.empty() && last.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 void fill_rank(Rank& rank, const LoadOptions& options) {
   const std::shared_ptr<const TorchTensors>& tensors = rank.tensors;
   std::vector<std::vector<std::size_t>> by_chunk;
@@ -117,7 +123,7 @@ void fill_rank(Rank& rank, const LoadOptions& options) {
     });
     for (const std::size_t index : indices) {
       const std::string name = megatron_name(inner(index), has_decoder);
-      if (is_extra_state(name)) continue;
+      if (is_extra_state(name) || is_list_item(name)) continue;
       Entry entry = entry_of(tensors, index, name);
       if (!chunk.emplace(name, std::move(entry)).second) {
         chunk[name].problem = "two of its names mean the same";

@@ -31,7 +31,7 @@ double badness(const ParameterResult& result) {
 }
 
 std::string measure_text(const ParameterResult& result) {
-  if (result.status == Status::unreadable) return result.note;
+  if (result.status == Status::unreadable) return "see the note";
   if (result.status == Status::shapes_differ) {
     return fmt::format("{} against {}", result.first_shape ? shape_text(*result.first_shape) : "?",
                        result.second_shape ? shape_text(*result.second_shape) : "?");
@@ -111,7 +111,7 @@ std::string render_summary(const CompareReport& report, bool color) {
   out += worst(report, color);
   std::size_t notes = 0;
   for (const ParameterResult& result : report.results) {
-    if (result.note.empty() || result.status == Status::unreadable) continue;
+    if (result.note.empty()) continue;
     if (++notes > kWorst) continue;
     out += "  " + report::paint("note: ", report::Color::yellow, color) + display(result.name) + ": " +
            result.note + "\n";

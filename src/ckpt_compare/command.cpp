@@ -6,6 +6,7 @@
 #include "checkpoint/compare.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
+#include "support/text.hpp"
 
 namespace msprobe::ckpt_compare {
 namespace {
@@ -16,9 +17,9 @@ class CkptCompareCommand final : public Command {
   std::string_view summary() const override { return "Compare the weights of two checkpoints of any layout"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("first", options_.first, "Checkpoint: folder, rank file or file of tensors")
+    app.add_option("path1", options_.first, "Checkpoint: folder, rank file or file of tensors")
         ->type_name("PATH");
-    app.add_option("second", options_.second, "The checkpoint to compare it with")->type_name("PATH");
+    app.add_option("path2", options_.second, "The checkpoint to compare it with")->type_name("PATH");
     app.add_option("-o,--output_path", options_.output, "Result file (JSON), or - for standard output")
         ->type_name("FILE")
         ->capture_default_str();
@@ -41,7 +42,11 @@ class CkptCompareCommand final : public Command {
   }
 
   Outcome run(const Context& context) override {
-    if (options_.first.empty() || options_.second.empty()) throw UsageError("two checkpoints are needed");
+    if (options_.second.empty()) {
+      throw UsageError(options_.first.empty()
+                           ? "two checkpoints are needed"
+                           : "'" + display(options_.first) + "' alone: two checkpoints are needed");
+    }
     const checkpoint::CompareReport report = checkpoint::compare(options_, context.progress);
     for (const std::string& warning : report.warnings) log_warning(warning);
     std::string text = checkpoint::render_summary(report, context.color);

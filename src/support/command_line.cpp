@@ -64,8 +64,9 @@ CommandInfo describe_app(const CLI::App& app, const Aliases& aliases) {
   info.footer = app.get_footer();
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional()) {
-      info.operands = option->get_type_name() + (option->get_items_expected_max() > 1 ? "..." : "");
-      info.operands_help = option->get_description();
+      if (!info.operands.empty()) info.operands += ' ';
+      info.operands += option->get_type_name() + (option->get_items_expected_max() > 1 ? "..." : "");
+      if (info.operands_help.empty()) info.operands_help = option->get_description();
     } else if (!option->get_group().empty()) {
       info.options.push_back(describe_option(*option, aliases));
     }
