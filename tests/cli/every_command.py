@@ -31,6 +31,9 @@ def arguments(command, inputs, data):
     lines["inspect"] = [str(compare / "target") if inputs else "missing.pt"]
     packs = golden / "config_check" / "packs"
     lines["config_check"] = ["-c", *(str(packs / name) if inputs else f"missing/{name}" for name in PACKS)]
+    checkpoints = golden / "ckpt" / "checkpoints"
+    first = str(checkpoints / "tp1pp1") if inputs else "missing/tp1pp1"
+    lines["ckpt_compare"] = [first, str(checkpoints / "tp2pp2")]
     step = pathlib.Path(data).resolve() / "golden" / "anomaly" / "cases" / "a02_before_comm_one_rank" / "step0"
     for name in ("nan_analyze", "overflow_check"):
         lines[name] = ["-i", str(step) if inputs else "missing/step0"]
