@@ -17,9 +17,9 @@ class CkptCompareCommand final : public Command {
   std::string_view summary() const override { return "Compare the weights of two checkpoints of any layout"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("path1", options_.first, "Checkpoint: folder, rank file or file of tensors")
-        ->type_name("PATH");
-    app.add_option("path2", options_.second, "The checkpoint to compare it with")->type_name("PATH");
+    app.add_option("path1", options_.first, "Checkpoints: folders, rank files or files of tensors")
+        ->type_name("PATH1");
+    app.add_option("path2", options_.second, "The second one")->type_name("PATH2");
     app.add_option("-o,--output_path", options_.output, "Result file (JSON), or - for standard output")
         ->type_name("FILE")
         ->capture_default_str();

@@ -3,10 +3,13 @@
 """Runs ckpt_compare on the golden checkpoints. The answer is the correct one of their README; where the Python tool's
 is correct too, its numbers are ours within 1e-5.
 
-usage: golden_ckpt.py MSPROBE GOLDEN_FOLDER
+Then the checkpoints of one model that PyTorch, safetensors and Megatron wrote themselves, each against each.
+
+usage: golden_ckpt.py MSPROBE DATA_FOLDER
 """
 
 import csv
+import itertools
 import json
 import math
 import pathlib
@@ -61,8 +64,8 @@ NUMBERS = {
 }
 
 
-def compare(msprobe, golden, first, second, scratch, *options):
-    folder = pathlib.Path(golden).resolve() / "ckpt" / "checkpoints"
+def compare(msprobe, data, first, second, scratch, *options):
+    folder = pathlib.Path(data).resolve() / "golden" / "ckpt" / "checkpoints"
     words = ["ckpt_compare", str(folder / first), str(folder / second), *options]
     return harness.run(msprobe, [*words, "--details", "details.csv"], scratch)
 
@@ -76,9 +79,9 @@ def similarity(scratch):
     return json.loads((scratch / "ckpt_similarity.json").read_text(encoding="ascii"))
 
 
-def check_identical(msprobe, golden, case, scratch):
+def check_identical(msprobe, data, case, scratch):
     first, second, common, only_first, only_second = case
-    result = compare(msprobe, golden, first, second, scratch, "--fail-on", "different")
+    result = compare(msprobe, data, first, second, scratch, "--fail-on", "different")
     harness.check_equal("exit status", result.returncode, 0)
     rows = details(scratch)
     equal = sorted(name for name, row in rows.items() if row["Status"] == "equal")
@@ -101,11 +104,11 @@ def same_number(ours, theirs):
     return math.isclose(ours, theirs, rel_tol=1e-5, abs_tol=1e-7)
 
 
-def check_numbers(msprobe, golden, pair, corrected, scratch):
+def check_numbers(msprobe, data, pair, corrected, scratch):
     first, second = pair.split("__")
-    result = compare(msprobe, golden, first, second, scratch)
+    result = compare(msprobe, data, first, second, scratch)
     harness.check_equal("exit status", result.returncode, 0)
-    path = pathlib.Path(golden) / "ckpt" / "python_result" / f"{pair}.json"
+    path = pathlib.Path(data) / "golden" / "ckpt" / "python_result" / f"{pair}.json"
     expected = json.loads(path.read_text(encoding="utf-8"))
     ours = similarity(scratch)
     harness.check_equal("names", sorted(ours), sorted(expected))
@@ -117,23 +120,43 @@ def check_numbers(msprobe, golden, pair, corrected, scratch):
             harness.check(same_number(ours[name][key], right), f"{name} {key}: {ours[name][key]}, not {right}")
 
 
-def make_tests(msprobe, golden):
+REAL = ["plain.pt", "sharded", "dcp4", "megatron_core", "torch_dist"]
+
+
+def check_real(msprobe, data, first, second, scratch):
+    folder = pathlib.Path(data).resolve() / "ckpt" / "real"
+    words = ["ckpt_compare", str(folder / first), str(folder / second), "--details", "details.csv"]
+    result = harness.run(msprobe, [*words, "--fail-on", "unequal"], scratch)
+    harness.check_equal("exit status", result.returncode, 0)
+    megatron = ("megatron_core", "torch_dist")
+    parameters = 31 - 4 if first in megatron or second in megatron else 39
+    harness.check_equal("equal", [r["Status"] for r in details(scratch).values()], ["equal"] * parameters)
+
+
+def make_tests(msprobe, data):
     tests = []
     for case in IDENTICAL:
 
         def identical(scratch, case=case):
-            check_identical(msprobe, golden, case, scratch)
+            check_identical(msprobe, data, case, scratch)
 
         tests.append((f"{case[0]} is {case[1]}", identical))
     for pair, corrected in NUMBERS.items():
 
         def numbers(scratch, pair=pair, corrected=corrected):
-            check_numbers(msprobe, golden, pair, corrected, scratch)
+            check_numbers(msprobe, data, pair, corrected, scratch)
 
         tests.append((f"numbers of {pair}", numbers))
 
+    for first, second in itertools.product(REAL, REAL):
+
+        def real(scratch, first=first, second=second):
+            check_real(msprobe, data, first, second, scratch)
+
+        tests.append((f"real {first} is {second}", real))
+
     def padding(scratch):
-        result = compare(msprobe, golden, "tp1pp1", "tp2pp1_vocabpad", scratch)
+        result = compare(msprobe, data, "tp1pp1", "tp2pp1_vocabpad", scratch)
         harness.check_equal("exit status", result.returncode, 0)
         rows = details(scratch)
         for name in ("embedding.word_embeddings.weight", "output_layer.weight"):
@@ -145,13 +168,13 @@ def make_tests(msprobe, golden):
         harness.check_equal("equal", sum(row["Status"] == "equal" for row in rows.values()), ALL)
 
     def missing_rank(scratch):
-        result = compare(msprobe, golden, "tp2pp2", "tp2pp2_missing_rank", scratch)
+        result = compare(msprobe, data, "tp2pp2", "tp2pp2_missing_rank", scratch)
         harness.check_equal("exit status", result.returncode, 2)
         harness.check("mp_rank_01_001/model_optim_rng.pt" in result.stderr, result.stderr)
         harness.check_equal("files", list(scratch.iterdir()), [])
 
     def missing_rank_allowed(scratch):
-        result = compare(msprobe, golden, "tp2pp2", "tp2pp2_missing_rank", scratch, "--allow-partial")
+        result = compare(msprobe, data, "tp2pp2", "tp2pp2_missing_rank", scratch, "--allow-partial")
         harness.check_equal("exit status", result.returncode, 2)
         rows = details(scratch)
         broken = [name for name, row in rows.items() if row["Status"] == "not comparable"]
@@ -163,13 +186,13 @@ def make_tests(msprobe, golden):
         harness.check_equal("l2", similarity(scratch)["output_layer.weight"]["l2"], "error")
 
     def copies_differ(scratch):
-        result = compare(msprobe, golden, "tp1pp1", "replica_value_diff", scratch)
+        result = compare(msprobe, data, "tp1pp1", "replica_value_diff", scratch)
         note = details(scratch)["decoder.final_layernorm.weight"]["Note"]
         harness.check("its copy on tensor-parallel rank 1 differs in 8 elements" in note, note)
         harness.check("decoder.final_layernorm.weight" in result.stderr, result.stderr)
 
     def copies_of_other_shape(scratch):
-        result = compare(msprobe, golden, "tp1pp1", "replica_shape_diff", scratch)
+        result = compare(msprobe, data, "tp1pp1", "replica_shape_diff", scratch)
         harness.check_equal("exit status", result.returncode, 2)
         rows = details(scratch)
         broken = [name for name, row in rows.items() if row["Status"] == "not comparable"]
@@ -177,24 +200,24 @@ def make_tests(msprobe, golden):
         harness.check_equal("equal", sum(row["Status"] == "equal" for row in rows.values()), ALL - 1)
 
     def broken_tracker(scratch):
-        result = compare(msprobe, golden, "tp1pp1", "tracker_garbage", scratch)
+        result = compare(msprobe, data, "tp1pp1", "tracker_garbage", scratch)
         harness.check_equal("exit status", result.returncode, 2)
         harness.check("'latest' is neither a number nor 'release'" in result.stderr, result.stderr)
 
     def malicious_named(scratch):
-        result = compare(msprobe, golden, "malicious", "malicious", scratch)
+        result = compare(msprobe, data, "malicious", "malicious", scratch)
         harness.check("its pickle names posix.system; nothing of it was run" in result.stderr, result.stderr)
 
     def single_rank(scratch):
         rank = "tp2pp2/iter_0000005/mp_rank_01_000"
-        result = compare(msprobe, golden, rank, f"{rank}/model_optim_rng.pt", scratch)
+        result = compare(msprobe, data, rank, f"{rank}/model_optim_rng.pt", scratch)
         harness.check_equal("exit status", result.returncode, 0)
         harness.check_equal("statuses", {row["Status"] for row in details(scratch).values()}, {"equal"})
 
     def any_number_of_threads(scratch):
         texts = set()
         for jobs in ("1", "2", "7"):
-            compare(msprobe, golden, "tp2pp2", "tp1pp1_other", scratch, "-j", jobs, "--overwrite")
+            compare(msprobe, data, "tp2pp2", "tp1pp1_other", scratch, "-j", jobs, "--overwrite")
             texts.add((scratch / "ckpt_similarity.json").read_bytes() + (scratch / "details.csv").read_bytes())
         harness.check_equal("different results", len(texts), 1)
 

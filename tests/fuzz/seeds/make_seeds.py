@@ -18,6 +18,9 @@ HERE = pathlib.Path(__file__).parent
 FIXTURES = HERE.parents[1] / "data" / "formats"
 ANOMALY = HERE.parents[1] / "data" / "golden" / "anomaly"
 CONFIG = HERE.parents[1] / "data" / "golden" / "config_check"
+CKPT = HERE.parents[1] / "data" / "ckpt"
+REAL_CKPT = CKPT / "real"
+GOLDEN_CKPT = HERE.parents[1] / "data" / "golden" / "ckpt" / "checkpoints"
 GOLDEN = HERE.parents[1] / "data" / "golden" / "parse"
 
 
@@ -197,6 +200,46 @@ def adumps():
     put("adump", "old_op_debug", len(record).to_bytes(8, "little") + record + bytes(range(256)) * 8)
 
 
+class Metadata:
+    def __init__(self, **members):
+        self.__dict__.update(members)
+
+
+def dcps():
+    put("dcp", "torch_dist", (GOLDEN_CKPT / "torch_dist_synthetic" / "iter_0000005" / ".metadata").read_bytes())
+    put("dcp", "four_ranks", (REAL_CKPT / "dcp4" / ".metadata").read_bytes())
+
+    def chunk(offsets, sizes):
+        return Metadata(offsets=offsets, sizes=sizes)
+
+    properties = Metadata()
+    properties.dtype = Metadata
+    tensors = {
+        "w": Metadata(properties=properties, size=(4, 6), chunks=[chunk((0, 0), (4, 2)), chunk((0, 2), (4, 4))]),
+        "gap": Metadata(properties=properties, size=(9,), chunks=[chunk((0,), (4,)), chunk((5,), (4,))]),
+        "object": Metadata(),
+    }
+    places = {
+        Metadata(fqn="w", offset=(0, 0)): Metadata(relative_path="a", offset=0, length=9, transform_descriptors=None),
+        Metadata(fqn="object", offset=None): Metadata(relative_path="../a", offset=9, length=9),
+    }
+    text = pickle.dumps(Metadata(state_dict_metadata=tensors, storage_data=places), protocol=2)
+    put("dcp", "small", text.replace(b"c__main__\nMetadata\nq", b"ctorch\nfloat32\nq"))
+
+
+def mindspore_ckpts():
+    put("mindspore_ckpt", "whole", (CKPT / "mindspore.ckpt").read_bytes())
+    put("mindspore_ckpt", "checksum", (CKPT / "mindspore_crc.ckpt").read_bytes())
+
+    def value(name, dims, kind, content):
+        tensor = b"".join(field(1, n) for n in dims) + field(2, kind) + field(3, content)
+        return field(1, field(1, name) + field(2, tensor))
+
+    packed_dims = field(1, field(1, b"p") + field(2, field(1, b"\2\1") + field(2, b"Int8") + field(3, b"ab")))
+    put("mindspore_ckpt", "odd", value(b"w", [1 << 62, 0, 4], b"Float32", b"") + packed_dims + field(9, 3))
+    put("mindspore_ckpt", "map", field(1, field(1, b"m") + field(3, b"\x0a\0")) + value(b"b", [2], b"Bool", b"\0\1"))
+
+
 def construct_jsons():
     chain = {f"n{i}": f"n{i + 1}" for i in range(40)} | {"Torch.exp.0.forward": "n0", "n40": "n7"}
     put("construct_json", "circle.json", json.dumps(chain).encode())
@@ -283,6 +326,8 @@ def main():
         ("adump", adumps),
         ("atb_bin", atb_bins),
         ("construct_json", construct_jsons),
+        ("dcp", dcps),
+        ("mindspore_ckpt", mindspore_ckpts),
         ("npy", npys),
         ("npz", npzs),
         ("pack", packs),

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The metadata of a distributed checkpoint, and the parameters that its chunks make.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "checkpoint/parameter.hpp"
+#include "formats/dcp.hpp"
+#include "fuzz_input.hpp"
+#include "support/error.hpp"
+
+namespace msprobe {
+namespace {
+
+/// A tensor of any size whose elements are all the same one.
+class Constant final : public checkpoint::TensorSource {
+ public:
+  Constant(tensor::DType dtype, checkpoint::Shape shape) {
+    tensor_.dtype = dtype;
+    tensor_.strides.assign(shape.size(), 0);
+    tensor_.shape = std::move(shape);
+    tensor_.storage = memory_source(std::vector<std::byte>(16));
+  }
+  formats::StoredTensor open() const override { return tensor_; }
+
+ private:
+  formats::StoredTensor tensor_;
+};
+
+void read_some(const formats::DcpTensor& tensor) {
+  constexpr std::int64_t kMost = 1 << 14;
+  checkpoint::Parameter parameter;
+  parameter.name = tensor.name;
+  parameter.dtype = tensor.dtype;
+  parameter.shape = tensor.size;
+  if (checkpoint::checked_numel(tensor.size, tensor.name) > kMost) return;
+  for (const formats::DcpChunk& chunk : tensor.chunks) {
+    checkpoint::Parameter part = checkpoint::whole(
+        tensor.name, tensor.dtype, chunk.sizes, std::make_shared<const Constant>(tensor.dtype, chunk.sizes));
+    part.blocks[0].offset = chunk.offsets;
+    parameter.blocks.push_back(std::move(part.blocks[0]));
+  }
+  checkpoint::ParameterReader reader(parameter);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(reader.remaining()) *
+                               tensor::info(tensor.dtype).size);
+  reader.read(bytes);
+}
+
+}  // namespace
+}  // namespace msprobe
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace msprobe;
+  try {
+    const formats::DcpMetadata metadata = formats::read_dcp_metadata(*fuzz_input(data, size));
+    for (const formats::DcpTensor& tensor : metadata.tensors) {
+      if (!tensor.problem.empty()) continue;
+      try {
+        read_some(tensor);
+      } catch (const FormatError&) {
+      }
+    }
+  } catch (const FormatError&) {
+  }
+  return 0;
+}

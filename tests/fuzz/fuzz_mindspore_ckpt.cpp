@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/mindspore_ckpt.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+#include "fuzz_elements.hpp"
+#include "fuzz_input.hpp"
+#include "support/error.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace msprobe;
+  const auto file = fuzz_input(data, size);
+  formats::looks_like_mindspore_ckpt(*file);
+  try {
+    const formats::MindSporeCkpt checkpoint(file);
+    for (std::size_t i = 0; i < checkpoint.size(); ++i) {
+      try {
+        read_elements(checkpoint.tensor(i));
+      } catch (const FormatError&) {
+      }
+    }
+  } catch (const FormatError&) {
+  }
+  return 0;
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/compare.hpp"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "checkpoint/result_writers.hpp"
+#include "report/table.hpp"
+
+namespace msprobe::checkpoint {
+namespace {
+
+ParameterResult result_of(const std::string& name, Status status) {
+  ParameterResult result;
+  result.name = name;
+  result.status = status;
+  result.first_shape = Shape{2, 3};
+  result.second_shape = Shape{2, 3};
+  result.compared = status != Status::shapes_differ && status != Status::unreadable;
+  return result;
+}
+
+CompareReport report_of(std::vector<ParameterResult> results) {
+  CompareReport report;
+  report.first = {"one", "PyTorch file", 1};
+  report.second = {"two", "safetensors", 1};
+  report.results = std::move(results);
+  return report;
+}
+
+}  // namespace
+
+TEST_CASE("the JSON is laid out as Python's json.dump with an indent of 4") {
+  ParameterResult plain = result_of("a", Status::different);
+  plain.metrics.l2 = 0.1;
+  plain.metrics.cosine = 1.0;
+  ParameterResult odd = result_of("b\"\n\xc3\xa9", Status::shapes_differ);
+  odd.second_shape = Shape{4, 2};
+  ParameterResult scalar = result_of("c", Status::equal);
+  scalar.first_shape = Shape{};
+  scalar.second_shape = Shape{};
+  scalar.metrics.l2 = std::numeric_limits<double>::infinity();
+  scalar.metrics.cosine.reset();
+  ParameterResult broken = result_of("d", Status::unreadable);
+  ParameterResult single = result_of("e", Status::only_first);
+  const std::string expected = R"({
+    "a": {
+        "l2": 0.1,
+        "cos": 1.0,
+        "numel": 6,
+        "shape": [
+            2,
+            3
+        ]
+    },
+    "b\"\n\u00e9": {
+        "l2": null,
+        "cos": null,
+        "numel": [
+            6,
+            8
+        ],
+        "shape": [
+            [
+                2,
+                3
+            ],
+            [
+                4,
+                2
+            ]
+        ]
+    },
+    "c": {
+        "l2": Infinity,
+        "cos": null,
+        "numel": 1,
+        "shape": []
+    },
+    "d": {
+        "l2": "error",
+        "cos": "error",
+        "numel": 6,
+        "shape": [
+            2,
+            3
+        ]
+    }
+})";
+  CHECK(similarity_json(report_of({plain, odd, scalar, broken, single})) == expected);
+  CHECK(similarity_json(report_of({single})) == "{}");
+}
+
+TEST_CASE("the summary counts, and names what matters") {
+  ParameterResult different = result_of("layers.3.w", Status::different);
+  different.metrics.l2 = 0.5;
+  different.metrics.relative_l2 = 0.25;
+  different.metrics.max_abs = 0.125;
+  different.metrics.unequal = 4;
+  ParameterResult noted = result_of("norm\x1b[31m", Status::equal);
+  noted.note = "its copy differs";
+  std::vector<ParameterResult> results = {different, noted};
+  for (int i = 0; i < 7; ++i) results.push_back(result_of("only" + std::to_string(i), Status::only_second));
+  const std::string text = render_summary(report_of(results), false);
+  CHECK(text.find("one (PyTorch file) against two (safetensors)\n") == 0);
+  CHECK(text.find("2 parameters in both: 1 equal bit for bit, 1 different\n") != std::string::npos);
+  CHECK(text.find("different  layers.3.w  l2 0.5 (relative 0.25), largest difference 0.125, 4 of 6") !=
+        std::string::npos);
+  CHECK(text.find("7 only in the second: only0, only1, only2, only3, only4 and 2 more") != std::string::npos);
+  CHECK(text.find("its copy differs") != std::string::npos);
+  CHECK(text.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("what counts as a finding") {
+  CHECK(!report_of({result_of("a", Status::close)}).any_different());
+  CHECK(report_of({result_of("a", Status::close)}).any_unequal());
+  CHECK(report_of({result_of("a", Status::same_values)}).any_unequal());
+  CHECK(!report_of({result_of("a", Status::equal)}).any_unequal());
+  CHECK(report_of({result_of("a", Status::shapes_differ)}).any_different());
+  CHECK(report_of({result_of("a", Status::only_first)}).any_missing());
+  CHECK(!report_of({result_of("a", Status::only_first)}).any_unequal());
+}
+
+TEST_CASE("the table of details has a cell for every column") {
+  const CompareReport report = report_of({result_of("a", Status::equal), result_of("b", Status::unreadable)});
+  const auto table = details_table(report);
+  std::vector<report::Cell> cells;
+  report::Scratch scratch;
+  for (std::size_t i = 0; i < table->rows(); ++i) {
+    table->row(i, cells, scratch);
+    CHECK(cells.size() == table->columns().size());
+  }
+  CHECK(table->severity(1) == report::Severity::error);
+}
+
+}  // namespace msprobe::checkpoint

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints that lie, and what the rich one holds. Honest ones are in tests/cli/golden_ckpt.py.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/loaders.hpp"
+#include "support/byte_source.hpp"
+#include "support/error.hpp"
+#include "tensor/convert.hpp"
+#include "unit/checkpoint/memory_tensor.hpp"
+
+namespace msprobe::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path data_folder() {
+  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
+  return fs::path(root == nullptr ? "." : root) / "tests" / "data";
+}
+
+/// A folder that goes away with the test.
+class Scratch {
+ public:
+  Scratch() : path_(fs::temp_directory_path() / ("msprobe-load-" + std::to_string(::getpid()))) {
+    fs::remove_all(path_);
+    fs::create_directories(path_);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() { fs::remove_all(path_); }
+  std::string path(const std::string& name = "") const {
+    return name.empty() ? path_.string() : (path_ / name).string();
+  }
+  void write(const std::string& name, const std::string& text) const {
+    fs::create_directories((path_ / name).parent_path());
+    std::ofstream(path_ / name, std::ios::binary) << text;
+  }
+  void copy(const fs::path& from, const std::string& name) const {
+    fs::create_directories((path_ / name).parent_path());
+    fs::copy(from, path_ / name, fs::copy_options::recursive);
+  }
+
+ private:
+  fs::path path_;
+};
+
+std::string complaint(const std::string& path, const LoadOptions& options = {}) {
+  try {
+    load(path, options);
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    CHECK(message.find('\n') == std::string::npos);
+    return message;
+  }
+  return {};
+}
+
+#define CHECK_COMPLAINS(path, words)                                                       \
+  do {                                                                                     \
+    const std::string message_ = complaint(path);                                          \
+    CHECK_MESSAGE(message_.find(words) != std::string::npos, "got: '" << message_ << "'"); \
+  } while (false)
+
+const Entry& find(const Checkpoint& checkpoint, const std::string& name) {
+  const auto found = std::find_if(checkpoint.entries.begin(), checkpoint.entries.end(),
+                                  [&](const Entry& entry) { return entry.parameter.name == name; });
+  REQUIRE_MESSAGE(found != checkpoint.entries.end(), name);
+  return *found;
+}
+
+std::string read_text(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// A safetensors file of one float32 tensor with one element.
+std::string safetensors(const std::string& name) {
+  std::string header = "{\"" + name + "\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
+  std::string length(8, '\0');
+  length[0] = static_cast<char>(header.size());
+  return length + header + "abcd";
+}
+
+/// Everything that is inside a parameter, as float.
+std::vector<float> values_of(const Parameter& parameter) {
+  ParameterReader reader(parameter);
+  const auto count = static_cast<std::size_t>(reader.remaining());
+  std::vector<std::byte> raw(count * tensor::info(parameter.dtype).size);
+  reader.read(raw);
+  std::vector<double> wide(count);
+  tensor::to_double(parameter.dtype, raw, wide);
+  return {wide.begin(), wide.end()};
+}
+
+}  // namespace
+
+TEST_CASE("everything that a real rank file may hold is decoded, element by element") {
+  const fs::path golden = data_folder() / "golden" / "ckpt";
+  const Checkpoint rich = load((golden / "checkpoints" / "rich").string(), {});
+  const nlohmann::json expected = nlohmann::json::parse(read_text(golden / "rich_expected" / "tensors.json"));
+  std::size_t tensors = 0;
+  for (const auto& [name, tensor] : expected.items()) {
+    CAPTURE(name);
+    if (!tensor.is_object()) continue;  // extra state
+    ++tensors;
+    const Entry& entry = find(rich, name);
+    CHECK(entry.problem.empty());
+    CHECK(tensor::info(entry.parameter.dtype).name == tensor["dtype"].get<std::string>());
+    CHECK(entry.parameter.shape == tensor["shape"].get<Shape>());
+    CHECK(values_of(entry.parameter) == tensor["values_f32"].get<std::vector<float>>());
+  }
+  CHECK(rich.entries.size() == tensors);
+  CHECK(rich.architecture.heads == 4);
+  // Every global of the pickle was met, none was more than a name.
+  const nlohmann::json pickle = nlohmann::json::parse(read_text(golden / "rich_expected" / "pickle.json"));
+  CHECK(!pickle.empty());
+}
+
+TEST_CASE("optimizer state is left out unless asked for, and then known by its rank") {
+  const std::string rich = (data_folder() / "golden" / "ckpt" / "checkpoints" / "rich").string();
+  const Checkpoint with = load(rich, {.optimizer = true, .allow_partial = false});
+  CHECK(with.entries.size() > load(rich, {}).entries.size());
+  CHECK(std::any_of(with.entries.begin(), with.entries.end(), [](const Entry& entry) {
+    return entry.parameter.name.starts_with("mp_rank_00.optimizer.");
+  }));
+}
+
+TEST_CASE("names in an index do not lead out of the folder") {
+  const Scratch scratch;
+  scratch.write("secret.safetensors", safetensors("w"));
+  const auto index = [&](const std::string& file) {
+    scratch.write("in/model.safetensors.index.json", nlohmann::json({{"weight_map", {{"w", file}}}}).dump());
+    return scratch.path("in");
+  };
+  CHECK(!complaint(index("../secret.safetensors")).empty());
+  CHECK(!complaint(index(scratch.path("secret.safetensors"))).empty());
+  CHECK(!complaint(index("..")).empty());
+  CHECK(!complaint(index("")).empty());
+  fs::create_directory_symlink(scratch.path(), scratch.path("in/link"));
+  CHECK(!complaint(index("link/secret.safetensors")).empty());
+  // A link that lies in the folder itself is how model caches store their files.
+  fs::create_symlink(scratch.path("secret.safetensors"), scratch.path("in/plain.safetensors"));
+  CHECK(complaint(index("plain.safetensors")).empty());
+}
+
+TEST_CASE("an index that does not fit its files") {
+  const Scratch scratch;
+  scratch.write("a.safetensors", safetensors("w"));
+  scratch.write("model.safetensors.index.json",
+                R"({"weight_map": {"w": "a.safetensors", "gone": "a.safetensors"}})");
+  const Checkpoint checkpoint = load(scratch.path(), {});
+  CHECK(find(checkpoint, "w").problem.empty());
+  CHECK(find(checkpoint, "gone").problem.find("although the index says so") != std::string::npos);
+  for (const char* text :
+       {"", "[]", "{}", R"({"weight_map": 3})", R"({"weight_map": {"w": 3}})", "{\"weight_map\": {"}) {
+    scratch.write("model.safetensors.index.json", text);
+    CHECK_COMPLAINS(scratch.path(), "model.safetensors.index.json: ");
+  }
+  const std::string deep(200'000, '[');
+  scratch.write("model.safetensors.index.json", deep);
+  CHECK_COMPLAINS(scratch.path(), "an index without a weight_map");
+}
+
+TEST_CASE("metadata that sends a reader out of its folder or beyond a file") {
+  const Scratch scratch;
+  const fs::path real = data_folder() / "ckpt" / "real" / "dcp4";
+  scratch.copy(real, "dcp");
+  const std::string metadata = read_text(real / ".metadata");
+  const auto replaced = [&](const std::string& from, const std::string& to) {
+    REQUIRE(from.size() == to.size());
+    std::string text = metadata;
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
+      text.replace(at, from.size(), to);
+    }
+    CHECK(text != metadata);
+    scratch.write("dcp/.metadata", text);
+    const Checkpoint checkpoint = load(scratch.path("dcp"), {});
+    return static_cast<std::size_t>(std::count_if(checkpoint.entries.begin(), checkpoint.entries.end(),
+                                                  [](const Entry& entry) { return !entry.problem.empty(); }));
+  };
+  CHECK(replaced("__1_0.distcp", "../_0.distcp") > 0);
+  CHECK(replaced("__1_0.distcp", "/_1_0.distcp") > 0);
+  CHECK(replaced("__1_0.distcp", "__9_0.distcp") > 0);
+  // A link out of the folder.
+  scratch.write("outside", read_text(real / "__1_0.distcp"));
+  fs::remove(scratch.path("dcp/__1_0.distcp"));
+  fs::create_symlink(scratch.path("outside"), scratch.path("dcp/__1_0.distcp"));
+  scratch.write("dcp/.metadata", metadata);
+  const Checkpoint linked = load(scratch.path("dcp"), {});
+  CHECK(std::any_of(linked.entries.begin(), linked.entries.end(),
+                    [](const Entry& e) { return !e.problem.empty(); }));
+  // A file that is shorter than the metadata says is noticed when it is read.
+  fs::remove(scratch.path("dcp/__1_0.distcp"));
+  scratch.write("dcp/__1_0.distcp", read_text(real / "__1_0.distcp").substr(0, 1000));
+  const Checkpoint cut = load(scratch.path("dcp"), {});
+  std::size_t failures = 0;
+  for (const Entry& entry : cut.entries) {
+    try {
+      values_of(entry.parameter);
+    } catch (const FormatError&) {
+      ++failures;
+    }
+  }
+  CHECK(failures > 0);
+}
+
+TEST_CASE("folders that are no checkpoint, or half of one") {
+  const Scratch scratch;
+  CHECK_COMPLAINS(scratch.path("missing"), "No such file or directory");
+  CHECK_COMPLAINS(scratch.path(), "no checkpoint in it");
+  scratch.write("latest_checkpointed_iteration.txt", "7\n");
+  CHECK_COMPLAINS(scratch.path(), "iter_0000007: not found");
+  scratch.write("latest_checkpointed_iteration.txt", "../../etc");
+  CHECK_COMPLAINS(scratch.path(), "neither a number nor 'release'");
+  scratch.write("latest_checkpointed_iteration.txt", std::string(5000, '7'));
+  CHECK_COMPLAINS(scratch.path(), "latest_checkpointed_iteration.txt: ");
+  fs::remove(scratch.path("latest_checkpointed_iteration.txt"));
+  scratch.write("mp_rank_00/model_optim_rng.pt", "rubbish");
+  CHECK_COMPLAINS(scratch.path(), "mp_rank_00/model_optim_rng.pt: ");
+  scratch.write("mp_rank_00_x/model_optim_rng.pt", "");
+  CHECK_COMPLAINS(scratch.path(), "is not the name of a rank");
+  fs::remove_all(scratch.path("mp_rank_00_x"));
+  scratch.write("mp_rank_00_001/model_optim_rng.pt", "");
+  CHECK_COMPLAINS(scratch.path(), "do not belong to one layout");
+  fs::remove_all(scratch.path("mp_rank_00_001"));
+  fs::remove_all(scratch.path("mp_rank_00"));
+  scratch.write("a.pt", "");
+  scratch.write("b.pt", "");
+  CHECK_COMPLAINS(scratch.path(), "which of a.pt, b.pt, … is meant?");
+}
+
+TEST_CASE("a rank that is not there is an error, or its parameters are marked") {
+  const Scratch scratch;
+  const fs::path real = data_folder() / "ckpt" / "real" / "megatron_core" / "iter_0000010";
+  scratch.copy(real, "iter");
+  fs::remove(scratch.path("iter/mp_rank_01_000/model_optim_rng.pt"));
+  CHECK_COMPLAINS(scratch.path("iter"), "mp_rank_01_000/model_optim_rng.pt: No such file");
+  const Checkpoint partial = load(scratch.path("iter"), {.optimizer = false, .allow_partial = true});
+  CHECK(find(partial, "embedding.word_embeddings.weight").problem == "mp_rank_01_000 has no part of it");
+  CHECK(find(partial, "output_layer.weight").problem.empty());
+  // Without all of a stage the layers behind it cannot be numbered.
+  fs::remove_all(scratch.path("iter/mp_rank_00_000"));
+  CHECK(
+      complaint(scratch.path("iter"), {.optimizer = false, .allow_partial = true}).find("pipeline stage 0") !=
+      std::string::npos);
+}
+
+TEST_CASE("what looks like a checkpoint") {
+  const fs::path data = data_folder();
+  for (const char* yes :
+       {"golden/ckpt/checkpoints/tp1pp1", "golden/ckpt/checkpoints/tp1pp1/iter_0000005", "ckpt/real/dcp4",
+        "ckpt/real/sharded", "ckpt/real/plain.pt", "ckpt/mindspore.ckpt"}) {
+    CHECK(looks_like_checkpoint((data / yes).string()));
+  }
+  for (const char* no : {"golden/ckpt/checkpoints", "missing", "golden/ckpt/README.md"}) {
+    CHECK(!looks_like_checkpoint((data / no).string()));
+  }
+}
+
+TEST_CASE("names that can do harm are told, classes of numbers are not") {
+  const fs::path golden = data_folder() / "golden" / "ckpt" / "checkpoints";
+  const Checkpoint malicious = load((golden / "malicious").string(), {});
+  REQUIRE(malicious.warnings.size() == 1);
+  CHECK(malicious.warnings[0].find("its pickle names posix.system") != std::string::npos);
+  CHECK(values_of(find(malicious, "w").parameter) == std::vector<float>{1, 1});
+  CHECK(load((golden / "rich").string(), {}).warnings.empty());
+}
+
+}  // namespace msprobe::checkpoint

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/metrics.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "unit/checkpoint/memory_tensor.hpp"
+
+namespace msprobe::checkpoint {
+namespace {
+
+using tensor::DType;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+template <typename T>
+PairMetrics compared(DType dtype, const std::vector<T>& a, const std::vector<T>& b) {
+  const auto size = static_cast<std::int64_t>(a.size());
+  return measure(in_memory(dtype, {size}, a), in_memory(dtype, {size}, b), {.ulp = true, .on_bytes = {}});
+}
+
+PairMetrics doubles(const std::vector<double>& a, const std::vector<double>& b) {
+  return compared(DType::float64, a, b);
+}
+
+PairMetrics floats(const std::vector<float>& a, const std::vector<float>& b) {
+  return compared(DType::float32, a, b);
+}
+
+}  // namespace
+
+TEST_CASE("l2 and cosine agree with extended precision") {
+  std::mt19937 random(11);
+  std::normal_distribution<float> normal;
+  std::vector<float> a(100'003);
+  std::vector<float> b(a.size());
+  long double squares = 0;
+  long double dot = 0;
+  long double aa = 0;
+  long double bb = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    a[i] = normal(random);
+    b[i] = a[i] + 0.01F * normal(random);
+    const long double x = a[i];
+    const long double y = b[i];
+    squares += (x - y) * (x - y);
+    dot += x * y;
+    aa += x * x;
+    bb += y * y;
+  }
+  const PairMetrics metrics = floats(a, b);
+  CHECK(metrics.l2 == doctest::Approx(static_cast<double>(std::sqrt(squares))).epsilon(1e-13));
+  CHECK(*metrics.cosine == doctest::Approx(static_cast<double>(dot / std::sqrt(aa * bb))).epsilon(1e-13));
+  CHECK(metrics.relative_l2 == doctest::Approx(static_cast<double>(std::sqrt(squares / bb))).epsilon(1e-13));
+  CHECK(!metrics.bitwise_equal);
+}
+
+TEST_CASE("numbers whose squares leave the range of double") {
+  const PairMetrics tiny = doubles({1e-200, 2e-200, 0}, {1e-200, 0, 0});
+  CHECK(tiny.l2 == doctest::Approx(2e-200).epsilon(1e-12));
+  CHECK(*tiny.cosine == doctest::Approx(1 / std::sqrt(5.0)).epsilon(1e-12));
+  const PairMetrics huge = doubles({1e200, -1e200}, {-1e200, -1e200});
+  CHECK(huge.l2 == doctest::Approx(2e200).epsilon(1e-12));
+  CHECK(*huge.cosine == doctest::Approx(0).epsilon(1e-12));
+  const PairMetrics far = doubles({1.7e308, 0}, {-1.7e308, 1});
+  CHECK(far.l2 == kInfinity);  // 3.4e308 is beyond double
+  CHECK(*far.cosine == doctest::Approx(-1));
+  // A small difference between numbers of ordinary size.
+  const PairMetrics close = doubles({1.0, 1e-200}, {1.0, 0});
+  CHECK(close.l2 == doctest::Approx(1e-200).epsilon(1e-12));
+  const PairMetrics denormal = doubles({5e-324}, {1e-323});
+  CHECK(denormal.l2 == 5e-324);
+  CHECK(*denormal.cosine == 1.0);
+  CHECK(denormal.first.denormal == 1);
+}
+
+TEST_CASE("zeros, NaN and infinities as the Python tool has them") {
+  CHECK(*floats({0, 0}, {0, 0}).cosine == 1.0);
+  CHECK(floats({0, 0}, {0, 0}).l2 == 0);
+  CHECK(!floats({0, 0}, {1, 0}).cosine);
+  CHECK(!floats({1, 0}, {0, 0}).cosine);
+  CHECK(floats({1, 0}, {0, 0}).relative_l2 == kInfinity);
+  const auto nan = std::numeric_limits<float>::quiet_NaN();
+  const auto inf = std::numeric_limits<float>::infinity();
+  const PairMetrics both_nan = floats({nan, 1}, {nan, 1});
+  CHECK(std::isnan(both_nan.l2));
+  CHECK(std::isnan(*both_nan.cosine));
+  CHECK(both_nan.bitwise_equal);
+  CHECK(both_nan.unequal == 0);
+  CHECK(std::isnan(floats({inf, 1}, {inf, 1}).l2));
+  CHECK(floats({inf, 1}, {2, 1}).l2 == kInfinity);
+  CHECK(floats({inf, 1}, {-inf, 1}).l2 == kInfinity);
+  CHECK(std::isnan(floats({inf, inf}, {inf, -inf}).l2));
+  CHECK(std::isnan(*floats({inf, 1}, {2, 1}).cosine));
+  CHECK(floats({inf, nan, 0}, {2, 1, 0}).first.infinite == 1);
+}
+
+TEST_CASE("zeros of other sign are equal values, not equal bits") {
+  const PairMetrics metrics = floats({0.0F, 1}, {-0.0F, 1});
+  CHECK(!metrics.bitwise_equal);
+  CHECK(metrics.unequal == 0);
+  CHECK(metrics.l2 == 0);
+  CHECK(*metrics.cosine == 1.0);
+  CHECK(*metrics.max_ulp == 0);
+}
+
+TEST_CASE("integers are exact beyond 2^53") {
+  const std::int64_t big = (std::int64_t{1} << 53) + 1;
+  const PairMetrics metrics = compared<std::int64_t>(DType::int64, {big, 5}, {big - 1, 5});
+  CHECK(metrics.l2 == 1);
+  CHECK(metrics.unequal == 1);
+  CHECK(metrics.first_unequal == 0);
+  CHECK(!metrics.max_ulp);
+}
+
+TEST_CASE("distances in units of the last place") {
+  const float next = std::nextafter(1.0F, 2.0F);
+  CHECK(*floats({1, 1}, {1, next}).max_ulp == 1);
+  CHECK(*floats({std::nextafter(0.0F, -1.0F)}, {std::nextafter(0.0F, 1.0F)}).max_ulp == 2);
+  CHECK(*floats({-1}, {std::nextafter(-1.0F, -2.0F)}).max_ulp == 1);
+  CHECK(*doubles({1}, {1 + 3 * std::numeric_limits<double>::epsilon()}).max_ulp == 3);
+  CHECK(*doubles({kNan, 1}, {1, 1}).max_ulp == 0);
+  CHECK(*compared<std::uint16_t>(DType::bfloat16, {0x3f80}, {0x3f83}).max_ulp == 3);
+  CHECK(*compared<std::uint16_t>(DType::float16, {0x8001}, {0x0001}).max_ulp == 2);
+}
+
+TEST_CASE("numbers below the normal ones of half precision are counted as such") {
+  const PairMetrics metrics =
+      compared<std::uint16_t>(DType::float16, {0x0001, 0x83ff, 0x0400, 0}, {0, 0, 0, 0});
+  CHECK(metrics.first.denormal == 2);
+  CHECK(metrics.first.zero == 1);
+  CHECK(metrics.second.denormal == 0);
+}
+
+TEST_CASE("other types are compared as values") {
+  const Parameter half = in_memory<std::uint16_t>(DType::bfloat16, {2}, {0x3f80, 0x4000});  // 1, 2
+  const Parameter single = in_memory<float>(DType::float32, {2}, {1, 2});
+  const PairMetrics metrics = measure(half, single);
+  CHECK(metrics.l2 == 0);
+  CHECK(metrics.unequal == 0);
+  CHECK(!metrics.bitwise_equal);
+  const Parameter complex = in_memory<float>(DType::complex64, {2}, {1, 0, 2, 3});
+  CHECK(measure(complex, single).l2 == doctest::Approx(3));
+  CHECK(measure(single, complex).max_abs == 3);
+}
+
+TEST_CASE("scalars and empty parameters") {
+  CHECK(measure(in_memory<float>(DType::float32, {}, {3}), in_memory<float>(DType::float32, {}, {-1})).l2 ==
+        4);
+  const PairMetrics empty = floats({}, {});
+  CHECK(empty.l2 == 0);
+  CHECK(*empty.cosine == 1.0);
+  CHECK(empty.bitwise_equal);
+}
+
+TEST_CASE("copies are the same but for the bits of NaN and the sign of zero") {
+  const auto nan = std::numeric_limits<float>::quiet_NaN();
+  const Parameter a = in_memory<float>(DType::float32, {3}, {nan, 0.0F, 2});
+  CHECK(check_replica(a, in_memory<float>(DType::float32, {3}, {-nan, -0.0F, 2})).unequal == 0);
+  const ReplicaCheck check = check_replica(a, in_memory<float>(DType::float32, {3}, {nan, 0.5F, 2}));
+  CHECK(check.unequal == 1);
+  CHECK(check.max_abs == 0.5);
+}
+
+TEST_CASE("how the bytes were cut does not change a single bit of the result") {
+  std::mt19937 random(2);
+  std::normal_distribution<float> normal;
+  std::vector<float> a(70'000);
+  std::vector<float> b(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    a[i] = normal(random);
+    b[i] = normal(random);
+  }
+  const Parameter x = in_memory(DType::float32, {700, 100}, a);
+  const Parameter y = in_memory(DType::float32, {700, 100}, b);
+  const PairMetrics once = measure(x, y);
+  const Parameter cut = concatenate({narrow(x, 1, 0, 33), narrow(x, 1, 33, 67)}, 1);
+  const PairMetrics again = measure(cut, y);
+  CHECK(again.l2 == once.l2);
+  CHECK(*again.cosine == *once.cosine);
+}
+
+}  // namespace msprobe::checkpoint
