@@ -9,10 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "inspect/globals.hpp"
+#include "formats/pickle_rating.hpp"
 #include "tensor/statistics.hpp"
 
 namespace msprobe::inspect {
+
+using formats::Rating;
 
 struct TensorFacts {
   std::string name;  // empty: the only tensor of its file

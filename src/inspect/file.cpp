@@ -144,7 +144,7 @@ class FileInspector {
   }
 
   void note(const formats::PickleGlobal& global, const std::string& where) {
-    const Rating rating = rate_global(global.module, global.name);
+    const Rating rating = formats::rate_global(global.module, global.name);
     const std::size_t limit = rating == Rating::dangerous ? 2 * kMostGlobals : kMostGlobals;
     if (file_.globals.size() >= limit) {
       ++untold_globals_;

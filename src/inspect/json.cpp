@@ -70,7 +70,7 @@ Json of(const FileFacts& file) {
     for (const GlobalFacts& global : file.globals) {
       Json& entry = json["globals"].emplace_back();
       entry = {{"name", global.name},
-               {"rating", rating_name(global.rating)},
+               {"rating", formats::rating_name(global.rating)},
                {"called", global.called},
                {"offset", global.offset}};
       if (!global.where.empty()) entry["where"] = global.where;

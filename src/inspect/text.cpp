@@ -157,7 +157,7 @@ class Renderer {
     for (const Rating rating : {Rating::dangerous, Rating::unknown, Rating::ok}) {
       for (const GlobalFacts& global : globals) {
         if (global.rating != rating) continue;
-        rows.push_back({std::string(rating_name(rating)), global.name,
+        rows.push_back({std::string(formats::rating_name(rating)), global.name,
                         global.called ? "to be called" : "named", fmt::format("byte {}", global.offset),
                         global.where});
         severities.push_back(rating == Rating::dangerous ? report::Severity::error

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "inspect/globals.hpp"
+#include "formats/pickle_rating.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "tensor/dtype.hpp"
 
-namespace msprobe::inspect {
+namespace msprobe::formats {
 namespace {
 
 using std::string_view_literals::operator""sv;
@@ -322,4 +322,4 @@ Rating rate_global(std::string_view module, std::string_view name) {
   return Rating::unknown;
 }
 
-}  // namespace msprobe::inspect
+}  // namespace msprobe::formats

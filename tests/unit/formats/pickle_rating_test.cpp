@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "inspect/globals.hpp"
+#include "formats/pickle_rating.hpp"
 
 #include <doctest/doctest.h>
 
 #include <string_view>
 #include <utility>
 
-namespace msprobe::inspect {
+namespace msprobe::formats {
 namespace {
 
 using Name = std::pair<std::string_view, std::string_view>;
@@ -97,4 +97,4 @@ TEST_CASE("everything else is unknown, also where it looks like a friend") {
   CHECK(rate_global("torch.nn.modules.linear", "Linear") == Rating::unknown);
 }
 
-}  // namespace msprobe::inspect
+}  // namespace msprobe::formats

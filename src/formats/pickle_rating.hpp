@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-namespace msprobe::inspect {
+namespace msprobe::formats {
 
 enum class Rating {
   ok,         // makes tensors and containers, nothing else
@@ -17,4 +17,4 @@ std::string_view rating_name(Rating rating);
 /// The rating of `module.name`. Nothing is looked up: the names themselves are compared with tables.
 Rating rate_global(std::string_view module, std::string_view name);
 
-}  // namespace msprobe::inspect
+}  // namespace msprobe::formats
