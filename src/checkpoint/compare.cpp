@@ -173,8 +173,10 @@ class Comparison {
         const MemoryGate::Pass pass(gate_, entry.parameter.memory() + replica.parameter.memory());
         const ReplicaCheck check = check_replica(entry.parameter, replica.parameter, options);
         if (check.unequal == 0) continue;
-        result.note += fmt::format("inside {} its copy on {} differs in {} elements, by up to {}; ",
-                                   display(path), replica.where, check.unequal, python_repr(check.max_abs));
+        result.copies_differ = true;
+        result.note +=
+            fmt::format("inside {} its copy on {} differs in {} of {} elements, by up to {}; ", display(path),
+                        replica.where, check.unequal, entry.parameter.numel(), python_repr(check.max_abs));
       } catch (const Interrupted&) {
         throw;
       } catch (const Error& error) {
@@ -247,7 +249,9 @@ bool CompareReport::any_different() const {
 }
 
 bool CompareReport::any_unequal() const {
-  return any_different() || count(Status::close) + count(Status::same_values) > 0;
+  const bool copies = std::any_of(results.begin(), results.end(),
+                                  [](const ParameterResult& result) { return result.copies_differ; });
+  return copies || any_different() || count(Status::close) + count(Status::same_values) > 0;
 }
 
 bool CompareReport::any_missing() const {
@@ -259,11 +263,9 @@ bool CompareReport::any_unreadable() const {
 }
 
 CompareReport compare(const CompareOptions& options, Progress* progress) {
+  if (!options.details.empty()) details_format(options.details);
   if (options.output != "-") check_result_file(options.output, options.overwrite);
-  if (!options.details.empty()) {
-    details_format(options.details);
-    check_result_file(options.details, options.overwrite);
-  }
+  if (!options.details.empty()) check_result_file(options.details, options.overwrite);
   const NameMap map = options.name_map.empty() ? NameMap::built_in() : NameMap::from_file(options.name_map);
   if (progress != nullptr) progress->begin("reading checkpoints", 2, "checkpoints");
   Checkpoint first = load(options.first, options.load);
@@ -276,7 +278,7 @@ CompareReport compare(const CompareOptions& options, Progress* progress) {
   report.warnings = std::move(first.warnings);
   std::move(second.warnings.begin(), second.warnings.end(), std::back_inserter(report.warnings));
   Pairing pairing = pair_up(std::move(first), std::move(second), map);
-  std::move(pairing.remarks.begin(), pairing.remarks.end(), std::back_inserter(report.warnings));
+  report.remarks = std::move(pairing.remarks);
   Comparison(options, progress).run(std::move(pairing), report);
   if (progress != nullptr) progress->end();
   write_results(options, report);

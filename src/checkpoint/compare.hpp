@@ -49,7 +49,8 @@ struct ParameterResult {
   std::optional<Shape> second_shape;
   std::string first_dtype;
   std::string second_dtype;
-  std::string note;  // padding, copies that differ, why it cannot be read
+  bool copies_differ = false;  // inside one of the checkpoints
+  std::string note;            // padding, copies that differ, why it cannot be read
 };
 
 struct CompareReport {
@@ -62,13 +63,14 @@ struct CompareReport {
   Side second;
   std::vector<ParameterResult> results;  // pairs in model order, then those of one side only
   std::vector<std::string> warnings;
-  std::vector<std::string> files;  // written
+  std::vector<std::string> remarks;  // how names were made to match
+  std::vector<std::string> files;    // written
   double tolerance = 0;
 
   std::size_t count(Status status) const;
   /// Are there parameters whose elements differ by more than the tolerance, or cannot be compared?
   bool any_different() const;
-  bool any_unequal() const;  // any pair that is not the same bit for bit
+  bool any_unequal() const;  // any pair, or copy inside a checkpoint, that is not the same bit for bit
   bool any_missing() const;  // on either side
   bool any_unreadable() const;
 };

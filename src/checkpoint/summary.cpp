@@ -30,19 +30,20 @@ double badness(const ParameterResult& result) {
                                                 : result.metrics.relative_l2;
 }
 
-std::string measure_text(const ParameterResult& result) {
-  if (result.status == Status::unreadable) return "see the note";
+/// The cells behind status and name.
+std::vector<std::string> measure_cells(const ParameterResult& result) {
+  if (result.status == Status::unreadable) return {"see the note", "", ""};
   if (result.status == Status::shapes_differ) {
-    return fmt::format("{} against {}", result.first_shape ? shape_text(*result.first_shape) : "?",
-                       result.second_shape ? shape_text(*result.second_shape) : "?");
+    return {fmt::format("{} against {}", result.first_shape ? shape_text(*result.first_shape) : "?",
+                        result.second_shape ? shape_text(*result.second_shape) : "?"),
+            "", ""};
   }
-  return fmt::format("l2 {:.4g} (relative {:.3g}), largest difference {:.4g}, {} of {} elements",
-                     result.metrics.l2, result.metrics.relative_l2, result.metrics.max_abs,
-                     human_count(result.metrics.unequal), [&] {
-                       std::int64_t numel = 1;
-                       for (const std::int64_t length : *result.first_shape) numel *= length;
-                       return human_count(static_cast<std::uint64_t>(numel));
-                     }());
+  std::int64_t numel = 1;
+  for (const std::int64_t length : *result.first_shape) numel *= length;
+  return {fmt::format("relative {:.3g}", result.metrics.relative_l2),
+          fmt::format("largest {:.4g}", result.metrics.max_abs),
+          fmt::format("{} of {}", human_count(result.metrics.unequal),
+                      human_count(static_cast<std::uint64_t>(numel)))};
 }
 
 std::string counts(const CompareReport& report, bool color) {
@@ -96,7 +97,9 @@ std::string worst(const CompareReport& report, bool color) {
   style.indent = 4;
   std::vector<std::vector<std::string>> lines;
   for (const ParameterResult* result : bad) {
-    lines.push_back({std::string(status_name(result->status)), result->name, measure_text(*result)});
+    std::vector<std::string>& line = lines.emplace_back();
+    line = {std::string(status_name(result->status)), result->name};
+    for (std::string& cell : measure_cells(*result)) line.push_back(std::move(cell));
     style.severities.push_back(severity_of(result->status));
   }
   return fmt::format("  worst {}:\n", bad.size()) + report::render_columns({}, lines, style);
@@ -107,6 +110,7 @@ std::string worst(const CompareReport& report, bool color) {
 std::string render_summary(const CompareReport& report, bool color) {
   std::string out = fmt::format("{} ({}) against {} ({})\n", display(report.first.path), report.first.format,
                                 display(report.second.path), report.second.format);
+  for (const std::string& remark : report.remarks) out += "  " + remark + "\n";
   out += "  " + counts(report, color) + "\n";
   out += worst(report, color);
   std::size_t notes = 0;

@@ -188,8 +188,10 @@ def make_tests(msprobe, data):
     def copies_differ(scratch):
         result = compare(msprobe, data, "tp1pp1", "replica_value_diff", scratch)
         note = details(scratch)["decoder.final_layernorm.weight"]["Note"]
-        harness.check("its copy on tensor-parallel rank 1 differs in 8 elements" in note, note)
+        harness.check("its copy on tensor-parallel rank 1 differs in 8 of 8 elements" in note, note)
         harness.check("decoder.final_layernorm.weight" in result.stderr, result.stderr)
+        options = ["--fail-on", "unequal", "--overwrite"]
+        harness.check_equal("status", compare(msprobe, data, "tp1pp1", "replica_value_diff", scratch, *options).returncode, 1)
 
     def copies_of_other_shape(scratch):
         result = compare(msprobe, data, "tp1pp1", "replica_shape_diff", scratch)
