@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "archive/zip_reader.hpp"
+#include "checkpoint/compare.hpp"
 #include "config_check/collect.hpp"
 #include "config_check/compare_packs.hpp"
 #include "config_check/summary.hpp"
@@ -167,8 +168,7 @@ class ConfigCheckCommand final : public Command {
           "-c compares two packs or two checkpoints: " + display(pair_[first == Kind::pack ? 0 : 1]) +
           " is a pack, " + display(pair_[first == Kind::pack ? 1 : 0]) + " is not");
     }
-    if (first == Kind::checkpoint)
-      throw UsageError("-c compares configuration packs: " + display(pair_[0]) + " is none");
+    if (first == Kind::checkpoint) return run_checkpoints(context);
     ComparePacksOptions options;
     options.bench = pair_[0];
     options.cmp = pair_[1];
@@ -196,6 +196,23 @@ class ConfigCheckCommand final : public Command {
     findings = (fail_on_ != "never" && summary.errors() != 0) || (fail_on_ == "warning" && warnings != 0);
     log_info(without_last_newline(render_packs(comparison, options, context.color)));
     if (failed) return Outcome::failure;
+    return findings ? Outcome::findings : Outcome::clean;
+  }
+
+  /// What `ckpt_compare` does, as the Python tool has it here.
+  Outcome run_checkpoints(const Context& context) const {
+    if (!formats_.empty() || all_packages_)
+      throw UsageError("--format and --all-packages go with packs only");
+    checkpoint::CompareOptions options;
+    options.first = pair_[0];
+    options.second = pair_[1];
+    if (!output_.empty()) options.output = output_;
+    const checkpoint::CompareReport report = checkpoint::compare(options, context.progress);
+    for (const std::string& warning : report.warnings) log_warning(warning);
+    log_info(without_last_newline(checkpoint::render_summary(report, context.color)));
+    if (report.any_unreadable()) return Outcome::failure;
+    const bool findings = (fail_on_ != "never" && report.any_different()) ||
+                          (fail_on_ == "warning" && (report.any_unequal() || report.any_missing()));
     return findings ? Outcome::findings : Outcome::clean;
   }
 
