@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Dump trees for measurements, the same bytes for the same options and seed.
+"""Dump trees and checkpoints for measurements, the same bytes for the same options and seed.
 
     generate.py statistics OUT [--apis N] [--ranks R] [--seed S]
     generate.py tensor     OUT [--apis N] [--tensors K] [--mib M] [--ranks R] [--seed S]
+    generate.py anomaly    OUT [--apis N] [--ranks R] [--seed S]
+    generate.py checkpoint OUT [--parameters N] [--mib M] [--seed S]
 
-writes OUT/target/step0/rank<r> and OUT/golden/step0/rank<r>. Needs Python 3.9 and nothing else.
+writes OUT/target/step0/rank<r> and OUT/golden/step0/rank<r>, or OUT/step0/rank<r> with NaN from the middle on, or
+OUT/first.safetensors and OUT/second.safetensors. Needs Python 3.9 and nothing else.
 """
 
 import argparse
@@ -13,6 +16,8 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import anomaly_tree  # noqa: E402
+import checkpoint_files  # noqa: E402
 import statistics_tree  # noqa: E402
 import tensor_tree  # noqa: E402
 
@@ -37,7 +42,7 @@ def generate(kind, out, apis, ranks=1, seed=1, tensors=2, size=4 << 20):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Dump trees for measurements.")
+    parser = argparse.ArgumentParser(description="Dump trees and checkpoints for measurements.")
     kinds = parser.add_subparsers(dest="kind", required=True)
     for kind, apis in (("statistics", 10_000), ("tensor", 128)):
         sub = kinds.add_parser(kind)
@@ -50,7 +55,23 @@ def main():
                 "--tensors", type=positive, default=2, help="files per entry and side (default 2)"
             )
             sub.add_argument("--mib", type=float, default=4.0, help="size of one tensor in MiB (default 4)")
+    sub = kinds.add_parser("anomaly")
+    sub.add_argument("out", type=pathlib.Path)
+    sub.add_argument("--apis", type=positive, default=8000, help="entries per rank (default 8000)")
+    sub.add_argument("--ranks", type=positive, default=16)
+    sub.add_argument("--seed", type=positive, default=1)
+    sub = kinds.add_parser("checkpoint")
+    sub.add_argument("out", type=pathlib.Path)
+    sub.add_argument("--parameters", type=positive, default=32)
+    sub.add_argument("--mib", type=positive, default=64, help="size of one parameter in MiB (default 64)")
+    sub.add_argument("--seed", type=positive, default=1)
     options = parser.parse_args()
+    if options.kind == "anomaly":
+        anomaly_tree.write(options.out, options.ranks, options.apis, options.seed)
+        return
+    if options.kind == "checkpoint":
+        checkpoint_files.write(options.out, options.parameters, options.mib, options.seed)
+        return
     sizes = {}
     if options.kind == "tensor":
         size = int(options.mib * (1 << 20))
