@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The collector's configuration file, config.json: its keys, their defaults and what is wrong with them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/error.hpp"
+
+namespace msprobe::collector {
+
+enum class Task : std::uint8_t {
+  statistics,
+  tensor,
+  structure,
+  overflow_check,
+  acc_check,
+  exception_dump,
+  nan_check,
+};
+enum class Level : std::uint8_t { l0, l1, mix, debug, l2 };
+enum class SummaryMode : std::uint8_t { statistics, md5, xor_ };
+enum class RiskLevel : std::uint8_t { all, core, focus };
+
+std::string_view name_of(Task task);
+std::string_view name_of(Level level);
+
+/// A wrong `scope` or `list`: users tell it from other errors by its class.
+class ScopeError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// One rule that crops tensors before they are measured and saved, as Python slices them.
+struct SliceRule {
+  std::uint64_t dim = 0;
+  std::optional<std::uint64_t> size;  // only tensors whose axis has this length
+  std::int64_t begin = 0;
+  std::optional<std::int64_t> end;
+};
+
+struct DataMode {
+  bool forward = true;
+  bool backward = true;
+  bool input = true;
+  bool output = true;
+  bool parameter_gradients = true;  // not if only the forward is named
+};
+
+struct Config {
+  Task task = Task::statistics;
+  Level level = Level::l1;
+  std::string dump_path;
+  std::vector<std::uint32_t> ranks;  // sorted; empty: all
+  std::vector<std::uint32_t> steps;  // sorted; empty: all
+  bool extra_info = true;
+  bool async_dump = false;
+  bool high_precision = false;
+  RiskLevel risk_level = RiskLevel::focus;
+  std::optional<bool> dump_enable;  // present: the file is looked at again and again
+  std::vector<std::string> custom_op_namespaces;
+  /// Values where the Python tool 26.2 leaves none or odd ones are left out or odd here, too.
+  bool python_compatible = false;
+
+  // Of the section that has the task's name.
+  std::vector<std::string> scope;  // none or two
+  std::vector<std::string> list;
+  DataMode data_mode;
+  SummaryMode summary_mode = SummaryMode::statistics;
+  std::vector<std::string> tensor_list;
+  std::vector<SliceRule> slice;
+  std::string request_id;
+  std::string bench_path;
+  std::int64_t diff_nums = 1;      // -1: no limit
+  std::int64_t overflow_nums = 1;  // -1: no limit
+
+  /// What was corrected or ignored; one line each.
+  std::vector<std::string> warnings;
+  /// The whole file after overrides, as JSON: for keys that only a front end understands.
+  std::string text;
+};
+
+struct ConfigOverrides {
+  std::optional<std::string> task;
+  std::optional<std::string> dump_path;
+  std::optional<std::string> level;
+  std::optional<std::string> step;  // JSON
+};
+
+/// Reads and checks a configuration; `name` stands for it in messages. FormatError or ScopeError.
+Config parse_config(std::string_view text, const std::string& name, const ConfigOverrides& overrides);
+/// As above, from a file. IoError if it cannot be read.
+Config read_config(const std::string& path, const ConfigOverrides& overrides);
+
+}  // namespace msprobe::collector
