@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,16 +12,8 @@
 
 namespace msprobe::collector {
 
-enum class Task : std::uint8_t {
-  statistics,
-  tensor,
-  structure,
-  overflow_check,
-  acc_check,
-  exception_dump,
-  nan_check,
-};
-enum class Level : std::uint8_t { l0, l1, mix, debug, l2 };
+enum class Task : std::uint8_t { statistics, tensor, structure, overflow_check };
+enum class Level : std::uint8_t { l0, l1, mix, debug };
 enum class SummaryMode : std::uint8_t { statistics, md5, xor_ };
 enum class RiskLevel : std::uint8_t { all, core, focus };
 
@@ -49,6 +40,7 @@ struct DataMode {
   bool input = true;
   bool output = true;
   bool parameter_gradients = true;  // not if only the forward is named
+  bool direction(bool is_backward) const { return is_backward ? backward : forward; }
 };
 
 struct Config {
@@ -80,8 +72,11 @@ struct Config {
 
   /// What was corrected or ignored; one line each.
   std::vector<std::string> warnings;
-  /// The whole file after overrides, as JSON: for keys that only a front end understands.
-  std::string text;
+  /// A key of the file after defaults and overrides, as JSON, "null" if absent; "section.<key>" is one of the
+  /// task's section. For keys that only a front end understands.
+  std::string setting(std::string_view key) const;
+
+  std::string text;  // what setting() looks into
 };
 
 struct ConfigOverrides {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which events are recorded: scope, list, risk level and data mode. One filter for one step of one session;
-// the caller keeps calls from different threads apart.
+// Which events are recorded: scope, list and risk level. (data_mode, which needs no names, is in Config.) For
+// one session; the caller keeps calls from different threads apart.
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,29 +13,34 @@
 
 namespace msprobe::collector {
 
-enum class EventKind : std::uint8_t { api, module };
+/// How likely a deviation in an API is to matter; `name` is an entry's, "Torch.matmul.0.forward" or
+/// "Torch.matmul".
+RiskLevel risk_of(std::string_view name);  // `all` for those of low risk
 
+/// Names are those of entries of dump.json. The order of calls decides, as events open and close windows:
+/// forward: open_module, check (the input), check (output and parameters), close_module;
+/// backward: open_module, check (all of it), close_module; APIs the same without open and close;
+/// parameter gradients: check.
 class Filter {
  public:
   explicit Filter(const Config& config);
 
-  /// An event begins: `entry` is its full name in dump.json. Returns whether its input is recorded. Modules
-  /// open and close windows, so begin and end must come for each of them, in both directions.
-  bool begin(EventKind kind, std::string_view entry, bool backward);
-  /// Its end: whether its output (of a forward its parameters, too) is recorded.
-  bool end(EventKind kind, std::string_view entry, bool backward);
-  /// Whether the gradients of a module's parameters are recorded; `entry` is "<module>.parameters_grad.<k>".
-  bool parameter_gradient(std::string_view entry) const;
+  void open_module(std::string_view entry);
+  bool check(std::string_view entry);
+  void close_module(std::string_view entry);
   /// All windows are closed again.
   void next_step();
 
  private:
-  bool passes_names(EventKind kind, std::string_view entry) const;
-  bool passes_risk(EventKind kind, std::string_view entry) const;
+  bool listed(std::string_view entry) const;
 
-  Config config_;
-  bool in_scope_ = false;             // between the two names of `scope`
-  std::vector<std::string> windows_;  // modules named by `list` that have begun and not ended
+  bool mix_ = false;
+  bool by_risk_ = false;  // neither scope nor list
+  RiskLevel risk_level_;
+  std::vector<std::string> scope_;
+  std::vector<std::string> list_;
+  bool in_scope_ = false;
+  std::set<std::string, std::less<>> windows_;  // module calls named by `list` that have begun and not ended
 };
 
 }  // namespace msprobe::collector
