@@ -18,8 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a stacked parameter may cost to take apart: parts times blocks.
-constexpr std::int64_t kMostSteps = std::int64_t{1} << 26;
+/// What taking stacked parameters apart may cost, all of them together. What would cost more stays stacked: a
+/// few bytes of metadata can claim any number of layers.
+struct Budget {
+  std::int64_t parts = std::int64_t{1} << 17;
+  std::int64_t steps = std::int64_t{1} << 26;  // parts times blocks
+};
 
 /// A stretch of a file that is a saved tensor of its own.
 class ChunkSource final : public TensorSource {
@@ -91,12 +95,13 @@ Entry entry_of(const formats::DcpTensor& tensor, Files& files) {
 /// Takes a stacked axis apart; `name_of(i)` names the parts. Gives the entry back as it is if that would cost
 /// too much.
 template <typename NameOf>
-std::vector<Entry> unstack(Entry entry, NameOf name_of) {
+std::vector<Entry> unstack(Entry entry, Budget& budget, NameOf name_of) {
   const Parameter& parameter = entry.parameter;
   std::vector<Entry> parts;
   const std::int64_t count = parameter.shape[0];
   const auto blocks = static_cast<std::int64_t>(parameter.blocks.size());
-  bool possible = entry.problem.empty() && count <= kMostSteps / std::max<std::int64_t>(blocks, 1);
+  bool possible = entry.problem.empty() && count <= budget.parts &&
+                  count <= budget.steps / std::max<std::int64_t>(blocks, 1);
   for (const Block& block : parameter.blocks) {
     possible = possible && block.offset[0] >= 0 && block.extent(0) >= 0 &&
                block.offset[0] <= count - block.extent(0);
@@ -105,6 +110,8 @@ std::vector<Entry> unstack(Entry entry, NameOf name_of) {
     parts.push_back(std::move(entry));
     return parts;
   }
+  budget.parts -= count;
+  budget.steps -= count * blocks;
   for (std::int64_t i = 0; i < count; ++i) {
     Entry& part = parts.emplace_back();
     part.parameter = drop_axis(narrow(parameter, 0, i, 1), 0);
@@ -119,7 +126,7 @@ std::size_t find_part(const std::string& name, const std::string& wanted) {
 }
 
 /// `decoder.layers.mlp…` -> `decoder.layers.0.mlp…`, …
-std::vector<Entry> unstack_layers(Entry entry) {
+std::vector<Entry> unstack_layers(Entry entry, Budget& budget) {
   const std::string& name = entry.parameter.name;
   const auto parts = components(name);
   const auto layers = std::find(parts.begin(), parts.end(), "layers");
@@ -134,11 +141,12 @@ std::vector<Entry> unstack_layers(Entry entry) {
   const std::size_t at = find_part(name, "layers") + std::string_view(".layers.").size();
   const std::string head = name.substr(0, at);
   const std::string tail = name.substr(at);
-  return unstack(std::move(entry), [&](std::int64_t i) { return fmt::format("{}{}.{}", head, i, tail); });
+  return unstack(std::move(entry), budget,
+                 [&](std::int64_t i) { return fmt::format("{}{}.{}", head, i, tail); });
 }
 
 /// `…experts.experts.linear_fc1.weight` -> `…experts.local_experts.0.linear_fc1.weight`, …
-std::vector<Entry> unstack_experts(Entry entry) {
+std::vector<Entry> unstack_experts(Entry entry, Budget& budget) {
   const std::string name = entry.parameter.name;
   constexpr std::string_view kStacked = ".experts.experts.linear_fc";
   constexpr std::string_view kHead = ".experts.";
@@ -150,7 +158,7 @@ std::vector<Entry> unstack_experts(Entry entry) {
   }
   const std::string head = name.substr(0, at + kHead.size());
   const std::string tail = name.substr(at + kHead.size() + std::string_view("experts.").size());
-  return unstack(std::move(entry),
+  return unstack(std::move(entry), budget,
                  [&](std::int64_t i) { return fmt::format("{}local_experts.{}.{}", head, i, tail); });
 }
 
@@ -190,6 +198,7 @@ Checkpoint load_distributed(const std::string& folder, const LoadOptions& option
     }
   }
   Files files(folder);
+  Budget budget;
   for (const formats::DcpTensor& tensor : metadata.tensors) {
     const bool state = is_training_state(tensor.name);
     if (state && !options.optimizer) continue;
@@ -198,8 +207,8 @@ Checkpoint load_distributed(const std::string& folder, const LoadOptions& option
       checkpoint.entries.push_back(std::move(entry));
       continue;
     }
-    for (Entry& layer : unstack_layers(std::move(entry))) {
-      for (Entry& part : unstack_experts(std::move(layer))) {
+    for (Entry& layer : unstack_layers(std::move(entry), budget)) {
+      for (Entry& part : unstack_experts(std::move(layer), budget)) {
         if (is_extra_state(part.parameter.name)) continue;
         part.parameter.name = megatron_name(part.parameter.name, true);
         checkpoint.entries.push_back(std::move(part));

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "checkpoint/names.hpp"
 #include "support/error.hpp"
@@ -50,51 +53,111 @@ std::vector<std::string> without_prefix(const std::vector<Entry>& entries, std::
   return names;
 }
 
-std::vector<Variant> variants_of(const Checkpoint& checkpoint, const NameMap& map) {
+std::vector<std::string_view> prefixes_of(const Checkpoint& checkpoint) {
   std::vector<std::string_view> prefixes = {""};
-  if (!checkpoint.megatron_names) {
-    for (const std::string_view prefix : kPrefixes) {
-      const bool occurs =
-          std::any_of(checkpoint.entries.begin(), checkpoint.entries.end(),
-                      [&](const Entry& entry) { return entry.parameter.name.starts_with(prefix); });
-      if (occurs) prefixes.push_back(prefix);
-    }
+  if (checkpoint.megatron_names) return prefixes;
+  for (const std::string_view prefix : kPrefixes) {
+    const bool occurs =
+        std::any_of(checkpoint.entries.begin(), checkpoint.entries.end(),
+                    [&](const Entry& entry) { return entry.parameter.name.starts_with(prefix); });
+    if (occurs) prefixes.push_back(prefix);
   }
-  std::vector<Variant> variants;
-  for (const std::string_view prefix : prefixes) {
-    const std::vector<std::string> names = without_prefix(checkpoint.entries, prefix);
-    for (const bool mapped : {false, true}) {
-      Variant variant;
-      variant.prefix = prefix;
-      variant.mapped = mapped;
-      if (mapped) {
-        variant.made = map.apply(names);
-        // A map that takes nothing is no variant of its own.
-        const bool same =
-            std::all_of(variant.made.begin(), variant.made.end(), [&](const NameMap::Made& made) {
-              return made.from.size() == 1 && made.name == names[made.from[0]];
-            });
-        if (same) continue;
-      } else {
-        for (std::size_t i = 0; i < names.size(); ++i) variant.made.push_back({names[i], {i}, Join::none});
-      }
-      for (std::size_t i = 0; i < variant.made.size(); ++i) {
-        // Two that mean the same are kept apart, so that neither is lost; the later one then matches nothing.
-        std::string key = expert_key(variant.made[i].name);
-        while (!variant.keys.emplace(key, i).second) key += '\n';
-      }
-      variants.push_back(std::move(variant));
-    }
-  }
-  return variants;
+  return prefixes;
 }
 
-std::size_t common_keys(const Variant& a, const Variant& b) {
-  const Variant& smaller = a.keys.size() <= b.keys.size() ? a : b;
-  const Variant& larger = &smaller == &a ? b : a;
-  return static_cast<std::size_t>(
-      std::count_if(smaller.keys.begin(), smaller.keys.end(),
-                    [&](const auto& key) { return larger.keys.find(key.first) != larger.keys.end(); }));
+/// Nothing if the map takes none of the names.
+std::optional<Variant> make_variant(const Checkpoint& checkpoint, std::string_view prefix,
+                                    const NameMap* map) {
+  const std::vector<std::string> names = without_prefix(checkpoint.entries, prefix);
+  Variant variant;
+  variant.prefix = prefix;
+  variant.mapped = map != nullptr;
+  if (map != nullptr) {
+    variant.made = map->apply(names);
+    const bool same = std::all_of(variant.made.begin(), variant.made.end(), [&](const NameMap::Made& made) {
+      return made.from.size() == 1 && made.name == names[made.from[0]];
+    });
+    if (same) return {};
+  } else {
+    for (std::size_t i = 0; i < names.size(); ++i) variant.made.push_back({names[i], {i}, Join::none});
+  }
+  for (std::size_t i = 0; i < variant.made.size(); ++i) {
+    // Two that mean the same are kept apart, so that neither is lost; the later one then matches nothing.
+    std::string key = expert_key(variant.made[i].name);
+    while (!variant.keys.emplace(key, i).second) key += '\n';
+  }
+  return variant;
+}
+
+/// A variant to be weighed: of a checkpoint of a hundred thousand names not all variants are kept at once.
+struct Candidate {
+  std::string_view prefix;
+  bool mapped = false;
+  std::vector<std::size_t> hashes;  // of the keys, sorted
+};
+
+std::vector<Candidate> candidates_of(const Checkpoint& checkpoint, const NameMap& map) {
+  std::vector<Candidate> candidates;
+  for (const std::string_view prefix : prefixes_of(checkpoint)) {
+    for (const bool mapped : {false, true}) {
+      const auto variant = make_variant(checkpoint, prefix, mapped ? &map : nullptr);
+      if (!variant) continue;
+      Candidate& candidate = candidates.emplace_back(Candidate{prefix, mapped, {}});
+      for (const auto& [key, index] : variant->keys)
+        candidate.hashes.push_back(std::hash<std::string>{}(key));
+      std::sort(candidate.hashes.begin(), candidate.hashes.end());
+    }
+  }
+  return candidates;
+}
+
+std::size_t common_keys(const Candidate& a, const Candidate& b) {
+  std::size_t common = 0;
+  for (auto x = a.hashes.begin(), y = b.hashes.begin(); x != a.hashes.end() && y != b.hashes.end();) {
+    if (*x == *y) {
+      ++common;
+      ++x;
+      ++y;
+    } else if (*x < *y) {
+      ++x;
+    } else {
+      ++y;
+    }
+  }
+  return common;
+}
+
+/// How to read the names of both sides: what leaves the fewest of them over. (A map makes one parameter of
+/// several, so the number that match tells nothing.)
+std::pair<Variant, Variant> best_variants(const Checkpoint& first, const Checkpoint& second,
+                                          const NameMap& map) {
+  std::optional<Variant> a = make_variant(first, "", nullptr);
+  std::optional<Variant> b = make_variant(second, "", nullptr);
+  const auto known = [&](const auto& key) { return b->keys.find(key.first) != b->keys.end(); };
+  const auto matched = static_cast<std::size_t>(std::count_if(a->keys.begin(), a->keys.end(), known));
+  // Names that all match as they are need no second look.
+  if (matched == std::min(a->keys.size(), b->keys.size())) return {std::move(*a), std::move(*b)};
+  a.reset();
+  b.reset();
+  const std::vector<Candidate> firsts = candidates_of(first, map);
+  const std::vector<Candidate> seconds = candidates_of(second, map);
+  const Candidate* x = &firsts[0];
+  const Candidate* y = &seconds[0];
+  std::size_t common = common_keys(*x, *y);
+  for (const Candidate& one : firsts) {
+    for (const Candidate& other : seconds) {
+      const std::size_t count = common_keys(one, other);
+      const std::size_t left = one.hashes.size() + other.hashes.size() - 2 * count;
+      const bool better =
+          count > 0 && (common == 0 || left < x->hashes.size() + y->hashes.size() - 2 * common);
+      if (!better) continue;
+      common = count;
+      x = &one;
+      y = &other;
+    }
+  }
+  return {*make_variant(first, x->prefix, x->mapped ? &map : nullptr),
+          *make_variant(second, y->prefix, y->mapped ? &map : nullptr)};
 }
 
 Entry entry_of(const Checkpoint& checkpoint, const Variant& variant, std::size_t index,
@@ -119,48 +182,25 @@ void remark(Pairing& pairing, const Checkpoint& checkpoint, const Variant& varia
 }  // namespace
 
 Pairing pair_up(Checkpoint first, Checkpoint second, const NameMap& map) {
-  const std::vector<Variant> firsts = variants_of(first, map);
-  const std::vector<Variant> seconds = variants_of(second, map);
-  const Variant* a = &firsts[0];
-  const Variant* b = &seconds[0];
-  std::size_t best = common_keys(*a, *b);
-  // Names that all match as they are need no second look.
-  if (best < std::min(a->keys.size(), b->keys.size())) {
-    for (const Variant& x : firsts) {
-      for (const Variant& y : seconds) {
-        const std::size_t common = common_keys(x, y);
-        // A map takes several parameters for one, so fewer may match and yet be all: what counts is how few
-        // are left over.
-        const auto left_over = [](std::size_t matched, const Variant& v, const Variant& w) {
-          return v.keys.size() + w.keys.size() - 2 * matched;
-        };
-        const bool better =
-            (common > 0 && best == 0) || (common > 0 && left_over(common, x, y) < left_over(best, *a, *b));
-        if (!better) continue;
-        best = common;
-        a = &x;
-        b = &y;
-      }
-    }
-  }
+  const auto [a, b] = best_variants(first, second, map);
   Architecture architecture = first.architecture;
   if (!architecture.head_size && !architecture.heads && !architecture.query_groups) {
     architecture = second.architecture;
   }
   Pairing pairing;
-  remark(pairing, first, *a);
-  remark(pairing, second, *b);
-  for (const auto& [key, index] : a->keys) {
-    const auto found = b->keys.find(key);
-    if (found == b->keys.end()) {
-      pairing.only_first.push_back(a->made[index].name);
+  remark(pairing, first, a);
+  remark(pairing, second, b);
+  for (const auto& [key, index] : a.keys) {
+    const auto found = b.keys.find(key);
+    if (found == b.keys.end()) {
+      pairing.only_first.push_back(a.made[index].name);
       continue;
     }
-    pairing.pairs.push_back({a->made[index].name, entry_of(first, *a, index, architecture),
-                             entry_of(second, *b, found->second, architecture)});
+    pairing.pairs.push_back({a.made[index].name, entry_of(first, a, index, architecture),
+                             entry_of(second, b, found->second, architecture)});
   }
-  for (const auto& [key, index] : b->keys) {
-    if (a->keys.find(key) == a->keys.end()) pairing.only_second.push_back(b->made[index].name);
+  for (const auto& [key, index] : b.keys) {
+    if (a.keys.find(key) == a.keys.end()) pairing.only_second.push_back(b.made[index].name);
   }
   std::sort(pairing.pairs.begin(), pairing.pairs.end(),
             [](const auto& x, const auto& y) { return in_model_order(x.name, y.name); });

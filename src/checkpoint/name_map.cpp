@@ -77,8 +77,10 @@ std::int64_t group_count(const Parameter& keys, const Architecture& architecture
 Parameter join_groups(const std::vector<Parameter>& projections, const Architecture& architecture) {
   const std::int64_t groups = group_count(projections[1], architecture);
   constexpr std::int64_t kMostGroups = 1 << 16;
+  constexpr std::int64_t kMostSteps = std::int64_t{1} << 26;
   for (const Parameter& projection : projections) {
-    if (projection.shape.empty() || groups > kMostGroups || projection.shape[0] % groups != 0) {
+    if (projection.shape.empty() || groups > kMostGroups || projection.shape[0] % groups != 0 ||
+        groups > kMostSteps / static_cast<std::int64_t>(projection.blocks.size() + 1)) {
       throw FormatError(display(projection.name), fmt::format("{} does not divide into {} query groups",
                                                               shape_text(projection.shape), groups));
     }

@@ -83,16 +83,21 @@ std::optional<ExpertPlace> expert_place(const Parts& parts) {
   return {};
 }
 
-bool has_layers(const Parts& parts) {
-  for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
-    if (is_one_of(parts[i], {"layers", "layer", "h", "blocks"}) && number(parts[i + 1])) return true;
+/// Is there a component for layers with a number behind it? Asked often, so it builds no list of components.
+bool has_layers(std::string_view name) {
+  for (const std::string_view word : {"layers.", "layer.", "h.", "blocks."}) {
+    for (std::size_t at = name.find(word); at != std::string_view::npos; at = name.find(word, at + 1)) {
+      const std::size_t behind = at + word.size();
+      const bool starts = at == 0 || name[at - 1] == '.';
+      if (starts && behind < name.size() && name[behind] >= '0' && name[behind] <= '9') return true;
+    }
   }
   return false;
 }
 
 /// 0: embeddings, 1: layers, 2: the rest.
 int section(std::string_view name) {
-  if (has_layers(components(name))) return 1;
+  if (has_layers(name)) return 1;
   return name.find("embed") != std::string_view::npos || name.find("wte") != std::string_view::npos ? 0 : 2;
 }
 

@@ -15,6 +15,7 @@
 #include "support/error.hpp"
 #include "tensor/convert.hpp"
 #include "unit/checkpoint/memory_tensor.hpp"
+#include "unit/formats/pt_builder.hpp"
 
 namespace msprobe::checkpoint {
 namespace {
@@ -210,6 +211,44 @@ TEST_CASE("metadata that sends a reader out of its folder or beyond a file") {
     }
   }
   CHECK(failures > 0);
+}
+
+TEST_CASE("metadata that claims any number of layers costs nothing") {
+  using formats::pickled;
+  using Numbers = std::vector<std::int64_t>;
+  const auto text = [](const std::string& value) { return pickled(value); };
+  const auto tensor = [&](std::int64_t layers) {
+    const std::string properties = "ca\nB\n)\x81}" + text("dtype") + "ctorch\nfloat32\nsb";
+    const std::string chunk = "}" + text("offsets") + pickled(Numbers{0, 0}) + "s" + text("sizes") +
+                              pickled(Numbers{layers, 1}) + "s";
+    return "}" + text("properties") + properties + "s" + text("size") + pickled(Numbers{layers, 1}) + "s" +
+           text("chunks") + "(" + chunk + "ls";
+  };
+  const auto place = [&](const std::string& name) {
+    const std::string key =
+        "ca\nB\n)\x81}" + text("fqn") + text(name) + "s" + text("offset") + pickled(Numbers{0, 0}) + "sb";
+    return key + "}" + text("relative_path") + text("x.distcp") + "s" + text("offset") + pickled(0) + "s" +
+           text("length") + pickled(1) + "s" + "s";
+  };
+  std::string tensors;
+  std::string places;
+  for (const auto& [name, layers] : {std::pair<std::string, std::int64_t>{"decoder.layers.a.w", 5},
+                                     {"decoder.layers.b.w", std::int64_t{1} << 40},
+                                     {"decoder.layers.c.w", 100'000},
+                                     {"decoder.layers.d.w", 100'000}}) {
+    tensors += text(name) + tensor(layers) + "s";
+    places += place(name);
+  }
+  const Scratch scratch;
+  scratch.write("common.pt", "");
+  scratch.write("x.distcp", "x");
+  scratch.write(".metadata", "\x80\x02}" + text("state_dict_metadata") + "}" + tensors + "s" +
+                                 text("storage_data") + "}" + places + "s.");
+  const Checkpoint checkpoint = load(scratch.path(), {});
+  // What is small is taken apart, what is too large stays, and so does what would be too much together.
+  CHECK(find(checkpoint, "decoder.layers.4.a.w").problem.empty());
+  CHECK(find(checkpoint, "decoder.layers.b.w").parameter.shape == Shape{std::int64_t{1} << 40, 1});
+  CHECK(checkpoint.entries.size() == 5 + 1 + 100'000 + 1);
 }
 
 TEST_CASE("folders that are no checkpoint, or half of one") {
