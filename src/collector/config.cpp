@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/config.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "support/byte_source.hpp"
+
+namespace msprobe::collector {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::uint32_t kMaxNumber = 1'000'000;  // of a step or a rank
+constexpr std::size_t kMaxNumbers = 1'000'000;   // elements of such a list
+constexpr int kMaxDepth = 64;
+constexpr std::size_t kMaxFile = std::size_t{16} << 20;
+
+constexpr std::array<std::string_view, 4> kTasks = {"statistics", "tensor", "structure", "overflow_check"};
+constexpr std::array<std::string_view, 4> kLevels = {"L0", "L1", "mix", "debug"};
+
+/// Tasks and levels of the Python tool that need more than a training process on its own.
+struct Elsewhere {
+  std::string_view name;
+  std::string_view why;
+};
+constexpr Elsewhere kTasksElsewhere[] = {
+    {"acc_check",
+     "runs single operators against a reference on an NPU or GPU, with the operator checker of the "
+     "vendor's toolkit"},
+    {"exception_dump", "needs MindSpore on an NPU, whose runtime dumps the operator that raised"},
+    {"nan_check",
+     "needs an NPU with torch_npu: it reads a register of the device; task overflow_check finds NaN "
+     "and Inf on any device"},
+    {"diff_check", "is no task of its own: use task tensor with bench_path"},
+    {"free_benchmark", "is gone since version 26 of the Python tool"},
+};
+
+class Reader {
+ public:
+  Reader(const Json& object, std::string where) : object_(object), where_(std::move(where)) {}
+
+  [[noreturn]] void fail(std::string_view key, const std::string& reason) const {
+    throw FormatError(where_, std::string(key) + ": " + reason);
+  }
+
+  const Json* find(std::string_view key) const {
+    const auto found = object_.find(std::string(key));
+    return found == object_.end() ? nullptr : &*found;
+  }
+
+  std::string text(std::string_view key, std::string fallback) const {
+    const Json* value = find(key);
+    if (value == nullptr) return fallback;
+    if (!value->is_string()) fail(key, "must be a string");
+    return value->get<std::string>();
+  }
+
+  bool boolean(std::string_view key, bool fallback) const {
+    const Json* value = find(key);
+    if (value == nullptr) return fallback;
+    if (!value->is_boolean()) fail(key, "must be true or false");
+    return value->get<bool>();
+  }
+
+  std::int64_t integer(const Json& value, std::string_view key) const {
+    if (value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{INT64_MAX}) {
+      fail(key, "is too large");
+    }
+    if (!value.is_number_integer()) fail(key, "must be an integer");
+    return value.get<std::int64_t>();
+  }
+
+  std::vector<std::string> texts(std::string_view key) const {
+    std::vector<std::string> result;
+    const Json* value = find(key);
+    if (value == nullptr || value->is_null()) return result;
+    if (!value->is_array()) fail(key, "must be a list of strings");
+    for (const Json& item : *value) {
+      if (!item.is_string()) fail(key, "must be a list of strings");
+      result.push_back(item.get<std::string>());
+    }
+    return result;
+  }
+
+  /// Index into `names`.
+  template <std::size_t N>
+  std::size_t choice(std::string_view key, const std::string& value,
+                     const std::array<std::string_view, N>& names) const {
+    const auto found = std::ranges::find(names, value);
+    if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+    std::string all;
+    for (const std::string_view name : names) all += (all.empty() ? "" : ", ") + std::string(name);
+    fail(key, "\"" + value + "\" is none of " + all);
+  }
+
+  /// Numbers and ranges, [0, "3", "5-7"], as a sorted list without duplicates.
+  std::vector<std::uint32_t> numbers(std::string_view key, const Json* value) const {
+    std::set<std::uint32_t> result;
+    if (value == nullptr || value->is_null()) return {};
+    if (!value->is_array()) fail(key, "must be a list of integers and of ranges such as \"2-5\"");
+    if (value->size() > kMaxNumbers) fail(key, "has too many elements");
+    for (const Json& item : *value) {
+      if (item.is_string()) {
+        const std::string text = item.get<std::string>();
+        const auto [first, last] = range(key, text);
+        if (result.size() + (last - first) >= kMaxNumbers) fail(key, "has too many elements");
+        for (std::uint32_t number = first; number <= last; ++number) result.insert(number);
+      } else {
+        const std::int64_t number = integer(item, key);
+        if (number < 0 || number > kMaxNumber) fail(key, "must be within 0 and 1000000");
+        result.insert(static_cast<std::uint32_t>(number));
+      }
+    }
+    return {result.begin(), result.end()};
+  }
+
+ private:
+  std::pair<std::uint32_t, std::uint32_t> range(std::string_view key, const std::string& text) const {
+    const auto number = [&](std::string_view digits) {
+      std::uint32_t value = 0;
+      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+      if (error != std::errc() || end != digits.data() + digits.size() || value > kMaxNumber) {
+        fail(key, "\"" + text + "\" is neither a number within 0 and 1000000 nor a range such as \"2-5\"");
+      }
+      return value;
+    };
+    const std::size_t dash = text.find('-');
+    const std::uint32_t first = number(std::string_view(text).substr(0, dash));
+    const std::uint32_t last =
+        dash == std::string::npos ? first : number(std::string_view(text).substr(dash + 1));
+    if (first > last) fail(key, "the range \"" + text + "\" runs backwards");
+    return {first, last};
+  }
+
+  const Json& object_;
+  std::string where_;
+};
+
+bool is_call_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+bool is_direction(std::string_view text) {
+  return text == "forward" || text == "backward";
+}
+
+/// The parts before, between and after the last two dots; empty ones if there are fewer.
+std::array<std::string_view, 3> last_parts(std::string_view name) {
+  const std::size_t last = name.rfind('.');
+  if (last == std::string_view::npos || last == 0) return {};
+  const std::size_t before = name.rfind('.', last - 1);
+  if (before == std::string_view::npos) return {};
+  return {name.substr(0, before), name.substr(before + 1, last - before - 1), name.substr(last + 1)};
+}
+
+bool is_module_name(std::string_view name) {
+  if (!name.starts_with("Module.") && !name.starts_with("Cell.")) return false;
+  const auto [path, direction, number] = last_parts(name);
+  return path.find('.') != path.npos && is_direction(direction) && is_call_number(number);
+}
+
+bool is_api_name(std::string_view name) {
+  if (name.starts_with("Module.") || name.starts_with("Cell.")) return false;
+  const auto [api, number, direction] = last_parts(name);
+  return api.find('.') != api.npos && is_direction(direction) && is_call_number(number);
+}
+
+void check_scope(const Config& config, const std::string& where) {
+  if (config.scope.empty()) return;
+  if (config.scope.size() != 2)
+    throw ScopeError(where + ": scope: must hold exactly two names, the first and the last");
+  const bool apis = config.level != Level::l0;
+  const bool modules = config.level != Level::l1;
+  for (const std::string& name : config.scope) {
+    if ((apis && is_api_name(name)) || (modules && is_module_name(name))) continue;
+    const std::string api = "an API's, \"Functional.linear.0.forward\"";
+    const std::string module = "a module's, \"Module.fc.Linear.forward.0\"";
+    const std::string wanted = apis && modules ? api + ", or " + module : apis ? api : module;
+    throw ScopeError(where + ": scope: \"" + name + "\" is not a full name of level " +
+                     std::string(name_of(config.level)) + ": " + wanted);
+  }
+}
+
+void read_slice(const Reader& section, const std::string& where, Config& config) {
+  const Json* rules = section.find("slice");
+  if (rules == nullptr || rules->is_null()) return;
+  if (!rules->is_array()) section.fail("slice", "must be a list of objects");
+  for (const Json& item : *rules) {
+    if (!item.is_object()) section.fail("slice", "must be a list of objects");
+    const Reader rule(item, where + ": slice");
+    SliceRule read;
+    for (const auto& [key, value] : item.items()) {
+      const std::int64_t number = rule.integer(value, key);
+      if ((key == "dim" || key == "size") && number < 0) rule.fail(key, "must not be negative");
+      if (key == "dim")
+        read.dim = static_cast<std::uint64_t>(number);
+      else if (key == "size")
+        read.size = static_cast<std::uint64_t>(number);
+      else if (key == "begin")
+        read.begin = number;
+      else if (key == "end")
+        read.end = number;
+      else
+        rule.fail(key, "is none of dim, size, begin, end");
+    }
+    config.slice.push_back(read);
+  }
+}
+
+void read_data_mode(const Reader& section, Config& config) {
+  const std::vector<std::string> modes = section.texts("data_mode");
+  if (modes.empty()) return;
+  bool named[5] = {};
+  constexpr std::array<std::string_view, 5> kModes = {"all", "forward", "backward", "input", "output"};
+  for (const std::string& mode : modes) named[section.choice("data_mode", mode, kModes)] = true;
+  const auto [all, forward, backward, input, output] = std::to_array(named);
+  if (all) {
+    if (modes.size() > 1) section.fail("data_mode", "\"all\" must stand alone");
+    return;
+  }
+  DataMode& mode = config.data_mode;
+  mode.forward = forward || !backward;
+  mode.backward = backward || !forward;
+  mode.input = input || !output;
+  mode.output = output || !input;
+  mode.parameter_gradients = backward || !forward;
+}
+
+std::int64_t read_limit(const Reader& section, std::string_view key) {
+  const Json* value = section.find(key);
+  if (value == nullptr || value->is_null()) return 1;
+  const std::int64_t number = section.integer(*value, key);
+  if (number < -1) section.fail(key, "must be a number of times, or -1 for no limit");
+  return number == 0 ? 1 : number;
+}
+
+void read_section(const Json& object, const std::string& where, Config& config) {
+  if (!object.is_object()) throw FormatError(where, "must be an object");
+  const Reader section(object, where);
+  const auto names = [&](std::string_view key) {
+    try {
+      return section.texts(key);
+    } catch (const FormatError& error) {
+      throw ScopeError(error.what());
+    }
+  };
+  config.scope = names("scope");
+  config.list = names("list");
+  check_scope(config, where);
+  read_data_mode(section, config);
+  constexpr std::array<std::string_view, 3> kSummaryModes = {"statistics", "md5", "xor"};
+  config.summary_mode = static_cast<SummaryMode>(
+      section.choice("summary_mode", section.text("summary_mode", "statistics"), kSummaryModes));
+  config.tensor_list = section.texts("tensor_list");
+  read_slice(section, where, config);
+  config.request_id = section.text("request_id", "");
+  config.bench_path = section.text("bench_path", "");
+  config.diff_nums = read_limit(section, "diff_nums");
+  config.overflow_nums = read_limit(section, "overflow_nums");
+}
+
+/// What is settled only when all is read.
+void settle(const Reader& common, Config& config) {
+  if (config.task == Task::structure && (config.level == Level::l1 || config.level == Level::debug)) {
+    config.warnings.push_back("task structure records at level L0 or mix: level mix is used instead of " +
+                              std::string(name_of(config.level)));
+    config.level = Level::mix;
+  }
+  const bool measures = config.task == Task::statistics || config.task == Task::tensor;
+  if ((!config.slice.empty() || !config.request_id.empty()) && (!measures || config.level == Level::debug)) {
+    config.warnings.push_back(
+        "slice and request_id are ignored: they serve tasks statistics and tensor at level L0, L1 "
+        "or mix");
+    config.slice.clear();
+    config.request_id.clear();
+  }
+  if (!config.tensor_list.empty() && (config.task != Task::statistics || config.level == Level::debug)) {
+    config.warnings.push_back("tensor_list is ignored: it serves task statistics at level L0, L1 or mix");
+    config.tensor_list.clear();
+  }
+  if (!config.bench_path.empty()) {
+    if (config.task != Task::tensor) common.fail("bench_path", "serves task tensor only");
+    if (config.summary_mode != SummaryMode::md5) common.fail("bench_path", "needs summary_mode md5");
+  }
+  if (!config.async_dump) return;
+  if (!measures) common.fail("async_dump", "serves tasks statistics and tensor only");
+  if (config.task == Task::tensor && config.list.empty() && config.level != Level::debug) {
+    common.fail("async_dump",
+                "with task tensor needs a `list` of what to record: tensors are kept until the step's end");
+  }
+  if (config.summary_mode == SummaryMode::md5)
+    common.fail("async_dump", "cannot be had with summary_mode md5");
+}
+
+Task read_task(const Reader& common, const std::string& name) {
+  for (const Elsewhere& other : kTasksElsewhere) {
+    if (name == other.name) common.fail("task", "\"" + name + "\" " + std::string(other.why));
+  }
+  return static_cast<Task>(common.choice("task", name, kTasks));
+}
+
+}  // namespace
+
+std::string_view name_of(Task task) {
+  return kTasks[static_cast<std::size_t>(task)];
+}
+
+std::string_view name_of(Level level) {
+  return kLevels[static_cast<std::size_t>(level)];
+}
+
+std::string Config::setting(std::string_view key) const {
+  const Json all = Json::parse(text);
+  const Json* place = &all;
+  constexpr std::string_view kSection = "section.";
+  if (key.starts_with(kSection)) {
+    place = &all.at("section");
+    key.remove_prefix(kSection.size());
+  }
+  const auto found = place->find(std::string(key));
+  return found == place->end() ? "null" : found->dump();
+}
+
+Config parse_config(std::string_view text, const std::string& name, const ConfigOverrides& overrides) {
+  const Json root = [&] {
+    try {
+      return Json::parse(text, [&](int depth, Json::parse_event_t, Json&) {
+        if (depth > kMaxDepth) throw FormatError(name, "nested deeper than any configuration");
+        return true;
+      });
+    } catch (const Json::exception& error) {
+      throw FormatError(name, std::string("not valid JSON: ") + error.what());
+    }
+  }();
+  if (!root.is_object()) throw FormatError(name, "must hold an object");
+  const Reader common(root, name);
+
+  Config config;
+  const std::string task = overrides.task ? *overrides.task : common.text("task", "statistics");
+  config.task = read_task(common, task);
+  const std::string level = overrides.level ? *overrides.level : common.text("level", "L1");
+  if (level == "L2") {
+    common.fail("level",
+                "\"L2\" needs an NPU: the kernels' data are dumped by its runtime; levels L0, L1, mix and "
+                "debug record on any device");
+  }
+  config.level = static_cast<Level>(common.choice("level", level, kLevels));
+  config.dump_path = overrides.dump_path ? *overrides.dump_path : common.text("dump_path", "");
+  if (config.dump_path.empty()) common.fail("dump_path", "is missing: where shall the dump go?");
+  if (config.dump_path.size() > 4096) common.fail("dump_path", "is longer than 4096 bytes");
+
+  config.ranks = common.numbers("rank", common.find("rank"));
+  Json step;
+  if (overrides.step) {
+    try {
+      step = Json::parse(*overrides.step);
+    } catch (const Json::exception&) {
+      common.fail("step", "must be a list of integers and of ranges such as \"2-5\"");
+    }
+  } else if (const Json* value = common.find("step")) {
+    step = *value;
+  }
+  config.steps = common.numbers("step", &step);
+
+  config.extra_info = common.boolean("extra_info", true);
+  config.async_dump = common.boolean("async_dump", false);
+  constexpr std::array<std::string_view, 2> kPrecisions = {"low", "high"};
+  config.high_precision = common.choice("precision", common.text("precision", "low"), kPrecisions) == 1;
+  if (const Json* risk = common.find("risk_level"); risk != nullptr && risk->is_null()) {
+    config.risk_level = RiskLevel::all;
+  } else {
+    constexpr std::array<std::string_view, 3> kRisks = {"ALL", "CORE", "FOCUS"};
+    config.risk_level =
+        static_cast<RiskLevel>(common.choice("risk_level", common.text("risk_level", "FOCUS"), kRisks));
+  }
+  if (common.find("dump_enable") != nullptr) config.dump_enable = common.boolean("dump_enable", true);
+  config.python_compatible = common.boolean("python_compatible", false);
+  config.custom_op_namespaces = common.texts("custom_op_namespaces");
+  if (common.find("custom_op_namespaces") == nullptr) config.custom_op_namespaces = {"_C_ascend"};
+
+  const Json* section = common.find(task);
+  const Json none = Json::object();
+  read_section(section == nullptr ? none : *section, name + ": " + task, config);
+  settle(common, config);
+
+  Json all = root;
+  all["task"] = name_of(config.task);
+  all["level"] = name_of(config.level);
+  all["dump_path"] = config.dump_path;
+  all["step"] = config.steps;
+  all["custom_op_namespaces"] = config.custom_op_namespaces;
+  all["section"] = section == nullptr ? none : *section;
+  try {
+    config.text = all.dump();
+  } catch (const Json::exception&) {
+    throw FormatError(name, "holds text that is not UTF-8");
+  }
+  return config;
+}
+
+Config read_config(const std::string& path, const ConfigOverrides& overrides) {
+  if (!path.ends_with(".json")) throw IoError(path, "the configuration's name must end in .json");
+  const std::vector<std::byte> bytes = read_all(*open_file(path), kMaxFile);
+  return parse_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path, overrides);
+}
+
+}  // namespace msprobe::collector

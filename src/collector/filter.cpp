@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/filter.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "collector/risk_names.hpp"
+
+namespace msprobe::collector {
+namespace {
+
+struct Risks {
+  std::unordered_map<std::string, RiskLevel> by_name;
+  std::vector<std::string> core_prefixes;
+};
+
+const Risks& risks() {
+  static const Risks table = [] {
+    const auto json = nlohmann::json::parse(kRiskNames);
+    Risks risks;
+    for (const auto& name : json.at("core")) risks.by_name.emplace(name, RiskLevel::core);
+    for (const auto& name : json.at("low")) risks.by_name.emplace(name, RiskLevel::all);
+    risks.core_prefixes = json.at("core_prefixes");
+    return risks;
+  }();
+  return table;
+}
+
+bool is_digits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// "Torch.matmul.0.forward" -> "Torch.matmul"
+std::string_view without_call(std::string_view entry) {
+  const std::size_t last = entry.rfind('.');
+  if (last == std::string_view::npos) return entry;
+  const std::string_view direction = entry.substr(last + 1);
+  if (direction != "forward" && direction != "backward") return entry;
+  const std::size_t number = entry.rfind('.', last - 1);
+  if (last == 0 || number == std::string_view::npos) return entry;
+  return is_digits(entry.substr(number + 1, last - number - 1)) ? entry.substr(0, number) : entry;
+}
+
+bool is_module(std::string_view entry) {
+  return entry.starts_with("Module.") || entry.starts_with("Cell.");
+}
+
+}  // namespace
+
+RiskLevel risk_of(std::string_view name) {
+  const Risks& table = risks();
+  const std::string_view base = without_call(name);
+  const std::string_view prefix = base.substr(0, base.find('.'));
+  if (std::ranges::find(table.core_prefixes, prefix) != table.core_prefixes.end()) return RiskLevel::core;
+  const auto found = table.by_name.find(std::string(base.substr(base.rfind('.') + 1)));
+  return found == table.by_name.end() ? RiskLevel::focus : found->second;
+}
+
+Filter::Filter(const Config& config)
+    : mix_(config.level == Level::mix),
+      by_risk_(config.scope.empty() && config.list.empty() && config.risk_level != RiskLevel::all &&
+               (config.level == Level::l1 || config.level == Level::mix)),
+      risk_level_(config.risk_level),
+      scope_(config.scope),
+      list_(config.list) {}
+
+bool Filter::listed(std::string_view entry) const {
+  if (list_.empty()) return true;
+  return std::ranges::any_of(list_, [&](const std::string& name) { return entry.find(name) != entry.npos; });
+}
+
+void Filter::open_module(std::string_view entry) {
+  if (!scope_.empty() && entry == scope_[0]) in_scope_ = true;
+  if (mix_ && !list_.empty() && listed(entry)) windows_.emplace(entry);
+}
+
+void Filter::close_module(std::string_view entry) {
+  if (!scope_.empty() && entry == scope_[1]) in_scope_ = false;
+  if (const auto window = windows_.find(entry); window != windows_.end()) windows_.erase(window);
+}
+
+bool Filter::check(std::string_view entry) {
+  if (by_risk_) {
+    if (is_module(entry)) return true;
+    const RiskLevel risk = risk_of(entry);
+    return risk_level_ == RiskLevel::core ? risk == RiskLevel::core : risk != RiskLevel::all;
+  }
+  if (scope_.empty()) return !windows_.empty() || listed(entry);
+  // Modules open their window when they begin, APIs with their input. At level L0 it closes when the last
+  // module ends, else with the last call's input, so that its output is outside.
+  if (!is_module(entry) && entry == scope_[0]) in_scope_ = true;
+  const bool result = in_scope_ && (!windows_.empty() || listed(entry));
+  if ((mix_ || !is_module(entry)) && entry == scope_[1]) in_scope_ = false;
+  return result;
+}
+
+void Filter::next_step() {
+  in_scope_ = false;
+  windows_.clear();
+}
+
+}  // namespace msprobe::collector

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/config.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace msprobe;
+using namespace msprobe::collector;
+
+namespace {
+
+Config parsed(const std::string& text, const ConfigOverrides& overrides = {}) {
+  return parse_config(text, "c.json", overrides);
+}
+
+/// A configuration that is right but for these members.
+std::string with(const std::string& members) {
+  return R"({"dump_path": "d", )" + members + "}";
+}
+
+template <typename E = FormatError>
+std::string complaint(const std::string& text, const ConfigOverrides& overrides = {}) {
+  try {
+    parsed(text, overrides);
+  } catch (const E& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+using Numbers = std::vector<std::uint32_t>;
+
+}  // namespace
+
+TEST_CASE("config: defaults") {
+  const Config config = parsed(R"({"dump_path": "./d"})");
+  CHECK(config.task == Task::statistics);
+  CHECK(config.level == Level::l1);
+  CHECK(config.dump_path == "./d");
+  CHECK(config.ranks.empty());
+  CHECK(config.steps.empty());
+  CHECK(config.extra_info);
+  CHECK_FALSE(config.async_dump);
+  CHECK_FALSE(config.high_precision);
+  CHECK(config.risk_level == RiskLevel::focus);
+  CHECK_FALSE(config.dump_enable.has_value());
+  CHECK(config.custom_op_namespaces == std::vector<std::string>{"_C_ascend"});
+  CHECK(config.summary_mode == SummaryMode::statistics);
+  CHECK(config.diff_nums == 1);
+  CHECK(config.data_mode.forward);
+  CHECK(config.data_mode.parameter_gradients);
+  CHECK(config.warnings.empty());
+}
+
+TEST_CASE("config: the program's words come before the file's") {
+  const Config config =
+      parsed(with(R"("task": "tensor", "level": "L0", "step": [7], "structure": {"list": ["a"]},
+                                      "tensor": {"list": ["b"]})"),
+             {.task = "structure", .dump_path = "e", .level = "mix", .step = "[0, \"2-4\"]"});
+  CHECK(config.task == Task::structure);
+  CHECK(config.level == Level::mix);
+  CHECK(config.dump_path == "e");
+  CHECK(config.steps == Numbers{0, 2, 3, 4});
+  CHECK(config.list == std::vector<std::string>{"a"});  // the section of the task that counts
+  CHECK(config.setting("task") == "\"structure\"");
+  CHECK(config.setting("section.list") == "[\"a\"]");
+  CHECK(config.setting("nothing") == "null");
+}
+
+TEST_CASE("config: steps and ranks") {
+  CHECK(parsed(with(R"("step": [3, "1", "2-3", 3], "rank": ["0-2"])")).steps == Numbers{1, 2, 3});
+  CHECK(parsed(with(R"("rank": ["0-2"])")).ranks == Numbers{0, 1, 2});
+  CHECK(parsed(with(R"("step": [1000000])")).steps == Numbers{1'000'000});
+  CHECK(parsed(with(R"("step": null, "rank": [])")).steps.empty());
+  CHECK(complaint(with(R"("step": [1000001])")) == "c.json: step: must be within 0 and 1000000");
+  CHECK(complaint(with(R"("step": [-1])")) == "c.json: step: must be within 0 and 1000000");
+  CHECK(complaint(with(R"("step": [true])")) == "c.json: step: must be an integer");
+  CHECK(complaint(with(R"("step": [1.5])")) == "c.json: step: must be an integer");
+  CHECK(complaint(with(R"("rank": 3)")) ==
+        "c.json: rank: must be a list of integers and of ranges such as \"2-5\"");
+  CHECK(complaint(with(R"("step": ["4-2"])")) == "c.json: step: the range \"4-2\" runs backwards");
+  for (const char* wrong : {"", "-", "1-", "-1", "1-2-3", "a", " 1", "99999999999"}) {
+    CAPTURE(wrong);
+    CHECK(complaint(with(R"("step": [")" + std::string(wrong) + "\"]")).find("is neither a number") !=
+          std::string::npos);
+  }
+  CHECK(complaint(with(R"("step": ["0-1000000"])")) == "c.json: step: has too many elements");
+}
+
+TEST_CASE("config: words that are none of the known ones") {
+  CHECK(complaint(with(R"("task": "stat")")) ==
+        "c.json: task: \"stat\" is none of statistics, tensor, structure, overflow_check");
+  CHECK(complaint(with(R"("level": "l1")")) == "c.json: level: \"l1\" is none of L0, L1, mix, debug");
+  CHECK(complaint(with(R"("level": 1)")) == "c.json: level: must be a string");
+  CHECK(complaint(with(R"("precision": "mid")")) == "c.json: precision: \"mid\" is none of low, high");
+  CHECK(complaint(with(R"("precision": null)")) == "c.json: precision: must be a string");
+  CHECK(complaint(with(R"("risk_level": "LOW")")) ==
+        "c.json: risk_level: \"LOW\" is none of ALL, CORE, FOCUS");
+  CHECK(parsed(with(R"("risk_level": null)")).risk_level == RiskLevel::all);
+  CHECK(complaint(with(R"("extra_info": 1)")) == "c.json: extra_info: must be true or false");
+  CHECK(complaint(with(R"("dump_enable": "yes")")) == "c.json: dump_enable: must be true or false");
+  CHECK(complaint(with(R"("statistics": {"summary_mode": "sha"})")) ==
+        "c.json: statistics: summary_mode: \"sha\" is none of statistics, md5, xor");
+  CHECK(complaint(with(R"("statistics": null)")) == "c.json: statistics: must be an object");
+}
+
+TEST_CASE("config: what needs another runtime says which") {
+  for (const char* task : {"acc_check", "exception_dump", "nan_check"}) {
+    CAPTURE(task);
+    CHECK(complaint(with(R"("task": ")" + std::string(task) + '"')).find(" NPU") != std::string::npos);
+  }
+  CHECK(complaint(with(R"("level": "L2")")).find("needs an NPU") != std::string::npos);
+}
+
+TEST_CASE("config: data_mode") {
+  const auto mode = [](const std::string& modes) {
+    return parsed(with(R"("statistics": {"data_mode": )" + modes + "}")).data_mode;
+  };
+  const DataMode output = mode(R"(["output"])");
+  CHECK((output.forward && output.backward && !output.input && output.output && output.parameter_gradients));
+  const DataMode forward = mode(R"(["forward"])");
+  CHECK((forward.forward && !forward.backward && forward.input && forward.output));
+  CHECK_FALSE(forward.parameter_gradients);
+  const DataMode backward_input = mode(R"(["backward", "input"])");
+  CHECK(
+      (!backward_input.forward && backward_input.backward && backward_input.input && !backward_input.output));
+  CHECK(complaint(with(R"("statistics": {"data_mode": ["all", "input"]})")) ==
+        "c.json: statistics: data_mode: \"all\" must stand alone");
+}
+
+TEST_CASE("config: scope and list") {
+  const auto scope = [](const std::string& level, const std::string& names) {
+    return complaint<ScopeError>(
+        with(R"("level": ")" + level + R"(", "statistics": {"scope": )" + names + "}"));
+  };
+  const std::string api = R"("Functional.relu.0.forward")";
+  const std::string module = R"("Module.a.b.ReLU.backward.12")";
+  CHECK(scope("L1", "[" + api + "," + api + "]") == "accepted");
+  CHECK(scope("L0", "[" + module + "," + module + "]") == "accepted");
+  CHECK(scope("mix", "[" + api + "," + module + "]") == "accepted");
+  CHECK(
+      scope("L1", "[" + api + "," + module + "]") ==
+      "c.json: statistics: scope: \"Module.a.b.ReLU.backward.12\" is not a full name of level L1: an API's, "
+      "\"Functional.linear.0.forward\"");
+  CHECK(scope("L0", "[" + api + "," + module + "]").find("is not a full name of level L0") !=
+        std::string::npos);
+  CHECK(scope("L1", "[" + api + "]").find("exactly two names") != std::string::npos);
+  CHECK(scope("L1", "[1, 2]") == "c.json: statistics: scope: must be a list of strings");
+  for (const char* wrong : {"Functional", "Functional.relu", "relu.0.forward", ".0.forward", "a.b.c.forward",
+                            "Functional.relu.0.forwards", "Functional.relu.0.forward.0", ""}) {
+    CAPTURE(wrong);
+    CHECK(scope("mix", "[" + api + ", \"" + wrong + "\"]").find("is not a full name") != std::string::npos);
+  }
+}
+
+TEST_CASE("config: slices") {
+  const Config config =
+      parsed(with(R"("statistics": {"slice": [{"dim": 1, "size": 8, "begin": -3, "end": -1}, {}]})"));
+  REQUIRE(config.slice.size() == 2);
+  CHECK(config.slice[0].dim == 1);
+  CHECK(config.slice[0].size == 8);
+  CHECK(config.slice[0].begin == -3);
+  CHECK(config.slice[0].end == -1);
+  CHECK_FALSE(config.slice[1].end.has_value());
+  CHECK(complaint(with(R"("statistics": {"slice": [{"dim": -1}]})")).find("dim: must not be negative") !=
+        std::string::npos);
+  CHECK(complaint(with(R"("statistics": {"slice": [{"dims": 1}]})")).find("is none of dim") !=
+        std::string::npos);
+  const Config elsewhere =
+      parsed(with(R"("task": "structure", "level": "L0", "structure": {"slice": [{}]})"));
+  CHECK(elsewhere.slice.empty());
+  CHECK(elsewhere.warnings.size() == 1);
+}
+
+TEST_CASE("config: keys that exclude each other") {
+  CHECK(complaint(with(R"("async_dump": true, "task": "tensor")")).find("needs a `list`") !=
+        std::string::npos);
+  CHECK(complaint(with(R"("async_dump": true, "task": "tensor", "tensor": {"list": ["a"]})")) == "accepted");
+  CHECK(complaint(with(R"("async_dump": true, "statistics": {"summary_mode": "md5"})")) ==
+        "c.json: async_dump: cannot be had with summary_mode md5");
+  CHECK(complaint(with(R"("task": "tensor", "tensor": {"bench_path": "b"})")) ==
+        "c.json: bench_path: needs summary_mode md5");
+  const Config structure = parsed(with(R"("task": "structure")"));
+  CHECK(structure.level == Level::mix);
+  CHECK(structure.warnings.size() == 1);
+}
+
+TEST_CASE("config: hostile files") {
+  CHECK(complaint("").starts_with("c.json: not valid JSON"));
+  CHECK(complaint("[]") == "c.json: must hold an object");
+  CHECK(complaint("{}") == "c.json: dump_path: is missing: where shall the dump go?");
+  CHECK(complaint(R"({"dump_path": 3})") == "c.json: dump_path: must be a string");
+  CHECK(complaint(with(R"("x": )" + std::string(100'000, '[') + std::string(100'000, ']'))) ==
+        "c.json: nested deeper than any configuration");
+  CHECK(complaint(with(R"("step": [18446744073709551615])")) == "c.json: step: is too large");
+  CHECK_THROWS_WITH_AS(read_config("config.yaml", {}),
+                       "config.yaml: the configuration's name must end in .json", IoError);
+  CHECK_THROWS_AS(read_config("/nowhere/config.json", {}), IoError);
+}
