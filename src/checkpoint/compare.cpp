@@ -266,6 +266,8 @@ CompareReport compare(const CompareOptions& options, Progress* progress) {
   if (!options.details.empty()) details_format(options.details);
   if (options.output != "-") check_result_file(options.output, options.overwrite);
   if (!options.details.empty()) check_result_file(options.details, options.overwrite);
+  if (!options.details.empty() && options.details == options.output)
+    throw UsageError("--details and --output_path name one file");
   const NameMap map = options.name_map.empty() ? NameMap::built_in() : NameMap::from_file(options.name_map);
   if (progress != nullptr) progress->begin("reading checkpoints", 2, "checkpoints");
   Checkpoint first = load(options.first, options.load);

@@ -57,6 +57,7 @@ class Files {
     problem = at->second.problem;
     return at->second.file;
   }
+  const std::string& folder() const { return folder_; }
 
  private:
   struct Opened {
@@ -87,7 +88,7 @@ Entry entry_of(const formats::DcpTensor& tensor, Files& files) {
       entry.parameter.blocks.push_back(std::move(part.blocks[0]));
     }
   } catch (const FormatError& error) {
-    entry.problem = error.what();
+    entry.problem = fmt::format("{}: {}", display(in_folder(files.folder(), ".metadata")), error.what());
   }
   return entry;
 }

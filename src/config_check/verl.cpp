@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "config_check/extract.hpp"
 #include "config_check/verl_log.hpp"
 #include "pack/yaml.hpp"
 #include "support/byte_source.hpp"
@@ -50,6 +51,7 @@ std::string json_text(const Value& value) {
 }
 
 void write_text(const std::string& path, const std::string& text, VerlResult& result) {
+  drop_link(path);
   OutputFile file(path);
   file.write(text);
   file.commit();
@@ -72,6 +74,7 @@ void write_tables(const std::string& stem, const VerlOptions& options, VerlResul
   write.quote_prefix = true;
   for (const report::Format format : options.formats) {
     const std::string path = fmt::format("{}/{}.{}", options.output, stem, report::extension(format));
+    drop_link(path);
     for (const std::string& file : report::write_file(*result.table, format, path, write))
       result.files.push_back(file);
   }
