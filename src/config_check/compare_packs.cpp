@@ -115,6 +115,7 @@ void write_tables(PackComparison& comparison, const ComparePacksOptions& options
   }
   report::WriteOptions write;
   write.quote_prefix = true;
+  write.wrap_lines = true;  // stacks have a frame in each line
   for (const Format format : options.formats) {
     if (format == Format::xlsx) {
       const std::string path = options.output + "/result.xlsx";

@@ -24,6 +24,9 @@ namespace {
 constexpr std::uint64_t kMostRows = 1'048'576;  // of a sheet, header included
 constexpr std::size_t kMostColumns = 16'384;
 constexpr std::size_t kRowsForWidths = 200;
+constexpr std::size_t kWidest = 60;      // characters of a column
+constexpr std::size_t kLineHeight = 15;  // points
+constexpr std::size_t kHighest = 409;    // that a spreadsheet lets a row be
 
 constexpr std::string_view kProlog = "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n";
 constexpr std::string_view kMain = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
@@ -35,8 +38,24 @@ constexpr int kHeaderStyle = 1;
 constexpr std::array<std::string_view, 3> kRowStyle = {"", " s=\"2\"", " s=\"3\""};
 // The same with the mark that the text is text, whatever it begins with.
 constexpr std::array<std::string_view, 3> kQuotedStyle = {" s=\"4\"", " s=\"5\"", " s=\"6\""};
+// For workbooks with text of several lines: at the top of the row, and for that text all of its lines.
+constexpr std::array<std::string_view, 3> kTopStyle = {" s=\"7\"", " s=\"8\"", " s=\"9\""};
+constexpr std::array<std::string_view, 3> kWrappedStyle = {" s=\"10\"", " s=\"11\"", " s=\"12\""};
+
+/// A look of cells for each severity; `inside` is what the element holds beyond the fill.
+std::string looks_of_rows(std::string_view attributes, std::string_view inside) {
+  std::string out;
+  for (const auto* const fill : {"0", "2", "3"}) {
+    out += fmt::format(
+        "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"{0}\" borderId=\"0\" xfId=\"0\"{1} applyFill=\"1\" "
+        "applyAlignment=\"1\">{2}</xf>",
+        fill, attributes, inside);
+  }
+  return out;
+}
 
 std::string styles() {
+  constexpr std::string_view kTop = "<alignment vertical=\"top\"/>";
   return fmt::format(
       "{}<styleSheet xmlns=\"{}\">"
       "<fonts count=\"2\"><font><sz val=\"11\"/><name val=\"Calibri\"/><family val=\"2\"/></font>"
@@ -55,21 +74,18 @@ std::string styles() {
       "auto=\"1\"/></bottom><diagonal/></border>"
       "</borders>"
       "<cellStyleXfs count=\"1\"><xf numFmtId=\"0\" fontId=\"0\" fillId=\"0\" borderId=\"0\"/></cellStyleXfs>"
-      "<cellXfs count=\"7\"><xf numFmtId=\"0\" fontId=\"0\" fillId=\"0\" borderId=\"0\" xfId=\"0\"/>"
+      "<cellXfs count=\"13\"><xf numFmtId=\"0\" fontId=\"0\" fillId=\"0\" borderId=\"0\" xfId=\"0\"/>"
       "<xf numFmtId=\"0\" fontId=\"1\" fillId=\"0\" borderId=\"1\" xfId=\"0\" applyFont=\"1\" "
       "applyBorder=\"1\" "
       "applyAlignment=\"1\"><alignment horizontal=\"center\" vertical=\"top\"/></xf>"
       "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"2\" borderId=\"0\" xfId=\"0\" applyFill=\"1\"/>"
       "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"3\" borderId=\"0\" xfId=\"0\" applyFill=\"1\"/>"
-      "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"0\" borderId=\"0\" xfId=\"0\" quotePrefix=\"1\"/>"
-      "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"2\" borderId=\"0\" xfId=\"0\" quotePrefix=\"1\" "
-      "applyFill=\"1\"/>"
-      "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"3\" borderId=\"0\" xfId=\"0\" quotePrefix=\"1\" "
-      "applyFill=\"1\"/>"
+      "{}{}{}"
       "</cellXfs>"
       "<cellStyles count=\"1\"><cellStyle name=\"Normal\" xfId=\"0\" builtinId=\"0\"/></cellStyles>"
       "</styleSheet>\n",
-      kProlog, kMain);
+      kProlog, kMain, looks_of_rows(" quotePrefix=\"1\"", kTop), looks_of_rows("", kTop),
+      looks_of_rows("", "<alignment vertical=\"top\" wrapText=\"1\"/>"));
 }
 
 /// A, B, …, Z, AA, … for 0, 1, ….
@@ -116,10 +132,33 @@ void append_number(std::string& out, double value) {
   out.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr);
 }
 
+/// Lines that a cell takes in the widest column, 1 if it does not have several.
+struct CellLines {
+  std::size_t operator()(const Text& text) const { return lines_of(text.value); }
+  std::size_t operator()(const Structured& text) const { return lines_of(text.value); }
+  template <typename Number>
+  std::size_t operator()(const Number&) const {
+    return 1;
+  }
+  static std::size_t lines_of(std::string_view text) {
+    if (text.find('\n') == std::string_view::npos) return 1;
+    std::size_t lines = 0;
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find('\n', begin), text.size());
+      lines += std::max<std::size_t>((end - begin + kWidest - 1) / kWidest, 1);
+      begin = end + 1;
+    }
+    return lines;
+  }
+};
+
 class RowWriter {
  public:
-  RowWriter(const Table& table, std::size_t first_row, bool quote_prefix)
-      : table_(table), first_row_(first_row), quote_prefix_(quote_prefix) {
+  RowWriter(const Table& table, std::size_t first_row, const WriteOptions& options)
+      : table_(table),
+        first_row_(first_row),
+        quote_prefix_(options.quote_prefix),
+        wrap_lines_(options.wrap_lines) {
     for (std::size_t i = 0; i < table.columns().size(); ++i) openings_.push_back("<c r=\"" + column_name(i));
   }
 
@@ -127,7 +166,7 @@ class RowWriter {
     begin_row(out, "1");
     const std::string style = fmt::format(" s=\"{}\"", kHeaderStyle);
     for (std::size_t i = 0; i < openings_.size(); ++i) {
-      append_text(out, {openings_[i], "1", style, {}}, table_.columns()[i]);
+      append_text(out, {openings_[i], "1", style, {}, {}}, table_.columns()[i]);
     }
     out += "</row>";
   }
@@ -138,11 +177,12 @@ class RowWriter {
     const char* end = std::to_chars(digits.data(), digits.data() + digits.size(), index - first_row_ + 2).ptr;
     const std::string_view number(digits.data(), static_cast<std::size_t>(end - digits.data()));
     const auto severity = static_cast<std::size_t>(table_.severity(index));
-    const std::string_view style = kRowStyle.at(severity);
+    const std::string_view style = wrap_lines_ ? kTopStyle.at(severity) : kRowStyle.at(severity);
+    const std::string_view wrapped = wrap_lines_ ? kWrappedStyle.at(severity) : style;
     const std::string_view quoted = quote_prefix_ ? kQuotedStyle.at(severity) : std::string_view();
-    begin_row(out, number);
+    begin_row(out, number, wrap_lines_ ? lines_of(cells) : 1);
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      const Place place{openings_.at(i), number, style, quoted};
+      const Place place{openings_.at(i), number, style, quoted, wrapped};
       std::visit([&](const auto& cell) { append_cell(out, place, cell); }, cells[i]);
     }
     out += "</row>";
@@ -153,12 +193,23 @@ class RowWriter {
     std::string_view opening;
     std::string_view number;
     std::string_view style;
-    std::string_view quoted_style;  // of text that looks like a formula; empty: it gets an apostrophe
+    std::string_view quoted_style;   // of text that looks like a formula; empty: it gets an apostrophe
+    std::string_view wrapped_style;  // of text of several lines
   };
 
-  static void begin_row(std::string& out, std::string_view number) {
+  static std::size_t lines_of(const std::vector<Cell>& cells) {
+    std::size_t lines = 1;
+    for (const Cell& cell : cells) lines = std::max(lines, std::visit(CellLines{}, cell));
+    return lines;
+  }
+  static void begin_row(std::string& out, std::string_view number, std::size_t lines = 1) {
     out += "<row r=\"";
     out += number;
+    // Not every program finds the height of a row itself.
+    if (lines > 1) {
+      fmt::format_to(std::back_inserter(out), "\" ht=\"{}\" customHeight=\"1",
+                     std::min(lines * kLineHeight, kHighest));
+    }
     out += "\">";
   }
   static void begin_cell(std::string& out, const Place& place, std::string_view rest) {
@@ -183,11 +234,13 @@ class RowWriter {
       return;
     }
     if (!place.quoted_style.empty() && looks_like_formula(text)) {
-      const Place quoted{place.opening, place.number, place.quoted_style, {}};
+      const Place quoted{place.opening, place.number, place.quoted_style, {}, {}};
       begin_cell(out, quoted, " t=\"inlineStr\"><is><t xml:space=\"preserve\">");
       append_xml(out, text, kMostCellText);
     } else {
-      begin_cell(out, place, " t=\"inlineStr\"><is><t xml:space=\"preserve\">");
+      const bool lines = text.find('\n') != std::string_view::npos;
+      const Place shown{place.opening, place.number, lines ? place.wrapped_style : place.style, {}, {}};
+      begin_cell(out, shown, " t=\"inlineStr\"><is><t xml:space=\"preserve\">");
       append_xml(out, safe_text(text), kMostCellText);
     }
     out += "</t></is></c>";
@@ -222,6 +275,7 @@ class RowWriter {
   const Table& table_;
   std::size_t first_row_;
   bool quote_prefix_;
+  bool wrap_lines_;
   std::vector<std::string> openings_;
 };
 
@@ -246,7 +300,7 @@ std::vector<std::size_t> column_widths(const Table& table, RowRange rows) {
       widths[k] = std::max(widths[k], std::visit(CellLength{}, cells[k]) + 2);
     }
   }
-  for (std::size_t& width : widths) width = std::clamp<std::size_t>(width, 9, 60);
+  for (std::size_t& width : widths) width = std::clamp<std::size_t>(width, 9, kWidest);
   return widths;
 }
 
@@ -280,7 +334,7 @@ std::string sheet_tail(const Sheet& sheet) {
 
 void write_sheet(ZipOutput& zip, const Sheet& sheet, bool selected, const WriteOptions& options) {
   const Table& table = *sheet.table;
-  const RowWriter writer(table, sheet.rows.first, options.quote_prefix);
+  const RowWriter writer(table, sheet.rows.first, options);
   const auto append = [&](const std::string& text) {
     DeflatedBlock block;
     deflate_block(text, block);

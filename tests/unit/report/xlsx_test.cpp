@@ -129,7 +129,8 @@ TEST_CASE("the header is styled, frozen and filtered; bad rows are coloured") {
   for (std::size_t at = 0; (at = styles.find("<fill>", at)) != std::string::npos; ++at) {
     fills.push_back(styles.substr(at, styles.find("</fill>", at) - at));
   }
-  REQUIRE(looks.size() == 7);  // the last three are for text that looks like a formula
+  // Three each for text that looks like a formula, for rows with text of several lines, and for that text.
+  REQUIRE(looks.size() == 13);
   REQUIRE(fills.size() == 4);
   auto cells = read_sheet(sheet);
   const auto fill_of = [&](const std::string& reference) {
@@ -247,4 +248,34 @@ TEST_CASE("several tables become sheets of their names, cut where they are too l
   CHECK(read_sheet(entries.at("xl/worksheets/sheet2.xml")).at("A3").value == "2");
   CHECK(read_sheet(entries.at("xl/worksheets/sheet3.xml")).at("A2").value == "3");
   CHECK(read_sheet(entries.at("xl/worksheets/sheet4.xml")).size() == 1);
+}
+
+TEST_CASE("text of several lines shows all of them where that is asked for") {
+  const test::ScratchDirectory scratch;
+  const std::string path = scratch / "book.xlsx";
+  const FakeTable table({"a", "b"}, {{Text{"one\ntwo"}, std::int64_t{1}}}, {Severity::error});
+  for (const bool wrap : {false, true}) {
+    WriteOptions options;
+    options.wrap_lines = wrap;
+    write_workbook({{"one", &table}}, path, options);
+    const auto entries = unzip(test::read_file(path));
+    const std::string& styles = entries.at("xl/styles.xml");
+    const auto look_of = [&](const std::string& number) {
+      std::size_t at = styles.find("<cellXfs");
+      for (std::size_t i = 0; i <= std::stoul(number); ++i) at = styles.find("<xf ", at + 1);
+      return styles.substr(at, styles.find("<xf ", at + 1) - at);
+    };
+    const auto cells = read_sheet(entries.at("xl/worksheets/sheet1.xml"));
+    CHECK(cells.at("A2").value == "one\ntwo");
+    CHECK((entries.at("xl/worksheets/sheet1.xml").find("<row r=\"2\" ht=\"30\"") != std::string::npos) ==
+          wrap);
+    const std::string lines = look_of(cells.at("A2").style);
+    const std::string other = look_of(cells.at("B2").style);
+    CHECK((lines.find("wrapText=\"1\"") != std::string::npos) == wrap);
+    CHECK(other.find("wrapText") == std::string::npos);
+    for (const std::string& look : {lines, other}) {
+      CHECK((look.find("vertical=\"top\"") != std::string::npos) == wrap);
+      CHECK(look.find("fillId=\"3\"") != std::string::npos);
+    }
+  }
 }
