@@ -65,6 +65,9 @@ class InspectCommand final : public Command {
     std::vector<PathFacts> all;
     for (const std::string& path : typed_.paths) {
       PathFacts facts = inspect_path(path, typed_.options);
+      // The pickles of a folder are many and were not rated: silence would be a promise.
+      if (facts.checkpoint && typed_.fail_on != "never")
+        facts.problems.emplace_back("--fail-on rates the pickles of files: name those of the checkpoint");
       failed = failed || facts.failed();
       if (typed_.fail_on != "never") {
         findings =

@@ -84,9 +84,22 @@ struct TreeFacts {
   std::vector<StepFacts> steps;
 };
 
+/// Of a folder that is a checkpoint: its parameters as ckpt_compare would name them.
+struct CheckpointFacts {
+  std::string format;
+  std::uint64_t parameters = 0;
+  std::uint64_t elements = 0;
+  std::uint64_t bytes = 0;
+  std::map<std::string, std::uint64_t> types;  // float32, …
+  std::vector<std::string> warnings;
+  std::vector<std::string> unreadable;  // parameters, each with the reason; the first kMostNames
+  std::uint64_t unreadable_count = 0;
+};
+
 struct PathFacts {
   std::string path;
   std::optional<FileFacts> file;
+  std::optional<CheckpointFacts> checkpoint;
   std::optional<TreeFacts> tree;
   std::vector<std::string> problems;  // what could not be inspected, and why
 
@@ -107,6 +120,7 @@ std::string without_path(const std::string& message, const std::string& path);
 // The parts of inspect_path().
 void inspect_file(const std::string& path, const Options& options, PathFacts& facts);
 void inspect_tree(const std::string& path, PathFacts& facts);
+void inspect_checkpoint(const std::string& path, PathFacts& facts);
 
 /// What was found; the problems with the path itself are left out. Empty if there is nothing else.
 std::string to_text(const PathFacts& facts, bool color);

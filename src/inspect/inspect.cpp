@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <new>
 
+#include "checkpoint/checkpoint.hpp"
 #include "inspect/facts.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
@@ -10,6 +11,16 @@
 
 namespace msprobe::inspect {
 namespace {
+
+/// A folder may be either; only one without any dump is looked at as a checkpoint.
+void inspect_folder(const std::string& path, PathFacts& facts) {
+  try {
+    inspect_tree(path, facts);
+  } catch (const FormatError&) {
+    if (!checkpoint::looks_like_checkpoint(path)) throw;
+    inspect_checkpoint(path, facts);
+  }
+}
 
 /// Only JSON begins so; no tensor file does.
 bool begins_like_json(const std::string& path) {
@@ -33,6 +44,7 @@ bool PathFacts::failed() const {
                           [](const TensorFacts& tensor) { return !tensor.problem.empty(); })) {
     return true;
   }
+  if (checkpoint && checkpoint->unreadable_count > 0) return true;
   if (!tree) return false;
   return std::any_of(tree->steps.begin(), tree->steps.end(), [](const StepFacts& step) {
     return std::any_of(step.ranks.begin(), step.ranks.end(),
@@ -45,7 +57,9 @@ PathFacts inspect_path(const std::string& path, const Options& options) {
   facts.path = path;
   try {
     std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored) || begins_like_json(path)) {
+    if (std::filesystem::is_directory(path, ignored)) {
+      inspect_folder(path, facts);
+    } else if (begins_like_json(path)) {
       inspect_tree(path, facts);
     } else {
       inspect_file(path, options, facts);

@@ -110,9 +110,21 @@ Json of(const TreeFacts& tree) {
   return json;
 }
 
+Json of(const CheckpointFacts& found) {
+  return {{"format", found.format},
+          {"parameters", found.parameters},
+          {"elements", found.elements},
+          {"bytes", found.bytes},
+          {"types", found.types},
+          {"warnings", found.warnings},
+          {"unreadable_count", found.unreadable_count},
+          {"unreadable", found.unreadable}};
+}
+
 Json of(const PathFacts& facts) {
   Json json = {{"path", facts.path}};
   if (facts.file) json["file"] = of(*facts.file);
+  if (facts.checkpoint) json["checkpoint"] = of(*facts.checkpoint);
   if (facts.tree) json["dump"] = of(*facts.tree);
   json["problems"] = facts.problems;
   return json;

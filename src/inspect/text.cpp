@@ -33,9 +33,10 @@ class Renderer {
   explicit Renderer(bool color) : color_(color) {}
 
   std::string run(const PathFacts& facts) {
-    if (!facts.file && !facts.tree) return {};
+    if (!facts.file && !facts.tree && !facts.checkpoint) return {};
     out_ = paint(facts.path, Color::bold, color_) + "\n";
     if (facts.file) file(*facts.file, !facts.problems.empty());
+    if (facts.checkpoint) checkpoint(*facts.checkpoint);
     if (facts.tree) tree(*facts.tree);
     return std::move(out_);
   }
@@ -166,6 +167,18 @@ class Renderer {
       }
     }
     columns({}, rows, std::move(severities));
+  }
+
+  void checkpoint(const CheckpointFacts& found) {
+    line("checkpoint", found.format);
+    line("parameters", fmt::format("{}, {} elements, {}", human_count(found.parameters),
+                                   human_count(found.elements), human_bytes(found.bytes)));
+    if (!found.types.empty()) line("types", joined(found.types));
+    for (const std::string& warning : found.warnings) line("warning", paint(warning, Color::yellow, color_));
+    for (const std::string& problem : found.unreadable) line("problem", paint(problem, Color::red, color_));
+    if (found.unreadable_count > found.unreadable.size())
+      line("problems", fmt::format("{} in all", human_count(found.unreadable_count)));
+    line("more", "'msprobe ckpt_compare' compares it with another, parameter by parameter");
   }
 
   void tree(const TreeFacts& tree) {
