@@ -15,6 +15,10 @@ void append_unit(std::string& out, std::uint32_t unit) {
   fmt::format_to(std::back_inserter(out), "\\u{:04x}", unit);
 }
 
+bool is_plain(char c) {
+  return c >= ' ' && c <= '~' && c != '"' && c != '\\';
+}
+
 /// The code of a lone surrogate that an escape left in the text, or 0.
 std::uint32_t surrogate_at(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(text[at + k]); };
@@ -23,30 +27,23 @@ std::uint32_t surrogate_at(std::string_view text, std::size_t at) {
   return 0xD000U | ((byte(1) & 0x3FU) << 6) | (byte(2) & 0x3FU);
 }
 
-void append_real(std::string& out, double value) {
-  if (std::isnan(value)) {
-    out += "NaN";
-  } else if (std::isinf(value)) {
-    out += value < 0 ? "-Infinity" : "Infinity";
-  } else {
-    append_python_repr(out, value);
-  }
-}
-
 }  // namespace
 
 void append_json_string(std::string& out, std::string_view text) {
   out += '"';
   for (std::size_t i = 0; i < text.size();) {
     const char c = text[i];
+    if (is_plain(c)) {
+      const std::size_t begin = i;
+      while (i < text.size() && is_plain(text[i])) ++i;
+      out += text.substr(begin, i - begin);
+      continue;
+    }
     constexpr std::string_view kPlain = "\"\\\n\r\t\f\b";
     constexpr std::string_view kLetters = "\"\\nrtfb";
     if (const std::size_t which = kPlain.find(c); which != std::string_view::npos) {
       out += '\\';
       out += kLetters[which];
-      ++i;
-    } else if (c >= ' ' && c <= '~') {
-      out += c;
       ++i;
     } else if (const std::uint32_t surrogate = surrogate_at(text, i); surrogate != 0) {
       append_unit(out, surrogate);
@@ -68,6 +65,16 @@ void append_json_string(std::string& out, std::string_view text) {
   out += '"';
 }
 
+void append_json_real(std::string& out, double value) {
+  if (std::isnan(value)) {
+    out += "NaN";
+  } else if (std::isinf(value)) {
+    out += value < 0 ? "-Infinity" : "Infinity";
+  } else {
+    append_python_repr(out, value);
+  }
+}
+
 void append_json_line(std::string& out, int level, int indent) {
   if (indent == 0) return;
   out += '\n';
@@ -86,7 +93,7 @@ void append_json(std::string& out, const Entry& entry, Entry::Index node, int le
       out += entry.text(node) == "-0" ? "0" : entry.text(node);
       return;
     case NodeKind::real:
-      append_real(out, entry.number(node));
+      append_json_real(out, entry.number(node));
       return;
     case NodeKind::string:
       append_json_string(out, entry.text(node));

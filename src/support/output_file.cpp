@@ -6,12 +6,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
@@ -149,6 +152,35 @@ void OutputFile::write(std::string_view bytes) {
   if (!write_all(descriptor_, bytes, path_))
     throw IoError(display(path_), "cannot be written: " + reason(EPIPE));
   size_ += bytes.size();
+}
+
+void OutputFile::append_from(const std::string& path, std::uint64_t offset, std::uint64_t size) {
+  const int source = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (source < 0) throw IoError(display(path), "cannot be read back: " + reason(errno));
+  const std::unique_ptr<const int, void (*)(const int*)> closer(&source, [](const int* d) { ::close(*d); });
+  std::vector<char> buffer;
+  auto from = static_cast<off_t>(offset);
+  while (size > 0) {
+    ssize_t copied = -1;
+    if (buffer.empty()) {
+      // Without a copy in this process, perhaps without any; not every file system can.
+      copied = ::copy_file_range(source, &from, descriptor_, nullptr, size, 0);
+      if (copied <= 0) buffer.resize(std::size_t{1} << 18);
+    }
+    if (!buffer.empty()) {
+      copied = ::pread(source, buffer.data(), std::min<std::uint64_t>(buffer.size(), size), from);
+      if (copied < 0 && errno == EINTR) continue;
+      if (copied <= 0) {
+        throw IoError(display(path),
+                      "cannot be read back: " + (copied < 0 ? reason(errno) : "it is shorter than written"));
+      }
+      from += copied;
+      write(std::string_view(buffer.data(), static_cast<std::size_t>(copied)));
+    } else {
+      size_ += static_cast<std::uint64_t>(copied);
+    }
+    size -= static_cast<std::uint64_t>(copied);
+  }
 }
 
 void OutputFile::write_at(std::uint64_t offset, std::string_view bytes) {

@@ -38,6 +38,8 @@ class OutputFile {
   const std::string& path() const { return path_; }
   std::uint64_t size() const { return size_; }
   void write(std::string_view bytes);
+  /// Appends `size` bytes of another file from `offset` on; IoError naming it if it has fewer.
+  void append_from(const std::string& path, std::uint64_t offset, std::uint64_t size);
   /// Replaces bytes that were written before.
   void write_at(std::uint64_t offset, std::string_view bytes);
   void read_at(std::uint64_t offset, std::span<char> out) const;

@@ -131,6 +131,12 @@ Statistics make_statistics(std::uint64_t count, const SideState<T>& side, const 
   result.max = any ? max_lane(side.max) : std::numeric_limits<double>::quiet_NaN();
   result.min = any ? static_cast<double>(*std::min_element(side.min, side.min + kLanes))
                    : std::numeric_limits<double>::quiet_NaN();
+  if constexpr (std::is_integral_v<T>) {
+    if (any) {
+      result.integer_max = static_cast<std::int64_t>(*std::max_element(side.max, side.max + kLanes));
+      result.integer_min = static_cast<std::int64_t>(*std::min_element(side.min, side.min + kLanes));
+    }
+  }
   result.sum = sum_lanes(sums.sum);
   result.sum_of_squares = sum_lanes(sums.squares);
   return result;

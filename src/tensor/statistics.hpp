@@ -22,6 +22,9 @@ struct Statistics {
   std::uint64_t denormal = 0;  // non-zero and below the smallest normal number of the working type
   double max = 0;
   double min = 0;
+  // Of integers, exact; of std::uint64_t the same 64 bits.
+  std::int64_t integer_max = 0;
+  std::int64_t integer_min = 0;
   double sum = 0;
   double sum_of_squares = 0;
   double mean() const;  // NaN if empty

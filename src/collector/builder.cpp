@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/builder.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "collector/c_tensor.hpp"
+#include "collector/session.hpp"
+#include "collector/tensor_file.hpp"
+#include "dump/python_json.hpp"
+
+namespace msprobe::collector {
+namespace {
+
+std::string_view text_or_empty(const char* text) {
+  return text == nullptr ? std::string_view() : text;
+}
+
+void open_root(JsonWriter& writer, bool list, bool object) {
+  if (list || object) writer.open({}, object);
+}
+
+}  // namespace
+
+Builder::Builder(Session& session, std::shared_ptr<const RecordRules> rules, Target target)
+    : session_(session), rules_(std::move(rules)), target_(std::move(target)), writer_(target_.level) {
+  writer_.text.reserve(1024);
+  open_root(writer_, target_.list, target_.object);
+  if (target_.gradient_entry != 0) gradient_.emplace(target_.level);
+}
+
+bool Builder::item(const char* key) {
+  if (writer_.complete()) throw InvalidCall("a value was added behind the end of all");
+  if (writer_.in_object() && key == nullptr) throw InvalidCall("a member of an object needs a key");
+  return writer_.item(text_or_empty(key));
+}
+
+/// A leaf that may get a gradient: the copy has a gap for it.
+void Builder::leaf(const char* key, bool gradient) {
+  if (!gradient_ || !gradient_->writer.item(text_or_empty(key))) return;
+  if (gradient) {
+    auto slot = std::make_shared<Slot>();
+    slot->text = "null";
+    slot->entry = target_.gradient_entry;
+    gradient_->gaps.push_back({gradient_->writer.text.size(), slot});
+    gradient_->leaves.push_back({std::string(gradient_->writer.path()), gradient_->writer.level(), slot});
+  } else {
+    gradient_->writer.text += "null";
+  }
+}
+
+msprobe_status Builder::open(const char* key, bool object) {
+  if (writer_.complete()) throw InvalidCall("a container was opened behind the end of all");
+  if (writer_.in_object() && key == nullptr) throw InvalidCall("a member of an object needs a key");
+  writer_.open(text_or_empty(key), object);
+  if (gradient_) gradient_->writer.open(text_or_empty(key), object);
+  return MSPROBE_OK;
+}
+
+msprobe_status Builder::close() {
+  const std::size_t implied = target_.list || target_.object ? 1 : 0;
+  if (writer_.depth() <= implied) throw InvalidCall("no container is open that could be closed");
+  writer_.close();
+  if (gradient_) gradient_->writer.close();
+  return MSPROBE_OK;
+}
+
+msprobe_status Builder::add_null(const char* key) {
+  if (!item(key)) return MSPROBE_OK;
+  writer_.text += "null";
+  leaf(key, false);
+  return MSPROBE_OK;
+}
+
+/// {"type": type, "value": …}
+template <typename Value>
+msprobe_status Builder::add_leaf(const char* key, const char* type, Value value) {
+  if (type == nullptr) throw InvalidCall("a value needs a type");
+  if (!item(key)) return MSPROBE_OK;
+  const int level = writer_.level() + 1;
+  std::string& out = writer_.text;
+  out += '{';
+  dump::append_json_line(out, level, 1);
+  out += "\"type\": ";
+  dump::append_json_string(out, type);
+  out += ',';
+  dump::append_json_line(out, level, 1);
+  out += "\"value\": ";
+  value(out);
+  dump::append_json_line(out, level - 1, 1);
+  out += '}';
+  leaf(key, false);
+  return MSPROBE_OK;
+}
+
+msprobe_status Builder::add_bool(const char* key, const char* type, bool value) {
+  return add_leaf(key, type, [&](std::string& out) { out += value ? "true" : "false"; });
+}
+
+msprobe_status Builder::add_int(const char* key, const char* type, std::int64_t value) {
+  return add_leaf(key, type, [&](std::string& out) { append_integer(out, value); });
+}
+
+msprobe_status Builder::add_double(const char* key, const char* type, double value) {
+  return add_leaf(key, type, [&](std::string& out) { append_real(out, value); });
+}
+
+msprobe_status Builder::add_text(const char* key, const char* type, std::string_view value) {
+  return add_leaf(key, type, [&](std::string& out) { dump::append_json_string(out, value); });
+}
+
+msprobe_status Builder::add_json(const char* key, std::string_view json) {
+  std::string text;
+  append_foreign_json(text, json, writer_.level());
+  if (!item(key)) return MSPROBE_OK;
+  writer_.text += text;
+  leaf(key, false);
+  return MSPROBE_OK;
+}
+
+msprobe_status Builder::add_tensor(const char* key, const msprobe_tensor& tensor, std::uint64_t* slot) {
+  if (slot != nullptr) *slot = 0;
+  TensorView view = view_of(tensor);
+  if (!item(key)) return MSPROBE_OK;
+  leaf(key, (tensor.flags & MSPROBE_TENSOR_REQUIRES_GRAD) != 0);
+  crop(view, rules_->slice);
+
+  Record record;
+  if (target_.files && has_file(tensor, view)) {
+    record.data_name = target_.stem;
+    if (target_.indexed && !writer_.path().empty()) {
+      record.data_name += '.';
+      record.data_name += writer_.path();
+    }
+    record.data_name = file_name(record.data_name, rules_->suffix);
+  }
+  record.level = writer_.level();
+  append_record(writer_.text, *rules_, tensor, view, record);
+  if (record.deferred) {
+    gaps_.push_back({record.gap, record.deferred->slot});
+    slots_.push_back(session_.add_slot(*record.deferred));
+    if (slot != nullptr) *slot = slots_.back();
+  }
+  return record.data_name.empty() ? MSPROBE_OK : session_.save_tensor(target_.serial, record.data_name, view);
+}
+
+msprobe_status Builder::commit() {
+  while (writer_.close()) {
+  }
+  if (!writer_.complete()) return MSPROBE_SKIP;  // no value was added
+  Section section{std::move(writer_.text), std::move(gaps_)};
+  if (!gradient_) return session_.commit(target_, std::move(section));
+  while (gradient_->writer.close()) {
+  }
+  return session_.commit_saved(target_, std::move(section),
+                               {std::move(gradient_->writer.text), std::move(gradient_->gaps)},
+                               std::move(gradient_->leaves));
+}
+
+}  // namespace msprobe::collector

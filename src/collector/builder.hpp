@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// One section of an entry in the making. Belongs to one thread until it is committed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collector/entry_store.hpp"
+#include "collector/json_writer.hpp"
+#include "collector/step.hpp"
+#include "collector/tensor_record.hpp"
+#include "collector/tensor_view.hpp"
+#include "msprobe/collector.h"
+
+namespace msprobe::collector {
+
+class Session;
+
+class Builder {
+ public:
+  struct Target {
+    std::uint64_t serial = 0;  // of the step
+    std::uint64_t entry = 0;
+    int place = 0;                     // of the member
+    std::string key;                   // of the member; empty: the entry is this value
+    std::string stem;                  // of the names of tensor files
+    int level = 0;                     // at which the value stands
+    bool list = false;                 // the value is a list, already open
+    bool object = false;               // the value is an object, already open
+    bool indexed = true;               // names of files go on with the place in the value
+    bool files = false;                // tensors are saved
+    bool close_entry = false;          // nothing else will come to the entry
+    std::uint64_t gradient_entry = 0;  // gets the same value with gaps for its leaves
+  };
+  Builder(Session& session, std::shared_ptr<const RecordRules> rules, Target target);
+
+  msprobe_status open(const char* key, bool object);
+  msprobe_status close();
+  msprobe_status add_null(const char* key);
+  msprobe_status add_bool(const char* key, const char* type, bool value);
+  msprobe_status add_int(const char* key, const char* type, std::int64_t value);
+  msprobe_status add_double(const char* key, const char* type, double value);
+  msprobe_status add_text(const char* key, const char* type, std::string_view value);
+  msprobe_status add_json(const char* key, std::string_view json);
+  msprobe_status add_tensor(const char* key, const msprobe_tensor& tensor, std::uint64_t* slot);
+  msprobe_status commit();
+
+ private:
+  /// The same value with gaps for the gradients of its leaves.
+  struct GradientCopy {
+    explicit GradientCopy(int level) : writer(level) {}
+    JsonWriter writer;
+    std::vector<Section::Gap> gaps;
+    std::vector<GradientLeaf> leaves;
+  };
+
+  /// False where nothing can stand; throws InvalidCall where the caller is wrong.
+  bool item(const char* key);
+  void leaf(const char* key, bool gradient);
+  template <typename Value>
+  msprobe_status add_leaf(const char* key, const char* type, Value value);
+
+  Session& session_;
+  std::shared_ptr<const RecordRules> rules_;
+  Target target_;
+  JsonWriter writer_;
+  std::vector<Section::Gap> gaps_;
+  std::vector<std::uint64_t> slots_;
+  std::optional<GradientCopy> gradient_;
+};
+
+}  // namespace msprobe::collector
+
+struct msprobe_builder {
+  msprobe::collector::Builder builder;
+};

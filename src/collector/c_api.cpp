@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C interface: checks arguments, and lets no exception out.
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "collector/builder.hpp"
+#include "collector/c_tensor.hpp"
+#include "collector/checksum.hpp"
+#include "collector/config.hpp"
+#include "collector/last_error.hpp"
+#include "collector/measure.hpp"
+#include "collector/session.hpp"
+#include "collector/tensor_file.hpp"
+#include "msprobe/collector.h"
+#include "support/error.hpp"
+
+using namespace msprobe::collector;  // NOLINT: this file is nothing but their outside
+
+namespace {
+
+msprobe_status failed(msprobe_status status, const char* text) noexcept {
+  set_last_error(text);
+  return status;
+}
+
+/// Whatever goes wrong in `body` becomes a status. An Error is `error_status`.
+template <typename Body>
+msprobe_status guarded(msprobe_status error_status, Body body) noexcept {
+  try {
+    return body();
+  } catch (const InvalidCall& error) {
+    return failed(MSPROBE_INVALID, error.what());
+  } catch (const ScopeError& error) {
+    return failed(MSPROBE_INVALID_SCOPE, error.what());
+  } catch (const msprobe::IoError& error) {
+    return failed(error_status == MSPROBE_INVALID ? MSPROBE_INVALID_FILE : MSPROBE_FAILED, error.what());
+  } catch (const msprobe::FormatError& error) {
+    return failed(MSPROBE_INVALID, error.what());
+  } catch (const std::out_of_range& error) {
+    return failed(MSPROBE_INVALID, error.what());
+  } catch (const std::bad_alloc&) {
+    return failed(MSPROBE_FAILED, "out of memory");
+  } catch (const std::exception& error) {
+    return failed(error_status, error.what());
+  } catch (...) {
+    return failed(MSPROBE_FAILED, "an unknown failure");
+  }
+}
+
+/// A call that needs a session of this process.
+template <typename Body>
+msprobe_status with(msprobe_session* session, Body body) noexcept {
+  if (session == nullptr) return failed(MSPROBE_INVALID, "the session is missing");
+  if (session->session.orphaned()) return MSPROBE_SKIP;
+  return guarded(MSPROBE_FAILED, [&] { return body(session->session); });
+}
+
+template <typename Body>
+msprobe_status with(msprobe_builder* builder, Body body) noexcept {
+  if (builder == nullptr) return failed(MSPROBE_INVALID, "the builder is missing");
+  return guarded(MSPROBE_FAILED, [&] { return body(builder->builder); });
+}
+
+template <typename T>
+T& needed(T* pointer, const char* what) {
+  if (pointer == nullptr) throw InvalidCall(std::string(what) + " is missing");
+  return *pointer;
+}
+
+std::optional<std::string> text_of(const char* text) {
+  if (text == nullptr) return std::nullopt;
+  return text;
+}
+
+msprobe_status hand_out(std::unique_ptr<Builder> made, msprobe_builder** builder) {
+  *builder = nullptr;
+  if (!made) return MSPROBE_SKIP;
+  *builder = new msprobe_builder{std::move(*made)};
+  return MSPROBE_OK;
+}
+
+TensorView filled_view(const msprobe_tensor* tensor) {
+  const TensorView view = view_of(known_part(tensor));
+  if (view.data == nullptr && view.count > 0) throw InvalidCall("a tensor has no values");
+  return view;
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* msprobe_last_error(void) {
+  return last_error();
+}
+
+const char* msprobe_version(void) {
+  return MSPROBE_VERSION;
+}
+
+msprobe_status msprobe_session_open(const char* config_path, const char* config_text,
+                                    const msprobe_overrides* overrides, msprobe_session** session) {
+  return guarded(MSPROBE_INVALID, [&] {
+    needed(session, "the place for the session");
+    *session = nullptr;
+    Origin origin;
+    if (overrides != nullptr) {
+      const msprobe_overrides given = known_part(overrides);
+      origin.overrides = {text_of(given.task), text_of(given.dump_path), text_of(given.level),
+                          text_of(given.step)};
+      if (given.framework != nullptr) origin.framework = given.framework;
+      if (given.file_suffix != nullptr) origin.suffix = given.file_suffix;
+    }
+    if (origin.suffix != "pt" && origin.suffix != "npy")
+      throw InvalidCall("file_suffix is neither pt nor npy");
+    Config config;
+    if (config_path != nullptr) {
+      origin.path = config_path;
+      config = read_config(origin.path, origin.overrides);
+    } else {
+      config =
+          parse_config(config_text != nullptr ? config_text : "{}", "the configuration", origin.overrides);
+    }
+    *session = new msprobe_session{{std::move(config), std::move(origin)}};
+    return MSPROBE_OK;
+  });
+}
+
+msprobe_status msprobe_session_close(msprobe_session* session) {
+  if (session == nullptr) return MSPROBE_OK;
+  // What another process was changing in the middle of is left as it is.
+  if (session->session.orphaned()) return MSPROBE_SKIP;
+  return guarded(MSPROBE_FAILED, [&] {
+    const std::unique_ptr<msprobe_session> owner(session);
+    return owner->session.close();
+  });
+}
+
+msprobe_status msprobe_session_info(msprobe_session* session, msprobe_info* info) {
+  return with(session, [&](Session& s) {
+    msprobe_info known = known_part(info);
+    s.get_info(known);
+    give_known_part(info, known);
+    return MSPROBE_OK;
+  });
+}
+
+const char* msprobe_session_setting(msprobe_session* session, const char* key) {
+  const char* value = "null";
+  with(session, [&](Session& s) {
+    value = s.setting(&needed(key, "the key"));
+    return MSPROBE_OK;
+  });
+  return value;
+}
+
+const volatile int* msprobe_session_running(msprobe_session* session) {
+  static const int kNever = 0;
+  static_assert(sizeof(std::atomic<int>) == sizeof(int));
+  if (session == nullptr) return &kNever;
+  return reinterpret_cast<const volatile int*>(&session->session.running());
+}
+
+msprobe_status msprobe_set_rank(msprobe_session* session, int64_t rank) {
+  return with(session, [&](Session& s) { return s.set_rank(rank); });
+}
+
+msprobe_status msprobe_start(msprobe_session* session, msprobe_decision* decision, int* first_time) {
+  msprobe_decision made = MSPROBE_NOT_NOW;
+  bool first = false;
+  const msprobe_status status = with(session, [&](Session& s) { return s.start(made, first); });
+  if (decision != nullptr) *decision = made;
+  if (first_time != nullptr) *first_time = first ? 1 : 0;
+  return status;
+}
+
+msprobe_status msprobe_stop(msprobe_session* session) {
+  return with(session, [](Session& s) { return s.stop(); });
+}
+
+msprobe_status msprobe_step(msprobe_session* session) {
+  return with(session, [](Session& s) { return s.step(); });
+}
+
+msprobe_status msprobe_set_init_step(msprobe_session* session, uint64_t step) {
+  return with(session, [&](Session& s) { return s.set_init_step(step); });
+}
+
+msprobe_status msprobe_set_recording(msprobe_session* session, int on) {
+  return with(session, [&](Session& s) { return s.set_recording(on != 0); });
+}
+
+msprobe_status msprobe_set_tokens(msprobe_session* session, int64_t begin, int64_t end) {
+  return with(session, [&](Session& s) { return s.set_tokens(begin, end); });
+}
+
+msprobe_status msprobe_flush(msprobe_session* session) {
+  return with(session, [](Session& s) { return s.flush(); });
+}
+
+msprobe_status msprobe_reload(msprobe_session* session, int* changed) {
+  if (changed != nullptr) *changed = 0;
+  return with(session, [&](Session& s) {
+    bool other = false;
+    const msprobe_status status = s.reload(other);
+    if (changed != nullptr) *changed = other ? 1 : 0;
+    return status;
+  });
+}
+
+msprobe_status msprobe_log_error(msprobe_session* session, const char* kind, const char* text) {
+  return with(session, [&](Session& s) {
+    return s.log_error(&needed(kind, "the kind of the error"), &needed(text, "the text of the error"));
+  });
+}
+
+msprobe_status msprobe_intern(const char* name, uint32_t* id) {
+  return guarded(MSPROBE_FAILED, [&] {
+    needed(id, "the place for the number") = intern(&needed(name, "the name"));
+    return MSPROBE_OK;
+  });
+}
+
+msprobe_status msprobe_enter(msprobe_session* session, msprobe_kind kind, uint32_t name,
+                             msprobe_event* event) {
+  if (event != nullptr) *event = {};
+  return with(session, [&](Session& s) {
+    return s.enter(kind == MSPROBE_KIND_MODULE, name, needed(event, "the place for the event"));
+  });
+}
+
+msprobe_status msprobe_leave(msprobe_session* session, msprobe_event* event, int) {
+  return with(session, [&](Session& s) { return s.leave(needed(event, "the event")); });
+}
+
+msprobe_status msprobe_enter_backward(msprobe_session* session, const msprobe_event* forward,
+                                      msprobe_event* event) {
+  return with(session, [&](Session& s) {
+    const msprobe_event before = needed(forward, "the forward's event");
+    needed(event, "the place for the event") = {};
+    return s.enter_backward(before, *event);
+  });
+}
+
+msprobe_status msprobe_parameter_gradient(msprobe_session* session, uint32_t module, const char* parameter,
+                                          uint32_t expected, msprobe_builder** builder) {
+  if (builder != nullptr) *builder = nullptr;
+  return with(session, [&](Session& s) {
+    needed(builder, "the place for the builder");
+    return hand_out(
+        s.begin_parameter_gradient(module, &needed(parameter, "the name of the parameter"), expected),
+        builder);
+  });
+}
+
+msprobe_status msprobe_set_pseudo_parent(msprobe_session* session, const char* name) {
+  return with(session, [&](Session& s) { return s.set_pseudo_parent(name); });
+}
+
+msprobe_status msprobe_set_micro_step(msprobe_session* session, uint32_t micro_step) {
+  return with(session, [&](Session& s) { return s.set_micro_step(micro_step); });
+}
+
+msprobe_status msprobe_use_stack(msprobe_session* session, const msprobe_event* event, uint64_t key) {
+  return with(session, [&](Session& s) { return s.use_stack(needed(event, "the event"), key); });
+}
+
+msprobe_status msprobe_define_stack(msprobe_session* session, uint64_t key, const char* const* frames,
+                                    size_t count) {
+  return with(session, [&](Session& s) {
+    std::vector<std::string> texts;
+    if (count > 0) needed(frames, "the list of frames");
+    for (size_t i = 0; i < count; ++i) texts.emplace_back(&needed(frames[i], "a frame"));
+    return s.define_stack(key, std::move(texts));
+  });
+}
+
+msprobe_status msprobe_section_begin(msprobe_session* session, const msprobe_event* event,
+                                     msprobe_section section, msprobe_builder** builder) {
+  if (builder != nullptr) *builder = nullptr;
+  return with(session, [&](Session& s) {
+    needed(builder, "the place for the builder");
+    if (section < MSPROBE_INPUT || section > MSPROBE_PARAMETERS)
+      throw InvalidCall("there is no such section");
+    return hand_out(s.begin_section(needed(event, "the event"), section), builder);
+  });
+}
+
+msprobe_status msprobe_save_begin(msprobe_session* session, const char* name, int gradient,
+                                  msprobe_builder** builder, uint64_t* gradient_entry) {
+  if (builder != nullptr) *builder = nullptr;
+  if (gradient_entry != nullptr) *gradient_entry = 0;
+  return with(session, [&](Session& s) {
+    needed(builder, "the place for the builder");
+    std::uint64_t entry = 0;
+    const msprobe_status status =
+        hand_out(s.begin_save(&needed(name, "the name"), gradient != 0, entry), builder);
+    if (gradient_entry != nullptr) *gradient_entry = entry;
+    return status;
+  });
+}
+
+msprobe_status msprobe_fill_gradient(msprobe_session* session, uint64_t gradient_entry, const char* path,
+                                     const struct msprobe_tensor* tensor) {
+  return with(session, [&](Session& s) {
+    return s.fill_gradient(gradient_entry, &needed(path, "the path"), known_part(tensor));
+  });
+}
+
+msprobe_status msprobe_builder_commit(msprobe_builder* builder) {
+  return with(builder, [&](Builder& b) {
+    const std::unique_ptr<msprobe_builder> owner(builder);
+    return b.commit();
+  });
+}
+
+msprobe_status msprobe_builder_abort(msprobe_builder* builder) {
+  return with(builder, [&](Builder&) {
+    delete builder;
+    return MSPROBE_OK;
+  });
+}
+
+msprobe_status msprobe_open_list(msprobe_builder* builder, const char* key) {
+  return with(builder, [&](Builder& b) { return b.open(key, false); });
+}
+
+msprobe_status msprobe_open_object(msprobe_builder* builder, const char* key) {
+  return with(builder, [&](Builder& b) { return b.open(key, true); });
+}
+
+msprobe_status msprobe_close(msprobe_builder* builder) {
+  return with(builder, [](Builder& b) { return b.close(); });
+}
+
+msprobe_status msprobe_add_null(msprobe_builder* builder, const char* key) {
+  return with(builder, [&](Builder& b) { return b.add_null(key); });
+}
+
+msprobe_status msprobe_add_bool(msprobe_builder* builder, const char* key, const char* type, int value) {
+  return with(builder, [&](Builder& b) { return b.add_bool(key, type, value != 0); });
+}
+
+msprobe_status msprobe_add_int(msprobe_builder* builder, const char* key, const char* type, int64_t value) {
+  return with(builder, [&](Builder& b) { return b.add_int(key, type, value); });
+}
+
+msprobe_status msprobe_add_double(msprobe_builder* builder, const char* key, const char* type, double value) {
+  return with(builder, [&](Builder& b) { return b.add_double(key, type, value); });
+}
+
+msprobe_status msprobe_add_text(msprobe_builder* builder, const char* key, const char* type,
+                                const char* value, size_t size) {
+  return with(builder, [&](Builder& b) {
+    if (size > 0) needed(value, "the text");
+    return b.add_text(key, type, size > 0 ? std::string_view(value, size) : std::string_view());
+  });
+}
+
+msprobe_status msprobe_add_json(msprobe_builder* builder, const char* key, const char* json, size_t size) {
+  return with(builder,
+              [&](Builder& b) { return b.add_json(key, std::string_view(&needed(json, "the JSON"), size)); });
+}
+
+msprobe_status msprobe_add_tensor(msprobe_builder* builder, const char* key, const msprobe_tensor* tensor,
+                                  uint64_t* slot) {
+  if (slot != nullptr) *slot = 0;
+  return with(builder, [&](Builder& b) { return b.add_tensor(key, known_part(tensor), slot); });
+}
+
+msprobe_status msprobe_fill_statistics(msprobe_session* session, uint64_t slot,
+                                       const msprobe_statistics* statistics) {
+  return with(session, [&](Session& s) { return s.fill_statistics(slot, known_part(statistics)); });
+}
+
+msprobe_status msprobe_hold(msprobe_session* session, const msprobe_event* event) {
+  return with(session, [&](Session& s) { return s.hold(needed(event, "the event"), true); });
+}
+
+msprobe_status msprobe_release(msprobe_session* session, const msprobe_event* event) {
+  return with(session, [&](Session& s) { return s.hold(needed(event, "the event"), false); });
+}
+
+msprobe_status msprobe_tensor_from_dlpack(const void* dl_tensor, msprobe_tensor* tensor) {
+  return guarded(MSPROBE_INVALID, [&] {
+    if (dl_tensor == nullptr) throw InvalidCall("the DLTensor is missing");
+    known_part(tensor);
+    give_known_part(tensor, tensor_from_dlpack(dl_tensor));
+    return MSPROBE_OK;
+  });
+}
+
+msprobe_status msprobe_compute_statistics(const msprobe_tensor* tensor, msprobe_statistics* statistics) {
+  return guarded(MSPROBE_FAILED, [&] {
+    const TensorView view = filled_view(tensor);
+    known_part(statistics);
+    give_known_part(statistics, statistics_of(view.count > 0 ? measure(view) : Measured()));
+    return MSPROBE_OK;
+  });
+}
+
+msprobe_status msprobe_compute_crc32(const msprobe_tensor* tensor, uint32_t* crc) {
+  return guarded(MSPROBE_FAILED, [&] {
+    needed(crc, "the place for the checksum") = crc32_of(filled_view(tensor));
+    return MSPROBE_OK;
+  });
+}
+
+msprobe_status msprobe_compute_xor(const msprobe_tensor* tensor, uint64_t* value) {
+  return guarded(MSPROBE_FAILED, [&] {
+    needed(value, "the place for the checksum") = xor_of(filled_view(tensor));
+    return MSPROBE_OK;
+  });
+}
+
+msprobe_status msprobe_write_tensor(const char* path, const msprobe_tensor* tensor) {
+  return guarded(MSPROBE_FAILED, [&] {
+    write_tensor_file(&needed(path, "the path"), filled_view(tensor));
+    return MSPROBE_OK;
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The structures of the C interface, checked, as what the collector works on.
+#pragma once
+
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+
+#include "collector/measure.hpp"
+#include "collector/tensor_view.hpp"
+#include "msprobe/collector.h"
+
+namespace msprobe::collector {
+
+/// An argument is wrong: MSPROBE_INVALID.
+class InvalidCall : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
+/// A copy of what the caller knows of a structure that begins with struct_size; the rest is 0.
+template <typename T>
+T known_part(const T* from) {
+  if (from == nullptr) throw InvalidCall("a structure is missing");
+  if (from->struct_size < sizeof(std::size_t)) throw InvalidCall("struct_size of a structure is not set");
+  T copy = {};
+  std::memcpy(static_cast<void*>(&copy), from, from->struct_size < sizeof(T) ? from->struct_size : sizeof(T));
+  return copy;
+}
+
+/// Copies back what the caller knows of.
+template <typename T>
+void give_known_part(T* to, T value) {
+  value.struct_size = to->struct_size;
+  std::memcpy(static_cast<void*>(to), &value, to->struct_size < sizeof(T) ? to->struct_size : sizeof(T));
+}
+
+/// Nothing for a type that has no values here.
+std::optional<tensor::DType> dtype_of(std::uint32_t dtype);
+
+/// The tensor's elements. Its data may be null.
+TensorView view_of(const msprobe_tensor& tensor);
+
+/// What a DLTensor says.
+msprobe_tensor tensor_from_dlpack(const void* dl_tensor);
+
+Measured measured_of(const msprobe_statistics& statistics);
+msprobe_statistics statistics_of(const Measured& measured);
+
+}  // namespace msprobe::collector

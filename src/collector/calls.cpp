@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events: their numbers, places, filters and parents.
+#include <utility>
+
+#include "collector/builder.hpp"
+#include "collector/session.hpp"
+
+namespace msprobe::collector {
+namespace {
+
+Call call_of(const msprobe_event& event) {
+  return {event.name, event.number, event.kind == MSPROBE_KIND_MODULE, event.backward != 0};
+}
+
+std::string entry_name(const Call& call) {
+  std::string name;
+  append_entry_name(name, call);
+  return name;
+}
+
+}  // namespace
+
+bool Session::has_structure(bool module) const {
+  return config_.extra_info && (config_.level == Level::mix || (config_.level == Level::l0 && module));
+}
+
+/// What an event whose name the filter lets pass (`recorded`), or does not, shall be filled with.
+std::uint32_t Session::wants_of(const std::string& entry, const Call& call, bool recorded) const {
+  const DataMode& mode = config_.data_mode;
+  const bool direction = call.backward ? mode.backward : mode.forward;
+  const bool data = recorded && direction && config_.task != Task::structure;
+  std::uint32_t wants = 0;
+  if (data && mode.input) wants |= MSPROBE_WANT_INPUT;
+  if (data && mode.output) wants |= MSPROBE_WANT_OUTPUT;
+  if (data && mode.output && call.module && !call.backward) wants |= MSPROBE_WANT_PARAMETERS;
+  if (!call.backward) {
+    // The backward's own name may pass where this one did not, unless only the kind of API decides.
+    const bool by_name = !config_.scope.empty() || !config_.list.empty();
+    const bool backward_data = mode.backward && config_.task != Task::structure && (recorded || by_name);
+    if (backward_data || has_structure(call.module)) wants |= MSPROBE_WANT_BACKWARD;
+    if (recorded && config_.extra_info) wants |= MSPROBE_WANT_STACK;
+  }
+  if ((wants & (MSPROBE_WANT_INPUT | MSPROBE_WANT_OUTPUT)) != 0 &&
+      (config_.summary_mode != SummaryMode::statistics || config_.task == Task::overflow_check ||
+       wants_files(entry))) {
+    wants |= MSPROBE_WANT_TENSORS;
+  }
+  return wants;
+}
+
+msprobe_status Session::enter(bool module, std::uint32_t name, msprobe_event& event) {
+  if (running_.load(std::memory_order_relaxed) == 0) return MSPROBE_SKIP;
+  const std::lock_guard lock(mutex_);
+  if (running_ == 0 || !step_) return MSPROBE_SKIP;
+  name_of(name);
+  Thread& thread = step_->structure.thread();
+  event.name = name;
+  event.kind = module ? MSPROBE_KIND_MODULE : MSPROBE_KIND_API;
+  event.step = serial_;
+  if (!module && thread.api_depth > 0) {
+    event.nested = 1;
+    event.number = thread.api_depth++;
+    return MSPROBE_SKIP;
+  }
+  event.number = step_->counters[name]++;
+
+  OpenCall open;
+  open.call = call_of(event);
+  open.sequence = step_->structure.next_sequence();
+  open.api_depth = thread.api_depth;
+  const std::string entry = entry_name(open.call);
+  const Parent parent = step_->structure.parent_of(open.call, thread);
+  event.parent = parent.code();
+  if (has_structure(module)) step_->structure.add_node(step_->construct, open.call, parent);
+  if (module) filter_->open_module(entry);
+  open.recorded = filter_->check(entry);
+  event.wants = wants_of(entry, open.call, open.recorded);
+  if ((event.wants & (MSPROBE_WANT_INPUT | MSPROBE_WANT_OUTPUT)) != 0) {
+    // A module's entry comes behind those of its children, where its output is recorded.
+    const bool later = module && (event.wants & MSPROBE_WANT_OUTPUT) != 0;
+    event.entry = (later ? step_->entries.place_later(entry) : step_->entries.place(entry)).id;
+  }
+  open.entry = event.entry;
+  thread.calls.push_back(open);
+  if (!module) ++thread.api_depth;
+  return event.wants != 0 ? MSPROBE_OK : MSPROBE_SKIP;
+}
+
+void Session::check_output(OpenCall& open) {
+  if (open.output_checked) return;
+  open.output_checked = true;
+  open.output_recorded = filter_->check(entry_name(open.call));
+}
+
+void Session::finish_call(OpenCall& open) {
+  check_output(open);
+  if (open.call.module) filter_->close_module(entry_name(open.call));
+  if (Entry* entry = step_->entries.find(open.entry)) step_->entries.close(*entry);
+}
+
+msprobe_status Session::leave(const msprobe_event& event) {
+  if (event.step == 0) return MSPROBE_SKIP;
+  const std::lock_guard lock(mutex_);
+  if (!step_ || event.step != serial_) return MSPROBE_SKIP;
+  if (event.nested != 0) {
+    Thread& thread = step_->structure.thread();
+    thread.api_depth = std::min(thread.api_depth, event.number);
+    return MSPROBE_OK;
+  }
+  const Call call = call_of(event);
+  if (call.backward) {
+    const std::string name = entry_name(call);
+    if (call.module) filter_->close_module(name);
+    if (Entry* entry = step_->entries.find(event.entry)) step_->entries.close(*entry);
+    return write_if_due();
+  }
+  Thread* owner = nullptr;
+  OpenCall* open = step_->structure.find(call, owner);
+  if (open == nullptr) return MSPROBE_SKIP;
+  // What was entered after it and not left was left by an exception.
+  const auto place = static_cast<std::size_t>(open - owner->calls.data());
+  owner->api_depth = open->api_depth;
+  while (owner->calls.size() > place) {
+    finish_call(owner->calls.back());
+    owner->calls.pop_back();
+  }
+  return write_if_due();
+}
+
+msprobe_status Session::enter_backward(const msprobe_event& forward, msprobe_event& event) {
+  if (forward.step == 0 || forward.nested != 0 || forward.backward != 0) return MSPROBE_SKIP;
+  const std::lock_guard lock(mutex_);
+  if (!step_ || step_->debug) return MSPROBE_SKIP;
+  name_of(forward.name);
+  event.name = forward.name;
+  event.number = forward.number;
+  event.kind = forward.kind;
+  event.step = serial_;
+  event.backward = 1;
+  const Call call = call_of(event);
+  const std::string name = entry_name(call);
+  const Parent above(forward.parent);
+  const Parent parent = above.is_pseudo() ? Parent() : above;
+  event.parent = parent.code();
+  if (has_structure(call.module)) step_->structure.add_node(step_->construct, call, parent);
+  if (call.module) filter_->open_module(name);
+  event.wants = wants_of(name, call, filter_->check(name));
+  if ((event.wants & (MSPROBE_WANT_INPUT | MSPROBE_WANT_OUTPUT)) != 0) {
+    // A second backward through the same call takes the place of the first, while that is still at hand.
+    std::uint64_t& id = step_->backward_entries[name];
+    if (Entry* before = step_->entries.find(id)) {
+      before->open = true;
+    } else {
+      id = step_->entries.place(name).id;
+    }
+    event.entry = id;
+  }
+  return event.wants != 0 ? MSPROBE_OK : MSPROBE_SKIP;
+}
+
+msprobe_status Session::set_pseudo_parent(const char* name) {
+  const std::lock_guard lock(mutex_);
+  if (!step_ || config_.level != Level::mix) return MSPROBE_SKIP;
+  Thread& thread = step_->structure.thread();
+  thread.pseudo_parent.reset();
+  if (name != nullptr) thread.pseudo_parent = intern(name);
+  return MSPROBE_OK;
+}
+
+msprobe_status Session::set_micro_step(std::uint32_t micro_step) {
+  const std::lock_guard lock(mutex_);
+  if (!step_) return MSPROBE_SKIP;
+  step_->structure.set_micro_step(micro_step);
+  return MSPROBE_OK;
+}
+
+msprobe_status Session::use_stack(const msprobe_event& event, std::uint64_t key) {
+  const std::lock_guard lock(mutex_);
+  if (!step_ || event.step != serial_ || (event.wants & MSPROBE_WANT_STACK) == 0) return MSPROBE_OK;
+  if (!stacks_.knows(key)) return MSPROBE_SKIP;
+  name_of(event.name);
+  stacks_.use(key, call_of(event));
+  return MSPROBE_OK;
+}
+
+msprobe_status Session::define_stack(std::uint64_t key, std::vector<std::string> frames) {
+  const std::lock_guard lock(mutex_);
+  stacks_.define(key, std::move(frames));
+  return MSPROBE_OK;
+}
+
+msprobe_status Session::hold(const msprobe_event& event, bool on) {
+  const std::lock_guard lock(mutex_);
+  if (!step_ || event.step != serial_) return MSPROBE_SKIP;
+  Entry* entry = step_->entries.find(event.entry);
+  if (entry == nullptr) return MSPROBE_SKIP;
+  if (on) {
+    ++entry->holds;
+  } else if (entry->holds > 0) {
+    --entry->holds;
+  }
+  return MSPROBE_OK;
+}
+
+std::unique_ptr<Builder> Session::begin_section(const msprobe_event& event, msprobe_section section) {
+  if (event.entry == 0) return nullptr;
+  const std::lock_guard lock(mutex_);
+  if (!step_ || event.step != serial_) return nullptr;
+  const std::uint32_t wanted = section == MSPROBE_OUTPUT       ? MSPROBE_WANT_OUTPUT
+                               : section == MSPROBE_PARAMETERS ? MSPROBE_WANT_PARAMETERS
+                                                               : MSPROBE_WANT_INPUT;
+  if ((event.wants & wanted) == 0) return nullptr;
+  const Entry* entry = step_->entries.find(event.entry);
+  if (entry == nullptr || (!entry->open && entry->holds == 0)) return nullptr;
+  const Call call = call_of(event);
+  if (!call.backward && wanted != MSPROBE_WANT_INPUT) {
+    Thread* owner = nullptr;
+    if (OpenCall* open = step_->structure.find(call, owner)) {
+      check_output(*open);
+      if (!open->output_recorded) return nullptr;
+    }
+  }
+  Builder::Target target;
+  target.serial = serial_;
+  target.entry = event.entry;
+  target.place = static_cast<int>(section);
+  target.level = 3;
+  target.stem = entry->name;
+  target.list = section == MSPROBE_INPUT || section == MSPROBE_OUTPUT;
+  target.object = !target.list;
+  switch (section) {
+    case MSPROBE_INPUT:
+      target.key = call.backward ? "input" : "input_args";
+      target.stem += ".input";
+      break;
+    case MSPROBE_KWARGS:
+      target.key = "input_kwargs";
+      target.stem += ".kwargs";
+      break;
+    case MSPROBE_OUTPUT:
+      target.key = "output";
+      target.stem += ".output";
+      break;
+    case MSPROBE_PARAMETERS:
+      target.key = "parameters";
+      target.stem += ".parameters";
+      break;
+  }
+  target.files = wants_files(entry->name);
+  return std::make_unique<Builder>(*this, step_->rules, std::move(target));
+}
+
+std::unique_ptr<Builder> Session::begin_parameter_gradient(std::uint32_t module, std::string_view parameter,
+                                                           std::uint32_t expected) {
+  const std::lock_guard lock(mutex_);
+  if (!step_ || step_->debug || config_.task == Task::structure || !config_.data_mode.parameter_gradients)
+    return nullptr;
+  const std::string base = name_of(module).text + ".parameters_grad.";
+  ParameterGradients& gradients = step_->gradients[module];
+  const std::string key(parameter);
+  if (gradients.first.empty()) {
+    gradients.first = key;
+  } else if (gradients.first == key) {
+    ++gradients.count;
+    if (Entry* before = step_->entries.find(gradients.entry)) step_->entries.close(*before);
+    gradients.entry = 0;
+    gradients.arrived.clear();
+  }
+  const std::string name = base + std::to_string(gradients.count);
+  if (!filter_->check(name)) return nullptr;
+  Entry* entry = step_->entries.find(gradients.entry);
+  if (entry == nullptr) {
+    entry = &step_->entries.place(name);
+    gradients.entry = entry->id;
+  }
+  gradients.arrived.insert(key);
+  Builder::Target target;
+  target.serial = serial_;
+  target.entry = entry->id;
+  target.place = static_cast<int>(entry->members.size());
+  target.level = 3;
+  target.list = true;
+  target.key = key;
+  target.stem = name + '.' + key;
+  target.indexed = false;
+  target.files = wants_files(name);
+  target.close_entry = expected > 0 && gradients.arrived.size() >= expected;
+  return std::make_unique<Builder>(*this, step_->rules, std::move(target));
+}
+
+}  // namespace msprobe::collector

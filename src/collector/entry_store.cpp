@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/entry_store.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "dump/python_json.hpp"
+
+namespace msprobe::collector {
+namespace {
+
+constexpr int kEntryLevel = 2;
+
+void append_entry(std::string& out, const Entry& entry) {
+  dump::append_json_string(out, entry.name);
+  out += ": ";
+  if (entry.members.size() == 1 && entry.members[0].key.empty()) {
+    entry.members[0].section.append_to(out);
+    return;
+  }
+  out += '{';
+  for (std::size_t i = 0; i < entry.members.size(); ++i) {
+    if (i > 0) out += ',';
+    dump::append_json_line(out, kEntryLevel + 1, 1);
+    dump::append_json_string(out, entry.members[i].key);
+    out += ": ";
+    entry.members[i].section.append_to(out);
+  }
+  dump::append_json_line(out, kEntryLevel, 1);
+  out += '}';
+}
+
+}  // namespace
+
+void Section::append_to(std::string& out) const {
+  std::size_t done = 0;
+  for (const Gap& gap : gaps) {
+    out.append(text, done, gap.offset - done);
+    out += gap.slot->text;
+    done = gap.offset;
+  }
+  out.append(text, done);
+}
+
+void Entry::set(int place, std::string_view key, Section section) {
+  const auto at = std::find_if(members.begin(), members.end(),
+                               [&](const Member& m) { return m.place > place || m.key == key; });
+  if (at != members.end() && at->key == key) {
+    at->section = std::move(section);
+  } else {
+    members.insert(at, {place, std::string(key), std::move(section)});
+  }
+}
+
+bool Entry::final() const {
+  if (open || holds > 0) return false;
+  for (const Member& member : members) {
+    for (const Section::Gap& gap : member.section.gaps) {
+      if (gap.slot->awaited && !gap.slot->filled) return false;
+    }
+  }
+  return true;
+}
+
+Entry& EntryStore::make(std::string name) {
+  auto entry = std::make_unique<Entry>();
+  entry->id = next_++;
+  entry->name = std::move(name);
+  Entry& made = *entry;
+  entries_.emplace(made.id, std::move(entry));
+  return made;
+}
+
+Entry& EntryStore::place(std::string name) {
+  Entry& entry = make(std::move(name));
+  entry.position = order_.insert(order_.end(), &entry);
+  return entry;
+}
+
+Entry& EntryStore::place_later(std::string name) {
+  Entry& entry = make(std::move(name));
+  entry.aside = true;
+  entry.position = aside_.insert(aside_.end(), &entry);
+  return entry;
+}
+
+Entry* EntryStore::find(std::uint64_t id) {
+  const auto found = entries_.find(id);
+  return found == entries_.end() ? nullptr : found->second.get();
+}
+
+void EntryStore::close(Entry& entry) {
+  entry.open = false;
+  if (!entry.aside) return;
+  entry.aside = false;
+  order_.splice(order_.end(), aside_, entry.position);
+}
+
+void EntryStore::close_all() {
+  // What was begun last lies within what was begun before.
+  while (!aside_.empty()) close(*aside_.back());
+  for (Entry* entry : order_) {
+    entry->open = false;
+    entry->holds = 0;
+    for (Entry::Member& member : entry->members) {
+      for (const Section::Gap& gap : member.section.gaps) gap.slot->awaited = false;
+    }
+  }
+}
+
+void EntryStore::take_final(GrowingFile& file) {
+  while (!order_.empty() && order_.front()->final()) {
+    const Entry& entry = *order_.front();
+    if (!entry.members.empty()) {
+      file.begin_member();
+      append_entry(file.text(), entry);
+    }
+    order_.pop_front();
+    entries_.erase(entry.id);
+  }
+}
+
+std::string EntryStore::provisional(const GrowingFile& file) const {
+  std::string out;
+  const auto append = [&](const Entry* entry) {
+    if (entry->members.empty()) return;
+    file.begin_provisional(out);
+    append_entry(out, *entry);
+  };
+  std::for_each(order_.begin(), order_.end(), append);
+  std::for_each(aside_.rbegin(), aside_.rend(), append);
+  return out;
+}
+
+std::uint64_t EntryStore::held() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [id, entry] : entries_) {
+    for (const Entry::Member& member : entry->members) bytes += member.section.text.size();
+  }
+  return bytes;
+}
+
+}  // namespace msprobe::collector

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entries of dump.json that can still change, in the order in which they will stand in the file.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "collector/growing_file.hpp"
+
+namespace msprobe::collector {
+
+/// A piece of text that comes later.
+struct Slot {
+  std::uint64_t entry = 0;  // that waits for it; 0: none yet
+  bool filled = false;
+  bool awaited = true;  // the entry stays open for it
+  std::string text;     // null, until it is filled
+};
+
+/// The text of one member of an entry, with gaps.
+struct Section {
+  struct Gap {
+    std::size_t offset = 0;
+    std::shared_ptr<Slot> slot;
+  };
+  std::string text;
+  std::vector<Gap> gaps;
+  void append_to(std::string& out) const;
+};
+
+struct Entry {
+  struct Member {
+    int place = 0;    // members are in this order
+    std::string key;  // empty: the entry's value is this member alone
+    Section section;
+  };
+  std::uint64_t id = 0;
+  std::string name;
+  std::vector<Member> members;
+  bool open = true;
+  bool aside = false;
+  std::uint32_t holds = 0;
+  std::list<Entry*>::iterator position;
+
+  /// Takes the place of an earlier one of its key.
+  void set(int place, std::string_view key, Section section);
+  bool final() const;
+};
+
+class EntryStore {
+ public:
+  /// An entry at the end, with its place for good.
+  Entry& place(std::string name);
+  /// An entry that gets its place when it is closed: behind all that come before that.
+  Entry& place_later(std::string name);
+  /// Null for an entry that has been dropped, or never was.
+  Entry* find(std::uint64_t id);
+  void close(Entry& entry);
+  void close_all();
+
+  /// Moves the final entries in front into the file. Entries without members vanish.
+  void take_final(GrowingFile& file);
+  /// All others as they are now.
+  std::string provisional(const GrowingFile& file) const;
+  /// Bytes of text held.
+  std::uint64_t held() const;
+
+ private:
+  Entry& make(std::string name);
+
+  std::uint64_t next_ = 1;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Entry>> entries_;
+  std::list<Entry*> order_;
+  std::list<Entry*> aside_;
+};
+
+}  // namespace msprobe::collector

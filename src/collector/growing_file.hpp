@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A JSON file that grows and is whole at any moment: head, members that will not change, members that may,
+// tail. Each write makes a new file beside it, of which the part that stays is copied by the system, and
+// renames it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace msprobe::collector {
+
+class GrowingFile {
+ public:
+  /// `head` ends with the opening bracket of the object that grows, `tail` is what ends the file behind its
+  /// closing bracket; `level` is that of its members.
+  GrowingFile(std::string path, std::string head, std::string tail, int level);
+
+  /// Starts the text of the next member that will not change; the rest of it goes to text().
+  void begin_member();
+  std::string& text() { return pending_; }
+  bool empty() const { return !any_; }
+
+  /// Writes all, with `provisional` (members as begin_member() starts them, begun by begin_provisional()) at
+  /// the end. IoError; what was pending is kept for the next try, up to a limit.
+  void write(const std::string& provisional);
+  /// As begin_member(), into a text that write() is given.
+  void begin_provisional(std::string& provisional) const;
+
+  /// The folder was renamed.
+  void move(std::string path) { path_ = std::move(path); }
+  void set_head(std::string head) { head_ = std::move(head); }
+
+  /// Bytes of the file when it was written last.
+  std::uint64_t size() const { return size_; }
+
+ private:
+  void append_separator(std::string& out, bool first) const;
+
+  std::string path_;
+  std::string head_;
+  std::string tail_;
+  int level_;
+  bool any_ = false;         // is there a member that will not change, written or not?
+  std::string pending_;      // not yet in the file
+  std::uint64_t begin_ = 0;  // of the members in the file
+  std::uint64_t kept_ = 0;   // their bytes
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace msprobe::collector

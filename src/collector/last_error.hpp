@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why the last call of a thread failed, in a place that needs no memory.
+#pragma once
+
+namespace msprobe::collector {
+
+void set_last_error(const char* text) noexcept;
+const char* last_error() noexcept;
+
+}  // namespace msprobe::collector

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/measure.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "tensor/convert.hpp"
+#include "tensor/isa.hpp"
+#include "tensor/statistics_pass.hpp"
+
+namespace msprobe::collector {
+namespace {
+
+using tensor::DType;
+
+constexpr std::size_t kBlock = 1024;  // elements that are widened at a time
+
+const tensor::Kernels& kernels() {
+  static const tensor::Kernels& kBest = tensor::kernels_for(tensor::best_isa());
+  return kBest;
+}
+
+/// Hands runs of elements to `feed(pointer, n)`, n at most kBlock if they have to be gathered.
+template <typename Feed>
+void each_stretch(const TensorView& view, const Walk& walk, std::size_t most, Feed feed) {
+  const std::size_t size = view.element_size();
+  const auto length = static_cast<std::size_t>(walk.inner_length());
+  if (walk.inner_stride() == 1) {
+    walk.each_run(size, [&](const std::byte* from) {
+      for (std::size_t done = 0; done < length; done += most)
+        feed(from + done * size, std::min(most, length - done));
+    });
+    return;
+  }
+  alignas(64) std::array<std::byte, kBlock * 16> buffer;
+  walk.each_run(size, [&](const std::byte* from) {
+    for (std::size_t done = 0; done < length; done += kBlock) {
+      const std::size_t n = std::min(kBlock, length - done);
+      gather(from + static_cast<std::int64_t>(done * size) * walk.inner_stride(), walk.inner_stride(), size,
+             n, buffer.data());
+      feed(buffer.data(), n);
+    }
+  });
+}
+
+Measured finish(const tensor::Statistics& statistics, std::uint64_t repetitions) {
+  Measured result;
+  result.count = statistics.count * repetitions;
+  result.zero = statistics.zero * repetitions;
+  result.nan = statistics.nan * repetitions;
+  result.inf = (statistics.pos_inf + statistics.neg_inf) * repetitions;
+  result.integer_max = statistics.integer_max;
+  result.integer_min = statistics.integer_min;
+  result.mean = statistics.mean();
+  result.norm = std::sqrt(statistics.sum_of_squares * static_cast<double>(repetitions));
+  result.max = statistics.max;
+  result.min = statistics.min;
+  if (statistics.nan > 0) {
+    result.max = result.min = result.mean = result.norm = std::numeric_limits<double>::quiet_NaN();
+  }
+  return result;
+}
+
+/// Elements that the kernels take as they are.
+template <typename T>
+Measured measure_native(const TensorView& view) {
+  const Walk walk = walk_in_memory(view);
+  tensor::StatisticsPass<T> pass(kernels());
+  const bool aligned = reinterpret_cast<std::uintptr_t>(view.data) % alignof(T) == 0;
+  if (aligned) {
+    each_stretch(view, walk, SIZE_MAX, [&](const std::byte* from, std::size_t n) {
+      pass.add(std::span(reinterpret_cast<const T*>(from), n));
+    });
+  } else {
+    std::array<T, kBlock> buffer;
+    each_stretch(view, walk, kBlock, [&](const std::byte* from, std::size_t n) {
+      std::memcpy(buffer.data(), from, n * sizeof(T));
+      pass.add(std::span<const T>(buffer.data(), n));
+    });
+  }
+  return finish(pass.finish(), walk.repetitions);
+}
+
+/// Elements that widen(bytes, n, out) makes those of a working type of.
+template <typename T, typename Widen>
+Measured measure_widened(const TensorView& view, Widen widen) {
+  const Walk walk = walk_in_memory(view);
+  tensor::StatisticsPass<T> pass(kernels());
+  std::array<T, kBlock> buffer;
+  each_stretch(view, walk, kBlock, [&](const std::byte* from, std::size_t n) {
+    widen(from, n, buffer.data());
+    pass.add(std::span<const T>(buffer.data(), n));
+  });
+  return finish(pass.finish(), walk.repetitions);
+}
+
+template <typename T>
+Measured measure_small_integer(const TensorView& view) {
+  return measure_widened<std::int64_t>(view, [](const std::byte* from, std::size_t n, std::int64_t* out) {
+    for (std::size_t i = 0; i < n; ++i) {
+      T value;
+      std::memcpy(&value, from + i * sizeof value, sizeof value);
+      out[i] = value;
+    }
+  });
+}
+
+template <typename T>
+T modulus(T real, T imaginary) {
+  if constexpr (std::is_same_v<T, float>) {
+    const double re = real;
+    const double im = imaginary;
+    return static_cast<float>(std::sqrt(re * re + im * im));
+  } else {
+    return std::hypot(real, imaginary);
+  }
+}
+
+/// An infinite part makes the modulus infinite, even if the other is NaN.
+template <typename T>
+T complex_modulus(T real, T imaginary) {
+  if (std::isinf(real) || std::isinf(imaginary)) return std::numeric_limits<T>::infinity();
+  return modulus(real, imaginary);
+}
+
+template <typename T>
+Measured measure_complex(const TensorView& view) {
+  return measure_widened<T>(view, [](const std::byte* from, std::size_t n, T* out) {
+    for (std::size_t i = 0; i < n; ++i) {
+      std::array<T, 2> parts;
+      std::memcpy(parts.data(), from + i * sizeof parts, sizeof parts);
+      out[i] = complex_modulus(parts[0], parts[1]);
+    }
+  });
+}
+
+Measured measure_complex32(const TensorView& view) {
+  return measure_widened<float>(view, [](const std::byte* from, std::size_t n, float* out) {
+    std::array<float, 2 * kBlock> parts;
+    tensor::to_float(DType::float16, std::span(from, 4 * n), std::span(parts.data(), 2 * n));
+    for (std::size_t i = 0; i < n; ++i) out[i] = complex_modulus(parts[2 * i], parts[2 * i + 1]);
+  });
+}
+
+Measured measure_boolean(const TensorView& view) {
+  const Walk walk = walk_in_memory(view);
+  std::uint64_t nonzero = 0;
+  each_stretch(view, walk, SIZE_MAX, [&](const std::byte* from, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) nonzero += from[i] != std::byte{0} ? 1U : 0U;
+  });
+  nonzero *= walk.repetitions;
+  Measured result;
+  result.count = view.count;
+  result.zero = view.count - nonzero;
+  result.integer_max = nonzero > 0 ? 1 : 0;
+  result.integer_min = result.zero == 0 ? 1 : 0;
+  result.max = static_cast<double>(result.integer_max);
+  result.min = static_cast<double>(result.integer_min);
+  result.mean = static_cast<double>(nonzero) / static_cast<double>(view.count);
+  result.norm = std::sqrt(static_cast<double>(nonzero));
+  return result;
+}
+
+Measured measure_as_stored(const TensorView& view) {
+  switch (view.dtype) {
+    case DType::float64:
+      return measure_native<double>(view);
+    case DType::float32:
+      return measure_native<float>(view);
+    case DType::int64:
+      return measure_native<std::int64_t>(view);
+    case DType::uint64:
+      return measure_native<std::uint64_t>(view);
+    case DType::int32:
+    case DType::qint32:
+      return measure_small_integer<std::int32_t>(view);
+    case DType::int16:
+      return measure_small_integer<std::int16_t>(view);
+    case DType::int8:
+    case DType::qint8:
+      return measure_small_integer<std::int8_t>(view);
+    case DType::uint32:
+      return measure_small_integer<std::uint32_t>(view);
+    case DType::uint16:
+      return measure_small_integer<std::uint16_t>(view);
+    case DType::uint8:
+    case DType::quint8:
+      return measure_small_integer<std::uint8_t>(view);
+    case DType::boolean:
+      return measure_boolean(view);
+    case DType::complex32:
+      return measure_complex32(view);
+    case DType::complex64:
+      return measure_complex<float>(view);
+    case DType::complex128:
+      return measure_complex<double>(view);
+    default:
+      break;
+  }
+  return measure_widened<float>(view, [&](const std::byte* from, std::size_t n, float* out) {
+    tensor::to_float(view.dtype, std::span(from, n * view.element_size()), std::span(out, n));
+  });
+}
+
+}  // namespace
+
+Measured measure(const TensorView& view) {
+  Measured result = measure_as_stored(view);
+  if (view.negative && tensor::info(view.dtype).kind == tensor::Kind::floating) {
+    // All elements have the other sign.
+    result.max = -std::exchange(result.min, -result.max);
+    result.mean = -result.mean;
+  }
+  return result;
+}
+
+}  // namespace msprobe::collector

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Statistics of one tensor: every element type, any strides, one pass, no allocation.
+#pragma once
+
+#include <cstdint>
+
+#include "collector/tensor_view.hpp"
+
+namespace msprobe::collector {
+
+/// max and min are NaN if an element is, as PyTorch has it. Of complex numbers all is of the modulus; that of
+/// complex32 and complex64 is a float, as NumPy has it. Booleans count as 0 and 1.
+struct Measured {
+  double max = 0;
+  double min = 0;
+  double mean = 0;
+  double norm = 0;               // 2-norm
+  std::int64_t integer_max = 0;  // exact, of integers; of uint64 the same 64 bits
+  std::int64_t integer_min = 0;
+  std::uint64_t count = 0;
+  std::uint64_t zero = 0;
+  std::uint64_t nan = 0;
+  std::uint64_t inf = 0;
+};
+
+/// Of a view with at least one element.
+Measured measure(const TensorView& view);
+
+}  // namespace msprobe::collector

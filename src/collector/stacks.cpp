@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/stacks.hpp"
+
+#include <string_view>
+#include <utility>
+
+#include "collector/json_writer.hpp"
+#include "dump/python_json.hpp"
+
+namespace msprobe::collector {
+namespace {
+
+// A program has so many places to call from; more are keys made of something that never comes again.
+constexpr std::size_t kMaxStacks = 100'000;
+
+}  // namespace
+
+void Stacks::define(std::uint64_t key, std::vector<std::string> frames) {
+  if (frames_.size() >= kMaxStacks) frames_.clear();
+  frames_.insert_or_assign(key, std::move(frames));
+}
+
+void Stacks::use(std::uint64_t key, const Call& call) {
+  const auto [place, fresh] = places_.try_emplace(key, groups_.size());
+  if (fresh) groups_.push_back({frames_.at(key), {}});
+  groups_[place->second].calls.push_back(call);
+  changed_ = true;
+}
+
+void Stacks::next_step() {
+  places_.clear();
+  groups_.clear();
+  changed_ = false;
+}
+
+std::string Stacks::text() const {
+  JsonWriter out(0);
+  std::string name;
+  out.open({}, true);
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    out.open(std::to_string(i), false);
+    out.open({}, false);
+    for (const Call& call : groups_[i].calls) {
+      name.clear();
+      append_entry_name(name, call);
+      out.item({});
+      dump::append_json_string(out.text, name);
+    }
+    out.close();
+    out.open({}, false);
+    for (const std::string& frame : groups_[i].frames) {
+      out.item({});
+      dump::append_json_string(out.text, frame);
+    }
+    out.close();
+    out.close();
+  }
+  out.close();
+  return std::move(out.text);
+}
+
+}  // namespace msprobe::collector

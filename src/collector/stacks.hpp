@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The contents of stack.json: entries that share a call stack.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "collector/call.hpp"
+
+namespace msprobe::collector {
+
+class Stacks {
+ public:
+  bool knows(std::uint64_t key) const { return frames_.contains(key); }
+  void define(std::uint64_t key, std::vector<std::string> frames);
+  /// The key must be known.
+  void use(std::uint64_t key, const Call& call);
+  /// What was used is forgotten, what was defined is not.
+  void next_step();
+
+  bool changed() const { return changed_; }
+  void set_written() { changed_ = false; }
+  std::string text() const;
+
+ private:
+  struct Group {
+    std::vector<std::string> frames;
+    std::vector<Call> calls;
+  };
+  std::unordered_map<std::uint64_t, std::vector<std::string>> frames_;
+  std::unordered_map<std::uint64_t, std::size_t> places_;
+  std::vector<Group> groups_;  // in the order of their first use
+  bool changed_ = false;
+};
+
+}  // namespace msprobe::collector

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of the step that is being recorded.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "collector/config.hpp"
+#include "collector/entry_store.hpp"
+#include "collector/growing_file.hpp"
+#include "collector/stacks.hpp"
+#include "collector/structure.hpp"
+#include "collector/tensor_record.hpp"
+
+namespace msprobe::collector {
+
+/// The gradients of one module's parameters.
+struct ParameterGradients {
+  std::string first;        // the parameter that came first
+  std::uint32_t count = 0;  // how often it has
+  std::uint64_t entry = 0;  // of the accumulation that goes on
+  std::unordered_set<std::string> arrived;
+};
+
+/// A leaf of a saved value whose gradient may come.
+struct GradientLeaf {
+  std::string path;  // "key2.2"
+  int level = 0;
+  std::shared_ptr<Slot> slot;
+};
+
+/// What records of tensors are made by; the same for the whole step.
+struct RecordRules {
+  NumberRules numbers;
+  SummaryMode summary = SummaryMode::statistics;
+  bool mindspore = false;
+  std::string suffix;  // of tensor files
+  std::vector<SliceRule> slice;
+};
+
+struct Step {
+  Step(std::string step_folder, std::string leaf_name, std::string data_path, std::string head, int level)
+      : parent(std::move(step_folder)),
+        leaf(std::move(leaf_name)),
+        data(std::move(data_path), std::move(head), "\n}", level),
+        construct(folder() + "/construct.json", "{", "", 1) {}
+
+  std::string folder() const { return parent + '/' + leaf; }
+
+  std::string parent;  // <dump_path>/step<N>
+  std::string leaf;    // rank<R> or proc<pid>
+  bool debug = false;
+  GrowingFile data;  // dump.json or debug.json
+  GrowingFile construct;
+  EntryStore entries;
+  Structure structure;
+  std::shared_ptr<const RecordRules> rules;
+  std::unordered_map<std::uint32_t, std::uint32_t> counters;
+  std::unordered_map<std::string, std::uint32_t> save_counters;
+  std::unordered_map<std::string, std::uint64_t> backward_entries;  // by name, while they can change
+  std::unordered_map<std::uint32_t, ParameterGradients> gradients;
+  std::unordered_map<std::uint64_t, std::vector<GradientLeaf>> gradient_leaves;  // by entry
+  std::set<std::string, std::less<>> logged;                                     // kinds of errors
+  std::uint64_t fresh = 0;  // bytes since the files were written
+  bool changed = false;
+};
+
+}  // namespace msprobe::collector

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/tensor_record.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "collector/c_tensor.hpp"
+#include "collector/checksum.hpp"
+#include "collector/json_writer.hpp"
+#include "collector/step.hpp"
+#include "dump/python_json.hpp"
+
+namespace msprobe::collector {
+namespace {
+
+using tensor::DType;
+using tensor::Kind;
+
+void append_member(std::string& out, int level, std::string_view key) {
+  out += ',';
+  dump::append_json_line(out, level, 1);
+  out += '"';
+  out += key;
+  out += "\": ";
+}
+
+bool is_float8(DType dtype) {
+  return tensor::info(dtype).kind == Kind::floating && tensor::info(dtype).size == 1;
+}
+
+/// To as many bits of the mantissa as the type has; what is beyond its largest number becomes infinite.
+double round_to(DType dtype, double value) {
+  if (dtype == DType::float64 || !std::isfinite(value) || value == 0) return value;
+  if (dtype == DType::float32) return static_cast<float>(value);
+  const bool half = dtype == DType::float16;
+  const int digits = half ? 11 : 8;
+  const int lowest = half ? -24 : -133;  // exponent of the smallest step
+  const double largest = half ? 65504.0 : 0x1.FEp127;
+  int exponent = 0;
+  std::frexp(value, &exponent);
+  const int step = std::max(exponent - digits, lowest);
+  const double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -step)), step);
+  return std::fabs(rounded) > largest ? std::copysign(HUGE_VAL, value) : rounded;
+}
+
+class Numbers {
+ public:
+  Numbers(std::string& out, int level) : out_(out), level_(level) {}
+
+  void null(std::string_view key) {
+    append_member(out_, level_, key);
+    out_ += "null";
+  }
+  void nulls() {
+    for (const std::string_view key : kKeys) null(key);
+  }
+  void real(std::string_view key, double value) {
+    append_member(out_, level_, key);
+    append_real(out_, value);
+  }
+  void integer(std::string_view key, DType dtype, std::int64_t value) {
+    append_member(out_, level_, key);
+    if (dtype == DType::uint64) {
+      append_unsigned(out_, std::bit_cast<std::uint64_t>(value));
+    } else {
+      append_integer(out_, value);
+    }
+  }
+  void boolean(std::string_view key, bool value) {
+    append_member(out_, level_, key);
+    out_ += value ? "true" : "false";
+  }
+
+  static constexpr std::array<std::string_view, 4> kKeys = {"Max", "Min", "Mean", "Norm"};
+
+ private:
+  std::string& out_;
+  int level_;
+};
+
+/// Python 26.2 computes these of floats of at most 32 bits only, and not at precision high.
+bool has_mean(DType dtype, const NumberRules& rules) {
+  if (!rules.python_compatible) return true;
+  return tensor::info(dtype).kind == Kind::floating && dtype != DType::float64 && !rules.high_precision;
+}
+
+/// How the mean and the norm are rounded. Half precision goes to float32, not to its own: a sum must not turn
+/// infinite where no element is.
+DType rounding(DType dtype, const NumberRules& rules) {
+  if (tensor::info(dtype).kind == Kind::integer || dtype == DType::float64 || dtype == DType::complex128)
+    return DType::float64;
+  if (tensor::info(dtype).kind == Kind::complex) return DType::float32;
+  if (rules.python_compatible) return dtype;
+  return rules.high_precision ? DType::float64 : DType::float32;
+}
+
+void append_dtype(std::string& out, const RecordRules& rules, const msprobe_tensor& tensor,
+                  std::optional<DType> dtype) {
+  if (tensor.dtype_text != nullptr) {
+    dump::append_json_string(out, tensor.dtype_text);
+  } else if (!dtype) {
+    out += "\"unknown\"";
+  } else if (rules.mindspore && !tensor::info(*dtype).mindspore.empty()) {
+    dump::append_json_string(out, tensor::info(*dtype).mindspore);
+  } else {
+    out += "\"torch.";
+    out += tensor::info(*dtype).name;
+    out += '"';
+  }
+}
+
+void append_shape(std::string& out, int level, const TensorView& view) {
+  out += '[';
+  for (std::size_t axis = 0; axis < view.rank; ++axis) {
+    if (axis > 0) out += ',';
+    dump::append_json_line(out, level + 1, 1);
+    append_integer(out, view.shape[axis]);
+  }
+  if (view.rank > 0) dump::append_json_line(out, level, 1);
+  out += ']';
+}
+
+void append_hex(std::string& out, std::uint64_t value, int digits) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4) out += kDigits[(value >> shift) & 15];
+}
+
+void append_crc32(std::string& out, const TensorView& view) {
+  if (view.data == nullptr && view.count > 0) {
+    out += "null";
+    return;
+  }
+  out += '"';
+  append_hex(out, crc32_of(view), 8);
+  out += '"';
+}
+
+void append_xor(std::string& out, const RecordRules& rules, const TensorView& view) {
+  if (view.data == nullptr || view.count == 0) {
+    out += "null";
+    return;
+  }
+  const Kind kind = tensor::info(view.dtype).kind;
+  if (rules.numbers.python_compatible && view.rank == 0 && kind == Kind::floating) {
+    append_real(out, measure(view).max);
+    return;
+  }
+  std::uint64_t value = xor_of(view);
+  if (rules.numbers.python_compatible && view.rank == 0 && kind == Kind::integer)
+    value = static_cast<std::uint64_t>(measure(view).integer_max);
+  out += "\"0x";
+  append_hex(out, value, 16);
+  out += '"';
+}
+
+}  // namespace
+
+void append_numbers(std::string& out, int level, const NumberKind& kind, const NumberRules& rules,
+                    const Measured* measured) {
+  Numbers numbers(out, level);
+  if (!kind.dtype || measured == nullptr || measured->count == 0) return numbers.nulls();
+  const DType dtype = *kind.dtype;
+  const Kind type = tensor::info(dtype).kind;
+  if (rules.python_compatible && is_float8(dtype)) return numbers.nulls();
+
+  if (type == Kind::boolean) {
+    numbers.boolean("Max", measured->max != 0);
+    numbers.boolean("Min", measured->min != 0);
+    numbers.null("Mean");
+    numbers.null("Norm");
+    return;
+  }
+  const bool scalar = kind.scalar && !kind.array && type != Kind::complex;
+  if (type == Kind::integer) {
+    numbers.integer("Max", dtype, measured->integer_max);
+    numbers.integer("Min", dtype, measured->integer_min);
+    if (scalar) {
+      numbers.integer("Mean", dtype, measured->integer_max);
+      numbers.integer("Norm", dtype, measured->integer_max);
+      return;
+    }
+  } else {
+    numbers.real("Max", measured->max);
+    numbers.real("Min", measured->min);
+    if (scalar) {
+      numbers.real("Mean", measured->max);
+      numbers.real("Norm", measured->max);
+      return;
+    }
+  }
+  const DType rounded = rounding(dtype, rules);
+  if (type == Kind::complex) {
+    numbers.real("Mean", round_to(rounded, measured->mean));
+    if (rules.complex_norm || kind.array) {
+      numbers.real("Norm", round_to(rounded, measured->norm));
+    } else {
+      numbers.null("Norm");
+    }
+    return;
+  }
+  if (!kind.array && !has_mean(dtype, rules)) {
+    numbers.null("Mean");
+    numbers.null("Norm");
+    return;
+  }
+  numbers.real("Mean", round_to(rounded, measured->mean));
+  numbers.real("Norm", round_to(rounded, measured->norm));
+}
+
+void crop(TensorView& view, const std::vector<SliceRule>& rules) {
+  for (const SliceRule& rule : rules) {
+    if (rule.dim >= view.rank) continue;
+    const auto axis = static_cast<std::size_t>(rule.dim);
+    const std::int64_t length = view.shape[axis];
+    if (rule.size && static_cast<std::int64_t>(*rule.size) != length) continue;
+    const auto place = [length](std::int64_t index) {
+      return std::clamp<std::int64_t>(index < 0 ? index + length : index, 0, length);
+    };
+    const std::int64_t begin = place(rule.begin);
+    const std::int64_t end = std::max(begin, rule.end ? place(*rule.end) : length);
+    if (end - begin == length) continue;
+    if (view.data != nullptr && end > begin)
+      view.data += begin * view.strides[axis] * static_cast<std::int64_t>(view.element_size());
+    view.shape[axis] = end - begin;
+    view.count = view.count / static_cast<std::uint64_t>(length) * static_cast<std::uint64_t>(end - begin);
+  }
+}
+
+bool has_file(const msprobe_tensor& tensor, const TensorView& view) {
+  return view.data != nullptr && view.count > 0 && (tensor.flags & MSPROBE_TENSOR_NO_FILE) == 0;
+}
+
+void append_record(std::string& out, const RecordRules& rules, const msprobe_tensor& tensor,
+                   const TensorView& view, Record& record) {
+  const int level = record.level + 1;
+  const std::optional<DType> dtype = dtype_of(tensor.dtype);
+  const auto text = [&](std::string_view key, std::string_view value) {
+    append_member(out, level, key);
+    dump::append_json_string(out, value);
+  };
+  out += '{';
+  dump::append_json_line(out, level, 1);
+  out += "\"type\": ";
+  dump::append_json_string(out, tensor.type != nullptr ? std::string_view(tensor.type)
+                                : rules.mindspore      ? "mindspore.Tensor"
+                                                       : "torch.Tensor");
+  append_member(out, level, "dtype");
+  append_dtype(out, rules, tensor, dtype);
+  append_member(out, level, "shape");
+  append_shape(out, level, view);
+
+  NumberKind kind{dtype, view.rank == 0,
+                  tensor.type != nullptr && std::string_view(tensor.type) == "numpy.ndarray"};
+  const bool checksums = !kind.array && rules.summary != SummaryMode::statistics;
+  if (checksums && rules.summary == SummaryMode::xor_) {
+    append_member(out, level, "md5");
+    append_xor(out, rules, view);
+  } else if ((tensor.flags & MSPROBE_TENSOR_DEFERRED) != 0) {
+    record.deferred = DeferredNumbers{std::make_shared<Slot>(), level, kind};
+    append_numbers(record.deferred->slot->text, level, kind, rules.numbers, nullptr);
+    record.gap = out.size();
+  } else if (tensor.statistics != nullptr) {
+    const Measured given = measured_of(known_part(tensor.statistics));
+    append_numbers(out, level, kind, rules.numbers, &given);
+  } else if (view.data != nullptr && view.count > 0) {
+    const Measured measured = measure(view);
+    append_numbers(out, level, kind, rules.numbers, &measured);
+  } else {
+    append_numbers(out, level, kind, rules.numbers, nullptr);
+  }
+
+  if ((tensor.flags & MSPROBE_TENSOR_HAS_REQUIRES_GRAD) != 0) {
+    append_member(out, level, "requires_grad");
+    out += (tensor.flags & MSPROBE_TENSOR_REQUIRES_GRAD) != 0 ? "true" : "false";
+  }
+  if (tensor.extra != nullptr) append_foreign_members(out, tensor.extra, level);
+  if (!record.data_name.empty()) text("data_name", record.data_name);
+  if (checksums && rules.summary == SummaryMode::md5) {
+    append_member(out, level, "md5");
+    append_crc32(out, view);
+  }
+  dump::append_json_line(out, level - 1, 1);
+  out += '}';
+}
+
+}  // namespace msprobe::collector

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The object that stands for a tensor in dump.json.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collector/config.hpp"
+#include "collector/entry_store.hpp"
+#include "collector/measure.hpp"
+#include "collector/tensor_view.hpp"
+#include "msprobe/collector.h"
+
+namespace msprobe::collector {
+
+/// What decides which numbers stand in a record, and how they are rounded.
+struct NumberRules {
+  bool high_precision = false;
+  bool python_compatible = false;  // the gaps and roundings of the Python tool
+  bool complex_norm = false;       // MindSpore has one
+};
+
+/// What the numbers are rendered by; it outlives the tensor for those that come later.
+struct NumberKind {
+  std::optional<tensor::DType> dtype;  // none: a type without values here
+  bool scalar = false;                 // no axis
+  bool array = false;                  // NumPy's array, by NumPy's rules
+};
+
+/// Appends `"Max": …, "Min": …, "Mean": …, "Norm": …` (with a comma and a new line before each); nulls
+/// without `measured`.
+void append_numbers(std::string& out, int level, const NumberKind& kind, const NumberRules& rules,
+                    const Measured* measured);
+
+struct RecordRules;
+
+/// Numbers of a tensor that come later.
+struct DeferredNumbers {
+  std::shared_ptr<Slot> slot;
+  int level = 0;
+  NumberKind kind;
+};
+
+/// Takes what the rules cut away off a view.
+void crop(TensorView& view, const std::vector<SliceRule>& rules);
+/// Are there bytes to put into a file?
+bool has_file(const msprobe_tensor& tensor, const TensorView& view);
+
+struct Record {
+  int level = 0;                            // at which the object stands
+  std::string data_name;                    // of the file; empty: none
+  std::optional<DeferredNumbers> deferred;  // set if the numbers come later:
+  std::size_t gap = 0;                      // where in the text
+};
+
+/// Appends the object of a tensor.
+void append_record(std::string& out, const RecordRules& rules, const msprobe_tensor& tensor,
+                   const TensorView& view, Record& record);
+
+}  // namespace msprobe::collector
