@@ -170,9 +170,17 @@ class Matching {
   }
 
   bool by_similarity() {
-    std::vector<std::pair<std::string, std::size_t>> others;
+    struct Other {
+      std::string name;
+      std::size_t index;
+      bool ascii;
+    };
+    std::vector<Other> others;
     for (std::size_t i = 0; i < taken_.size(); ++i) {
-      if (!taken_[i]) others.emplace_back(lower(reduced(cmp_.keys()[i])), i);
+      if (taken_[i]) continue;
+      std::string name = lower(reduced(cmp_.keys()[i]));
+      const bool ascii = is_ascii(name);
+      others.push_back({std::move(name), i, ascii});
     }
     const auto left = static_cast<std::size_t>(std::count(matched_.begin(), matched_.end(), false));
     if (!others.empty() && left > kMostPairs / others.size()) return false;
@@ -180,18 +188,18 @@ class Matching {
       if (matched_[i]) continue;
       check_interrupt();
       const std::string name = lower(reduced(bench_.keys()[i]));
+      const bool ascii = is_ascii(name);
       double best = kSimilar;
       std::optional<std::size_t> partner;
-      for (const auto& [other, index] : others) {
+      for (const auto& [other, index, other_ascii] : others) {
         if (taken_[index]) continue;
         const double shorter = static_cast<double>(std::min(name.size(), other.size()));
         const bool ascii_hopeless = 2 * shorter <= best * static_cast<double>(name.size() + other.size()) &&
                                     !(name.empty() && other.empty());
-        if (ascii_hopeless && is_ascii(name) && is_ascii(other)) continue;
+        if (ascii_hopeless && ascii && other_ascii) continue;
+        if (!spend((name.size() + other.size()) / 4 + 1)) return false;
         if (similarity_bound(name, other) <= best) continue;
-        const std::size_t work = name.size() * other.size() / 4 + 100;
-        if (work > work_left_) return false;
-        work_left_ -= work;
+        if (!spend(name.size() * other.size() / 4 + 100)) return false;
         const double alike = similarity(name, other);
         if (alike > best) {
           best = alike;
@@ -200,6 +208,12 @@ class Matching {
       }
       if (partner) pair(i, *partner, "similarity:" + python_repr(best), false);
     }
+    return true;
+  }
+
+  bool spend(std::size_t work) {
+    if (work > work_left_) return false;
+    work_left_ -= work;
     return true;
   }
 

@@ -20,7 +20,7 @@ using report::Severity;
 
 constexpr const char* kNoMatch = "no match stack";
 constexpr double kAlike = 0.8;
-constexpr std::size_t kMostComparisons = 20'000'000;  // of frames, in one pack
+constexpr std::size_t kMostComparisons = 20'000'000;  // of stacks and short frames, in one pack
 
 /// `File /a/b.py, line 3, in main, x = f()`
 struct Frame {
@@ -60,6 +60,13 @@ bool alike(const Frame& a, const Frame& b) {
   if (p + f < 2) return false;
   const double s = a.text == b.text ? 1.0 : similarity(a.text, b.text);
   return (p + f + s) / 3.0 >= kAlike;
+}
+
+/// What comparing two frames costs beyond that of short ones.
+std::size_t work(const Frame& a, const Frame& b) {
+  constexpr std::size_t kPerStep = 1024;
+  if (a.file != b.file || a.function != b.function || a.text == b.text) return 0;
+  return std::min(a.text.size(), kMostCompared) * std::min(b.text.size(), kMostCompared) / kPerStep;
 }
 
 struct Call {
@@ -131,13 +138,18 @@ class RankComparison {
  private:
   /// `first` is the text that a difference is measured from.
   bool match(const Call& first, const Call& second) {
+    spend(1);
     if (first.frames.size() != second.frames.size()) return false;
     for (std::size_t i = 0; i < first.frames.size(); ++i) {
-      if (budget_ == 0) throw FormatError("too many different stacks to compare them all");
-      --budget_;
+      spend(1 + work(first.frames[i], second.frames[i]));
       if (!alike(first.frames[i], second.frames[i])) return false;
     }
     return true;
+  }
+
+  void spend(std::size_t steps) {
+    if (budget_ < steps) throw FormatError("too many different stacks to compare them all");
+    budget_ -= steps;
   }
 
   void compare(const std::string& name, const std::vector<Call>& bench, const std::vector<Call>& cmp) {

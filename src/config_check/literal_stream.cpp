@@ -247,8 +247,7 @@ void LiteralStream::apply(Token&& token) {
         break;
       }
       if (goes_on) {
-        Value& last = values_.back().items().back();
-        last = Value::of_text(last.text() + token.value.text());
+        values_.back().items().back().extend(token.value.text());
         break;
       }
       [[fallthrough]];

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
 #include "config_check/literal_stream.hpp"
@@ -19,6 +20,7 @@ using pack::Value;
 constexpr std::string_view kKey = "actor_rollout_ref";
 constexpr std::uint64_t kContext = 64 * 1024;                   // kept before a start
 constexpr std::uint64_t kMostConfig = std::uint64_t{64} << 20;  // read behind it
+constexpr std::size_t kMostPrefix = 4096;                       // of a line
 constexpr std::size_t kBlock = std::size_t{4} << 20;
 constexpr std::size_t kMostNames = std::size_t{64} << 20;  // bytes of all paths
 
@@ -41,8 +43,10 @@ std::optional<Start> start_at(std::string_view log, std::size_t at) {
   while (behind < log.size() && is_blank(log[behind])) ++behind;
   if (behind >= log.size() || log[behind] != ':') return std::nullopt;
   const auto line_of = [&](std::size_t place) {
-    const std::size_t end = place == 0 ? std::string_view::npos : log.rfind('\n', place - 1);
-    return end == std::string_view::npos ? 0 : end + 1;
+    // Not farther back than a prefix may be long: a log may be one line that is full of starts.
+    const std::size_t from = place > kMostPrefix ? place - kMostPrefix : 0;
+    const void* const end = ::memrchr(log.data() + from, '\n', place - from);
+    return end == nullptr ? from : static_cast<std::size_t>(static_cast<const char*>(end) - log.data()) + 1;
   };
   std::size_t before = at - 1;
   while (before > 0 && is_blank(log[before - 1])) --before;

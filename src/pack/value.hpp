@@ -50,6 +50,8 @@ class Value {
   const std::vector<std::string>& keys() const { return keys_; }
   const Value* find(std::string_view key) const;
 
+  /// Of a text.
+  void extend(std::string_view more) { text_ += more; }
   void push(Value item) { items_.push_back(std::move(item)); }
   void push(std::string key, Value item);
   /// Resolves keys that came twice as Python does: the place of the first, the value of the last.

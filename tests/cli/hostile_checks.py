@@ -302,6 +302,12 @@ def verl_logs(msprobe, scratch):
         (scratch / "bad.log").write_text(content, encoding="utf-8")
         words = ["config_check", "-vc", "../good.log", "../bad.log", "-o", "out"]
         refused(msprobe, scratch, words, "bad.log", reason)
+    # One line full of starts, and a text of a million pieces, took time that grows with the square of their size.
+    (scratch / "bad.log").write_text("{'actor_rollout_ref':" * 300_000, encoding="utf-8")
+    refused(msprobe, scratch, ["config_check", "-vv", "../bad.log", "-o", "out"], "bad.log", "bracket")
+    (scratch / "long.log").write_text("{'actor_rollout_ref': " + "'a' " * 1_000_000 + "}", encoding="utf-8")
+    result = harness.run(msprobe, ["config_check", "-vv", "long.log", "-o", "long"], scratch)
+    harness.check_equal("exit status", result.returncode, 0)
 
 
 def pickles_that_call(msprobe, scratch):

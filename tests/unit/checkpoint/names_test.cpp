@@ -46,6 +46,8 @@ TEST_CASE("layers and experts are renumbered where their number stands") {
   CHECK(layer_of("decoder.layers.12.mlp.linear_fc1.weight") == 12);
   CHECK(!layer_of("mtp.layers.0.enorm.weight"));
   CHECK(!layer_of("decoder.layers.weight"));
+  CHECK(!layer_of("decoder.layers.012.mlp.linear_fc1.weight"));  // another name than with 12
+  CHECK(layer_of("decoder.layers.0.mlp.linear_fc1.weight") == 0);
   CHECK(!layer_of("decoder.layers.99999999999999999999.mlp.x"));
   CHECK(with_layer("decoder.layers.1.adapter.layers.1.w", 7) == "decoder.layers.7.adapter.layers.1.w");
   const std::string local = "decoder.layers.0.mlp.experts.local_experts.3.linear_fc1.weight";
