@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records what a training run computes: `from msprobe.pytorch import PrecisionDebugger`."""

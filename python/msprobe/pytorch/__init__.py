@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The front end for PyTorch: from msprobe.pytorch import PrecisionDebugger, seed_all."""
+
+from .debugger import PrecisionDebugger, module_dump, module_dump_end
+from .randomness import random_save, seed_all
+from .unsupported import AclGraphDumper, TrainerMon, acl_save, set_fx_dump_config, set_ge_dump_config
+
+__all__ = [
+    "AclGraphDumper", "PrecisionDebugger", "TrainerMon", "acl_save", "module_dump", "module_dump_end", "random_save",
+    "seed_all", "set_fx_dump_config", "set_ge_dump_config",
+]

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one session of the process: opening it, its switches, the rank, the end of the process."""
+
+import atexit
+import json
+import os
+import threading
+import types
+
+import torch
+
+from msprobe import _native
+from msprobe.core.common import log
+from msprobe.core.common.exceptions import FileCheckException, MsprobeException, ScopeException
+
+from . import describe, framework, stacks
+
+TASKS = ("statistics", "tensor", "structure", "overflow_check", "acc_check", "exception_dump", "nan_check")
+LEVELS = ("L0", "L1", "mix", "debug", "L2")
+
+# Serialises the verbs of the debugger. Hooks do not take it.
+lock = threading.RLock()
+
+# What wrapped functions and hooks look at first. Lists, because a closure reads their element fastest.
+forward_switch = [False]   # calls are recorded
+backward_switch = [False]  # gradients of recorded calls are: until step(), also after stop()
+
+_process = os.getpid()
+
+
+def _follow_asynchronous(call, result, args, kwargs):
+    from . import distributed
+    return distributed.follow(call, result, args, kwargs)
+
+
+def _binding():
+    """The objects that the extension needs."""
+    base = torch._C._TensorBase
+    return types.SimpleNamespace(
+        dtypes=framework.dtype_table(),
+        tensor_type=torch.Tensor,
+        parameter_type=torch.nn.Parameter,
+        data_ptr=base.data_ptr,
+        stride=base.stride,
+        is_neg=base.is_neg,
+        is_conj=base.is_conj,
+        strided=torch.strided,
+        is_grad_enabled=framework.is_grad_enabled,
+        record_type=describe.Record,
+        describe=describe.describe,
+        describe_named=describe.describe_named,
+        format_stack=stacks.format_stack,
+        format_exception=stacks.format_exception,
+        asynchronous=_follow_asynchronous,
+    )
+
+
+def open_session(config_path, config_text, overrides):
+    """Reads the configuration; raises what is wrong with it."""
+    _native.bind(_binding())
+    step = overrides.get("step")
+    checked(_native.open, config_path, config_text, overrides.get("task"), overrides.get("dump_path"),
+            overrides.get("level"), None if step is None else json.dumps(step), "pytorch")
+    _native.set_compatible(bool(setting("python_compatible")))
+    atexit.register(_at_exit)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_after_fork)
+
+
+def checked(function, *args):
+    """Calls the extension; its errors become the exceptions that users know."""
+    try:
+        return function(*args)
+    except RuntimeError as error:
+        if len(error.args) != 2:
+            raise
+        status, text = error.args
+        if status == -2:
+            raise ScopeException(ScopeException.ARG_ERROR, text) from None
+        if status == -3:
+            raise FileCheckException(FileCheckException.ILLEGAL_PATH_ERROR, text) from None
+        if status == -4:
+            raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR, text) from None
+        raise MsprobeException(MsprobeException.INVALID_PARAM_ERROR, text) from None
+
+
+def setting(key):
+    return json.loads(_native.setting(key))
+
+
+def in_child():
+    """Whether this is a process that was forked off the one with the session."""
+    return os.getpid() != _process
+
+
+def update_switches(backward=None):
+    forward_switch[0] = _native.running() and not in_child()
+    if backward is not None:
+        backward_switch[0] = backward and not in_child()
+
+
+def guard(where):
+    """Writes the exception being handled into the error log. Training goes on."""
+    import sys
+    error = sys.exc_info()[1]
+    try:
+        kind, text = stacks.format_exception(error)
+        _native.log_error("%s: %s" % (where, kind), "%s: %s" % (where, text))
+    except Exception:
+        pass
+
+
+# ---------------------------------------------------------------------- rank
+
+_rank = [None]
+
+
+def know_rank(rank):
+    if rank is not None and rank != _rank[0]:
+        _rank[0] = rank
+        checked(_native.set_rank, rank)
+
+
+def discover_rank():
+    """Asks the framework, as long as no rank is known."""
+    if _rank[0] is None:
+        try:
+            know_rank(framework.rank_of_process())
+        except Exception:
+            guard("asking for the rank")
+
+
+# ---------------------------------------------------------------------- the end
+
+_at_end = []
+
+
+def at_end(function):
+    """Called before the session closes at the end of the process."""
+    _at_end.append(function)
+
+
+def _at_exit():
+    if in_child():
+        return
+    forward_switch[0] = False
+    backward_switch[0] = False
+    for function in _at_end:
+        try:
+            function()
+        except Exception:
+            guard("ending")
+    try:
+        _native.close()
+    except RuntimeError as error:
+        log.warn("not everything could be written: %s" % error)
+
+
+def _after_fork():
+    forward_switch[0] = False
+    backward_switch[0] = False

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compilers of PyTorch look at functions and modules themselves: they find the originals, and a warning is given."""
+
+import functools
+
+import torch
+
+from msprobe.core.common import log
+
+from . import apis
+
+_installed = False
+
+
+def install():
+    global _installed
+    if _installed:
+        return
+    _installed = True
+    torch.jit.script = _with_originals(torch.jit.script)
+    compile_function = getattr(torch, "compile", None)
+    if compile_function is not None:
+        torch.compile = _warning(compile_function)
+
+
+def _with_originals(script):
+    @functools.wraps(script)
+    def wrapper(*args, **kwargs):
+        with apis.originals():
+            return script(*args, **kwargs)
+    return wrapper
+
+
+def _warning(compile_function):
+    @functools.wraps(compile_function)
+    def wrapper(*args, **kwargs):
+        log.warn_once("what torch.compile() has compiled is not recorded")
+        return compile_function(*args, **kwargs)
+    return wrapper

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The backward of a module: gradients at its outputs and its inputs.
+
+Tensors pass through nodes of the autograd graph that change nothing; their hooks tell the gradients. A view
+(`view_as`) is such a node, and in-place operations on it keep their meaning. Several tensors go through one node of
+PyTorch's own for module hooks, so that all their gradients come together, where in-place operations can be allowed on
+it; else through one view each.
+"""
+
+import torch
+
+from . import collector, framework
+
+_view_as = framework.view_as
+_is_grad_enabled = framework.is_grad_enabled
+
+_autograd = getattr(torch._C, "_autograd", None)
+_get_creation_meta = getattr(_autograd, "_get_creation_meta", None)
+_set_creation_meta = getattr(_autograd, "_set_creation_meta", None)
+_CreationMeta = getattr(_autograd, "CreationMeta", None)
+_CAN_JOIN = None not in (_get_creation_meta, _set_creation_meta, _CreationMeta)
+
+_DEEPEST = 400
+
+
+class Backward:
+    """What is known of the backward of one call."""
+
+    __slots__ = ("call", "inputs", "grad_outputs", "grad_inputs")
+
+    def __init__(self, call):
+        self.call = call
+        self.inputs = None  # number of hooked inputs; None: none needs a gradient
+        self.grad_outputs = None
+        self.grad_inputs = None
+
+    def hook_inputs(self, args):
+        tensors = _tensors_in(args)
+        if not tensors:
+            return args
+        self.inputs = len(tensors)
+        return _replace(args, iter(_hook(tensors, self._inputs_arrived, None)), 0)
+
+    def hook_outputs(self, output):
+        tensors = _tensors_in(output)
+        if not tensors:
+            return output
+        return _replace(output, iter(_hook(tensors, self._outputs_complete, self._outputs_arrived)), 0)
+
+    def _outputs_arrived(self, gradients):
+        self.grad_outputs = gradients
+        self.call.begin_backward()
+
+    def _outputs_complete(self, gradients):
+        self._outputs_arrived(gradients)
+        if self.inputs is None:
+            self._record(())
+
+    def _inputs_arrived(self, gradients):
+        # Without the outputs': the gradient came another way, as in a second derivative.
+        if self.grad_outputs is not None:
+            self._record(gradients)
+    def _record(self, grad_inputs):
+        grad_outputs, self.grad_outputs = self.grad_outputs, None
+        self.call.end_backward(grad_inputs, grad_outputs)
+
+
+def _needs_gradient(value):
+    return isinstance(value, torch.Tensor) and value.requires_grad
+
+
+def _tensors_in(value):
+    if not _is_grad_enabled():
+        return []
+    found = []
+    _collect(value, found, 0, False)
+    return found
+
+
+def _collect(value, found, depth, in_place):
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, torch.Tensor):
+        # A leaf inside the user's own list or dict stays there: it may be a parameter.
+        if value.requires_grad and not (in_place and value.grad_fn is None):
+            found.append(value)
+    elif isinstance(value, tuple):
+        for element in value:
+            _collect(element, found, depth + 1, False)
+    elif isinstance(value, list):
+        for element in value:
+            _collect(element, found, depth + 1, True)
+    elif isinstance(value, dict):
+        for element in value.values():
+            _collect(element, found, depth + 1, True)
+
+
+def _replace(value, tensors, depth, in_place=False):
+    """The same structure with the hooked tensors; lists and dicts are changed as they are, tuples made anew."""
+    if depth > _DEEPEST:
+        return value
+    if isinstance(value, torch.Tensor):
+        if value.requires_grad and not (in_place and value.grad_fn is None):
+            return next(tensors)
+        return value
+    if isinstance(value, tuple):
+        elements = [_replace(element, tensors, depth + 1) for element in value]
+        if all(new is old for new, old in zip(elements, value)):
+            return value
+        return type(value)(*elements) if hasattr(value, "_fields") else type(value)(elements)
+    if isinstance(value, list):
+        for position, element in enumerate(value):
+            new = _replace(element, tensors, depth + 1, True)
+            if new is not element:
+                value[position] = new
+    elif isinstance(value, dict):
+        for key, element in list(value.items()):
+            new = _replace(element, tensors, depth + 1, True)
+            if new is not element:
+                value[key] = new
+    return value
+
+
+def _hook(tensors, complete, progress):
+    """The tensors behind nodes. In the backward `complete` is called with all gradients; before that, where they come
+    one by one, `progress` with those that have come."""
+    if len(tensors) == 1:
+        return [_hook_node(_view_as(tensors[0], tensors[0]), complete)]
+    if _CAN_JOIN:
+        return _hook_joined(tensors, complete)
+    return _hook_each(tensors, complete, progress)
+
+
+def _hook_node(tensor, told):
+    def hook(grad_inputs, grad_outputs):
+        try:
+            told(grad_inputs)
+        except Exception:
+            collector.guard("recording the backward of a module")
+
+    tensor.grad_fn.register_hook(hook)
+    return tensor
+
+
+def _hook_joined(tensors, complete):
+    hooked = torch.nn.modules._functions.BackwardHookFunction.apply(*tensors)
+    for tensor in hooked:
+        if tensor._base is not None and _get_creation_meta(tensor) != _CreationMeta(0):
+            _set_creation_meta(tensor, _CreationMeta(0))
+    _hook_node(hooked[0], complete)
+    return list(hooked)
+
+
+class _Together:
+    """Gradients that come one by one, until the last one has come or the backward ends."""
+
+    def __init__(self, count, complete, progress):
+        self._count = count
+        self._complete = complete
+        self._progress = progress
+        self._come = {}
+
+    def at(self, position):
+        def told(grad_inputs):
+            if not self._come:
+                torch.autograd.Variable._execution_engine.queue_callback(self._end)
+            self._come[position] = grad_inputs[0]
+            if len(self._come) == self._count:
+                self._end()
+            elif self._progress is not None:
+                self._progress(self._gradients())
+        return told
+
+    def _gradients(self):
+        return tuple(self._come.get(position) for position in range(self._count))
+
+    def _end(self):
+        if self._come:
+            gradients = self._gradients()
+            self._come.clear()
+            self._complete(gradients)
+
+
+def _hook_each(tensors, complete, progress):
+    together = _Together(len(tensors), complete, progress)
+    return [_hook_node(_view_as(tensor, tensor), together.at(position)) for position, tensor in enumerate(tensors)]

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions called by an optimizer, or by the clipping of gradients, have that as their parent in construct.json."""
+
+import functools
+import importlib
+
+import torch
+
+from msprobe import _native
+
+from . import collector
+
+_installed = False
+
+
+def install():
+    global _installed
+    if _installed:
+        return
+    _installed = True
+    optimizer = importlib.import_module("torch.optim.optimizer")  # some versions hide it as an attribute
+    before = getattr(optimizer, "register_optimizer_step_pre_hook", None)
+    after = getattr(optimizer, "register_optimizer_step_post_hook", None)
+    if before is not None and after is not None:
+        before(_enter)
+        after(_leave)
+    utils = torch.nn.utils
+    for name in ("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"):
+        function = getattr(utils, name, None)
+        if callable(function):
+            setattr(utils, name, _inside(function))
+
+
+def forget():
+    _native.set_pseudo_parent(None)
+
+
+def _enter(optimizer, args, kwargs):
+    if collector.forward_switch[0]:
+        _native.set_pseudo_parent("optimizer")
+
+
+def _leave(optimizer, args, kwargs):
+    _native.set_pseudo_parent(None)
+    # Fused and foreign optimizers write into parameters behind autograd's back.
+    _native.changed_unseen()
+
+
+def _inside(function):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        if not collector.forward_switch[0]:
+            return function(*args, **kwargs)
+        _native.set_pseudo_parent("clip_grad")
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _native.set_pseudo_parent(None)
+    return wrapper

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names that scripts import and that need a runtime of an NPU: they tell so when they are used."""
+
+from msprobe.core.common.exceptions import MsprobeException
+
+
+def _refuse(name, reason):
+    raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR, "%s is not supported: %s" % (name, reason))
+
+
+def set_fx_dump_config(*args, **kwargs):
+    _refuse("set_fx_dump_config", "it dumps from graph mode, which needs the runtime of an NPU")
+
+
+def set_ge_dump_config(*args, **kwargs):
+    _refuse("set_ge_dump_config", "it dumps from graph mode, which needs the runtime of an NPU")
+
+
+def acl_save(*args, **kwargs):
+    _refuse("acl_save", "it saves from within captured graphs, which needs the runtime of an NPU")
+
+
+class AclGraphDumper:
+    def __init__(self, *args, **kwargs):
+        _refuse("AclGraphDumper", "it dumps captured graphs, which needs the runtime of an NPU")
+
+
+class TrainerMon:
+    def __init__(self, *args, **kwargs):
+        _refuse("TrainerMon", "this package records dumps and does not monitor training")

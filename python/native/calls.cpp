@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "stacks.hpp"
+#include "tensors.hpp"
+#include "values.hpp"
+
+namespace msprobe::python {
+namespace {
+
+// A recorded call. As a callable it is the hook of its autograd node.
+struct Call {
+  PyObject_HEAD msprobe_event forward;
+  msprobe_event backward;
+  int in_backward;
+};
+
+PyObject* call_type = nullptr;
+
+Call* as_call(PyObject* object) {
+  return reinterpret_cast<Call*>(object);
+}
+
+PyObject* new_call(const msprobe_event& event) {
+  Call* call = PyObject_New(Call, reinterpret_cast<PyTypeObject*>(call_type));
+  if (call == nullptr) return nullptr;
+  call->forward = event;
+  call->backward = msprobe_event{};
+  call->in_backward = 0;
+  return reinterpret_cast<PyObject*>(call);
+}
+
+void free_call(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_Free(self);
+  Py_DECREF(reinterpret_cast<PyObject*>(type));
+}
+
+void record_inputs(const msprobe_event& event, PyObject* args, PyObject* kwargs, const Api* api) {
+  if ((event.wants & MSPROBE_WANT_STACK) != 0) use_current_stack(event);
+  if ((event.wants & MSPROBE_WANT_INPUT) == 0) return;
+  if (Section section(event, MSPROBE_INPUT); section)
+    section.add_all(args, api != nullptr ? api->masked_inputs : 0);
+  if (Section section(event, MSPROBE_KWARGS); section) {
+    section.add_members(
+        kwargs, api != nullptr && !api->masked_keyword.empty() ? api->masked_keyword.c_str() : nullptr);
+  }
+}
+
+void record_output(const msprobe_event& event, PyObject* output, uint64_t masked) {
+  if ((event.wants & MSPROBE_WANT_OUTPUT) == 0) return;
+  if (Section section(event, MSPROBE_OUTPUT); section) section.add_all(output, masked);
+}
+
+// Functions of torch.distributed work in place: what they leave behind are their arguments.
+void record_arguments_as_output(const msprobe_event& event, PyObject* args, PyObject* kwargs,
+                                uint64_t masked) {
+  if ((event.wants & MSPROBE_WANT_OUTPUT) == 0) return;
+  if (Section section(event, MSPROBE_OUTPUT); section) {
+    section.add_all(args, masked);
+    section.add_values(kwargs);
+  }
+}
+
+void record_gradients(const msprobe_event& event, PyObject* grad_inputs, PyObject* grad_outputs) {
+  if ((event.wants & MSPROBE_WANT_INPUT) != 0) {
+    if (Section section(event, MSPROBE_INPUT); section) section.add_all(grad_outputs);
+  }
+  if ((event.wants & MSPROBE_WANT_OUTPUT) != 0) {
+    if (Section section(event, MSPROBE_OUTPUT); section) section.add_all(grad_inputs);
+  }
+}
+
+bool is_tensor(PyObject* value) {
+  PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(value));
+  return type == state.tensor_type || type == state.parameter_type ||
+         PyObject_IsInstance(value, state.tensor_type) == 1;
+}
+
+// The tensor of an output whose backward stands for the call's: the first one.
+Ref first_tensor(PyObject* output) {
+  Ref value = Ref::borrowed(output);
+  for (int depth = 0; depth < 64 && value; ++depth) {
+    if (is_tensor(value.get())) return value;
+    if (PyTuple_Check(value.get())) {
+      if (PyTuple_Size(value.get()) == 0) return {};
+      value = Ref::borrowed(PyTuple_GetItem(value.get(), 0));
+    } else if (PyList_Check(value.get())) {
+      if (PyList_Size(value.get()) == 0) return {};
+      value = Ref::borrowed(PyList_GetItem(value.get(), 0));
+    } else if (PyDict_Check(value.get())) {
+      PyObject* key = nullptr;
+      PyObject* member = nullptr;
+      Py_ssize_t at = 0;
+      Ref found;
+      while (PyDict_Next(value.get(), &at, &key, &member) != 0) {
+        if (!is_tensor(member)) continue;
+        found = Ref::borrowed(member);
+        break;
+      }
+      return found;
+    } else {
+      return {};
+    }
+  }
+  return {};
+}
+
+// The tensors among the arguments, with their versions before the call: a function that returns one of them
+// as it was has no backward of its own.
+class Before {
+ public:
+  Before(PyObject* args, PyObject* kwargs) {
+    const Py_ssize_t size = PyTuple_Size(args);
+    for (Py_ssize_t at = 0; at < size; ++at) note(PyTuple_GetItem(args, at));
+    if (kwargs == nullptr || !PyDict_Check(kwargs)) return;
+    PyObject* key = nullptr;
+    PyObject* value = nullptr;
+    Py_ssize_t position = 0;
+    while (PyDict_Next(kwargs, &position, &key, &value) != 0) note(value);
+  }
+
+  bool unchanged(PyObject* tensor) const {
+    for (size_t at = 0; at < count_; ++at) {
+      if (tensors_[at] == tensor) return version_of(tensor) == versions_[at];
+    }
+    return false;
+  }
+
+ private:
+  void note(PyObject* value) {
+    PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(value));
+    if (count_ == kMost || (type != state.tensor_type && type != state.parameter_type)) return;
+    tensors_[count_] = value;
+    versions_[count_] = version_of(value);
+    ++count_;
+  }
+
+  static constexpr size_t kMost = 8;
+  PyObject* tensors_[kMost];  // borrowed: the arguments hold them
+  int64_t versions_[kMost];
+  size_t count_ = 0;
+};
+
+// Dropout that drops nothing: by the second argument or the keyword p.
+bool drops_nothing(PyObject* args, PyObject* kwargs) {
+  Ref p;
+  if (PyTuple_Size(args) >= 2) {
+    p = Ref::borrowed(PyTuple_GetItem(args, 1));
+  } else if (kwargs != nullptr && PyDict_Check(kwargs)) {
+    p = Ref::borrowed(PyDict_GetItemString(kwargs, "p"));
+  }
+  if (!p) return false;
+  const double value = PyFloat_AsDouble(p.get());
+  if (PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    return false;
+  }
+  return value == 0.0;
+}
+
+void attach_backward(const Api& api, const msprobe_event& event, PyObject* output, PyObject* args,
+                     PyObject* kwargs, const Before& before) {
+  if (api.dropout && drops_nothing(args, kwargs)) return;
+  const Ref tensor = first_tensor(output);
+  if (!tensor) return;
+  const Ref requires_grad(PyObject_GetAttr(tensor.get(), names.requires_grad));
+  if (!requires_grad) return log_exception("hooking a backward");
+  if (requires_grad.get() != Py_True) return;
+  const Ref enabled(PyObject_CallFunctionObjArgs(state.is_grad_enabled, nullptr));
+  if (!enabled) return log_exception("hooking a backward");
+  if (enabled.get() != Py_True) return;
+  if (!state.python_compatible && before.unchanged(tensor.get())) return;
+  const Ref grad_fn(PyObject_GetAttr(tensor.get(), names.grad_fn));
+  if (!grad_fn) return log_exception("hooking a backward");
+  if (grad_fn.get() == Py_None) return;
+  const Ref hook(new_call(event));
+  const Ref handle(hook ? PyObject_CallMethodObjArgs(grad_fn.get(), names.register_hook, hook.get(), nullptr)
+                        : nullptr);
+  if (!handle) log_exception("hooking a backward");
+}
+
+// Calls the function with `depth` raised: what it calls in turn is not recorded.
+PyObject* call_inside(PyObject* function, PyObject* args, PyObject* kwargs) {
+  ++this_thread.depth;
+  PyObject* result = PyObject_Call(function, args, kwargs);
+  --this_thread.depth;
+  return result;
+}
+
+void leave_failed(msprobe_event* event) {
+  const ExceptionGuard guard;
+  msprobe_leave(state.session, event, 1);
+}
+
+// Whether the result is a transfer still under way that Python will record when it is waited for.
+bool is_asynchronous(const msprobe_event& event, PyObject* result, PyObject* args, PyObject* kwargs) {
+  if (result == Py_None || state.asynchronous == nullptr) return false;
+  const Ref call(new_call(event));
+  const Ref taken(
+      call ? PyObject_CallFunctionObjArgs(state.asynchronous, call.get(), result, args, kwargs, nullptr)
+           : nullptr);
+  if (!taken) {
+    log_exception("following an asynchronous communication");
+    return false;
+  }
+  return taken.get() == Py_True;
+}
+
+PyObject* record_call(const Api& api, PyObject* function, PyObject* args, PyObject* kwargs) {
+  msprobe_event event{};
+  const msprobe_status status = msprobe_enter(state.session, MSPROBE_KIND_API, api.name, &event);
+  if (status != MSPROBE_OK) {
+    PyObject* result = call_inside(function, args, kwargs);
+    if (result == nullptr) {
+      leave_failed(&event);
+    } else {
+      msprobe_leave(state.session, &event, 0);
+    }
+    return result;
+  }
+  const bool hook_backward = (event.wants & MSPROBE_WANT_BACKWARD) != 0 && !api.distributed;
+  {
+    const Busy busy;
+    record_inputs(event, args, kwargs, &api);
+  }
+  if (api.distributed) ++state.epoch;
+  const Before before(args, kwargs);
+  PyObject* result = call_inside(function, args, kwargs);
+  if (result == nullptr) {
+    leave_failed(&event);
+    return nullptr;
+  }
+  {
+    const Busy busy;
+    if (!api.distributed) {
+      record_output(event, result, api.masked_outputs);
+    } else if (!is_asynchronous(event, result, args, kwargs)) {
+      record_arguments_as_output(event, args, kwargs, api.masked_outputs);
+    }
+    if (hook_backward) attach_backward(api, event, result, args, kwargs, before);
+    collect_released();
+  }
+  msprobe_leave(state.session, &event, 0);
+  return result;
+}
+
+// ------------------------------------------------------------------ methods of Call
+
+PyObject* run_as_hook(PyObject* self, PyObject* args, PyObject*) {
+  PyObject* grad_inputs = nullptr;
+  PyObject* grad_outputs = nullptr;
+  if (state.session == nullptr || this_thread.busy != 0) Py_RETURN_NONE;
+  if (PyArg_ParseTuple(args, "OO", &grad_inputs, &grad_outputs) == 0) {
+    log_exception("recording a backward");
+    Py_RETURN_NONE;
+  }
+  const Busy busy;
+  msprobe_event event{};
+  if (msprobe_enter_backward(state.session, &as_call(self)->forward, &event) == MSPROBE_OK) {
+    record_gradients(event, grad_inputs, grad_outputs);
+  }
+  msprobe_leave(state.session, &event, 0);
+  collect_released();
+  Py_RETURN_NONE;
+}
+
+PyObject* leave_module(PyObject* self, PyObject* arguments) {
+  PyObject* output = nullptr;
+  PyObject* parameters = nullptr;
+  int failed = 0;
+  if (PyArg_ParseTuple(arguments, "OOp", &output, &parameters, &failed) == 0) return nullptr;
+  if (state.session == nullptr) Py_RETURN_NONE;
+  msprobe_event& event = as_call(self)->forward;
+  const Busy busy;
+  if (failed == 0) {
+    record_output(event, output, 0);
+    if ((event.wants & MSPROBE_WANT_PARAMETERS) != 0) {
+      if (Section section(event, MSPROBE_PARAMETERS); section) section.add_members(parameters);
+    }
+  }
+  msprobe_event left = event;
+  msprobe_leave(state.session, &left, failed);
+  collect_released();
+  Py_RETURN_NONE;
+}
+
+PyObject* begin_backward(PyObject* self, PyObject*) {
+  Call* call = as_call(self);
+  if (state.session == nullptr || call->in_backward != 0) Py_RETURN_NONE;
+  call->backward = msprobe_event{};
+  call->in_backward = 1;
+  msprobe_enter_backward(state.session, &call->forward, &call->backward);
+  Py_RETURN_NONE;
+}
+
+PyObject* end_backward(PyObject* self, PyObject* arguments) {
+  PyObject* grad_inputs = nullptr;
+  PyObject* grad_outputs = nullptr;
+  if (PyArg_ParseTuple(arguments, "OO", &grad_inputs, &grad_outputs) == 0) return nullptr;
+  Call* call = as_call(self);
+  if (state.session == nullptr) Py_RETURN_NONE;
+  const Busy busy;
+  if (call->in_backward == 0) {
+    call->backward = msprobe_event{};
+    msprobe_enter_backward(state.session, &call->forward, &call->backward);
+  }
+  call->in_backward = 0;
+  record_gradients(call->backward, grad_inputs, grad_outputs);
+  msprobe_leave(state.session, &call->backward, 0);
+  collect_released();
+  Py_RETURN_NONE;
+}
+
+PyObject* hold(PyObject* self, PyObject*) {
+  return none_or_raise(msprobe_hold(state.session, &as_call(self)->forward));
+}
+
+PyObject* complete(PyObject* self, PyObject* arguments) {
+  PyObject* args = nullptr;
+  PyObject* kwargs = nullptr;
+  unsigned long long masked = 0;
+  if (PyArg_ParseTuple(arguments, "OOK", &args, &kwargs, &masked) == 0) return nullptr;
+  if (state.session == nullptr) Py_RETURN_NONE;
+  const Busy busy;
+  record_arguments_as_output(as_call(self)->forward, args, kwargs, masked);
+  msprobe_release(state.session, &as_call(self)->forward);
+  ++state.epoch;
+  Py_RETURN_NONE;
+}
+
+PyObject* wants_backward(PyObject* self, PyObject*) {
+  return PyBool_FromLong((as_call(self)->forward.wants & MSPROBE_WANT_BACKWARD) != 0 ? 1 : 0);
+}
+
+PyMethodDef call_methods[] = {
+    {"leave", leave_module, METH_VARARGS, "leave(output, parameters, failed): ends the call of a module"},
+    {"wants_backward", wants_backward, METH_NOARGS, "whether its backward is recorded"},
+    {"begin_backward", begin_backward, METH_NOARGS, "its backward begins"},
+    {"end_backward", end_backward, METH_VARARGS, "end_backward(grad_inputs, grad_outputs)"},
+    {"hold", hold, METH_NOARGS, "its output comes later"},
+    {"complete", complete, METH_VARARGS, "complete(args, kwargs, masked): the arguments are its output"},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+PyObject* make_call_type() {
+  PyType_Slot slots[] = {
+      {Py_tp_dealloc, reinterpret_cast<void*>(free_call)},
+      {Py_tp_call, reinterpret_cast<void*>(run_as_hook)},
+      {Py_tp_methods, static_cast<void*>(call_methods)},
+      {0, nullptr},
+  };
+  PyType_Spec spec = {"msprobe._native.Call", sizeof(Call), 0, Py_TPFLAGS_DEFAULT, slots};
+  call_type = PyType_FromSpec(&spec);
+  return call_type;
+}
+
+PyObject* call_api(PyObject*, PyObject* arguments) {
+  if (PyTuple_Size(arguments) != 4) {
+    PyErr_SetString(PyExc_TypeError, "call_api takes 4 arguments");
+    return nullptr;
+  }
+  PyObject* function = PyTuple_GetItem(arguments, 1);
+  PyObject* args = PyTuple_GetItem(arguments, 2);
+  PyObject* kwargs = PyTuple_GetItem(arguments, 3);
+  if (state.session == nullptr || this_thread.busy != 0 || this_thread.depth != 0) {
+    return PyObject_Call(function, args, kwargs);
+  }
+  const size_t number = PyLong_AsSize_t(PyTuple_GetItem(arguments, 0));
+  if (number >= state.apis.size()) {
+    PyErr_Clear();
+    return PyObject_Call(function, args, kwargs);
+  }
+  return record_call(state.apis[number], function, args, kwargs);
+}
+
+PyObject* add_api(PyObject*, PyObject* arguments) {
+  const char* name = nullptr;
+  int distributed = 0;
+  int dropout = 0;
+  unsigned long long masked_inputs = 0;
+  unsigned long long masked_outputs = 0;
+  const char* masked_keyword = nullptr;
+  if (PyArg_ParseTuple(arguments, "sppKKz", &name, &distributed, &dropout, &masked_inputs, &masked_outputs,
+                       &masked_keyword) == 0) {
+    return nullptr;
+  }
+  Api api;
+  const msprobe_status status = msprobe_intern(name, &api.name);
+  if (status != MSPROBE_OK) return raise_status(status);
+  api.distributed = distributed != 0;
+  api.dropout = dropout != 0;
+  api.masked_inputs = masked_inputs;
+  api.masked_outputs = masked_outputs;
+  if (masked_keyword != nullptr) api.masked_keyword = masked_keyword;
+  state.apis.push_back(api);
+  return PyLong_FromSize_t(state.apis.size() - 1);
+}
+
+PyObject* enter_module(PyObject*, PyObject* arguments) {
+  unsigned int name = 0;
+  PyObject* args = nullptr;
+  PyObject* kwargs = nullptr;
+  if (PyArg_ParseTuple(arguments, "IOO", &name, &args, &kwargs) == 0) return nullptr;
+  if (state.session == nullptr || this_thread.busy != 0) Py_RETURN_NONE;
+  const Busy busy;
+  msprobe_event event{};
+  // Entered whether recorded or not: its children and windows of `scope` depend on it.
+  if (msprobe_enter(state.session, MSPROBE_KIND_MODULE, name, &event) == MSPROBE_OK) {
+    record_inputs(event, args, kwargs, nullptr);
+  } else {
+    event.wants = 0;
+  }
+  collect_released();
+  return new_call(event);
+}
+
+PyObject* parameter_gradient(PyObject*, PyObject* arguments) {
+  unsigned int module = 0;
+  const char* parameter = nullptr;
+  unsigned int expected = 0;
+  PyObject* gradient = nullptr;
+  if (PyArg_ParseTuple(arguments, "IsIO", &module, &parameter, &expected, &gradient) == 0) return nullptr;
+  if (state.session == nullptr || this_thread.busy != 0) Py_RETURN_NONE;
+  const Busy busy;
+  msprobe_builder* builder = nullptr;
+  const msprobe_status status =
+      msprobe_parameter_gradient(state.session, module, parameter, expected, &builder);
+  if (status != MSPROBE_OK || builder == nullptr) Py_RETURN_NONE;
+  this_thread.wants_elements = state.adding_may_wait;
+  if (add_value(builder, nullptr, gradient)) {
+    msprobe_builder_commit(builder);
+  } else {
+    log_exception("recording a gradient");
+    msprobe_builder_abort(builder);
+  }
+  collect_released();
+  Py_RETURN_NONE;
+}
+
+PyObject* record_event(PyObject*, PyObject* arguments) {
+  unsigned int name = 0;
+  PyObject* args = nullptr;
+  PyObject* kwargs = nullptr;
+  PyObject* output = nullptr;
+  if (PyArg_ParseTuple(arguments, "IOOO", &name, &args, &kwargs, &output) == 0) return nullptr;
+  if (state.session == nullptr || this_thread.busy != 0 || this_thread.depth != 0) Py_RETURN_NONE;
+  const Busy busy;
+  msprobe_event event{};
+  if (msprobe_enter(state.session, MSPROBE_KIND_API, name, &event) == MSPROBE_OK) {
+    record_inputs(event, args, kwargs, nullptr);
+    record_output(event, output, 0);
+  }
+  msprobe_leave(state.session, &event, 0);
+  Py_RETURN_NONE;
+}
+
+}  // namespace msprobe::python

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of functions and modules, and their backward, as events.
+#pragma once
+
+#include "state.hpp"
+
+namespace msprobe::python {
+
+/// call_api(api, function, args, kwargs): calls the function and records the call.
+PyObject* call_api(PyObject*, PyObject* arguments);
+/// add_api(name, distributed, dropout, masked inputs, masked outputs, masked keyword) -> number
+PyObject* add_api(PyObject*, PyObject* arguments);
+/// enter_module(name number, args, kwargs) -> Call, or None if nothing is recorded
+PyObject* enter_module(PyObject*, PyObject* arguments);
+/// parameter_gradient(name number, parameter, expected, gradient)
+PyObject* parameter_gradient(PyObject*, PyObject* arguments);
+/// record_event(name number, args, kwargs, outputs): a call that is over already.
+PyObject* record_event(PyObject*, PyObject* arguments);
+
+/// Makes the type Call.
+PyObject* make_call_type();
+
+}  // namespace msprobe::python

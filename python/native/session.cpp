@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session.hpp"
+
+#include "stacks.hpp"
+#include "tensors.hpp"
+#include "values.hpp"
+
+namespace msprobe::python {
+namespace {
+
+bool need_session() {
+  if (state.session != nullptr) return true;
+  PyErr_SetString(PyExc_RuntimeError, "no session is open");
+  return false;
+}
+
+// Takes an attribute of `from` and keeps it for good.
+bool take(PyObject* from, const char* name, PyObject** to) {
+  PyObject* found = PyObject_GetAttrString(from, name);
+  if (found == nullptr) return false;
+  Py_XDECREF(*to);
+  *to = found;
+  return true;
+}
+
+bool take_dtypes(PyObject* table) {
+  const Py_ssize_t size = PySequence_Size(table);
+  if (size < 0) return false;
+  state.dtypes.clear();
+  for (Py_ssize_t at = 0; at < size; ++at) {
+    const Ref row(PySequence_GetItem(table, at));
+    Dtype dtype;
+    if (!row || PyArg_ParseTuple(row.get(), "OII", &dtype.object, &dtype.code, &dtype.size) == 0)
+      return false;
+    Py_INCREF(dtype.object);
+    state.dtypes.push_back(dtype);
+  }
+  return true;
+}
+
+}  // namespace
+
+PyObject* bind(PyObject*, PyObject* binding) {
+  const Ref dtypes(PyObject_GetAttrString(binding, "dtypes"));
+  if (!dtypes || !take_dtypes(dtypes.get())) return nullptr;
+  const struct {
+    const char* name;
+    PyObject** to;
+  } members[] = {
+      {"tensor_type", &state.tensor_type},
+      {"parameter_type", &state.parameter_type},
+      {"data_ptr", &state.data_ptr},
+      {"stride", &state.stride},
+      {"is_neg", &state.is_neg},
+      {"is_conj", &state.is_conj},
+      {"strided", &state.strided},
+      {"is_grad_enabled", &state.is_grad_enabled},
+      {"record_type", &state.record_type},
+      {"describe", &state.describe},
+      {"describe_named", &state.describe_named},
+      {"format_stack", &state.format_stack},
+      {"format_exception", &state.format_exception},
+      {"asynchronous", &state.asynchronous},
+  };
+  for (const auto& member : members) {
+    if (!take(binding, member.name, member.to)) return nullptr;
+  }
+  Py_RETURN_NONE;
+}
+
+PyObject* open_session(PyObject*, PyObject* arguments) {
+  const char* path = nullptr;
+  const char* text = nullptr;
+  msprobe_overrides overrides{};
+  overrides.struct_size = sizeof(overrides);
+  if (PyArg_ParseTuple(arguments, "zzzzzzz", &path, &text, &overrides.task, &overrides.dump_path,
+                       &overrides.level, &overrides.step, &overrides.framework) == 0) {
+    return nullptr;
+  }
+  if (state.session != nullptr) {
+    PyErr_SetString(PyExc_RuntimeError, "a session is open already");
+    return nullptr;
+  }
+  return none_or_raise(msprobe_session_open(path, text, &overrides, &state.session));
+}
+
+PyObject* close_session(PyObject*, PyObject*) {
+  msprobe_session* session = state.session;
+  state.session = nullptr;
+  msprobe_status status = MSPROBE_OK;
+  PyThreadState* thread = PyEval_SaveThread();
+  status = msprobe_session_close(session);
+  PyEval_RestoreThread(thread);
+  forget_stacks();
+  collect_released();
+  return none_or_raise(status);
+}
+
+PyObject* info(PyObject*, PyObject*) {
+  if (!need_session()) return nullptr;
+  msprobe_info told{};
+  told.struct_size = sizeof(told);
+  const msprobe_status status = msprobe_session_info(state.session, &told);
+  if (status != MSPROBE_OK) return raise_status(status);
+  state.adding_may_wait = told.wants_bytes != 0;
+  return Py_BuildValue("{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:K,s:L,s:i}", "task", static_cast<int>(told.task),
+                       "level", static_cast<int>(told.level), "records_modules", told.records_modules,
+                       "records_apis", told.records_apis, "enabled", told.enabled, "reloads", told.reloads,
+                       "wants_bytes", told.wants_bytes, "async_dump", told.async_dump, "step",
+                       static_cast<unsigned long long>(told.step), "rank", static_cast<long long>(told.rank),
+                       "finished", told.finished);
+}
+
+PyObject* setting(PyObject*, PyObject* arguments) {
+  const char* key = nullptr;
+  if (!need_session() || PyArg_ParseTuple(arguments, "s", &key) == 0) return nullptr;
+  const char* json = msprobe_session_setting(state.session, key);
+  return PyUnicode_FromString(json != nullptr ? json : "null");
+}
+
+PyObject* running(PyObject*, PyObject*) {
+  if (state.session == nullptr) Py_RETURN_FALSE;
+  const volatile int* flag = msprobe_session_running(state.session);
+  return PyBool_FromLong(flag != nullptr && *flag != 0 ? 1 : 0);
+}
+
+PyObject* start(PyObject*, PyObject*) {
+  if (!need_session()) return nullptr;
+  ++state.epoch;
+  msprobe_decision decision = MSPROBE_NOT_NOW;
+  int first_time = 0;
+  const msprobe_status status = msprobe_start(state.session, &decision, &first_time);
+  if (status < 0) return raise_status(status);
+  return Py_BuildValue("ii", static_cast<int>(decision), first_time);
+}
+
+namespace {
+
+// Calls that may write files, without the interpreter lock.
+template <typename Call>
+PyObject* without_lock(Call call) {
+  if (!need_session()) return nullptr;
+  msprobe_session* session = state.session;
+  PyThreadState* thread = PyEval_SaveThread();
+  const msprobe_status status = call(session);
+  PyEval_RestoreThread(thread);
+  collect_released();
+  return none_or_raise(status);
+}
+
+}  // namespace
+
+PyObject* stop(PyObject*, PyObject*) {
+  return without_lock(msprobe_stop);
+}
+
+PyObject* step(PyObject*, PyObject*) {
+  ++state.epoch;
+  return without_lock(msprobe_step);
+}
+
+PyObject* flush(PyObject*, PyObject*) {
+  return without_lock(msprobe_flush);
+}
+
+PyObject* set_rank(PyObject*, PyObject* arguments) {
+  long long rank = 0;
+  if (!need_session() || PyArg_ParseTuple(arguments, "L", &rank) == 0) return nullptr;
+  return none_or_raise(msprobe_set_rank(state.session, rank));
+}
+
+PyObject* set_init_step(PyObject*, PyObject* arguments) {
+  unsigned long long number = 0;
+  if (!need_session() || PyArg_ParseTuple(arguments, "K", &number) == 0) return nullptr;
+  return none_or_raise(msprobe_set_init_step(state.session, number));
+}
+
+PyObject* set_recording(PyObject*, PyObject* arguments) {
+  int on = 0;
+  if (!need_session() || PyArg_ParseTuple(arguments, "p", &on) == 0) return nullptr;
+  return none_or_raise(msprobe_set_recording(state.session, on));
+}
+
+PyObject* set_tokens(PyObject*, PyObject* arguments) {
+  long long begin = 0;
+  long long end = 0;
+  if (!need_session() || PyArg_ParseTuple(arguments, "LL", &begin, &end) == 0) return nullptr;
+  return none_or_raise(msprobe_set_tokens(state.session, begin, end));
+}
+
+PyObject* reload(PyObject*, PyObject*) {
+  if (!need_session()) return nullptr;
+  int changed = 0;
+  const msprobe_status status = msprobe_reload(state.session, &changed);
+  if (status < 0 && changed == 0) return raise_status(status);
+  return Py_BuildValue("iis", static_cast<int>(status), changed, status < 0 ? msprobe_last_error() : "");
+}
+
+PyObject* log_error(PyObject*, PyObject* arguments) {
+  const char* kind = nullptr;
+  const char* text = nullptr;
+  if (PyArg_ParseTuple(arguments, "ss", &kind, &text) == 0) return nullptr;
+  if (state.session != nullptr) msprobe_log_error(state.session, kind, text);
+  Py_RETURN_NONE;
+}
+
+PyObject* intern(PyObject*, PyObject* arguments) {
+  const char* name = nullptr;
+  if (PyArg_ParseTuple(arguments, "s", &name) == 0) return nullptr;
+  uint32_t number = 0;
+  const msprobe_status status = msprobe_intern(name, &number);
+  if (status != MSPROBE_OK) return raise_status(status);
+  return PyLong_FromUnsignedLong(number);
+}
+
+PyObject* set_pseudo_parent(PyObject*, PyObject* arguments) {
+  const char* name = nullptr;
+  if (PyArg_ParseTuple(arguments, "z", &name) == 0) return nullptr;
+  if (state.session != nullptr) msprobe_set_pseudo_parent(state.session, name);
+  Py_RETURN_NONE;
+}
+
+PyObject* set_micro_step(PyObject*, PyObject* arguments) {
+  unsigned int number = 0;
+  if (PyArg_ParseTuple(arguments, "I", &number) == 0) return nullptr;
+  if (state.session != nullptr) msprobe_set_micro_step(state.session, number);
+  Py_RETURN_NONE;
+}
+
+PyObject* changed_unseen(PyObject*, PyObject*) {
+  ++state.epoch;
+  Py_RETURN_NONE;
+}
+
+PyObject* set_compatible(PyObject*, PyObject* arguments) {
+  int on = 0;
+  if (PyArg_ParseTuple(arguments, "p", &on) == 0) return nullptr;
+  state.python_compatible = on != 0;
+  Py_RETURN_NONE;
+}
+
+PyObject* wants_elements(PyObject*, PyObject*) {
+  return PyBool_FromLong(this_thread.wants_elements ? 1 : 0);
+}
+
+PyObject* save(PyObject*, PyObject* arguments) {
+  PyObject* value = nullptr;
+  const char* name = nullptr;
+  int gradient = 0;
+  if (!need_session() || PyArg_ParseTuple(arguments, "Osp", &value, &name, &gradient) == 0) return nullptr;
+  const Busy busy;
+  msprobe_builder* builder = nullptr;
+  uint64_t entry = 0;
+  const msprobe_status status = msprobe_save_begin(state.session, name, gradient, &builder, &entry);
+  if (status < 0) return raise_status(status);
+  if (status != MSPROBE_OK || builder == nullptr) Py_RETURN_NONE;
+  this_thread.wants_elements = state.adding_may_wait;
+  if (!add_value(builder, nullptr, value)) {
+    msprobe_builder_abort(builder);
+    log_exception("saving a value");
+    Py_RETURN_NONE;
+  }
+  msprobe_builder_commit(builder);
+  return PyLong_FromUnsignedLongLong(entry);
+}
+
+PyObject* fill_saved_gradient(PyObject*, PyObject* arguments) {
+  unsigned long long entry = 0;
+  const char* path = nullptr;
+  PyObject* gradient = nullptr;
+  if (PyArg_ParseTuple(arguments, "KsO", &entry, &path, &gradient) == 0) return nullptr;
+  if (state.session == nullptr) Py_RETURN_NONE;
+  const Busy busy;
+  if (!fill_gradient(entry, path, gradient) && PyErr_Occurred() != nullptr)
+    log_exception("saving a gradient");
+  Py_RETURN_NONE;
+}
+
+PyObject* fill_statistics(PyObject*, PyObject* arguments) {
+  unsigned long long slot = 0;
+  msprobe_statistics values{};
+  values.struct_size = sizeof(values);
+  long long integer_max = 0;
+  long long integer_min = 0;
+  unsigned long long counts[4] = {};
+  if (PyArg_ParseTuple(arguments, "KddddLLKKKK", &slot, &values.max, &values.min, &values.mean, &values.norm,
+                       &integer_max, &integer_min, &counts[0], &counts[1], &counts[2], &counts[3]) == 0) {
+    return nullptr;
+  }
+  values.integer_max = integer_max;
+  values.integer_min = integer_min;
+  values.count = counts[0];
+  values.zero = counts[1];
+  values.nan = counts[2];
+  values.inf = counts[3];
+  if (state.session != nullptr) msprobe_fill_statistics(state.session, slot, &values);
+  Py_RETURN_NONE;
+}
+
+}  // namespace msprobe::python

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the extension knows: the one session of the process, and the objects of the framework and of our
+// Python part. All of it is guarded by the interpreter lock, except what is said to be per thread.
+#pragma once
+
+#include "python.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "msprobe/collector.h"
+
+namespace msprobe::python {
+
+/// A wrapped function.
+struct Api {
+  uint32_t name = 0;           // of the collector
+  bool distributed = false;    // its output are its arguments after the call
+  bool dropout = false;        // without effect, hence without a backward, if its p is 0
+  uint64_t masked_inputs = 0;  // positions written as null: buffers that only receive
+  uint64_t masked_outputs = 0;
+  std::string masked_keyword;  // the same, by keyword
+};
+
+struct Dtype {
+  PyObject* object = nullptr;
+  uint32_t code = 0;
+  uint32_t size = 0;  // bytes of one element
+};
+
+struct State {
+  msprobe_session* session = nullptr;
+  bool python_compatible = false;
+  bool adding_may_wait = false;  // bytes of tensors go to files: the lock is given away for small ones, too
+  std::deque<Api> apis;          // references stay good while more are added
+  std::vector<Dtype> dtypes;
+  /// Part of every tensor's version: results are not used again over a change of it. Counts what changes
+  /// tensors without their own version being told.
+  uint64_t epoch = 1;
+
+  // Of the framework.
+  PyObject* tensor_type = nullptr;
+  PyObject* parameter_type = nullptr;
+  PyObject* data_ptr = nullptr;
+  PyObject* stride = nullptr;
+  PyObject* is_neg = nullptr;
+  PyObject* is_conj = nullptr;
+  PyObject* strided = nullptr;
+  PyObject* is_grad_enabled = nullptr;
+  // Of our Python part.
+  PyObject* record_type = nullptr;       // a tensor as describe() gives it
+  PyObject* describe = nullptr;          // (value) -> JSON text, None, or something that can be walked
+  PyObject* describe_named = nullptr;    // (key, value) -> JSON text, of dtype= and device=
+  PyObject* format_stack = nullptr;      // (frame) -> (kept code objects, texts)
+  PyObject* format_exception = nullptr;  // (exception) -> (kind, text)
+  PyObject* asynchronous = nullptr;      // (api, result, args, kwargs, held call): see distributed.py
+};
+extern State state;
+
+/// Not 0 while this thread is inside our own code (whose calls into the framework are nobody's business), or
+/// inside a wrapped function (only the outermost is recorded).
+struct ThreadState {
+  int busy = 0;
+  int depth = 0;
+  bool wants_elements = false;  // of the entry being filled: for checksums or files
+};
+extern thread_local ThreadState this_thread;
+
+class Busy {
+ public:
+  Busy() { ++this_thread.busy; }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+  ~Busy() { --this_thread.busy; }
+};
+
+/// Writes the pending Python exception into dump_error_info.log, and clears it. An interruption by the user
+/// is set again for later.
+void log_exception(const char* where);
+/// Sets the exception that tells of a failed call of the collector. Returns nullptr.
+PyObject* raise_status(msprobe_status status);
+/// The same, if it failed; None otherwise.
+PyObject* none_or_raise(msprobe_status status);
+
+}  // namespace msprobe::python

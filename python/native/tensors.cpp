@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensors.hpp"
+
+#include <atomic>
+#include <mutex>
+#include <new>
+#include <unordered_map>
+#include <vector>
+
+namespace msprobe::python {
+namespace {
+
+constexpr size_t kMaxDims = 64;
+constexpr int64_t kReleaseLockAbove = 64 * 1024;  // bytes: below, giving the interpreter lock away costs more
+constexpr int64_t kReuseAbove = 4 * 1024;         // bytes: below, computing anew is cheaper
+
+// Stands for a tensor object at the collector: it keeps nothing alive, and knows when the tensor is gone
+// without asking the interpreter.
+struct Owner {
+  PyObject* reference = nullptr;  // weak
+  PyObject* tensor = nullptr;     // an address, not a reference
+  std::atomic<bool> alive{true};
+  std::atomic<int> users{0};
+};
+
+std::unordered_map<PyObject*, Owner*> owners;              // by tensor
+std::unordered_map<PyObject*, Owner*> owner_of_reference;  // by weak reference
+PyObject* died_callback = nullptr;
+
+std::mutex released_mutex;
+std::vector<Owner*> released;
+
+int owner_alive(void* owner) {
+  return static_cast<Owner*>(owner)->alive.load(std::memory_order_acquire) ? 1 : 0;
+}
+
+void release_owner(void* pointer) {
+  auto* owner = static_cast<Owner*>(pointer);
+  if (owner->users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  const std::lock_guard lock(released_mutex);  // the interpreter lock may not be held here
+  released.push_back(owner);
+}
+
+void forget(Owner* owner) {
+  const auto known = owners.find(owner->tensor);
+  if (known != owners.end() && known->second == owner) owners.erase(known);
+  owner_of_reference.erase(owner->reference);
+}
+
+PyObject* tensor_died(PyObject*, PyObject* reference) {
+  const auto known = owner_of_reference.find(reference);
+  if (known != owner_of_reference.end()) {
+    known->second->alive.store(false, std::memory_order_release);
+    const auto by_tensor = owners.find(known->second->tensor);
+    if (by_tensor != owners.end() && by_tensor->second == known->second) owners.erase(by_tensor);
+  }
+  Py_RETURN_NONE;
+}
+
+Owner* owner_for(PyObject* tensor) {
+  const auto known = owners.find(tensor);
+  if (known != owners.end() && known->second->alive.load(std::memory_order_acquire)) {
+    // One that has no user any more waits for its end and must not come back.
+    int users = known->second->users.load(std::memory_order_acquire);
+    while (users > 0) {
+      if (known->second->users.compare_exchange_weak(users, users + 1)) return known->second;
+    }
+  }
+  auto* owner = new Owner;
+  owner->tensor = tensor;
+  owner->reference = PyWeakref_NewRef(tensor, died_callback);
+  if (owner->reference == nullptr) {
+    PyErr_Clear();
+    delete owner;
+    return nullptr;
+  }
+  owner->users.store(1, std::memory_order_release);
+  owners[tensor] = owner;
+  owner_of_reference[owner->reference] = owner;
+  return owner;
+}
+
+struct Geometry {
+  int64_t shape[kMaxDims];
+  int64_t strides[kMaxDims];
+  int64_t count = 1;
+};
+
+bool read_numbers(PyObject* tuple, int64_t* to, size_t* size) {
+  if (tuple == nullptr || !PyTuple_Check(tuple)) return false;
+  const Py_ssize_t length = PyTuple_Size(tuple);
+  if (length < 0 || static_cast<size_t>(length) > kMaxDims) return false;
+  for (Py_ssize_t at = 0; at < length; ++at) {
+    to[at] = PyLong_AsLongLong(PyTuple_GetItem(tuple, at));
+    if (to[at] == -1 && PyErr_Occurred() != nullptr) return false;
+  }
+  *size = static_cast<size_t>(length);
+  return true;
+}
+
+const Dtype* find_dtype(PyObject* object) {
+  for (Dtype& candidate : state.dtypes) {
+    if (candidate.object == object) return &candidate;
+  }
+  return nullptr;
+}
+
+bool is_complex(uint32_t code) {
+  return code >= MSPROBE_COMPLEX32 && code <= MSPROBE_COMPLEX128;
+}
+
+int call_flag(PyObject* method, PyObject* tensor) {
+  const Ref answer(PyObject_CallFunctionObjArgs(method, tensor, nullptr));
+  return answer ? PyObject_IsTrue(answer.get()) : -1;
+}
+
+// Fills `tensor` from a tensor object that is strided and on the host. False (an exception may be pending) if
+// it is something else.
+bool fill(PyObject* object, Geometry* geometry, msprobe_tensor* tensor, int64_t* bytes) {
+  const Ref layout(PyObject_GetAttr(object, names.layout));
+  if (!layout || layout.get() != state.strided) return false;
+  const Ref on_host(PyObject_GetAttr(object, names.is_cpu));
+  if (!on_host || on_host.get() != Py_True) return false;
+  const Ref dtype_object(PyObject_GetAttr(object, names.dtype));
+  if (!dtype_object) return false;
+  const Dtype* dtype = find_dtype(dtype_object.get());
+  if (dtype == nullptr || dtype->size == 0) return false;
+  const Ref shape(PyObject_GetAttr(object, names.shape));
+  size_t ndim = 0;
+  size_t strides = 0;
+  if (!read_numbers(shape.get(), geometry->shape, &ndim)) return false;
+  const Ref stride(PyObject_CallFunctionObjArgs(state.stride, object, nullptr));
+  if (!read_numbers(stride.get(), geometry->strides, &strides) || strides != ndim) return false;
+  const Ref address(PyObject_CallFunctionObjArgs(state.data_ptr, object, nullptr));
+  if (!address) return false;
+  const unsigned long long pointer = PyLong_AsUnsignedLongLong(address.get());
+  if (pointer == static_cast<unsigned long long>(-1) && PyErr_Occurred() != nullptr) return false;
+  for (size_t at = 0; at < ndim; ++at) {
+    if (__builtin_mul_overflow(geometry->count, geometry->shape[at], &geometry->count)) return false;
+  }
+  if (pointer == 0 && geometry->count != 0) return false;  // a storage that was given back
+  const int negative = call_flag(state.is_neg, object);
+  const int conjugate = is_complex(dtype->code) ? call_flag(state.is_conj, object) : 0;
+  if (negative < 0 || conjugate < 0) return false;
+  const Ref requires_grad(PyObject_GetAttr(object, names.requires_grad));
+  if (!requires_grad) return false;
+
+  *tensor = msprobe_tensor{};
+  tensor->struct_size = sizeof(msprobe_tensor);
+  tensor->data = reinterpret_cast<const void*>(static_cast<uintptr_t>(pointer));
+  tensor->shape = geometry->shape;
+  tensor->strides = geometry->strides;
+  tensor->ndim = static_cast<uint32_t>(ndim);
+  tensor->dtype = dtype->code;
+  tensor->flags = MSPROBE_TENSOR_HAS_REQUIRES_GRAD;
+  if (requires_grad.get() == Py_True) tensor->flags |= MSPROBE_TENSOR_REQUIRES_GRAD;
+  if (negative > 0) tensor->flags |= MSPROBE_TENSOR_NEG;
+  if (conjugate > 0) tensor->flags |= MSPROBE_TENSOR_CONJ;
+  if (__builtin_mul_overflow(geometry->count, static_cast<int64_t>(dtype->size), bytes)) return false;
+  return true;
+}
+
+void set_owner(PyObject* object, int64_t bytes, msprobe_tensor* tensor) {
+  if (bytes < kReuseAbove) return;
+  const int64_t version = version_of(object);
+  if (version < 0) return;
+  Owner* owner = owner_for(object);
+  if (owner == nullptr) return;
+  tensor->version = (state.epoch << 32) | (static_cast<uint64_t>(version) & 0xffffffffU);
+  tensor->owner = owner;
+  tensor->alive = owner_alive;
+  tensor->release = release_owner;
+}
+
+void submit(msprobe_builder* builder, const char* key, const msprobe_tensor& tensor, int64_t bytes,
+            uint64_t* slot) {
+  if (bytes < kReleaseLockAbove && !state.adding_may_wait) {
+    msprobe_add_tensor(builder, key, &tensor, slot);
+    return;
+  }
+  PyThreadState* thread = PyEval_SaveThread();
+  msprobe_add_tensor(builder, key, &tensor, slot);
+  PyEval_RestoreThread(thread);
+}
+
+}  // namespace
+
+PyMethodDef tensor_died_method = {"_tensor_died", tensor_died, METH_O, nullptr};
+
+bool make_tensor_callback() {
+  died_callback = PyCFunction_New(&tensor_died_method, nullptr);
+  return died_callback != nullptr;
+}
+
+void collect_released() {
+  std::vector<Owner*> gone;
+  {
+    const std::lock_guard lock(released_mutex);
+    if (released.empty()) return;
+    gone.swap(released);
+  }
+  for (Owner* owner : gone) {
+    forget(owner);
+    Py_DECREF(owner->reference);
+    delete owner;
+  }
+}
+
+int64_t version_of(PyObject* tensor) {
+  const Ref version(PyObject_GetAttr(tensor, names.version));
+  const int64_t value = version ? PyLong_AsLongLong(version.get()) : -1;
+  if (value < 0) PyErr_Clear();  // tensors of inference mode have none
+  return value;
+}
+
+Added add_plain_tensor(msprobe_builder* builder, const char* key, PyObject* object) {
+  Geometry geometry;
+  msprobe_tensor tensor;
+  int64_t bytes = 0;
+  if (!fill(object, &geometry, &tensor, &bytes)) {
+    PyErr_Clear();
+    return Added::not_plain;
+  }
+  set_owner(object, bytes, &tensor);
+  submit(builder, key, tensor, bytes, nullptr);
+  return Added::yes;
+}
+
+bool fill_gradient(uint64_t entry, const char* path, PyObject* object) {
+  Geometry geometry;
+  msprobe_tensor tensor;
+  int64_t bytes = 0;
+  if (!fill(object, &geometry, &tensor, &bytes)) return false;
+  PyThreadState* thread = PyEval_SaveThread();
+  msprobe_fill_gradient(state.session, entry, path, &tensor);
+  PyEval_RestoreThread(thread);
+  return true;
+}
+
+// A Record is a tuple: (tensor with the elements or None, type, dtype text, dtype code, shape, requires_grad
+// or None, extra JSON or None, statistics or None, deferred callback or None).
+bool add_record(msprobe_builder* builder, const char* key, PyObject* record) {
+  PyObject* elements = nullptr;
+  const char* type = nullptr;
+  const char* dtype_text = nullptr;
+  const char* extra = nullptr;
+  unsigned int dtype = 0;
+  PyObject* shape = nullptr;
+  PyObject* requires_grad = nullptr;
+  PyObject* statistics = nullptr;
+  PyObject* deferred = nullptr;
+  if (PyArg_ParseTuple(record, "OzzIOOzOO", &elements, &type, &dtype_text, &dtype, &shape, &requires_grad,
+                       &extra, &statistics, &deferred) == 0) {
+    return false;
+  }
+  Geometry geometry;
+  msprobe_tensor tensor;
+  int64_t bytes = 0;
+  bool have_elements = false;
+  if (elements != Py_None) {
+    have_elements = fill(elements, &geometry, &tensor, &bytes);
+    if (!have_elements && PyErr_Occurred() != nullptr) return false;
+  }
+  if (!have_elements) {
+    tensor = msprobe_tensor{};
+    tensor.struct_size = sizeof(msprobe_tensor);
+    size_t ndim = 0;
+    if (!read_numbers(shape, geometry.shape, &ndim)) {
+      if (PyErr_Occurred() == nullptr)
+        PyErr_SetString(PyExc_TypeError, "the shape of a record is no tuple of numbers");
+      return false;
+    }
+    tensor.shape = geometry.shape;
+    tensor.ndim = static_cast<uint32_t>(ndim);
+    tensor.dtype = dtype;
+  }
+  tensor.type = type;
+  tensor.dtype_text = dtype_text;
+  tensor.extra = extra;
+  tensor.flags &= ~static_cast<uint32_t>(MSPROBE_TENSOR_HAS_REQUIRES_GRAD | MSPROBE_TENSOR_REQUIRES_GRAD);
+  if (requires_grad != Py_None) {
+    tensor.flags |= MSPROBE_TENSOR_HAS_REQUIRES_GRAD;
+    if (requires_grad == Py_True) tensor.flags |= MSPROBE_TENSOR_REQUIRES_GRAD;
+  }
+  msprobe_statistics known{};
+  if (statistics != Py_None) {
+    known.struct_size = sizeof(msprobe_statistics);
+    long long integer_max = 0;
+    long long integer_min = 0;
+    unsigned long long count = 0;
+    unsigned long long zero = 0;
+    unsigned long long nan = 0;
+    unsigned long long inf = 0;
+    if (PyArg_ParseTuple(statistics, "ddddLLKKKK", &known.max, &known.min, &known.mean, &known.norm,
+                         &integer_max, &integer_min, &count, &zero, &nan, &inf) == 0) {
+      return false;
+    }
+    known.integer_max = integer_max;
+    known.integer_min = integer_min;
+    known.count = count;
+    known.zero = zero;
+    known.nan = nan;
+    known.inf = inf;
+    tensor.statistics = &known;
+  }
+  uint64_t slot = 0;
+  if (deferred != Py_None) tensor.flags |= MSPROBE_TENSOR_DEFERRED;
+  submit(builder, key, tensor, bytes, deferred != Py_None ? &slot : nullptr);
+  if (deferred != Py_None) {
+    const Ref number(PyLong_FromUnsignedLongLong(slot));
+    const Ref done(number ? PyObject_CallFunctionObjArgs(deferred, number.get(), nullptr) : nullptr);
+    return static_cast<bool>(done);
+  }
+  return true;
+}
+
+}  // namespace msprobe::python

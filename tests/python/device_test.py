@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors on a device, with a class that says it is on one: same values as on the host, fetched together."""
+
+import types
+
+from helpers import *
+from msprobe.pytorch import device
+
+
+class OnDevice(torch.Tensor):
+    """Plain memory of the host that nobody may read directly."""
+
+    is_cpu = False
+
+
+def on_device(tensor):
+    return tensor.as_subclass(OnDevice)
+
+
+class Device(Case):
+    TENSORS = [torch.tensor([[1.0, -2.0], [3.0, 4.5]]), torch.tensor([1, 2 ** 60, -3]), torch.tensor([True, False]),
+               torch.tensor([1.0, float("nan")]), torch.tensor([3 + 4j, 1j]), torch.tensor(2.5), torch.empty(0, 2),
+               torch.tensor([60000.0, 60000.0], dtype=torch.float16).repeat(50),
+               torch.ones(3, dtype=torch.bfloat16).expand(4, 3), torch.tensor([-1, 5], dtype=torch.int8)]
+
+    def record(self, tensors, section=None):
+        library = types.ModuleType("library")
+        library.function = lambda *args: None
+        debugger = self.open("L1", section=section or {})
+        debugger.register_custom_api(library, "function")
+        debugger.start()
+        fetched = []
+        original = device._Ring.drain
+
+        def drain(ring):
+            fetched.append(len(ring._slots))
+            original(ring)
+
+        device._Ring.drain = drain
+        try:
+            library.function(*tensors)
+            self.assertEqual(fetched, [])
+            debugger.stop()
+        finally:
+            device._Ring.drain = original
+        tree = self.tree()
+        self.assertEqual(tree.errors, "")
+        return tree.data["library.function.0.forward"]["input_args"], fetched
+
+    def test_same_values_as_on_the_host(self):
+        expected, _ = self.record(self.TENSORS)
+        got, fetched = self.record([on_device(tensor) for tensor in self.TENSORS])
+        self.assertEqual(len(fetched), 1)
+        self.assertEqual(fetched[0], len(self.TENSORS) - 1)  # the empty one has nothing to fetch
+        for one, other in zip(expected, got):
+            self.assertEqual(list(one), list(other))
+            for key in one:
+                if key in ("Mean", "Norm", "Max", "Min") and isinstance(one[key], float) and one[key] == one[key]:
+                    self.assertAlmostEqual(one[key], other[key], delta=abs(one[key]) * 1e-3, msg=str((one, other)))
+                elif one[key] == one[key]:
+                    self.assertEqual(one[key], other[key], msg=str((one, other)))
+                else:
+                    self.assertNotEqual(other[key], other[key])
+
+    def test_checksums_need_the_elements(self):
+        section = {"summary_mode": "md5"}
+        expected, _ = self.record(self.TENSORS, section)
+        got, fetched = self.record([on_device(tensor) for tensor in self.TENSORS], section)
+        self.assertEqual([one["md5"] for one in expected], [other["md5"] for other in got])
+        self.assertEqual(sum(fetched), 0)
+
+    def test_full_buffer_is_fetched(self):
+        ring = device._Ring(torch.device("cpu"), 4)
+        told = []
+        original = device._native
+        device._native = types.SimpleNamespace(fill_statistics=lambda *values: told.append(values))
+        try:
+            for number in range(9):
+                tensor = torch.full((3,), float(number))
+                ring.add(number, device.measure(tensor), 3)
+            self.assertEqual(len(told), 8)
+            ring.drain()
+        finally:
+            device._native = original
+        self.assertEqual([(values[0], values[1]) for values in told], [(n, float(n)) for n in range(9)])
+
+
+if __name__ == "__main__":
+    unittest.main()

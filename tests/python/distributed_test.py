@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two processes with gloo: asynchronous communication is recorded when it is waited for."""
+
+import sys
+import tempfile
+
+from helpers import *
+
+SCRIPT = """
+import os, sys, torch
+import torch.distributed as dist
+from msprobe.pytorch import PrecisionDebugger
+rank, folder = int(sys.argv[1]), sys.argv[2]
+torch.set_num_threads(1)
+debugger = PrecisionDebugger(config_path=os.path.join(folder, "config.json"))
+debugger.start()
+torch.nn.functional.relu(torch.ones(2))
+dist.init_process_group("gloo", init_method="file://" + os.path.join(folder, "store"), rank=rank, world_size=2)
+x = torch.full((4,), float(rank + 1))
+work = dist.all_reduce(x, async_op=True)
+work.wait()
+y = torch.full((3,), float(rank))
+dist.all_reduce(y, group=dist.group.WORLD)
+parts = [torch.zeros(2), torch.zeros(2)]
+dist.all_gather(parts, torch.full((2,), float(rank)))
+if rank == 0:
+    dist.send(torch.ones(2) * 7, dst=1)
+else:
+    got = torch.zeros(2)
+    dist.recv(got, src=0)
+z = torch.ones(5)
+never = dist.all_reduce(z, async_op=True)
+torch.nn.functional.relu(x)
+dist.barrier()
+debugger.stop()
+debugger.step()
+from msprobe.pytorch import distributed
+assert not distributed._pending
+dist.destroy_process_group()
+"""
+
+
+class Distributed(Case):
+    def test_two_processes(self):
+        import json
+        import subprocess
+        dump_path = os.path.join(self.folder, "dump")
+        with open(os.path.join(self.folder, "config.json"), "w", encoding="utf-8") as file:
+            json.dump({"task": "statistics", "dump_path": dump_path, "level": "L1", "risk_level": "ALL"}, file)
+        script = os.path.join(self.folder, "script.py")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(SCRIPT)
+        with tempfile.TemporaryFile() as errors:
+            processes = [subprocess.Popen([sys.executable, script, str(rank), self.folder], stderr=errors)
+                         for rank in (0, 1)]
+            for process in processes:
+                code = process.wait(timeout=120)
+                errors.seek(0)
+                self.assertEqual(code, 0, errors.read().decode())
+        trees = [find_tree(dump_path, 0, rank) for rank in (0, 1)]
+        self.assertEqual(sorted(os.listdir(os.path.join(dump_path, "step0"))), ["rank0", "rank1"])
+        for rank, tree in enumerate(trees):
+            self.assertEqual(tree.errors, "")
+            self.assertEqual(tree.names[0], "Functional.relu.0.forward")
+            reduced = tree.data["Distributed.all_reduce.0.forward"]
+            self.assertEqual(reduced["input_args"][0]["Max"], float(rank + 1))
+            self.assertEqual(reduced["output"][0]["Max"], 3.0)
+            self.assertEqual(reduced["output"][-1], {"type": "bool", "value": True})
+            group = tree.data["Distributed.all_reduce.1.forward"]["input_kwargs"]["group"]
+            self.assertEqual(group, {"type": "torch.ProcessGroup", "group_ranks": [0, 1], "group_id": "77849d8c"})
+            gathered = tree.data["Distributed.all_gather.0.forward"]
+            self.assertIsNone(gathered["input_args"][0])
+            self.assertEqual([part["Max"] for part in gathered["output"][0]], [0.0, 1.0])
+            self.assertIn("output", tree.data["Distributed.all_reduce.2.forward"])
+        self.assertEqual(trees[0].data["Distributed.send.0.forward"]["output"][0]["Max"], 7.0)
+        received = trees[1].data["Distributed.recv.0.forward"]
+        self.assertIsNone(received["input_args"][0])
+        self.assertEqual(received["output"][0]["Max"], 7.0)
+
+
+if __name__ == "__main__":
+    if not torch.distributed.is_available() or not torch.distributed.is_gloo_available() if hasattr(
+            torch.distributed, "is_gloo_available") else not torch.distributed.is_available():
+        print("SKIPPED: this PyTorch has no gloo")
+        sys.exit(77)
+    unittest.main()

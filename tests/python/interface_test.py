@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What scripts call: arguments and their errors, save(), module_dump, custom functions, seeds, random_save."""
+
+import json
+import random
+import types
+
+import numpy
+
+from helpers import *
+from msprobe.core.common.exceptions import FileCheckException, MsprobeException, ScopeException
+from msprobe.pytorch import (AclGraphDumper, TrainerMon, acl_save, module_dump, module_dump_end, seed_all,
+                             set_fx_dump_config, set_ge_dump_config)
+
+
+class Arguments(Case):
+    def test_before_construction(self):
+        with self.assertRaisesRegex(Exception, "PrecisionDebugger instance is not created."):
+            PrecisionDebugger.start()
+        with self.assertRaises(MsprobeException):
+            module_dump(nn.ReLU(), "name")
+
+    def test_singleton(self):
+        debugger = self.open("L1")
+        self.assertIs(PrecisionDebugger(config_path="/nowhere.json", level="no"), debugger)
+
+    def test_wrong_constructor_arguments(self):
+        for keys, kind in (({"task": "no"}, MsprobeException), ({"level": "L9"}, MsprobeException),
+                           ({"dump_path": 3}, MsprobeException), ({"step": 3}, MsprobeException),
+                           ({"step": ["2-1"]}, MsprobeException), ({"config_path": 3}, FileCheckException),
+                           ({"config_path": "a.txt"}, FileCheckException),
+                           ({"config_path": "/nowhere/a.json"}, FileCheckException)):
+            with self.assertRaises(kind, msg=str(keys)):
+                PrecisionDebugger(**keys)
+            self.assertIsNone(PrecisionDebugger._instance)
+
+    def test_wrong_keys_of_the_file(self):
+        for keys in ({"extra_info": 3}, {"rank": "0"}, {"precision": "medium"}, {"risk_level": "NONE"}):
+            with self.assertRaises(MsprobeException, msg=str(keys)):
+                self.open("L1", **keys)
+
+    def test_wrong_start_arguments(self):
+        debugger = self.open("L0")
+        for keys in ({}, {"model": 3}, {"model": [nn.ReLU(), 3]}, {"model": torch.jit.script(nn.ReLU())},
+                     {"model": nn.ReLU(), "token_range": [2, 1]}, {"model": nn.ReLU(), "token_range": [1]},
+                     {"model": nn.ReLU(), "rank_id": -1}, {"model": nn.ReLU(), "rank_id": True}):
+            with self.assertRaises(MsprobeException, msg=str(keys)):
+                debugger.start(**keys)
+        for step in (-1, True, "1"):
+            with self.assertRaises(MsprobeException):
+                debugger.set_init_step(step)
+
+    def test_rank_and_init_step(self):
+        debugger = self.open("L1")
+        debugger.set_init_step(5)
+        PrecisionDebugger.start(rank_id=3)
+        torch.sigmoid(torch.ones(1))
+        PrecisionDebugger.stop()
+        self.assertEqual(find_tree(self.dump_path, 5, 3).names, ["Torch.sigmoid.0.forward"])
+
+    def test_rank_filter(self):
+        debugger = self.open("L1", rank=[1])
+        debugger.start(rank_id=0)
+        torch.sigmoid(torch.ones(1))
+        debugger.stop()
+        self.assertEqual(self.steps(), [])
+
+    def test_token_range(self):
+        debugger = self.open("L1")
+        net = make_net()
+        debugger.start(model=net, token_range=[1, 2])
+        for _ in range(5):
+            net(make_input())
+        debugger.stop()
+        names = self.tree().names
+        self.assertEqual(sum("relu" in name for name in names), 4)
+        self.assertEqual(names[0], "Functional.linear.0.forward")
+
+    def test_names_that_are_not_supported(self):
+        for function in (set_fx_dump_config, set_ge_dump_config, TrainerMon, acl_save, AclGraphDumper):
+            with self.assertRaisesRegex(MsprobeException, "is not supported"):
+                function()
+
+    def test_deprecated_end(self):
+        debugger = self.open("L1")
+        debugger.start()
+        torch.sigmoid(torch.ones(1))
+        debugger.forward_backward_dump_end()
+        self.assertEqual(self.tree().names, ["Torch.sigmoid.0.forward"])
+
+
+class Custom(Case):
+    def test_custom_function(self):
+        library = types.ModuleType("library")
+        library.scale = lambda x, factor: x * factor
+        original = library.scale
+        debugger = self.open("L1")
+        debugger.register_custom_api(library, "scale")
+        debugger.register_custom_api(library, "scale", "Other")
+        x = torch.ones(2, requires_grad=True)
+        debugger.start()
+        library.scale(x, 3.0).sum().backward()
+        debugger.restore_custom_api(library, "scale")
+        debugger.restore_custom_api(library, "scale")
+        self.assertIs(library.scale, original)
+        library.scale(x, 3.0)
+        debugger.stop()
+        names = self.tree().names
+        self.assertEqual(names[:2], ["library.scale.0.forward", "Tensor.sum.0.forward"])
+        self.assertIn("library.scale.0.backward", names)
+        self.assertIn("Tensor.__mul__.0.forward", names)
+        for arguments in ((library, "missing"), (library, "scale", 3)):
+            with self.assertRaises(MsprobeException):
+                debugger.register_custom_api(*arguments)
+
+    def test_function_that_returns_its_input_has_no_backward(self):
+        debugger = self.open("L1")
+        x = torch.ones(2, requires_grad=True)
+        debugger.start()
+        y = torch.sigmoid(x)
+        y = y.float()
+        y.sum().backward()
+        debugger.stop()
+        debugger.step()
+        names = self.tree().names
+        self.assertIn("Tensor.float.0.forward", names)
+        self.assertNotIn("Tensor.float.0.backward", names)
+        self.assertIn("Torch.sigmoid.0.backward", names)
+
+    def test_lstm(self):
+        debugger = self.open("L1")
+        model = nn.LSTM(4, 5)
+        debugger.start()
+        model(torch.ones(2, 3, 4))
+        debugger.stop()
+        self.assertIn("VF.lstm.0.forward", self.tree().names)
+
+    def test_module_dump(self):
+        for level in ("L1", "L0"):
+            debugger = self.open(level)
+            original = torch.sigmoid
+            net = make_net()
+            debugger.start(model=nn.Identity())
+            module_dump(net.b1, "first")
+            net(make_input().requires_grad_()).sum().backward()
+            module_dump_end()
+            self.assertIs(torch.sigmoid, original)
+            debugger.stop()
+            debugger.step()
+            names = self.tree().names
+            self.assertEqual(names, ["Module.first.Block.forward.0", "Module.first.Block.backward.0"])
+        for arguments in ((3, "name"), (nn.ReLU(), 3)):
+            with self.assertRaises(MsprobeException):
+                module_dump(*arguments)
+
+
+class Save(Case):
+    def load(self):
+        with open(os.path.join(self.tree().folder, "debug.json"), encoding="utf-8") as file:
+            return json.load(file)
+
+    def test_values_and_gradients(self):
+        for task in ("statistics", "tensor"):
+            debugger = self.open("debug", task=task)
+            x = torch.tensor([1.0, 2.0], requires_grad=True)
+            y = x * 3.0
+            debugger.save({"key1": y, "key2": [1, 2.5, y * 1.0]}, "d")
+            debugger.save(x.detach(), "plain", save_backward=False)
+            debugger.save(x.detach(), "plain", save_backward=False)
+            debugger.save(object(), "odd")
+            (y * 2.0).sum().backward()
+            debugger.step()
+            written = self.load()
+            self.assertEqual(written["level"], "debug")
+            data = written["data"]
+            self.assertEqual(list(data), ["d.0.debug", "d_grad.0.debug", "plain.0.debug", "plain.1.debug"])
+            self.assertEqual(data["d.0.debug"]["key1"]["Max"], 6.0)
+            self.assertEqual(data["d.0.debug"]["key2"][0], {"type": "int", "value": 1})
+            self.assertEqual(data["d_grad.0.debug"]["key1"]["Max"], 2.0)
+            self.assertEqual(data["d_grad.0.debug"]["key2"][0], None)
+            self.assertEqual(data["d_grad.0.debug"]["key2"][2], None)
+            folder = os.path.join(self.tree().folder, "dump_tensor_data")
+            if task == "tensor":
+                saved = torch.load(os.path.join(folder, "d_grad.0.debug.key1.pt"))
+                self.assertEqual(saved.tolist(), [2.0, 2.0])
+                self.assertTrue(os.path.exists(os.path.join(folder, "d.0.debug.key2.2.pt")))
+
+    def test_nothing_at_other_levels(self):
+        debugger = self.open("L1")
+        debugger.save(torch.ones(2), "x")
+        self.assertEqual(self.steps(), [])
+
+    def test_constructor_task_counts(self):
+        self.close()
+        path = os.path.join(self.folder, "config.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"task": "structure", "level": "debug", "dump_path": self.folder + "/d"}, file)
+        debugger = PrecisionDebugger(config_path=path, task="tensor")
+        debugger.save(torch.ones(2), "x")
+        debugger.step()
+        self.assertTrue(os.path.exists(find_tree(self.folder + "/d").folder + "/debug.json"))
+
+
+class Seeds(Case):
+    def test_seed_all(self):
+        def draw():
+            return random.random(), float(numpy.random.rand()), float(torch.rand(1))
+
+        seed_all(7)
+        first = draw()
+        seed_all(seed=7, mode=False)
+        self.assertEqual(first, draw())
+        self.assertEqual(os.environ["PYTHONHASHSEED"], "7")
+        for keys in ({"seed": -1}, {"seed": 2 ** 32}, {"seed": True}, {"seed": 1.5}, {"mode": 1}, {"rm_dropout": 1}):
+            with self.assertRaises(MsprobeException, msg=str(keys)):
+                seed_all(**keys)
+
+    def test_changes_of_functions(self):
+        # In a process of its own: what is replaced stays replaced.
+        run_script("""
+import csv, glob, os, sys, torch, random
+import torch.nn.functional as F
+from msprobe.pytorch import random_save, seed_all
+random_save(sys.argv[1])
+random_save(sys.argv[1] + "/other")
+random.random(); torch.randn(2); torch.randn(2); torch.empty(2).normal_()
+files = glob.glob(sys.argv[1] + "/random_proc%d_*.csv" % os.getpid())
+rows = list(csv.reader(open(files[0], encoding="utf-8-sig")))
+assert rows[0] == ["api_name", "stack"], rows[0]
+assert [row[0] for row in rows[1:]] == ["python_random.random.0", "torch_random.randn.0", "torch_random.randn.1",
+                                        "tensor_random.normal_.0"], rows
+assert rows[1][1].startswith("File ") and "random.random(); torch.randn(2)" in rows[1][1], rows[1][1]
+seed_all(3, rm_dropout=True, is_enhanced=True)
+x = torch.ones(100)
+assert torch.equal(F.dropout(input=x, p=0.9), x) and torch.equal(F.dropout(x), x)
+assert torch.equal(torch.rand(3), torch.rand(3)) and random.random() == random.random()
+""", self.folder, self.folder)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modules of many shapes: in-place, shared, in lists, with keywords only, with dicts and dataclasses; copies."""
+
+import copy
+import dataclasses
+import pickle
+
+from helpers import *
+
+
+class InPlaceChain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Linear(8, 8)
+        self.norm = nn.LayerNorm(8)
+        self.act = nn.ReLU(inplace=True)
+        self.drop = nn.Dropout(0.0, inplace=True)
+        self.out = nn.Linear(8, 2)
+
+    def forward(self, x):
+        y = self.norm(self.conv(x))
+        y.add_(0.5)
+        self.act(y)  # the result is not used: y itself has changed
+        y = self.drop(y)
+        return self.out(y)
+
+
+class Views(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.pass_on = nn.Identity()
+
+    def forward(self, x):
+        y = self.pass_on(x.view(2, 16)).view(4, 8)
+        y[0].mul_(2.0)
+        return y.t()
+
+
+class Shared(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(8, 8)
+        self.second = self.first
+
+    def forward(self, x):
+        return self.second(self.first(x))
+
+
+class KeywordsOnly(nn.Module):
+    def forward(self, *, x, scale=2.0):
+        return x * scale
+
+
+class DictOut(nn.Module):
+    def forward(self, x, y):
+        return {"a": x * 2, "rest": [y, None]}
+
+
+@dataclasses.dataclass
+class Pair:
+    left: torch.Tensor
+    right: torch.Tensor
+
+
+class PairOut(nn.Module):
+    def forward(self, x):
+        return Pair(x * 2, x + 1)
+
+
+class Holder(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, *args, **kwargs):
+        return self.inner(*args, **kwargs)
+
+
+def gradients(model):
+    return [None if parameter.grad is None else parameter.grad.clone() for parameter in model.parameters()]
+
+
+class Modules(Case):
+    def train(self, level, model, *args, **kwargs):
+        debugger = self.open(level)
+        debugger.start(model=model)
+        result = model(*args, **kwargs)
+        total = sum(part.sum() for part in torch.utils._pytree.tree_flatten(result)[0] if isinstance(part, torch.Tensor)) \
+            if not dataclasses.is_dataclass(result) else result.left.sum() + result.right.sum()
+        if total.requires_grad:
+            total.backward()
+        debugger.stop()
+        debugger.step()
+        tree = self.tree()
+        self.assertEqual(tree.errors, "")
+        return tree, total
+
+    def test_in_place_operations_keep_their_meaning(self):
+        for kind in (InPlaceChain, Views):
+            torch.manual_seed(2)
+            plain = kind()
+            hooked = copy.deepcopy(plain)
+            leaf = make_input().requires_grad_()
+            again = make_input().requires_grad_()
+            expected = plain(leaf * 1.0)
+            expected.sum().backward()
+            _, total = self.train("mix", Holder(hooked), again * 1.0)
+            self.assertEqual(float(expected.detach().sum()), float(total.detach()))
+            self.assertTrue(torch.allclose(leaf.grad, again.grad))
+            for one, other in zip(gradients(plain), gradients(hooked)):
+                self.assertTrue(torch.allclose(one, other, rtol=1e-5, atol=1e-6))
+
+    def test_in_place_relu(self):
+        net = make_net(inplace=True)
+        tree, _ = self.train("L0", net, make_input())
+        self.assertIn("Module.b1.act.ReLU.forward.0", tree.names)
+        self.assertIn("Module.b1.l1.Linear.parameters_grad.0", tree.names)
+
+    def test_shared_module(self):
+        tree, _ = self.train("L0", Shared(), make_input())
+        self.assertEqual([name for name in tree.names if "forward" in name],
+                         ["Module.first.Linear.forward.0", "Module.first.Linear.forward.1"])
+        self.assertEqual([name for name in tree.names if "backward" in name],
+                         ["Module.first.Linear.backward.1", "Module.first.Linear.backward.0"])
+
+    def test_list_of_models(self):
+        debugger = self.open("L0")
+        models = [Shared(), Shared()]
+        debugger.start(model=models)
+        models[1](models[0](make_input()))
+        debugger.stop()
+        names = self.tree().names
+        self.assertEqual(names[0], "Module.0.first.Linear.forward.0")
+        self.assertEqual(names[-1], "Module.1.first.Linear.forward.1")
+
+    def test_keywords_only(self):
+        tree, _ = self.train("L0", Holder(KeywordsOnly()), x=make_input(), scale=3.0)
+        entry = tree.data["Module.inner.KeywordsOnly.forward.0"]
+        self.assertEqual(entry["input_args"], [])
+        if VERSION >= (2, 0):
+            self.assertEqual(entry["input_kwargs"]["x"]["shape"], [4, 8])
+            self.assertEqual(entry["input_kwargs"]["scale"], {"type": "float", "value": 3.0})
+
+    def test_several_inputs_and_dict_output(self):
+        x = make_input().requires_grad_()
+        y = make_input().requires_grad_()
+        tree, _ = self.train("L0", Holder(DictOut()), x * 1.0, y * 1.0)
+        entry = tree.data["Module.inner.DictOut.forward.0"]
+        self.assertEqual(entry["output"][0]["rest"][1], None)
+        self.assertEqual(entry["output"][0]["a"]["shape"], [4, 8])
+        backward = tree.data["Module.inner.DictOut.backward.0"]
+        self.assertEqual(len(backward["input"]), 2)
+        self.assertEqual([part["Max"] for part in backward["output"]], [2.0, 1.0])
+
+    def test_dataclass_output(self):
+        tree, _ = self.train("L0", Holder(PairOut()), make_input())
+        output = tree.data["Module.inner.PairOut.forward.0"]["output"][0]
+        self.assertEqual(list(output), ["left", "right"])
+
+    def test_copies_record_nothing(self):
+        debugger = self.open("L0")
+        net = make_net()
+        debugger.start(model=net)
+        net(make_input())
+        twin = copy.deepcopy(net)
+        loaded = pickle.loads(pickle.dumps(net))
+        twin(make_input()).sum().backward()
+        loaded(make_input()).sum().backward()
+        debugger.stop()
+        tree = self.tree()
+        self.assertNotIn("Module.out.Linear.forward.1", tree.names)
+        self.assertFalse([name for name in tree.names if "grad" in name or "backward" in name])
+        # A copy can be recorded in its own right.
+        debugger.step()
+        debugger.start(model=twin)
+        twin(make_input())
+        debugger.stop()
+        self.assertIn("Module.out.Linear.forward.0", self.tree(1).names)
+
+    def test_scripted_modules_are_left_alone(self):
+        model = nn.Sequential(nn.Linear(8, 8), torch.jit.script(nn.ReLU()))
+        tree, _ = self.train("L0", model, make_input())
+        self.assertEqual([name for name in tree.names if "forward" in name], ["Module.0.Linear.forward.0"])
+
+    def test_scripting_while_functions_are_wrapped(self):
+        self.open("L1")
+
+        class Scripted(nn.Module):
+            def forward(self, x):
+                return functional.relu(x) + torch.add(x, 1.0)
+
+        scripted = torch.jit.script(Scripted())
+        self.assertEqual(scripted(torch.tensor([-1.0, 2.0])).tolist(), [0.0, 5.0])
+
+
+if __name__ == "__main__":
+    unittest.main()
