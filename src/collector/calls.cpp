@@ -151,7 +151,9 @@ msprobe_status Session::enter_backward(const msprobe_event& forward, msprobe_eve
     if (Entry* before = step_->entries.find(id)) {
       before->open = true;
     } else {
-      id = step_->entries.place(name).id;
+      // A module's comes behind those of its children, as in the forward.
+      const bool later = call.module && (event.wants & MSPROBE_WANT_OUTPUT) != 0;
+      id = (later ? step_->entries.place_later(name) : step_->entries.place(name)).id;
     }
     event.entry = id;
   }
