@@ -443,6 +443,18 @@ PyObject* parameter_gradient(PyObject*, PyObject* arguments) {
   Py_RETURN_NONE;
 }
 
+PyObject* call_quietly(PyObject*, PyObject* arguments) {
+  const Py_ssize_t size = PyTuple_Size(arguments);
+  if (size < 1) {
+    PyErr_SetString(PyExc_TypeError, "call_quietly takes a function");
+    return nullptr;
+  }
+  const Ref rest(PyTuple_GetSlice(arguments, 1, size));
+  if (!rest) return nullptr;
+  const Busy busy;
+  return PyObject_CallObject(PyTuple_GetItem(arguments, 0), rest.get());
+}
+
 PyObject* record_event(PyObject*, PyObject* arguments) {
   unsigned int name = 0;
   PyObject* args = nullptr;

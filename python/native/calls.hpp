@@ -17,6 +17,9 @@ PyObject* parameter_gradient(PyObject*, PyObject* arguments);
 /// record_event(name number, args, kwargs, outputs): a call that is over already.
 PyObject* record_event(PyObject*, PyObject* arguments);
 
+/// call_quietly(function, *args): calls it; nothing that it calls in turn is recorded.
+PyObject* call_quietly(PyObject*, PyObject* arguments);
+
 /// Makes the type Call.
 PyObject* make_call_type();
 

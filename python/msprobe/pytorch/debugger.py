@@ -3,6 +3,7 @@
 
 import functools
 import json
+import sys
 import threading
 
 import torch
@@ -323,8 +324,15 @@ class _CustomOperators:
 
     def __init__(self):
         self._known = set()
+        self._seen = None
 
     def register(self):
+        # Asking for all operators takes long; new ones come with modules and libraries.
+        seen = (len(sys.modules), len(getattr(torch.ops, "loaded_libraries", ())),
+                _native.setting("custom_op_namespaces"))
+        if seen == self._seen:
+            return
+        self._seen = seen
         spaces = collector.setting("custom_op_namespaces")
         if spaces is None:
             spaces = ["_C_ascend"]

@@ -9,6 +9,8 @@ it; else through one view each.
 
 import torch
 
+from msprobe import _native
+
 from . import collector, framework
 
 _view_as = framework.view_as
@@ -39,13 +41,13 @@ class Backward:
         if not tensors:
             return args
         self.inputs = len(tensors)
-        return _replace(args, iter(_hook(tensors, self._inputs_arrived, None)), 0)
+        return _replace(args, iter(_hook(tensors, _leaving, self._inputs_arrived, None)), 0)
 
     def hook_outputs(self, output):
         tensors = _tensors_in(output)
         if not tensors:
             return output
-        return _replace(output, iter(_hook(tensors, self._outputs_complete, self._outputs_arrived)), 0)
+        return _replace(output, iter(_hook(tensors, _entering, self._outputs_complete, self._outputs_arrived)), 0)
 
     def _outputs_arrived(self, gradients):
         self.grad_outputs = gradients
@@ -121,20 +123,30 @@ def _replace(value, tensors, depth, in_place=False):
     return value
 
 
-def _hook(tensors, complete, progress):
+# Which gradients of a node count: for outputs those that come in (None where nothing comes), for inputs those that go
+# on, in which zeros stand for nothing.
+def _entering(grad_inputs, grad_outputs):
+    return grad_outputs
+
+
+def _leaving(grad_inputs, grad_outputs):
+    return grad_inputs
+
+
+def _hook(tensors, choose, complete, progress):
     """The tensors behind nodes. In the backward `complete` is called with all gradients; before that, where they come
     one by one, `progress` with those that have come."""
     if len(tensors) == 1:
-        return [_hook_node(_view_as(tensors[0], tensors[0]), complete)]
+        return [_hook_node(_view_as(tensors[0], tensors[0]), choose, complete)]
     if _CAN_JOIN:
-        return _hook_joined(tensors, complete)
-    return _hook_each(tensors, complete, progress)
+        return _hook_joined(tensors, choose, complete)
+    return _hook_each(tensors, choose, complete, progress)
 
 
-def _hook_node(tensor, told):
+def _hook_node(tensor, choose, told):
     def hook(grad_inputs, grad_outputs):
         try:
-            told(grad_inputs)
+            told(choose(grad_inputs, grad_outputs))
         except Exception:
             collector.guard("recording the backward of a module")
 
@@ -142,12 +154,13 @@ def _hook_node(tensor, told):
     return tensor
 
 
-def _hook_joined(tensors, complete):
-    hooked = torch.nn.modules._functions.BackwardHookFunction.apply(*tensors)
+def _hook_joined(tensors, choose, complete):
+    # Quietly: functions of PyTorch's own Python part that this calls are none of the user's.
+    hooked = _native.call_quietly(torch.nn.modules._functions.BackwardHookFunction.apply, *tensors)
     for tensor in hooked:
         if tensor._base is not None and _get_creation_meta(tensor) != _CreationMeta(0):
             _set_creation_meta(tensor, _CreationMeta(0))
-    _hook_node(hooked[0], complete)
+    _hook_node(hooked[0], choose, complete)
     return list(hooked)
 
 
@@ -161,10 +174,10 @@ class _Together:
         self._come = {}
 
     def at(self, position):
-        def told(grad_inputs):
+        def told(gradients):
             if not self._come:
                 torch.autograd.Variable._execution_engine.queue_callback(self._end)
-            self._come[position] = grad_inputs[0]
+            self._come[position] = gradients[0]
             if len(self._come) == self._count:
                 self._end()
             elif self._progress is not None:
@@ -181,6 +194,7 @@ class _Together:
             self._complete(gradients)
 
 
-def _hook_each(tensors, complete, progress):
+def _hook_each(tensors, choose, complete, progress):
     together = _Together(len(tensors), complete, progress)
-    return [_hook_node(_view_as(tensor, tensor), together.at(position)) for position, tensor in enumerate(tensors)]
+    return [_hook_node(_view_as(tensor, tensor), choose, together.at(position))
+            for position, tensor in enumerate(tensors)]
