@@ -16,6 +16,7 @@ struct Call {
   PyObject_HEAD msprobe_event forward;
   msprobe_event backward;
   int in_backward;
+  uint64_t masked_outputs;
 };
 
 PyObject* call_type = nullptr;
@@ -24,12 +25,13 @@ Call* as_call(PyObject* object) {
   return reinterpret_cast<Call*>(object);
 }
 
-PyObject* new_call(const msprobe_event& event) {
+PyObject* new_call(const msprobe_event& event, uint64_t masked_outputs = 0) {
   Call* call = PyObject_New(Call, reinterpret_cast<PyTypeObject*>(call_type));
   if (call == nullptr) return nullptr;
   call->forward = event;
   call->backward = msprobe_event{};
   call->in_backward = 0;
+  call->masked_outputs = masked_outputs;
   return reinterpret_cast<PyObject*>(call);
 }
 
@@ -197,9 +199,9 @@ void leave_failed(msprobe_event* event) {
 }
 
 // Whether the result is a transfer still under way that Python will record when it is waited for.
-bool is_asynchronous(const msprobe_event& event, PyObject* result, PyObject* args, PyObject* kwargs) {
+bool is_asynchronous(const Api& api, const msprobe_event& event, PyObject* result, PyObject* args, PyObject* kwargs) {
   if (result == Py_None || state.asynchronous == nullptr) return false;
-  const Ref call(new_call(event));
+  const Ref call(new_call(event, api.masked_outputs));
   const Ref taken(
       call ? PyObject_CallFunctionObjArgs(state.asynchronous, call.get(), result, args, kwargs, nullptr)
            : nullptr);
@@ -238,7 +240,7 @@ PyObject* record_call(const Api& api, PyObject* function, PyObject* args, PyObje
     const Busy busy;
     if (!api.distributed) {
       record_output(event, result, api.masked_outputs);
-    } else if (!is_asynchronous(event, result, args, kwargs)) {
+    } else if (!is_asynchronous(api, event, result, args, kwargs)) {
       record_arguments_as_output(event, args, kwargs, api.masked_outputs);
     }
     if (hook_backward) attach_backward(api, event, result, args, kwargs, before);
@@ -322,11 +324,10 @@ PyObject* hold(PyObject* self, PyObject*) {
 PyObject* complete(PyObject* self, PyObject* arguments) {
   PyObject* args = nullptr;
   PyObject* kwargs = nullptr;
-  unsigned long long masked = 0;
-  if (PyArg_ParseTuple(arguments, "OOK", &args, &kwargs, &masked) == 0) return nullptr;
+  if (PyArg_ParseTuple(arguments, "OO", &args, &kwargs) == 0) return nullptr;
   if (state.session == nullptr) Py_RETURN_NONE;
   const Busy busy;
-  record_arguments_as_output(as_call(self)->forward, args, kwargs, masked);
+  record_arguments_as_output(as_call(self)->forward, args, kwargs, as_call(self)->masked_outputs);
   msprobe_release(state.session, &as_call(self)->forward);
   ++state.epoch;
   Py_RETURN_NONE;
@@ -342,7 +343,7 @@ PyMethodDef call_methods[] = {
     {"begin_backward", begin_backward, METH_NOARGS, "its backward begins"},
     {"end_backward", end_backward, METH_VARARGS, "end_backward(grad_inputs, grad_outputs)"},
     {"hold", hold, METH_NOARGS, "its output comes later"},
-    {"complete", complete, METH_VARARGS, "complete(args, kwargs, masked): the arguments are its output"},
+    {"complete", complete, METH_VARARGS, "complete(args, kwargs): the arguments are its output"},
     {nullptr, nullptr, 0, nullptr},
 };
 

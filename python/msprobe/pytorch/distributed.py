@@ -30,7 +30,7 @@ class _Transfer:
     def complete(self):
         call, self._call = self._call, None
         if call is not None:
-            call.complete(self._args, self._kwargs, 0)
+            call.complete(self._args, self._kwargs)
         self._args = self._kwargs = None
 
 
