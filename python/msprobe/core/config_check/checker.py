@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ConfigChecker: hooks on the model's forward that add statistics of its inputs and weights to the pack."""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+from msprobe.core.common import log
+from msprobe.core.common.exceptions import MsprobeException
+
+from . import randoms
+from .pack import Pack, environment, packages
+
+_DEEPEST = 400
+_EMPTY = {"max": None, "min": None, "mean": None, "norm": None}
+
+
+def _invalid(text):
+    return MsprobeException(MsprobeException.INVALID_PARAM_ERROR, "ConfigChecker: " + text)
+
+
+class ConfigChecker:
+    """Create one after the model was built."""
+
+    _arguments = None  # of Megatron
+    _patched_arguments = False
+    _step = 0
+    _randoms_written = False
+
+    def __init__(self, model=None, shell_path=None, output_zip_path="./config_check_pack.zip", fmk="pytorch"):
+        if fmk != "pytorch":
+            raise _invalid("the framework %r is not supported" % (fmk,))
+        if shell_path is not None and not isinstance(shell_path, list):
+            raise _invalid("shell_path must be a list")
+        if not isinstance(output_zip_path, str) or not output_zip_path.endswith(".zip"):
+            raise _invalid("output_zip_path must name a .zip file")
+        self._pack = Pack(output_zip_path)
+        self._handle = None
+        if _rank() in (None, 0):
+            self._pack.create()
+            self._pack.add_json("env", environment())
+            self._pack.add("pip", packages())
+            self._add_parameters(shell_path)
+        if model is not None:
+            self._hook(model[0] if isinstance(model, list) and model else model)
+
+    @staticmethod
+    def apply_patches(fmk="pytorch"):
+        """At the start of the program: counts calls for random numbers, and keeps the arguments of Megatron."""
+        if fmk != "pytorch":
+            raise _invalid("the framework %r is not supported" % (fmk,))
+        randoms.patch()
+        ConfigChecker._patch_arguments()
+
+    @classmethod
+    def _patch_arguments(cls):
+        if cls._patched_arguments:
+            return
+        try:
+            from megatron import training
+        except Exception:
+            return
+        cls._patched_arguments = True
+        get_args = training.get_args
+
+        def wrapper(*args, **kwargs):
+            found = get_args(*args, **kwargs)
+            if cls._arguments is None:
+                cls._arguments = found
+            return found
+
+        training.get_args = wrapper
+
+    def _add_parameters(self, scripts):
+        if scripts:
+            text = _static_parameters(scripts)
+            if text is not None:
+                self._pack.add("hyperparameters/hyperparameters_static.json", text)
+        if isinstance(self._arguments, argparse.Namespace):
+            self._pack.add_json("hyperparameters/hyperparameters_dynamic.json", _plain(vars(self._arguments)))
+
+    def _hook(self, model):
+        import torch
+        if not isinstance(model, torch.nn.Module):
+            raise _invalid("the model must be a torch.nn.Module, not %s" % type(model))
+        hook = _Forward(self)
+        try:
+            self._handle = model.register_forward_pre_hook(hook, with_kwargs=True)
+        except TypeError:  # before PyTorch 2.0
+            self._handle = model.register_forward_pre_hook(hook)
+
+    def remove(self):
+        """Takes the hook off the model."""
+        if self._handle is not None:
+            self._handle.remove()
+            self._handle = None
+
+    def collect(self, model, args, kwargs):
+        rank = _rank() or 0
+        step = ConfigChecker._step
+        ConfigChecker._step += 1
+        place = "step%d/rank%d" % (step, rank)
+        self._pack.add_json("dataset/%s/dataset.json" % place, {"args": _tree(args, 0), "kwargs": _tree(kwargs, 0)})
+        self._pack.add_json("weights/%s/weight.json" % place,
+                            {name: _statistics(weight, True) for name, weight in model.named_parameters()})
+        if rank == 0 and not ConfigChecker._randoms_written:
+            ConfigChecker._randoms_written = True
+            self._pack.add_json("random/rank0.json", randoms.calls())
+
+
+class _Forward:
+    """The hook. A copy of the model does not take it along."""
+
+    def __init__(self, checker):
+        self._checker = checker
+
+    def __reduce__(self):
+        import contextlib
+        return getattr, (contextlib.nullcontext(), "__exit__")
+
+    def __call__(self, model, args, kwargs=None):
+        try:
+            self._checker.collect(model, args, kwargs or {})
+        except Exception as error:
+            log.warn_once("config_check: this step is not recorded: %s" % error)
+
+
+def _rank():
+    import torch
+    distributed = torch.distributed
+    if not distributed.is_available() or not distributed.is_initialized():
+        return None
+    return distributed.get_rank()
+
+
+def _plain(values):
+    """Members that JSON knows; others are null, but dtypes and members of enumerations keep their names."""
+    import enum
+    plain = {}
+    for name, value in values.items():
+        if value is None or isinstance(value, (bool, int, float, str, list, tuple, dict)):
+            plain[name] = value
+        elif isinstance(value, enum.Enum) or type(value).__module__ == "torch":
+            plain[name] = str(value)
+        else:
+            plain[name] = None
+    return plain
+
+
+def _tree(value, depth):
+    import torch
+    if depth > _DEEPEST:
+        raise ValueError("a value is nested deeper than 400 levels")
+    if isinstance(value, torch.Tensor):
+        return _statistics(value, False)
+    if isinstance(value, (list, tuple)):
+        return {str(position): _tree(element, depth + 1) for position, element in enumerate(value)}
+    if isinstance(value, dict):
+        return {str(key): _tree(element, depth + 1) for key, element in value.items()}
+    return ""
+
+
+def _statistics(tensor, as_float32):
+    import torch
+    with torch.no_grad():
+        tensor = tensor.detach()
+        if tensor.numel() == 0 or tensor.is_meta:
+            return dict(_EMPTY)
+        if tensor.is_complex():
+            tensor = tensor.real
+        if as_float32 or not tensor.is_floating_point() or tensor.dtype == torch.float64:
+            tensor = tensor.float()
+        numbers = torch.stack([tensor.max(), tensor.min(), tensor.mean(), torch.norm(tensor)]).tolist()
+    return dict(zip(("max", "min", "mean", "norm"), numbers))
+
+
+def _static_parameters(scripts):
+    """What the command finds in scripts; it is the one that knows how to read them."""
+    command = shutil.which("msprobe", path=os.pathsep.join([os.path.dirname(sys.executable),
+                                                            os.environ.get("PATH", "")]))
+    if command is None:
+        log.warn("config_check: the command msprobe is not installed, scripts are left out")
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "pack.zip")
+        result = subprocess.run([command, "config_check", "-d"] + scripts + ["-o", path], stdout=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE, universal_newlines=True)
+        if result.returncode != 0 or not os.path.exists(path):
+            log.warn("config_check: scripts cannot be read: " + result.stderr.strip())
+            return None
+        with zipfile.ZipFile(path) as archive:
+            name = "hyperparameters/hyperparameters_static.json"
+            return archive.read(name).decode() if name in archive.namelist() else None

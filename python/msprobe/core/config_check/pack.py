@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packs: zip archives that several processes of one host add to."""
+
+import contextlib
+import json
+import os
+import zipfile
+
+try:
+    import fcntl
+except ImportError:  # another system than Linux
+    fcntl = None
+
+_LIMIT = 10 * 1024 ** 3
+_SECRET = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "ACCESS_KEY", "API_KEY")
+
+
+class Pack:
+    def __init__(self, path):
+        self.path = os.path.abspath(path)
+
+    def create(self):
+        """Begins anew: what stood under this name is gone."""
+        os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        with zipfile.ZipFile(self.path, "w"):
+            pass
+
+    def add(self, name, text):
+        data = text.encode("utf-8", "surrogateescape")
+        with self._locked():
+            size = os.path.getsize(self.path) if os.path.exists(self.path) else 0
+            if size + len(data) > _LIMIT:
+                raise ValueError("the pack would be larger than 10 GiB: " + self.path)
+            member = zipfile.ZipInfo(name)  # the time stamp is that of 1980: equal packs are equal files
+            member.compress_type = zipfile.ZIP_DEFLATED
+            member.external_attr = 0o600 << 16
+            with zipfile.ZipFile(self.path, "a") as archive:
+                archive.writestr(member, data)
+
+    def add_json(self, name, value):
+        self.add(name, json.dumps(value, indent=4, default=lambda odd: None))
+
+    @contextlib.contextmanager
+    def _locked(self):
+        with open(self.path, "ab") as file:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def environment():
+    """All variables of the process; the values of those that hold keys are hidden."""
+    return {name: "******" if any(word in name.upper() for word in _SECRET) else value
+            for name, value in os.environ.items()}
+
+
+def packages():
+    """`Name=version` of every installed package."""
+    try:
+        from importlib.metadata import distributions
+    except ImportError:
+        return ""
+    lines = []
+    for package in distributions():
+        name = package.metadata["Name"]
+        if name:
+            lines.append("%s=%s" % (name, package.version))
+    return "\n".join(lines)
