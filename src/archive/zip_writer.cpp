@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "support/crc32.hpp"
 #include "support/little_endian.hpp"
 
 namespace msprobe::archive {
@@ -87,8 +88,7 @@ void ZipWriter::write(std::span<const std::byte> bytes) {
   Entry& entry = entries_.back();
   if (!open_ || bytes.size() > entry.size - written_)
     throw std::logic_error("an entry of a zip archive grows beyond its size");
-  entry.crc = static_cast<std::uint32_t>(
-      ::crc32_z(entry.crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+  entry.crc = crc32(entry.crc, bytes);
   file_.write(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   written_ += bytes.size();
 }

@@ -119,7 +119,8 @@ msprobe_status Builder::add_json(const char* key, std::string_view json) {
   return MSPROBE_OK;
 }
 
-msprobe_status Builder::add_tensor(const char* key, const msprobe_tensor& tensor, std::uint64_t* slot) {
+msprobe_status Builder::add_tensor(const char* key, const msprobe_tensor& tensor,
+                                   std::shared_ptr<const Owner> owner, std::uint64_t* slot) {
   if (slot != nullptr) *slot = 0;
   TensorView view = view_of(tensor);
   if (!item(key)) return MSPROBE_OK;
@@ -136,13 +137,21 @@ msprobe_status Builder::add_tensor(const char* key, const msprobe_tensor& tensor
     record.data_name = file_name(record.data_name, rules_->suffix);
   }
   record.level = writer_.level();
-  append_record(writer_.text, *rules_, tensor, view, record);
+  append_record(writer_.text, *rules_, tensor, view, {&session_.reuse(), std::move(owner)}, record);
+  findings_.nonfinite = findings_.nonfinite || record.nonfinite;
   if (record.deferred) {
     gaps_.push_back({record.gap, record.deferred->slot});
     slots_.push_back(session_.add_slot(*record.deferred));
     if (slot != nullptr) *slot = slots_.back();
   }
-  return record.data_name.empty() ? MSPROBE_OK : session_.save_tensor(target_.serial, record.data_name, view);
+  if (record.data_name.empty()) return MSPROBE_OK;
+  if (!target_.keep_files) return session_.save_tensor(target_.serial, record.data_name, view);
+  findings_.files.emplace_back(record.data_name, session_.queue().copy(view));
+  return MSPROBE_OK;
+}
+
+bool Builder::orphaned() const {
+  return session_.orphaned();
 }
 
 msprobe_status Builder::commit() {
@@ -150,7 +159,7 @@ msprobe_status Builder::commit() {
   }
   if (!writer_.complete()) return MSPROBE_SKIP;  // no value was added
   Section section{std::move(writer_.text), std::move(gaps_)};
-  if (!gradient_) return session_.commit(target_, std::move(section));
+  if (!gradient_) return session_.commit(target_, std::move(section), std::move(findings_));
   while (gradient_->writer.close()) {
   }
   return session_.commit_saved(target_, std::move(section),

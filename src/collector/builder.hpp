@@ -33,6 +33,7 @@ class Builder {
     bool object = false;               // the value is an object, already open
     bool indexed = true;               // names of files go on with the place in the value
     bool files = false;                // tensors are saved
+    bool keep_files = false;           // until it is known whether they are wanted
     bool close_entry = false;          // nothing else will come to the entry
     std::uint64_t gradient_entry = 0;  // gets the same value with gaps for its leaves
   };
@@ -46,8 +47,11 @@ class Builder {
   msprobe_status add_double(const char* key, const char* type, double value);
   msprobe_status add_text(const char* key, const char* type, std::string_view value);
   msprobe_status add_json(const char* key, std::string_view json);
-  msprobe_status add_tensor(const char* key, const msprobe_tensor& tensor, std::uint64_t* slot);
+  msprobe_status add_tensor(const char* key, const msprobe_tensor& tensor, std::shared_ptr<const Owner> owner,
+                            std::uint64_t* slot);
   msprobe_status commit();
+
+  bool orphaned() const;
 
  private:
   /// The same value with gaps for the gradients of its leaves.
@@ -71,6 +75,7 @@ class Builder {
   std::vector<Section::Gap> gaps_;
   std::vector<std::uint64_t> slots_;
   std::optional<GradientCopy> gradient_;
+  Findings findings_;
 };
 
 }  // namespace msprobe::collector

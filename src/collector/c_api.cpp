@@ -11,6 +11,7 @@
 #include "collector/config.hpp"
 #include "collector/last_error.hpp"
 #include "collector/measure.hpp"
+#include "collector/reuse.hpp"
 #include "collector/session.hpp"
 #include "collector/tensor_file.hpp"
 #include "msprobe/collector.h"
@@ -60,6 +61,7 @@ msprobe_status with(msprobe_session* session, Body body) noexcept {
 template <typename Body>
 msprobe_status with(msprobe_builder* builder, Body body) noexcept {
   if (builder == nullptr) return failed(MSPROBE_INVALID, "the builder is missing");
+  if (builder->builder.orphaned()) return MSPROBE_SKIP;
   return guarded(MSPROBE_FAILED, [&] { return body(builder->builder); });
 }
 
@@ -81,8 +83,16 @@ msprobe_status hand_out(std::unique_ptr<Builder> made, msprobe_builder** builder
   return MSPROBE_OK;
 }
 
+/// Sees to it that an owner is released, whatever happens.
+std::shared_ptr<const Owner> owner_of(const msprobe_tensor& tensor) {
+  if (tensor.release == nullptr) return nullptr;
+  return std::make_shared<const Owner>(tensor);
+}
+
 TensorView filled_view(const msprobe_tensor* tensor) {
-  const TensorView view = view_of(known_part(tensor));
+  const msprobe_tensor known = known_part(tensor);
+  const auto owner = owner_of(known);
+  const TensorView view = view_of(known);
   if (view.data == nullptr && view.count > 0) throw InvalidCall("a tensor has no values");
   return view;
 }
@@ -304,7 +314,9 @@ msprobe_status msprobe_save_begin(msprobe_session* session, const char* name, in
 msprobe_status msprobe_fill_gradient(msprobe_session* session, uint64_t gradient_entry, const char* path,
                                      const struct msprobe_tensor* tensor) {
   return with(session, [&](Session& s) {
-    return s.fill_gradient(gradient_entry, &needed(path, "the path"), known_part(tensor));
+    const msprobe_tensor known = known_part(tensor);
+    const auto owner = owner_of(known);
+    return s.fill_gradient(gradient_entry, &needed(path, "the path"), known);
   });
 }
 
@@ -366,7 +378,11 @@ msprobe_status msprobe_add_json(msprobe_builder* builder, const char* key, const
 msprobe_status msprobe_add_tensor(msprobe_builder* builder, const char* key, const msprobe_tensor* tensor,
                                   uint64_t* slot) {
   if (slot != nullptr) *slot = 0;
-  return with(builder, [&](Builder& b) { return b.add_tensor(key, known_part(tensor), slot); });
+  return guarded(MSPROBE_FAILED, [&] {
+    const msprobe_tensor known = known_part(tensor);
+    auto owner = owner_of(known);
+    return with(builder, [&](Builder& b) { return b.add_tensor(key, known, std::move(owner), slot); });
+  });
 }
 
 msprobe_status msprobe_fill_statistics(msprobe_session* session, uint64_t slot,

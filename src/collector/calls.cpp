@@ -48,6 +48,39 @@ std::uint32_t Session::wants_of(const std::string& entry, const Call& call, bool
   return wants;
 }
 
+void Session::add_node(const Call& call, Parent parent) {
+  const std::size_t before = step_->construct.text().size();
+  step_->structure.add_node(step_->construct, call, parent);
+  step_->fresh += step_->construct.text().size() - before;
+}
+
+/// An entry for which it is not known yet whether it is wanted is not shown.
+Entry& Session::new_entry(std::string name, bool later) {
+  Entry& entry = later ? step_->entries.place_later(std::move(name)) : step_->entries.place(std::move(name));
+  entry.hidden = config_.task == Task::overflow_check;
+  return entry;
+}
+
+/// Nothing else comes to the entry, unless it is held.
+void Session::close_entry(Entry& entry) {
+  step_->entries.close(entry);
+  if (!entry.hidden) return;
+  const auto found = step_->findings.find(entry.id);
+  if (found == step_->findings.end() || !found->second.nonfinite) {
+    entry.members.clear();
+  } else {
+    entry.hidden = false;
+    ++overflows_;
+    for (auto& [name, copy] : found->second.files)
+      queue_.write(step_->folder() + "/dump_tensor_data/" + name, std::move(copy));
+    if (config_.overflow_nums >= 0 && overflows_ >= config_.overflow_nums) {
+      finished_ = true;
+      running_ = 0;
+    }
+  }
+  if (found != step_->findings.end()) step_->findings.erase(found);
+}
+
 msprobe_status Session::enter(bool module, std::uint32_t name, msprobe_event& event) {
   if (running_.load(std::memory_order_relaxed) == 0) return MSPROBE_SKIP;
   const std::lock_guard lock(mutex_);
@@ -71,14 +104,14 @@ msprobe_status Session::enter(bool module, std::uint32_t name, msprobe_event& ev
   const std::string entry = entry_name(open.call);
   const Parent parent = step_->structure.parent_of(open.call, thread);
   event.parent = parent.code();
-  if (has_structure(module)) step_->structure.add_node(step_->construct, open.call, parent);
+  if (has_structure(module)) add_node(open.call, parent);
   if (module) filter_->open_module(entry);
   open.recorded = filter_->check(entry);
   event.wants = wants_of(entry, open.call, open.recorded);
   if ((event.wants & (MSPROBE_WANT_INPUT | MSPROBE_WANT_OUTPUT)) != 0) {
     // A module's entry comes behind those of its children, where its output is recorded.
     const bool later = module && (event.wants & MSPROBE_WANT_OUTPUT) != 0;
-    event.entry = (later ? step_->entries.place_later(entry) : step_->entries.place(entry)).id;
+    event.entry = new_entry(entry, later).id;
   }
   open.entry = event.entry;
   thread.calls.push_back(open);
@@ -95,7 +128,7 @@ void Session::check_output(OpenCall& open) {
 void Session::finish_call(OpenCall& open) {
   check_output(open);
   if (open.call.module) filter_->close_module(entry_name(open.call));
-  if (Entry* entry = step_->entries.find(open.entry)) step_->entries.close(*entry);
+  if (Entry* entry = step_->entries.find(open.entry)) close_entry(*entry);
 }
 
 msprobe_status Session::leave(const msprobe_event& event) {
@@ -111,7 +144,7 @@ msprobe_status Session::leave(const msprobe_event& event) {
   if (call.backward) {
     const std::string name = entry_name(call);
     if (call.module) filter_->close_module(name);
-    if (Entry* entry = step_->entries.find(event.entry)) step_->entries.close(*entry);
+    if (Entry* entry = step_->entries.find(event.entry)) close_entry(*entry);
     return write_if_due();
   }
   Thread* owner = nullptr;
@@ -130,7 +163,7 @@ msprobe_status Session::leave(const msprobe_event& event) {
 msprobe_status Session::enter_backward(const msprobe_event& forward, msprobe_event& event) {
   if (forward.step == 0 || forward.nested != 0 || forward.backward != 0) return MSPROBE_SKIP;
   const std::lock_guard lock(mutex_);
-  if (!step_ || step_->debug) return MSPROBE_SKIP;
+  if (!step_ || step_->debug || finished_) return MSPROBE_SKIP;
   name_of(forward.name);
   event.name = forward.name;
   event.number = forward.number;
@@ -142,7 +175,7 @@ msprobe_status Session::enter_backward(const msprobe_event& forward, msprobe_eve
   const Parent above(forward.parent);
   const Parent parent = above.is_pseudo() ? Parent() : above;
   event.parent = parent.code();
-  if (has_structure(call.module)) step_->structure.add_node(step_->construct, call, parent);
+  if (has_structure(call.module)) add_node(call, parent);
   if (call.module) filter_->open_module(name);
   event.wants = wants_of(name, call, filter_->check(name));
   if ((event.wants & (MSPROBE_WANT_INPUT | MSPROBE_WANT_OUTPUT)) != 0) {
@@ -153,7 +186,7 @@ msprobe_status Session::enter_backward(const msprobe_event& forward, msprobe_eve
     } else {
       // A module's comes behind those of its children, as in the forward.
       const bool later = call.module && (event.wants & MSPROBE_WANT_OUTPUT) != 0;
-      id = (later ? step_->entries.place_later(name) : step_->entries.place(name)).id;
+      id = new_entry(name, later).id;
     }
     event.entry = id;
   }
@@ -249,13 +282,15 @@ std::unique_ptr<Builder> Session::begin_section(const msprobe_event& event, mspr
       break;
   }
   target.files = wants_files(entry->name);
+  target.keep_files = config_.task == Task::overflow_check;
   return std::make_unique<Builder>(*this, step_->rules, std::move(target));
 }
 
 std::unique_ptr<Builder> Session::begin_parameter_gradient(std::uint32_t module, std::string_view parameter,
                                                            std::uint32_t expected) {
   const std::lock_guard lock(mutex_);
-  if (!step_ || step_->debug || config_.task == Task::structure || !config_.data_mode.parameter_gradients)
+  if (!step_ || step_->debug || finished_ || config_.task == Task::structure ||
+      !config_.data_mode.parameter_gradients)
     return nullptr;
   const std::string base = name_of(module).text + ".parameters_grad.";
   ParameterGradients& gradients = step_->gradients[module];
@@ -264,7 +299,7 @@ std::unique_ptr<Builder> Session::begin_parameter_gradient(std::uint32_t module,
     gradients.first = key;
   } else if (gradients.first == key) {
     ++gradients.count;
-    if (Entry* before = step_->entries.find(gradients.entry)) step_->entries.close(*before);
+    if (Entry* before = step_->entries.find(gradients.entry)) close_entry(*before);
     gradients.entry = 0;
     gradients.arrived.clear();
   }
@@ -272,7 +307,7 @@ std::unique_ptr<Builder> Session::begin_parameter_gradient(std::uint32_t module,
   if (!filter_->check(name)) return nullptr;
   Entry* entry = step_->entries.find(gradients.entry);
   if (entry == nullptr) {
-    entry = &step_->entries.place(name);
+    entry = &new_entry(name, false);
     gradients.entry = entry->id;
   }
   gradients.arrived.insert(key);
@@ -286,6 +321,7 @@ std::unique_ptr<Builder> Session::begin_parameter_gradient(std::uint32_t module,
   target.stem = name + '.' + key;
   target.indexed = false;
   target.files = wants_files(name);
+  target.keep_files = config_.task == Task::overflow_check;
   target.close_entry = expected > 0 && gradients.arrived.size() >= expected;
   return std::make_unique<Builder>(*this, step_->rules, std::move(target));
 }

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/checksum.hpp"
 
-#include <zlib.h>
-
 #include <cstring>
+
+#include "support/crc32.hpp"
 
 namespace msprobe::collector {
 
 std::uint32_t crc32_of(const TensorView& view) {
-  uLong crc = 0;
-  each_piece(view, [&](std::span<const std::byte> bytes) {
-    crc = ::crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
-  });
-  return static_cast<std::uint32_t>(crc);
+  std::uint32_t crc = 0;
+  each_piece(view, [&](std::span<const std::byte> bytes) { crc = crc32(crc, bytes); });
+  return crc;
 }
 
 std::uint64_t xor_of(const TensorView& view) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What builders hand over to the session, and what comes later.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "collector/builder.hpp"
@@ -16,9 +17,14 @@ std::uint64_t Session::add_slot(const DeferredNumbers& numbers) {
   return next_slot_;
 }
 
-msprobe_status Session::commit(const Builder::Target& target, Section section) {
+msprobe_status Session::commit(const Builder::Target& target, Section section, Findings findings) {
   const std::lock_guard lock(mutex_);
   if (!step_ || target.serial != serial_) return MSPROBE_SKIP;
+  if (target.keep_files) {
+    Findings& all = step_->findings[target.entry];
+    all.nonfinite = all.nonfinite || findings.nonfinite;
+    std::move(findings.files.begin(), findings.files.end(), std::back_inserter(all.files));
+  }
   return commit_locked(target, std::move(section));
 }
 
@@ -29,7 +35,7 @@ msprobe_status Session::commit_locked(const Builder::Target& target, Section sec
   step_->fresh += section.text.size();
   step_->changed = true;
   entry->set(target.place, target.key, std::move(section));
-  if (target.close_entry) step_->entries.close(*entry);
+  if (target.close_entry) close_entry(*entry);
   return write_if_due();
 }
 
@@ -100,7 +106,7 @@ msprobe_status Session::fill_gradient(std::uint64_t gradient_entry, std::string_
   }
   crop(view, rules->slice);
   std::string text;
-  append_record(text, *rules, tensor, view, record);
+  append_record(text, *rules, tensor, view, {}, record);
   // There is nothing to put the numbers into later: what is known is all.
   if (record.deferred) text.insert(record.gap, record.deferred->slot->text);
   const msprobe_status status =
@@ -135,14 +141,8 @@ msprobe_status Session::save_tensor(std::uint64_t serial, const std::string& nam
     if (!step_ || serial != serial_) return MSPROBE_SKIP;
     folder = step_->folder();
   }
-  try {
-    write_tensor_file(folder + "/dump_tensor_data/" + name, view);
-    return MSPROBE_OK;
-  } catch (const std::exception& error) {
-    const std::lock_guard lock(mutex_);
-    note_failure("tensor file", error.what());
-    return MSPROBE_FAILED;
-  }
+  queue_.write(folder + "/dump_tensor_data/" + name, view);
+  return MSPROBE_OK;
 }
 
 }  // namespace msprobe::collector

@@ -111,7 +111,7 @@ void EntryStore::close_all() {
 void EntryStore::take_final(GrowingFile& file) {
   while (!order_.empty() && order_.front()->final()) {
     const Entry& entry = *order_.front();
-    if (!entry.members.empty()) {
+    if (!entry.members.empty() && !entry.hidden) {
       file.begin_member();
       append_entry(file.text(), entry);
     }
@@ -123,7 +123,7 @@ void EntryStore::take_final(GrowingFile& file) {
 std::string EntryStore::provisional(const GrowingFile& file) const {
   std::string out;
   const auto append = [&](const Entry* entry) {
-    if (entry->members.empty()) return;
+    if (entry->members.empty() || entry->hidden) return;
     file.begin_provisional(out);
     append_entry(out, *entry);
   };

@@ -44,6 +44,7 @@ struct Entry {
   std::vector<Member> members;
   bool open = true;
   bool aside = false;
+  bool hidden = false;  // not in the file, whatever it has
   std::uint32_t holds = 0;
   std::list<Entry*>::iterator position;
 
@@ -62,6 +63,16 @@ class EntryStore {
   Entry* find(std::uint64_t id);
   void close(Entry& entry);
   void close_all();
+  /// All that are open, those begun last first.
+  template <typename Visit>
+  void each_open(Visit visit) {
+    std::vector<Entry*> open;
+    for (auto at = aside_.rbegin(); at != aside_.rend(); ++at) open.push_back(*at);
+    for (Entry* entry : order_) {
+      if (entry->open) open.push_back(entry);
+    }
+    for (Entry* entry : open) visit(*entry);
+  }
 
   /// Moves the final entries in front into the file. Entries without members vanish.
   void take_final(GrowingFile& file);

@@ -10,6 +10,7 @@
 #include <array>
 #include <ctime>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "collector/json_writer.hpp"
@@ -63,6 +64,18 @@ void rename_folder(const std::string& from, const std::string& to) {
   fs::remove_all(from, error);
 }
 
+constexpr auto kLookEvery = std::chrono::milliseconds(500);
+constexpr auto kLookEveryWhileOff = std::chrono::seconds(3);
+
+/// Do they differ in more than whether recording is on?
+bool other_settings(const Config& a, const Config& b) {
+  auto first = nlohmann::json::parse(a.text);
+  auto second = nlohmann::json::parse(b.text);
+  first.erase("dump_enable");
+  second.erase("dump_enable");
+  return first != second;
+}
+
 std::string now() {
   const std::time_t seconds = std::time(nullptr);
   std::tm local{};
@@ -83,11 +96,15 @@ std::uint64_t fork_count() {
   return g_forks.load(std::memory_order_relaxed);
 }
 
-Session::Session(Config config, Origin origin)
-    : config_(std::move(config)), origin_(std::move(origin)), filter_(std::make_unique<Filter>(config_)) {
+Session::Session(Config config, Origin origin) : origin_(std::move(origin)) {
   watch_forks();
   child_ = fork_count();
-  rules_ = {config_.high_precision, config_.python_compatible, origin_.framework != "pytorch"};
+  adopt(std::move(config));
+  struct stat status {};
+  if (!origin_.path.empty() && ::stat(origin_.path.c_str(), &status) == 0) {
+    seen_time_ = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+    seen_size_ = status.st_size;
+  }
 }
 
 Session::~Session() {
@@ -96,6 +113,7 @@ Session::~Session() {
 
 msprobe_status Session::close() {
   if (orphaned()) return MSPROBE_SKIP;
+  reuse_.clear();
   const std::lock_guard lock(mutex_);
   running_ = 0;
   return step_ ? end_step() : MSPROBE_OK;
@@ -135,7 +153,7 @@ bool Session::wants_tensor_folder() const {
 }
 
 bool Session::wants_files(std::string_view entry) const {
-  if (config_.task == Task::tensor) return true;
+  if (config_.task == Task::tensor || config_.task == Task::overflow_check) return true;
   if (config_.task != Task::statistics || config_.level == Level::debug) return false;
   return std::any_of(config_.tensor_list.begin(), config_.tensor_list.end(),
                      [&](const std::string& item) { return entry.find(item) != std::string_view::npos; });
@@ -203,15 +221,17 @@ msprobe_status Session::start(msprobe_decision& decision, bool& first_time) {
 msprobe_status Session::stop() {
   const std::lock_guard lock(mutex_);
   running_ = 0;
-  return step_ ? write_files() : MSPROBE_OK;
+  if (!step_) return MSPROBE_OK;
+  finish_files();
+  return write_files();
 }
 
 msprobe_status Session::step() {
+  reuse_.clear();
   const std::lock_guard lock(mutex_);
   running_ = 0;
-  if (finished_) return MSPROBE_OK;
   const msprobe_status status = step_ ? end_step() : MSPROBE_OK;
-  ++loop_;
+  if (!finished_) ++loop_;
   return status;
 }
 
@@ -245,6 +265,7 @@ msprobe_status Session::set_rank(std::int64_t rank) {
   if (!step_ || step_->leaf == leaf_name(rank)) return MSPROBE_OK;
   const std::string from = step_->folder();
   const std::string to = step_->parent + '/' + leaf_name(rank);
+  finish_files();
   rename_folder(from, to);
   step_->leaf = leaf_name(rank);
   step_->data.move(to + (step_->debug ? "/debug.json" : "/dump.json"));
@@ -264,12 +285,19 @@ msprobe_status Session::flush() {
 }
 
 msprobe_status Session::end_step() {
+  step_->entries.each_open([this](Entry& entry) { close_entry(entry); });
   step_->entries.close_all();
+  finish_files();
   const msprobe_status status = write_files();
   step_.reset();
   slots_.clear();
   ++serial_;
   return status;
+}
+
+/// Waits for the tensors' files.
+void Session::finish_files() {
+  for (const std::string& failure : queue_.finish()) note_failure("tensor file", failure);
 }
 
 msprobe_status Session::write_files() {
@@ -331,7 +359,47 @@ void Session::write_error(std::string_view kind, std::string_view text) {
 
 msprobe_status Session::reload(bool& changed) {
   changed = false;
-  return MSPROBE_OK;
+  const std::lock_guard lock(mutex_);
+  if (origin_.path.empty() || !config_.dump_enable) return MSPROBE_OK;
+  const auto time = std::chrono::steady_clock::now();
+  if (time - looked_ < (*config_.dump_enable ? kLookEvery : kLookEveryWhileOff)) return MSPROBE_OK;
+  looked_ = time;
+  struct stat status {};
+  const bool there = ::stat(origin_.path.c_str(), &status) == 0;
+  const std::int64_t mtime = there ? status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec : -1;
+  if (!broken_ && mtime == seen_time_ && status.st_size == seen_size_) return MSPROBE_OK;
+  std::optional<Config> fresh;
+  try {
+    fresh = read_config(origin_.path, origin_.overrides);
+  } catch (const Error& error) {
+    changed = !broken_;
+    broken_ = true;
+    config_.dump_enable = false;
+    running_ = 0;
+    if (step_) write_files();
+    set_last_error(error.what());
+    return MSPROBE_INVALID;
+  }
+  if (!fresh->dump_enable) fresh->dump_enable = enabled_;
+  // While a step is open only the switch is turned; the rest waits for its end, so that its files are of one
+  // kind.
+  if (step_ && other_settings(*fresh, config_)) return MSPROBE_OK;
+  changed = broken_ || other_settings(*fresh, config_) || fresh->dump_enable != config_.dump_enable;
+  broken_ = false;
+  seen_time_ = mtime;
+  seen_size_ = status.st_size;
+  adopt(std::move(*fresh));
+  finished_ = false;
+  if (*config_.dump_enable) return MSPROBE_OK;
+  running_ = 0;
+  return step_ ? write_files() : MSPROBE_OK;
+}
+
+void Session::adopt(Config config) {
+  config_ = std::move(config);
+  enabled_ = config_.dump_enable.value_or(true);
+  filter_ = std::make_unique<Filter>(config_);
+  rules_ = {config_.high_precision, config_.python_compatible, origin_.framework != "pytorch"};
 }
 
 msprobe_status Session::log_error(std::string_view kind, std::string_view text) {

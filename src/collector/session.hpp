@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -16,7 +17,9 @@
 #include "collector/builder.hpp"
 #include "collector/config.hpp"
 #include "collector/filter.hpp"
+#include "collector/reuse.hpp"
 #include "collector/step.hpp"
+#include "collector/tensor_queue.hpp"
 #include "collector/tensor_record.hpp"
 #include "msprobe/collector.h"
 
@@ -74,9 +77,11 @@ class Session {
   std::unique_ptr<Builder> begin_save(std::string_view name, bool gradient, std::uint64_t& gradient_entry);
 
   // Of builders.
+  ReuseCache& reuse() { return reuse_; }
+  TensorQueue& queue() { return queue_; }
   std::uint64_t add_slot(const DeferredNumbers& numbers);
   msprobe_status save_tensor(std::uint64_t serial, const std::string& name, const TensorView& view);
-  msprobe_status commit(const Builder::Target& target, Section section);
+  msprobe_status commit(const Builder::Target& target, Section section, Findings findings);
   msprobe_status commit_saved(const Builder::Target& target, Section section, Section gradient,
                               std::vector<GradientLeaf> leaves);
 
@@ -90,16 +95,23 @@ class Session {
   /// All that is open becomes final, the step's files are written and the step forgotten.
   msprobe_status end_step();
   msprobe_status commit_locked(const Builder::Target& target, Section section);
+  void finish_files();
   msprobe_status write_files();
+  void adopt(Config config);
   msprobe_status write_if_due();
   void write_error(std::string_view kind, std::string_view text);
   void note_failure(const char* kind, const std::string& text) noexcept;
 
   bool has_structure(bool module) const;
+  void add_node(const Call& call, Parent parent);
   std::uint32_t wants_of(const std::string& entry, const Call& call, bool recorded) const;
   void check_output(OpenCall& open);
   void finish_call(OpenCall& open);
+  void close_entry(Entry& entry);
+  Entry& new_entry(std::string name, bool later);
 
+  TensorQueue queue_;
+  ReuseCache reuse_;
   std::mutex mutex_;
   Config config_;
   Origin origin_;
@@ -109,6 +121,7 @@ class Session {
   std::uint64_t child_;  // how many forks lie above the process that opened it
   std::atomic<int> running_{0};
   bool finished_ = false;
+  std::int64_t overflows_ = 0;
   std::uint64_t loop_ = 0;
   std::uint64_t init_step_ = 0;
   std::int64_t rank_ = -1;
@@ -116,6 +129,12 @@ class Session {
   std::uint64_t serial_ = 1;    // of the step; never 0
   std::unique_ptr<Step> step_;  // null: nothing is recorded of this one
   std::uint64_t next_slot_ = 0;
+  // The configuration file as it was seen last.
+  std::chrono::steady_clock::time_point looked_;
+  std::int64_t seen_time_ = 0;  // ns
+  std::int64_t seen_size_ = 0;
+  bool broken_ = false;
+  bool enabled_ = true;  // what dump_enable was last
   std::unordered_map<std::uint64_t, DeferredNumbers> slots_;
 };
 

@@ -15,6 +15,7 @@
 #include "collector/growing_file.hpp"
 #include "collector/stacks.hpp"
 #include "collector/structure.hpp"
+#include "collector/tensor_queue.hpp"
 #include "collector/tensor_record.hpp"
 
 namespace msprobe::collector {
@@ -43,6 +44,12 @@ struct RecordRules {
   std::vector<SliceRule> slice;
 };
 
+/// What decides whether an entry is kept when only those with NaN or infinite elements are.
+struct Findings {
+  bool nonfinite = false;
+  std::vector<std::pair<std::string, TensorCopy>> files;  // by name
+};
+
 struct Step {
   Step(std::string step_folder, std::string leaf_name, std::string data_path, std::string head, int level)
       : parent(std::move(step_folder)),
@@ -65,6 +72,7 @@ struct Step {
   std::unordered_map<std::string, std::uint64_t> backward_entries;  // by name, while they can change
   std::unordered_map<std::uint32_t, ParameterGradients> gradients;
   std::unordered_map<std::uint64_t, std::vector<GradientLeaf>> gradient_leaves;  // by entry
+  std::unordered_map<std::uint64_t, Findings> findings;                          // by entry
   std::set<std::string, std::less<>> logged;                                     // kinds of errors
   std::uint64_t fresh = 0;  // bytes since the files were written
   bool changed = false;

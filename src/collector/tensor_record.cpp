@@ -9,6 +9,7 @@
 #include "collector/c_tensor.hpp"
 #include "collector/checksum.hpp"
 #include "collector/json_writer.hpp"
+#include "collector/reuse.hpp"
 #include "collector/step.hpp"
 #include "dump/python_json.hpp"
 
@@ -127,13 +128,50 @@ void append_hex(std::string& out, std::uint64_t value, int digits) {
   for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4) out += kDigits[(value >> shift) & 15];
 }
 
-void append_crc32(std::string& out, const TensorView& view) {
+/// The numbers of one tensor, computed when they are asked for, unless they are known from before.
+class Values {
+ public:
+  Values(const TensorView& view, std::uint64_t version, const Reuse& reuse)
+      : view_(view), version_(version), reuse_(reuse) {
+    worthwhile_ = reuse.cache != nullptr && reuse.owner && reuse.owner->keepable() && view.data != nullptr &&
+                  view.bytes() >= ReuseCache::kMinBytes;
+    if (worthwhile_) results_ = reuse.cache->find(view, version);
+  }
+  const Measured& measured() {
+    if (!results_.measured) {
+      results_.measured = measure(view_);
+      fresh_ = true;
+    }
+    return *results_.measured;
+  }
+  std::uint32_t crc() {
+    if (!results_.crc) {
+      results_.crc = crc32_of(view_);
+      fresh_ = true;
+    }
+    return *results_.crc;
+  }
+  /// For the next one who asks.
+  void keep() {
+    if (worthwhile_ && fresh_) reuse_.cache->keep(view_, version_, reuse_.owner, results_);
+  }
+
+ private:
+  const TensorView& view_;
+  std::uint64_t version_;
+  const Reuse& reuse_;
+  Results results_;
+  bool worthwhile_ = false;
+  bool fresh_ = false;
+};
+
+void append_crc32(std::string& out, const TensorView& view, Values& values) {
   if (view.data == nullptr && view.count > 0) {
     out += "null";
     return;
   }
   out += '"';
-  append_hex(out, crc32_of(view), 8);
+  append_hex(out, view.count == 0 ? 0 : values.crc(), 8);
   out += '"';
 }
 
@@ -233,7 +271,7 @@ bool has_file(const msprobe_tensor& tensor, const TensorView& view) {
 }
 
 void append_record(std::string& out, const RecordRules& rules, const msprobe_tensor& tensor,
-                   const TensorView& view, Record& record) {
+                   const TensorView& view, const Reuse& reuse, Record& record) {
   const int level = record.level + 1;
   const std::optional<DType> dtype = dtype_of(tensor.dtype);
   const auto text = [&](std::string_view key, std::string_view value) {
@@ -254,19 +292,25 @@ void append_record(std::string& out, const RecordRules& rules, const msprobe_ten
   NumberKind kind{dtype, view.rank == 0,
                   tensor.type != nullptr && std::string_view(tensor.type) == "numpy.ndarray"};
   const bool checksums = !kind.array && rules.summary != SummaryMode::statistics;
-  if (checksums && rules.summary == SummaryMode::xor_) {
+  const bool by_xor = checksums && rules.summary == SummaryMode::xor_;
+  const bool by_crc = checksums && rules.summary == SummaryMode::md5;
+  const bool deferred = !by_xor && (tensor.flags & MSPROBE_TENSOR_DEFERRED) != 0;
+  Values values(view, tensor.version, reuse);
+  if (by_xor) {
     append_member(out, level, "md5");
     append_xor(out, rules, view);
-  } else if ((tensor.flags & MSPROBE_TENSOR_DEFERRED) != 0) {
+  } else if (deferred) {
     record.deferred = DeferredNumbers{std::make_shared<Slot>(), level, kind};
     append_numbers(record.deferred->slot->text, level, kind, rules.numbers, nullptr);
     record.gap = out.size();
   } else if (tensor.statistics != nullptr) {
     const Measured given = measured_of(known_part(tensor.statistics));
     append_numbers(out, level, kind, rules.numbers, &given);
+    record.nonfinite = !std::isfinite(given.max) || !std::isfinite(given.min);
   } else if (view.data != nullptr && view.count > 0) {
-    const Measured measured = measure(view);
+    const Measured& measured = values.measured();
     append_numbers(out, level, kind, rules.numbers, &measured);
+    record.nonfinite = !std::isfinite(measured.max) || !std::isfinite(measured.min);
   } else {
     append_numbers(out, level, kind, rules.numbers, nullptr);
   }
@@ -277,10 +321,11 @@ void append_record(std::string& out, const RecordRules& rules, const msprobe_ten
   }
   if (tensor.extra != nullptr) append_foreign_members(out, tensor.extra, level);
   if (!record.data_name.empty()) text("data_name", record.data_name);
-  if (checksums && rules.summary == SummaryMode::md5) {
+  if (by_crc) {
     append_member(out, level, "md5");
-    append_crc32(out, view);
+    append_crc32(out, view, values);
   }
+  values.keep();
   dump::append_json_line(out, level - 1, 1);
   out += '}';
 }

@@ -37,6 +37,14 @@ void append_numbers(std::string& out, int level, const NumberKind& kind, const N
                     const Measured* measured);
 
 struct RecordRules;
+class Owner;
+class ReuseCache;
+
+/// Where results of the same elements may be known from before.
+struct Reuse {
+  ReuseCache* cache = nullptr;
+  std::shared_ptr<const Owner> owner;  // null: nothing is
+};
 
 /// Numbers of a tensor that come later.
 struct DeferredNumbers {
@@ -55,10 +63,11 @@ struct Record {
   std::string data_name;                    // of the file; empty: none
   std::optional<DeferredNumbers> deferred;  // set if the numbers come later:
   std::size_t gap = 0;                      // where in the text
+  bool nonfinite = false;                   // Max or Min is NaN or infinite
 };
 
 /// Appends the object of a tensor.
 void append_record(std::string& out, const RecordRules& rules, const msprobe_tensor& tensor,
-                   const TensorView& view, Record& record);
+                   const TensorView& view, const Reuse& reuse, Record& record);
 
 }  // namespace msprobe::collector
