@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times training steps without a collector, with ours and with the Python tool's, and prints the ratios.
+
+    benchmarks/collector.py OURS --python PYTHON [--peer] [--modes MODE,...] [--models NAME,...] [--rounds N]
+
+OURS: the folder that goes to PYTHONPATH (build/python). PYTHON has torch, and with --peer the Python tool too. Each
+mode runs in a process of its own; the modes take turns, so that a busy neighbour hits all. Times are processor
+milliseconds of one step (forward, backward, optimizer, stop, step) on one thread; medians of all rounds.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+# The models of the collector's budget: (layers, width, heads, length, batch, vocabulary, steps timed)
+MODELS = {
+    "hidden256": (6, 256, 8, 128, 4, 1000, 5),
+    "hidden32": (6, 32, 8, 16, 1, 1000, 20),
+}
+RISK = {"risk_level": "ALL"}
+MODES = {
+    "not started": ({"level": "mix", **RISK}, False),
+    "statistics L0": ({"level": "L0", **RISK}, True),
+    "statistics L1": ({"level": "L1", **RISK}, True),
+    "statistics mix": ({"level": "mix", **RISK}, True),
+    "md5 L1": ({"level": "L1", **RISK, "statistics": {"summary_mode": "md5"}}, True),
+    "md5 mix": ({"level": "mix", **RISK, "statistics": {"summary_mode": "md5"}}, True),
+    "xor mix": ({"level": "mix", **RISK, "statistics": {"summary_mode": "xor"}}, True),
+    "structure": ({"level": "mix", **RISK, "task": "structure", "structure": {}}, True),
+    "tensor L1": ({"level": "L1", **RISK, "task": "tensor", "tensor": {}}, True),
+    "tensor mix": ({"level": "mix", **RISK, "task": "tensor", "tensor": {}}, True),
+}
+
+
+def child(model_name, mode, folder):
+    """Trains, and prints a line of JSON with the seconds of each step and the growth of memory."""
+    sys.path.insert(0, str(HERE.parent / "tests" / "peer"))
+    import torch
+    from torch.nn import functional
+
+    from collector_scenarios import Decoder
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    layers, width, heads, length, batch, vocabulary, steps = MODELS[model_name]
+    model = Decoder(vocabulary, width, heads, layers)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    tokens = torch.randint(0, vocabulary, (batch, length))
+    debugger, started = None, False
+    if mode != "none":
+        from msprobe.pytorch import PrecisionDebugger
+
+        settings, started = MODES[mode]
+        config = {"task": "statistics", "dump_path": os.path.join(folder, "dump"), "statistics": {}, **settings}
+        path = os.path.join(folder, "config.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(config, file)
+        debugger = PrecisionDebugger(config_path=path)
+
+    def step():
+        if started:
+            debugger.start(model)
+        optimizer.zero_grad()
+        output = model(tokens)
+        functional.cross_entropy(output.flatten(0, 1), tokens.flatten()).backward()
+        optimizer.step()
+        if started:
+            debugger.stop()
+            debugger.step()
+
+    for _ in range(2):
+        step()
+    times, walls = [], []
+    for _ in range(steps):
+        begin, wall = time.process_time(), time.monotonic()
+        step()
+        times.append(time.process_time() - begin)
+        walls.append(time.monotonic() - wall)
+    print(json.dumps({"cpu": times, "wall": walls}))
+
+
+def run(python, model, mode, package):
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    if package:
+        environment["PYTHONPATH"] = package
+    with tempfile.TemporaryDirectory(prefix="msprobe_bench_") as folder:
+        command = [python, "-W", "ignore", __file__, "--child", model, mode, folder]
+        done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"{model}, {mode}: status {done.returncode}\n{done.stdout[-1500:]}{done.stderr[-3000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main():
+    if sys.argv[1:2] == ["--child"]:
+        return child(*sys.argv[2:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("ours")
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--peer", action="store_true")
+    parser.add_argument("--modes", default=",".join(MODES))
+    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    modes = options.modes.split(",")
+    unknown = [mode for mode in modes if mode not in MODES]
+    if unknown:
+        parser.error(f"no such mode: {unknown[0]} (there are {', '.join(MODES)})")
+    packages = {"msprobe": os.path.abspath(options.ours)}
+    if options.peer:
+        packages["Python tool"] = None
+
+    for model in options.models.split(","):
+        runs = [("none", None)] + [(mode, name) for mode in modes for name in packages]
+        times = {key: [] for key in runs}
+        for _ in range(options.rounds):
+            for mode, name in runs:
+                times[mode, name] += run(options.python, model, mode, packages.get(name))["cpu"]
+                print(".", end="", file=sys.stderr, flush=True)
+        print(file=sys.stderr)
+        medians = {key: 1000 * statistics.median(value) for key, value in times.items()}
+        base = medians["none", None]
+        print(f"{model}: {base:.1f} ms a step without a collector")
+        head = "| mode | msprobe | of no collector |" + (
+            " Python tool | of no collector | added time: ours of theirs |" if options.peer else "")
+        print(head + "\n|" + "---|" * (head.count("|") - 1))
+        for mode in modes:
+            ours = medians[mode, "msprobe"]
+            line = f"| {mode} | {ours:.1f} ms | {ours / base:.2f} |"
+            if options.peer:
+                theirs = medians[mode, "Python tool"]
+                line += f" {theirs:.1f} ms | {theirs / base:.2f} | {(ours - base) / (theirs - base):.2f} |"
+            print(line)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
