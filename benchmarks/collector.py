@@ -40,7 +40,7 @@ MODES = {
 }
 
 
-def child(model_name, mode, folder):
+def child(model_name, mode, folder, package=""):
     """Trains, and prints a line of JSON with the seconds of each step and the growth of memory."""
     sys.path.insert(0, str(HERE.parent / "tests" / "peer"))
     import torch
@@ -56,7 +56,11 @@ def child(model_name, mode, folder):
     tokens = torch.randint(0, vocabulary, (batch, length))
     debugger, started = None, False
     if mode != "none":
+        import msprobe
         from msprobe.pytorch import PrecisionDebugger
+
+        if package and not msprobe.__file__.startswith(package):
+            raise SystemExit(f"{package} holds no msprobe; build the target collector")
 
         settings, started = MODES[mode]
         config = {"task": "statistics", "dump_path": os.path.join(folder, "dump"), "statistics": {}, **settings}
@@ -92,7 +96,7 @@ def run(python, model, mode, package):
     if package:
         environment["PYTHONPATH"] = package
     with tempfile.TemporaryDirectory(prefix="msprobe_bench_") as folder:
-        command = [python, "-W", "ignore", __file__, "--child", model, mode, folder]
+        command = [python, "-W", "ignore", __file__, "--child", model, mode, folder, package or ""]
         done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
     if done.returncode != 0:
         raise SystemExit(f"{model}, {mode}: status {done.returncode}\n{done.stdout[-1500:]}{done.stderr[-3000:]}")

@@ -275,7 +275,10 @@ def main():
     with open(path, "w", encoding="utf-8") as file:
         json.dump(config, file)
     torch.set_num_threads(1)
+    import msprobe
     from msprobe.pytorch import PrecisionDebugger
+    with open(os.path.join(folder, "package"), "w", encoding="utf-8") as file:
+        file.write(msprobe.__file__)
     losses = run(PrecisionDebugger(config_path=path))
     with open(os.path.join(folder, "losses.json"), "w", encoding="utf-8") as file:
         json.dump(losses, file)
