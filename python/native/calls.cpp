@@ -36,6 +36,9 @@ PyObject* new_call(const msprobe_event& event, uint64_t masked_outputs = 0) {
 }
 
 void free_call(PyObject* self) {
+  Call* call = as_call(self);
+  // A backward that began and did not come to its end, as behind an operation in place.
+  if (call->in_backward != 0 && state.session != nullptr) msprobe_leave(state.session, &call->backward, 1);
   PyTypeObject* type = Py_TYPE(self);
   PyObject_Free(self);
   Py_DECREF(reinterpret_cast<PyObject*>(type));
@@ -115,7 +118,7 @@ Ref first_tensor(PyObject* output) {
 // as it was has no backward of its own.
 class Before {
  public:
-  Before(PyObject* args, PyObject* kwargs) {
+  void note_all(PyObject* args, PyObject* kwargs) {
     const Py_ssize_t size = PyTuple_Size(args);
     for (Py_ssize_t at = 0; at < size; ++at) note(PyTuple_GetItem(args, at));
     if (kwargs == nullptr || !PyDict_Check(kwargs)) return;
@@ -142,8 +145,8 @@ class Before {
   }
 
   static constexpr size_t kMost = 8;
-  PyObject* tensors_[kMost];  // borrowed: the arguments hold them
-  int64_t versions_[kMost];
+  PyObject* tensors_[kMost] = {};  // borrowed: the arguments hold them
+  int64_t versions_[kMost] = {};
   size_t count_ = 0;
 };
 
@@ -199,7 +202,8 @@ void leave_failed(msprobe_event* event) {
 }
 
 // Whether the result is a transfer still under way that Python will record when it is waited for.
-bool is_asynchronous(const Api& api, const msprobe_event& event, PyObject* result, PyObject* args, PyObject* kwargs) {
+bool is_asynchronous(const Api& api, const msprobe_event& event, PyObject* result, PyObject* args,
+                     PyObject* kwargs) {
   if (result == Py_None || state.asynchronous == nullptr) return false;
   const Ref call(new_call(event, api.masked_outputs));
   const Ref taken(
@@ -227,10 +231,11 @@ PyObject* record_call(const Api& api, PyObject* function, PyObject* args, PyObje
   const bool hook_backward = (event.wants & MSPROBE_WANT_BACKWARD) != 0 && !api.distributed;
   {
     const Busy busy;
-    record_inputs(event, args, kwargs, &api);
+    guarded("recording arguments", [&] { record_inputs(event, args, kwargs, &api); });
   }
   if (api.distributed) ++state.epoch;
-  const Before before(args, kwargs);
+  Before before;
+  if (hook_backward && !state.python_compatible) before.note_all(args, kwargs);
   PyObject* result = call_inside(function, args, kwargs);
   if (result == nullptr) {
     leave_failed(&event);
@@ -238,13 +243,15 @@ PyObject* record_call(const Api& api, PyObject* function, PyObject* args, PyObje
   }
   {
     const Busy busy;
-    if (!api.distributed) {
-      record_output(event, result, api.masked_outputs);
-    } else if (!is_asynchronous(api, event, result, args, kwargs)) {
-      record_arguments_as_output(event, args, kwargs, api.masked_outputs);
-    }
-    if (hook_backward) attach_backward(api, event, result, args, kwargs, before);
-    collect_released();
+    guarded("recording a result", [&] {
+      if (!api.distributed) {
+        record_output(event, result, api.masked_outputs);
+      } else if (!is_asynchronous(api, event, result, args, kwargs)) {
+        record_arguments_as_output(event, args, kwargs, api.masked_outputs);
+      }
+      if (hook_backward) attach_backward(api, event, result, args, kwargs, before);
+      collect_released();
+    });
   }
   msprobe_leave(state.session, &event, 0);
   return result;
@@ -263,10 +270,10 @@ PyObject* run_as_hook(PyObject* self, PyObject* args, PyObject*) {
   const Busy busy;
   msprobe_event event{};
   if (msprobe_enter_backward(state.session, &as_call(self)->forward, &event) == MSPROBE_OK) {
-    record_gradients(event, grad_inputs, grad_outputs);
+    guarded("recording a backward", [&] { record_gradients(event, grad_inputs, grad_outputs); });
   }
   msprobe_leave(state.session, &event, 0);
-  collect_released();
+  guarded("recording a backward", collect_released);
   Py_RETURN_NONE;
 }
 
@@ -279,14 +286,15 @@ PyObject* leave_module(PyObject* self, PyObject* arguments) {
   msprobe_event& event = as_call(self)->forward;
   const Busy busy;
   if (failed == 0) {
-    record_output(event, output, 0);
-    if ((event.wants & MSPROBE_WANT_PARAMETERS) != 0) {
+    guarded("recording a result", [&] {
+      record_output(event, output, 0);
+      if ((event.wants & MSPROBE_WANT_PARAMETERS) == 0) return;
       if (Section section(event, MSPROBE_PARAMETERS); section) section.add_members(parameters);
-    }
+    });
   }
   msprobe_event left = event;
   msprobe_leave(state.session, &left, failed);
-  collect_released();
+  guarded("recording a result", collect_released);
   Py_RETURN_NONE;
 }
 
@@ -311,9 +319,9 @@ PyObject* end_backward(PyObject* self, PyObject* arguments) {
     msprobe_enter_backward(state.session, &call->forward, &call->backward);
   }
   call->in_backward = 0;
-  record_gradients(call->backward, grad_inputs, grad_outputs);
+  guarded("recording a backward", [&] { record_gradients(call->backward, grad_inputs, grad_outputs); });
   msprobe_leave(state.session, &call->backward, 0);
-  collect_released();
+  guarded("recording a backward", collect_released);
   Py_RETURN_NONE;
 }
 
@@ -327,7 +335,9 @@ PyObject* complete(PyObject* self, PyObject* arguments) {
   if (PyArg_ParseTuple(arguments, "OO", &args, &kwargs) == 0) return nullptr;
   if (state.session == nullptr) Py_RETURN_NONE;
   const Busy busy;
-  record_arguments_as_output(as_call(self)->forward, args, kwargs, as_call(self)->masked_outputs);
+  guarded("recording a communication", [&] {
+    record_arguments_as_output(as_call(self)->forward, args, kwargs, as_call(self)->masked_outputs);
+  });
   msprobe_release(state.session, &as_call(self)->forward);
   ++state.epoch;
   Py_RETURN_NONE;
@@ -372,6 +382,7 @@ PyObject* call_api(PyObject*, PyObject* arguments) {
   if (state.session == nullptr || this_thread.busy != 0 || this_thread.depth != 0) {
     return PyObject_Call(function, args, kwargs);
   }
+  if (is_being_traced()) return PyObject_Call(function, args, kwargs);
   const size_t number = PyLong_AsSize_t(PyTuple_GetItem(arguments, 0));
   if (number >= state.apis.size()) {
     PyErr_Clear();
@@ -408,16 +419,16 @@ PyObject* enter_module(PyObject*, PyObject* arguments) {
   PyObject* args = nullptr;
   PyObject* kwargs = nullptr;
   if (PyArg_ParseTuple(arguments, "IOO", &name, &args, &kwargs) == 0) return nullptr;
-  if (state.session == nullptr || this_thread.busy != 0) Py_RETURN_NONE;
+  if (state.session == nullptr || this_thread.busy != 0 || is_being_traced()) Py_RETURN_NONE;
   const Busy busy;
   msprobe_event event{};
   // Entered whether recorded or not: its children and windows of `scope` depend on it.
   if (msprobe_enter(state.session, MSPROBE_KIND_MODULE, name, &event) == MSPROBE_OK) {
-    record_inputs(event, args, kwargs, nullptr);
+    guarded("recording arguments", [&] { record_inputs(event, args, kwargs, nullptr); });
   } else {
     event.wants = 0;
   }
-  collect_released();
+  guarded("recording arguments", collect_released);
   return new_call(event);
 }
 
@@ -434,13 +445,15 @@ PyObject* parameter_gradient(PyObject*, PyObject* arguments) {
       msprobe_parameter_gradient(state.session, module, parameter, expected, &builder);
   if (status != MSPROBE_OK || builder == nullptr) Py_RETURN_NONE;
   this_thread.wants_elements = state.adding_may_wait;
-  if (add_value(builder, nullptr, gradient)) {
+  bool added = false;
+  guarded("recording a gradient", [&] { added = add_value(builder, nullptr, gradient); });
+  if (added) {
     msprobe_builder_commit(builder);
   } else {
     log_exception("recording a gradient");
     msprobe_builder_abort(builder);
   }
-  collect_released();
+  guarded("recording a gradient", collect_released);
   Py_RETURN_NONE;
 }
 
@@ -466,8 +479,10 @@ PyObject* record_event(PyObject*, PyObject* arguments) {
   const Busy busy;
   msprobe_event event{};
   if (msprobe_enter(state.session, MSPROBE_KIND_API, name, &event) == MSPROBE_OK) {
-    record_inputs(event, args, kwargs, nullptr);
-    record_output(event, output, 0);
+    guarded("recording a call", [&] {
+      record_inputs(event, args, kwargs, nullptr);
+      record_output(event, output, 0);
+    });
   }
   msprobe_leave(state.session, &event, 0);
   Py_RETURN_NONE;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session.hpp"
 
+#include <chrono>
+#include <thread>
+
 #include "stacks.hpp"
 #include "tensors.hpp"
 #include "values.hpp"
@@ -55,6 +58,8 @@ PyObject* bind(PyObject*, PyObject* binding) {
       {"is_conj", &state.is_conj},
       {"strided", &state.strided},
       {"is_grad_enabled", &state.is_grad_enabled},
+      {"tracing_state", &state.tracing_state},
+      {"compile_context", &state.compile_context},
       {"record_type", &state.record_type},
       {"describe", &state.describe},
       {"describe_named", &state.describe_named},
@@ -86,10 +91,17 @@ PyObject* open_session(PyObject*, PyObject* arguments) {
 
 PyObject* close_session(PyObject*, PyObject*) {
   msprobe_session* session = state.session;
-  state.session = nullptr;
+  state.session = nullptr;  // nothing begins any more
   msprobe_status status = MSPROBE_OK;
+  for (int waited = 0; state.busy_threads > 0 && waited < 5000; ++waited) {
+    PyThreadState* thread = PyEval_SaveThread();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    PyEval_RestoreThread(thread);
+  }
+  const bool in_use = state.busy_threads > 0;
   PyThreadState* thread = PyEval_SaveThread();
-  status = msprobe_session_close(session);
+  // One that a thread does not let go of is written, and left to the end of the process.
+  status = in_use ? msprobe_flush(session) : msprobe_session_close(session);
   PyEval_RestoreThread(thread);
   forget_stacks();
   collect_released();

@@ -50,6 +50,20 @@ void log_exception(const char* where) {
   msprobe_log_error(state.session, kind.c_str(), text.c_str());
 }
 
+void log_failure(const char* where, const char* what) noexcept {
+  if (state.session != nullptr) msprobe_log_error(state.session, where, what);
+}
+
+bool is_being_traced() {
+  for (PyObject* question : {state.tracing_state, state.compile_context}) {
+    if (question == nullptr || question == Py_None) continue;
+    const Ref answer(PyObject_CallFunctionObjArgs(question, nullptr));
+    if (!answer) PyErr_Clear();
+    if (answer && answer.get() != Py_None) return true;
+  }
+  return false;
+}
+
 PyObject* raise_status(msprobe_status status) {
   const Ref arguments(Py_BuildValue("(is)", static_cast<int>(status), msprobe_last_error()));
   if (arguments) PyErr_SetObject(PyExc_RuntimeError, arguments.get());

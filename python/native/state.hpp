@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,9 @@ struct State {
   /// Part of every tensor's version: results are not used again over a change of it. Counts what changes
   /// tensors without their own version being told.
   uint64_t epoch = 1;
+  /// Threads that are inside our own code. The session may not go away under them: one may have given the
+  /// interpreter lock away.
+  int busy_threads = 0;
 
   // Of the framework.
   PyObject* tensor_type = nullptr;
@@ -49,6 +53,8 @@ struct State {
   PyObject* is_conj = nullptr;
   PyObject* strided = nullptr;
   PyObject* is_grad_enabled = nullptr;
+  PyObject* tracing_state = nullptr;    // () -> not None while a script is traced
+  PyObject* compile_context = nullptr;  // () -> not None while something is compiled; None before PyTorch 2.0
   // Of our Python part.
   PyObject* record_type = nullptr;       // a tensor as describe() gives it
   PyObject* describe = nullptr;          // (value) -> JSON text, None, or something that can be walked
@@ -70,15 +76,38 @@ extern thread_local ThreadState this_thread;
 
 class Busy {
  public:
-  Busy() { ++this_thread.busy; }
+  Busy() {
+    ++this_thread.busy;
+    ++state.busy_threads;
+  }
   Busy(const Busy&) = delete;
   Busy& operator=(const Busy&) = delete;
-  ~Busy() { --this_thread.busy; }
+  ~Busy() {
+    --this_thread.busy;
+    --state.busy_threads;
+  }
 };
 
 /// Writes the pending Python exception into dump_error_info.log, and clears it. An interruption by the user
 /// is set again for later.
 void log_exception(const char* where);
+/// Writes a failure of our own into the same file.
+void log_failure(const char* where, const char* what) noexcept;
+/// Runs a part of our own. What it throws (there is no memory) is logged and goes no further.
+template <typename Part>
+void guarded(const char* where, Part part) noexcept {
+  try {
+    part();
+  } catch (const std::exception& error) {
+    log_failure(where, error.what());
+  } catch (...) {
+    log_failure(where, "an unknown failure");
+  }
+}
+
+/// Whether a compiler or a tracer looks at what is running: then its calls are no calls of the training.
+bool is_being_traced();
+
 /// Sets the exception that tells of a failed call of the collector. Returns nullptr.
 PyObject* raise_status(msprobe_status status);
 /// The same, if it failed; None otherwise.

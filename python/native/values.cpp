@@ -2,6 +2,7 @@
 #include "values.hpp"
 
 #include <cstring>
+#include <exception>
 
 #include "tensors.hpp"
 
@@ -156,14 +157,15 @@ bool add_value(msprobe_builder* builder, const char* key, PyObject* value, int d
   return add_described(builder, key, value, depth);
 }
 
-Section::Section(const msprobe_event& event, msprobe_section section) {
+Section::Section(const msprobe_event& event, msprobe_section section)
+    : exceptions_(std::uncaught_exceptions()) {
   if (msprobe_section_begin(state.session, &event, section, &builder_) != MSPROBE_OK) builder_ = nullptr;
   this_thread.wants_elements = (event.wants & MSPROBE_WANT_TENSORS) != 0;
 }
 
 Section::~Section() {
   if (builder_ == nullptr) return;
-  if (failed_) {
+  if (failed_ || std::uncaught_exceptions() > exceptions_) {
     msprobe_builder_abort(builder_);
   } else {
     msprobe_builder_commit(builder_);

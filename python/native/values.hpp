@@ -31,6 +31,7 @@ class Section {
 
   msprobe_builder* builder_ = nullptr;
   bool failed_ = false;
+  int exceptions_;
   size_t position_ = 0;
 };
 

@@ -46,6 +46,8 @@ def _binding():
         is_conj=base.is_conj,
         strided=torch.strided,
         is_grad_enabled=framework.is_grad_enabled,
+        tracing_state=torch._C._get_tracing_state,
+        compile_context=framework.find_compile_context(),
         record_type=describe.Record,
         describe=describe.describe,
         describe_named=describe.describe_named,

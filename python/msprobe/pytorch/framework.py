@@ -57,6 +57,12 @@ def _find_is_compiling():
 # None where nothing can be compiled.
 is_compiling = _find_is_compiling()
 
+def find_compile_context():
+    """Tells, unless it returns None, that a compiler is at work in this thread. None where there is no such thing."""
+    context = getattr(getattr(torch, "_guards", None), "TracingContext", None)
+    return getattr(context, "try_get", None)
+
+
 HAS_HOOKS_WITH_KWARGS = VERSION >= (2, 0)
 HAS_POST_ACCUMULATE_HOOKS = hasattr(torch.Tensor, "register_post_accumulate_grad_hook")
 
