@@ -123,8 +123,7 @@ def _replace(value, tensors, depth, in_place=False):
     return value
 
 
-# Which gradients of a node count: for outputs those that come in (None where nothing comes), for inputs those that go
-# on, in which zeros stand for nothing.
+# Which gradients of a node count: for outputs those that come in, for inputs those that go on.
 def _entering(grad_inputs, grad_outputs):
     return grad_outputs
 
@@ -154,9 +153,23 @@ def _hook_node(tensor, choose, told):
     return tensor
 
 
+class _Border(torch.autograd.Function):
+    """The identity. A gradient that does not come stays away, where PyTorch's own function for this passes zeros on: a
+    parameter that had none would then have one, and the optimizer would move it."""
+
+    @staticmethod
+    def forward(ctx, *tensors):
+        ctx.set_materialize_grads(False)
+        return tensors
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        return gradients
+
+
 def _hook_joined(tensors, choose, complete):
     # Quietly: functions of PyTorch's own Python part that this calls are none of the user's.
-    hooked = _native.call_quietly(torch.nn.modules._functions.BackwardHookFunction.apply, *tensors)
+    hooked = _native.call_quietly(_Border.apply, *tensors)
     for tensor in hooked:
         if tensor._base is not None and _get_creation_meta(tensor) != _CreationMeta(0):
             _set_creation_meta(tensor, _CreationMeta(0))
