@@ -217,7 +217,7 @@ MSPROBE_API msprobe_status msprobe_fill_gradient(msprobe_session* session, uint6
 MSPROBE_API msprobe_status msprobe_builder_commit(msprobe_builder* builder);
 MSPROBE_API msprobe_status msprobe_builder_abort(msprobe_builder* builder);
 
-/* Containers and leaves. `key` is NULL in a list, the key in an object. At most 400 levels: below, null. */
+/* Containers and leaves. `key` is NULL in a list, the key in an object. At most 396 levels: below, null. */
 MSPROBE_API msprobe_status msprobe_open_list(msprobe_builder* builder, const char* key);
 MSPROBE_API msprobe_status msprobe_open_object(msprobe_builder* builder, const char* key);
 MSPROBE_API msprobe_status msprobe_close(msprobe_builder* builder);

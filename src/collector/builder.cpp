@@ -123,31 +123,39 @@ msprobe_status Builder::add_tensor(const char* key, const msprobe_tensor& tensor
                                    std::shared_ptr<const Owner> owner, std::uint64_t* slot) {
   if (slot != nullptr) *slot = 0;
   TensorView view = view_of(tensor);
-  if (!item(key)) return MSPROBE_OK;
-  leaf(key, (tensor.flags & MSPROBE_TENSOR_REQUIRES_GRAD) != 0);
   crop(view, rules_->slice);
-
   Record record;
-  if (target_.files && has_file(tensor, view)) {
-    record.data_name = target_.stem;
-    if (target_.indexed && !writer_.path().empty()) {
-      record.data_name += '.';
-      record.data_name += writer_.path();
-    }
-    record.data_name = file_name(record.data_name, rules_->suffix);
+  const JsonWriter::Mark mark = writer_.mark();
+  if (!item(key)) return MSPROBE_OK;
+  try {
+    if (target_.files && has_file(tensor, view)) record.data_name = name_of_file();
+    record.level = writer_.level();
+    append_record(writer_.text, *rules_, tensor, view, {&session_.reuse(), std::move(owner)}, record);
+  } catch (...) {
+    writer_.go_back(mark);
+    throw;
   }
-  record.level = writer_.level();
-  append_record(writer_.text, *rules_, tensor, view, {&session_.reuse(), std::move(owner)}, record);
+  leaf(key, (tensor.flags & MSPROBE_TENSOR_REQUIRES_GRAD) != 0);
   findings_.nonfinite = findings_.nonfinite || record.nonfinite;
   if (record.deferred) {
     gaps_.push_back({record.gap, record.deferred->slot});
-    slots_.push_back(session_.add_slot(*record.deferred));
-    if (slot != nullptr) *slot = slots_.back();
+    const std::uint64_t number = session_.add_slot(*record.deferred);
+    if (slot != nullptr) *slot = number;
   }
   if (record.data_name.empty()) return MSPROBE_OK;
   if (!target_.keep_files) return session_.save_tensor(target_.serial, record.data_name, view);
   findings_.files.emplace_back(record.data_name, session_.queue().copy(view));
   return MSPROBE_OK;
+}
+
+/// Of the item that was begun last.
+std::string Builder::name_of_file() const {
+  std::string name = target_.stem;
+  if (target_.indexed && !writer_.path().empty()) {
+    name += '.';
+    name += writer_.path();
+  }
+  return file_name(name, rules_->suffix);
 }
 
 bool Builder::orphaned() const {

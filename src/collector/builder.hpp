@@ -65,6 +65,7 @@ class Builder {
   /// False where nothing can stand; throws InvalidCall where the caller is wrong.
   bool item(const char* key);
   void leaf(const char* key, bool gradient);
+  std::string name_of_file() const;
   template <typename Value>
   msprobe_status add_leaf(const char* key, const char* type, Value value);
 
@@ -73,7 +74,6 @@ class Builder {
   Target target_;
   JsonWriter writer_;
   std::vector<Section::Gap> gaps_;
-  std::vector<std::uint64_t> slots_;
   std::optional<GradientCopy> gradient_;
   Findings findings_;
 };

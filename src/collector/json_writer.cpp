@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/json_writer.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -20,12 +21,15 @@ void append_digits(std::string& out, T value) {
   out.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr);
 }
 
-dump::Entry parse_foreign(std::string_view json) {
+/// `level`: where it will stand; no reader takes a value that is deeper than kMaxDepth in all.
+dump::Entry parse_foreign(std::string_view json, int level) {
   std::string padded(json);
   padded.append(dump::kScanPadding + 1, '\0');
   dump::Scan scan{padded.data(), padded.data() + json.size() + 1, nullptr};
   dump::IgnoreTokens ignore;
-  const bool done = dump::scan_value(scan, ignore, JsonWriter::kMaxDepth) == dump::ScanStatus::done;
+  const bool done =
+      dump::scan_value(scan, ignore, static_cast<std::size_t>(std::max(dump::kMaxDepth - level, 1))) ==
+      dump::ScanStatus::done;
   const auto size = static_cast<std::size_t>(scan.at - padded.data());
   if (done) dump::skip_blanks(scan);
   if (!done || scan.at != padded.data() + json.size()) throw FormatError("a value is not JSON");
@@ -49,12 +53,12 @@ void append_real(std::string& out, double value) {
 }
 
 void append_foreign_json(std::string& out, std::string_view json, int level) {
-  const dump::Entry entry = parse_foreign(json);
+  const dump::Entry entry = parse_foreign(json, level);
   dump::append_json(out, entry, 0, level, 1);
 }
 
 void append_foreign_members(std::string& out, std::string_view json, int level) {
-  const dump::Entry entry = parse_foreign(json);
+  const dump::Entry entry = parse_foreign(json, level);
   if (!entry.is(0, dump::NodeKind::object)) throw FormatError("a value is not a JSON object");
   entry.children(0, [&](dump::Entry::Index child) {
     out += ',';
@@ -86,6 +90,12 @@ bool JsonWriter::item(std::string_view key) {
   }
   ++frame.count;
   return true;
+}
+
+void JsonWriter::go_back(const Mark& mark) noexcept {
+  text.resize(mark.size);
+  if (!frames_.empty()) frames_.back().count = mark.count;
+  begun_ = mark.begun;
 }
 
 void JsonWriter::open(std::string_view key, bool object) {

@@ -23,7 +23,7 @@ void append_foreign_members(std::string& out, std::string_view json, int level);
 /// A value in the making. Below kMaxDepth levels there are only nulls.
 class JsonWriter {
  public:
-  static constexpr std::size_t kMaxDepth = 400;
+  static constexpr std::size_t kMaxDepth = 396;  // a leaf may be an object with a list in it
 
   /// The value stands at that level of its file: what is in it is indented by one more.
   explicit JsonWriter(int level) : level_(level) {}
@@ -31,6 +31,15 @@ class JsonWriter {
   /// Starts the next item of the container that is open, or the value itself; its text must follow. False
   /// where no item can stand: the one value is complete, or below the deepest level.
   bool item(std::string_view key);
+  /// Where an item may begin, to go back to if it comes to nothing.
+  struct Mark {
+    std::size_t size = 0;
+    std::uint64_t count = 0;
+    bool begun = false;
+  };
+  Mark mark() const { return {text.size(), frames_.empty() ? 0 : frames_.back().count, begun_}; }
+  void go_back(const Mark& mark) noexcept;
+
   void open(std::string_view key, bool object);
   bool close();
 
