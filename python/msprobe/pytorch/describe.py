@@ -152,7 +152,11 @@ def _readable(tensor):
             tensor = torch.Tensor._make_subclass(torch.Tensor, framework.detach(tensor))
         except Exception:  # a subclass that holds no memory of its own
             return None
-    return tensor if tensor.is_cpu and (tensor.numel() == 0 or tensor.data_ptr() != 0) else None
+    try:
+        readable = tensor.is_cpu and (tensor.numel() == 0 or tensor.data_ptr() != 0)
+    except RuntimeError:  # another wrapper inside
+        readable = False
+    return tensor if readable else None
 
 
 def _dtensor(value):

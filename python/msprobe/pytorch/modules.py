@@ -111,7 +111,10 @@ class HookedModule:
             stack.append(call)
             if not (self.with_backward and native.wants_backward()):
                 return None
-            self.parameters.hook()
+            try:
+                self.parameters.hook()
+            except Exception:
+                collector.guard("hooking parameters")
             call.backward = Backward(native)
             hooked_args = call.backward.hook_inputs(args)
         except Exception:
@@ -160,7 +163,9 @@ class _Parameters:
         module = self._module()
         if module is None or not module._parameters:
             return
-        wanted = {name: parameter for name, parameter in _own_parameters(module).items() if parameter.requires_grad}
+        # Others than leaves are views that a wrapper made for this call (FSDP); they get no gradient.
+        wanted = {name: parameter for name, parameter in _own_parameters(module).items()
+                  if parameter.requires_grad and parameter.is_leaf}
         for name, parameter in wanted.items():
             known = self._hooked.get(name)
             if known is not None and known[0]() is parameter:
