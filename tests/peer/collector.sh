@@ -1,17 +1,31 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # usage: collector.sh MSPROBE
-# Records the scenarios with our collector and with the Python tool, and compares the trees.
+# The tests of the Python front end with the PyTorch of that Python; then the scenarios recorded with our collector and
+# with the Python tool, and the trees compared.
 set -eu
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 binary=${1:?usage: collector.sh MSPROBE}
 package=$(dirname -- "$(dirname -- "$binary")")/python
+# "build/src/msprobe" -> an absolute folder, for the tests go elsewhere.
+package=$(CDPATH='' cd -- "$package" 2>/dev/null && pwd) || package=
 if [ -z "${MSPROBE_PEER_PYTHON:-}" ]; then
   echo "skipped: MSPROBE_PEER_PYTHON is not set, so there is no Python msprobe to record beside"
   exit 0
 fi
 if [ ! -d "$package/msprobe" ]; then
-  echo "skipped: $package holds no collector"
+  echo "skipped: no collector was built beside $binary"
   exit 0
 fi
-exec python3 "$here/collector_parity.py" "$package" --peer-python "$MSPROBE_PEER_PYTHON"
+for test in "$here"/../python/*_test.py; do
+  name=$(basename -- "$test" .py)
+  PYTHONPATH=$package PYTHONDONTWRITEBYTECODE=1 "$MSPROBE_PEER_PYTHON" -W ignore "$test" >"$scratch/$name.log" 2>&1 || {
+    cat "$scratch/$name.log"
+    echo "$name failed under $MSPROBE_PEER_PYTHON"
+    exit 1
+  }
+  rm "$scratch/$name.log"
+done
+python3 "$here/collector_parity.py" "$package" --peer-python "$MSPROBE_PEER_PYTHON"
