@@ -8,6 +8,7 @@ what that gave from the files which --store wrote, and compares the trees: files
 checksums, stacks, parents; statistics within the tolerance of the element type. EXPLAINED lists what differs on purpose.
 """
 import argparse
+import concurrent.futures
 import json
 import math
 import os
@@ -204,16 +205,23 @@ def main():
             folder = {name: pathlib.Path(scratch, name, scenario) for name in ("ours", "theirs")}
             for path in folder.values():
                 path.mkdir(parents=True)
+            with concurrent.futures.ThreadPoolExecutor(2) as pool:
+                runs = []
+                if not options.golden:
+                    runs.append(pool.submit(run, options.peer_python, scenario, folder["theirs"]))
+                if not options.store:
+                    package = os.path.abspath(options.ours)
+                    runs.append(pool.submit(run, python, scenario, folder["ours"], package, {"python_compatible": True}))
+                for future in runs:
+                    future.result()
             if options.golden:
                 theirs = json.loads((options.golden / f"{scenario}.json").read_text())
             else:
-                run(options.peer_python, scenario, folder["theirs"])
                 theirs = load(folder["theirs"])
             if options.store:
                 options.store.mkdir(parents=True, exist_ok=True)
                 (options.store / f"{scenario}.json").write_text(json.dumps(theirs, separators=(",", ":")) + "\n")
                 continue
-            run(python, scenario, folder["ours"], os.path.abspath(options.ours), {"python_compatible": True})
             comparison = Comparison(scenario)
             comparison.trees(load(folder["ours"]), theirs)
             lines = [line for line in comparison.found if options.show or not explained(line, options.golden)]
