@@ -137,6 +137,10 @@ msprobe_status Builder::add_tensor(const char* key, const msprobe_tensor& tensor
   }
   leaf(key, (tensor.flags & MSPROBE_TENSOR_REQUIRES_GRAD) != 0);
   findings_.nonfinite = findings_.nonfinite || record.nonfinite;
+  if (rules_->bench && target_.list && writer_.depth() == 1) {
+    findings_.seen.push_back({target_.place == MSPROBE_OUTPUT, writer_.items() - 1, record.md5,
+                              std::vector(view.shape.begin(), view.shape.begin() + view.rank)});
+  }
   if (record.deferred) {
     gaps_.push_back({record.gap, record.deferred->slot});
     const std::uint64_t number = session_.add_slot(*record.deferred);

@@ -64,21 +64,33 @@ Entry& Session::new_entry(std::string name, bool later) {
 /// Nothing else comes to the entry, unless it is held.
 void Session::close_entry(Entry& entry) {
   step_->entries.close(entry);
-  if (!entry.hidden) return;
+  if (!keeps_files()) return;
   const auto found = step_->findings.find(entry.id);
-  if (found == step_->findings.end() || !found->second.nonfinite) {
-    entry.members.clear();
-  } else {
-    entry.hidden = false;
-    ++overflows_;
-    for (auto& [name, copy] : found->second.files)
-      queue_.write(step_->folder() + "/dump_tensor_data/" + name, std::move(copy));
-    if (config_.overflow_nums >= 0 && overflows_ >= config_.overflow_nums) {
-      finished_ = true;
-      running_ = 0;
-    }
+  if (found == step_->findings.end()) {
+    if (entry.hidden) entry.members.clear();
+    return;
   }
-  if (found != step_->findings.end()) step_->findings.erase(found);
+  Findings findings = std::move(found->second);
+  step_->findings.erase(found);
+  const bool wanted = step_->bench ? step_->bench->differs(entry.name, findings.seen) : findings.nonfinite;
+  if (!wanted) {
+    if (entry.hidden) entry.members.clear();
+    return;
+  }
+  entry.hidden = false;
+  ++wanted_;
+  for (auto& [name, copy] : findings.files)
+    queue_.write(step_->folder() + "/dump_tensor_data/" + name, std::move(copy));
+  const std::int64_t most = step_->bench ? config_.diff_nums : config_.overflow_nums;
+  if (most >= 0 && wanted_ >= most) {
+    finished_ = true;
+    running_ = 0;
+  }
+}
+
+/// Whether tensors' files wait until it is known if their call is of interest.
+bool Session::keeps_files() const {
+  return config_.task == Task::overflow_check || (step_ && step_->bench);
 }
 
 msprobe_status Session::enter(bool module, std::uint32_t name, msprobe_event& event) {
@@ -282,7 +294,7 @@ std::unique_ptr<Builder> Session::begin_section(const msprobe_event& event, mspr
       break;
   }
   target.files = wants_files(entry->name);
-  target.keep_files = config_.task == Task::overflow_check;
+  target.keep_files = keeps_files();
   return std::make_unique<Builder>(*this, step_->rules, std::move(target));
 }
 
@@ -321,7 +333,7 @@ std::unique_ptr<Builder> Session::begin_parameter_gradient(std::uint32_t module,
   target.stem = name + '.' + key;
   target.indexed = false;
   target.files = wants_files(name);
-  target.keep_files = config_.task == Task::overflow_check;
+  target.keep_files = keeps_files();
   target.close_entry = expected > 0 && gradients.arrived.size() >= expected;
   return std::make_unique<Builder>(*this, step_->rules, std::move(target));
 }

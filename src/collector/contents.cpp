@@ -23,6 +23,7 @@ msprobe_status Session::commit(const Builder::Target& target, Section section, F
   if (target.keep_files) {
     Findings& all = step_->findings[target.entry];
     all.nonfinite = all.nonfinite || findings.nonfinite;
+    std::move(findings.seen.begin(), findings.seen.end(), std::back_inserter(all.seen));
     std::move(findings.files.begin(), findings.files.end(), std::back_inserter(all.files));
   }
   return commit_locked(target, std::move(section));

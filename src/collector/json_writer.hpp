@@ -46,6 +46,8 @@ class JsonWriter {
   /// Is the one value there, with nothing left open?
   bool complete() const { return begun_ && frames_.empty() && hidden_ == 0; }
   std::size_t depth() const { return frames_.size() + hidden_; }
+  /// Of the container that is open.
+  std::uint64_t items() const { return frames_.empty() ? 0 : frames_.back().count; }
   bool in_object() const { return !frames_.empty() && frames_.back().object; }
   /// Of an item that begins now, if it is the member of an object that is open.
   int level() const { return level_ + static_cast<int>(frames_.size()); }

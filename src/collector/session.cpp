@@ -173,11 +173,16 @@ void Session::begin_step() {
       std::make_unique<Step>(step_folder(), leaf_name(rank_), folder + (debug ? "/debug.json" : "/dump.json"),
                              header(config_.level), 2);
   step->debug = debug;
+  const bool bench = config_.task == Task::tensor && !config_.bench_path.empty() && !debug;
   RecordRules rules{rules_, config_.summary_mode, origin_.framework != "pytorch", origin_.suffix,
-                    config_.slice};
+                    bench,  config_.slice};
   if (!config_.request_id.empty() && tokens_)
     rules.slice.push_back({0, std::nullopt, tokens_->first, tokens_->second});
   step->rules = std::make_shared<const RecordRules>(std::move(rules));
+  if (bench) {
+    step->bench = std::make_unique<const Bench>(config_.bench_path,
+                                                "step" + std::to_string(loop_ + init_step_), step->leaf);
+  }
   if (config_.extra_info && !debug) write_whole(folder + "/stack.json", "{}");
   step_ = std::move(step);
   stacks_.next_step();

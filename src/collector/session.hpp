@@ -108,6 +108,7 @@ class Session {
   void check_output(OpenCall& open);
   void finish_call(OpenCall& open);
   void close_entry(Entry& entry);
+  bool keeps_files() const;
   Entry& new_entry(std::string name, bool later);
 
   TensorQueue queue_;
@@ -121,7 +122,7 @@ class Session {
   std::uint64_t child_;  // how many forks lie above the process that opened it
   std::atomic<int> running_{0};
   bool finished_ = false;
-  std::int64_t overflows_ = 0;
+  std::int64_t wanted_ = 0;  // calls of interest, where only such are looked for
   std::uint64_t loop_ = 0;
   std::uint64_t init_step_ = 0;
   std::int64_t rank_ = -1;

@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "collector/bench.hpp"
 #include "collector/config.hpp"
 #include "collector/entry_store.hpp"
 #include "collector/growing_file.hpp"
@@ -41,12 +42,14 @@ struct RecordRules {
   SummaryMode summary = SummaryMode::statistics;
   bool mindspore = false;
   std::string suffix;  // of tensor files
+  bool bench = false;  // md5 stands before data_name
   std::vector<SliceRule> slice;
 };
 
-/// What decides whether an entry is kept when only those with NaN or infinite elements are.
+/// What decides whether an entry, or its tensors' files, are kept.
 struct Findings {
   bool nonfinite = false;
+  std::vector<SeenTensor> seen;
   std::vector<std::pair<std::string, TensorCopy>> files;  // by name
 };
 
@@ -67,6 +70,7 @@ struct Step {
   EntryStore entries;
   Structure structure;
   std::shared_ptr<const RecordRules> rules;
+  std::unique_ptr<const Bench> bench;
   std::unordered_map<std::uint32_t, std::uint32_t> counters;
   std::unordered_map<std::string, std::uint32_t> save_counters;
   std::unordered_map<std::string, std::uint64_t> backward_entries;  // by name, while they can change

@@ -165,14 +165,12 @@ class Values {
   bool fresh_ = false;
 };
 
-void append_crc32(std::string& out, const TensorView& view, Values& values) {
-  if (view.data == nullptr && view.count > 0) {
-    out += "null";
-    return;
-  }
-  out += '"';
-  append_hex(out, view.count == 0 ? 0 : values.crc(), 8);
-  out += '"';
+/// Empty without bytes to compute it of.
+std::string crc32_text(const TensorView& view, Values& values) {
+  std::string text;
+  if (view.data == nullptr && view.count > 0) return text;
+  append_hex(text, view.count == 0 ? 0 : values.crc(), 8);
+  return text;
 }
 
 void append_xor(std::string& out, const RecordRules& rules, const TensorView& view) {
@@ -320,11 +318,18 @@ void append_record(std::string& out, const RecordRules& rules, const msprobe_ten
     out += (tensor.flags & MSPROBE_TENSOR_REQUIRES_GRAD) != 0 ? "true" : "false";
   }
   if (tensor.extra != nullptr) append_foreign_members(out, tensor.extra, level);
-  if (!record.data_name.empty()) text("data_name", record.data_name);
+  const bool named = !record.data_name.empty();
+  if (by_crc) record.md5 = crc32_text(view, values);
+  if (named && !rules.bench) text("data_name", record.data_name);
   if (by_crc) {
     append_member(out, level, "md5");
-    append_crc32(out, view, values);
+    if (record.md5.empty()) {
+      out += "null";
+    } else {
+      dump::append_json_string(out, record.md5);
+    }
   }
+  if (named && rules.bench) text("data_name", record.data_name);
   values.keep();
   dump::append_json_line(out, level - 1, 1);
   out += '}';

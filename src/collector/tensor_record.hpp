@@ -64,6 +64,7 @@ struct Record {
   std::optional<DeferredNumbers> deferred;  // set if the numbers come later:
   std::size_t gap = 0;                      // where in the text
   bool nonfinite = false;                   // Max or Min is NaN or infinite
+  std::string md5;                          // if there is one
 };
 
 /// Appends the object of a tensor.

@@ -511,3 +511,77 @@ TEST_CASE("what cannot be: every misuse is an answer") {
   const std::string dump = read_file(recording.path("dump.json"));
   CHECK(std::count(dump.begin(), dump.end(), '{') == std::count(dump.begin(), dump.end(), '}'));
 }
+
+TEST_CASE("threads that record at the same time lose nothing") {
+  constexpr int kThreads = 4;
+  constexpr int kCalls = 200;
+  Recording recording(R"({"task": "tensor"})", R"({"summary_mode": "md5"})");
+  recording.start();
+  const std::array<std::int64_t, 1> shape = {3};
+  const std::array<float, 3> values = {1, 2, 3};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      const std::uint32_t module = Recording::number(("Module.m" + std::to_string(t) + ".M").c_str());
+      const std::uint32_t api = Recording::number("Tensor.add");
+      for (int i = 0; i < kCalls; ++i) {
+        Call outer(recording.session, MSPROBE_KIND_MODULE, module);
+        {
+          Call call(recording.session, MSPROBE_KIND_API, api);
+          call.input().add(Tensor{.data = values.data(), .shape = shape});
+          Call(recording.session, MSPROBE_KIND_API, api);
+        }
+        outer.output().add(std::int64_t{i});
+        if (i % 50 == t) msprobe_flush(recording.session);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(msprobe_set_rank(recording.session, 1) == MSPROBE_OK);
+  CHECK(msprobe_set_rank(recording.session, 0) == MSPROBE_OK);
+  recording.step();
+  const Json data = recording.data();
+  CHECK(data.size() == 2 * kThreads * kCalls);
+  CHECK(data["Tensor.add.799.forward"]["input_args"][0]["Norm"] == 3.7416574954986572);
+  std::size_t files = 0;
+  for (const auto& file : std::filesystem::directory_iterator(recording.path("dump_tensor_data")))
+    files += file.file_size() > 0 ? 1 : 0;
+  CHECK(files == kThreads * kCalls);
+}
+
+TEST_CASE("held against another dump: tensors are saved where equal inputs give another output") {
+  const auto run = [](Recording& recording, float input, float output) {
+    const std::array<std::int64_t, 1> shape = {1};
+    const msprobe_event event = recording.enter("Functional.f");
+    recording.section(event, MSPROBE_INPUT).add(Tensor{.data = &input, .shape = shape});
+    recording.section(event, MSPROBE_OUTPUT).add(Tensor{.data = &output, .shape = shape});
+    recording.leave(event);
+  };
+  Recording reference("{}", R"({"summary_mode": "md5"})");
+  reference.start();
+  for (int i = 0; i < 4; ++i) run(reference, 1, 2);
+  reference.step();
+  Recording recording(R"({"task": "tensor"})", R"({"summary_mode": "md5", "diff_nums": 2, "bench_path": ")" +
+                                                   reference.folder.path() + "\"}");
+  REQUIRE(recording.start() == MSPROBE_RECORDING);
+  run(recording, 1, 2);
+  run(recording, 3, 4);  // other inputs explain it
+  run(recording, 1, 5);
+  CHECK(*msprobe_session_running(recording.session) == 1);
+  run(recording, 1, 6);
+  CHECK(*msprobe_session_running(recording.session) == 0);
+  recording.step();
+  CHECK(recording.start() == MSPROBE_ALL_DONE);
+  const Json data = recording.data();
+  CHECK(data.size() == 4);
+  std::string saved;
+  for (const auto& [name, entry] : data.items()) {
+    const Json& tensor = entry["output"][0];
+    CHECK(keys_of(tensor).back() == "data_name");
+    saved +=
+        std::filesystem::exists(recording.path("dump_tensor_data/" + tensor["data_name"].get<std::string>()))
+            ? "1"
+            : "0";
+  }
+  CHECK(saved == "0011");
+}
