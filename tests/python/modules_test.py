@@ -177,6 +177,39 @@ class Modules(Case):
         debugger.stop()
         self.assertIn("Module.out.Linear.forward.0", self.tree(1).names)
 
+    def test_pipelines_of_megatron(self):
+        import sys
+        import types
+        name = "megatron.core.pipeline_parallel.schedules"
+        schedules = types.ModuleType(name)
+        net = make_net()
+        schedules.forward_step = lambda: net(make_input())
+        schedules.backward_step = lambda out: out.sum().backward()
+
+        def deallocate_output_tensor(out, deallocate_pipeline_outputs=False):
+            assert not deallocate_pipeline_outputs or out._base is None
+
+        schedules.deallocate_output_tensor = deallocate_output_tensor
+        user = types.ModuleType("user_of_schedules")
+        user.forward_step = schedules.forward_step
+        sys.modules[name], sys.modules["user_of_schedules"] = schedules, user
+        try:
+            debugger = self.open("L0")
+            debugger.start(model=[net, nn.Sequential(nn.Identity())])
+            for _ in range(2):
+                out = user.forward_step()
+                schedules.backward_step(out)
+                schedules.deallocate_output_tensor(net.out(make_input()), True)
+            debugger.stop()
+            debugger.step()
+        finally:
+            del sys.modules[name], sys.modules["user_of_schedules"]
+        tree = self.tree()
+        self.assertEqual(tree.errors, "")
+        self.assertEqual(tree.construct["Module.0.b1.l1.Linear.forward.0"], ["Module.0.b1.Block.forward.0", 0])
+        self.assertEqual(tree.construct["Module.0.b1.l1.Linear.backward.1"], ["Module.0.b1.Block.backward.1", 1])
+        self.assertEqual(tree.construct["megatron_micro_step_number"], 1)
+
     def test_scripted_modules_are_left_alone(self):
         model = nn.Sequential(nn.Linear(8, 8), torch.jit.script(nn.ReLU()))
         tree, _ = self.train("L0", model, make_input())

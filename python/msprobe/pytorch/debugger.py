@@ -12,7 +12,7 @@ from msprobe import _native
 from msprobe.core.common import log
 from msprobe.core.common.exceptions import FileCheckException, MsprobeException
 
-from . import apis, collector, compiling, device, distributed, modules, optimizers, saving, triton_kernels, versions
+from . import apis, collector, compiling, device, distributed, megatron, modules, optimizers, saving, triton_kernels, versions
 
 _TASKS = ("tensor", "statistics", "overflow_check", "acc_check", "structure", "diff_check", "exception_dump",
           "nan_check")
@@ -108,6 +108,7 @@ class PrecisionDebugger:
         collector.discover_rank()
         if self._info["records_modules"] and model is not None:
             modules.attach(model)
+            megatron.install()
         self._set_tokens(scheduled_tokens)
         decision, first_time = collector.checked(_native.start)
         if decision == 2 and first_time:
@@ -142,6 +143,7 @@ class PrecisionDebugger:
         _drain()
         collector.checked(_native.step)
         modules.forget_calls()
+        megatron.forget()
         optimizers.forget()
         # Late gradients of this step belong to the next one.
         collector.update_switches(backward=collector.backward_switch[0])

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pipelines of Megatron: which micro batch an event belongs to, and outputs whose memory is given back early."""
+
+import functools
+import sys
+
+import torch
+
+from msprobe import _native
+
+from . import collector
+
+_SCHEDULES = "megatron.core.pipeline_parallel.schedules"
+
+_installed = False
+_counts = {"forward": -1, "backward": -1}
+
+
+def install():
+    """Does nothing unless Megatron's schedules are loaded."""
+    global _installed
+    schedules = sys.modules.get(_SCHEDULES)
+    if _installed or schedules is None:
+        return
+    _installed = True
+    for name, make in (("forward_step", _counting("forward")), ("backward_step", _counting("backward")),
+                       ("deallocate_output_tensor", _deallocating)):
+        function = getattr(schedules, name, None)
+        if callable(function):
+            _replace_everywhere(name, function, make(function))
+
+
+def forget():
+    """A step ends."""
+    _counts.update(forward=-1, backward=-1)
+
+
+def _replace_everywhere(name, function, wrapper):
+    """Also where it was imported by its name."""
+    functools.update_wrapper(wrapper, function)
+    for module in list(sys.modules.values()):
+        try:
+            if getattr(module, "__dict__", {}).get(name) is function:
+                setattr(module, name, wrapper)
+        except Exception:  # a module that is none
+            continue
+
+
+def _counting(direction):
+    def make(function):
+        def wrapper(*args, **kwargs):
+            _counts[direction] += 1
+            if collector.forward_switch[0] or collector.backward_switch[0]:
+                _native.set_micro_step(_counts[direction])
+            return function(*args, **kwargs)
+        return wrapper
+    return make
+
+
+def _deallocating(function):
+    """It refuses views, and the output of a hooked module is one."""
+    def wrapper(out, deallocate_pipeline_outputs=False):
+        if deallocate_pipeline_outputs and isinstance(out, torch.Tensor) and out._base is not None:
+            out.data = torch.empty((1,), device=out.device, dtype=out.dtype)
+            return None
+        return function(out, deallocate_pipeline_outputs)
+    return wrapper
