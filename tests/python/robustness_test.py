@@ -60,16 +60,18 @@ debugger.stop()
         blocked = os.path.join(self.folder, "file")
         with open(blocked, "w", encoding="utf-8"):
             pass
-        run_script("""
+        result = run_script("""
 import sys, torch
 from msprobe.pytorch import PrecisionDebugger
-try:
-    debugger = PrecisionDebugger(dump_path=sys.argv[1] + "/file/dump", level="L1", task="statistics")
+debugger = PrecisionDebugger(dump_path=sys.argv[1] + "/file/dump", level="L1", task="statistics")
+for _ in range(2):
     debugger.start()
-except Exception as error:
-    assert "file" in str(error), error
-assert torch.sigmoid(torch.zeros(1)).item() == 0.5
+    assert torch.sigmoid(torch.zeros(1)).item() == 0.5
+    debugger.stop()
+    debugger.step()
 """, self.folder, self.folder)
+        self.assertIn("recording fails", result.stderr)
+        self.assertIn("file", result.stderr)
 
     def test_threads(self):
         debugger = self.open("L1")

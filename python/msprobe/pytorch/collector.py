@@ -86,6 +86,15 @@ def checked(function, *args):
         raise MsprobeException(MsprobeException.INVALID_PARAM_ERROR, text) from None
 
 
+def attempted(function, *args):
+    """Calls the extension for a verb: a disk that fails is told once, and is no error of the training. None then."""
+    try:
+        return function(*args)
+    except RuntimeError as error:
+        log.warn_once("recording fails: %s" % (error.args[-1],))
+        return None
+
+
 def setting(key):
     return json.loads(_native.setting(key))
 
@@ -120,7 +129,7 @@ _rank = [None]
 def know_rank(rank):
     if rank is not None and rank != _rank[0]:
         _rank[0] = rank
-        checked(_native.set_rank, rank)
+        attempted(_native.set_rank, rank)
 
 
 def discover_rank():

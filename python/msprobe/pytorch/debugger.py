@@ -110,7 +110,7 @@ class PrecisionDebugger:
             modules.attach(model)
             megatron.install()
         self._set_tokens(scheduled_tokens)
-        decision, first_time = collector.checked(_native.start)
+        decision, first_time = collector.attempted(_native.start) or (1, 0)
         if decision == 2 and first_time:
             log.info("all steps that were asked for are recorded")
         if decision == 0:
@@ -125,7 +125,7 @@ class PrecisionDebugger:
         collector.discover_rank()
         collector.forward_switch[0] = False
         _drain()
-        collector.checked(_native.stop)
+        collector.attempted(_native.stop)
         collector.update_switches()
         self._reload()
 
@@ -141,7 +141,7 @@ class PrecisionDebugger:
         collector.discover_rank()
         distributed.forget_pending()
         _drain()
-        collector.checked(_native.step)
+        collector.attempted(_native.step)
         modules.forget_calls()
         megatron.forget()
         optimizers.forget()

@@ -230,10 +230,17 @@ def is_supported(module):
     return isinstance(module, torch.nn.Module) and not isinstance(module, torch.jit.ScriptModule)
 
 
+_attached = {}  # id(model) -> weak reference: models whose modules have their hooks
+
+
 def attach(models):
-    """Hooks all modules inside a model, or inside each of a list of models."""
+    """Hooks all modules inside a model, or inside each of a list of models; once."""
     listed = isinstance(models, (list, tuple))
     everything = list(models) if listed else [models]
+    if all(id(model) in _attached and _attached[id(model)]() is model for model in everything):
+        return
+    for model in everything:
+        _attached[id(model)] = weakref.ref(model)
     main_gradients = any("megatron" in (type(model).__module__ or "") for model in everything)
     for index, model in enumerate(everything):
         _attach_one(model, "Module.%d." % index if listed else "Module.", main_gradients)
@@ -265,7 +272,13 @@ def hook(module, name, main_gradients=False):
         log.warn("%s has a hook of register_backward_hook(): its backward is not recorded" % name)
     hooked = HookedModule(name, module, with_backward, main_gradients)
     _hooked[id(module)] = hooked
+    weakref.finalize(module, _forget, id(module), hooked).atexit = False
     return hooked
+
+
+def _forget(key, hooked):
+    if _hooked.get(key) is hooked:
+        del _hooked[key]
 
 
 def is_hooked(module):
@@ -282,6 +295,7 @@ def detach_all():
     for hooked in list(_hooked.values()):
         hooked.remove()
     _hooked.clear()
+    _attached.clear()
 
 
 def forget_calls():
