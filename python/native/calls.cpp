@@ -469,23 +469,4 @@ PyObject* call_quietly(PyObject*, PyObject* arguments) {
   return PyObject_CallObject(PyTuple_GetItem(arguments, 0), rest.get());
 }
 
-PyObject* record_event(PyObject*, PyObject* arguments) {
-  unsigned int name = 0;
-  PyObject* args = nullptr;
-  PyObject* kwargs = nullptr;
-  PyObject* output = nullptr;
-  if (PyArg_ParseTuple(arguments, "IOOO", &name, &args, &kwargs, &output) == 0) return nullptr;
-  if (state.session == nullptr || this_thread.busy != 0 || this_thread.depth != 0) Py_RETURN_NONE;
-  const Busy busy;
-  msprobe_event event{};
-  if (msprobe_enter(state.session, MSPROBE_KIND_API, name, &event) == MSPROBE_OK) {
-    guarded("recording a call", [&] {
-      record_inputs(event, args, kwargs, nullptr);
-      record_output(event, output, 0);
-    });
-  }
-  msprobe_leave(state.session, &event, 0);
-  Py_RETURN_NONE;
-}
-
 }  // namespace msprobe::python

@@ -37,7 +37,6 @@ PyMethodDef methods[] = {
     {"add_api", add_api, METH_VARARGS, "add_api(name, distributed, dropout, masks...) -> number"},
     {"call_api", call_api, METH_VARARGS, "call_api(number, function, args, kwargs)"},
     {"call_quietly", call_quietly, METH_VARARGS, "call_quietly(function, *args): without being recorded"},
-    {"record_event", record_event, METH_VARARGS, "record_event(name, args, kwargs, output)"},
     {"enter_module", enter_module, METH_VARARGS, "enter_module(name, args, kwargs) -> Call or None"},
     {"parameter_gradient", parameter_gradient, METH_VARARGS,
      "parameter_gradient(module, name, expected, tensor)"},

@@ -125,7 +125,7 @@ bool add_value(msprobe_builder* builder, const char* key, PyObject* value, int d
     const Ref json(name ? PyObject_CallFunctionObjArgs(state.describe_named, name.get(), value, nullptr)
                         : nullptr);
     if (!json) return false;
-    return add_json(builder, key, json.get());
+    if (json.get() != Py_None) return add_json(builder, key, json.get());
   }
   PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(value));
   if (type == state.tensor_type || type == state.parameter_type) {

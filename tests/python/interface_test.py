@@ -8,6 +8,7 @@ import types
 import numpy
 
 from helpers import *
+from msprobe.pytorch import debugger as debugger_module
 from msprobe.core.common.exceptions import FileCheckException, MsprobeException, ScopeException
 from msprobe.pytorch import (AclGraphDumper, TrainerMon, acl_save, module_dump, module_dump_end, seed_all,
                              set_fx_dump_config, set_ge_dump_config)
@@ -126,6 +127,31 @@ class Custom(Case):
         self.assertIn("Tensor.float.0.forward", names)
         self.assertNotIn("Tensor.float.0.backward", names)
         self.assertIn("Torch.sigmoid.0.backward", names)
+
+    def test_triton_kernels(self):
+        import sys
+        jit = types.ModuleType("triton.runtime.jit")
+
+        class JITFunction:
+            __name__ = "scale_kernel"
+
+            def run(self, x, factor, grid=None):
+                x.mul_(factor)
+
+        jit.JITFunction = JITFunction
+        original = JITFunction.run
+        sys.modules["triton"], sys.modules["triton.runtime.jit"] = types.ModuleType("triton"), jit
+        try:
+            debugger = self.open("L1")
+            debugger.start()
+            JITFunction().run(torch.ones(2), 3.0, grid=(1,))
+            debugger.stop()
+        finally:
+            del sys.modules["triton"], sys.modules["triton.runtime.jit"]
+            debugger_module.triton_kernels.remove()
+        self.assertIs(JITFunction.run, original)
+        entry = self.tree().data["Triton.scale_kernel.0.forward"]
+        self.assertEqual([entry["input_args"][0]["Max"], entry["output"][0]["Max"]], [1.0, 3.0])
 
     def test_lstm(self):
         debugger = self.open("L1")

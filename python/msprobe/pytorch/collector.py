@@ -91,7 +91,7 @@ def attempted(function, *args):
     try:
         return function(*args)
     except RuntimeError as error:
-        log.warn_once("recording fails: %s" % (error.args[-1],))
+        log.warn_once("recording fails: %s" % (error.args[-1],), "recording fails")
         return None
 
 

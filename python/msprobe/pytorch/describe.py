@@ -46,7 +46,9 @@ def describe(value):
 
 
 def describe_named(key, value):
-    """JSON of an argument called dtype, output_dtype or device."""
+    """JSON of an argument called dtype, output_dtype or device; None if it is nothing of that kind."""
+    if isinstance(value, (torch.Tensor, list, tuple, dict)):
+        return None
     if key == "device":
         if isinstance(value, torch.device):
             value = _device_text(value)
@@ -125,8 +127,6 @@ def _tensor(value):
                           value.shape, value.requires_grad)
         if name == "DTensor" and module.startswith("torch.distributed"):
             return _dtensor(value)
-        if module.startswith("torchrec."):
-            return _torchrec(value)
         wrapped = _functorch(value)
         if wrapped is not None:
             return wrapped
@@ -194,8 +194,11 @@ def _functorch(value):
 
 
 def _torchrec(value):
-    if hasattr(value, "to_padded_dense"):
-        return [value.to_dense()] if not hasattr(value, "to_dict") else {}
+    """Jagged and keyed tensors: a list or dict of dense ones."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if hasattr(value, "to_dense"):
+        return list(value.to_dense())
     return None
 
 

@@ -9,6 +9,7 @@ from msprobe import _native
 from . import collector
 
 _patched = []  # (class, original run)
+_numbers = {}  # kernel's name -> number of the wrapped function
 
 
 def install():
@@ -30,10 +31,14 @@ def remove():
         kind.run = run
 
 
-def _kernel_name(kernel):
+def _kernel_number(kernel):
     while not hasattr(kernel, "__name__") and hasattr(kernel, "fn"):
         kernel = kernel.fn
-    return getattr(kernel, "__name__", type(kernel).__name__)
+    name = getattr(kernel, "__name__", type(kernel).__name__)
+    if name not in _numbers:
+        # Like communication: it works in place, so its output are its arguments, and it has no backward.
+        _numbers[name] = _native.add_api("Triton.%s" % name, True, False, 0, 0, None)
+    return _numbers[name]
 
 
 def _recording(run):
@@ -41,11 +46,5 @@ def _recording(run):
     def wrapper(self, *args, **kwargs):
         if not collector.forward_switch[0]:
             return run(self, *args, **kwargs)
-        result = run(self, *args, **kwargs)
-        try:
-            number = _native.intern("Triton.%s" % _kernel_name(self))
-            _native.record_event(number, args, kwargs, args + tuple(kwargs.values()))
-        except Exception:
-            collector.guard("recording a kernel")
-        return result
+        return _native.call_api(_kernel_number(self), functools.partial(run, self), args, kwargs)
     return wrapper

@@ -14,9 +14,10 @@ def warn(text):
     _write("warning: ", text)
 
 
-def warn_once(text):
-    if text not in _said:
-        _said.add(text)
+def warn_once(text, about=None):
+    """Once for each text, or for each thing that it is about."""
+    if (about or text) not in _said:
+        _said.add(about or text)
         warn(text)
 
 
