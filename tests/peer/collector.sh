@@ -19,6 +19,10 @@ if [ ! -d "$package/msprobe" ]; then
   echo "skipped: no collector was built beside $binary"
   exit 0
 fi
+# Its lists of functions: we must not wrap fewer.
+MSPROBE_PYTHON_TOOL_APIS=$("$MSPROBE_PEER_PYTHON" -c 'import importlib.util as u
+print(u.find_spec("msprobe").submodule_search_locations[0])')/pytorch/dump/api_dump/support_wrap_ops.yaml
+export MSPROBE_PYTHON_TOOL_APIS
 for test in "$here"/../python/*_test.py; do
   name=$(basename -- "$test" .py)
   PYTHONPATH=$package PYTHONDONTWRITEBYTECODE=1 "$MSPROBE_PEER_PYTHON" -W ignore "$test" >"$scratch/$name.log" 2>&1 || {
