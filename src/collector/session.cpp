@@ -251,7 +251,7 @@ msprobe_status Session::set_init_step(std::uint64_t step) {
 
 msprobe_status Session::set_recording(bool on) {
   const std::lock_guard lock(mutex_);
-  if (!step_ || step_->debug) return MSPROBE_SKIP;
+  if (!step_ || step_->debug || finished_) return MSPROBE_SKIP;
   running_ = on ? 1 : 0;
   return MSPROBE_OK;
 }

@@ -82,7 +82,16 @@ TEST_CASE("a process that is killed leaves whole files that lack at most the las
       msprobe_start(session, nullptr, nullptr);
       for (;;) record_calls(session, 1);
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(20 + 31 * round));
+    // Some at the very start, the others while it writes for the second, third, … time.
+    if (round >= 3) {
+      std::error_code error;
+      for (int wait = 0; wait < 20'000; ++wait) {
+        const auto size = std::filesystem::file_size(recording.path("dump.json"), error);
+        if (!error && size > 1'000'000) break;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(7 * round));
     ::kill(child, SIGKILL);
     int status = 0;
     ::waitpid(child, &status, 0);
