@@ -204,8 +204,13 @@ void append_numbers(std::string& out, int level, const NumberKind& kind, const N
   if (type == Kind::boolean) {
     numbers.boolean("Max", measured->max != 0);
     numbers.boolean("Min", measured->min != 0);
-    numbers.null("Mean");
-    numbers.null("Norm");
+    if (kind.array) {
+      numbers.real("Mean", measured->mean);
+      numbers.real("Norm", measured->norm);
+    } else {
+      numbers.null("Mean");
+      numbers.null("Norm");
+    }
     return;
   }
   const bool scalar = kind.scalar && !kind.array && type != Kind::complex;
@@ -226,7 +231,8 @@ void append_numbers(std::string& out, int level, const NumberKind& kind, const N
       return;
     }
   }
-  const DType rounded = rounding(dtype, rules);
+  // NumPy's results are of the array's own type.
+  const DType rounded = rounding(dtype, {rules.high_precision, rules.python_compatible || kind.array, false});
   if (type == Kind::complex) {
     numbers.real("Mean", round_to(rounded, measured->mean));
     if (rules.complex_norm || kind.array) {
