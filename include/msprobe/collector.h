@@ -65,7 +65,7 @@ typedef struct msprobe_overrides {
 /* Reads config.json (path), or its text (if path is NULL), or neither (all defaults). Creates no file. */
 MSPROBE_API msprobe_status msprobe_session_open(const char* config_path, const char* config_text,
                                                 const msprobe_overrides* overrides, msprobe_session** session);
-/* Writes what is open and frees the session. NULL is allowed. */
+/* Writes what is open and frees the session, of which no builder may be left. NULL is allowed. */
 MSPROBE_API msprobe_status msprobe_session_close(msprobe_session* session);
 
 typedef enum msprobe_task {

@@ -100,6 +100,7 @@ Session::Session(Config config, Origin origin) : origin_(std::move(origin)) {
   watch_forks();
   child_ = fork_count();
   adopt(std::move(config));
+  if (!origin_.path.empty()) origin_.path = fs::absolute(origin_.path).string();
   struct stat status {};
   if (!origin_.path.empty() && ::stat(origin_.path.c_str(), &status) == 0) {
     seen_time_ = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
@@ -134,7 +135,7 @@ std::string Session::header(Level level) const {
   member("level", name_of(level));
   member("framework", origin_.framework);
   if (wants_tensor_folder()) {
-    member("dump_data_dir", step_folder() + '/' + leaf_name(rank_) + "/dump_tensor_data");
+    member("dump_data_dir", step_folder(config_.dump_path) + '/' + leaf_name(rank_) + "/dump_tensor_data");
   } else {
     out.item("dump_data_dir");
     out.text += "null";
@@ -143,8 +144,8 @@ std::string Session::header(Level level) const {
   return std::move(out.text);
 }
 
-std::string Session::step_folder() const {
-  return config_.dump_path + "/step" + std::to_string(loop_ + init_step_);
+std::string Session::step_folder(const std::string& root) const {
+  return root + "/step" + std::to_string(loop_ + init_step_);
 }
 
 bool Session::wants_tensor_folder() const {
@@ -167,11 +168,11 @@ bool Session::step_listed() const {
 void Session::begin_step() {
   if (step_) return;
   const bool debug = config_.level == Level::debug;
-  const std::string folder = step_folder() + '/' + leaf_name(rank_);
+  const std::string folder = step_folder(root_) + '/' + leaf_name(rank_);
   create_directories(wants_tensor_folder() ? folder + "/dump_tensor_data" : folder);
   auto step =
-      std::make_unique<Step>(step_folder(), leaf_name(rank_), folder + (debug ? "/debug.json" : "/dump.json"),
-                             header(config_.level), 2);
+      std::make_unique<Step>(step_folder(root_), leaf_name(rank_),
+                             folder + (debug ? "/debug.json" : "/dump.json"), header(config_.level), 2);
   step->debug = debug;
   const bool bench = config_.task == Task::tensor && !config_.bench_path.empty() && !debug;
   RecordRules rules{rules_, config_.summary_mode, origin_.framework != "pytorch", origin_.suffix,
@@ -402,6 +403,7 @@ msprobe_status Session::reload(bool& changed) {
 
 void Session::adopt(Config config) {
   config_ = std::move(config);
+  root_ = fs::absolute(config_.dump_path).string();
   enabled_ = config_.dump_enable.value_or(true);
   filter_ = std::make_unique<Filter>(config_);
   rules_ = {config_.high_precision, config_.python_compatible, origin_.framework != "pytorch"};

@@ -87,7 +87,7 @@ class Session {
 
  private:
   std::string header(Level level) const;
-  std::string step_folder() const;
+  std::string step_folder(const std::string& root) const;
   bool wants_tensor_folder() const;
   bool wants_files(std::string_view entry) const;
   bool step_listed() const;
@@ -116,6 +116,7 @@ class Session {
   std::mutex mutex_;
   Config config_;
   Origin origin_;
+  std::string root_;  // dump_path, wherever the program may go to
   std::unique_ptr<Filter> filter_;
   Stacks stacks_;
   NumberRules rules_;

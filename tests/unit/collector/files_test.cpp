@@ -396,3 +396,22 @@ TEST_CASE("settings that change while the program runs") {
   CHECK(info().enabled == 1);
   CHECK(msprobe_session_close(session) == MSPROBE_OK);
 }
+
+TEST_CASE("a program that goes to another folder finds its dump where it began") {
+  const ScratchDirectory folder;
+  const ScratchDirectory other;
+  const int status = in_child([&] {
+    if (::chdir(folder.path().c_str()) != 0) ::_exit(1);
+    Recorder recorder(R"({"dump_path": "here", "task": "tensor", "level": "mix", "risk_level": "ALL"})");
+    recorder.set_rank(0);
+    if (!recorder.start() || ::chdir(other.path().c_str()) != 0) ::_exit(2);
+    record_calls(recorder.get(), 1);
+    if (!recorder.step() || !recorder.start() || !recorder.step()) ::_exit(3);
+  });
+  CHECK(status == 0);
+  CHECK(other.names().empty());
+  const Json dump = Json::parse(read_file(folder / "here/step0/rank0/dump.json"));
+  CHECK(dump["dump_data_dir"] == "here/step0/rank0/dump_tensor_data");
+  CHECK(dump["data"].size() == 4);
+  CHECK(std::filesystem::exists(folder / "here/step1/rank0/dump.json"));
+}
