@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/measure.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <type_traits>
 #include <utility>
 
+#include "support/crc32.hpp"
 #include "tensor/convert.hpp"
 #include "tensor/isa.hpp"
 #include "tensor/statistics_pass.hpp"
@@ -17,6 +19,7 @@ namespace {
 using tensor::DType;
 
 constexpr std::size_t kBlock = 1024;  // elements that are widened at a time
+constexpr std::size_t kCachedBytes = std::size_t{32} << 10;
 
 const tensor::Kernels& kernels() {
   static const tensor::Kernels& kBest = tensor::kernels_for(tensor::best_isa());
@@ -25,8 +28,14 @@ const tensor::Kernels& kernels() {
 
 /// Hands runs of elements to `feed(pointer, n)`, n at most kBlock if they have to be gathered.
 template <typename Feed>
-void each_stretch(const TensorView& view, const Walk& walk, std::size_t most, Feed feed) {
+void each_stretch(const TensorView& view, const Walk& walk, std::size_t most, std::uint32_t* crc, Feed pass) {
   const std::size_t size = view.element_size();
+  const auto feed = [&](const std::byte* from, std::size_t n) {
+    pass(from, n);
+    // While they are in the cache.
+    if (crc != nullptr) *crc = crc32(*crc, std::span(from, n * size));
+  };
+  if (crc != nullptr) most = std::min(most, kCachedBytes / size);
   const auto length = static_cast<std::size_t>(walk.inner_length());
   if (walk.inner_stride() == 1) {
     walk.each_run(size, [&](const std::byte* from) {
@@ -66,17 +75,17 @@ Measured finish(const tensor::Statistics& statistics, std::uint64_t repetitions)
 
 /// Elements that the kernels take as they are.
 template <typename T>
-Measured measure_native(const TensorView& view) {
+Measured measure_native(const TensorView& view, std::uint32_t* crc) {
   const Walk walk = walk_in_memory(view);
   tensor::StatisticsPass<T> pass(kernels());
   const bool aligned = reinterpret_cast<std::uintptr_t>(view.data) % alignof(T) == 0;
   if (aligned) {
-    each_stretch(view, walk, SIZE_MAX, [&](const std::byte* from, std::size_t n) {
+    each_stretch(view, walk, SIZE_MAX, crc, [&](const std::byte* from, std::size_t n) {
       pass.add(std::span(reinterpret_cast<const T*>(from), n));
     });
   } else {
     std::array<T, kBlock> buffer;
-    each_stretch(view, walk, kBlock, [&](const std::byte* from, std::size_t n) {
+    each_stretch(view, walk, kBlock, crc, [&](const std::byte* from, std::size_t n) {
       std::memcpy(buffer.data(), from, n * sizeof(T));
       pass.add(std::span<const T>(buffer.data(), n));
     });
@@ -86,11 +95,11 @@ Measured measure_native(const TensorView& view) {
 
 /// Elements that widen(bytes, n, out) makes those of a working type of.
 template <typename T, typename Widen>
-Measured measure_widened(const TensorView& view, Widen widen) {
+Measured measure_widened(const TensorView& view, std::uint32_t* crc, Widen widen) {
   const Walk walk = walk_in_memory(view);
   tensor::StatisticsPass<T> pass(kernels());
   std::array<T, kBlock> buffer;
-  each_stretch(view, walk, kBlock, [&](const std::byte* from, std::size_t n) {
+  each_stretch(view, walk, kBlock, crc, [&](const std::byte* from, std::size_t n) {
     widen(from, n, buffer.data());
     pass.add(std::span<const T>(buffer.data(), n));
   });
@@ -98,14 +107,15 @@ Measured measure_widened(const TensorView& view, Widen widen) {
 }
 
 template <typename T>
-Measured measure_small_integer(const TensorView& view) {
-  return measure_widened<std::int64_t>(view, [](const std::byte* from, std::size_t n, std::int64_t* out) {
-    for (std::size_t i = 0; i < n; ++i) {
-      T value;
-      std::memcpy(&value, from + i * sizeof value, sizeof value);
-      out[i] = value;
-    }
-  });
+Measured measure_small_integer(const TensorView& view, std::uint32_t* crc) {
+  return measure_widened<std::int64_t>(view, crc,
+                                       [](const std::byte* from, std::size_t n, std::int64_t* out) {
+                                         for (std::size_t i = 0; i < n; ++i) {
+                                           T value;
+                                           std::memcpy(&value, from + i * sizeof value, sizeof value);
+                                           out[i] = value;
+                                         }
+                                       });
 }
 
 template <typename T>
@@ -127,8 +137,8 @@ T complex_modulus(T real, T imaginary) {
 }
 
 template <typename T>
-Measured measure_complex(const TensorView& view) {
-  return measure_widened<T>(view, [](const std::byte* from, std::size_t n, T* out) {
+Measured measure_complex(const TensorView& view, std::uint32_t* crc) {
+  return measure_widened<T>(view, crc, [](const std::byte* from, std::size_t n, T* out) {
     for (std::size_t i = 0; i < n; ++i) {
       std::array<T, 2> parts;
       std::memcpy(parts.data(), from + i * sizeof parts, sizeof parts);
@@ -137,18 +147,18 @@ Measured measure_complex(const TensorView& view) {
   });
 }
 
-Measured measure_complex32(const TensorView& view) {
-  return measure_widened<float>(view, [](const std::byte* from, std::size_t n, float* out) {
+Measured measure_complex32(const TensorView& view, std::uint32_t* crc) {
+  return measure_widened<float>(view, crc, [](const std::byte* from, std::size_t n, float* out) {
     std::array<float, 2 * kBlock> parts;
     tensor::to_float(DType::float16, std::span(from, 4 * n), std::span(parts.data(), 2 * n));
     for (std::size_t i = 0; i < n; ++i) out[i] = complex_modulus(parts[2 * i], parts[2 * i + 1]);
   });
 }
 
-Measured measure_boolean(const TensorView& view) {
+Measured measure_boolean(const TensorView& view, std::uint32_t* crc) {
   const Walk walk = walk_in_memory(view);
   std::uint64_t nonzero = 0;
-  each_stretch(view, walk, SIZE_MAX, [&](const std::byte* from, std::size_t n) {
+  each_stretch(view, walk, SIZE_MAX, crc, [&](const std::byte* from, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) nonzero += from[i] != std::byte{0} ? 1U : 0U;
   });
   nonzero *= walk.repetitions;
@@ -164,51 +174,54 @@ Measured measure_boolean(const TensorView& view) {
   return result;
 }
 
-Measured measure_as_stored(const TensorView& view) {
+Measured measure_as_stored(const TensorView& view, std::uint32_t* crc) {
   switch (view.dtype) {
     case DType::float64:
-      return measure_native<double>(view);
+      return measure_native<double>(view, crc);
     case DType::float32:
-      return measure_native<float>(view);
+      return measure_native<float>(view, crc);
     case DType::int64:
-      return measure_native<std::int64_t>(view);
+      return measure_native<std::int64_t>(view, crc);
     case DType::uint64:
-      return measure_native<std::uint64_t>(view);
+      return measure_native<std::uint64_t>(view, crc);
     case DType::int32:
     case DType::qint32:
-      return measure_small_integer<std::int32_t>(view);
+      return measure_small_integer<std::int32_t>(view, crc);
     case DType::int16:
-      return measure_small_integer<std::int16_t>(view);
+      return measure_small_integer<std::int16_t>(view, crc);
     case DType::int8:
     case DType::qint8:
-      return measure_small_integer<std::int8_t>(view);
+      return measure_small_integer<std::int8_t>(view, crc);
     case DType::uint32:
-      return measure_small_integer<std::uint32_t>(view);
+      return measure_small_integer<std::uint32_t>(view, crc);
     case DType::uint16:
-      return measure_small_integer<std::uint16_t>(view);
+      return measure_small_integer<std::uint16_t>(view, crc);
     case DType::uint8:
     case DType::quint8:
-      return measure_small_integer<std::uint8_t>(view);
+      return measure_small_integer<std::uint8_t>(view, crc);
     case DType::boolean:
-      return measure_boolean(view);
+      return measure_boolean(view, crc);
     case DType::complex32:
-      return measure_complex32(view);
+      return measure_complex32(view, crc);
     case DType::complex64:
-      return measure_complex<float>(view);
+      return measure_complex<float>(view, crc);
     case DType::complex128:
-      return measure_complex<double>(view);
+      return measure_complex<double>(view, crc);
     default:
       break;
   }
-  return measure_widened<float>(view, [&](const std::byte* from, std::size_t n, float* out) {
+  return measure_widened<float>(view, crc, [&](const std::byte* from, std::size_t n, float* out) {
     tensor::to_float(view.dtype, std::span(from, n * view.element_size()), std::span(out, n));
   });
 }
 
 }  // namespace
 
-Measured measure(const TensorView& view) {
-  Measured result = measure_as_stored(view);
+Measured measure(const TensorView& view, std::optional<std::uint32_t>* crc) {
+  std::uint32_t sum = 0;
+  const bool together = crc != nullptr && view.plain();
+  Measured result = measure_as_stored(view, together ? &sum : nullptr);
+  if (together) *crc = sum;
   if (view.negative && tensor::info(view.dtype).kind == tensor::Kind::floating) {
     // All elements have the other sign.
     result.max = -std::exchange(result.min, -result.max);

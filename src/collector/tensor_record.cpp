@@ -131,15 +131,15 @@ void append_hex(std::string& out, std::uint64_t value, int digits) {
 /// The numbers of one tensor, computed when they are asked for, unless they are known from before.
 class Values {
  public:
-  Values(const TensorView& view, std::uint64_t version, const Reuse& reuse)
-      : view_(view), version_(version), reuse_(reuse) {
+  Values(const TensorView& view, std::uint64_t version, const Reuse& reuse, bool with_crc)
+      : view_(view), version_(version), reuse_(reuse), with_crc_(with_crc) {
     worthwhile_ = reuse.cache != nullptr && reuse.owner && reuse.owner->keepable() && view.data != nullptr &&
                   view.bytes() >= ReuseCache::kMinBytes;
     if (worthwhile_) results_ = reuse.cache->find(view, version);
   }
   const Measured& measured() {
     if (!results_.measured) {
-      results_.measured = measure(view_);
+      results_.measured = measure(view_, with_crc_ ? &results_.crc : nullptr);
       fresh_ = true;
     }
     return *results_.measured;
@@ -160,6 +160,7 @@ class Values {
   const TensorView& view_;
   std::uint64_t version_;
   const Reuse& reuse_;
+  bool with_crc_;
   Results results_;
   bool worthwhile_ = false;
   bool fresh_ = false;
@@ -299,7 +300,7 @@ void append_record(std::string& out, const RecordRules& rules, const msprobe_ten
   const bool by_xor = checksums && rules.summary == SummaryMode::xor_;
   const bool by_crc = checksums && rules.summary == SummaryMode::md5;
   const bool deferred = !by_xor && (tensor.flags & MSPROBE_TENSOR_DEFERRED) != 0;
-  Values values(view, tensor.version, reuse);
+  Values values(view, tensor.version, reuse, by_crc);
   if (by_xor) {
     append_member(out, level, "md5");
     append_xor(out, rules, view);
