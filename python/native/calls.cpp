@@ -81,8 +81,10 @@ void record_gradients(const msprobe_event& event, PyObject* grad_inputs, PyObjec
 
 bool is_tensor(PyObject* value) {
   PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(value));
-  return type == state.tensor_type || type == state.parameter_type ||
-         PyObject_IsInstance(value, state.tensor_type) == 1;
+  if (type == state.tensor_type || type == state.parameter_type) return true;
+  const int is_one = PyObject_IsInstance(value, state.tensor_type);
+  if (is_one < 0) PyErr_Clear();
+  return is_one == 1;
 }
 
 // The tensor of an output whose backward stands for the call's: the first one.

@@ -12,6 +12,7 @@ PyMethodDef methods[] = {
     {"bind", bind, METH_O, "bind(namespace): what the extension needs of the framework"},
     {"open", open_session, METH_VARARGS, "open(path, text, task, dump_path, level, step, framework)"},
     {"close", close_session, METH_NOARGS, "writes everything and ends the session"},
+    {"disown", disown, METH_NOARGS, "in a child after fork(): the session is its parent's"},
     {"info", info, METH_NOARGS, "what the configuration comes to, as a dict"},
     {"setting", setting, METH_VARARGS, "setting(key) -> JSON text"},
     {"running", running, METH_NOARGS, "whether events are recorded now"},

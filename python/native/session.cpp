@@ -108,6 +108,11 @@ PyObject* close_session(PyObject*, PyObject*) {
   return none_or_raise(status);
 }
 
+PyObject* disown(PyObject*, PyObject*) {
+  state.session = nullptr;
+  Py_RETURN_NONE;
+}
+
 PyObject* info(PyObject*, PyObject*) {
   if (!need_session()) return nullptr;
   msprobe_info told{};

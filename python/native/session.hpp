@@ -10,6 +10,8 @@ namespace msprobe::python {
 PyObject* bind(PyObject*, PyObject* binding);
 PyObject* open_session(PyObject*, PyObject* arguments);
 PyObject* close_session(PyObject*, PyObject*);
+/// In a child after fork(): its parent has the session.
+PyObject* disown(PyObject*, PyObject*);
 PyObject* info(PyObject*, PyObject*);
 PyObject* setting(PyObject*, PyObject* arguments);
 PyObject* running(PyObject*, PyObject*);

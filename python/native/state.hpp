@@ -93,11 +93,13 @@ class Busy {
 void log_exception(const char* where);
 /// Writes a failure of our own into the same file.
 void log_failure(const char* where, const char* what) noexcept;
-/// Runs a part of our own. What it throws (there is no memory) is logged and goes no further.
+/// Runs a part of our own. What it throws (there is no memory), or leaves as a Python exception, is logged
+/// and goes no further.
 template <typename Part>
 void guarded(const char* where, Part part) noexcept {
   try {
     part();
+    if (PyErr_Occurred() != nullptr) log_exception(where);
   } catch (const std::exception& error) {
     log_failure(where, error.what());
   } catch (...) {

@@ -84,6 +84,18 @@ class Exceptions(Case):
         self.assertIn("no items here", tree.errors)
         self.assertEqual(tree.errors.count("[ERROR]"), 1)
 
+    def test_hostile_results(self):
+        import types
+        library = types.ModuleType("library")
+        library.function = lambda: Hostile()
+        debugger = self.open("L1")
+        debugger.register_custom_api(library, "function")
+        debugger.start()
+        self.assertIs(type(library.function()), Hostile)
+        functional.relu(torch.ones(2))
+        debugger.stop()
+        self.assertIn("Functional.relu.0.forward", self.tree().names)
+
     def test_deep_and_cyclic_values(self):
         import types
         library = types.ModuleType("library")

@@ -50,11 +50,32 @@ class Robustness(Case):
 pid = os.fork()
 y = torch.relu(x)
 if pid == 0:
+    w = torch.ones(2, requires_grad=True)
+    torch.sigmoid(w).sum().backward()
+    debugger.stop()
+    debugger.step()
+    debugger.start()
+    PrecisionDebugger.save(w, "w")
     sys.exit(0)
 assert os.waitpid(pid, 0)[1] == 0
 debugger.stop()
 """)
         self.assertEqual((tree.names[-1], len(tree.names)), ("Torch.relu.0.forward", 51))
+
+    def test_session_of_a_child(self):
+        run_script("""
+import os, sys, torch
+from msprobe.pytorch import PrecisionDebugger
+pid = os.fork()
+if pid == 0:
+    debugger = PrecisionDebugger(dump_path=sys.argv[1] + "/dump", level="L1", task="statistics")
+    debugger.start()
+    torch.sigmoid(torch.zeros(1))
+    debugger.stop()
+    sys.exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+""", self.folder, self.folder)
+        self.assertEqual(find_tree(os.path.join(self.folder, "dump")).names, ["Torch.sigmoid.0.forward"])
 
     def test_folder_that_cannot_be_written(self):
         blocked = os.path.join(self.folder, "file")

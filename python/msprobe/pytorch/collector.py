@@ -25,7 +25,7 @@ lock = threading.RLock()
 forward_switch = [False]   # calls are recorded
 backward_switch = [False]  # gradients of recorded calls are: until step(), also after stop()
 
-_process = os.getpid()
+_process = [None]  # that has opened the session
 
 
 def _follow_asynchronous(call, result, args, kwargs):
@@ -59,6 +59,7 @@ def _binding():
 
 def open_session(config_path, config_text, overrides):
     """Reads the configuration; raises what is wrong with it."""
+    _process[0] = os.getpid()
     _native.bind(_binding())
     step = overrides.get("step")
     checked(_native.open, config_path, config_text, overrides.get("task"), overrides.get("dump_path"),
@@ -88,6 +89,8 @@ def checked(function, *args):
 
 def attempted(function, *args):
     """Calls the extension for a verb: a disk that fails is told once, and is no error of the training. None then."""
+    if in_child():
+        return None
     try:
         return function(*args)
     except RuntimeError as error:
@@ -96,12 +99,14 @@ def attempted(function, *args):
 
 
 def setting(key):
+    if in_child():
+        return None
     return json.loads(_native.setting(key))
 
 
 def in_child():
     """Whether this is a process that was forked off the one with the session."""
-    return os.getpid() != _process
+    return _process[0] not in (None, os.getpid())
 
 
 def update_switches(backward=None):
@@ -170,3 +175,4 @@ def _at_exit():
 def _after_fork():
     forward_switch[0] = False
     backward_switch[0] = False
+    _native.disown()

@@ -23,9 +23,11 @@ def _invalid(text):
 
 
 def _verb(method):
-    """One of these at a time."""
+    """One of these at a time. In a child of the process with the session they do nothing."""
     @functools.wraps(method)
     def serialised(*args, **kwargs):
+        if collector.in_child():
+            return None
         with collector.lock:
             return method(*args, **kwargs)
     return serialised
@@ -99,7 +101,7 @@ class PrecisionDebugger:
         if not self._info["enabled"]:
             collector.update_switches(False)
             return
-        if collector.LEVELS[self._info["level"]] == "debug" or collector.in_child():
+        if collector.LEVELS[self._info["level"]] == "debug":
             return
         if self._info["records_apis"]:
             self._custom_operators.register()
