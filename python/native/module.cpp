@@ -30,6 +30,8 @@ PyMethodDef methods[] = {
     {"set_pseudo_parent", set_pseudo_parent, METH_VARARGS, "set_pseudo_parent(name or None)"},
     {"set_micro_step", set_micro_step, METH_VARARGS, "set_micro_step(number)"},
     {"changed_unseen", changed_unseen, METH_NOARGS, "tensors changed without a new version"},
+    {"may_change_unseen", may_change_unseen, METH_NOARGS,
+     "an alias exists that writes without a new version"},
     {"set_compatible", set_compatible, METH_VARARGS, "set_compatible(on)"},
     {"wants_elements", wants_elements, METH_NOARGS, "whether elements of tensors are needed now"},
     {"save", save, METH_VARARGS, "save(value, name, gradient) -> number or None"},

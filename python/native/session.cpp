@@ -173,6 +173,7 @@ PyObject* stop(PyObject*, PyObject*) {
 
 PyObject* step(PyObject*, PyObject*) {
   ++state.epoch;
+  state.may_reuse = true;
   return without_lock(msprobe_step);
 }
 
@@ -241,6 +242,11 @@ PyObject* set_micro_step(PyObject*, PyObject* arguments) {
   unsigned int number = 0;
   if (PyArg_ParseTuple(arguments, "I", &number) == 0) return nullptr;
   if (state.session != nullptr) msprobe_set_micro_step(state.session, number);
+  Py_RETURN_NONE;
+}
+
+PyObject* may_change_unseen(PyObject*, PyObject*) {
+  state.may_reuse = false;
   Py_RETURN_NONE;
 }
 

@@ -30,6 +30,8 @@ PyObject* set_pseudo_parent(PyObject*, PyObject* arguments);
 PyObject* set_micro_step(PyObject*, PyObject* arguments);
 /// Tensors changed although their versions did not: results known so far are not used again.
 PyObject* changed_unseen(PyObject*, PyObject*);
+/// The same may happen at any time until the step ends.
+PyObject* may_change_unseen(PyObject*, PyObject*);
 /// Whether the entry being filled by this thread needs elements of tensors: for checksums or files.
 PyObject* wants_elements(PyObject*, PyObject*);
 PyObject* set_compatible(PyObject*, PyObject* arguments);

@@ -40,6 +40,9 @@ struct State {
   /// Part of every tensor's version: results are not used again over a change of it. Counts what changes
   /// tensors without their own version being told.
   uint64_t epoch = 1;
+  /// Not from the moment on when somebody got an alias that writes untold (a NumPy array), until the step
+  /// ends.
+  bool may_reuse = true;
   /// Threads that are inside our own code. The session may not go away under them: one may have given the
   /// interpreter lock away.
   int busy_threads = 0;

@@ -161,7 +161,7 @@ bool fill(PyObject* object, Geometry* geometry, msprobe_tensor* tensor, int64_t*
 }
 
 void set_owner(PyObject* object, int64_t bytes, msprobe_tensor* tensor) {
-  if (bytes < kReuseAbove) return;
+  if (bytes < kReuseAbove || !state.may_reuse) return;
   const int64_t version = version_of(object);
   if (version < 0) return;
   Owner* owner = owner_for(object);

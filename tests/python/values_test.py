@@ -155,10 +155,14 @@ class Values(Case):
         library.function(tensor)
         tensor.data.add_(1.0)
         library.function(tensor)
+        array = tensor.numpy()
+        library.function(tensor)
+        array += 1.0
+        library.function(tensor)
         debugger.stop()
         data = self.tree().data
-        self.assertEqual([data["library.function.%d.forward" % call]["input_args"][0]["Max"] for call in range(4)],
-                         [0.0, 0.0, 1.0, 2.0])
+        self.assertEqual([data["library.function.%d.forward" % call]["input_args"][0]["Max"] for call in range(6)],
+                         [0.0, 0.0, 1.0, 2.0, 2.0, 3.0])
 
 
 if __name__ == "__main__":

@@ -151,11 +151,12 @@ def _make_wrapper(number, original):
 def wrap(original, name, prefix, owner=None, rules=None):
     """A function that records calls of `original` as `<prefix>.<name>.<n>`."""
     rules = rules or {}
+    inner = versions.giving_alias(original) if (prefix, name) == ("Tensor", "numpy") else original
     number = _native.add_api(
         "%s.%s" % (prefix, name), prefix == "Distributed", prefix == "Functional" and name in _DROPOUTS,
         sum(1 << position for position in rules.get("input", [])),
         sum(1 << position for position in rules.get("output", [])), rules.get("keyword"))
-    wrapper = _make_wrapper(number, original)
+    wrapper = _make_wrapper(number, inner)
     functools.update_wrapper(wrapper, original)
     if not hasattr(original, "__code__"):  # a builtin: it is found, also by pickle, where it is wrapped
         if isinstance(owner, type):

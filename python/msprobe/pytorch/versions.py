@@ -35,6 +35,14 @@ def install():
     torch.Tensor.data = property(getter, setter, doc=_data.__doc__)
 
 
+def giving_alias(function):
+    """Tensor.numpy: what is written into the array is not told by the tensor."""
+    def numpy(*args, **kwargs):
+        _native.may_change_unseen()
+        return function(*args, **kwargs)
+    return numpy
+
+
 def remove():
     global _installed
     if _installed:
