@@ -69,7 +69,8 @@ print(json.dumps(result))
 
 SUFFIXES = {"numpy": (".npy", ".npz"), "torch": (".pt",), "safetensors": (".safetensors",)}
 # Types that a PyTorch before 2.3 lacks altogether.
-NEWER = ("float8_", "uint16", "uint32", "uint64")
+# What an older PyTorch says of a file with a type that it does not have; _rebuild_tensor_v3 builds no other.
+NEWER = ("float8_", "uint16", "uint32", "uint64", "torch._utils._rebuild_tensor_v3")
 
 
 def importable(library):
