@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/log.hpp"
 #include "support/text.hpp"
 
@@ -24,16 +25,6 @@ std::optional<std::int64_t> number_after(std::string_view name, std::string_view
   std::int64_t number = 0;
   if (std::from_chars(name.data(), name.data() + name.size(), number).ec != std::errc()) return std::nullopt;
   return number;
-}
-
-std::vector<std::string> children(const std::string& path) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error))
-    names.push_back(entry->path().filename().string());
-  if (error) throw IoError(display(path), error.message());
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 /// The rank that a folder given by itself is of; 0 if its name does not say.
@@ -53,7 +44,7 @@ RankInput rank_at(const std::string& directory, std::int64_t number) {
 }
 
 std::vector<RankInput> ranks_in(const std::string& step, bool python) {
-  const std::vector<std::string> names = children(step);
+  const std::vector<std::string> names = names_in(step);
   std::vector<RankInput> ranks;
   std::vector<std::string> processes;
   for (const std::string& name : names) {
@@ -104,7 +95,7 @@ std::vector<StepInput> resolve_input(const std::string& given, bool python) {
   if (!ranks.empty() || python) return {{"", path, std::move(ranks)}};
 
   std::vector<std::pair<std::int64_t, StepInput>> steps;
-  for (const std::string& name : children(path)) {
+  for (const std::string& name : names_in(path)) {
     const auto number = number_after(name, "step");
     const std::string directory = path + "/" + name;
     if (!number || !fs::is_directory(directory, error)) continue;

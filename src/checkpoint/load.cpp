@@ -14,6 +14,7 @@
 #include "formats/mindspore_ckpt.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::checkpoint {
@@ -45,18 +46,6 @@ std::shared_ptr<const TensorSet> open_set(const std::shared_ptr<const ByteSource
     return std::make_shared<const formats::MindSporeCkpt>(file);
   }
   return formats::open_tensors(file);
-}
-
-std::vector<std::string> files_in(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    std::error_code ignored;
-    if (at->is_regular_file(ignored)) names.push_back(at->path().filename().string());
-  }
-  if (error) throw IoError(display(folder), error.message());
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 std::string tracked_folder(const std::string& folder) {
@@ -156,7 +145,7 @@ Checkpoint load_folder(const std::string& folder, const LoadOptions& options, bo
   for (const char* name : {"model_optim_rng.pt", "model_rng.pt"}) {
     if (exists(in_folder(folder, name))) return load_file(in_folder(folder, name), options);
   }
-  const std::vector<std::string> names = files_in(folder);
+  const std::vector<std::string> names = names_in(folder, Named::regular_files);
   std::vector<std::string> safetensors;
   for (const std::string& name : names) {
     if (name.ends_with(".index.json")) return load_indexed(folder, name, options);
@@ -283,7 +272,7 @@ bool looks_like_checkpoint(const std::string& path) noexcept {
         if (exists(in_folder(path, name))) return true;
       }
       if (has_rank_folders(path)) return true;
-      for (const std::string& name : files_in(path)) {
+      for (const std::string& name : names_in(path, Named::regular_files)) {
         for (const char* suffix : {".index.json", ".safetensors", ".pt", ".pth", ".bin", ".ckpt"}) {
           if (name.ends_with(suffix)) return true;
         }

@@ -12,6 +12,7 @@
 #include "checkpoint/megatron_merge.hpp"
 #include "checkpoint/names.hpp"
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/parallel.hpp"
 #include "support/text.hpp"
 
@@ -162,15 +163,12 @@ class Loader {
   [[noreturn]] void fail(const std::string& reason) const { throw FormatError(display(folder_), reason); }
 
   void list_ranks() {
-    std::error_code error;
-    for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
-      const std::string name = at->path().filename().string();
+    for (const std::string& name : names_in(folder_)) {
       if (!name.starts_with(kRankPrefix)) continue;
       auto numbers = rank_numbers(name);
       if (!numbers || numbers->size() > 3) fail(fmt::format("{} is not the name of a rank", display(name)));
       found_[std::move(*numbers)] = name;
     }
-    if (error) throw IoError(display(folder_), error.message());
     if (found_.empty()) fail("no checkpoint rank directories (mp_rank_…) in it");
     const std::size_t fields = found_.begin()->first.size();
     for (const auto& [numbers, name] : found_) {

@@ -12,6 +12,7 @@
 #include "tensor/convert.hpp"
 #include "tensor/isa.hpp"
 #include "tensor/statistics_pass.hpp"
+#include "tensor/strided.hpp"
 
 namespace msprobe::collector {
 namespace {
@@ -45,11 +46,11 @@ void each_stretch(const TensorView& view, const Walk& walk, std::size_t most, st
     return;
   }
   alignas(64) std::array<std::byte, kBlock * 16> buffer;
+  const std::int64_t step = walk.inner_stride() * static_cast<std::int64_t>(size);
   walk.each_run(size, [&](const std::byte* from) {
     for (std::size_t done = 0; done < length; done += kBlock) {
       const std::size_t n = std::min(kBlock, length - done);
-      gather(from + static_cast<std::int64_t>(done * size) * walk.inner_stride(), walk.inner_stride(), size,
-             n, buffer.data());
+      tensor::gather(from + static_cast<std::int64_t>(done) * step, step, size, n, buffer.data());
       feed(buffer.data(), n);
     }
   });

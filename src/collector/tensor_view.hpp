@@ -8,6 +8,7 @@
 #include <span>
 
 #include "tensor/dtype.hpp"
+#include "tensor/strided.hpp"
 
 namespace msprobe::collector {
 
@@ -68,9 +69,6 @@ Walk walk_in_order(const TensorView& view);
 /// All elements in the order that is the fastest: as they lie in memory, repeated ones once.
 Walk walk_in_memory(const TensorView& view);
 
-/// Copies `count` elements of `size` bytes that lie `stride` elements apart.
-void gather(const std::byte* from, std::int64_t stride, std::size_t size, std::size_t count, std::byte* to);
-
 /// Makes the bytes what they stand for: other signs for negative and conjugate views.
 void resolve_signs(const TensorView& view, std::span<std::byte> elements);
 
@@ -94,13 +92,13 @@ void each_piece(const TensorView& view, Piece piece) {
     held = 0;
   };
   const Walk walk = walk_in_order(view);
-  const auto stride = walk.inner_stride();
+  const auto step = walk.inner_stride() * static_cast<std::int64_t>(size);
   walk.each_run(size, [&](const std::byte* from) {
     for (auto left = static_cast<std::size_t>(walk.inner_length()); left > 0;) {
       const std::size_t taken = left < room - held ? left : room - held;
-      gather(from, stride, size, taken, buffer.data() + held * size);
-      from += stride * static_cast<std::int64_t>(taken * size);
+      tensor::gather(from, step, size, taken, buffer.data() + held * size);
       left -= taken;
+      if (left > 0) from += step * static_cast<std::int64_t>(taken);
       held += taken;
       if (held == room) hand_over();
     }

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::dump {
@@ -32,18 +33,6 @@ bool is_proc(std::string_view name) {
          name.find_first_not_of("0123456789", 4) == std::string_view::npos;
 }
 
-std::vector<std::string> subdirectories(const std::string& path) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
-    std::error_code ignored;
-    if (entry->is_directory(ignored)) names.push_back(entry->path().filename().string());
-  }
-  if (error) throw IoError(display(path), error.message());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 RankDump rank_in(const std::string& directory, std::string label) {
   RankDump rank;
   rank.number = rank_number(label);
@@ -56,7 +45,7 @@ RankDump rank_in(const std::string& directory, std::string label) {
 std::vector<RankDump> ranks_in(const std::string& step) {
   std::vector<RankDump> ranks;
   std::vector<RankDump> procs;
-  for (std::string& name : subdirectories(step)) {
+  for (std::string& name : names_in(step, Named::folders)) {
     const std::string directory = step + "/" + name;
     if (rank_number(name)) {
       ranks.push_back(rank_in(directory, std::move(name)));
@@ -115,7 +104,7 @@ Tree discover(const std::string& given) {
     return tree;
   }
   tree.kind = TreeKind::root;
-  for (std::string& name : subdirectories(tree.path)) {
+  for (std::string& name : names_in(tree.path, Named::folders)) {
     const auto number = number_after(name, "step");
     if (!number) continue;
     std::vector<RankDump> ranks = ranks_in(tree.path + "/" + name);

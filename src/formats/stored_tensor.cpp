@@ -10,6 +10,7 @@
 #include "support/error.hpp"
 #include "support/text.hpp"
 #include "tensor/convert.hpp"
+#include "tensor/strided.hpp"
 
 namespace msprobe::formats {
 namespace {
@@ -62,37 +63,6 @@ bool rises(const std::vector<Axis>& axes) {
 std::uint64_t gather_memory(const std::vector<Axis>& axes, std::uint64_t item_size) {
   const std::uint64_t span = span_bytes(axes, item_size);
   return rises(axes) ? std::min(span, kWindow) : span;
-}
-
-template <std::size_t kSize>
-void copy_strided(std::byte* out, const std::byte* in, std::int64_t count, std::int64_t stride) {
-  for (std::int64_t i = 0; i < count; ++i)
-    std::memcpy(out + static_cast<std::size_t>(i) * kSize, in + i * stride, kSize);
-}
-
-void copy_strided(std::byte* out, const std::byte* in, std::int64_t count, std::int64_t stride,
-                  std::size_t size) {
-  switch (size) {
-    case 1:
-      return copy_strided<1>(out, in, count, stride);
-    case 2:
-      return copy_strided<2>(out, in, count, stride);
-    case 4:
-      return copy_strided<4>(out, in, count, stride);
-    case 8:
-      return copy_strided<8>(out, in, count, stride);
-    default:
-      return copy_strided<16>(out, in, count, stride);
-  }
-}
-
-// Flips the sign of every component, or of every second one (the imaginary parts).
-void flip_signs(std::span<std::byte> raw, std::size_t component, bool only_imaginary) {
-  const std::size_t top = std::endian::native == std::endian::little ? component - 1 : 0;
-  const std::size_t step = only_imaginary ? 2 * component : component;
-  for (std::size_t i = only_imaginary ? component : 0; i + component <= raw.size(); i += step) {
-    raw[i + top] ^= std::byte{0x80};
-  }
 }
 
 }  // namespace
@@ -171,11 +141,7 @@ void ElementReader::Impl::gather(std::span<std::byte> out) {
     const std::uint64_t reach = static_cast<std::uint64_t>((count - 1) * inner.stride) + item_size;
     const std::byte* source = at(relative, reach);
     const std::size_t length = static_cast<std::size_t>(count) * item_size;
-    if (inner.stride == static_cast<std::int64_t>(item_size)) {
-      std::memcpy(out.data(), source, length);
-    } else {
-      copy_strided(out.data(), source, count, inner.stride, item_size);
-    }
+    tensor::gather(source, inner.stride, item_size, static_cast<std::size_t>(count), out.data());
     out = out.subspan(length);
     counter.back() += count;
     for (std::size_t i = axes.size() - 1; i > 0 && counter[i] == axes[i].length; --i) {
@@ -189,8 +155,8 @@ void ElementReader::Impl::finish(std::span<std::byte> out) const {
   const tensor::DTypeInfo& type = tensor::info(tensor.dtype);
   if (tensor.big_endian != (std::endian::native == std::endian::big)) tensor::swap_bytes(tensor.dtype, out);
   const std::size_t component = type.kind == Kind::complex ? item_size / 2 : item_size;
-  if (tensor.negative) flip_signs(out, component, false);
-  if (tensor.conjugate) flip_signs(out, component, true);
+  if (tensor.negative) tensor::flip_signs(out, component, 0, 1);
+  if (tensor.conjugate) tensor::flip_signs(out, component, 1, 2);
 }
 
 ElementReader::ElementReader(const StoredTensor& tensor) : impl_(std::make_unique<Impl>()) {

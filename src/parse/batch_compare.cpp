@@ -15,6 +15,7 @@
 #include "parse/elements.hpp"
 #include "report/writers.hpp"
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/interrupt.hpp"
 #include "support/output_file.hpp"
 #include "support/text.hpp"
@@ -45,14 +46,10 @@ struct Listing {
 
 Listing list(const std::string& folder) {
   Listing found;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+  for (const std::string& name : names_in(folder)) {
     std::error_code ignored;
-    (entry->is_directory(ignored) ? found.folders : found.files).push_back(entry->path().filename().string());
+    (fs::is_directory(fs::path(folder) / name, ignored) ? found.folders : found.files).push_back(name);
   }
-  if (error) throw IoError(display(folder), error.message());
-  std::sort(found.folders.begin(), found.folders.end());
-  std::sort(found.files.begin(), found.files.end());
   return found;
 }
 

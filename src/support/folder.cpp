@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/folder.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe {
+namespace fs = std::filesystem;
+
+std::vector<std::string> names_in(const std::string& folder, Named which) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code ignored;
+    if (which == Named::folders && !entry->is_directory(ignored)) continue;
+    if (which == Named::regular_files && !entry->is_regular_file(ignored)) continue;
+    names.push_back(entry->path().filename().string());
+  }
+  if (error) throw IoError(display(folder), error.message());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace msprobe
