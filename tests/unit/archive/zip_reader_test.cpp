@@ -8,6 +8,7 @@
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "unit/archive/zip_builder.hpp"
+#include "unit/support/complaint.hpp"
 
 namespace msprobe::archive {
 namespace {
@@ -22,22 +23,11 @@ std::string content(const ZipReader& zip, std::string_view name) {
 // What reading every entry of an archive says; empty if all can be read. Nothing but FormatError may come
 // out.
 std::string complaint(const std::string& bytes) {
-  try {
+  return test::complaint_about("some.zip", [&] {
     const ZipReader zip(memory_source(bytes, "some.zip"));
     for (const ZipEntry& entry : zip.entries()) read_all(*zip.open(entry), ZipReader::kInflateLimit);
-  } catch (const FormatError& error) {
-    const std::string message = error.what();
-    CHECK(message.starts_with("some.zip: "));
-    return message;
-  }
-  return {};
+  });
 }
-
-#define CHECK_REFUSED(bytes, words)                                                        \
-  do {                                                                                     \
-    const std::string message_ = complaint(bytes);                                         \
-    CHECK_MESSAGE(message_.find(words) != std::string::npos, "got: '" << message_ << "'"); \
-  } while (false)
 
 }  // namespace
 

@@ -15,6 +15,7 @@
 #include "unit/formats/elements.hpp"
 #include "unit/formats/golden_parse.hpp"
 #include "unit/formats/peak_memory.hpp"
+#include "unit/support/complaint.hpp"
 
 namespace msprobe::formats {
 namespace {
@@ -54,24 +55,14 @@ std::string hex_of(const AdumpFile& dump, std::size_t item) {
 
 /// Opens it and all tensors in it.
 std::string complaint(const std::string& text, const std::string& name = "Add.x.1.2.3") {
-  try {
+  return test::complaint_about(name, [&] {
     const AdumpFile dump = open_text(text, name);
     for (const AdumpItem& item : dump.items) {
       if (item.role == AdumpRole::input || item.role == AdumpRole::output)
         element_hex(adump_tensor(dump, item));
     }
-  } catch (const FormatError& error) {
-    CHECK(std::string(error.what()).starts_with(name + ": "));
-    return error.what();
-  }
-  return {};
+  });
 }
-
-#define CHECK_REFUSED(text, words)                                                         \
-  do {                                                                                     \
-    const std::string message_ = complaint(text);                                          \
-    CHECK_MESSAGE(message_.find(words) != std::string::npos, "got: '" << message_ << "'"); \
-  } while (false)
 
 std::string role_name(AdumpRole role) {
   return role == AdumpRole::input ? "input" : "output";

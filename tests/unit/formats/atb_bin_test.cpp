@@ -13,6 +13,7 @@
 #include "unit/formats/elements.hpp"
 #include "unit/formats/golden_parse.hpp"
 #include "unit/formats/peak_memory.hpp"
+#include "unit/support/complaint.hpp"
 
 namespace msprobe::formats {
 namespace {
@@ -24,20 +25,8 @@ StoredTensor open_text(const std::string& text, const OpenBeside& beside = {}) {
 }
 
 std::string complaint(const std::string& text, const OpenBeside& beside = {}) {
-  try {
-    element_hex(open_text(text, beside));
-  } catch (const FormatError& error) {
-    CHECK(std::string(error.what()).starts_with("a.bin: "));
-    return error.what();
-  }
-  return {};
+  return test::complaint_about("a.bin", [&] { element_hex(open_text(text, beside)); });
 }
-
-#define CHECK_REFUSED(text, words)                                                         \
-  do {                                                                                     \
-    const std::string message_ = complaint(text);                                          \
-    CHECK_MESSAGE(message_.find(words) != std::string::npos, "got: '" << message_ << "'"); \
-  } while (false)
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 
 #include "support/error.hpp"
 #include "unit/formats/elements.hpp"
+#include "unit/support/complaint.hpp"
 
 namespace msprobe::formats {
 namespace {
@@ -30,15 +31,10 @@ std::string value(const std::string& name, const std::string& dims, const std::s
 
 /// What reading everything says; empty if all is well.
 std::string complaint(const std::string& bytes) {
-  try {
+  return test::complaint_about("some.ckpt", [&] {
     const MindSporeCkpt file(memory_source(bytes, "some.ckpt"));
     for (std::size_t i = 0; i < file.size(); ++i) element_hex(file.tensor(i));
-  } catch (const FormatError& error) {
-    const std::string message = error.what();
-    CHECK(message.starts_with("some.ckpt: "));
-    return message;
-  }
-  return {};
+  });
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "formats/unpickler.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
+#include "unit/support/complaint.hpp"
 
 namespace msprobe::formats {
 namespace {
@@ -20,21 +21,8 @@ Pickle load(const std::string& bytes, const PickleLimits& limits = {}) {
 }
 
 std::string complaint(const std::string& bytes, const PickleLimits& limits = {}) {
-  try {
-    load(bytes, limits);
-  } catch (const FormatError& error) {
-    const std::string message = error.what();
-    CHECK(message.starts_with("some.pkl: "));
-    return message;
-  }
-  return {};
+  return test::complaint_about("some.pkl", [&] { load(bytes, limits); });
 }
-
-#define CHECK_REFUSED(bytes, words)                                                        \
-  do {                                                                                     \
-    const std::string message_ = complaint(bytes);                                         \
-    CHECK_MESSAGE(message_.find(words) != std::string::npos, "got: '" << message_ << "'"); \
-  } while (false)
 
 std::int64_t integer(const std::string& bytes) {
   const Pickle pickle = load(bytes);

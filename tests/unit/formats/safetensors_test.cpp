@@ -11,6 +11,7 @@
 #include "unit/archive/zip_builder.hpp"
 #include "unit/formats/elements.hpp"
 #include "unit/formats/peak_memory.hpp"
+#include "unit/support/complaint.hpp"
 
 namespace msprobe::formats {
 namespace {
@@ -25,22 +26,11 @@ std::string file_of(const std::string& header, const std::string& data = "") {
 
 /// The message without the file's name; empty if nothing is wrong.
 std::string complaint(const std::string& bytes) {
-  try {
+  return test::complaint_about("some.safetensors", [&] {
     const SafetensorsFile file(memory_source(bytes, "some.safetensors"));
     for (std::size_t i = 0; i < file.size(); ++i) element_hex(file.tensor(i));
-  } catch (const FormatError& error) {
-    const std::string message = error.what();
-    CHECK(message.starts_with("some.safetensors: "));
-    return message;
-  }
-  return {};
+  });
 }
-
-#define CHECK_REFUSED(bytes, words)                                                        \
-  do {                                                                                     \
-    const std::string message_ = complaint(bytes);                                         \
-    CHECK_MESSAGE(message_.find(words) != std::string::npos, "got: '" << message_ << "'"); \
-  } while (false)
 
 std::string tensor(const std::string& name, const std::string& dtype, const std::string& shape,
                    const std::string& offsets) {

@@ -16,6 +16,7 @@
 #include "unit/formats/elements.hpp"
 #include "unit/formats/peak_memory.hpp"
 #include "unit/formats/pt_builder.hpp"
+#include "unit/support/complaint.hpp"
 
 namespace msprobe::formats {
 namespace {
@@ -24,22 +25,9 @@ using namespace std::string_literals;
 
 // What opening and reading the tensor says; empty if it can be read.
 std::string complaint(const std::string& bytes) {
-  try {
-    element_hex(open_tensor(memory_source(bytes, "some.pt")), 1 << 16);
-  } catch (const FormatError& error) {
-    const std::string message = error.what();
-    CHECK(message.starts_with("some.pt: "));
-    CHECK(message.find('\n') == std::string::npos);
-    return message;
-  }
-  return {};
+  return test::complaint_about("some.pt",
+                               [&] { element_hex(open_tensor(memory_source(bytes, "some.pt")), 1 << 16); });
 }
-
-#define CHECK_REFUSED(bytes, words)                                                        \
-  do {                                                                                     \
-    const std::string message_ = complaint(bytes);                                         \
-    CHECK_MESSAGE(message_.find(words) != std::string::npos, "got: '" << message_ << "'"); \
-  } while (false)
 
 std::string read_fixture(const std::string& name) {
   const char* root = std::getenv("MSPROBE_SOURCE_ROOT");

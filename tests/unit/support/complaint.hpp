@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a reader says of a file that it refuses.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "support/error.hpp"
+
+namespace msprobe::test {
+
+/// The message of the FormatError that read() throws, one line that begins with the file's name; empty if it
+/// throws none.
+template <typename Read>
+std::string complaint_about(const std::string& file, Read read) {
+  try {
+    read();
+  } catch (const FormatError& error) {
+    std::string message = error.what();
+    CHECK(message.starts_with(file + ": "));
+    CHECK(message.find('\n') == std::string::npos);
+    return message;
+  }
+  return {};
+}
+
+}  // namespace msprobe::test
+
+/// Checks that complaint(bytes), which the including file defines, says these words.
+#define CHECK_REFUSED(bytes, words)                                                        \
+  do {                                                                                     \
+    const std::string message_ = complaint(bytes);                                         \
+    CHECK_MESSAGE(message_.find(words) != std::string::npos, "got: '" << message_ << "'"); \
+  } while (false)
