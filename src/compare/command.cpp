@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compare/compare.hpp"
-#include "compare/summary.hpp"
+#include "compare/reports/summary.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"

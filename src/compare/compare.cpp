@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <mutex>
 
-#include "compare/result_table.hpp"
-#include "compare/tensor_rows.hpp"
-#include "compare/verdict.hpp"
+#include "compare/reports/result_table.hpp"
+#include "compare/result/tensor_rows.hpp"
+#include "compare/result/verdict.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/output_file.hpp"

@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "compare/result.hpp"
-#include "compare/rules.hpp"
+#include "compare/reports/summary.hpp"
+#include "compare/result/result.hpp"
+#include "compare/rules/rules.hpp"
 #include "dump/tree.hpp"
 #include "report/writers.hpp"
 
@@ -48,47 +49,10 @@ struct Plan {
 /// `python_rules`, as the Python tool does). UsageError if the two paths are not of the same kind.
 Plan make_plan(const CompareOptions& options);
 
-/// One line of the summary's tables.
-struct NotedRow {
-  std::string name;
-  Verdict verdict = Verdict::pass;
-  std::string measure;  // the number that made it stand out, with its name
-  std::string reason;
-  double weight = 0;  // larger is worse
-  std::size_t index = 0;
-};
-
-/// What is kept of a pair of ranks when its rows are written and gone.
-struct RankSummary {
-  std::string label;  // "step0/rank1"; empty for two files
-  std::string target;
-  std::string golden;
-  std::string failure;  // why this pair could not be compared; empty otherwise
-  Mode mode = Mode::statistics;
-  std::uint64_t rows = 0;
-  std::uint64_t errors = 0;
-  std::uint64_t warnings = 0;
-  std::uint64_t unmatched = 0;    // target rows without a partner
-  std::uint64_t golden_only = 0;  // reference items without a row
-  std::uint64_t unreadable = 0;   // rows whose tensors could not be read or compared
-  std::optional<NotedRow> first_bad;
-  std::vector<NotedRow> worst;  // at most kWorstRows, worst first
-  std::vector<std::string> files;
-};
-inline constexpr std::size_t kWorstRows = 10;
-
-struct CompareReport {
-  std::vector<RankSummary> ranks;
-  std::vector<std::string> one_sided;
-  bool pipe_closed = false;  // the reader of stdout went away
-};
-
 /// Compares one pair of ranks and judges every row. Throws what the readers throw, and FormatError for dumps
 /// that do not go together (other task, nothing to compare).
 RankResult compare_ranks(const RankPair& pair, const CompareOptions& options, const Rules& rules,
                          Progress* progress);
-
-RankSummary summarize(const RankResult& result);
 
 /// Does it all. A pair of ranks that fails is reported in its summary and does not stop the others.
 CompareReport compare(const CompareOptions& options, Progress* progress);

@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "compare/result_table.hpp"
-#include "compare/verdict.hpp"
+#include "compare/reports/result_table.hpp"
+#include "compare/result/verdict.hpp"
 #include "fuzz_input.hpp"
 #include "support/error.hpp"
 

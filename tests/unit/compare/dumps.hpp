@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "compare/result.hpp"
-#include "compare/rules.hpp"
-#include "compare/verdict.hpp"
+#include "compare/result/result.hpp"
+#include "compare/result/verdict.hpp"
+#include "compare/rules/rules.hpp"
 #include "report/table.hpp"
 #include "support/byte_source.hpp"
 

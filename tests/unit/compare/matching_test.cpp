@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/matching.hpp"
+#include "compare/matching/matching.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/result_table.hpp"
+#include "compare/reports/result_table.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/rules.hpp"
+#include "compare/rules/rules.hpp"
 
 #include <doctest/doctest.h>
 

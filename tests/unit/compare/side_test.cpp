@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/side.hpp"
+#include "compare/side/side.hpp"
 
 #include <doctest/doctest.h>
 

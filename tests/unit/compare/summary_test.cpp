@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/summary.hpp"
+#include "compare/reports/summary.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/tensor_metrics.hpp"
+#include "compare/metrics/tensor_metrics.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/verdict.hpp"
+#include "compare/result/verdict.hpp"
 
 #include <doctest/doctest.h>
 

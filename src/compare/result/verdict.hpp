@@ -2,8 +2,8 @@
 // From numbers to verdicts: the rules of spec/compare.md 9.
 #pragma once
 
-#include "compare/result.hpp"
-#include "compare/rules.hpp"
+#include "compare/result/result.hpp"
+#include "compare/rules/rules.hpp"
 
 namespace msprobe::compare {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/value.hpp"
+#include "compare/side/value.hpp"
 
 #include <algorithm>
 #include <cctype>

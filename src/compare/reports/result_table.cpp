@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/result_table.hpp"
+#include "compare/reports/result_table.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "compare/statistics_difference.hpp"
+#include "compare/metrics/statistics_difference.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "compare/matching.hpp"
-#include "compare/side.hpp"
-#include "compare/tensor_metrics.hpp"
+#include "compare/matching/matching.hpp"
+#include "compare/metrics/tensor_metrics.hpp"
+#include "compare/side/side.hpp"
 
 namespace msprobe::compare {
 

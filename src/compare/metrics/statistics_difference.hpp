@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "compare/value.hpp"
+#include "compare/side/value.hpp"
 
 namespace msprobe::compare {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/rules.hpp"
+#include "compare/rules/rules.hpp"
 
 #include <yaml-cpp/yaml.h>
 
 #include <cmath>
 #include <map>
 
-#include "compare/default_rules.hpp"
+#include "compare/rules/default_rules.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "compare/rules.hpp"
-#include "compare/side.hpp"
+#include "compare/rules/rules.hpp"
+#include "compare/side/side.hpp"
 
 namespace msprobe::compare {
 

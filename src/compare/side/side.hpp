@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "compare/value.hpp"
+#include "compare/side/value.hpp"
 #include "dump/dump_json.hpp"
 #include "dump/stack_json.hpp"
 #include "dump/tree.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/verdict.hpp"
+#include "compare/result/verdict.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <limits>
 #include <optional>
 
-#include "compare/statistics_difference.hpp"
+#include "compare/metrics/statistics_difference.hpp"
 #include "dump/names.hpp"
 #include "support/text.hpp"
 

@@ -2,7 +2,7 @@
 // Tensor mode's middle part: opens the files behind every row and measures them, in parallel.
 #pragma once
 
-#include "compare/result.hpp"
+#include "compare/result/result.hpp"
 
 namespace msprobe {
 class Progress;

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "compare/result.hpp"
+#include "compare/result/result.hpp"
 #include "report/table.hpp"
 
 namespace msprobe::compare {

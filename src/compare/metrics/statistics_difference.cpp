@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/statistics_difference.hpp"
+#include "compare/metrics/statistics_difference.hpp"
 
 #include <cmath>
 #include <limits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/summary.hpp"
+#include "compare/reports/summary.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "compare/statistics_difference.hpp"
+#include "compare/metrics/statistics_difference.hpp"
 #include "report/terminal.hpp"
 #include "support/text.hpp"
 
