@@ -125,31 +125,29 @@ class ResultTable final : public report::Table {
     const Row& row = result_.rows[index];
     const Side& target = result_.target;
     const Side& golden = result_.golden;
-    const Item& item = result_.target_item(row);
-    const Item* bench = row.matched() ? &result_.golden_item(row) : nullptr;
-    const auto golden_text = [&](std::uint32_t Item::*field) {
-      return bench ? golden.text(bench->*field) : std::string_view("N/A");
+    const Item* item = result_.find_target(row);
+    const Item* bench = result_.find_golden(row);
+    const auto text = [](const Side& side, const Item* one, std::uint32_t Item::*field) {
+      return one ? side.text(one->*field) : std::string_view("N/A");
     };
-    const std::string_view grad = grad_text(item.requires_grad);
+    const std::string_view grad = item ? grad_text(item->requires_grad) : "N/A";
     const std::string_view bench_grad = bench ? grad_text(bench->requires_grad) : "N/A";
-    cells.push_back(Text{target.name(item)});
-    cells.push_back(Text{golden_text(&Item::name)});
-    cells.push_back(Text{target.text(item.dtype)});
-    cells.push_back(Text{golden_text(&Item::dtype)});
-    cells.push_back(shape_cell(target.text(item.shape)));
-    cells.push_back(shape_cell(golden_text(&Item::shape)));
+    cells.push_back(Text{text(target, item, &Item::name)});
+    cells.push_back(Text{text(golden, bench, &Item::name)});
+    cells.push_back(Text{text(target, item, &Item::dtype)});
+    cells.push_back(Text{text(golden, bench, &Item::dtype)});
+    cells.push_back(shape_cell(text(target, item, &Item::shape)));
+    cells.push_back(shape_cell(text(golden, bench, &Item::shape)));
     cells.push_back(Text{grad});
     cells.push_back(Text{bench_grad});
     if (result_.mode == Mode::tensor) add_metrics(result_.metrics[index], cells);
     if (result_.mode == Mode::statistics) add_differences(item, bench, cells, scratch);
     if (result_.mode == Mode::md5) {
-      cells.push_back(Text{checksum_text(target, item)});
+      cells.push_back(Text{item ? checksum_text(target, *item) : "N/A"});
       cells.push_back(Text{bench ? checksum_text(golden, *bench) : "N/A"});
     } else {
-      for (const Value& value : item.statistics) cells.push_back(value_cell(value, target.pool, scratch));
-      for (std::size_t i = 0; i < kStatistics; ++i) {
-        cells.push_back(bench ? value_cell(bench->statistics[i], golden.pool, scratch) : Cell(Text{"N/A"}));
-      }
+      add_statistics(target, item, cells, scratch);
+      add_statistics(golden, bench, cells, scratch);
     }
     cells.push_back(grad == bench_grad);
     cells.push_back(Text{verdict_name(row.verdict)});
@@ -192,15 +190,23 @@ class ResultTable final : public report::Table {
     }
   }
 
-  void add_differences(const Item& item, const Item* bench, std::vector<Cell>& cells,
+  static void add_statistics(const Side& side, const Item* item, std::vector<Cell>& cells, Scratch& scratch) {
+    if (item == nullptr) {
+      cells.insert(cells.end(), kStatistics, Cell(Text{"N/A"}));
+      return;
+    }
+    for (const Value& value : item->statistics) cells.push_back(value_cell(value, side.pool, scratch));
+  }
+
+  void add_differences(const Item* item, const Item* bench, std::vector<Cell>& cells,
                        Scratch& scratch) const {
-    if (bench == nullptr) {
+    if (item == nullptr || bench == nullptr) {
       cells.insert(cells.end(), 2 * kStatistics, Cell(Text{"N/A"}));
       return;
     }
     std::array<ValueDifference, kStatistics> differences;
     for (std::size_t i = 0; i < kStatistics; ++i) {
-      differences[i] = difference(item.statistics[i], result_.target.pool, bench->statistics[i],
+      differences[i] = difference(item->statistics[i], result_.target.pool, bench->statistics[i],
                                   result_.golden.pool, result_.python_rules);
     }
     for (const ValueDifference& each : differences) {
@@ -221,10 +227,11 @@ class ResultTable final : public report::Table {
     }
   }
 
-  void add_stack(std::size_t index, const Item& item, std::vector<Cell>& cells, Scratch& scratch) const {
-    const bool first = index == 0 || result_.target_item(result_.rows[index - 1]).api != item.api;
+  void add_stack(std::size_t index, const Item* item, std::vector<Cell>& cells, Scratch& scratch) const {
+    const Item* before = index == 0 ? nullptr : result_.find_target(result_.rows[index - 1]);
+    const bool first = item != nullptr && (before == nullptr || before->api != item->api);
     const auto* frames =
-        first ? result_.target.stacks->find(result_.target.text(result_.target.apis[item.api].name))
+        first ? result_.target.stacks->find(result_.target.text(result_.target.apis[item->api].name))
               : nullptr;
     if (frames == nullptr) {
       cells.push_back(Text{"N/A"});
@@ -234,12 +241,12 @@ class ResultTable final : public report::Table {
     cells.push_back(Structured{text, scratch.keep(to_json(*frames))});
   }
 
-  void add_data_name(const Item& item, const Item* bench, std::vector<Cell>& cells, Scratch& scratch) const {
+  void add_data_name(const Item* item, const Item* bench, std::vector<Cell>& cells, Scratch& scratch) const {
     const auto name = [](const Side& side, const Item* one) {
       if (one == nullptr) return std::string("N/A");
       return one->data_name == 0 ? std::string("-1") : std::string(side.text(one->data_name));
     };
-    const std::vector<std::string> names = {name(result_.target, &item), name(result_.golden, bench)};
+    const std::vector<std::string> names = {name(result_.target, item), name(result_.golden, bench)};
     const std::string_view text = scratch.keep(python_list(names));
     cells.push_back(Structured{text, scratch.keep(to_json(names))});
   }

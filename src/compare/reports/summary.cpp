@@ -80,7 +80,7 @@ void measure(const RankResult& result, const Row& row, std::size_t index, NotedR
 NotedRow note(const RankResult& result, std::size_t index) {
   const Row& row = result.rows[index];
   NotedRow noted;
-  noted.name = std::string(result.target.name(result.target_item(row)));
+  noted.name = std::string(result.name_of(row));
   noted.verdict = row.verdict;
   noted.index = index;
   // The message that made the verdict.
@@ -160,7 +160,7 @@ RankSummary summarize(const RankResult& result) {
   std::optional<std::size_t> first_warning;
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
     const Row& row = result.rows[i];
-    if (!row.matched()) ++summary.unmatched;
+    if (!row.has_golden()) ++summary.unmatched;
     if (!result.metrics.empty() && result.metrics[i].failed) ++summary.unreadable;
     if (row.verdict == Verdict::pass) continue;
     const bool error = row.verdict == Verdict::error;

@@ -26,7 +26,11 @@ struct Row {
   Verdict verdict = Verdict::pass;
   std::vector<std::string> messages;
 
-  bool matched() const { return pair.golden != kUnmatched; }
+  /// Rows without a target item tell of what only the reference has; only some comparisons give them
+  /// (--consistent_check).
+  bool has_target() const { return pair.target != kUnmatched; }
+  bool has_golden() const { return pair.golden != kUnmatched; }
+  bool matched() const { return has_target() && has_golden(); }
   void raise(Verdict level, std::string message) {
     verdict = std::max(verdict, level);
     messages.push_back(std::move(message));
@@ -40,12 +44,20 @@ struct RankResult {
   bool python_rules = false;
   Side target;
   Side golden;
-  std::vector<Row> rows;               // in target order
+  std::vector<Row> rows;               // in target order; some have no target item
   std::vector<TensorMetrics> metrics;  // one a row in tensor mode, else empty
   std::uint64_t golden_only = 0;
 
+  /// For rows that have one.
   const Item& target_item(const Row& row) const { return target.items[row.pair.target]; }
   const Item& golden_item(const Row& row) const { return golden.items[row.pair.golden]; }
+  /// Null if the row has none.
+  const Item* find_target(const Row& row) const { return row.has_target() ? &target_item(row) : nullptr; }
+  const Item* find_golden(const Row& row) const { return row.has_golden() ? &golden_item(row) : nullptr; }
+  /// The target's name, or the reference's where there is no target.
+  std::string_view name_of(const Row& row) const {
+    return row.has_target() ? target.name(target_item(row)) : golden.name(golden_item(row));
+  }
 };
 
 }  // namespace msprobe::compare

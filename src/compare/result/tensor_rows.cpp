@@ -40,6 +40,7 @@ class RowMeter {
   explicit RowMeter(const RankResult& result) : result_(result) { find_groups(); }
 
   TensorMetrics measure(const Row& row) const {
+    if (!row.has_target()) return unsupported(kUnmatchedMessage, false);
     const Item& item = result_.target_item(row);
     if (item.data_name == 0) return unsupported(kNoTargetFile, expects_data(result_.target, item));
     if (!row.matched()) return unsupported(kUnmatchedMessage, false);
@@ -112,7 +113,7 @@ class RowMeter {
 };
 
 void print_row(const RankResult& result, const Row& row, const TensorMetrics& metrics) {
-  std::string line = display(result.target.name(result.target_item(row)));
+  std::string line = display(result.name_of(row));
   if (metrics.status == MetricStatus::computed) {
     line += fmt::format(": Cosine {} MaxAbsErr {} MaxRelativeErr {} One Thousandth Err Ratio {}",
                         metrics.is_scalar ? "unsupported" : python_repr(metrics.value[kCosine]),

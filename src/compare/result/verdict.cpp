@@ -62,10 +62,11 @@ class Judge {
   void run() {
     if (!python_) explain_unmatched();
     for (std::size_t begin = 0; begin < result_.rows.size();) {
-      const std::uint32_t api = result_.target_item(result_.rows[begin]).api;
-      std::size_t end = begin;
-      while (end < result_.rows.size() && result_.target_item(result_.rows[end]).api == api) ++end;
-      judge_api(api, begin, end);
+      std::size_t end = begin + 1;
+      if (const Item* item = result_.find_target(result_.rows[begin])) {
+        while (end < result_.rows.size() && belongs_to(result_.rows[end], item->api)) ++end;
+        judge_api(item->api, begin, end);
+      }
       begin = end;
     }
   }
@@ -74,9 +75,18 @@ class Judge {
   const Side& target() const { return result_.target; }
   const Side& golden() const { return result_.golden; }
 
+  bool belongs_to(const Row& row, std::uint32_t api) const {
+    const Item* item = result_.find_target(row);
+    return item != nullptr && item->api == api;
+  }
+
   void explain_unmatched() {
     if (result_.mode == Mode::md5) return;  // has a message of its own
     for (Row& row : result_.rows) {
+      if (!row.has_target()) {
+        row.raise(Verdict::warning, "warning: NPU api/module unmatched.");
+        continue;
+      }
       switch (row.pair.reason) {
         case Unmatched::no:
           break;
