@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compare/compare.hpp"
+#include "compare/pairing_options.hpp"
 #include "compare/reports/summary.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
@@ -34,6 +35,7 @@ struct Typed {
   bool print_rows = false;
   bool strict = false;
   bool python_rules = false;
+  PairingArguments pairing;
 };
 
 /// compare.json of the 8.1.1 command line.
@@ -105,6 +107,7 @@ CompareOptions to_options(const Typed& typed) {
   options.formats = chosen_formats(typed);
   options.python_rules = typed.python_rules;
   options.rules_file = typed.rules;
+  options.match = to_match_options(typed.pairing);
   options.output_directory = typed.output;
   options.output_file = typed.output_file;
   if (typed.output == "-") {
@@ -161,6 +164,7 @@ class CompareCommand final : public Command {
                  "Verdicts, messages and numbers of the Python tool 26.x");
     app.add_option("--rules", typed_.rules, "YAML file with thresholds in place of the built-in ones")
         ->type_name("FILE");
+    declare_pairing(app, typed_.pairing);
   }
 
   Outcome run(const Context& context) override {

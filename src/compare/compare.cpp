@@ -109,7 +109,7 @@ RankResult compare_ranks(const RankPair& pair, const CompareOptions& options, co
     if (side == 1) result.golden = load_side(pair.golden, golden_options);
   });
   result.mode = choose_mode(result.target, result.golden);
-  Matching matching = match_exact(result.target, result.golden, rules);
+  const Matching matching = match(result.target, result.golden, options.match, rules);
   result.golden_only = matching.golden_only;
   result.rows.resize(matching.pairs.size());
   for (std::size_t i = 0; i < matching.pairs.size(); ++i) result.rows[i].pair = matching.pairs[i];
@@ -118,7 +118,10 @@ RankResult compare_ranks(const RankPair& pair, const CompareOptions& options, co
   return result;
 }
 
-CompareReport compare(const CompareOptions& options, Progress* progress) {
+CompareReport compare(const CompareOptions& asked, Progress* progress) {
+  CompareOptions options = asked;
+  options.match.python_rules = options.python_rules;
+  load_mapping(options.match);
   const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
   const Plan plan = make_plan(options);
   const bool fixed_name = !options.output_file.empty();

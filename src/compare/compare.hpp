@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compare/matching/match.hpp"
 #include "compare/reports/summary.hpp"
 #include "compare/result/result.hpp"
 #include "compare/rules/rules.hpp"
@@ -31,6 +32,7 @@ struct CompareOptions {
   bool print_rows = false;  // one log line a row in tensor mode
   bool python_rules = false;
   std::string rules_file;
+  MatchOptions match;
 };
 
 /// Two ranks that belong together.
@@ -49,8 +51,8 @@ struct Plan {
 /// `python_rules`, as the Python tool does). UsageError if the two paths are not of the same kind.
 Plan make_plan(const CompareOptions& options);
 
-/// Compares one pair of ranks and judges every row. Throws what the readers throw, and FormatError for dumps
-/// that do not go together (other task, nothing to compare).
+/// Compares one pair of ranks and judges every row; a mapping has been loaded. Throws what the readers throw,
+/// and FormatError for dumps that do not go together (other task, nothing to compare).
 RankResult compare_ranks(const RankPair& pair, const CompareOptions& options, const Rules& rules,
                          Progress* progress);
 

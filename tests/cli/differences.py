@@ -23,6 +23,8 @@ import result_cells  # noqa: E402
 EXPECTED = pathlib.Path(__file__).resolve().parent / "differences_expected.json"
 REFUSED = "D19"  # input that 26.x refuses, and we compare
 
+CRASHED = "D40"  # a command that 26.x does not survive
+
 METRICS = set(result_cells.ROUNDED) | {"EucDist"}
 RELATIVE = {"MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr", "NormRelativeErr"}
 INFINITE = {"inf", "-inf"}
@@ -124,13 +126,24 @@ def items_of_metric(python, ours, row):
     return []
 
 
-def explain_row(theirs, ours, table):
+def item_of_pairing(case, name):
+    """The item that explains why a row has another partner than in 26.x."""
+    if {"-dm", "-am", "-cm", "-lm"} & set(case.arguments) and ".backward." in name:
+        return ["D41"]
+    return []
+
+
+def explain_row(theirs, ours, table, case):
     """[(column, python, ours, items)] of the cells that differ; no items where nothing explains a cell."""
     differing = {
         column: (theirs[column], ours[column])
         for column in theirs
         if not result_cells.cells_equal(column, ours[column], theirs[column])
     }
+    if "Bench Name" in differing:
+        # Another partner: every other cell follows from it.
+        items = item_of_pairing(case, theirs["NPU Name"])
+        return [(column, python, mine, items) for column, (python, mine) in differing.items()]
     messages = {}
     if "Err_message" in differing:
         messages = items_of_messages(*differing["Err_message"], theirs, table)
@@ -175,6 +188,10 @@ def differences(case, outputs, folder, problems):
         lines, _ = golden_compare.check_refused(case, outputs)
         problems += [f"{case.name}: {line}" for line in lines]
         return {case.name: [{"refused by 26.x": True, "items": [REFUSED]}]}
+    if case.crashed:
+        lines, _, _ = golden_compare.check_crashed(outputs)
+        problems += [f"{case.name}: {line}" for line in lines]
+        return {case.name: [{"crash of 26.x": True, "items": [CRASHED]}]}
     if sorted(outputs) != sorted(case.expected):
         problems.append(f"{case.name}: result files {sorted(outputs)}, expected {sorted(case.expected)}")
     found = {}
@@ -189,7 +206,7 @@ def differences(case, outputs, folder, problems):
         cells = []
         for theirs, row in zip(table.rows, rows):
             ours = dict(zip(header, (cell.replace(str(folder), "GOLDEN") for cell in row)))
-            for column, python, mine, items in explain_row(theirs, ours, table):
+            for column, python, mine, items in explain_row(theirs, ours, table, case):
                 if not items:
                     problems.append(
                         f"{place}: {theirs['NPU Name']}, {column}: {mine!r} where 26.x has {python!r}:"

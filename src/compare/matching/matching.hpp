@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which row of the reference belongs to which row under test. Every way of pairing is a way of making keys;
-// the join is the same for all.
+// Which row of the reference belongs to which row under test, as every way of pairing tells it.
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "compare/rules/rules.hpp"
@@ -38,7 +38,14 @@ struct Matching {
 /// the rows without bound.
 Matching match_exact(const Side& target, const Side& golden, const Rules& rules);
 
-/// May rows of these dtypes stay paired (spec/compare.md 5.9)?
-bool dtypes_match(std::string_view target, std::string_view golden, const Rules& rules);
+/// When may rows of different dtypes stay paired (spec/compare.md 5.9)?
+enum class DtypeCheck {
+  groups,     // of one framework: within the rules' groups
+  canonical,  // as `groups`, and names of two frameworks within the rules' classes
+  classes,    // within the rules' classes, as the Python tool does across frameworks
+  none,       // the user named the pairs
+};
+bool dtypes_match(std::string_view target, std::string_view golden, const Rules& rules,
+                  DtypeCheck check = DtypeCheck::groups);
 
 }  // namespace msprobe::compare

@@ -41,6 +41,13 @@ NameSet to_names(const std::string& file, const YAML::Node& node, const std::str
   return names;
 }
 
+std::vector<NameSet> to_name_lists(const std::string& file, const YAML::Node& node, const std::string& key) {
+  if (!node.IsSequence()) fail(file, node.Mark(), key + " must be a list of lists");
+  std::vector<NameSet> lists;
+  for (const YAML::Node& names : node) lists.push_back(to_names(file, names, key));
+  return lists;
+}
+
 void apply(Rules& rules, const std::string& file, const YAML::Node& root) {
   const std::map<std::string_view, double*> thresholds = {
       {"ratio_input_above", &rules.ratio_input_above},
@@ -62,10 +69,9 @@ void apply(Rules& rules, const std::string& file, const YAML::Node& root) {
     } else if (key == "outputs_only") {
       rules.outputs_only = to_names(file, member.second, key);
     } else if (key == "dtype_groups") {
-      if (!member.second.IsSequence())
-        fail(file, member.second.Mark(), "dtype_groups must be a list of lists");
-      rules.dtype_groups.clear();
-      for (const YAML::Node& group : member.second) rules.dtype_groups.push_back(to_names(file, group, key));
+      rules.dtype_groups = to_name_lists(file, member.second, key);
+    } else if (key == "dtype_classes") {
+      rules.dtype_classes = to_name_lists(file, member.second, key);
     } else {
       fail(file, member.first.Mark(), "there is no rule '" + display(key) + "'");
     }

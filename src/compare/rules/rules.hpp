@@ -21,6 +21,7 @@ struct Rules {
   std::set<std::string, std::less<>> never_judged;
   std::set<std::string, std::less<>> outputs_only;
   std::vector<std::set<std::string, std::less<>>> dtype_groups;
+  std::vector<std::set<std::string, std::less<>>> dtype_classes;  // across frameworks
 };
 
 /// The built-in rules.

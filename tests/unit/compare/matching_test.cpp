@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "compare/matching/match.hpp"
 #include "support/error.hpp"
 #include "unit/compare/dumps.hpp"
+#include "unit/support/scratch_directory.hpp"
 
 using namespace msprobe;
 using namespace msprobe::compare;
@@ -15,11 +17,12 @@ using namespace msprobe::compare;
 namespace {
 
 /// Pairs as "target name = golden name", or "target name - reason".
-std::vector<std::string> pairs(std::string_view target_members, std::string_view golden_members) {
+std::vector<std::string> pairs(std::string_view target_members, std::string_view golden_members,
+                               const MatchOptions& options = {}) {
   const Side target = side_of(target_members);
   const Side golden = side_of(golden_members);
   std::vector<std::string> out;
-  for (const Pair& pair : match_exact(target, golden, default_rules()).pairs) {
+  for (const Pair& pair : match(target, golden, options, default_rules()).pairs) {
     std::string line(target.name(target.items[pair.target]));
     switch (pair.reason) {
       case Unmatched::no:
@@ -53,6 +56,18 @@ std::string entry(std::string_view name, std::string_view dtype = "torch.float32
 
 std::string backward(std::string_view name) {
   return "\"" + std::string(name) + R"(": {"input": [)" + tensor_json("1") + "]}";
+}
+
+/// Options with a mapping file of this text.
+MatchOptions mapped(Method method, std::string_view yaml, bool python_rules = false) {
+  const test::ScratchDirectory scratch;
+  MatchOptions options;
+  options.method = method;
+  options.python_rules = python_rules;
+  options.mapping_file = scratch / "map.yaml";
+  test::put_file(options.mapping_file, std::string(yaml));
+  load_mapping(options);
+  return options;
 }
 
 using Lines = std::vector<std::string>;
@@ -141,4 +156,30 @@ TEST_CASE("repeated names cannot multiply without bound") {
   CHECK_THROWS_WITH_AS(match_exact(side_of(nulls(3000)), side_of(nulls(3000)), default_rules()),
                        "dump.json: too many rows share one name: Module.f.L.parameters_grad.weight",
                        FormatError);
+}
+
+TEST_CASE("a data mapping names rows, whatever their dtype; the others go by their own name") {
+  CHECK(pairs(entry("Torch.a.0.forward", "torch.int64") + "," + entry("Torch.b.0.forward") + "," +
+                  entry("Torch.c.0.forward"),
+              entry("Torch.z.0.forward") + "," + entry("Torch.b.0.forward"),
+              mapped(Method::data,
+                     "Torch.a.0.forward.input.0: Torch.z.0.forward.input.0\n"
+                     "Torch.c.0.forward.input.0: N/A\n")) ==
+        Lines{"Torch.a.0.forward.input.0 = Torch.z.0.forward.input.0",
+              "Torch.b.0.forward.input.0 = Torch.b.0.forward.input.0", "Torch.c.0.forward.input.0 - entry"});
+}
+
+TEST_CASE("a data mapping means backward calls by their names as they stand") {
+  const std::string target = backward("Torch.a.1.backward") + "," + backward("Torch.a.0.backward");
+  const std::string golden = backward("Torch.z.1.backward") + "," + backward("Torch.z.0.backward");
+  const char* yaml =
+      "Torch.a.1.backward.input.0: Torch.z.1.backward.input.0\n"
+      "Torch.a.0.backward.input.0: Torch.z.0.backward.input.0\n";
+  CHECK(pairs(target, golden, mapped(Method::data, yaml)) ==
+        Lines{"Torch.a.1.backward.input.0 = Torch.z.1.backward.input.0",
+              "Torch.a.0.backward.input.0 = Torch.z.0.backward.input.0"});
+  // The Python tool numbers the golden side anew and looks for the old numbers.
+  CHECK(pairs(target, golden, mapped(Method::data, yaml, true)) ==
+        Lines{"Torch.a.1.backward.input.0 = Torch.z.0.backward.input.0",
+              "Torch.a.0.backward.input.0 = Torch.z.1.backward.input.0"});
 }

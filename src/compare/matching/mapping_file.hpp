@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The YAML files behind -dm, -cm, -am and -lm (spec/compare.md 5.5 to 5.8), read once and checked.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "support/byte_source.hpp"
+
+namespace msprobe::compare {
+
+/// A flat mapping, in the order of the file.
+class NameMapping {
+ public:
+  using Entry = std::pair<std::string, std::string>;
+
+  const std::vector<Entry>& entries() const { return entries_; }
+  /// What `name` maps to, or nullptr.
+  const std::string* find(std::string_view name) const;
+  /// The place of `name` among the entries, or entries().size().
+  std::size_t position(std::string_view name) const;
+  /// False if the name is there already.
+  bool add(std::string from, std::string to);
+
+ private:
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  std::vector<Entry> entries_;
+  std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> index_;
+};
+
+/// One entry of an api mapping: an operation of the target, its partner, and which arguments correspond.
+struct ApiRule {
+  std::string target;
+  std::string golden;
+  NameMapping inputs;
+  NameMapping outputs;
+  NameMapping parameters;
+  NameMapping parameters_grad;
+  std::uint32_t line = 0;
+};
+
+/// What the paths below layers of one class are called on the golden side.
+struct LayerRules {
+  NameMapping paths;
+  /// By the first element of a path: how many elements such paths have, the longest first.
+  std::map<std::string, std::vector<std::size_t>, std::less<>> lengths;
+};
+/// By the class of the layer; TopLayer is the outermost.
+using LayerMapping = std::map<std::string, LayerRules, std::less<>>;
+
+/// All readers: FormatError naming file, line and key for broken YAML, values that are not names, keys given
+/// twice, and files beyond the limits.
+NameMapping read_name_mapping(const ByteSource& file);
+/// A list of rules, or one rule alone. `ms_output` and `ms_outputs` are one section; a section that is not
+/// there maps nothing. A rule whose lists differ in length is left out with a warning, as in the Python tool.
+std::vector<ApiRule> read_api_mapping(const ByteSource& file);
+LayerMapping read_layer_mapping(const ByteSource& file);
+
+}  // namespace msprobe::compare

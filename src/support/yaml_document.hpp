@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// A YAML document as it is written: its nodes with their lines, aliases still pointing at what they stand
+// for. What the values mean is the reader's matter; nothing is copied, so that aliases cannot explode here.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace msprobe {
+
+class YamlDocument {
+ public:
+  enum class Kind : std::uint8_t { scalar, list, map };
+  struct Limits {
+    int max_depth = 100;
+    std::uint64_t max_nodes = 1'000'000;
+  };
+  struct Node {
+    Kind kind = Kind::scalar;
+    bool plain = false;  // a scalar without quotes and tag
+    std::uint32_t line = 0;
+    std::uint32_t first_child = 0;
+    std::uint32_t child_count = 0;
+    std::string text;  // of a scalar
+    std::string tag;   // of a scalar, without the prefix of YAML's own tags; empty if there is none
+  };
+
+  /// Reads the one document in `text`; there may be none. FormatError naming `file` and the line for broken
+  /// YAML, several documents, unknown tags of lists and maps, an alias of nothing or inside what it stands
+  /// for, an anchor given twice, and for what exceeds the limits.
+  YamlDocument(std::string_view text, const std::string& file, const Limits& limits);
+
+  bool empty() const { return nodes_.empty(); }
+  const Node& root() const { return nodes_.front(); }
+  /// Elements of a list; key, value, key, value … of a map.
+  std::size_t size(const Node& node) const { return node.child_count; }
+  const Node& child(const Node& node, std::size_t index) const {
+    return nodes_[children_[node.first_child + index]];
+  }
+
+  /// Throws the FormatError for what is wrong with a node.
+  [[noreturn]] void fail(const Node& node, std::string_view reason) const;
+
+ private:
+  friend class YamlDocumentReader;
+  std::string file_;
+  std::vector<Node> nodes_;
+  std::vector<std::uint32_t> children_;
+};
+
+}  // namespace msprobe
