@@ -70,11 +70,12 @@ void record_arguments_as_output(const msprobe_event& event, PyObject* args, PyOb
   }
 }
 
+// Either may be None: it comes at another time.
 void record_gradients(const msprobe_event& event, PyObject* grad_inputs, PyObject* grad_outputs) {
-  if ((event.wants & MSPROBE_WANT_INPUT) != 0) {
+  if ((event.wants & MSPROBE_WANT_INPUT) != 0 && grad_outputs != Py_None) {
     if (Section section(event, MSPROBE_INPUT); section) section.add_all(grad_outputs);
   }
-  if ((event.wants & MSPROBE_WANT_OUTPUT) != 0) {
+  if ((event.wants & MSPROBE_WANT_OUTPUT) != 0 && grad_inputs != Py_None) {
     if (Section section(event, MSPROBE_OUTPUT); section) section.add_all(grad_inputs);
   }
 }
@@ -190,6 +191,41 @@ void attach_backward(const Api& api, const msprobe_event& event, PyObject* outpu
   if (!handle) log_exception("hooking a backward");
 }
 
+// The gradients of a call, told by identities that its arguments and its result pass through: for a framework
+// whose results do not show the nodes of their backward.
+class Border {
+ public:
+  /// The arguments to call with: those given, or new ones.
+  PyObject* hook_inputs(const Api& api, const msprobe_event& event, PyObject* args) {
+    const Ref call(new_call(event));
+    PyObject* by_argument = api.by_argument ? Py_True : Py_False;
+    if (call)
+      backward_ = Ref(PyObject_CallFunctionObjArgs(state.make_backward, call.get(), by_argument, nullptr));
+    if (backward_) args_ = Ref(PyObject_CallMethodObjArgs(backward_.get(), names.hook_inputs, args, nullptr));
+    if (!args_ || !PyTuple_Check(args_.get())) {
+      log_exception("hooking a backward");
+      backward_ = Ref();
+      return args;
+    }
+    return args_.get();
+  }
+  /// The result to return: `result`, which is given away, or a new one.
+  PyObject* hook_outputs(PyObject* result) const {
+    if (!backward_) return result;
+    PyObject* hooked = PyObject_CallMethodObjArgs(backward_.get(), names.hook_outputs, result, nullptr);
+    if (hooked == nullptr) {
+      log_exception("hooking a backward");
+      return result;
+    }
+    Py_DECREF(result);
+    return hooked;
+  }
+
+ private:
+  Ref backward_;
+  Ref args_;
+};
+
 // Calls the function with `depth` raised: what it calls in turn is not recorded.
 PyObject* call_inside(PyObject* function, PyObject* args, PyObject* kwargs) {
   ++this_thread.depth;
@@ -231,14 +267,18 @@ PyObject* record_call(const Api& api, PyObject* function, PyObject* args, PyObje
     return result;
   }
   const bool hook_backward = (event.wants & MSPROBE_WANT_BACKWARD) != 0 && !api.distributed;
+  const bool by_border = hook_backward && state.make_backward != nullptr;
+  Border border;
+  PyObject* used_args = args;
   {
     const Busy busy;
     guarded("recording arguments", [&] { record_inputs(event, args, kwargs, &api); });
+    if (by_border) guarded("hooking a backward", [&] { used_args = border.hook_inputs(api, event, args); });
   }
   if (api.distributed) ++state.epoch;
   Before before;
-  if (hook_backward && !state.python_compatible) before.note_all(args, kwargs);
-  PyObject* result = call_inside(function, args, kwargs);
+  if (hook_backward && !by_border && !state.python_compatible) before.note_all(args, kwargs);
+  PyObject* result = call_inside(function, used_args, kwargs);
   if (result == nullptr) {
     leave_failed(&event);
     return nullptr;
@@ -251,7 +291,11 @@ PyObject* record_call(const Api& api, PyObject* function, PyObject* args, PyObje
       } else if (!is_asynchronous(api, event, result, args, kwargs)) {
         record_arguments_as_output(event, args, kwargs, api.masked_outputs);
       }
-      if (hook_backward) attach_backward(api, event, result, args, kwargs, before);
+      if (by_border) {
+        result = border.hook_outputs(result);
+      } else if (hook_backward) {
+        attach_backward(api, event, result, args, kwargs, before);
+      }
       collect_released();
     });
   }
@@ -312,7 +356,8 @@ PyObject* begin_backward(PyObject* self, PyObject*) {
 PyObject* end_backward(PyObject* self, PyObject* arguments) {
   PyObject* grad_inputs = nullptr;
   PyObject* grad_outputs = nullptr;
-  if (PyArg_ParseTuple(arguments, "OO", &grad_inputs, &grad_outputs) == 0) return nullptr;
+  int more = 0;
+  if (PyArg_ParseTuple(arguments, "OO|p", &grad_inputs, &grad_outputs, &more) == 0) return nullptr;
   Call* call = as_call(self);
   if (state.session == nullptr) Py_RETURN_NONE;
   const Busy busy;
@@ -320,9 +365,9 @@ PyObject* end_backward(PyObject* self, PyObject* arguments) {
     call->backward = msprobe_event{};
     msprobe_enter_backward(state.session, &call->forward, &call->backward);
   }
-  call->in_backward = 0;
+  call->in_backward = more;
   guarded("recording a backward", [&] { record_gradients(call->backward, grad_inputs, grad_outputs); });
-  msprobe_leave(state.session, &call->backward, 0);
+  if (more == 0) msprobe_leave(state.session, &call->backward, 0);
   guarded("recording a backward", collect_released);
   Py_RETURN_NONE;
 }
@@ -353,7 +398,7 @@ PyMethodDef call_methods[] = {
     {"leave", leave_module, METH_VARARGS, "leave(output, parameters, failed): ends the call of a module"},
     {"wants_backward", wants_backward, METH_NOARGS, "whether its backward is recorded"},
     {"begin_backward", begin_backward, METH_NOARGS, "its backward begins"},
-    {"end_backward", end_backward, METH_VARARGS, "end_backward(grad_inputs, grad_outputs)"},
+    {"end_backward", end_backward, METH_VARARGS, "end_backward(grad_inputs, grad_outputs, more)"},
     {"hold", hold, METH_NOARGS, "its output comes later"},
     {"complete", complete, METH_VARARGS, "complete(args, kwargs): the arguments are its output"},
     {nullptr, nullptr, 0, nullptr},
@@ -400,8 +445,9 @@ PyObject* add_api(PyObject*, PyObject* arguments) {
   unsigned long long masked_inputs = 0;
   unsigned long long masked_outputs = 0;
   const char* masked_keyword = nullptr;
-  if (PyArg_ParseTuple(arguments, "sppKKz", &name, &distributed, &dropout, &masked_inputs, &masked_outputs,
-                       &masked_keyword) == 0) {
+  int by_argument = 0;
+  if (PyArg_ParseTuple(arguments, "sppKKz|p", &name, &distributed, &dropout, &masked_inputs, &masked_outputs,
+                       &masked_keyword, &by_argument) == 0) {
     return nullptr;
   }
   Api api;
@@ -412,6 +458,7 @@ PyObject* add_api(PyObject*, PyObject* arguments) {
   api.masked_inputs = masked_inputs;
   api.masked_outputs = masked_outputs;
   if (masked_keyword != nullptr) api.masked_keyword = masked_keyword;
+  api.by_argument = by_argument != 0;
   state.apis.push_back(api);
   return PyLong_FromSize_t(state.apis.size() - 1);
 }

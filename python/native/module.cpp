@@ -10,7 +10,8 @@ using namespace msprobe::python;
 
 PyMethodDef methods[] = {
     {"bind", bind, METH_O, "bind(namespace): what the extension needs of the framework"},
-    {"open", open_session, METH_VARARGS, "open(path, text, task, dump_path, level, step, framework)"},
+    {"open", open_session, METH_VARARGS,
+     "open(path, text, task, dump_path, level, step, framework, file_suffix)"},
     {"close", close_session, METH_NOARGS, "writes everything and ends the session"},
     {"disown", disown, METH_NOARGS, "in a child after fork(): the session is its parent's"},
     {"info", info, METH_NOARGS, "what the configuration comes to, as a dict"},

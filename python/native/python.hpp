@@ -81,6 +81,9 @@ struct Names {
   PyObject* frame_code;
   PyObject* frame_instruction;
   PyObject* items;
+  PyObject* array_interface;
+  PyObject* hook_inputs;
+  PyObject* hook_outputs;
 };
 extern Names names;
 bool make_names();

@@ -70,6 +70,8 @@ PyObject* bind(PyObject*, PyObject* binding) {
   for (const auto& member : members) {
     if (!take(binding, member.name, member.to)) return nullptr;
   }
+  // Only of a framework whose results do not show the nodes of their backward.
+  if (!take(binding, "make_backward", &state.make_backward)) PyErr_Clear();
   Py_RETURN_NONE;
 }
 
@@ -78,8 +80,9 @@ PyObject* open_session(PyObject*, PyObject* arguments) {
   const char* text = nullptr;
   msprobe_overrides overrides{};
   overrides.struct_size = sizeof(overrides);
-  if (PyArg_ParseTuple(arguments, "zzzzzzz", &path, &text, &overrides.task, &overrides.dump_path,
-                       &overrides.level, &overrides.step, &overrides.framework) == 0) {
+  if (PyArg_ParseTuple(arguments, "zzzzzzz|z", &path, &text, &overrides.task, &overrides.dump_path,
+                       &overrides.level, &overrides.step, &overrides.framework,
+                       &overrides.file_suffix) == 0) {
     return nullptr;
   }
   if (state.session != nullptr) {

@@ -10,9 +10,21 @@ thread_local ThreadState this_thread;
 bool make_names() {
   const auto intern = [](const char* text) { return PyUnicode_InternFromString(text); };
   names = Names{
-      intern("dtype"),         intern("shape"),    intern("layout"),  intern("is_cpu"),
-      intern("requires_grad"), intern("_version"), intern("grad_fn"), intern("register_hook"),
-      intern("f_back"),        intern("f_code"),   intern("f_lasti"), intern("items"),
+      intern("dtype"),
+      intern("shape"),
+      intern("layout"),
+      intern("is_cpu"),
+      intern("requires_grad"),
+      intern("_version"),
+      intern("grad_fn"),
+      intern("register_hook"),
+      intern("f_back"),
+      intern("f_code"),
+      intern("f_lasti"),
+      intern("items"),
+      intern("__array_interface__"),
+      intern("hook_inputs"),
+      intern("hook_outputs"),
   };
   return PyErr_Occurred() == nullptr;
 }

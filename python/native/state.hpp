@@ -23,6 +23,7 @@ struct Api {
   uint64_t masked_inputs = 0;  // positions written as null: buffers that only receive
   uint64_t masked_outputs = 0;
   std::string masked_keyword;  // the same, by keyword
+  bool by_argument = false;    // the gradients of its arguments are hooked one by one
 };
 
 struct Dtype {
@@ -64,7 +65,9 @@ struct State {
   PyObject* describe_named = nullptr;    // (key, value) -> JSON text, of dtype= and device=
   PyObject* format_stack = nullptr;      // (frame) -> (kept code objects, texts)
   PyObject* format_exception = nullptr;  // (exception) -> (kind, text)
-  PyObject* asynchronous = nullptr;      // (api, result, args, kwargs, held call): see distributed.py
+  PyObject* make_backward =
+      nullptr;  // (call, by argument) -> hook_inputs, hook_outputs; None: nodes have hooks
+  PyObject* asynchronous = nullptr;  // (api, result, args, kwargs, held call): see distributed.py
 };
 extern State state;
 

@@ -2,6 +2,8 @@
 #include "tensors.hpp"
 
 #include <atomic>
+#include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <new>
 #include <unordered_map>
@@ -160,6 +162,76 @@ bool fill(PyObject* object, Geometry* geometry, msprobe_tensor* tensor, int64_t*
   return true;
 }
 
+// The number of a NumPy type by its text ("<f4"), and the size of an element. 255: none with values here, or
+// not in the machine's byte order.
+uint32_t array_dtype(const char* text, int64_t* size) {
+  static const struct {
+    const char* text;
+    uint32_t code;
+  } known[] = {
+      {"f8", MSPROBE_FLOAT64},   {"f4", MSPROBE_FLOAT32},     {"f2", MSPROBE_FLOAT16}, {"i8", MSPROBE_INT64},
+      {"i4", MSPROBE_INT32},     {"i2", MSPROBE_INT16},       {"i1", MSPROBE_INT8},    {"u8", MSPROBE_UINT64},
+      {"u4", MSPROBE_UINT32},    {"u2", MSPROBE_UINT16},      {"u1", MSPROBE_UINT8},   {"b1", MSPROBE_BOOL},
+      {"c8", MSPROBE_COMPLEX64}, {"c16", MSPROBE_COMPLEX128},
+  };
+  *size = 0;
+  if (text[0] != '<' && text[0] != '|') return MSPROBE_DTYPE_OTHER;
+  for (const auto& one : known) {
+    if (std::strcmp(text + 1, one.text) != 0) continue;
+    *size = std::strtol(text + 2, nullptr, 10);
+    return one.code;
+  }
+  return MSPROBE_DTYPE_OTHER;
+}
+
+// Fills `tensor` from an array by NumPy's `__array_interface__`. False (an exception may be pending) if it
+// has none, or a type or strides that the collector does not know.
+bool fill_array(PyObject* array, Geometry* geometry, msprobe_tensor* tensor, int64_t* bytes) {
+  const Ref interface(PyObject_GetAttr(array, names.array_interface));
+  if (!interface || !PyDict_Check(interface.get())) return false;
+  const auto member = [&](const char* name) { return PyDict_GetItemString(interface.get(), name); };
+  PyObject* type = member("typestr");
+  PyObject* data = member("data");
+  if (type == nullptr || data == nullptr || !PyTuple_Check(data) || PyTuple_Size(data) < 1) return false;
+  const Utf8 type_text(type);
+  if (type_text.text() == nullptr || type_text.size() < 3) return false;
+  int64_t size = 0;
+  const uint32_t dtype = array_dtype(type_text.text(), &size);
+  if (dtype == MSPROBE_DTYPE_OTHER) return false;
+  size_t ndim = 0;
+  if (!read_numbers(member("shape"), geometry->shape, &ndim)) return false;
+  for (size_t at = 0; at < ndim; ++at) {
+    if (__builtin_mul_overflow(geometry->count, geometry->shape[at], &geometry->count)) return false;
+  }
+  PyObject* strides = member("strides");
+  const bool has_strides = strides != nullptr && strides != Py_None;
+  if (has_strides) {
+    size_t count = 0;
+    if (!read_numbers(strides, geometry->strides, &count) || count != ndim) return false;
+    for (size_t at = 0; at < ndim; ++at) {
+      if (geometry->strides[at] % size != 0) return false;
+      geometry->strides[at] /= size;
+    }
+  }
+  const unsigned long long pointer = PyLong_AsUnsignedLongLong(PyTuple_GetItem(data, 0));
+  if (pointer == static_cast<unsigned long long>(-1) && PyErr_Occurred() != nullptr) return false;
+
+  *tensor = msprobe_tensor{};
+  tensor->struct_size = sizeof(msprobe_tensor);
+  tensor->data = reinterpret_cast<const void*>(static_cast<uintptr_t>(pointer));
+  tensor->shape = geometry->shape;
+  tensor->strides = has_strides ? geometry->strides : nullptr;
+  tensor->ndim = static_cast<uint32_t>(ndim);
+  tensor->dtype = dtype;
+  return !__builtin_mul_overflow(geometry->count, size, bytes);
+}
+
+bool is_framework_tensor(PyObject* value) {
+  const int is_one = PyObject_IsInstance(value, state.tensor_type);
+  if (is_one < 0) PyErr_Clear();
+  return is_one == 1;
+}
+
 void set_owner(PyObject* object, int64_t bytes, msprobe_tensor* tensor) {
   if (bytes < kReuseAbove || !state.may_reuse) return;
   const int64_t version = version_of(object);
@@ -226,20 +298,27 @@ Added add_plain_tensor(msprobe_builder* builder, const char* key, PyObject* obje
   return Added::yes;
 }
 
-bool fill_gradient(uint64_t entry, const char* path, PyObject* object) {
-  Geometry geometry;
-  msprobe_tensor tensor;
-  int64_t bytes = 0;
-  if (!fill(object, &geometry, &tensor, &bytes)) return false;
-  PyThreadState* thread = PyEval_SaveThread();
-  msprobe_fill_gradient(state.session, entry, path, &tensor);
-  PyEval_RestoreThread(thread);
-  return true;
-}
+namespace {
 
-// A Record is a tuple: (tensor with the elements or None, type, dtype text, dtype code, shape, requires_grad
-// or None, extra JSON or None, statistics or None, deferred callback or None).
-bool add_record(msprobe_builder* builder, const char* key, PyObject* record) {
+// A Record is a tuple: (tensor or NumPy array with the elements or None, type, dtype text, dtype code, shape,
+// requires_grad or None, extra JSON or None, statistics or None, deferred callback or None).
+class Record {
+ public:
+  /// False with an exception pending if it is none.
+  bool read(PyObject* record);
+
+  msprobe_tensor tensor{};
+  int64_t bytes = 0;
+  PyObject* deferred = nullptr;  // None: nothing comes later
+
+ private:
+  bool read_statistics(PyObject* statistics);
+
+  Geometry geometry_;
+  msprobe_statistics statistics_{};
+};
+
+bool Record::read(PyObject* record) {
   PyObject* elements = nullptr;
   const char* type = nullptr;
   const char* dtype_text = nullptr;
@@ -248,29 +327,26 @@ bool add_record(msprobe_builder* builder, const char* key, PyObject* record) {
   PyObject* shape = nullptr;
   PyObject* requires_grad = nullptr;
   PyObject* statistics = nullptr;
-  PyObject* deferred = nullptr;
   if (PyArg_ParseTuple(record, "OzzIOOzOO", &elements, &type, &dtype_text, &dtype, &shape, &requires_grad,
                        &extra, &statistics, &deferred) == 0) {
     return false;
   }
-  Geometry geometry;
-  msprobe_tensor tensor;
-  int64_t bytes = 0;
   bool have_elements = false;
   if (elements != Py_None) {
-    have_elements = fill(elements, &geometry, &tensor, &bytes);
+    have_elements = is_framework_tensor(elements) ? fill(elements, &geometry_, &tensor, &bytes)
+                                                  : fill_array(elements, &geometry_, &tensor, &bytes);
     if (!have_elements && PyErr_Occurred() != nullptr) return false;
   }
   if (!have_elements) {
     tensor = msprobe_tensor{};
     tensor.struct_size = sizeof(msprobe_tensor);
     size_t ndim = 0;
-    if (!read_numbers(shape, geometry.shape, &ndim)) {
+    if (!read_numbers(shape, geometry_.shape, &ndim)) {
       if (PyErr_Occurred() == nullptr)
         PyErr_SetString(PyExc_TypeError, "the shape of a record is no tuple of numbers");
       return false;
     }
-    tensor.shape = geometry.shape;
+    tensor.shape = geometry_.shape;
     tensor.ndim = static_cast<uint32_t>(ndim);
     tensor.dtype = dtype;
   }
@@ -282,36 +358,65 @@ bool add_record(msprobe_builder* builder, const char* key, PyObject* record) {
     tensor.flags |= MSPROBE_TENSOR_HAS_REQUIRES_GRAD;
     if (requires_grad == Py_True) tensor.flags |= MSPROBE_TENSOR_REQUIRES_GRAD;
   }
-  msprobe_statistics known{};
-  if (statistics != Py_None) {
-    known.struct_size = sizeof(msprobe_statistics);
-    long long integer_max = 0;
-    long long integer_min = 0;
-    unsigned long long count = 0;
-    unsigned long long zero = 0;
-    unsigned long long nan = 0;
-    unsigned long long inf = 0;
-    if (PyArg_ParseTuple(statistics, "ddddLLKKKK", &known.max, &known.min, &known.mean, &known.norm,
-                         &integer_max, &integer_min, &count, &zero, &nan, &inf) == 0) {
-      return false;
-    }
-    known.integer_max = integer_max;
-    known.integer_min = integer_min;
-    known.count = count;
-    known.zero = zero;
-    known.nan = nan;
-    known.inf = inf;
-    tensor.statistics = &known;
-  }
-  uint64_t slot = 0;
   if (deferred != Py_None) tensor.flags |= MSPROBE_TENSOR_DEFERRED;
-  submit(builder, key, tensor, bytes, deferred != Py_None ? &slot : nullptr);
-  if (deferred != Py_None) {
-    const Ref number(PyLong_FromUnsignedLongLong(slot));
-    const Ref done(number ? PyObject_CallFunctionObjArgs(deferred, number.get(), nullptr) : nullptr);
-    return static_cast<bool>(done);
+  return statistics == Py_None || read_statistics(statistics);
+}
+
+bool Record::read_statistics(PyObject* statistics) {
+  statistics_.struct_size = sizeof(msprobe_statistics);
+  long long integer_max = 0;
+  long long integer_min = 0;
+  unsigned long long count = 0;
+  unsigned long long zero = 0;
+  unsigned long long nan = 0;
+  unsigned long long inf = 0;
+  if (PyArg_ParseTuple(statistics, "ddddLLKKKK", &statistics_.max, &statistics_.min, &statistics_.mean,
+                       &statistics_.norm, &integer_max, &integer_min, &count, &zero, &nan, &inf) == 0) {
+    return false;
   }
+  statistics_.integer_max = integer_max;
+  statistics_.integer_min = integer_min;
+  statistics_.count = count;
+  statistics_.zero = zero;
+  statistics_.nan = nan;
+  statistics_.inf = inf;
+  tensor.statistics = &statistics_;
   return true;
+}
+
+}  // namespace
+
+bool fill_gradient(uint64_t entry, const char* path, PyObject* object) {
+  Geometry geometry;
+  msprobe_tensor plain;
+  Record record;
+  Ref described;
+  int64_t bytes = 0;
+  const msprobe_tensor* tensor = &plain;
+  if (!fill(object, &geometry, &plain, &bytes)) {
+    PyErr_Clear();
+    described = Ref(PyObject_CallFunctionObjArgs(state.describe, object, nullptr));
+    if (!described || reinterpret_cast<PyObject*>(Py_TYPE(described.get())) != state.record_type)
+      return false;
+    if (!record.read(described.get())) return false;
+    tensor = &record.tensor;
+  }
+  PyThreadState* thread = PyEval_SaveThread();
+  msprobe_fill_gradient(state.session, entry, path, tensor);
+  PyEval_RestoreThread(thread);
+  return true;
+}
+
+bool add_record(msprobe_builder* builder, const char* key, PyObject* tuple) {
+  Record record;
+  if (!record.read(tuple)) return false;
+  const bool comes_later = record.deferred != Py_None;
+  uint64_t slot = 0;
+  submit(builder, key, record.tensor, record.bytes, comes_later ? &slot : nullptr);
+  if (!comes_later) return true;
+  const Ref number(PyLong_FromUnsignedLongLong(slot));
+  const Ref done(number ? PyObject_CallFunctionObjArgs(record.deferred, number.get(), nullptr) : nullptr);
+  return static_cast<bool>(done);
 }
 
 }  // namespace msprobe::python

@@ -62,11 +62,11 @@ def load(folder):
 
 
 def stacks_by_entry(stacks):
-    """{entry: frames}. Of a frame the function and the source line; frames of torch itself are left out: those of hooks
+    """{entry: frames}. Of a frame the function and the source line; frames of the framework itself are left out: those of hooks
     differ by nature."""
     result = {}
     for names, frames in stacks.values():
-        frames = [frame.split(", line ", 1)[-1].split(", in ", 1)[-1] for frame in frames if "/torch/" not in frame]
+        frames = [frame.split(", line ", 1)[-1].split(", in ", 1)[-1] for frame in frames if not re.search("/(torch|mindspore)/", frame)]
         result.update((name, frames) for name in names)
     return result
 

@@ -9,14 +9,9 @@ from msprobe.core.common import log
 
 from . import apis
 
-_installed = False
 
-
+@functools.lru_cache(maxsize=None)  # once
 def install():
-    global _installed
-    if _installed:
-        return
-    _installed = True
     torch.jit.script = _with_originals(torch.jit.script)
     compile_function = getattr(torch, "compile", None)
     if compile_function is not None:

@@ -1,41 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of values that are neither plain numbers, texts, containers nor plain tensors.
+"""What becomes of PyTorch's values that are neither plain numbers, texts, containers nor plain tensors."""
 
-describe(value) gives None (null), JSON text (a leaf), a Record (a tensor of a special kind), or something simpler to
-go on with: a plain container or a plain tensor.
-"""
-
-import dataclasses
 import json
-import sys
 import zlib
 
 import torch
 
+from msprobe.core.describe import CONTAINER_TYPES, PLAIN_TYPES, Json, Record, numpy_types, other, slice_leaf
+
 from . import framework
 
 
-class Record(tuple):
-    """(elements, type, dtype text, dtype number, shape, requires_grad, extra JSON, statistics, deferred)
-
-    elements: a plain tensor on the host that has them, or None, and then dtype number and shape count.
-    deferred: called with the slot that the statistics go into later; None if they are known or there are none.
-    """
-
-    __slots__ = ()
-
-
-class Json(str):
-    """A leaf that is JSON already, inside a container that describe() gives."""
-
-    __slots__ = ()
-
-
-def record(elements, kind, dtype, shape, requires_grad, extra=None, statistics=None, deferred=None, number=None):
-    if number is None:
-        number = framework.dtype_number(dtype)
-    return Record((elements, kind, str(dtype), number, tuple(int(size) for size in shape), requires_grad, extra,
-                   statistics, deferred))
+def record(elements, kind, dtype, shape, requires_grad, extra=None, statistics=None, deferred=None):
+    return Record((elements, kind, str(dtype), framework.dtype_number(dtype), tuple(int(size) for size in shape),
+                   requires_grad, extra, statistics, deferred))
 
 
 def describe(value):
@@ -62,11 +40,7 @@ def _device_text(device):
     return "%s:%s" % (device.type, device.index)
 
 
-# ---------------------------------------------------------------------- numbers and containers
-
-
-def _leaf(value, plain):
-    return json.dumps({"type": type(value).__name__, "value": plain})
+# ---------------------------------------------------------------------- numbers and sizes
 
 
 def _number_or_null(value):
@@ -81,29 +55,11 @@ def _number_or_null(value):
 
 
 def _slice(value):
-    return json.dumps({"type": "slice", "value": [_number_or_null(part) for part in
-                                                  (value.start, value.stop, value.step)]})
+    return slice_leaf(value, _number_or_null)
 
 
 def _size(value):
     return json.dumps({"type": "torch.Size", "value": [int(part) for part in value]})
-
-
-def _tuple(value):
-    fields = getattr(value, "_fields", None)
-    if isinstance(fields, tuple):  # a namedtuple
-        return {str(name): part for name, part in zip(fields, value)}
-    return tuple(value) if type(value) is not tuple else value
-
-
-def _dict(value):
-    if dataclasses.is_dataclass(value):
-        return _dataclass(value)
-    return dict(value.items())
-
-
-def _dataclass(value):
-    return {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
 
 
 def _memory_format(value):
@@ -219,28 +175,6 @@ class _as_plain_functions:
         self._guard = None
 
 
-# ---------------------------------------------------------------------- NumPy
-
-
-def _numpy_scalar(value):
-    try:
-        return _leaf(value, value.item())
-    except TypeError:
-        return None
-
-
-def _numpy_array(value):
-    name = str(value.dtype)
-    number = framework.NUMPY_DTYPES.get(name, framework.DTYPE_OTHER)
-    elements = None
-    if number != framework.DTYPE_OTHER and value.size:
-        try:
-            elements = torch.from_numpy(value)
-        except (TypeError, ValueError):  # another byte order, negative strides
-            elements = torch.from_numpy(value.astype(value.dtype.newbyteorder("="), order="C"))
-    return record(elements, "numpy.ndarray", name, value.shape, None, number=number)
-
-
 # ---------------------------------------------------------------------- torch.distributed
 
 
@@ -273,21 +207,10 @@ def _p2p_op(value):
 
 
 def _other(value):
-    kind = type(value)
-    if kind is type(Ellipsis):
-        return json.dumps({"type": "ellipsis", "value": "..."})
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _dataclass(value)
-    if kind.__module__.startswith("torchrec."):
+    described = other(value)
+    if described is None and type(value).__module__.startswith("torchrec."):
         return _torchrec(value)
-    return None
-
-
-def _numpy_types():
-    numpy = sys.modules.get("numpy")
-    if numpy is None:
-        return []
-    return [(numpy.ndarray, _numpy_array), (numpy.generic, _numpy_scalar)]
+    return described
 
 
 def _distributed_types():
@@ -315,13 +238,4 @@ _BY_TYPE = [
     (torch.dtype, lambda value: json.dumps({"type": "torch.dtype", "value": str(value)})),
     (torch.device, lambda value: json.dumps({"type": "torch.device", "value": _device_text(value)})),
     (torch.memory_format, _memory_format),
-] + _numpy_types() + [
-    (bool, lambda value: _leaf(value, bool(value))),
-    (int, lambda value: _leaf(value, int(value))),
-    (float, lambda value: _leaf(value, float(value))),
-    (str, lambda value: _leaf(value, str.__str__(value))),
-    (slice, _slice),
-    (tuple, _tuple),
-    (list, list),
-    (dict, _dict),
-] + _distributed_types()
+] + numpy_types() + PLAIN_TYPES + [(slice, _slice)] + CONTAINER_TYPES + _distributed_types()

@@ -6,8 +6,7 @@ import functools
 import torch
 
 from msprobe import _native
-
-from . import collector
+from msprobe.core import session
 
 _installed = False
 _pending = {}  # id(work) -> (work, transfer)
@@ -58,7 +57,7 @@ def forget_pending():
         try:
             transfer.complete()
         except Exception:
-            collector.guard("completing a communication")
+            session.guard("completing a communication")
 
 
 def _work_type():
@@ -91,7 +90,7 @@ def _waiting(wait):
                 try:
                     transfer.waited(self)
                 except Exception:
-                    collector.guard("completing a communication")
+                    session.guard("completing a communication")
         return result
     return wrapper
 
@@ -100,6 +99,6 @@ def _announcing_rank(initialise):
     @functools.wraps(initialise)
     def wrapper(*args, **kwargs):
         result = initialise(*args, **kwargs)
-        collector.discover_rank()
+        session.discover_rank()
         return result
     return wrapper

@@ -5,6 +5,8 @@ import re
 
 import torch
 
+from msprobe.core.describe import DTYPE_OTHER
+
 _numbers = re.findall(r"\d+", torch.__version__.split("+")[0])
 VERSION = tuple(int(number) for number in _numbers[:2])
 
@@ -25,12 +27,6 @@ _DTYPES = {
     "complex32": (19, 4), "complex64": (20, 8), "complex128": (21, 16),
     "qint8": (22, 1), "quint8": (23, 1), "qint32": (24, 4),
 }
-DTYPE_OTHER = 255
-NUMPY_DTYPES = {
-    "float64": 0, "float32": 1, "float16": 2, "int64": 10, "int32": 11, "int16": 12, "int8": 13, "uint64": 14,
-    "uint32": 15, "uint16": 16, "uint8": 17, "bool": 18, "complex64": 20, "complex128": 21,
-}
-
 
 def dtype_table():
     """Rows (dtype, number, bytes of an element); the most frequent first."""

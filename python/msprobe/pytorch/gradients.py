@@ -10,8 +10,9 @@ it; else through one view each.
 import torch
 
 from msprobe import _native
+from msprobe.core import session
 
-from . import collector, framework
+from . import framework
 
 _view_as = framework.view_as
 _is_grad_enabled = framework.is_grad_enabled
@@ -147,7 +148,7 @@ def _hook_node(tensor, choose, told):
         try:
             told(choose(grad_inputs, grad_outputs))
         except Exception:
-            collector.guard("recording the backward of a module")
+            session.guard("recording the backward of a module")
 
     tensor.grad_fn.register_hook(hook)
     return tensor

@@ -7,8 +7,7 @@ import sys
 import torch
 
 from msprobe import _native
-
-from . import collector
+from msprobe.core import session
 
 _SCHEDULES = "megatron.core.pipeline_parallel.schedules"
 
@@ -50,7 +49,7 @@ def _counting(direction):
     def make(function):
         def wrapper(*args, **kwargs):
             _counts[direction] += 1
-            if collector.forward_switch[0] or collector.backward_switch[0]:
+            if session.forward_switch[0] or session.backward_switch[0]:
                 _native.set_micro_step(_counts[direction])
             return function(*args, **kwargs)
         return wrapper

@@ -7,17 +7,11 @@ import importlib
 import torch
 
 from msprobe import _native
-
-from . import collector
-
-_installed = False
+from msprobe.core import session
 
 
+@functools.lru_cache(maxsize=None)  # once
 def install():
-    global _installed
-    if _installed:
-        return
-    _installed = True
     optimizer = importlib.import_module("torch.optim.optimizer")  # some versions hide it as an attribute
     before = getattr(optimizer, "register_optimizer_step_pre_hook", None)
     after = getattr(optimizer, "register_optimizer_step_post_hook", None)
@@ -36,7 +30,7 @@ def forget():
 
 
 def _enter(optimizer, args, kwargs):
-    if collector.forward_switch[0]:
+    if session.forward_switch[0]:
         _native.set_pseudo_parent("optimizer")
 
 
@@ -49,7 +43,7 @@ def _leave(optimizer, args, kwargs):
 def _inside(function):
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
-        if not collector.forward_switch[0]:
+        if not session.forward_switch[0]:
             return function(*args, **kwargs)
         _native.set_pseudo_parent("clip_grad")
         try:

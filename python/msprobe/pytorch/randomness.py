@@ -11,10 +11,11 @@ import time
 import numpy
 import torch
 
+from msprobe.core import seeds, stacks
 from msprobe.core.common import log
 from msprobe.core.common.exceptions import MsprobeException
 
-from . import framework, stacks
+from . import framework
 
 _TORCH = ("bernoulli", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn",
           "randn_like", "randperm")
@@ -57,7 +58,7 @@ def _replace_all(make):
 
 def seed_all(seed=1234, mode=False, rm_dropout=False, is_enhanced=False):
     """Seeds random, numpy and torch on all devices; `mode` asks for deterministic algorithms."""
-    _check_seed_arguments(seed, mode, rm_dropout, is_enhanced)
+    seeds.check_arguments(seed, mode=mode, rm_dropout=rm_dropout, is_enhanced=is_enhanced)
     random.seed(seed)
     os.environ["PYTHONHASHSEED"] = str(seed)
     numpy.random.seed(seed)
@@ -69,18 +70,6 @@ def seed_all(seed=1234, mode=False, rm_dropout=False, is_enhanced=False):
         _remove_dropout()
     if is_enhanced:
         _freeze_random_functions()
-
-
-def _check_seed_arguments(seed, mode, rm_dropout, is_enhanced):
-    wrong = None
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= 2 ** 32 - 1:
-        wrong = "seed must be a whole number from 0 to 2**32 - 1"
-    for name, value in (("mode", mode), ("rm_dropout", rm_dropout), ("is_enhanced", is_enhanced)):
-        if not isinstance(value, bool):
-            wrong = "%s must be a bool" % name
-    if wrong:
-        log.warn("seed_all: " + wrong)
-        raise MsprobeException(MsprobeException.INVALID_PARAM_ERROR, "seed_all: " + wrong)
 
 
 def _seed_npu(seed):

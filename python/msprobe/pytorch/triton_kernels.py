@@ -5,8 +5,7 @@ import functools
 import sys
 
 from msprobe import _native
-
-from . import collector
+from msprobe.core import session
 
 _patched = []  # (class, original run)
 _numbers = {}  # kernel's name -> number of the wrapped function
@@ -44,7 +43,7 @@ def _kernel_number(kernel):
 def _recording(run):
     @functools.wraps(run)
     def wrapper(self, *args, **kwargs):
-        if not collector.forward_switch[0]:
+        if not session.forward_switch[0]:
             return run(self, *args, **kwargs)
         return _native.call_api(_kernel_number(self), functools.partial(run, self), args, kwargs)
     return wrapper

@@ -4,8 +4,9 @@
 import torch
 
 from msprobe import _native
+from msprobe.core import session
 
-from . import collector, framework
+from . import framework
 
 _data = torch._C._TensorBase.data
 _installed = False
@@ -17,8 +18,8 @@ def install():
     if _installed or "data" in torch.Tensor.__dict__:
         return
     _installed = True
-    switch = collector.forward_switch
-    late = collector.backward_switch
+    switch = session.forward_switch
+    late = session.backward_switch
     is_compiling = framework.is_compiling or (lambda: False)
     get, put = _data.__get__, _data.__set__
 

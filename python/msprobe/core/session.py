@@ -4,16 +4,14 @@
 import atexit
 import json
 import os
+import sys
 import threading
-import types
-
-import torch
 
 from msprobe import _native
 from msprobe.core.common import log
 from msprobe.core.common.exceptions import FileCheckException, MsprobeException, ScopeException
 
-from . import describe, framework, stacks
+from . import stacks
 
 TASKS = ("statistics", "tensor", "structure", "overflow_check", "acc_check", "exception_dump", "nan_check")
 LEVELS = ("L0", "L1", "mix", "debug", "L2")
@@ -28,42 +26,16 @@ backward_switch = [False]  # gradients of recorded calls are: until step(), also
 _process = [None]  # that has opened the session
 
 
-def _follow_asynchronous(call, result, args, kwargs):
-    from . import distributed
-    return distributed.follow(call, result, args, kwargs)
-
-
-def _binding():
-    """The objects that the extension needs."""
-    base = torch._C._TensorBase
-    return types.SimpleNamespace(
-        dtypes=framework.dtype_table(),
-        tensor_type=torch.Tensor,
-        parameter_type=torch.nn.Parameter,
-        data_ptr=base.data_ptr,
-        stride=base.stride,
-        is_neg=base.is_neg,
-        is_conj=base.is_conj,
-        strided=torch.strided,
-        is_grad_enabled=framework.is_grad_enabled,
-        tracing_state=torch._C._get_tracing_state,
-        compile_context=framework.find_compile_context(),
-        record_type=describe.Record,
-        describe=describe.describe,
-        describe_named=describe.describe_named,
-        format_stack=stacks.format_stack,
-        format_exception=stacks.format_exception,
-        asynchronous=_follow_asynchronous,
-    )
-
-
-def open_session(config_path, config_text, overrides):
-    """Reads the configuration; raises what is wrong with it."""
+def open_session(config_path, config_text, overrides, framework, binding, rank_of_process, file_suffix="pt"):
+    """Reads the configuration; raises what is wrong with it. `binding`: what the extension needs of the framework."""
     _process[0] = os.getpid()
-    _native.bind(_binding())
+    _rank_of_process[0] = rank_of_process
+    binding.format_stack = stacks.format_stack
+    binding.format_exception = stacks.format_exception
+    _native.bind(binding)
     step = overrides.get("step")
     checked(_native.open, config_path, config_text, overrides.get("task"), overrides.get("dump_path"),
-            overrides.get("level"), None if step is None else json.dumps(step), "pytorch")
+            overrides.get("level"), None if step is None else json.dumps(step), framework, file_suffix)
     _native.set_compatible(bool(setting("python_compatible")))
     atexit.register(_at_exit)
     if hasattr(os, "register_at_fork"):
@@ -117,7 +89,6 @@ def update_switches(backward=None):
 
 def guard(where):
     """Writes the exception being handled into the error log. Training goes on."""
-    import sys
     error = sys.exc_info()[1]
     try:
         kind, text = stacks.format_exception(error)
@@ -129,6 +100,7 @@ def guard(where):
 # ---------------------------------------------------------------------- rank
 
 _rank = [None]
+_rank_of_process = [lambda: None]
 
 
 def know_rank(rank):
@@ -141,7 +113,7 @@ def discover_rank():
     """Asks the framework, as long as no rank is known."""
     if _rank[0] is None:
         try:
-            know_rank(framework.rank_of_process())
+            know_rank(_rank_of_process[0]())
         except Exception:
             guard("asking for the rank")
 

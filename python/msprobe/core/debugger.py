@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PrecisionDebugger as far as it is the same for every framework, and module_dump() beside it."""
+
+import functools
+import json
+import threading
+
+from msprobe import _native
+from msprobe.core.common import log
+from msprobe.core.common.exceptions import FileCheckException, MsprobeException
+
+from . import session
+
+_TASKS = ("tensor", "statistics", "overflow_check", "acc_check", "structure", "diff_check", "exception_dump",
+          "nan_check")
+
+
+def invalid(text):
+    return MsprobeException(MsprobeException.INVALID_PARAM_ERROR, text)
+
+
+def verb(method):
+    """One of these at a time. In a child of the process with the session they do nothing."""
+    @functools.wraps(method)
+    def serialised(*args, **kwargs):
+        if session.in_child():
+            return None
+        with session.lock:
+            return method(*args, **kwargs)
+    return serialised
+
+
+class Debugger:
+    """Records a training run. There is one in a process; its verbs find it by themselves.
+
+    A front end gives `hooks` (see hooks.py), `registry` (see wrapping.py), `saved` (see saving.py) and the methods below
+    that do nothing here.
+    """
+
+    hooks = None
+    registry = None
+    saved = None
+    _instance = None
+    _creation = threading.Lock()
+
+    def __new__(cls, config_path=None, task=None, dump_path=None, level=None, step=None):
+        with cls._creation:
+            if cls._instance is None:
+                made = super().__new__(cls)
+                made._create(config_path, task, dump_path, level, step)
+                cls._instance = made
+            return cls._instance
+
+    def __init__(self, config_path=None, task=None, dump_path=None, level=None, step=None):
+        pass  # what is given to a second construction does not count
+
+    def _create(self, config_path, task, dump_path, level, step):
+        _check_constructor(config_path, task, dump_path, level, step)
+        text = None
+        if config_path is None:
+            text = json.dumps({"dump_path": "./dump_path"} if not dump_path else {})
+        self._open_session(config_path, text, {"task": task, "dump_path": dump_path, "level": level, "step": step})
+        self._first_start = True
+        self._token_range = None
+        session.at_end(self._finish)
+        self._apply_settings()
+
+    def _apply_settings(self):
+        """Wraps what the settings ask for; also after they have changed."""
+        self._info = _native.info()
+        if self._info["enabled"] and self._info["records_apis"]:
+            self.registry.install()
+        else:
+            self.registry.remove()
+        self._follow_settings()
+        if not self._info["records_modules"]:
+            self.hooks.detach_all()
+
+    # ------------------------------------------------------------------ what a framework adds
+
+    def _open_session(self, config_path, text, overrides):
+        raise NotImplementedError
+
+    def _follow_settings(self):
+        """Functions are wrapped, or not any more."""
+
+    def _starting(self, model):
+        """start() has come with this model, and something may be recorded."""
+
+    def _finish_pending(self):
+        """Before files are written."""
+
+    def _ending_step(self):
+        """What still comes is of the next step."""
+
+    def _step_ended(self):
+        """All numbers begin anew."""
+
+    # ------------------------------------------------------------------ verbs
+
+    @classmethod
+    def _get_instance(cls):
+        if cls._instance is None:
+            raise Exception("PrecisionDebugger instance is not created.")
+        return cls._instance
+
+    @classmethod
+    @verb
+    def start(cls, model=None, token_range=None, rank_id=None, scheduled_tokens=None):
+        self = cls._get_instance()
+        self._reload()
+        _check_token_range(token_range)
+        _check_rank(rank_id)
+        self._check_model(model, token_range)
+        if not self._info["enabled"]:
+            session.update_switches(False)
+            return
+        if session.LEVELS[self._info["level"]] == "debug":
+            return
+        if rank_id is not None:
+            session.know_rank(rank_id)
+        session.discover_rank()
+        if self._info["records_modules"] and model is not None:
+            self.hooks.attach(model)
+        self._starting(model)
+        self._set_tokens(scheduled_tokens)
+        decision, first_time = session.attempted(_native.start) or (1, 0)
+        if decision == 2 and first_time:
+            log.info("all steps that were asked for are recorded")
+        if decision == 0:
+            self._install_token_range(model, token_range)
+            self._announce()
+        session.update_switches(backward=decision == 0)
+
+    @classmethod
+    @verb
+    def stop(cls):
+        self = cls._get_instance()
+        session.discover_rank()
+        session.forward_switch[0] = False
+        self._finish()
+        session.attempted(_native.stop)
+        session.update_switches()
+        self._reload()
+
+    @classmethod
+    def forward_backward_dump_end(cls):
+        """The former name of stop()."""
+        cls.stop()
+
+    @classmethod
+    @verb
+    def step(cls):
+        self = cls._get_instance()
+        session.discover_rank()
+        self._ending_step()
+        self._finish()
+        session.attempted(_native.step)
+        self.hooks.forget_calls()
+        self._step_ended()
+        # Late gradients of this step belong to the next one.
+        session.update_switches(backward=session.backward_switch[0])
+        self._reload()
+
+    @classmethod
+    @verb
+    def save(cls, variable, name, save_backward=True):
+        self = cls._get_instance()
+        self._reload()
+        if self._info["enabled"] and session.LEVELS[self._info["level"]] == "debug":
+            if session.TASKS[self._info["task"]] in ("tensor", "statistics"):
+                self.saved.save(variable, name, save_backward)
+
+    @classmethod
+    @verb
+    def set_init_step(cls, step):
+        cls._get_instance()
+        if not isinstance(step, int) or isinstance(step, bool) or step < 0:
+            raise invalid("set_init_step: the step must be a whole number, 0 or more")
+        session.checked(_native.set_init_step, step)
+
+    @classmethod
+    @verb
+    def register_custom_api(cls, module, api, api_prefix=None):
+        self = cls._get_instance()
+        if not hasattr(module, str(api)):
+            raise invalid("register_custom_api: %r has no attribute %r" % (module, api))
+        if api_prefix is None:
+            api_prefix = getattr(module, "__name__", "Custom")
+        if not isinstance(api_prefix, str):
+            raise invalid("register_custom_api: api_prefix must be a string")
+        if self._info["enabled"]:
+            self.registry.add_custom(module, api, api_prefix)
+
+    @classmethod
+    @verb
+    def restore_custom_api(cls, module, api):
+        self = cls._get_instance()
+        if not hasattr(module, str(api)):
+            raise invalid("restore_custom_api: %r has no attribute %r" % (module, api))
+        self.registry.remove_custom(module, api)
+
+    # ------------------------------------------------------------------ their parts
+
+    def _finish(self):
+        try:
+            self._finish_pending()
+        except Exception:
+            session.guard("fetching pending results")
+
+    def _reload(self):
+        if not self._info["reloads"]:
+            return
+        status, changed, text = session.checked(_native.reload)
+        if not changed:
+            return
+        if status < 0:
+            log.warn("the changed configuration cannot be used, nothing is recorded: " + text)
+        self._apply_settings()
+        session.update_switches(backward=session.backward_switch[0] and bool(self._info["enabled"]))
+
+    def _check_model(self, model, token_range):
+        needs_model = self._info["records_modules"] or token_range is not None
+        if model is None:
+            if needs_model:
+                raise invalid("start: a model is needed for level L0 or mix, and for token_range")
+            return
+        for one in model if isinstance(model, (list, tuple)) else [model]:
+            if not self.hooks.is_supported(one):
+                raise invalid("start: the model must be a %s or a list of them, not %s" % (
+                    self.hooks.kind, type(one)))
+        if isinstance(model, (list, tuple)) and not model and needs_model:
+            raise invalid("start: the list of models is empty")
+
+    def _set_tokens(self, scheduled_tokens):
+        if scheduled_tokens is None:
+            return
+        wanted = session.setting("section.request_id")
+        if not wanted:
+            return
+        begin = 0
+        for request, count in scheduled_tokens.items():
+            if str(request) == wanted:
+                session.checked(_native.set_tokens, begin, begin + int(count))
+                return
+            begin += int(count)
+        session.checked(_native.set_tokens, -1, -1)
+
+    def _install_token_range(self, model, token_range):
+        if token_range is None or self._token_range is not None:
+            return
+        if isinstance(model, (list, tuple)):
+            if len(model) > 1:
+                log.warn("token_range counts the calls of the first model only")
+            model = model[0]
+        self._token_range = self.hooks.count_calls(model, _TokenRange(token_range))
+        _native.set_recording(0)
+
+    def _announce(self):
+        if self._first_start:
+            self._first_start = False
+            log.info("recording %s at level %s to %s" % (
+                session.TASKS[self._info["task"]], session.LEVELS[self._info["level"]],
+                session.setting("dump_path")))
+
+
+# ---------------------------------------------------------------------- checks of arguments
+
+
+def _check_constructor(config_path, task, dump_path, level, step):
+    if config_path is not None:
+        if not isinstance(config_path, str):
+            raise FileCheckException(FileCheckException.INVALID_FILE_ERROR, "config_path must be a string")
+        if not config_path.endswith(".json"):
+            raise FileCheckException(FileCheckException.INVALID_FILE_ERROR,
+                                     "config_path must name a .json file: " + config_path)
+    if task is not None and task not in _TASKS:
+        raise invalid("task must be one of %s" % ", ".join(_TASKS))
+    if dump_path is not None and not isinstance(dump_path, str):
+        raise invalid("dump_path must be a string")
+    if level is not None and level not in session.LEVELS:
+        raise invalid("level must be one of %s" % ", ".join(session.LEVELS))
+    if step is not None and not isinstance(step, list):
+        raise invalid("step must be a list")
+
+
+def _check_token_range(token_range):
+    if token_range is None:
+        return
+    if not isinstance(token_range, (list, tuple)) or len(token_range) != 2:
+        raise invalid("token_range must be a list or tuple of two numbers")
+    begin, end = token_range
+    if any(isinstance(number, bool) or not isinstance(number, int) for number in token_range):
+        raise invalid("token_range must hold whole numbers")
+    if not 0 <= begin <= end:
+        raise invalid("token_range must be [begin, end] with 0 <= begin <= end")
+
+
+def _check_rank(rank_id):
+    if rank_id is not None and (isinstance(rank_id, bool) or not isinstance(rank_id, int) or rank_id < 0):
+        raise invalid("rank_id must be a whole number, 0 or more")
+
+
+# ---------------------------------------------------------------------- token_range
+
+
+class _TokenRange:
+    """Counts the calls of a model: recording goes on only from one to another."""
+
+    def __init__(self, token_range):
+        self._begin, self._end = token_range
+        self._count = 0
+
+    def __call__(self):
+        try:
+            if self._count == self._begin:
+                _native.set_recording(1)
+            elif self._count == self._end + 1:
+                _native.set_recording(0)
+            self._count += 1
+            session.update_switches()
+        except Exception:
+            session.guard("counting tokens")
+
+
+# ---------------------------------------------------------------------- module_dump
+
+
+class ModuleDump:
+    """module_dump() and module_dump_end() of a kind of debugger."""
+
+    def __init__(self, debugger, prefix):
+        self._debugger = debugger
+        self._prefix = prefix
+        self._dumped = []  # whether the functions were wrapped, then the modules
+
+    def begin(self, module, dump_name):
+        hooks = self._debugger.hooks
+        if not hooks.is_supported(module):
+            raise invalid("module_dump: the module must be a %s, not %s" % (hooks.kind, type(module)))
+        if not isinstance(dump_name, str):
+            raise invalid("module_dump: the name must be a string")
+        self._need_debugger()
+        if hooks.is_hooked(module):
+            log.info("module_dump: the module is recorded already, since it was given to start()")
+            return
+        if not self._dumped:
+            self._dumped.append(self._debugger.registry.installed)
+        self._debugger.registry.remove()
+        hooks.hook(module, "%s.%s.%s" % (self._prefix, dump_name, type(module).__name__))
+        self._dumped.append(module)
+
+    def end(self):
+        self._need_debugger()
+        if not self._dumped:
+            return
+        wrapped = self._dumped.pop(0)
+        for module in self._dumped:
+            self._debugger.hooks.unhook(module)
+        self._dumped.clear()
+        if wrapped:
+            self._debugger.registry.install()
+
+    def _need_debugger(self):
+        if self._debugger._instance is None:
+            raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR,
+                                   "module_dump needs a PrecisionDebugger that was created before")

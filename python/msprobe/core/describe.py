@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of values that are neither plain numbers, texts, containers nor plain tensors, in any framework.
+
+A front end's describe(value) gives None (null), JSON text (a leaf), a Record (a tensor that is not plain), or something
+simpler to go on with: a plain container or a plain tensor.
+"""
+
+import dataclasses
+import json
+import sys
+
+DTYPE_OTHER = 255  # as in msprobe/collector.h, as are the numbers below
+NUMPY_DTYPES = {
+    "float64": 0, "float32": 1, "float16": 2, "int64": 10, "int32": 11, "int16": 12, "int8": 13, "uint64": 14,
+    "uint32": 15, "uint16": 16, "uint8": 17, "bool": 18, "complex64": 20, "complex128": 21,
+}
+
+
+class Record(tuple):
+    """(elements, type, dtype text, dtype number, shape, requires_grad, extra JSON, statistics, deferred)
+
+    elements: a plain tensor on the host or a NumPy array that has them, or None, and then dtype number and shape count.
+    deferred: called with the slot that the statistics go into later; None if they are known or there are none.
+    """
+
+    __slots__ = ()
+
+
+class Json(str):
+    """A leaf that is JSON already, inside a container that describe() gives."""
+
+    __slots__ = ()
+
+
+def leaf(value, plain):
+    return json.dumps({"type": type(value).__name__, "value": plain})
+
+
+def fields_of_tuple(value):
+    fields = getattr(value, "_fields", None)
+    if isinstance(fields, tuple):  # a namedtuple
+        return {str(name): part for name, part in zip(fields, value)}
+    return tuple(value) if type(value) is not tuple else value
+
+
+def plain_dict(value):
+    if dataclasses.is_dataclass(value):
+        return fields_of_dataclass(value)
+    return dict(value.items())
+
+
+def fields_of_dataclass(value):
+    return {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
+
+
+def slice_leaf(value, number_or_none):
+    return json.dumps({"type": "slice", "value": [number_or_none(part) for part in
+                                                  (value.start, value.stop, value.step)]})
+
+
+def other(value):
+    """Of the types that no row is for."""
+    if value is Ellipsis:
+        return json.dumps({"type": "ellipsis", "value": "..."})
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return fields_of_dataclass(value)
+    return None
+
+
+# ---------------------------------------------------------------------- NumPy
+
+
+def _numpy_scalar(value):
+    try:
+        return leaf(value, value.item())
+    except TypeError:
+        return None
+
+
+def numpy_array(value):
+    name = str(value.dtype)
+    number = NUMPY_DTYPES.get(name, DTYPE_OTHER)
+    elements = None
+    if number != DTYPE_OTHER and value.size:
+        elements = value if value.dtype.isnative else value.astype(value.dtype.newbyteorder("="), order="C")
+    return Record((elements, "numpy.ndarray", name, number, value.shape, None, None, None, None))
+
+
+# ---------------------------------------------------------------------- rows (type, function)
+
+
+def numpy_types():
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return []
+    return [(numpy.ndarray, numpy_array), (numpy.generic, _numpy_scalar)]
+
+
+# In this order: a class that fits several is what comes first.
+PLAIN_TYPES = [
+    (bool, lambda value: leaf(value, bool(value))),
+    (int, lambda value: leaf(value, int(value))),
+    (float, lambda value: leaf(value, float(value))),
+    (str, lambda value: leaf(value, str.__str__(value))),
+]
+CONTAINER_TYPES = [(tuple, fields_of_tuple), (list, list), (dict, plain_dict)]

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hooks on modules, whatever a framework calls them: their calls, as far as that is the same for every framework.
+
+What stays on the user's modules are hooks that neither a copy nor a pickle takes along: there they do nothing.
+"""
+
+import contextlib
+import sys
+import threading
+import weakref
+
+from msprobe import _native
+
+from . import session
+
+_switch = session.forward_switch
+_this_thread = threading.local()
+
+
+class Hook:
+    """Base of the hooks. A copy or a pickle of one is something of the standard library that does nothing."""
+
+    __slots__ = ("hooked",)
+
+    def __init__(self, hooked):
+        self.hooked = hooked
+
+    def __reduce__(self):
+        return getattr, (contextlib.nullcontext(), "__exit__")
+
+
+class Before(Hook):
+    """Called with the arguments of a call that begins."""
+
+    __slots__ = ()
+
+    def __call__(self, module, args, kwargs=None):
+        if not _switch[0] or self.hooked.is_compiling():
+            return None
+        return self.hooked.before(args, kwargs)
+
+
+class After(Hook):
+    """Called with the result of a call, or for cleaning up after one that raised."""
+
+    __slots__ = ()
+
+    def __call__(self, module, args, *rest):
+        # rest: (output,), or (kwargs, output) where hooks get keyword arguments.
+        if self.hooked.is_compiling():
+            return None
+        stack = open_calls()
+        if not stack:
+            return None
+        return self.hooked.after(stack, rest[-1])
+
+
+class _Call:
+    """A call of a module that has begun."""
+
+    __slots__ = ("hooked", "native", "backward", "exception")
+
+    def __init__(self, hooked, native, exception):
+        self.hooked = hooked
+        self.native = native
+        self.backward = None
+        self.exception = exception
+
+
+def open_calls():
+    """The calls that have begun in this thread and not ended; None if there never was one."""
+    return getattr(_this_thread, "calls", None)
+
+
+class Hooked:
+    """A module with our hooks. A front end gives:
+
+    Backward: the class whose hook_inputs(args) and hook_outputs(output) hook the backward of a call;
+    parameters: an object with named() -> the module's own parameters, hook() for their gradients, and remove();
+    register(module, before, after) -> handles of the hooks, each with remove().
+    """
+
+    Backward = None
+    parameters = None
+    # The exception that ends a call early without being a failure.
+    early_stop = None
+
+    def __init__(self, name, module, with_backward):
+        self.name = name
+        self.number = _native.intern(name)
+        self.module = weakref.ref(module)
+        self.with_backward = with_backward
+        self._handles = self.register(module, Before(self), After(self))
+
+    @staticmethod
+    def is_compiling():
+        return False
+
+    def register(self, module, before, after):
+        raise NotImplementedError
+
+    def remove(self):
+        for handle in self._handles:
+            handle.remove()
+        self.parameters.remove()
+
+    def before(self, args, kwargs):
+        try:
+            native = _native.enter_module(self.number, args, kwargs if kwargs is not None else {})
+            if native is None:
+                return None
+            call = _Call(self, native, sys.exc_info()[1])
+            stack = open_calls()
+            if stack is None:
+                stack = _this_thread.calls = []
+            stack.append(call)
+            if not (self.with_backward and native.wants_backward()):
+                return None
+            try:
+                self.parameters.hook()
+            except Exception:
+                session.guard("hooking parameters")
+            call.backward = self.Backward(native)
+            hooked_args = call.backward.hook_inputs(args)
+        except Exception:
+            session.guard("entering a module")
+            return None
+        if hooked_args is args:
+            return None
+        return hooked_args if kwargs is None else (hooked_args, kwargs)
+
+    def after(self, stack, output):
+        if not any(call.hooked is self for call in stack):
+            return None
+        # An exception that came since: this hook is called for cleaning up.
+        call = stack.pop()
+        while call.hooked is not self:  # left without its hook being called
+            call.native.leave(None, None, True)
+            call = stack.pop()
+        try:
+            error = sys.exc_info()[1]
+            failed = (output is None and error is not None and error is not call.exception
+                      and type(error).__name__ != self.early_stop)
+            call.native.leave(output, self.parameters.named(), failed)
+            if failed or output is None or call.backward is None:
+                return None
+            hooked_output = call.backward.hook_outputs(output)
+        except Exception:
+            session.guard("leaving a module")
+            return None
+        return None if hooked_output is output else hooked_output
+
+
+# ---------------------------------------------------------------------- all modules of a model
+
+
+class Hooks:
+    """All hooked modules of the process. A front end gives `kind`, is_supported() and attach_one()."""
+
+    kind = "module"    # as it is called in messages
+    prefix = "Module"  # of entries
+
+    def __init__(self, hooked_type):
+        self._hooked_type = hooked_type
+        self._hooked = {}    # id(module) -> Hooked; one whose module is gone is replaced
+        self._attached = {}  # id(model) -> weak reference: models whose modules have their hooks
+
+    def is_supported(self, module):
+        raise NotImplementedError
+
+    def attach_one(self, model, prefix, models):
+        """Hooks the modules inside one of the models."""
+        raise NotImplementedError
+
+    def known(self, module):
+        hooked = self._hooked.get(id(module))
+        return hooked if hooked is not None and hooked.module() is module else None
+
+    def attach(self, models):
+        """Hooks all modules inside a model, or inside each of a list of models; once."""
+        listed = isinstance(models, (list, tuple))
+        everything = list(models) if listed else [models]
+        if all(id(model) in self._attached and self._attached[id(model)]() is model for model in everything):
+            return
+        for model in everything:
+            self._attached[id(model)] = weakref.ref(model)
+        for index, model in enumerate(everything):
+            self.attach_one(model, "%s.%d." % (self.prefix, index) if listed else self.prefix + ".", everything)
+
+    def hook(self, module, name, *more):
+        """Hooks one module; its entries are called `name`."""
+        hooked = self._hooked_type(name, module, *more)
+        self._hooked[id(module)] = hooked
+        weakref.finalize(module, self._forget, id(module), hooked).atexit = False
+        return hooked
+
+    def _forget(self, key, hooked):
+        if self._hooked.get(key) is hooked:
+            del self._hooked[key]
+
+    def is_hooked(self, module):
+        return self.known(module) is not None
+
+    def unhook(self, module):
+        hooked = self._hooked.pop(id(module), None)
+        if hooked is not None:
+            hooked.remove()
+
+    def detach_all(self):
+        for hooked in list(self._hooked.values()):
+            hooked.remove()
+        self._hooked.clear()
+        self._attached.clear()
+
+    def forget_calls(self):
+        """A step ends: calls that began and never ended are over."""
+        _this_thread.calls = []
+
+    def count_calls(self, model, count):
+        """Calls count() before every call of a model; the handle of that hook."""
+        return model.register_forward_pre_hook(_Counting(count))
+
+
+class _Counting(Hook):
+    __slots__ = ()
+
+    def __call__(self, module, args):
+        self.hooked()

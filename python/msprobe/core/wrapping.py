@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How functions are found by rules and wrapped, whatever framework they are of."""
+
+import fnmatch
+import functools
+import json
+
+from msprobe import _native
+
+from . import session
+
+_call_api = _native.call_api
+_switch = session.forward_switch
+
+
+# ---------------------------------------------------------------------- which functions
+
+
+class Names:
+    """A file api_names.json: per group patterns to leave out, and names that no rule finds."""
+
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as file:
+            self._groups = json.load(file)
+
+    def group(self, name):
+        return self._groups.get(name, {})
+
+    def add(self, group):
+        return self.group(group).get("add", [])
+
+    def without_left_out(self, group, candidates):
+        patterns = [pattern for patterns in self.group(group).get("leave_out", {}).values() for pattern in patterns]
+        exact = {pattern for pattern in patterns if not set(pattern) & set("*?[")}
+        globs = [pattern for pattern in patterns if pattern not in exact]
+        return [name for name in candidates
+                if name not in exact and not any(fnmatch.fnmatchcase(name, glob) for glob in globs)]
+
+    def choose(self, candidates, namespaces):
+        """{group: sorted names} of {group: names that the rules find}, as far as namespaces(group) has them."""
+        found = {}
+        for group, listed in candidates.items():
+            kept = set(self.without_left_out(group, listed)) | set(self.add(group))
+            found[group] = sorted(name for name in kept if any(find(space, name) for space in namespaces(group)))
+        return found
+
+
+def find(namespace, name):
+    """(owner, last part of the name, function) or None."""
+    *path, last = name.split(".")
+    owner = namespace
+    for part in path:
+        owner = getattr(owner, part, None)
+        if owner is None:
+            return None
+    function = getattr(owner, last, None)
+    return (owner, last, function) if callable(function) else None
+
+
+def public_functions(namespace):
+    return [name for name in dir(namespace)
+            if name[0].islower() and callable(getattr(namespace, name, None))
+            and not isinstance(getattr(namespace, name), type)]
+
+
+# ---------------------------------------------------------------------- how they are wrapped
+
+
+def make_wrapper(number, original, is_compiling=None):
+    """The function that stands in for `original`. While nothing is recorded it costs one test."""
+    switch = _switch
+    call_api = _call_api
+
+    if is_compiling is None:
+        def wrapper(*args, **kwargs):
+            if switch[0]:
+                return call_api(number, original, args, kwargs)
+            return original(*args, **kwargs)
+    else:
+        def wrapper(*args, **kwargs):
+            if switch[0] and not is_compiling():
+                return call_api(number, original, args, kwargs)
+            return original(*args, **kwargs)
+    return wrapper
+
+
+def dress(wrapper, original, owner, name, library):
+    """Gives a wrapper the looks of the function it stands for."""
+    functools.update_wrapper(wrapper, original)
+    if not hasattr(original, "__code__"):  # a builtin: it is found, also by pickle, where it is wrapped
+        if isinstance(owner, type):
+            wrapper.__module__, wrapper.__qualname__ = owner.__module__, "%s.%s" % (owner.__qualname__, name)
+        else:
+            wrapper.__module__, wrapper.__qualname__ = getattr(owner, "__name__", library), name
+    return wrapper
+
+
+class Patch:
+    """One attribute that is replaced while functions are wrapped."""
+
+    __slots__ = ("owner", "name", "original", "wrapper", "own")
+
+    def __init__(self, owner, name, original, wrapper):
+        self.owner = owner
+        self.name = name
+        self.original = original
+        self.wrapper = wrapper
+        # Whether the owner itself has it (a class may inherit it, a module may make it up).
+        self.own = name in getattr(owner, "__dict__", {})
+
+    def install(self):
+        setattr(self.owner, self.name, self.wrapper)
+
+    def remove(self):
+        if getattr(self.owner, "__dict__", {}).get(self.name) is not self.wrapper:
+            return  # somebody else has replaced it since
+        if self.own:
+            setattr(self.owner, self.name, self.original)
+        else:
+            delattr(self.owner, self.name)
+
+
+class Registry:
+    """All wrapped functions of the process.
+
+    find_functions() -> {group: names}; namespaces(group) -> those that show its functions; wrap(function, name, group,
+    owner) and wrap_custom(function, name, prefix, owner) -> wrapper.
+    """
+
+    def __init__(self, find_functions, namespaces, wrap, wrap_custom):
+        self._find_functions = find_functions
+        self._namespaces = namespaces
+        self._wrap = wrap
+        self._wrap_custom = wrap_custom
+        self._patches = None
+        self._custom = {}
+        self.installed = False
+
+    def _make_patches(self):
+        patches = []
+        for group, functions in self._find_functions().items():
+            for name in functions:
+                made = []  # one wrapper for one function, however many namespaces show it
+                for space in self._namespaces(group):
+                    found = find(space, name)
+                    if found is None:
+                        continue
+                    owner, last, function = found
+                    wrapper = next((wrapper for known, wrapper in made if known is function), None)
+                    if wrapper is None:
+                        wrapper = self._wrap(function, last, group, owner)
+                        made.append((function, wrapper))
+                    patches.append(Patch(owner, last, _raw(owner, last, function), wrapper))
+        return patches
+
+    def install(self):
+        if self.installed:
+            return
+        if self._patches is None:
+            self._patches = self._make_patches()
+        for patch in self._patches:
+            patch.install()
+        self.installed = True
+
+    def remove(self):
+        if not self.installed:
+            return
+        for patch in self._patches:
+            patch.remove()
+        self.installed = False
+
+    def count(self):
+        return len(self._patches or ())
+
+    # -- functions that the user names
+
+    def add_custom(self, module, name, prefix):
+        key = (id(module), name)
+        if key in self._custom:
+            return
+        original = getattr(module, name)
+        wrapper = self._wrap_custom(original, name.split(".")[-1], prefix, module)
+        patch = Patch(module, name, _raw(module, name, original), wrapper)
+        patch.install()
+        self._custom[key] = patch
+
+    def remove_custom(self, module, name):
+        patch = self._custom.pop((id(module), name), None)
+        if patch is not None:
+            patch.remove()
+
+
+def _raw(owner, name, function):
+    """What stands in the owner's dictionary: a staticmethod must stay one."""
+    return getattr(owner, "__dict__", {}).get(name, function)
