@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The functions of MindSpore whose calls are recorded: rules over the names of the installed one, and api_names.json."""
+
+import functools
+import importlib
+import os
+
+import mindspore
+
+from msprobe import _native
+from msprobe.core import session, wrapping
+
+_PREFIXES = {"ops": "Functional", "tensor": "Tensor", "mint": "Mint", "mint_functional": "MintFunctional",
+             "distributed": "Distributed", "mint_distributed": "MintDistributed"}
+_MODULES = {"ops": "mindspore.ops", "mint": "mindspore.mint", "mint_functional": "mindspore.mint.nn.functional",
+            "distributed": "mindspore.communication.comm_func", "mint_distributed": "mindspore.mint.distributed"}
+
+_names = wrapping.Names(os.path.join(os.path.dirname(os.path.abspath(__file__)), "api_names.json"))
+
+
+def _stub_tensor():
+    """Before 2.6 results of functions are of a type of their own until they are there."""
+    try:
+        return importlib.import_module("mindspore.common._stub_tensor").StubTensor
+    except (ImportError, AttributeError):
+        return None
+
+
+def _namespaces(group):
+    if group == "tensor":
+        return [kind for kind in (mindspore.Tensor, _stub_tensor()) if kind is not None]
+    try:
+        return [importlib.import_module(_MODULES[group])]
+    except ImportError:
+        return []
+
+
+def find_functions():
+    """{group: sorted names} of what is wrapped in the installed MindSpore."""
+    by_list = ("distributed", "mint_distributed")
+    return _names.choose({group: [] if group in by_list else
+                          [name for space in _namespaces(group) for name in wrapping.public_functions(space)]
+                          for group in _PREFIXES}, _namespaces)
+
+
+def wrap(original, name, prefix, owner=None):
+    """A function that records calls of `original` as `<prefix>.<name>.<n>`."""
+    rules = _names.group("masked").get("%s.%s" % (prefix, name), {})
+    number = _native.add_api(
+        "%s.%s" % (prefix, name), prefix == "MintDistributed", False,
+        sum(1 << position for position in rules.get("input", [])),
+        sum(1 << position for position in rules.get("output", [])), rules.get("keyword"))
+    return wrapping.dress(wrapping.make_wrapper(number, original), original, owner, name, "mindspore")
+
+
+def _wrap_of_group(function, name, group, owner):
+    return wrap(function, name, _PREFIXES[group], owner)
+
+
+registry = wrapping.Registry(find_functions, _namespaces, _wrap_of_group, wrap)
+
+
+class originals:
+    """Within it the functions are what they were: the compiler reads their source."""
+
+    def __enter__(self):
+        self._again = registry.installed
+        registry.remove()
+
+    def __exit__(self, *error):
+        if self._again:
+            registry.install()
+
+
+# ---------------------------------------------------------------------- primitives
+
+
+class Primitives:
+    """Operators that cells hold as attributes: `Primitive.<attribute>.<class>.<n>`."""
+
+    def __init__(self):
+        self._recorded = []  # (primitive, its class)
+
+    def record(self, cells):
+        for cell in cells:
+            for attribute, value in list(vars(cell).items()):
+                if isinstance(value, mindspore.ops.Primitive) and not getattr(type(value), "_msprobe_records", False):
+                    self._record_one(attribute, value)
+
+    def _record_one(self, attribute, primitive):
+        kind = type(primitive)
+        number = _native.add_api("Primitive.%s.%s" % (attribute, kind.__name__), False, False, 0, 0, None, True)
+        members = {"__call__": _recording(kind.__call__, number), "_msprobe_records": True,
+                   "__module__": kind.__module__}
+        try:
+            primitive.__class__ = type(kind.__name__, (kind,), members)
+        except TypeError:  # a class whose objects cannot change theirs
+            return
+        self._recorded.append((primitive, kind))
+
+    def restore(self):
+        for primitive, kind in self._recorded:
+            primitive.__class__ = kind
+        self._recorded.clear()
+
+
+def _recording(call, number):
+    @functools.wraps(call)
+    def __call__(self, *args, **kwargs):
+        if session.forward_switch[0]:
+            return _native.call_api(number, functools.partial(call, self), args, kwargs)
+        return call(self, *args, **kwargs)
+    return __call__
+
+
+primitives = Primitives()

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recording the steps of mindspore.train.Model."""
+
+from mindspore.train import Callback
+
+
+class MsprobeStep(Callback):
+    """Every step of the training is one of the debugger's."""
+
+    def __init__(self, debugger):
+        super().__init__()
+        self.debugger = debugger
+
+    def on_train_step_begin(self, run_context):
+        self.debugger.start(_network(run_context))
+
+    def on_train_step_end(self, run_context):
+        self.debugger.stop()
+        self.debugger.step()
+
+
+def _network(run_context):
+    """The cell that is trained, as levels L0 and mix need it."""
+    return getattr(run_context.original_args(), "network", None)

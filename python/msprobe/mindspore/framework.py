@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What differs between the versions of MindSpore, and what the extension needs of it."""
+
+import inspect
+
+import mindspore
+from mindspore import nn, ops
+from mindspore.ops.operations import _inner_ops
+
+try:
+    from mindspore.common.api import _pynative_executor as executor
+except ImportError:  # moved
+    from mindspore.graph.api import _pynative_executor as executor
+
+Tensor = mindspore.Tensor
+Parameter = mindspore.Parameter
+Dtype = type(mindspore.float32).__mro__[1]  # of all numbers
+
+# Captured before anything is wrapped: our own calls must not be recorded, nor be slowed down.
+asnumpy = Tensor.asnumpy
+BackwardHook = _inner_ops.CellBackwardHook
+HookBackward = ops.HookBackward
+
+# From 2.7 on it takes what it lets pass as one tuple, not as several arguments.
+HOOK_TAKES_TUPLE = "args" in inspect.signature(BackwardHook.__call__).parameters and (
+    inspect.signature(BackwardHook.__call__).parameters["args"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_FORWARD_HOOK = inspect.signature(nn.Cell.register_forward_hook).parameters
+HAS_HOOKS_WITH_KWARGS = "with_kwargs" in _FORWARD_HOOK
+HAS_ALWAYS_CALL = "always_call" in _FORWARD_HOOK
+
+try:
+    from mindspore._c_expression import CreationType
+except ImportError:
+    CreationType = None
+
+
+def requires_grad():
+    """Whether the gradients of what runs now will be asked for."""
+    return executor.requires_grad()
+
+
+def allow_in_place(tensor):
+    """What a border lets pass is a view, which refuses operations in place unless told otherwise."""
+    if CreationType is not None and isinstance(tensor, Tensor):
+        executor.set_creation_type(tensor, CreationType.DEFAULT)
+
+
+def is_graph_mode():
+    return mindspore.get_context("mode") == mindspore.GRAPH_MODE
+
+
+def rank_of_process():
+    """The rank; None while communication is not initialised."""
+    if not mindspore.communication.GlobalComm.INITED:
+        return None
+    return mindspore.communication.get_rank()
