@@ -18,6 +18,8 @@ namespace {
 
 constexpr std::uint64_t kMaxRequestFile = std::uint64_t{1} << 20;
 
+constexpr std::string_view kHtml = "html";  // not a table of one rank but a page on all of them
+
 /// What was typed.
 struct Typed {
   std::string target;
@@ -75,15 +77,22 @@ void read_request(const std::string& path, bool stack_mode, CompareOptions& opti
   }
 }
 
+bool wants_html(const Typed& typed) {
+  return std::find(typed.formats.begin(), typed.formats.end(), kHtml) != typed.formats.end();
+}
+
 std::vector<report::Format> chosen_formats(const Typed& typed) {
   std::vector<report::Format> formats;
   for (const std::string& name : typed.formats) {
+    if (name == kHtml) continue;
     const auto format = report::format_from_name(name);
-    if (!format) throw UsageError("--format: '" + display(name) + "' is none of csv, xlsx, json, jsonl");
+    if (!format)
+      throw UsageError("--format: '" + display(name) + "' is none of csv, xlsx, json, jsonl, html");
     if (std::find(formats.begin(), formats.end(), *format) == formats.end()) formats.push_back(*format);
   }
   if (typed.xlsx && formats.empty()) formats.push_back(report::Format::xlsx);
-  if (formats.empty()) formats.push_back(typed.request.empty() ? report::Format::csv : report::Format::xlsx);
+  if (formats.empty() && !wants_html(typed))
+    formats.push_back(typed.request.empty() ? report::Format::csv : report::Format::xlsx);
   return formats;
 }
 
@@ -105,6 +114,7 @@ CompareOptions to_options(const Typed& typed) {
     read_request(typed.request, typed.stack_mode, options);
   }
   options.formats = chosen_formats(typed);
+  options.html = wants_html(typed);
   options.python_rules = typed.python_rules;
   options.rules_file = typed.rules;
   options.match = to_match_options(typed.pairing);
@@ -114,7 +124,7 @@ CompareOptions to_options(const Typed& typed) {
     if (!typed.output_file.empty()) throw UsageError("-o - and --output-file exclude each other");
     options.output_file = "-";
   }
-  if (!options.output_file.empty() && options.formats.size() > 1) {
+  if (!options.output_file.empty() && options.formats.size() + (options.html ? 1 : 0) > 1) {
     throw UsageError("one output file takes one --format");
   }
   return options;
@@ -147,7 +157,7 @@ class CompareCommand final : public Command {
                    "One result file of this name, or - for standard output")
         ->type_name("FILE");
     app.add_option("-m,--mode", typed_.mode, "Kind of comparison: auto")->capture_default_str();
-    app.add_option("--format", typed_.formats, "Any of csv, xlsx, json, jsonl, separated by commas")
+    app.add_option("--format", typed_.formats, "Any of csv, xlsx, json, jsonl, html, separated by commas")
         ->delimiter(',')
         ->type_name("LIST");
     app.add_flag("--xlsx", typed_.xlsx, "The same as --format xlsx");

@@ -3,15 +3,19 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <ctime>
 #include <filesystem>
 #include <mutex>
 
+#include "compare/reports/html.hpp"
+#include "compare/reports/report_data.hpp"
 #include "compare/reports/result_table.hpp"
 #include "compare/result/tensor_rows.hpp"
 #include "compare/result/verdict.hpp"
 #include "support/error.hpp"
+#include "support/interrupt.hpp"
 #include "support/log.hpp"
 #include "support/output_file.hpp"
 #include "support/parallel.hpp"
@@ -54,6 +58,10 @@ Mode choose_mode(const Side& target, const Side& golden) {
   return target.has_md5 ? Mode::md5 : Mode::statistics;
 }
 
+std::string beside(const std::string& file, const char* name) {
+  return std::filesystem::path(file).replace_filename(name).string();
+}
+
 std::string timestamp() {
   const std::time_t now = std::time(nullptr);
   return fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(now));
@@ -84,7 +92,7 @@ void write_joined(const std::vector<RankResult>& results, const CompareOptions& 
   for (const RankResult& result : results) {
     if (!result.rows.empty()) parts.push_back(&result);
   }
-  if (parts.empty()) return;
+  if (parts.empty() || options.formats.empty()) return;
   const std::unique_ptr<report::Table> table =
       parts.size() == 1 ? result_table(*parts[0]) : joined_table(parts);
   if (options.output_file == "-") {
@@ -92,6 +100,27 @@ void write_joined(const std::vector<RankResult>& results, const CompareOptions& 
   } else {
     report.ranks.front().files = write_files(*table, options, options.output_file, false);
   }
+}
+
+/// Leaves a writer when the reader of standard output is gone.
+struct ClosedPipe {};
+
+void write_report(const std::vector<PackedRank>& ranks, const std::string& path, CompareReport& report) {
+  if (path == "-") {
+    try {
+      write_html(report, ranks, [](std::string_view bytes) {
+        if (!write_all(STDOUT_FILENO, bytes, "standard output")) throw ClosedPipe();
+      });
+    } catch (const ClosedPipe&) {
+      report.pipe_closed = true;
+    }
+    return;
+  }
+  OutputFile file(path);
+  write_html(report, ranks, [&](std::string_view bytes) { file.write(bytes); });
+  check_interrupt();
+  file.commit();
+  report.html_file = path;
 }
 
 }  // namespace
@@ -137,16 +166,18 @@ CompareReport compare(const CompareOptions& asked, Progress* progress) {
   CompareReport report;
   report.one_sided = plan.one_sided;
   report.ranks.resize(plan.pairs.size());
-  std::vector<RankResult> kept(fixed_name ? plan.pairs.size() : 0);
+  std::vector<RankResult> kept(fixed_name && !options.html ? plan.pairs.size() : 0);
+  std::vector<PackedRank> packed(plan.pairs.size());
   parallel_for(plan.pairs.size(), [&](std::size_t i) {
     const RankPair& pair = plan.pairs[i];
     RankSummary& summary = report.ranks[i];
     try {
       RankResult result = compare_ranks(pair, options, rules, progress);
       summary = summarize(result);
-      if (fixed_name) {
+      if (options.html) packed[i] = pack_rank(result, beside(pair.target.json, "construct.json"));
+      if (!kept.empty()) {
         kept[i] = std::move(result);
-      } else if (!result.rows.empty()) {
+      } else if (!result.rows.empty() && !options.formats.empty()) {
         if (!pair.step.empty()) create_directories(options.output_directory + "/" + pair.step);
         summary.files = write_files(*result_table(result), options, result_stem(options, pair, time), true);
       }
@@ -163,7 +194,11 @@ CompareReport compare(const CompareOptions& asked, Progress* progress) {
     summary.golden = pair.golden.json;
   });
   if (progress != nullptr) progress->end();
-  if (fixed_name) write_joined(kept, options, report);
+  if (!kept.empty()) write_joined(kept, options, report);
+  if (options.html) {
+    const std::string report_file = options.output_directory + "/compare_result_" + time + ".html";
+    write_report(packed, fixed_name ? options.output_file : report_file, report);
+  }
   return report;
 }
 

@@ -27,6 +27,7 @@ struct CompareOptions {
   std::string output_directory = "./output";
   std::string output_file;  // fixed name instead; "-" is stdout
   std::vector<report::Format> formats = {report::Format::csv};
+  bool html = false;  // the report on all ranks, too
   bool stacks = true;
   std::string stack_json;
   bool print_rows = false;  // one log line a row in tensor mode

@@ -201,6 +201,7 @@ std::string render_summary(const CompareReport& report, bool color) {
     if (rank.worst.size() > 1) out += worst(rank.worst, color);
     for (const std::string& file : rank.files) out += "  written: " + display(file) + "\n";
   }
+  if (!report.html_file.empty()) out += "report: " + display(report.html_file) + "\n";
   for (const std::string& line : report.one_sided) {
     out += report::paint("not compared: ", report::Color::yellow, color) + display(line) + "\n";
   }

@@ -43,6 +43,7 @@ inline constexpr std::size_t kWorstRows = 10;
 struct CompareReport {
   std::vector<RankSummary> ranks;
   std::vector<std::string> one_sided;
+  std::string html_file;     // the report on all ranks
   bool pipe_closed = false;  // the reader of stdout went away
 };
 

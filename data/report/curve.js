@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: Apache-2.0
+// The error along the order of execution, forward and backward apart, a line for each rank. Zero, infinity and
+// NaN have no place on a logarithmic scale: each has a band of its own.
+"use strict";
+
+const NOTHING = -1; // a row without a value: no partner, no tensor
+const MARGIN = { left: 62, right: 14, top: 8, bottom: 30 };
+const BAND = 16;
+const STRIP = 6;
+const CLICK = 4; // pixels that a click may move
+
+const distanceFromOne = (value) => Math.max(0, 1 - value);
+const METRICS = {
+  tensor: [
+    { name: "1 \u2212 Cosine", column: "Cosine", of: distanceFromOne },
+    { name: "MaxAbsErr", column: "MaxAbsErr" },
+    { name: "MaxRelativeErr", column: "MaxRelativeErr" },
+    { name: "EucDist", column: "EucDist" },
+    { name: "1 \u2212 One Thousandth Err Ratio", column: "One Thousandth Err Ratio", of: distanceFromOne },
+    { name: "1 \u2212 Five Thousandths Err Ratio", column: "Five Thousandths Err Ratio", of: distanceFromOne },
+  ],
+  statistics: WORST_METRICS.statistics.map((name) => ({ name, column: name })),
+  md5: [{ name: "checksum", column: null }],
+};
+
+function checksumDifference(rank, row) {
+  const [ours, theirs] = [rank.byName.get("NPU MD5").text(row), rank.byName.get("BENCH MD5").text(row)];
+  if (!rank.matched(row) || ours === "N/A" || theirs === "N/A") return NOTHING;
+  return ours === theirs ? 0 : Infinity;
+}
+
+function metricValue(rank, row, metric, column) {
+  if (metric.column === null) return checksumDifference(rank, row);
+  const value = column.number(row);
+  if (value === undefined) {
+    // The tensors hold NaN or infinities at different places.
+    return rank.mode === "tensor" && rank.matched(row) && column.text(row) === "N/A" ? NaN : NOTHING;
+  }
+  return metric.of ? metric.of(value) : Math.abs(value);
+}
+
+// One direction of all ranks under one pair of axes.
+class Plot {
+  constructor(title, belongs) {
+    this.title = title;
+    this.belongs = belongs;
+    this.canvas = element("canvas", { tabindex: "0", role: "application", "aria-label": `Error curve, ${title}` });
+    this.box = element("div", { class: "plot" }, element("h3", { text: title }), this.canvas);
+    this.series = [];
+    this.length = 0;
+    this.reset();
+  }
+
+  reset() {
+    this.from = 0;
+    this.to = Math.max(1, this.length);
+  }
+
+  measure(comparison, metricOf, inputsToo) {
+    this.series = comparison.ranks.filter((rank) => rank.rows > 0).map((rank) => {
+      const metric = metricOf(rank);
+      const rows = [];
+      for (let row = 0; row < rank.rows; ++row) {
+        if ((inputsToo || rank.isOutput[row]) && this.belongs(rank.direction(row))) rows.push(row);
+      }
+      const column = rank.byName.get(metric?.column);
+      const values = Float64Array.from(rows, (row) => (metric ? metricValue(rank, row, metric, column) : NOTHING));
+      return { rank, rows, values };
+    });
+    this.length = this.series.reduce((most, one) => Math.max(most, one.rows.length), 0);
+    this.reset();
+  }
+
+  width() {
+    return this.canvas.clientWidth - MARGIN.left - MARGIN.right;
+  }
+
+  x(position) {
+    return MARGIN.left + ((position + 0.5 - this.from) / (this.to - this.from)) * this.width();
+  }
+
+  position(x) {
+    return this.from + ((x - MARGIN.left) / this.width()) * (this.to - this.from) - 0.5;
+  }
+
+  zoom(factor, around) {
+    const span = Math.min(this.length, Math.max(8, (this.to - this.from) * factor));
+    const share = (around - this.from) / (this.to - this.from);
+    this.show(around - share * span, span);
+  }
+
+  show(from, span) {
+    this.from = Math.min(Math.max(0, from), Math.max(0, this.length - span));
+    this.to = this.from + span;
+  }
+
+  // Where a row is drawn, or would be if it had a value.
+  placeOf(series, row) {
+    let low = 0;
+    let high = series.rows.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (series.rows[middle] < row) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+class Curve {
+  constructor(box, { comparison, open }) {
+    this.comparison = comparison;
+    this.open = open;
+    this.passes = null;
+    this.selected = null;
+    this.first = comparison.firstBad();
+    this.select = document.getElementById("metric");
+    this.inputs = document.getElementById("inputs-too");
+    this.tip = element("div", { class: "tip", role: "status" });
+    this.tip.hidden = true;
+    this.plots = [
+      new Plot("forward", (direction) => direction === 0 || direction === 3),
+      new Plot("backward", (direction) => direction === 1 || direction === 2),
+    ];
+    box.append(...this.plots.map((plot) => plot.box), this.tip);
+    this.metrics = [...new Map(comparison.modes.flatMap((mode) => METRICS[mode]).map((one) => [one.name, one])).values()];
+    this.select.replaceChildren(...this.metrics.map((metric) => element("option", { text: metric.name })));
+    this.select.addEventListener("change", () => this.measure());
+    this.inputs.addEventListener("change", () => this.measure());
+    for (const plot of this.plots) this.listen(plot);
+    new ResizeObserver(() => this.draw()).observe(box);
+    this.measure();
+  }
+
+  measure() {
+    this.metric = this.metrics[this.select.selectedIndex] ?? this.metrics[0];
+    const metricOf = (rank) => METRICS[rank.mode].find((one) => one.name === this.metric.name);
+    for (const plot of this.plots) {
+      plot.measure(this.comparison, metricOf, this.inputs.checked);
+      plot.box.hidden = plot.length === 0;
+      plot.cursor = null;
+    }
+    const values = this.plots.flatMap((plot) => plot.series.map((one) => one.values));
+    const any = (test) => values.some((list) => list.some(test));
+    const checksum = this.metric.column === null;
+    this.bands = { nan: any(Number.isNaN), inf: any((value) => value === Infinity), zero: any((value) => value === 0) };
+    this.names = checksum ? { inf: "different", zero: "equal" } : { nan: "NaN", inf: "inf", zero: "0" };
+    this.hasScale = any((value) => value > 0 && value < Infinity);
+    const unit = this.comparison.ranks.map((rank) => rank.byName.get(this.metric.column)?.unit).find(Boolean);
+    this.unit = unit ?? "";
+    this.draw();
+  }
+
+  // `masks[rank]`: which rows the filters leave (null: none); `passes` null: all rows of all ranks.
+  filter(masks, ranksShown) {
+    this.passes = masks;
+    this.ranksShown = ranksShown;
+    this.draw();
+  }
+
+  choose(rank, row) {
+    this.selected = row === undefined ? null : { rank, row };
+    this.draw();
+  }
+
+  visible(plot) {
+    return plot.series.filter((one) => this.ranksShown === undefined || this.ranksShown.has(one.rank.index));
+  }
+
+  draw() {
+    const shownPlots = this.plots.filter((plot) => !plot.box.hidden);
+    const style = getComputedStyle(document.documentElement);
+    this.color = (name) => style.getPropertyValue(`--${name}`).trim();
+    for (const plot of shownPlots) {
+      const bands = BAND * Object.values(this.bands).filter(Boolean).length;
+      const scale = this.hasScale ? (shownPlots.length > 1 ? 112 : 170) : 0;
+      plot.canvas.style.height = `${MARGIN.top + bands + scale + STRIP + MARGIN.bottom}px`;
+      this.drawPlot(plot);
+    }
+  }
+
+  drawPlot(plot) {
+    const ratio = window.devicePixelRatio || 1;
+    const { clientWidth: width, clientHeight: height } = plot.canvas;
+    if (width < MARGIN.left + MARGIN.right + 10) return;
+    plot.canvas.width = Math.round(width * ratio);
+    plot.canvas.height = Math.round(height * ratio);
+    const context = plot.canvas.getContext("2d");
+    context.scale(ratio, ratio);
+    context.font = "11px system-ui, sans-serif";
+    context.textBaseline = "middle";
+    this.layOut(plot, height);
+    this.drawAxes(plot, context, width, height);
+    this.drawMarks(plot, context);
+    for (const series of this.visible(plot)) this.drawSeries(plot, context, series);
+    this.drawStrip(plot, context);
+    if (plot.cursor) this.drawCursor(plot, context);
+    if (plot.brush) {
+      context.fillStyle = this.color("brush");
+      context.fillRect(Math.min(...plot.brush), MARGIN.top, Math.abs(plot.brush[1] - plot.brush[0]), plot.bottom - MARGIN.top);
+    }
+  }
+
+  // Bands from above: NaN, infinity, the logarithmic scale, zero.
+  layOut(plot, height) {
+    let top = MARGIN.top;
+    plot.band = {};
+    for (const name of ["nan", "inf"]) {
+      if (!this.bands[name]) continue;
+      plot.band[name] = top;
+      top += BAND;
+    }
+    plot.bottom = height - MARGIN.bottom - STRIP;
+    plot.scaleTop = top + 4;
+    plot.scaleBottom = plot.bottom - 4;
+    if (this.bands.zero) {
+      plot.band.zero = plot.bottom - BAND;
+      plot.scaleBottom -= BAND;
+    }
+    let low = Infinity;
+    let high = 0;
+    for (const { values } of this.visible(plot)) {
+      const last = Math.min(values.length, Math.ceil(plot.to));
+      for (let i = Math.floor(plot.from); i < last; ++i) {
+        const value = values[i];
+        if (value > 0 && value < Infinity) {
+          if (value < low) low = value;
+          if (value > high) high = value;
+        }
+      }
+    }
+    plot.low = high === 0 ? 0 : Math.floor(Math.log10(low));
+    plot.high = high === 0 ? 1 : Math.max(plot.low + 1, Math.ceil(Math.log10(high)));
+  }
+
+  y(plot, value) {
+    if (Number.isNaN(value)) return plot.band.nan + BAND / 2;
+    if (value === Infinity) return plot.band.inf + BAND / 2;
+    if (value === 0) return plot.band.zero + BAND / 2;
+    const share = (Math.log10(value) - plot.low) / (plot.high - plot.low);
+    return plot.scaleBottom - share * (plot.scaleBottom - plot.scaleTop);
+  }
+
+  drawAxes(plot, context, width, height) {
+    context.fillStyle = this.color("band");
+    for (const top of Object.values(plot.band)) context.fillRect(MARGIN.left, top + 1, plot.width(), BAND - 2);
+    context.fillStyle = this.color("muted");
+    context.strokeStyle = this.color("line");
+    context.lineWidth = 1;
+    context.textAlign = "right";
+    for (const [name, top] of Object.entries(plot.band)) {
+      context.fillText(this.names[name], MARGIN.left - 8, top + BAND / 2);
+    }
+    if (this.hasScale) {
+      const step = Math.max(1, Math.ceil((plot.high - plot.low) / 5));
+      for (let power = plot.low; power <= plot.high; power += step) {
+        const y = Math.round(this.y(plot, 10 ** power)) + 0.5;
+        line(context, MARGIN.left, y, width - MARGIN.right, y);
+        const plain = power >= -3 && power <= 4;
+        context.fillText((plain ? String(Number((10 ** power).toPrecision(1))) : `1e${power}`) + this.unit, MARGIN.left - 8, y);
+      }
+    }
+    context.textAlign = "center";
+    const span = plot.to - plot.from;
+    const step = niceStep(span / Math.max(2, plot.width() / 110));
+    for (let at = Math.ceil(plot.from / step) * step; at < plot.to; at += step) {
+      context.fillText(count(at), plot.x(at), height - MARGIN.bottom + 12);
+    }
+  }
+
+  // The first bad row, and the one whose panel is open.
+  drawMarks(plot, context) {
+    const mark = (found, color, dashes) => {
+      const series = found && plot.series.find((one) => one.rank === found.rank);
+      if (!series || !plot.belongs(found.rank.direction(found.row))) return;
+      const x = plot.x(plot.placeOf(series, found.row));
+      if (x < MARGIN.left || x > MARGIN.left + plot.width()) return;
+      context.strokeStyle = this.color(color);
+      context.lineWidth = 1.5;
+      context.setLineDash(dashes);
+      line(context, x, MARGIN.top, x, plot.bottom);
+      context.setLineDash([]);
+    };
+    mark(this.first, VERDICTS[this.first?.verdict ?? 0], [4, 3]);
+    mark(this.selected, "accent", []);
+  }
+
+  drawSeries(plot, context, series) {
+    const mask = this.passes === null ? undefined : this.passes[series.rank.index];
+    const kept = (i) => mask === undefined || (mask !== null && mask[series.rows[i]] === 1);
+    const first = Math.max(0, Math.floor(plot.from) - 1);
+    const last = Math.min(series.rows.length, Math.ceil(plot.to) + 1);
+    const dense = last - first > plot.width() * 1.2;
+    context.save();
+    context.beginPath();
+    context.rect(MARGIN.left, MARGIN.top, plot.width(), plot.bottom - MARGIN.top);
+    context.clip();
+    context.strokeStyle = context.fillStyle = this.rankColor(series.rank.index);
+    context.lineWidth = 1.5;
+    context.globalAlpha = mask === undefined ? 0.85 : 0.22;
+    if (dense) this.drawDense(plot, context, series, first, last);
+    else this.drawLine(plot, context, series, first, last);
+    context.globalAlpha = 1;
+    this.drawPoints(plot, context, series, first, last, kept, dense);
+    context.restore();
+  }
+
+  drawLine(plot, context, series, first, last) {
+    context.beginPath();
+    let pen = false;
+    for (let i = first; i < last; ++i) {
+      const value = series.values[i];
+      if (value === NOTHING) continue; // rows without a value do not interrupt the line
+      const inScale = value > 0 && value < Infinity;
+      if (inScale && pen) context.lineTo(plot.x(i), this.y(plot, value));
+      else if (inScale) context.moveTo(plot.x(i), this.y(plot, value));
+      pen = inScale;
+    }
+    context.stroke();
+  }
+
+  // More rows than pixels: what each column of pixels spans.
+  drawDense(plot, context, series, first, last) {
+    const columns = Math.ceil(plot.width()) + 1;
+    const low = new Float32Array(columns).fill(Infinity);
+    const high = new Float32Array(columns).fill(-Infinity);
+    for (let i = first; i < last; ++i) {
+      const value = series.values[i];
+      if (!(value > 0 && value < Infinity)) continue;
+      const column = Math.floor(plot.x(i) - MARGIN.left);
+      if (column < 0 || column >= columns) continue;
+      const y = this.y(plot, value);
+      if (y < low[column]) low[column] = y;
+      if (y > high[column]) high[column] = y;
+    }
+    context.globalAlpha *= 0.6;
+    for (let column = 0; column < columns; ++column) {
+      if (high[column] < low[column]) continue;
+      context.fillRect(MARGIN.left + column, low[column], 1, Math.max(1.5, high[column] - low[column]));
+    }
+  }
+
+  // Rows that pass the filters: all where there is room, else the worst of each column of pixels.
+  drawPoints(plot, context, series, first, last, kept, dense) {
+    const worst = new Map();
+    const point = (i) => {
+      const value = series.values[i];
+      const verdict = series.rank.verdicts[series.rows[i]];
+      const x = plot.x(i);
+      const y = this.y(plot, value);
+      context.fillStyle = verdict > 0 ? this.color(VERDICTS[verdict]) : this.rankColor(series.rank.index);
+      if (value > 0 && value < Infinity) {
+        context.beginPath();
+        context.arc(x, y, verdict > 0 ? 3.2 : 2, 0, 2 * Math.PI);
+        context.fill();
+      } else {
+        context.fillRect(x - 1, y - 5, 2, 10);
+      }
+    };
+    for (let i = first; i < last; ++i) {
+      const value = series.values[i];
+      if (value === NOTHING || !kept(i)) continue;
+      const verdict = series.rank.verdicts[series.rows[i]];
+      if (!dense) {
+        point(i);
+        continue;
+      }
+      const inScale = value > 0 && value < Infinity;
+      if (inScale && verdict === 0 && this.passes === null) continue; // is in the span drawn already
+      const key = Math.floor(plot.x(i)) * 4 + (inScale ? 0 : value === 0 ? 1 : value === Infinity ? 2 : 3);
+      const other = worst.get(key);
+      if (other === undefined || series.rank.verdicts[series.rows[other]] < verdict) worst.set(key, i);
+    }
+    for (const i of worst.values()) point(i);
+  }
+
+  drawStrip(plot, context) {
+    const columns = Math.ceil(plot.width());
+    const worst = new Int8Array(columns).fill(-1);
+    for (const series of this.visible(plot)) {
+      const mask = this.passes === null ? undefined : this.passes[series.rank.index];
+      if (mask === null) continue;
+      const last = Math.min(series.rows.length, Math.ceil(plot.to));
+      for (let i = Math.floor(plot.from); i < last; ++i) {
+        const row = series.rows[i];
+        if (mask !== undefined && mask[row] === 0) continue;
+        const left = Math.floor(plot.x(i - 0.5) - MARGIN.left);
+        const right = Math.max(left, Math.ceil(plot.x(i + 0.5) - MARGIN.left) - 1);
+        const verdict = series.rank.verdicts[row];
+        for (let column = Math.max(0, left); column <= right && column < columns; ++column) {
+          if (worst[column] < verdict) worst[column] = verdict;
+        }
+      }
+    }
+    for (let column = 0; column < columns; ++column) {
+      if (worst[column] < 0) continue;
+      context.fillStyle = this.color(VERDICTS[worst[column]]);
+      context.globalAlpha = worst[column] === 0 ? 0.35 : 1;
+      context.fillRect(MARGIN.left + column, plot.bottom + 1, 1, STRIP - 1);
+    }
+    context.globalAlpha = 1;
+  }
+
+  drawCursor(plot, context) {
+    const { series, index } = plot.cursor;
+    const value = series.values[index];
+    const y = value === NOTHING ? plot.bottom + STRIP / 2 : this.y(plot, value);
+    context.strokeStyle = this.color("text");
+    context.lineWidth = 1.5;
+    context.beginPath();
+    context.arc(plot.x(index), y, 5.5, 0, 2 * Math.PI);
+    context.stroke();
+  }
+
+  rankColor(index) {
+    const own = this.comparison.ranks.length <= 8;
+    const hue = own ? [214, 32, 150, 285, 190, 330, 60, 250][index] : (index * 137.5) % 360;
+    return `hsl(${hue} 62% ${this.color("lightness")})`;
+  }
+
+  // The row nearest to a place on the canvas, the worst of those that lie there.
+  nearest(plot, x, y) {
+    let best = null;
+    const reach = Math.max(0.5, (5 / plot.width()) * (plot.to - plot.from));
+    for (const series of this.visible(plot)) {
+      const middle = plot.position(x);
+      const last = Math.min(series.rows.length - 1, Math.ceil(middle + reach));
+      for (let i = Math.max(0, Math.floor(middle - reach)); i <= last; ++i) {
+        const value = series.values[i];
+        const dy = value === NOTHING ? plot.bottom - y : this.y(plot, value) - y;
+        const distance = (plot.x(i) - x) ** 2 + dy ** 2 / 4 + (value === NOTHING ? 400 : 0);
+        if (best === null || distance < best.distance) best = { series, index: i, distance };
+      }
+    }
+    return best;
+  }
+
+  listen(plot) {
+    const { canvas } = plot;
+    const place = (event) => ({ x: event.offsetX, y: event.offsetY });
+    let start = null;
+    canvas.addEventListener("pointerdown", (event) => {
+      start = place(event);
+      canvas.setPointerCapture(event.pointerId);
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      const { x, y } = place(event);
+      if (start && Math.abs(x - start.x) > CLICK) plot.brush = [start.x, x];
+      this.point(plot, plot.brush ? null : this.nearest(plot, x, y));
+    });
+    canvas.addEventListener("pointerup", (event) => {
+      const { x, y } = place(event);
+      if (plot.brush) {
+        const [from, to] = plot.brush.map((edge) => plot.position(edge)).sort((a, b) => a - b);
+        plot.brush = null;
+        plot.show(from, Math.min(plot.length, Math.max(8, to - from)));
+        this.draw();
+      } else if (start) {
+        this.openAt(this.nearest(plot, x, y));
+      }
+      start = null;
+    });
+    canvas.addEventListener("pointercancel", () => {
+      start = plot.brush = null;
+      this.draw();
+    });
+    canvas.addEventListener("pointerleave", () => this.point(plot, null));
+    canvas.addEventListener("blur", () => this.point(plot, null));
+    canvas.addEventListener("dblclick", () => {
+      plot.reset();
+      this.draw();
+    });
+    canvas.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+        const span = plot.to - plot.from;
+        plot.show(plot.from + (Math.sign(event.deltaX || event.deltaY) * span) / 10, span);
+      } else {
+        plot.zoom(event.deltaY > 0 ? 1.25 : 0.8, plot.position(event.offsetX) + 0.5);
+      }
+      this.draw();
+    }, { passive: false });
+    canvas.addEventListener("keydown", (event) => this.key(plot, event));
+  }
+
+  key(plot, event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const middle = plot.cursor ? plot.cursor.index + 0.5 : (plot.from + plot.to) / 2;
+    if (event.key === "ArrowRight") this.step(plot, 1);
+    else if (event.key === "ArrowLeft") this.step(plot, -1);
+    else if (event.key === "ArrowDown") this.otherRank(plot, 1);
+    else if (event.key === "ArrowUp") this.otherRank(plot, -1);
+    else if (event.key === "+" || event.key === "=") plot.zoom(0.5, middle);
+    else if (event.key === "-") plot.zoom(2, middle);
+    else if (event.key === "0") plot.reset();
+    else if (event.key === "Enter") this.openAt(plot.cursor);
+    else return;
+    event.preventDefault();
+    this.draw();
+  }
+
+  step(plot, by) {
+    const series = plot.cursor?.series ?? this.visible(plot)[0];
+    if (!series) return;
+    let index = plot.cursor ? plot.cursor.index + by : Math.max(0, Math.ceil(plot.from));
+    while (index >= 0 && index < series.rows.length && series.values[index] === NOTHING) index += by;
+    if (index < 0 || index >= series.rows.length) return;
+    if (index < plot.from) plot.show(index, plot.to - plot.from);
+    if (index >= plot.to) plot.show(index + 1 - (plot.to - plot.from), plot.to - plot.from);
+    this.point(plot, { series, index });
+  }
+
+  otherRank(plot, by) {
+    const shown = this.visible(plot);
+    if (!plot.cursor || shown.length === 0) return;
+    const place = shown.indexOf(plot.cursor.series) + by;
+    const series = shown[(place + shown.length) % shown.length];
+    this.point(plot, { series, index: Math.min(plot.cursor.index, series.rows.length - 1) });
+  }
+
+  point(plot, found) {
+    plot.cursor = found;
+    this.drawPlot(plot);
+    this.tip.hidden = !found;
+    if (!found) return;
+    const { series, index } = found;
+    const row = series.rows[index];
+    const value = series.values[index];
+    const verdict = VERDICTS[series.rank.verdicts[row]];
+    const told = value === NOTHING ? "no value" : this.metric.column === null ? (value === 0 ? "equal" : "different") : briefly(value) + this.unit;
+    this.tip.replaceChildren(
+      element("b", { class: "name", text: tail(series.rank.name(row), 70) }),
+      element("span", { text: `${this.metric.name}: ${told}` }),
+      element("span", {}, element("b", { class: `badge ${verdict}`, text: verdict }),
+        element("span", { text: series.rank.label ? `  ${series.rank.label}` : "" })),
+    );
+    const left = Math.min(plot.x(index) + 12, plot.canvas.clientWidth - this.tip.offsetWidth - 4);
+    const below = value === NOTHING ? plot.bottom : this.y(plot, value);
+    this.tip.style.left = `${Math.max(0, plot.canvas.offsetLeft + left)}px`;
+    this.tip.style.top = `${plot.canvas.offsetTop + below + 12}px`;
+  }
+
+  openAt(found) {
+    if (found) this.open(this.comparison.id(found.series.rank, found.series.rows[found.index]));
+  }
+}
+
+function line(context, x1, y1, x2, y2) {
+  context.beginPath();
+  context.moveTo(x1, y1);
+  context.lineTo(x2, y2);
+  context.stroke();
+}
+
+function niceStep(least) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
+  return Math.max(1, [1, 2, 5, 10].find((one) => one * power >= least) * power);
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model as a tree: modules by construct.json where the target has one, else by the dots in the names. A
+// node has the colour of the worst row below it.
+"use strict";
+
+const TREE_LINE = 24;
+
+class TreeNode {
+  constructor(label, title, parent) {
+    Object.assign(this, { label, title, parent, children: [], open: false, place: null });
+    this.depth = parent === null ? 0 : parent.depth + 1;
+    this.counts = [0, 0, 0]; // rows at and below it, by verdict
+  }
+
+  worst() {
+    return this.counts[2] > 0 ? 2 : this.counts[1] > 0 ? 1 : 0;
+  }
+
+  isIn(other) {
+    let node = this;
+    while (node !== null && node !== other) node = node.parent;
+    return node !== null;
+  }
+}
+
+class ModelTree {
+  constructor(box, { comparison, choose }) {
+    this.comparison = comparison;
+    this.choose = choose;
+    this.roots = [];
+    this.nodes = new Map(); // by direction and name, so that ranks share them
+    this.byEntry = comparison.ranks.map((rank) => new Array(rank.entries.length));
+    for (const rank of comparison.ranks) this.add(rank);
+    const first = comparison.firstBad();
+    if (first) this.openTo(this.nodeAt(first.rank, first.row));
+    else this.roots.forEach((root) => (root.open = true));
+    this.list = new LongList(box, {
+      lineHeight: TREE_LINE,
+      line: (index) => this.line(this.lines[index]),
+      open: (index, event) => this.pick(this.lines[index], event),
+      move: (event, index) => this.move(event, index),
+    });
+    this.selected = null;
+    this.show();
+  }
+
+  add(rank) {
+    for (const group of rank.groups) {
+      const node = this.nodeOf(rank, group);
+      node.place ??= { rank, row: group.first };
+      for (let row = group.first; row < group.last; ++row) node.counts[rank.verdicts[row]] += 1;
+      const own = [0, 0, 0];
+      for (let row = group.first; row < group.last; ++row) own[rank.verdicts[row]] += 1;
+      for (let above = node.parent; above !== null; above = above.parent) {
+        own.forEach((number, verdict) => (above.counts[verdict] += number));
+      }
+    }
+  }
+
+  nodeOf(rank, group) {
+    const { entry, first } = group;
+    if (entry === NO_ENTRY) return this.child(this.root(0), rank.name(first), rank.name(first));
+    const known = this.byEntry[rank.index];
+    known[entry] ??= rank.parents.length > 0 ? this.byModules(rank, entry) : this.byDots(rank, entry);
+    return known[entry];
+  }
+
+  nodeAt(rank, row) {
+    return this.nodeOf(rank, rank.groups[rank.groupOf[row]]);
+  }
+
+  root(direction) {
+    const label = DIRECTIONS[direction];
+    let root = this.nodes.get(label);
+    if (root === undefined) {
+      root = new TreeNode(label, label, null);
+      this.nodes.set(label, root);
+      this.roots.push(root);
+      this.roots.sort((a, b) => DIRECTIONS.indexOf(a.label) - DIRECTIONS.indexOf(b.label));
+    }
+    return root;
+  }
+
+  child(parent, key, label) {
+    const whole = `${key} ${parent.title}`;
+    let node = this.nodes.get(whole);
+    if (node === undefined) {
+      node = new TreeNode(label, key, parent);
+      this.nodes.set(whole, node);
+      parent.children.push(node);
+    }
+    return node;
+  }
+
+  byModules(rank, entry) {
+    const chain = [];
+    for (let at = entry; at >= 0; at = rank.parents[at]) chain.push(at);
+    let node = this.root(rank.directions[entry]);
+    let path = "";
+    for (const one of chain.reverse()) {
+      const name = rank.entries[one];
+      node = this.child(node, name, withoutDirection(name.startsWith(path) ? name.slice(path.length) : name));
+      path = modulePath(name);
+    }
+    return node;
+  }
+
+  byDots(rank, entry) {
+    const name = rank.entries[entry];
+    const parts = withoutDirection(name).split(".");
+    const leaf = parts.splice(-2).join(".");
+    let node = this.root(rank.directions[entry]);
+    let path = "";
+    // APIs of a kind make a node, and so do the parts of a module's path.
+    if (!/^(Module|Cell)\./.test(name)) parts.push(leaf.split(".")[0]);
+    for (const part of parts) {
+      path += part + ".";
+      node = this.child(node, path, part);
+    }
+    return this.child(node, name, leaf);
+  }
+
+  openTo(node) {
+    for (let above = node.parent; above !== null; above = above.parent) above.open = true;
+  }
+
+  show(active = -1) {
+    this.lines = [];
+    const pending = [...this.roots].reverse();
+    while (pending.length > 0) {
+      const node = pending.pop();
+      this.lines.push(node);
+      if (node.open) for (let i = node.children.length - 1; i >= 0; --i) pending.push(node.children[i]);
+    }
+    this.list.show(this.lines.length, active);
+  }
+
+  line(node) {
+    const hasChildren = node.children.length > 0;
+    const made = element("div", {
+      class: `node ${VERDICTS[node.worst()]}${node === this.selected ? " selected" : ""}`,
+      role: "treeitem",
+      "aria-level": node.depth + 1,
+      "aria-selected": String(node === this.selected),
+      "aria-expanded": hasChildren ? String(node.open) : undefined,
+      title: `${node.title}\n${plural(node.counts[2], "error")}, ${plural(node.counts[1], "warning")}, ${count(node.counts[0])} pass`,
+    });
+    made.style.paddingLeft = `${6 + node.depth * 13}px`;
+    made.append(
+      element("span", { class: "twist", text: hasChildren ? (node.open ? "\u25be" : "\u25b8") : "" }),
+      element("span", { class: "dot" }),
+      element("span", { class: "label name", text: node.label }),
+    );
+    for (const verdict of [2, 1]) {
+      if (node.counts[verdict] > 0) {
+        made.append(element("span", { class: `tally ${VERDICTS[verdict]}`, text: count(node.counts[verdict]) }));
+      }
+    }
+    return made;
+  }
+
+  pick(node, event) {
+    if (event.target.classList?.contains("twist")) this.toggle(node, !node.open);
+    else this.choose(node === this.selected ? null : node);
+  }
+
+  select(node) {
+    this.selected = node;
+    if (node !== null) this.openTo(node);
+    this.show();
+    if (node !== null) this.list.reveal(this.lines.indexOf(node));
+  }
+
+  toggle(node, open) {
+    node.open = open;
+    // A way without a fork is gone down at once.
+    for (let only = node; open && only.children.length === 1; only = only.children[0]) only.children[0].open = true;
+    this.show(this.lines.indexOf(node));
+  }
+
+  move(event, index) {
+    const node = this.lines[index];
+    if (node === undefined) return false;
+    if (event.key === "ArrowRight") {
+      if (node.children.length > 0 && !node.open) this.toggle(node, true);
+      else if (node.open) this.list.reveal(index + 1);
+    } else if (event.key === "ArrowLeft") {
+      if (node.open) this.toggle(node, false);
+      else if (node.parent !== null) this.list.reveal(this.lines.indexOf(node.parent));
+    } else {
+      return false;
+    }
+    return true;
+  }
+}
+
+// `a.b.forward.0` and `a.b.0.forward` without the direction.
+function withoutDirection(name) {
+  return name.replace(/\.(forward|backward|parameters_grad)(?=\.[^.]*$|$)/, "");
+}
+
+// What a module's parts begin with: `Module.layers.0.` of `Module.layers.0.Layer.forward.0`.
+function modulePath(name) {
+  const parts = name.split(".");
+  return parts.length > 3 ? parts.slice(0, -3).join(".") + "." : "";
+}

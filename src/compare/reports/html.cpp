@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/reports/html.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "compare/reports/page_parts.hpp"
+#include "support/interrupt.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+using Sink = std::function<void(std::string_view)>;
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t k = 0; k < 3; ++k) {
+      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U);
+    }
+    for (std::size_t k = 0; k < 4; ++k) {
+      out += i + k > bytes.size() ? '=' : kDigits[group >> (18 - 6 * k) & 0x3F];
+    }
+  }
+  return out;
+}
+
+/// A script or style may be part of the page if its hash is named, and nothing else may.
+std::string policy_source(const PagePart& part) {
+  std::string hash;
+  for (std::size_t i = 0; i + 1 < part.sha256.size(); i += 2) {
+    hash += static_cast<char>(std::stoi(std::string(part.sha256.substr(i, 2)), nullptr, 16));
+  }
+  return " 'sha256-" + base64(hash) + "'";
+}
+
+std::string policy() {
+  std::string scripts;
+  for (const PagePart& script : kScripts) scripts += policy_source(script);
+  return "default-src 'none'; script-src" + scripts + "; style-src" + policy_source(kStyle) +
+         "; img-src data:; base-uri 'none'; form-action 'none'";
+}
+
+/// Data lies in elements that the browser does not look into; base64 holds nothing that could end one.
+void write_data(const std::string& id, std::string_view deflated, const Sink& sink) {
+  constexpr std::size_t kAtOnce = std::size_t{3} << 18;  // a multiple of three: base64 can be put together
+  sink("<script type=\"application/octet-stream\" id=\"" + id + "\">");
+  for (std::size_t at = 0; at < deflated.size(); at += kAtOnce) {
+    check_interrupt();
+    sink(base64(deflated.substr(at, kAtOnce)));
+  }
+  sink("</script>\n");
+}
+
+nlohmann::ordered_json noted(const NotedRow& row) {
+  return {{"row", row.index}, {"measure", row.measure}, {"reason", row.reason}};
+}
+
+/// What the page has to know before it unpacks the rows.
+std::string overview(const CompareReport& report, const std::vector<PackedRank>& ranks) {
+  nlohmann::ordered_json out;
+  out["version"] = MSPROBE_VERSION;
+  out["onlyOneSide"] = report.one_sided;
+  out["ranks"] = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < report.ranks.size(); ++i) {
+    const RankSummary& summary = report.ranks[i];
+    nlohmann::ordered_json rank = {{"label", summary.label},          {"target", summary.target},
+                                   {"golden", summary.golden},        {"failure", summary.failure},
+                                   {"mode", mode_name(summary.mode)}, {"rows", summary.rows},
+                                   {"errors", summary.errors},        {"warnings", summary.warnings},
+                                   {"unmatched", summary.unmatched},  {"goldenOnly", summary.golden_only},
+                                   {"unreadable", summary.unreadable}};
+    if (summary.first_bad) rank["first"] = noted(*summary.first_bad);
+    rank["chunks"] = nlohmann::ordered_json::array();
+    for (const PackedRank::Chunk& chunk : ranks[i].chunks) rank["chunks"].push_back(chunk.rows);
+    out["ranks"].push_back(std::move(rank));
+  }
+  return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void write_all_data(const CompareReport& report, const std::vector<PackedRank>& ranks, const Sink& sink) {
+  write_data("overview", deflate_all(overview(report, ranks)), sink);
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i].chunks.empty()) continue;
+    write_data(fmt::format("rank-{}-names", i), ranks[i].names, sink);
+    for (std::size_t k = 0; k < ranks[i].chunks.size(); ++k) {
+      write_data(fmt::format("rank-{}-rows-{}", i, k), ranks[i].chunks[k].columns, sink);
+    }
+  }
+}
+
+}  // namespace
+
+void write_html(const CompareReport& report, const std::vector<PackedRank>& ranks, const Sink& sink) {
+  std::string_view rest = kPage;
+  const auto upto = [&](std::string_view mark) {
+    const std::size_t at = rest.find(mark);
+    if (at == std::string_view::npos) throw std::logic_error("page.html lacks " + std::string(mark));
+    sink(rest.substr(0, at));
+    rest.remove_prefix(at + mark.size());
+  };
+  upto("{{policy}}");
+  sink(policy());
+  upto("{{style}}");
+  sink(kStyle.text);
+  upto("{{data}}");
+  write_all_data(report, ranks, sink);
+  upto("{{scripts}}");
+  for (const PagePart& script : kScripts) {
+    sink("<script>");
+    sink(script.text);
+    sink("</script>\n");
+  }
+  sink(rest);
+}
+
+}  // namespace msprobe::compare
