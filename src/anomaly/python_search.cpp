@@ -12,6 +12,13 @@
 namespace msprobe::anomaly {
 namespace {
 
+using dump::CommCall;
+using dump::GroupState;
+using dump::kDst;
+using dump::kNoRank;
+using dump::kSrc;
+using dump::RankArgument;
+
 enum class Role : std::uint8_t { link, source, destination };
 
 const std::set<std::string, std::less<>> kNamesSource = {"recv", "irecv", "recv_object_list", "broadcast",

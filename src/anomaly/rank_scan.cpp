@@ -66,7 +66,7 @@ class Scanner {
     const Places* skip =
         corrected && write_only != rules_.write_only_inputs.end() ? &write_only->second : nullptr;
     node.bad = judge_entry(entry_, corrected, skip);
-    node.call = read_comm_call(entry_, pool_);
+    node.call = dump::read_comm_call(entry_, pool_);
     if (node.bad.inputs != 0 && !result_.first_bad) {
       result_.external = suspect(name, node.bad);
       result_.external_is_comm = true;
@@ -131,7 +131,7 @@ class Scanner {
   const Rules& rules_;
   const ScanOptions& options_;
   RankScan result_;
-  RankListPool pool_;
+  dump::RankListPool pool_;
   dump::Entry entry_;
   std::uint64_t offset_ = 0;
   std::uint64_t size_ = 0;

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "anomaly/badness.hpp"
-#include "anomaly/comm_call.hpp"
 #include "anomaly/rules.hpp"
+#include "dump/communication.hpp"
 #include "dump/dump_json.hpp"
 #include "support/byte_source.hpp"
 
@@ -25,13 +25,10 @@ struct EntryPlace {
   std::uint64_t size = 0;
 };
 
-struct CommNode {
+struct CommNode : dump::Communication {
   EntryPlace place;
-  std::string operation;        // all_reduce
-  bool backward = false;        // a backward entry
   std::uint32_t sub_layer = 0;  // compute entries since the communication before it
   EntryBadness bad;
-  CommCall call;
 };
 
 /// A compute entry that may be a root.

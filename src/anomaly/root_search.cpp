@@ -5,8 +5,8 @@
 #include <set>
 #include <tuple>
 
-#include "anomaly/comm_graph.hpp"
 #include "anomaly/search.hpp"
+#include "dump/communication_graph.hpp"
 #include "support/log.hpp"
 #include "support/text.hpp"
 
@@ -45,7 +45,8 @@ class RankSuspects {
 
 class RootSearch {
  public:
-  RootSearch(const std::vector<RankInput>& ranks, const Rules& rules) : ranks_(ranks), graph_(ranks, rules) {
+  RootSearch(const std::vector<RankInput>& ranks, const Rules& rules)
+      : ranks_(ranks), graph_(communication_of(ranks), rules.names_source) {
     for (const RankInput& rank : ranks) suspects_.emplace_back(rank.scan);
     find_origins();
   }
@@ -136,6 +137,11 @@ class RootSearch {
     }
   }
 
+  const CommNode& comm_of(std::size_t node) const {
+    const std::size_t rank = graph_.rank(node);
+    return ranks_[rank].scan.comms[node - graph_.first(rank)];
+  }
+
   std::uint32_t layer_of(std::size_t rank, std::size_t interval) const {
     const std::size_t node = graph_.first(rank) + interval;
     if (node < graph_.first(rank + 1)) return graph_.giving_layer(node);
@@ -172,17 +178,17 @@ class RootSearch {
   std::vector<Root> during_communication() const {
     std::vector<Root> roots;
     std::vector<bool> explained(graph_.nodes(), false);
-    for (const Exchange& exchange : graph_.exchanges()) {
+    for (const dump::Exchange& exchange : graph_.exchanges()) {
       bool bad = false;
       for (const std::size_t n : exchange.givers) {
-        if (graph_.comm(n).bad.inputs == 0) continue;
+        if (comm_of(n).bad.inputs == 0) continue;
         bad = true;
         add_origin(n, roots);
       }
       for (const std::size_t n : exchange.takers) explained[n] = explained[n] || bad;
     }
     for (std::size_t n = 0; n < graph_.nodes(); ++n) {
-      const CommNode& comm = graph_.comm(n);
+      const CommNode& comm = comm_of(n);
       if (explained[n] || comm.bad.inputs != 0 || comm.bad.outputs == 0) continue;
       Root root;
       root.rank = graph_.rank(n);
@@ -221,7 +227,7 @@ class RootSearch {
     } else if (is_collective(comm)) {
       for (const RankInput& rank : ranks_) add(rank.number);
     }
-    for (const Transfer& transfer : comm.call.transfers) {
+    for (const dump::Transfer& transfer : comm.call.transfers) {
       if (!transfer.sends) add(transfer.peer);
     }
     if (const auto source = named_rank(comm.call, true)) add(*source);
@@ -287,9 +293,9 @@ class RootSearch {
   void find_path(Root& root) const {
     std::vector<std::uint32_t> bad_from(ranks_.size(), UINT32_MAX);
     bad_from[root.rank] = root.entry.position;
-    for (const Exchange& exchange : graph_.exchanges()) {
+    for (const dump::Exchange& exchange : graph_.exchanges()) {
       const auto carries = [&](std::size_t n) {
-        const CommNode& comm = graph_.comm(n);
+        const CommNode& comm = comm_of(n);
         if (comm.place.position < bad_from[graph_.rank(n)]) return false;
         const bool is_root = graph_.rank(n) == root.rank && comm.place.position == root.entry.position;
         return comm.bad.inputs != 0 || is_root;
@@ -299,20 +305,30 @@ class RootSearch {
       if (carrier == exchange.givers.end()) continue;
       for (const std::size_t n : exchange.takers) {
         const std::size_t rank = graph_.rank(n);
-        if (bad_from[rank] != UINT32_MAX || graph_.comm(n).bad.outputs == 0) continue;
-        bad_from[rank] = graph_.comm(n).place.position;
-        root.path.push_back({rank, graph_.comm(n).place, graph_.rank(*carrier)});
+        if (bad_from[rank] != UINT32_MAX || comm_of(n).bad.outputs == 0) continue;
+        bad_from[rank] = comm_of(n).place.position;
+        root.path.push_back({rank, comm_of(n).place, graph_.rank(*carrier)});
       }
     }
   }
 
   const std::vector<RankInput>& ranks_;
-  CommGraph graph_;
+  dump::CommGraph graph_;
   std::vector<RankSuspects> suspects_;
   std::vector<Origin> origins_;  // of each node
 };
 
 }  // namespace
+
+std::vector<dump::RankCommunication> communication_of(const std::vector<RankInput>& ranks) {
+  std::vector<dump::RankCommunication> all;
+  for (const RankInput& rank : ranks) {
+    dump::RankCommunication& one = all.emplace_back();
+    one.number = rank.number;
+    for (const CommNode& comm : rank.scan.comms) one.calls.push_back(&comm);
+  }
+  return all;
+}
 
 std::vector<Root> search_roots(const std::vector<RankInput>& ranks, const Rules& rules, bool all) {
   RootSearch search(ranks, rules);

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "anomaly/default_rules.hpp"
+#include "dump/communication.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -154,10 +155,7 @@ bool Rules::is_never_blamed(std::string_view entry) const {
 
 bool Rules::is_communication(std::string_view entry, bool python) const {
   if (python) return entry.starts_with("Distributed.") && holds_any(entry, communication_words);
-  return std::any_of(
-      communication_prefixes.begin(), communication_prefixes.end(), [&](const std::string& prefix) {
-        return entry.starts_with(prefix) && holds_any(entry.substr(prefix.size()), communication_words);
-      });
+  return dump::is_communication(entry, communication_prefixes, communication_words);
 }
 
 Rules default_rules() {

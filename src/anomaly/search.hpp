@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "anomaly/rank_scan.hpp"
+#include "dump/communication_graph.hpp"
 
 namespace msprobe::anomaly {
 
@@ -49,6 +50,9 @@ struct Root {
   std::vector<Reached> path;               // in the order of reaching; only of the corrected search
   std::vector<std::int64_t> absent_ranks;  // members of its communication group that are not in the dump
 };
+
+/// The communication of all ranks, to be matched.
+std::vector<dump::RankCommunication> communication_of(const std::vector<RankInput>& ranks);
 
 /// The search of the Python tool, ranks in the order given. FormatError where the Python tool fails.
 std::vector<Root> search_as_python(const std::vector<RankInput>& ranks);

@@ -8,6 +8,7 @@
 
 #include "anomaly/badness.hpp"
 #include "anomaly/result.hpp"
+#include "dump/stack_json.hpp"
 #include "report/terminal.hpp"
 #include "support/text.hpp"
 
@@ -144,7 +145,7 @@ class Answer {
         path += (k == 0 ? "" : " > ") + details.construct[k];
       line("module", path);
     }
-    if (const std::string frame = user_frame(details.frames, rules_); !frame.empty())
+    if (const std::string frame = dump::user_frame(details.frames, rules_.framework_frames); !frame.empty())
       line("at", frame + (details.frames_of_forward ? "  (its forward call)" : ""));
     if (!root.absent_ranks.empty())
       line("missing", "not in this dump, or not readable: rank " + join_numbers(root.absent_ranks) +
@@ -217,22 +218,6 @@ std::string describe(const Entry& entry, Entry::Index node) {
   if (const Entry::Index value = entry.find(node, "value"); value != Entry::kNone)
     return entry.python_str(value);
   return "{" + describe_items(entry, node, ", ") + "}";
-}
-
-std::string user_frame(const std::vector<std::string>& frames, const Rules& rules) {
-  const auto own = [&](const std::string& frame) {
-    const std::size_t end = std::min(frame.find(", line "), frame.size());
-    const std::string_view file = std::string_view(frame).substr(0, end);
-    return std::none_of(rules.framework_frames.begin(), rules.framework_frames.end(),
-                        [&](const std::string& part) { return file.find(part) != std::string_view::npos; });
-  };
-  auto found = std::find_if(frames.begin(), frames.end(), own);
-  if (found == frames.end()) found = frames.begin();
-  if (found == frames.end()) return {};
-  std::string line = found->substr(found->starts_with("File ") ? 5 : 0);
-  // The source line stands on a line of its own.
-  if (const std::size_t at = line.find(", \n "); at != std::string::npos) line.replace(at, 4, ": ");
-  return line;
 }
 
 std::string render_answer(const Analysis& analysis, const Rules& rules, const AnswerStyle& style) {

@@ -14,9 +14,6 @@ namespace msprobe::anomaly {
 /// One value of an entry in a few words: `float32[2, 3] min -1.0 max inf`.
 std::string describe(const dump::Entry& entry, dump::Entry::Index node);
 
-/// The innermost frame that is not the framework's own, on one line; empty if there is none.
-std::string user_frame(const std::vector<std::string>& frames, const Rules& rules);
-
 struct AnswerStyle {
   bool color = false;
   std::size_t width = 100;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compare/compare.hpp"
+#include "compare/first_difference.hpp"
 #include "compare/pairing_options.hpp"
 #include "compare/reports/summary.hpp"
 #include "support/byte_source.hpp"
@@ -38,6 +39,7 @@ struct Typed {
   bool strict = false;
   bool python_rules = false;
   PairingArguments pairing;
+  bool diff_analyze = false;
 };
 
 /// compare.json of the 8.1.1 command line.
@@ -118,6 +120,7 @@ CompareOptions to_options(const Typed& typed) {
   options.python_rules = typed.python_rules;
   options.rules_file = typed.rules;
   options.match = to_match_options(typed.pairing);
+  options.first_difference = typed.diff_analyze;
   options.output_directory = typed.output;
   options.output_file = typed.output_file;
   if (typed.output == "-") {
@@ -172,6 +175,8 @@ class CompareCommand final : public Command {
                  "Exit with 2 if any pair of tensors or ranks could not be compared");
     app.add_flag("--python-rules", typed_.python_rules,
                  "Verdicts, messages and numbers of the Python tool 26.x");
+    app.add_flag("--diff_analyze", typed_.diff_analyze,
+                 "Search all ranks of a step for the entries where the runs part first; writes JSON");
     app.add_option("--rules", typed_.rules, "YAML file with thresholds in place of the built-in ones")
         ->type_name("FILE");
     declare_pairing(app, typed_.pairing);
@@ -179,7 +184,8 @@ class CompareCommand final : public Command {
 
   Outcome run(const Context& context) override {
     if (typed_.output.empty()) typed_.output = "./output";
-    const CompareOptions options = to_options(typed_);
+    CompareOptions options = to_options(typed_);
+    if (const std::optional<Outcome> outcome = diff_analyze(options, context)) return *outcome;
     const CompareReport report = compare::compare(options, context.progress);
     log_info(without_last_newline(render_summary(report, context.color)));
     return judge_outcome(report);
@@ -189,6 +195,30 @@ class CompareCommand final : public Command {
   static std::string without_last_newline(std::string text) {
     if (text.ends_with('\n')) text.pop_back();
     return text;
+  }
+
+  /// -da; nothing if it is not asked for.
+  std::optional<Outcome> diff_analyze(CompareOptions& options, const Context& context) const {
+    if (!options.first_difference) return std::nullopt;
+    if (!options.output_file.empty()) throw UsageError("-da writes several files: name a folder with -o");
+    if (!typed_.formats.empty()) throw UsageError("-da writes JSON and takes no --format");
+    if (is_single_pair(options)) {
+      const char* reason = "-da searches the ranks of a step; it needs folders with ranks, not single dumps";
+      if (!options.python_rules) throw UsageError(reason);
+      log_warning(std::string(reason) + ": ignored");
+      options.first_difference = false;
+      return std::nullopt;
+    }
+    const DifferenceReport report = find_first_difference(options, context.progress);
+    log_info(without_last_newline(render_differences(report, context.color)));
+    bool failed = typed_.strict && !report.one_sided.empty();
+    bool findings = false;
+    for (const AnalyzedStep& step : report.steps) {
+      findings = findings || !step.first.places.empty();
+      for (const AnalyzedRank& rank : step.ranks) failed = failed || !rank.failure.empty();
+    }
+    if (failed) return Outcome::failure;
+    return findings && typed_.fail_on != "never" ? Outcome::findings : Outcome::clean;
   }
 
   Outcome judge_outcome(const CompareReport& report) const {

@@ -138,12 +138,13 @@ RankResult compare_ranks(const RankPair& pair, const CompareOptions& options, co
     if (side == 1) result.golden = load_side(pair.golden, golden_options);
   });
   result.mode = choose_mode(result.target, result.golden);
+  if (options.first_difference && result.mode == Mode::tensor) result.mode = Mode::statistics;
   const Matching matching = match(result.target, result.golden, options.match, rules);
   result.golden_only = matching.golden_only;
   result.rows.resize(matching.pairs.size());
   for (std::size_t i = 0; i < matching.pairs.size(); ++i) result.rows[i].pair = matching.pairs[i];
   if (result.mode == Mode::tensor) compare_tensor_rows(result, options.print_rows, progress);
-  judge(result, rules);
+  if (!options.first_difference) judge(result, rules);
   return result;
 }
 

@@ -32,6 +32,7 @@ struct CompareOptions {
   std::string stack_json;
   bool print_rows = false;  // one log line a row in tensor mode
   bool python_rules = false;
+  bool first_difference = false;  // only what -da looks at: no tensors, no verdicts
   std::string rules_file;
   MatchOptions match;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dump/stack_json.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "dump/json_stream.hpp"
@@ -109,6 +110,22 @@ const StackTable::Frames* StackTable::find(std::string_view entry) const {
 std::uint32_t StackTable::add_stack(Frames frames) {
   stacks_.push_back(std::move(frames));
   return static_cast<std::uint32_t>(stacks_.size() - 1);
+}
+
+std::string user_frame(const std::vector<std::string>& frames, const std::vector<std::string>& framework) {
+  const auto own = [&](const std::string& frame) {
+    const std::size_t end = std::min(frame.find(", line "), frame.size());
+    const std::string_view file = std::string_view(frame).substr(0, end);
+    return std::none_of(framework.begin(), framework.end(),
+                        [&](const std::string& part) { return file.find(part) != std::string_view::npos; });
+  };
+  auto found = std::find_if(frames.begin(), frames.end(), own);
+  if (found == frames.end()) found = frames.begin();
+  if (found == frames.end()) return {};
+  std::string line = found->substr(found->starts_with("File ") ? 5 : 0);
+  // The source line stands on a line of its own.
+  if (const std::size_t at = line.find(", \n "); at != std::string::npos) line.replace(at, 4, ": ");
+  return line;
 }
 
 StackTable read_stack_json(const ByteSource& file) {

@@ -33,6 +33,10 @@ class StackTable {
   std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> index_;
 };
 
+/// The innermost frame that is not the framework's own, else the innermost one, on one line; empty if there
+/// are none. A frame is the framework's own if the path of its file holds one of `framework`.
+std::string user_frame(const std::vector<std::string>& frames, const std::vector<std::string>& framework);
+
 /// Throws FormatError for broken JSON; values of another shape are skipped.
 StackTable read_stack_json(const ByteSource& file);
 

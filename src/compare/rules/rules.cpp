@@ -48,6 +48,47 @@ std::vector<NameSet> to_name_lists(const std::string& file, const YAML::Node& no
   return lists;
 }
 
+std::vector<std::string> to_list(const std::string& file, const YAML::Node& node, const std::string& key) {
+  std::vector<std::string> list;
+  if (!node.IsSequence()) fail(file, node.Mark(), display(key) + " must be a list of names");
+  for (const YAML::Node& item : node) {
+    if (!item.IsScalar() || item.Scalar().empty())
+      fail(file, item.Mark(), display(key) + " must be a list of names");
+    list.push_back(item.Scalar());
+  }
+  return list;
+}
+
+/// Thresholds by metric; those that are not named stay.
+void set_differs_above(Rules& rules, const std::string& file, const YAML::Node& node) {
+  static const NameSet kMetricNames = {"MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr",
+                                       "NormRelativeErr"};
+  if (!node.IsMap()) fail(file, node.Mark(), "differs_above must name metrics and numbers");
+  for (const auto& member : node) {
+    const std::string metric = member.first.IsScalar() ? member.first.Scalar() : "";
+    if (!kMetricNames.contains(metric))
+      fail(file, member.first.Mark(), "differs_above: there is no metric '" + display(metric) + "'");
+    rules.differs_above[metric] = to_threshold(file, member.first.Mark(), member.second, metric);
+  }
+}
+
+/// Outputs by their numbers, for each operation.
+void set_ignored_outputs(Rules& rules, const std::string& file, const YAML::Node& node) {
+  if (!node.IsMap()) fail(file, node.Mark(), "ignored_outputs must name operations and lists of numbers");
+  rules.ignored_outputs.clear();
+  for (const auto& member : node) {
+    const YAML::Mark mark = member.first.Mark();
+    if (!member.first.IsScalar() || !member.second.IsSequence())
+      fail(file, mark, "ignored_outputs must name operations and lists of numbers");
+    for (const YAML::Node& item : member.second) {
+      const double number = to_threshold(file, mark, item, member.first.Scalar());
+      if (number < 0 || number > 1e6 || number != std::floor(number))
+        fail(file, mark, "ignored_outputs: outputs are numbered from 0");
+      rules.ignored_outputs[member.first.Scalar()].insert(static_cast<std::size_t>(number));
+    }
+  }
+}
+
 void apply(Rules& rules, const std::string& file, const YAML::Node& root) {
   const std::map<std::string_view, double*> thresholds = {
       {"ratio_input_above", &rules.ratio_input_above},
@@ -59,6 +100,12 @@ void apply(Rules& rules, const std::string& file, const YAML::Node& root) {
       {"cosine_input_above", &rules.cosine_input_above},
       {"cosine_drop_above", &rules.cosine_drop_above},
   };
+  const std::map<std::string_view, std::vector<std::string>*> lists = {
+      {"never_first", &rules.never_first},
+      {"communication_prefixes", &rules.communication_prefixes},
+      {"communication_words", &rules.communication_words},
+      {"framework_frames", &rules.framework_frames},
+  };
   if (!root.IsMap()) fail(file, root.Mark(), "rules must be a mapping of names to values");
   for (const auto& member : root) {
     const std::string key = member.first.IsScalar() ? member.first.Scalar() : "";
@@ -68,6 +115,14 @@ void apply(Rules& rules, const std::string& file, const YAML::Node& root) {
       rules.never_judged = to_names(file, member.second, key);
     } else if (key == "outputs_only") {
       rules.outputs_only = to_names(file, member.second, key);
+    } else if (key == "names_source") {
+      rules.names_source = to_names(file, member.second, key);
+    } else if (const auto list = lists.find(key); list != lists.end()) {
+      *list->second = to_list(file, member.second, key);
+    } else if (key == "differs_above") {
+      set_differs_above(rules, file, member.second);
+    } else if (key == "ignored_outputs") {
+      set_ignored_outputs(rules, file, member.second);
     } else if (key == "dtype_groups") {
       rules.dtype_groups = to_name_lists(file, member.second, key);
     } else if (key == "dtype_classes") {

@@ -2,6 +2,7 @@
 // The thresholds and lists behind the verdicts: data/compare_rules.yaml, built in, replaceable with --rules.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -22,6 +23,15 @@ struct Rules {
   std::set<std::string, std::less<>> outputs_only;
   std::vector<std::set<std::string, std::less<>>> dtype_groups;
   std::vector<std::set<std::string, std::less<>>> dtype_classes;  // across frameworks
+
+  // Of the search for the first difference (-da).
+  std::map<std::string, double, std::less<>> differs_above;  // by metric
+  std::map<std::string, std::set<std::size_t>, std::less<>> ignored_outputs;
+  std::vector<std::string> never_first;
+  std::vector<std::string> communication_prefixes;
+  std::vector<std::string> communication_words;
+  std::set<std::string, std::less<>> names_source;
+  std::vector<std::string> framework_frames;
 };
 
 /// The built-in rules.

@@ -163,6 +163,12 @@ class Flattener {
     } else {
       add_leaf(tensor, entry_->text(type));
     }
+    const auto text_of = [&](std::string_view key) {
+      const Entry::Index member = entry_->find(node, key);
+      return side_.pool.intern(member == Entry::kNone ? "None" : entry_->python_str(member));
+    };
+    side_.items.back().p2p_op = text_of("op");
+    side_.items.back().p2p_peer = text_of("peer");
   }
 
   void add_leaf(Entry::Index node, std::string_view type) {

@@ -28,6 +28,8 @@ struct Item {
   std::uint32_t shape = 0;
   std::uint32_t checksum = 0;   // CRC-32 or xor text; 0: nothing, prints N/A
   std::uint32_t data_name = 0;  // 0: there is no data file
+  std::uint32_t p2p_op = 0;     // of a point-to-point transfer, with its peer; 0: it is none
+  std::uint32_t p2p_peer = 0;
   State state = State::input;
   Trilean requires_grad = Trilean::unknown;
   bool is_tensor = false;     // has a dtype of its own: a tensor or an array, not a plain argument

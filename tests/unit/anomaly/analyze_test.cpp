@@ -11,6 +11,7 @@
 #include "anomaly/input.hpp"
 #include "anomaly/result.hpp"
 #include "anomaly/summary.hpp"
+#include "dump/stack_json.hpp"
 #include "dumps.hpp"
 #include "support/error.hpp"
 #include "unit/dump/entry_text.hpp"
@@ -212,13 +213,14 @@ TEST_CASE("the user's own frame") {
   const std::vector<std::string> frames = {
       "File /usr/lib/python3/dist-packages/torch/nn/f.py, line 1, in a, \n b",
       "File /data/model.py, line 2, in c, \n d", "File /data/main.py, line 3, in e, \n f"};
-  CHECK(user_frame(frames, rules) == "/data/model.py, line 2, in c: d");
-  CHECK(user_frame({frames[0]}, rules) == "/usr/lib/python3/dist-packages/torch/nn/f.py, line 1, in a: b");
+  CHECK(dump::user_frame(frames, rules.framework_frames) == "/data/model.py, line 2, in c: d");
+  CHECK(dump::user_frame({frames[0]}, rules.framework_frames) ==
+        "/usr/lib/python3/dist-packages/torch/nn/f.py, line 1, in a: b");
   // What stands in the code of a line does not count as its file.
-  CHECK(user_frame({"File /d/m.py, line 2, in c, \n open('/torch/x')"}, rules) ==
+  CHECK(dump::user_frame({"File /d/m.py, line 2, in c, \n open('/torch/x')"}, rules.framework_frames) ==
         "/d/m.py, line 2, in c: open('/torch/x')");
-  CHECK(user_frame({}, rules).empty());
-  CHECK(user_frame({"no frame at all"}, rules) == "no frame at all");
+  CHECK(dump::user_frame({}, rules.framework_frames).empty());
+  CHECK(dump::user_frame({"no frame at all"}, rules.framework_frames) == "no frame at all");
 }
 
 TEST_CASE("values in a few words") {

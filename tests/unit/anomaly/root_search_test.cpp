@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include "anomaly/comm_graph.hpp"
 #include "anomaly/search.hpp"
 #include "dumps.hpp"
 
@@ -149,7 +148,7 @@ TEST_CASE("calls are matched by exact group and running number") {
   CHECK(told(ranks, roots) == "0 Torch.log.0.forward");
   REQUIRE(roots.size() == 1);
   CHECK(path(ranks, roots[0]) == "2 from 0 by Distributed.all_reduce.1.forward");
-  const CommGraph graph(ranks, default_rules());
+  const dump::CommGraph graph(communication_of(ranks), default_rules().names_source);
   CHECK_FALSE(graph.contradictory());
   CHECK(graph.exchanges().size() == 3);
   CHECK(graph.giving_layer(2) == 2);
@@ -159,7 +158,7 @@ TEST_CASE("calls are matched by exact group and running number") {
 TEST_CASE("no group and the group of all dumped ranks are the same") {
   const Ranks ranks{rank_of(0, {entry("Distributed.all_reduce.0.forward", "n", "n")}),
                     rank_of(1, {all_reduce(0, "c", "n", "[1, 0]")})};
-  CHECK(CommGraph(ranks, default_rules()).exchanges().size() == 1);
+  CHECK(dump::CommGraph(communication_of(ranks), default_rules().names_source).exchanges().size() == 1);
 }
 
 TEST_CASE("the source of a broadcast, by keyword, by place in the group and by position") {
@@ -172,7 +171,7 @@ TEST_CASE("the source of a broadcast, by keyword, by place in the group and by p
     CAPTURE(keywords);
     const Ranks ranks{rank_of(2, {broadcast("n", "n", keywords)}),
                       rank_of(3, {broadcast("c", "c", keywords)})};
-    const CommGraph graph(ranks, default_rules());
+    const dump::CommGraph graph(communication_of(ranks), default_rules().names_source);
     REQUIRE(graph.exchanges().size() == 1);
     CHECK(graph.exchanges()[0].givers == std::vector<std::size_t>{1});
     CHECK(graph.exchanges()[0].takers == std::vector<std::size_t>{0, 1});
@@ -180,7 +179,7 @@ TEST_CASE("the source of a broadcast, by keyword, by place in the group and by p
   const std::string positional = R"("Distributed.broadcast.0.forward": {"input_args": [null, )" +
                                  tensor('c') + ", " + integer(0) + R"(], "output": []})";
   const Ranks ranks{rank_of(0, {positional}), rank_of(1, {positional})};
-  const CommGraph graph(ranks, default_rules());
+  const dump::CommGraph graph(communication_of(ranks), default_rules().names_source);
   CHECK(graph.exchanges()[0].givers == std::vector<std::size_t>{0});
 }
 
@@ -195,7 +194,7 @@ TEST_CASE("transfers in batches: a pipeline whose batches overlap") {
                  rank_of(2, {batch(0, {{g1, false, 0}}), entry("Torch.add.0.forward", g, g)})};
   };
   const Ranks bad = ranks('n');
-  CHECK_FALSE(CommGraph(bad, default_rules()).contradictory());
+  CHECK_FALSE(dump::CommGraph(communication_of(bad), default_rules().names_source).contradictory());
   const auto roots = search(bad);
   CHECK(told(bad, roots) == "1 Torch.log.0.forward");
   CHECK(path(bad, roots[0]) ==
@@ -211,7 +210,7 @@ TEST_CASE("calls that contradict each other still give an answer") {
   const Ranks ranks{
       rank_of(0, {a, b, entry("Torch.log.0.forward", "c", "n"), all_reduce(1, "n", "n", "[0, 1]")}),
       rank_of(1, {b, a, all_reduce(1, "c", "n", "[0, 1]")})};
-  const CommGraph graph(ranks, default_rules());
+  const dump::CommGraph graph(communication_of(ranks), default_rules().names_source);
   CHECK(graph.contradictory());
   CHECK(graph.giving_layer(2) == 2);
   CHECK(first(ranks) == "0 Torch.log.0.forward");
@@ -238,14 +237,16 @@ TEST_CASE("a member of the group that could not be read may hold the origin") {
     CHECK(told(ranks, roots) == "0 Distributed.all_reduce.0.forward");
     REQUIRE(roots.size() == 1);
     CHECK(roots[0].absent_ranks == std::vector<std::int64_t>{2});
-    CHECK(CommGraph(ranks, default_rules()).uneven().empty());
+    CHECK(dump::CommGraph(communication_of(ranks), default_rules().names_source).uneven().empty());
   }
 }
 
 TEST_CASE("different numbers of calls on one group are told") {
   const std::string call = all_reduce(0, "c", "c", "[0, 1]");
   const std::string other = all_reduce(1, "c", "c", "[0, 1]");
-  const auto uneven = [](const Ranks& ranks) { return CommGraph(ranks, default_rules()).uneven(); };
+  const auto uneven = [](const Ranks& ranks) {
+    return dump::CommGraph(communication_of(ranks), default_rules().names_source).uneven();
+  };
   CHECK(uneven({rank_of(0, {call, other}), rank_of(1, {call, other})}).empty());
   CHECK(uneven({rank_of(0, {call}), rank_of(1, {call, other})}) ==
         "calls of all_reduce on one group: 2 on rank 1, 1 on rank 0");

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -12,7 +13,7 @@
 
 #include "dump/entry.hpp"
 
-namespace msprobe::anomaly {
+namespace msprobe::dump {
 
 /// A rank that an argument should name.
 struct RankArgument {
@@ -71,7 +72,29 @@ class RankListPool {
   std::set<RankList, Less> lists_;
 };
 
-/// Reads the arguments of an entry. What is not understood is left out.
-CommCall read_comm_call(const dump::Entry& entry, RankListPool& pool);
+/// One call of communication.
+struct Communication {
+  std::string operation;  // all_reduce
+  bool backward = false;  // a backward entry
+  CommCall call;
+};
 
-}  // namespace msprobe::anomaly
+bool is_send(std::string_view operation);
+bool is_receive(std::string_view operation);
+
+/// Does a whole group take part, rather than a sender and a receiver?
+bool is_collective(const Communication& communication);
+
+/// The rank that a call names as source or destination: by keyword, by its place in the group, or by the
+/// first positional integer.
+std::optional<std::int64_t> named_rank(const CommCall& call, bool source);
+
+/// Is an entry communication? Its name begins with one of the prefixes, and the rest of it holds one of the
+/// words.
+bool is_communication(std::string_view entry, const std::vector<std::string>& prefixes,
+                      const std::vector<std::string>& words);
+
+/// Reads the arguments of an entry. What is not understood is left out.
+CommCall read_comm_call(const Entry& entry, RankListPool& pool);
+
+}  // namespace msprobe::dump

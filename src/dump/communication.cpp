@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "anomaly/comm_call.hpp"
+#include "dump/communication.hpp"
 
+#include <algorithm>
 #include <charconv>
-#include <optional>
 
-namespace msprobe::anomaly {
+namespace msprobe::dump {
 namespace {
-
-using dump::Entry;
-using dump::NodeKind;
 
 constexpr std::array<std::string_view, kRankKeywords> kKeywordNames = {"src",       "src_group", "dst",
                                                                        "dst_group", "group_src", "group_dst"};
@@ -137,6 +134,41 @@ class CallReader {
 
 }  // namespace
 
+bool is_send(std::string_view operation) {
+  return operation == "send" || operation == "isend" || operation == "send_object_list";
+}
+bool is_receive(std::string_view operation) {
+  return operation == "recv" || operation == "irecv" || operation == "recv_object_list";
+}
+
+std::optional<std::int64_t> named_rank(const CommCall& call, bool source) {
+  for (const std::size_t k : {source ? kSrc : kDst, source ? kSrcGroup : kDstGroup}) {
+    if (call.keywords[k].is_rank()) return call.keywords[k].value;
+  }
+  const RankArgument& in_group = call.keywords[source ? kGroupSrc : kGroupDst];
+  if (in_group.is_rank() && call.group_ranks && in_group.value >= 0 &&
+      static_cast<std::size_t>(in_group.value) < call.group_ranks->size()) {
+    return (*call.group_ranks)[static_cast<std::size_t>(in_group.value)];
+  }
+  if (!call.integers.empty() && call.integers[0] != kNoRank) return call.integers[0];
+  return std::nullopt;
+}
+
+bool is_collective(const Communication& communication) {
+  return communication.call.transfers.empty() && !is_send(communication.operation) &&
+         !is_receive(communication.operation);
+}
+
+bool is_communication(std::string_view entry, const std::vector<std::string>& prefixes,
+                      const std::vector<std::string>& words) {
+  return std::any_of(prefixes.begin(), prefixes.end(), [&](const std::string& prefix) {
+    if (!entry.starts_with(prefix)) return false;
+    const std::string_view rest = entry.substr(prefix.size());
+    return std::any_of(words.begin(), words.end(),
+                       [&](const std::string& word) { return rest.find(word) != std::string_view::npos; });
+  });
+}
+
 RankList RankListPool::keep(std::vector<std::int64_t> ranks) {
   return *lists_.insert(std::make_shared<const std::vector<std::int64_t>>(std::move(ranks))).first;
 }
@@ -145,4 +177,4 @@ CommCall read_comm_call(const Entry& entry, RankListPool& pool) {
   return CallReader(entry, pool).read();
 }
 
-}  // namespace msprobe::anomaly
+}  // namespace msprobe::dump

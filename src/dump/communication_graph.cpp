@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "anomaly/comm_graph.hpp"
+#include "dump/communication_graph.hpp"
 
 #include <fmt/format.h>
 
@@ -10,23 +10,19 @@
 
 #include "support/text.hpp"
 
-namespace msprobe::anomaly {
+namespace msprobe::dump {
 namespace {
 
-bool is_send(std::string_view operation) {
-  return operation == "send" || operation == "isend" || operation == "send_object_list";
-}
-bool is_receive(std::string_view operation) {
-  return operation == "recv" || operation == "irecv" || operation == "recv_object_list";
-}
+using NameSet = std::set<std::string, std::less<>>;
+
 bool is_object_transfer(std::string_view operation) {
   return operation.ends_with("_object_list") && (is_send(operation) || is_receive(operation));
 }
 
-bool gives_values(const CommNode& comm, std::int64_t own, const Rules& rules) {
+bool gives_values(const Communication& comm, std::int64_t own, const NameSet& names_source) {
   const std::string& operation = comm.operation;
   if (is_receive(operation)) return false;
-  if (is_send(operation) || !rules.names_source.contains(operation)) return true;
+  if (is_send(operation) || !names_source.contains(operation)) return true;
   const auto source = named_rank(comm.call, true);
   return !source || *source == own;
 }
@@ -36,7 +32,7 @@ class Matcher {
  public:
   explicit Matcher(std::vector<Exchange>& exchanges) : exchanges_(exchanges) {}
 
-  Exchange& collective(std::int64_t rank, const CommNode& comm, int group) {
+  Exchange& collective(std::int64_t rank, const Communication& comm, int group) {
     return find({comm.operation + (comm.backward ? ".b" : ".f"), group, 0, 0}, rank);
   }
   Exchange& transfer(bool objects, bool sends, std::int64_t from, std::int64_t to, std::int64_t tag) {
@@ -95,8 +91,8 @@ class Matcher {
 /// Numbers for groups of ranks; the group of all dumped ranks and no group at all are the same.
 class Groups {
  public:
-  explicit Groups(const std::vector<RankInput>& ranks) {
-    for (const RankInput& rank : ranks) everybody_.push_back(rank.number);
+  explicit Groups(const std::vector<RankCommunication>& ranks) {
+    for (const RankCommunication& rank : ranks) everybody_.push_back(rank.number);
     std::sort(everybody_.begin(), everybody_.end());
   }
 
@@ -126,38 +122,21 @@ class Groups {
 
 }  // namespace
 
-std::optional<std::int64_t> named_rank(const CommCall& call, bool source) {
-  for (const std::size_t k : {source ? kSrc : kDst, source ? kSrcGroup : kDstGroup}) {
-    if (call.keywords[k].is_rank()) return call.keywords[k].value;
-  }
-  const RankArgument& in_group = call.keywords[source ? kGroupSrc : kGroupDst];
-  if (in_group.is_rank() && call.group_ranks && in_group.value >= 0 &&
-      static_cast<std::size_t>(in_group.value) < call.group_ranks->size()) {
-    return (*call.group_ranks)[static_cast<std::size_t>(in_group.value)];
-  }
-  if (!call.integers.empty() && call.integers[0] != kNoRank) return call.integers[0];
-  return std::nullopt;
-}
-
-bool is_collective(const CommNode& comm) {
-  return comm.call.transfers.empty() && !is_send(comm.operation) && !is_receive(comm.operation);
-}
-
-CommGraph::CommGraph(const std::vector<RankInput>& ranks, const Rules& rules) {
+CommGraph::CommGraph(const std::vector<RankCommunication>& ranks, const NameSet& names_source) {
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     first_.push_back(nodes_.size());
-    for (const CommNode& comm : ranks[r].scan.comms) nodes_.push_back({r, &comm, 0, 0});
+    for (const Communication* comm : ranks[r].calls) nodes_.push_back({r, comm, 0, 0});
   }
   first_.push_back(nodes_.size());
-  match(ranks, rules);
+  match(ranks, names_source);
   find_layers();
 }
 
-void CommGraph::match(const std::vector<RankInput>& ranks, const Rules& rules) {
+void CommGraph::match(const std::vector<RankCommunication>& ranks, const NameSet& names_source) {
   Matcher matcher(exchanges_);
   Groups groups(ranks);
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
-    const CommNode& comm = *nodes_[n].comm;
+    const Communication& comm = *nodes_[n].comm;
     const CommCall& call = comm.call;
     const std::int64_t own = ranks[nodes_[n].rank].number;
     if (!call.transfers.empty()) {
@@ -177,7 +156,7 @@ void CommGraph::match(const std::vector<RankInput>& ranks, const Rules& rules) {
       (sends ? exchange.givers : exchange.takers).push_back(n);
     } else {
       Exchange& exchange = matcher.collective(own, comm, groups.number(call));
-      if (gives_values(comm, own, rules)) exchange.givers.push_back(n);
+      if (gives_values(comm, own, names_source)) exchange.givers.push_back(n);
       exchange.takers.push_back(n);
     }
   }
@@ -239,4 +218,4 @@ void CommGraph::find_layers() {
                    [](const Exchange& a, const Exchange& b) { return a.layer < b.layer; });
 }
 
-}  // namespace msprobe::anomaly
+}  // namespace msprobe::dump

@@ -4,13 +4,20 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "anomaly/search.hpp"
+#include "dump/communication.hpp"
 
-namespace msprobe::anomaly {
+namespace msprobe::dump {
+
+/// The communication of one rank, in order. The calls must outlive the graph.
+struct RankCommunication {
+  std::int64_t number = 0;
+  std::vector<const Communication*> calls;
+};
 
 /// Values that go from some entries into others in one go: a collective call, or one transfer. Nodes ascend.
 struct Exchange {
@@ -23,13 +30,15 @@ struct Exchange {
 /// are numbered rank by rank. A batch of transfers takes part in several exchanges, any other entry in one.
 class CommGraph {
  public:
-  CommGraph(const std::vector<RankInput>& ranks, const Rules& rules);
+  /// `names_source`: operations whose argument names the rank that gives.
+  CommGraph(const std::vector<RankCommunication>& ranks,
+            const std::set<std::string, std::less<>>& names_source);
 
   std::size_t nodes() const { return nodes_.size(); }
   /// The first node of a rank; also for the number of ranks, which gives the number of nodes.
   std::size_t first(std::size_t rank) const { return first_[rank]; }
   std::size_t rank(std::size_t node) const { return nodes_[node].rank; }
-  const CommNode& comm(std::size_t node) const { return *nodes_[node].comm; }
+  const Communication& comm(std::size_t node) const { return *nodes_[node].comm; }
 
   /// A layer counts the communication on the longest way from any rank's first one. Where the entry's values
   /// are given:
@@ -50,12 +59,13 @@ class CommGraph {
  private:
   struct Node {
     std::size_t rank = 0;
-    const CommNode* comm = nullptr;
+    const Communication* comm = nullptr;
     std::uint32_t giving = 0;
     std::uint32_t done = 0;
   };
 
-  void match(const std::vector<RankInput>& ranks, const Rules& rules);
+  void match(const std::vector<RankCommunication>& ranks,
+             const std::set<std::string, std::less<>>& names_source);
   void find_layers();
 
   std::vector<Node> nodes_;
@@ -65,11 +75,4 @@ class CommGraph {
   std::string uneven_;
 };
 
-/// Does a whole group take part, rather than a sender and a receiver?
-bool is_collective(const CommNode& comm);
-
-/// The rank that a call names as source or destination: by keyword, by its place in the group, or by the
-/// first positional integer.
-std::optional<std::int64_t> named_rank(const CommCall& call, bool source);
-
-}  // namespace msprobe::anomaly
+}  // namespace msprobe::dump

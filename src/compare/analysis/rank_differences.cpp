@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/analysis/rank_differences.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "compare/analysis/rank_json.hpp"
+#include "compare/metrics/statistics_difference.hpp"
+#include "dump/names.hpp"
+#include "dump/raw_entries.hpp"
+#include "support/interrupt.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+constexpr std::array<std::string_view, kStatistics> kMetricNames = {"MaxRelativeErr", "MinRelativeErr",
+                                                                    "MeanRelativeErr", "NormRelativeErr"};
+constexpr std::array<std::string_view, kStatistics> kStatisticNames = {"max", "min", "mean", "norm"};
+constexpr std::size_t kJsonBlock = std::size_t{1} << 20;
+
+bool holds_any(std::string_view text, const std::vector<std::string>& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](const std::string& word) { return text.find(word) != std::string_view::npos; });
+}
+
+/// The n-th part from the end, counted from 1; empty if there are fewer.
+std::string_view part_from_end(std::string_view name, std::size_t number) {
+  std::string_view last;
+  for (std::size_t i = 0; i < number; ++i) {
+    if (name.empty()) return {};
+    std::tie(name, last) = dump::split_last(name);
+  }
+  return last;
+}
+
+/// A whole number as Python's int() reads it out of text; nothing if it fails there.
+std::optional<std::int64_t> to_integer(std::string_view text) {
+  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
+  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+class Finder {
+ public:
+  Finder(const RankResult& result, std::int64_t number, const CommCalls& calls, const Rules& rules,
+         const JsonSink& sink)
+      : result_(result), calls_(calls), rules_(rules), sink_(sink), json_(result) {
+    found_.label = result.rank;
+    found_.number = number;
+    found_.first_in.emplace_back();
+  }
+
+  RankDifferences run() {
+    std::string out = "{";
+    bool any = false;
+    for (std::size_t first = 0; first < result_.rows.size();) {
+      const std::uint32_t api = result_.target_item(result_.rows[first]).api;
+      std::size_t last = first + 1;
+      while (last < result_.rows.size() && result_.target_item(result_.rows[last]).api == api) ++last;
+      const std::string_view name = result_.target.text(result_.target.apis[api].name);
+      if (std::count(name.begin(), name.end(), '.') >= 3) {
+        const std::optional<std::size_t> row = first_differing(name, {first, last});
+        if (any) out += ',';
+        any = true;
+        json_.append_entry(out, name, {first, last}, !row);
+        entry(name, {first, last}, row);
+      }
+      first = last;
+      if (out.size() < kJsonBlock) continue;
+      check_interrupt();
+      sink_(out);
+      out.clear();
+    }
+    sink_(out + (any ? "\n}" : "}"));
+    return std::move(found_);
+  }
+
+ private:
+  void entry(std::string_view name, EntryRows rows, std::optional<std::size_t> differing) {
+    ++found_.entries;
+    if (differing) ++found_.differing;
+    if (dump::is_communication(name, rules_.communication_prefixes, rules_.communication_words)) {
+      communication(name, rows, differing);
+      return;
+    }
+    if (holds_any(name, rules_.never_first)) return;
+    std::optional<FoundEntry>& slot = found_.first_in.back();
+    if (differing && !slot) slot = found(name, rows, *differing);
+    ++sub_layer_;
+  }
+
+  void communication(std::string_view name, EntryRows rows, std::optional<std::size_t> differing) {
+    CommNode node;
+    node.name = name;
+    // The chain of the Python tool begins here.
+    node.sub_layer = result_.python_rules && found_.comms.empty() ? 0 : sub_layer_;
+    sub_layer_ = node.sub_layer;
+    if (differing) node.found = found(name, rows, *differing);
+    if (result_.python_rules) {
+      guess_partners(node, rows);
+    } else {
+      const auto parsed = dump::parse_entry_name(name);
+      node.operation = parsed ? parsed->operation() : part_from_end(name, 3);
+      node.backward = parsed && parsed->direction == dump::Direction::backward;
+      if (const auto call = calls_.find(name); call != calls_.end()) node.call = call->second;
+    }
+    found_.comms.push_back(std::move(node));
+    found_.first_in.emplace_back();
+    sub_layer_ = 0;
+  }
+
+  FoundEntry found(std::string_view name, EntryRows rows, std::size_t differing) {
+    FoundEntry entry;
+    entry.name = name;
+    entry.sub_layer = sub_layer_;
+    entry.info = json_.info(name, rows);
+    entry.what = describe(name, differing);
+    if (result_.target.stacks) {
+      if (const auto* frames = result_.target.stacks->find(name))
+        entry.at = dump::user_frame(*frames, rules_.framework_frames);
+    }
+    return entry;
+  }
+
+  ValueDifference difference_of(const Item& item, const Item& golden, std::size_t statistic) const {
+    return difference(item.statistics[statistic], result_.target.pool, golden.statistics[statistic],
+                      result_.golden.pool, result_.python_rules);
+  }
+
+  bool differs(const Row& row) const {
+    if (!row.matched()) return false;
+    const Item& item = result_.target_item(row);
+    const Item& golden = result_.golden_item(row);
+    if (result_.mode == Mode::md5) {
+      if (!result_.python_rules && (!item.has_checksum || !golden.has_checksum)) return false;
+      return result_.target.text(item.checksum) != result_.golden.text(golden.checksum);
+    }
+    for (std::size_t i = 0; i < kStatistics; ++i) {
+      const auto threshold = rules_.differs_above.find(kMetricNames[i]);
+      if (threshold == rules_.differs_above.end()) continue;
+      const ValueDifference each = difference_of(item, golden, i);
+      if (each.kind == DifferenceKind::number && !each.relative_infinite) {
+        if (each.relative_percent / 100 > threshold->second) return true;
+      } else if (!result_.python_rules && each.kind != DifferenceKind::zero &&
+                 each.kind != DifferenceKind::missing) {
+        // A reference of 0, NaN on one side, or something else than a number: there is no percentage.
+        return true;
+      }
+    }
+    return false;
+  }
+
+  std::optional<std::size_t> first_differing(std::string_view name, EntryRows rows) const {
+    const auto ignored = rules_.ignored_outputs.find(part_from_end(name, 3));
+    std::size_t output = 0;
+    for (std::size_t i = rows.first; i < rows.last; ++i) {
+      if (result_.target_item(result_.rows[i]).state != State::output) continue;
+      const std::size_t number = output++;
+      if (ignored != rules_.ignored_outputs.end() && ignored->second.contains(number)) continue;
+      if (differs(result_.rows[i])) return i;
+    }
+    return std::nullopt;
+  }
+
+  /// `output.0: norm 9.0, not 3.0 (NormRelativeErr 200.0%)`, of the statistic that is off the furthest.
+  std::string describe(std::string_view name, std::size_t row) const {
+    const Item& item = result_.target_item(result_.rows[row]);
+    const Item& golden = result_.golden_item(result_.rows[row]);
+    std::string_view place = result_.target.name(item);
+    if (place.starts_with(name) && place.size() > name.size()) place.remove_prefix(name.size() + 1);
+    if (result_.mode == Mode::md5)
+      return fmt::format("{}: checksum {}, not {}", place, result_.target.text(item.checksum),
+                         result_.golden.text(golden.checksum));
+    std::size_t worst = 0;
+    double most = -1;
+    for (const std::size_t i : {kNorm, kMax, kMin, kMean}) {
+      const ValueDifference each = difference_of(item, golden, i);
+      if (each.kind == DifferenceKind::zero || each.kind == DifferenceKind::missing) continue;
+      double fraction = relative_fraction(each);
+      if (std::isnan(fraction)) fraction = INFINITY;
+      if (fraction <= most) continue;
+      most = fraction;
+      worst = i;
+    }
+    const ValueDifference each = difference_of(item, golden, worst);
+    std::string out = fmt::format("{}: {} {}, not {}", place, kStatisticNames[worst],
+                                  to_text(item.statistics[worst], result_.target.pool),
+                                  to_text(golden.statistics[worst], result_.golden.pool));
+    if (each.kind == DifferenceKind::number && !each.relative_infinite)
+      out += fmt::format(" ({} {:.4g}%)", kMetricNames[worst], each.relative_percent);
+    return out;
+  }
+
+  /// As the Python tool reads them: from the names of the inputs and from what stands in their maximum.
+  void guess_partners(CommNode& node, EntryRows rows) {
+    const std::size_t first = node.name.find('.');
+    node.operation = node.name.substr(first + 1, node.name.find('.', first + 1) - first - 1);
+    const Item* names[2] = {nullptr, nullptr};  // the first input that says source, and destination
+    for (std::size_t i = rows.first; i < rows.last; ++i) {
+      const Item& item = result_.target_item(result_.rows[i]);
+      if (item.state != State::input) continue;
+      const std::string_view name = result_.target.name(item);
+      const bool source = name.find("src") != std::string_view::npos;
+      const bool destination = name.find("dst") != std::string_view::npos;
+      if (source && names[0] == nullptr) names[0] = &item;
+      if (destination && names[1] == nullptr) names[1] = &item;
+      if (source || destination) {
+        if (const auto rank = rank_in(item); rank && *rank != 0) node.partners.push_back(*rank);
+      } else if (name.ends_with(".group")) {
+        if (const dump::RankList group = group_in(item)) add_group(node, group);
+      } else if (item.p2p_peer != 0) {
+        if (const auto peer = to_integer(result_.target.text(item.p2p_peer))) node.partners.push_back(*peer);
+      }
+    }
+    for (const Role role : {Role::source, Role::destination}) {
+      const Item* item = names[role == Role::source ? 0 : 1];
+      if (item == nullptr) continue;
+      const Role other = role == Role::source ? Role::destination : Role::source;
+      node.role = is_own_rank(*item) ? role : other;
+      break;
+    }
+    std::sort(node.partners.begin(), node.partners.end());
+    node.partners.erase(std::unique(node.partners.begin(), node.partners.end()), node.partners.end());
+  }
+
+  static void add_group(CommNode& node, const dump::RankList& group) {
+    if (!node.group) {
+      node.group = group;
+    } else {
+      node.partners.insert(node.partners.end(), group->begin(), group->end());
+    }
+  }
+
+  /// Ranks in text never equal a number there.
+  bool is_own_rank(const Item& item) const {
+    if (result_.mode == Mode::md5) return false;
+    const Value& value = item.statistics[kMax];
+    if (value.kind == ValueKind::integer) return value.integer == found_.number;
+    if (value.kind == ValueKind::real) return value.real == static_cast<double>(found_.number);
+    return false;
+  }
+
+  std::optional<std::int64_t> rank_in(const Item& item) const {
+    if (result_.mode == Mode::md5) return to_integer(result_.target.text(item.checksum));
+    const Value& value = item.statistics[kMax];
+    switch (value.kind) {
+      case ValueKind::integer:
+        return value.integer;
+      case ValueKind::real:
+        if (!(std::fabs(value.real) < 1e18)) return std::nullopt;
+        return static_cast<std::int64_t>(value.real);
+      case ValueKind::text:
+        return to_integer(result_.target.text(value.text));
+      default:
+        return std::nullopt;
+    }
+  }
+
+  /// Many calls name one group: its text is read once.
+  dump::RankList group_in(const Item& item) {
+    std::uint32_t text_id = item.checksum;
+    if (result_.mode != Mode::md5) {
+      if (item.statistics[kMax].kind != ValueKind::text) return nullptr;
+      text_id = item.statistics[kMax].text;
+    }
+    const auto [place, inserted] = groups_.try_emplace(text_id);
+    if (!inserted) return place->second;
+    std::string_view text = result_.target.text(text_id);
+    if (!text.starts_with('[') || !text.ends_with(']')) return nullptr;
+    text.remove_prefix(1);
+    text.remove_suffix(1);
+    std::vector<std::int64_t> ranks;
+    while (!text.empty()) {
+      const std::size_t comma = std::min(text.find(','), text.size());
+      if (const auto rank = to_integer(text.substr(0, comma))) ranks.push_back(*rank);
+      text.remove_prefix(std::min(comma + 1, text.size()));
+    }
+    std::sort(ranks.begin(), ranks.end());
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    place->second = std::make_shared<const std::vector<std::int64_t>>(std::move(ranks));
+    return place->second;
+  }
+
+  const RankResult& result_;
+  const CommCalls& calls_;
+  const Rules& rules_;
+  const JsonSink& sink_;
+  RankJson json_;
+  RankDifferences found_;
+  std::uint32_t sub_layer_ = 0;
+  std::map<std::uint32_t, dump::RankList> groups_;
+};
+
+}  // namespace
+
+CommCalls read_communication(const ByteSource& json, const Rules& rules) {
+  CommCalls calls;
+  dump::RankListPool pool;
+  dump::Entry entry;
+  dump::read_raw_entries(json, [&](dump::MemberStream& stream, std::string_view name) {
+    dump::IgnoreTokens ignore;
+    const std::string_view text = stream.value(ignore);
+    if (!dump::is_communication(name, rules.communication_prefixes, rules.communication_words)) return;
+    dump::build_entry(text, entry, json.name(), name);
+    calls.insert_or_assign(std::string(name), dump::read_comm_call(entry, pool));
+  });
+  return calls;
+}
+
+RankDifferences find_differences(const RankResult& result, std::int64_t number, const CommCalls& calls,
+                                 const Rules& rules, const JsonSink& json) {
+  return Finder(result, number, calls, rules, json).run();
+}
+
+}  // namespace msprobe::compare

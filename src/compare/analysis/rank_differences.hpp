@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the search for the first difference needs of one rank: which entries differ, between which calls of
+// communication. Nothing grows with the rank beyond its communication.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compare/result/result.hpp"
+#include "compare/rules/rules.hpp"
+#include "dump/communication.hpp"
+#include "support/byte_source.hpp"
+
+namespace msprobe::compare {
+
+/// An entry that may be the first difference.
+struct FoundEntry {
+  std::string name;
+  std::uint32_t sub_layer = 0;  // compute entries since the communication before it
+  std::string info;             // its object in diff_analyze_*.json
+  std::string what;             // the first output that differs, in words
+  std::string at;               // the user's own line, if a stack was recorded
+};
+
+enum class Role : std::uint8_t { link, source, destination };
+
+struct CommNode : dump::Communication {
+  std::string name;
+  std::uint32_t sub_layer = 0;
+  std::optional<FoundEntry> found;  // if it differs
+  // What the Python tool makes of its rows:
+  Role role = Role::link;
+  std::vector<std::int64_t> partners;
+  dump::RankList group;  // ranks, sorted; may be null
+
+  bool differs() const { return found.has_value(); }
+};
+
+struct RankDifferences {
+  std::string label;
+  std::int64_t number = 0;
+  std::uint64_t entries = 0;
+  std::uint64_t differing = 0;
+  std::vector<CommNode> comms;
+  /// The first differing compute entry ahead of each communication, and behind the last.
+  std::vector<std::optional<FoundEntry>> first_in;
+};
+
+/// The arguments of the communication of a dump.json, by entry.
+using CommCalls = std::map<std::string, dump::CommCall, std::less<>>;
+CommCalls read_communication(const ByteSource& json, const Rules& rules);
+
+/// Takes the parts of `compare_result_{rank}_*.json` in order.
+using JsonSink = std::function<void(std::string_view)>;
+
+/// Looks at all entries of a rank, and writes them to `json` as the Python tool does. `calls` is not looked
+/// at with the Python tool's rules, which guess from the rows.
+RankDifferences find_differences(const RankResult& result, std::int64_t number, const CommCalls& calls,
+                                 const Rules& rules, const JsonSink& json);
+
+}  // namespace msprobe::compare

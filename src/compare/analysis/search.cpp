@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/analysis/search.hpp"
+
+#include <tuple>
+
+#include "dump/communication_graph.hpp"
+
+namespace msprobe::compare {
+
+FirstDifference before_communication(const std::vector<RankDifferences>& ranks) {
+  FirstDifference result;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const auto& first = ranks[r].first_in.front();
+    if (first) result.places.push_back({r, &*first, false});
+  }
+  if (!result.places.empty()) result.phase = Phase::before;
+  return result;
+}
+
+FirstDifference after_communication(const std::vector<RankDifferences>& ranks) {
+  FirstDifference result;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const auto& last = ranks[r].first_in.back();
+    if (!ranks[r].comms.empty() && last) result.places.push_back({r, &*last, false});
+  }
+  if (!result.places.empty()) result.phase = Phase::after;
+  return result;
+}
+
+FirstDifference search_first_difference(const std::vector<RankDifferences>& ranks, const Rules& rules) {
+  FirstDifference result = before_communication(ranks);
+  if (result.phase != Phase::none) return result;
+  std::vector<dump::RankCommunication> communication;
+  for (const RankDifferences& rank : ranks) {
+    dump::RankCommunication& one = communication.emplace_back();
+    one.number = rank.number;
+    for (const CommNode& comm : rank.comms) one.calls.push_back(&comm);
+  }
+  const dump::CommGraph graph(communication, rules.names_source);
+  // What is computed ahead of a call is earlier than what any call of its layer brings.
+  using Key = std::tuple<std::uint32_t, bool, std::uint32_t>;
+  Key least{UINT32_MAX, true, UINT32_MAX};
+  const auto offer = [&](const Key& key, const FirstDifference::Place& place) {
+    if (key > least) return;
+    if (key < least) result.places.clear();
+    least = key;
+    result.places.push_back(place);
+  };
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    for (std::size_t i = 0; i < ranks[r].comms.size(); ++i) {
+      const std::size_t node = graph.first(r) + i;
+      if (const auto& compute = ranks[r].first_in[i])
+        offer({graph.giving_layer(node), false, compute->sub_layer}, {r, &*compute, false});
+      if (const auto& comm = ranks[r].comms[i].found)
+        offer({graph.done_layer(node), true, 0}, {r, &*comm, true});
+    }
+  }
+  if (result.places.empty()) return after_communication(ranks);
+  result.phase = Phase::during;
+  result.doubt = graph.uneven();
+  if (graph.contradictory())
+    result.doubt =
+        "the communication of the ranks contradicts itself; entries are ordered by their places in each rank";
+  return result;
+}
+
+}  // namespace msprobe::compare

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/first_difference.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+
+#include <fmt/chrono.h>
+
+#include "support/error.hpp"
+#include "support/interrupt.hpp"
+#include "support/output_file.hpp"
+#include "support/parallel.hpp"
+#include "support/progress.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+std::string folder_of(const CompareOptions& options, const std::string& step) {
+  return step.empty() ? options.output_directory : options.output_directory + "/" + step;
+}
+
+std::string nanoseconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::to_string(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+
+/// `rank` without a number is rank 0, a folder of another name too.
+std::int64_t number_of(const RankPair& pair) {
+  return std::max<std::int64_t>(pair.target.number.value_or(0), 0);
+}
+
+AnalyzedRank analyze_rank(const RankPair& pair, const CompareOptions& options, const Rules& rules,
+                          const std::string& time, Progress* progress) {
+  AnalyzedRank rank;
+  const RankResult result = compare_ranks(pair, options, rules, progress);
+  const CommCalls calls =
+      options.python_rules ? CommCalls() : read_communication(*open_file(result.target.json), rules);
+  OutputFile file(folder_of(options, pair.step) + "/compare_result_" + pair.target.label + "_" + time +
+                  ".json");
+  rank.differences = find_differences(result, number_of(pair), calls, rules,
+                                      [&](std::string_view part) { file.write(part); });
+  check_interrupt();
+  file.commit();
+  rank.file = file.path();
+  return rank;
+}
+
+void search_step(AnalyzedStep& step, const CompareOptions& options, const Rules& rules) {
+  std::vector<RankDifferences> ranks;
+  for (std::size_t i = 0; i < step.ranks.size(); ++i) {
+    if (!step.ranks[i].failure.empty()) continue;
+    step.searched.push_back(i);
+    ranks.push_back(std::move(step.ranks[i].differences));
+  }
+  step.first = options.python_rules ? search_as_python(ranks) : search_first_difference(ranks, rules);
+  // The places point into what the ranks own, which moves with them.
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    step.ranks[step.searched[i]].differences = std::move(ranks[i]);
+  if (step.first.places.empty()) return;
+  OutputFile file(folder_of(options, step.label) + "/diff_analyze_" + nanoseconds() + ".json");
+  file.write(difference_json(step));
+  file.commit();
+  step.file = file.path();
+}
+
+}  // namespace
+
+bool is_single_pair(const CompareOptions& options) {
+  const dump::TreeKind kind = dump::discover(options.target).kind;
+  return kind == dump::TreeKind::file || kind == dump::TreeKind::rank;
+}
+
+DifferenceReport find_first_difference(const CompareOptions& asked, Progress* progress) {
+  CompareOptions options = asked;
+  options.first_difference = true;
+  options.match.python_rules = options.python_rules;
+  load_mapping(options.match);
+  const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
+  const Plan plan = make_plan(options);
+  DifferenceReport report;
+  report.one_sided = plan.one_sided;
+  const std::string time = fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(std::time(nullptr)));
+  create_directories(options.output_directory);
+  check_output(options.output_directory + "/diff_analyze_" + time);
+  std::vector<std::pair<std::size_t, std::size_t>> slots;  // step and rank of each pair
+  for (const RankPair& pair : plan.pairs) {
+    if (report.steps.empty() || report.steps.back().label != pair.step) {
+      report.steps.emplace_back().label = pair.step;
+      create_directories(folder_of(options, pair.step));
+    }
+    slots.emplace_back(report.steps.size() - 1, report.steps.back().ranks.size());
+    report.steps.back().ranks.emplace_back();
+  }
+  parallel_for(plan.pairs.size(), [&](std::size_t i) {
+    const RankPair& pair = plan.pairs[i];
+    AnalyzedRank& rank = report.steps[slots[i].first].ranks[slots[i].second];
+    try {
+      rank = analyze_rank(pair, options, rules, time, progress);
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error& error) {
+      if (plan.pairs.size() == 1) throw;
+      rank.failure = error.what();
+      rank.differences.label = pair.target.label;
+      rank.differences.number = number_of(pair);
+    }
+  });
+  if (progress != nullptr) progress->end();
+  for (AnalyzedStep& step : report.steps) search_step(step, options, rules);
+  return report;
+}
+
+}  // namespace msprobe::compare

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "compare/analysis/difference_report.hpp"
+#include "dumps.hpp"
+
+using namespace msprobe;
+using namespace msprobe::compare;
+
+namespace {
+
+/// An entry with one input and one output.
+std::string entry(std::string_view name, std::string_view output, const std::string& keywords = "") {
+  return "\"" + std::string(name) + R"(": {"input_args": [)" + tensor_json("1.0") +
+         R"(], "input_kwargs": {)" + keywords + R"(}, "output": [)" + tensor_json(output) + "]}";
+}
+std::string group(std::string_view ranks) {
+  return R"("group": {"type": "torch.ProcessGroup", "group_ranks": )" + std::string(ranks) + "}";
+}
+std::string rank_argument(std::string_view name, int value) {
+  return "\"" + std::string(name) + R"(": {"type": "int", "value": )" + std::to_string(value) + "}";
+}
+std::string transfer(std::string_view name, std::string_view output, std::string_view keyword, int peer) {
+  return entry(name, output, rank_argument(keyword, peer));
+}
+std::string all_reduce(int call, std::string_view output, std::string_view ranks) {
+  return entry("Distributed.all_reduce." + std::to_string(call) + ".forward", output, group(ranks));
+}
+
+std::string joined(const std::vector<std::string>& entries) {
+  std::string out;
+  for (const std::string& each : entries) out += (out.empty() ? "" : ", ") + each;
+  return out;
+}
+
+struct Two {
+  std::vector<std::string> target;
+  std::vector<std::string> golden;
+};
+
+RankDifferences rank_of(std::int64_t number, const Two& sides, bool python = false,
+                        std::string* json = nullptr, Mode mode = Mode::statistics) {
+  RankResult result = matched(joined(sides.target), joined(sides.golden), mode, python);
+  result.rank = "rank" + std::to_string(number);
+  const Rules rules = default_rules();
+  const auto source = memory_source(R"({"task": "statistics", "data": {)" + joined(sides.target) + "}}");
+  return find_differences(result, number, python ? CommCalls() : read_communication(*source, rules), rules,
+                          [&](std::string_view part) {
+                            if (json != nullptr) *json += part;
+                          });
+}
+
+/// The rank's dump, and the same with each output 1.0.
+Two against_ones(const std::vector<std::string>& target) {
+  Two two{target, target};
+  for (std::string& each : two.golden) {
+    const std::size_t output = each.find("\"output\"");
+    for (std::size_t at = output; (at = each.find(": 9.0", at)) != std::string::npos;)
+      each.replace(at, 5, ": 1.0");
+  }
+  return two;
+}
+
+std::string told(const std::vector<RankDifferences>& ranks, const FirstDifference& first) {
+  std::string out;
+  for (const auto& place : first.places)
+    out += (out.empty() ? "" : "; ") + std::to_string(ranks[place.rank].number) + " " + place.entry->name;
+  return out;
+}
+std::string found(const std::vector<RankDifferences>& ranks) {
+  return told(ranks, search_first_difference(ranks, default_rules()));
+}
+std::string python_found(const std::vector<RankDifferences>& ranks) {
+  return told(ranks, search_as_python(ranks));
+}
+
+}  // namespace
+
+TEST_CASE("an entry differs by its outputs, beyond the threshold of a metric") {
+  const auto differing = [](std::string_view target, std::string_view golden, bool python) {
+    return rank_of(0, {{entry("Torch.a.0.forward", target)}, {entry("Torch.a.0.forward", golden)}}, python)
+               .differing == 1;
+  };
+  CHECK(differing("1.6", "1.0", false));
+  CHECK(differing("1.6", "1.0", true));
+  CHECK_FALSE(differing("1.4", "1.0", false));
+  CHECK_FALSE(differing("1.0", "1.0", false));
+  CHECK_FALSE(differing("NaN", "NaN", false));
+  // No percentage: the Python tool sees nothing.
+  for (const auto& [target, golden] : {std::pair("5.0", "0.0"),
+                                       {"NaN", "1.0"},
+                                       {"1.0", "NaN"},
+                                       {"Infinity", "1.0"},
+                                       {"1.0", "-Infinity"},
+                                       {"null", "1.0"}}) {
+    CHECK(differing(target, golden, false));
+    CHECK_FALSE(differing(target, golden, true));
+  }
+}
+
+TEST_CASE("inputs, unmatched rows, ignored outputs and short names do not make a difference") {
+  const std::string name = "NPU.npu_fusion_attention.0.forward";
+  const auto attention = [&](std::string_view fourth, std::string_view fifth) {
+    std::string outputs;
+    for (const std::string_view value : {std::string_view("1.0"), std::string_view("1.0"),
+                                         std::string_view("1.0"), std::string_view("1.0"), fourth, fifth}) {
+      outputs += (outputs.empty() ? "" : ", ") + tensor_json(value);
+    }
+    return forward_json(name, tensor_json("1.0"), outputs);
+  };
+  CHECK(rank_of(0, {{attention("7.0", "8.0")}, {attention("1.0", "1.0")}}).differing == 0);
+  CHECK(rank_of(0, {{entry("Torch.a.0.forward", "3.0")}, {entry("Torch.b.0.forward", "1.0")}}).differing ==
+        0);
+  const std::string input = forward_json("Torch.a.0.forward", tensor_json("5.0"), tensor_json("1.0"));
+  CHECK(rank_of(0, {{input}, {entry("Torch.a.0.forward", "1.0")}}).differing == 0);
+  CHECK(rank_of(0, {{entry("a.0.forward", "5.0")}, {entry("a.0.forward", "1.0")}}).entries == 0);
+}
+
+TEST_CASE("checksums: text against text; what has none does not differ") {
+  const auto with = [](std::string_view md5) {
+    return forward_json("Torch.a.0.forward", "", tensor_json("1.0", "torch.float32", "[2]", md5));
+  };
+  const auto differing = [&](std::string_view target, std::string_view golden) {
+    return rank_of(0, {{with(target)}, {with(golden)}}, false, nullptr, Mode::md5).differing;
+  };
+  CHECK(differing(R"(, "md5": "aa")", R"(, "md5": "bb")") == 1);
+  CHECK(differing(R"(, "md5": "aa")", R"(, "md5": "aa")") == 0);
+  CHECK(differing(R"(, "md5": "aa")", "") == 0);
+}
+
+TEST_CASE("the file of a rank is JSON with the Python tool's keys, whatever the names hold") {
+  std::string json;
+  const std::string hostile = R"(Torch.\"<b>\u0000\u001b.0.forward)";
+  const std::string operation =
+      R"({"class_type": "torch.distributed.P2POp", "op": "isend", "peer": 3, "tensor": )" +
+      tensor_json("1.0") + "}";
+  const std::string batch =
+      forward_json("Distributed.batch_isend_irecv.0.forward", "[" + operation + "]", "");
+  rank_of(0, {{entry(hostile, "Infinity"), batch}, {entry(hostile, "1.0"), batch}}, false, &json);
+  // This reader knows no bare Infinity.
+  std::string rest = json;
+  for (std::size_t at = 0; (at = rest.find(" Infinity", at)) != std::string::npos;)
+    rest.replace(at, 9, " 1e9");
+  const auto parsed = nlohmann::ordered_json::parse(rest);
+  REQUIRE(parsed.size() == 2);
+  const auto& items = parsed.begin().value();
+  CHECK(items["is_same"] == false);
+  REQUIRE(items["op_items"].size() == 2);
+  CHECK(items["op_items"][1]["state"] == "output");
+  CHECK(items["op_items"][1]["NPU P2POp peer"] == "None");
+  CHECK(items["op_items"][1]["MaxRelativeErr"] == "inf");
+  const auto& p2p = parsed["Distributed.batch_isend_irecv.0.forward"]["op_items"][0];
+  CHECK(p2p["NPU P2POp op"] == "isend");
+  CHECK(p2p["Bench P2POp peer"] == 3);
+}
+
+TEST_CASE("ahead of communication the first difference of every rank is named") {
+  const std::vector<RankDifferences> ranks = {
+      rank_of(0, against_ones({entry("Torch.a.0.forward", "9.0"), entry("Torch.b.0.forward", "9.0")})),
+      rank_of(1, against_ones({entry("Torch.empty.0.forward", "9.0"), entry("Torch.b.0.forward", "9.0"),
+                               all_reduce(0, "9.0", "[0, 1]")})),
+      rank_of(2, against_ones({entry("Torch.a.0.forward", "1.0")}))};
+  CHECK(found(ranks) == "0 Torch.a.0.forward; 1 Torch.b.0.forward");
+  CHECK(search_first_difference(ranks, default_rules()).phase == Phase::before);
+}
+
+TEST_CASE("between calls the earliest point of the whole step wins, and computing comes before the call") {
+  const auto sides = [](bool python) {
+    return std::vector<RankDifferences>{
+        rank_of(0,
+                against_ones({all_reduce(0, "1.0", "[0, 1]"), entry("Torch.a.0.forward", "1.0"),
+                              all_reduce(1, "1.0", "[0, 1]"), entry("Torch.b.0.forward", "9.0"),
+                              all_reduce(2, "9.0", "[0, 1]")}),
+                python),
+        rank_of(1,
+                against_ones({all_reduce(0, "1.0", "[0, 1]"), all_reduce(1, "1.0", "[0, 1]"),
+                              all_reduce(2, "9.0", "[0, 1]"), entry("Torch.c.0.forward", "9.0")}),
+                python)};
+  };
+  CHECK(found(sides(false)) == "0 Torch.b.0.forward");
+  // The Python tool counts entries since the last call on either rank.
+  CHECK(python_found(sides(true)) == "0 Torch.b.0.forward; 1 Distributed.all_reduce.2.forward");
+}
+
+TEST_CASE("transfers: rank 0 is a partner like any other") {
+  // Rank 0 sends a bad value that it computed after its first call; rank 1 receives it as its first.
+  const auto sides = [](bool python) {
+    return std::vector<RankDifferences>{
+        rank_of(0,
+                against_ones({all_reduce(0, "1.0", "[0, 2]"), entry("Torch.a.0.forward", "9.0"),
+                              transfer("Distributed.send.0.forward", "9.0", "dst", 1)}),
+                python),
+        rank_of(1, against_ones({transfer("Distributed.recv.0.forward", "9.0", "src", 0)}), python),
+        rank_of(2, against_ones({all_reduce(0, "1.0", "[0, 2]")}), python)};
+  };
+  CHECK(found(sides(false)) == "0 Torch.a.0.forward");
+  // It takes the receiver for another call, which stands earlier.
+  CHECK(python_found(sides(true)) == "1 Distributed.recv.0.forward");
+}
+
+TEST_CASE("behind the last communication") {
+  const std::vector<RankDifferences> ranks = {
+      rank_of(0, against_ones({all_reduce(0, "1.0", "[0, 1]"), entry("Torch.a.0.forward", "9.0")})),
+      rank_of(1, against_ones({all_reduce(0, "1.0", "[0, 1]"), entry("Torch.a.0.forward", "1.0")}))};
+  CHECK(found(ranks) == "0 Torch.a.0.forward");
+  CHECK(search_first_difference(ranks, default_rules()).phase == Phase::after);
+  CHECK(found({ranks[1], ranks[1]}).empty());
+}
+
+TEST_CASE("groups of absent, huge and repeated ranks, and calls that contradict each other, end") {
+  std::string many = "[";
+  for (int i = 0; i < 100'000; ++i) many += std::to_string(i * 1'000'003LL) + ", ";
+  many += "0, 1, 9223372036854775807]";
+  for (const bool python : {false, true}) {
+    std::vector<RankDifferences> ranks;
+    for (const int number : {0, 1, 2'000'000'000}) {
+      std::vector<std::string> entries;
+      for (int call = 0; call < 50; ++call)
+        entries.push_back(
+            all_reduce(call, call == 49 ? "9.0" : "1.0", call % 2 == 0 ? many : "[1, 1, 0, -5]"));
+      // Each waits for the other to send first.
+      entries.push_back(transfer("Distributed.recv.0.forward", "1.0", "src", 1 - number));
+      entries.push_back(transfer("Distributed.send.0.forward", "1.0", "dst", 1 - number));
+      ranks.push_back(rank_of(number, against_ones(entries), python));
+    }
+    CHECK(told(ranks, python ? search_as_python(ranks) : search_first_difference(ranks, default_rules()))
+              .find("Distributed.all_reduce.49.forward") != std::string::npos);
+  }
+}
+
+TEST_CASE("many calls that look alike are joined in linear time") {
+  std::vector<RankDifferences> ranks;
+  constexpr std::uint32_t kCalls = 20'000;
+  for (std::int64_t r = 0; r < 4; ++r) {
+    RankDifferences& rank = ranks.emplace_back();
+    rank.number = r;
+    rank.first_in.resize(kCalls + 1);
+    for (std::uint32_t i = 0; i < kCalls; ++i) {
+      CommNode& node = rank.comms.emplace_back();
+      node.name = "Distributed.all_reduce." + std::to_string(i) + ".forward";
+      node.operation = "all_reduce";
+    }
+    rank.comms.back().found = FoundEntry{rank.comms.back().name, 0, "{}", "", ""};
+  }
+  CHECK(search_as_python(ranks).places.size() == 4);
+  CHECK(search_first_difference(ranks, default_rules()).places.size() == 4);
+}
+
+TEST_CASE("the result as JSON and in words") {
+  AnalyzedStep step;
+  step.ranks.resize(2);
+  step.ranks[0].failure = "rank0/dump.json: broken";
+  step.ranks[0].differences.label = "rank0";
+  step.ranks[1].differences = rank_of(1, against_ones({entry("Torch.a.0.forward", "9.0")}));
+  step.searched = {1};
+  step.first.phase = Phase::before;
+  step.first.places = {{0, &*step.ranks[1].differences.first_in[0], false}};
+  const auto json = nlohmann::json::parse(difference_json(step));
+  REQUIRE(json.contains("rank_1"));
+  CHECK(json["rank_1"][0]["op_name"] == "Torch.a.0.forward");
+  CHECK(json["rank_1"][0]["stack_info"].is_null());
+  CHECK(json["rank_1"][0]["data_info"]["output"]["Torch.a.0.forward.output.0"]["NPU max"] == 9.0);
+  const std::string words = render_differences({{step}, {}}, false);
+  CHECK(words.find("rank1: Torch.a.0.forward, before any communication") != std::string::npos);
+  CHECK(words.find("output.0: norm 9.0, not 1.0 (NormRelativeErr 800%)") != std::string::npos);
+  CHECK(words.find("failed: rank0/dump.json: broken") != std::string::npos);
+}
