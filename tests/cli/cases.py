@@ -25,6 +25,7 @@ def normalise(text, replacements):
     for old, new in replacements:
         text = text.replace(old, new)
     text = re.sub(r"(?<=_)20\d{12}(?=[_.])", "TIME", text)
+    text = re.sub(r"(?<=_analyze_)\d{19}(?=\.)", "TIME", text)
     return re.sub(r"\b\d+(\.\d+)? m?s\b", "DURATION", text)
 
 

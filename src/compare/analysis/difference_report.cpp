@@ -87,8 +87,8 @@ std::string render_differences(const DifferenceReport& report, bool color) {
       entries += rank.differences.entries;
       differing += rank.differences.differing;
     }
-    out += fmt::format("{}{} ranks, {} entries: ", step.label.empty() ? "" : display(step.label) + "  ",
-                       human_count(compared), human_count(entries));
+    out += fmt::format("{}{} rank{}, {} entries: ", step.label.empty() ? "" : display(step.label) + "  ",
+                       human_count(compared), compared == 1 ? "" : "s", human_count(entries));
     const std::string count = human_count(differing) + (differing == 1 ? " differs" : " differ");
     out += (differing == 0 ? count : report::paint(count, report::Color::red, color)) + "\n";
     const std::vector<FirstDifference::Place>& places = step.first.places;
