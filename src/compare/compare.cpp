@@ -71,7 +71,7 @@ std::string timestamp() {
 std::string result_stem(const CompareOptions& options, const RankPair& pair, const std::string& time) {
   std::string stem = options.output_directory;
   if (!pair.step.empty()) stem += "/" + pair.step;
-  stem += "/compare_result_";
+  stem += dump::is_debug_json(pair.target.json) ? "/debug_compare_result_" : "/compare_result_";
   if (!pair.target.label.empty()) stem += pair.target.label + "_";
   return stem + time;
 }
@@ -127,6 +127,10 @@ void write_report(const std::vector<PackedRank>& ranks, const std::string& path,
 
 RankResult compare_ranks(const RankPair& pair, const CompareOptions& options, const Rules& rules,
                          Progress* progress) {
+  if (dump::is_debug_json(pair.target.json) != dump::is_debug_json(pair.golden.json)) {
+    throw FormatError(fmt::format("a debug.json is compared with a debug.json only: {}, {}",
+                                  display(pair.target.json), display(pair.golden.json)));
+  }
   RankResult result;
   result.step = pair.step;
   result.rank = pair.target.label;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <filesystem>
 
 #include "compare/compare.hpp"
 #include "support/error.hpp"
@@ -76,6 +77,22 @@ void pair_ranks(const std::string& step, const StepDump& target, const StepDump&
   }
 }
 
+/// Ranks that have a debug.json besides the dump.json give two results, as 8.1.1 does.
+void add_saved_values(Plan& plan) {
+  const std::size_t count = plan.pairs.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    RankPair pair = plan.pairs[i];
+    if (dump::is_debug_json(pair.target.json) || dump::is_debug_json(pair.golden.json)) continue;
+    pair.target.json = pair.target.directory + "/debug.json";
+    pair.golden.json = pair.golden.directory + "/debug.json";
+    std::error_code ignored;
+    if (std::filesystem::exists(pair.target.json, ignored) &&
+        std::filesystem::exists(pair.golden.json, ignored)) {
+      plan.pairs.push_back(std::move(pair));
+    }
+  }
+}
+
 }  // namespace
 
 Plan make_plan(const CompareOptions& options) {
@@ -90,10 +107,12 @@ Plan make_plan(const CompareOptions& options) {
   Plan plan;
   if (single(target.kind)) {
     plan.pairs.push_back({"", target.steps[0].ranks[0], golden.steps[0].ranks[0]});
+    if (target.kind == TreeKind::rank && golden.kind == TreeKind::rank) add_saved_values(plan);
     return plan;
   }
   if (target.kind == TreeKind::step) {
     pair_ranks("", target.steps[0], golden.steps[0], options.python_rules, plan);
+    add_saved_values(plan);
     return plan;
   }
   for (const StepDump& step : target.steps) {
@@ -110,6 +129,7 @@ Plan make_plan(const CompareOptions& options) {
                                     [&](const StepDump& one) { return one.number == step.number; });
     if (!common) plan.one_sided.push_back(step.label + ": only in the golden side");
   }
+  add_saved_values(plan);
   if (plan.pairs.empty()) {
     throw FormatError("the two dumps have no step in common: " + display(options.target) + ", " +
                       display(options.golden));

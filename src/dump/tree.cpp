@@ -16,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kDumpJson = "dump.json";
+constexpr std::string_view kDebugJson = "debug.json";
 
 /// The number behind `prefix`, written without leading zeros.
 std::optional<std::int64_t> number_after(std::string_view name, std::string_view prefix) {
@@ -33,12 +34,20 @@ bool is_proc(std::string_view name) {
          name.find_first_not_of("0123456789", 4) == std::string_view::npos;
 }
 
+/// dump.json, unless there is only a debug.json.
+std::string json_in(const std::string& directory) {
+  std::string dump = directory + "/" + std::string(kDumpJson);
+  std::string debug = directory + "/" + std::string(kDebugJson);
+  std::error_code ignored;
+  return !fs::exists(dump, ignored) && fs::exists(debug, ignored) ? debug : dump;
+}
+
 RankDump rank_in(const std::string& directory, std::string label) {
   RankDump rank;
   rank.number = rank_number(label);
   rank.label = std::move(label);
   rank.directory = directory;
-  rank.json = directory + "/" + std::string(kDumpJson);
+  rank.json = json_in(directory);
   return rank;
 }
 
@@ -75,6 +84,10 @@ std::optional<std::int64_t> rank_number(std::string_view folder) {
   return number_after(folder, "rank");
 }
 
+bool is_debug_json(const std::string& path) {
+  return fs::path(path).filename() == kDebugJson;
+}
+
 Tree discover(const std::string& given) {
   Tree tree;
   tree.path = without_trailing_slashes(given);
@@ -91,7 +104,7 @@ Tree discover(const std::string& given) {
     tree.steps.push_back({"", std::nullopt, {std::move(rank)}});
     return tree;
   }
-  if (fs::exists(tree.path + "/" + std::string(kDumpJson), error)) {
+  if (fs::exists(json_in(tree.path), error)) {
     tree.kind = TreeKind::rank;
     std::string name = fs::path(tree.path).filename().string();
     if (!rank_number(name) && !is_proc(name)) name.clear();

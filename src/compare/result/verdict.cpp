@@ -109,8 +109,9 @@ class Judge {
     inputs_.clear();
     outputs_.clear();
     for (std::size_t i = begin; i < end; ++i) {
-      const bool is_output =
-          target().name(result_.target_item(result_.rows[i])).find(".output.") != std::string::npos;
+      const Item& item = result_.target_item(result_.rows[i]);
+      const bool saved_by_name = !python_ && item.state == State::debug;
+      const bool is_output = !saved_by_name && target().name(item).find(".output.") != std::string::npos;
       (is_output ? outputs_ : inputs_).push_back(i);
     }
     const Exemption exemption = exemption_of(api);
@@ -143,7 +144,7 @@ class Judge {
       operation = name.substr(dot + 1, name.find('.', dot + 1) - dot - 1);
     } else {
       const auto parsed = dump::parse_entry_name(target().text(target().apis[api].name));
-      if (!parsed || parsed->is_module) return Exemption::none;
+      if (!parsed || parsed->is_module || parsed->direction == dump::Direction::debug) return Exemption::none;
       operation = parsed->operation();
     }
     if (rules_.never_judged.contains(operation)) return Exemption::everything;

@@ -36,7 +36,7 @@ class Flattener {
 
   void add_entry(std::string_view name, const Entry& entry) {
     const auto parsed = dump::parse_entry_name(name);
-    if (!parsed || parsed->direction == dump::Direction::debug) {
+    if (!parsed) {
       ++side_.skipped;
       return;
     }
@@ -49,6 +49,11 @@ class Flattener {
     if (parsed->direction == dump::Direction::parameters_grad) {
       state_ = State::parameters_grad;
       walk(0);
+    } else if (parsed->direction == dump::Direction::debug) {
+      // Saved by name (debug.json): the entry is the value itself.
+      state_ = State::debug;
+      walk(0);
+      look_for_md5_below(0);
     } else if (entry.is(0, NodeKind::object)) {
       section("input_args", ".input", State::input);
       section("input_kwargs", ".input", State::input);
@@ -302,7 +307,7 @@ class Flattener {
   /// spec/compare.md 3: only direct elements of list sections, and keys of object sections, are looked at.
   void look_for_md5() {
     const Entry& entry = *entry_;
-    if (side_.has_md5 || !entry.is(0, NodeKind::object)) return;
+    if (side_.has_md5 || state_ == State::debug || !entry.is(0, NodeKind::object)) return;
     entry.children(0, [&](Entry::Index section) {
       if (entry.is(section, NodeKind::object)) {
         side_.has_md5 = side_.has_md5 || entry.find(section, "md5") != Entry::kNone;
@@ -312,6 +317,17 @@ class Flattener {
         });
       }
     });
+  }
+
+  /// Of values that were saved by name every level counts.
+  void look_for_md5_below(Entry::Index node) {
+    const Entry& entry = *entry_;
+    if (side_.has_md5) return;
+    if (entry.is(node, NodeKind::object) && entry.find(node, "md5") != Entry::kNone) {
+      side_.has_md5 = true;
+    } else if (entry.is(node, NodeKind::object) || entry.is(node, NodeKind::array)) {
+      entry.children(node, [&](Entry::Index child) { look_for_md5_below(child); });
+    }
   }
 
   static constexpr std::size_t kShownName = 200;

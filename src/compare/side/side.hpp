@@ -15,7 +15,7 @@
 
 namespace msprobe::compare {
 
-enum class State : std::uint8_t { input, output, parameters, parameters_grad };
+enum class State : std::uint8_t { input, output, parameters, parameters_grad, debug };
 enum class Trilean : std::uint8_t { unknown, no, yes };
 
 /// Order of the statistics everywhere.

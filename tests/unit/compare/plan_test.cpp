@@ -55,6 +55,33 @@ class Dumps {
 
 }  // namespace
 
+TEST_CASE("a folder without a dump.json has its debug.json; with both on both sides there are two results") {
+  test::ScratchDirectory scratch;
+  const auto put = [&](const std::string& file) {
+    std::filesystem::create_directories(std::filesystem::path(scratch / file).parent_path());
+    test::put_file(scratch / file, "{}");
+  };
+  put("t/rank0/debug.json");
+  put("g/rank0/debug.json");
+  put("t/rank1/debug.json");
+  put("t/rank1/dump.json");
+  put("g/rank1/debug.json");
+  put("g/rank1/dump.json");
+  put("t/rank2/debug.json");
+  put("t/rank2/dump.json");
+  put("g/rank2/dump.json");
+  CompareOptions options;
+  options.target = scratch / "t";
+  options.golden = scratch / "g";
+  Lines files;
+  for (const RankPair& pair : make_plan(options).pairs) {
+    CHECK(pair.target.json.substr(pair.target.json.rfind('/')) ==
+          pair.golden.json.substr(pair.golden.json.rfind('/')));
+    files.push_back(pair.target.label + pair.target.json.substr(pair.target.json.rfind('/')));
+  }
+  CHECK(files == Lines{"rank0/debug.json", "rank1/dump.json", "rank2/dump.json", "rank1/debug.json"});
+}
+
 TEST_CASE("ranks pair by number") {
   const Dumps dumps({"rank0", "rank2", "rank10"}, {"rank10", "rank0", "rank3"});
   CHECK(dumps.pairs() == Lines{"rank0 = rank0", "rank10 = rank10"});

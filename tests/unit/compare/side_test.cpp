@@ -148,13 +148,31 @@ TEST_CASE("parameter gradients in both layouts; the list level has no name") {
 }
 
 TEST_CASE("entries without a direction are left aside and counted") {
-  const Side side = side_of(R"("forward.a.b.c": {"input": [null]}, "y.0.debug": {"input": [null]},
+  const Side side = side_of(R"("forward.a.b.c": {"input": [null]}, "y.0.debugged": {"input": [null]},
                                "Torch.a.0.forward": {"input": [null]}, "Module.b.forward.0": 7)");
   CHECK(side.skipped == 2);
   REQUIRE(side.apis.size() == 2);
   CHECK(side.text(side.apis[0].name) == "Torch.a.0.forward");
   CHECK(side.apis[1].count == 0);
   CHECK(side.items.size() == 1);
+}
+
+TEST_CASE("values saved by name are rows of their own, at any depth") {
+  CHECK(names("[" + tensor_json("1") + R"(, {"k": {"type": "int", "value": 5}, "none": null}, [[]]])",
+              "x.0.debug") == Names{"x.0.debug.0", "x.0.debug.1.k", "x.0.debug.1.none"});
+  CHECK(names(tensor_json("1"), "x_grad.3.debug") == Names{"x_grad.3.debug"});
+  // What they hold is no list of inputs, whatever its names say.
+  const Side side = side_of(R"("x.0.debug": {"output": [null], "input": {"type": "int", "value": 1}})");
+  REQUIRE(side.items.size() == 2);
+  CHECK(side.name(side.items[0]) == "x.0.debug.output.0");
+  CHECK(side.items[0].state == State::debug);
+  CHECK(side.items[1].state == State::debug);
+}
+
+TEST_CASE("a checksum at any depth of a saved value asks for md5 comparison") {
+  CHECK(has_md5(R"("x.0.debug": [[{"a": {"type": "torch.Tensor", "dtype": "t", "shape": [], "md5": "0"}}]])"));
+  CHECK_FALSE(has_md5(R"("x.0.debug": [[{"a": {"type": "torch.Tensor", "dtype": "t", "shape": []}}]])"));
+  CHECK_FALSE(has_md5(R"("Torch.a.0.forward": {"input_args": [[{"type": "t", "md5": "0"}]]})"));
 }
 
 TEST_CASE("a repeated key has the place of the first and the value of the last") {
