@@ -8,6 +8,7 @@
 #include "compare/compare.hpp"
 #include "compare/first_difference.hpp"
 #include "compare/pairing_options.hpp"
+#include "compare/relative_options.hpp"
 #include "compare/reports/summary.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
@@ -40,6 +41,7 @@ struct Typed {
   bool python_rules = false;
   PairingArguments pairing;
   bool diff_analyze = false;
+  RelativeArguments relatives;
 };
 
 /// compare.json of the 8.1.1 command line.
@@ -57,13 +59,7 @@ void read_request(const std::string& path, bool stack_mode, CompareOptions& opti
     if (!found->is_string()) throw FormatError(display(path), std::string(key) + " must be text");
     return found->get<std::string>();
   };
-  for (const char* later : {"rank_id", "step_id", "common", "map_dict"}) {
-    if (request.contains(later)) {
-      throw FormatError(display(path),
-                        std::string(later) +
-                            " belongs to MindSpore static-graph dumps, which this version does not compare");
-    }
-  }
+  read_relative_keys(request, path, options);
   options.target = text_key("npu_path", true);
   options.golden = text_key("bench_path", true);
   options.stack_json = text_key("stack_path", false);
@@ -121,6 +117,7 @@ CompareOptions to_options(const Typed& typed) {
   options.rules_file = typed.rules;
   options.match = to_match_options(typed.pairing);
   options.first_difference = typed.diff_analyze;
+  apply_relatives(typed.relatives, options);
   options.output_directory = typed.output;
   options.output_file = typed.output_file;
   if (typed.output == "-") {
@@ -180,6 +177,7 @@ class CompareCommand final : public Command {
     app.add_option("--rules", typed_.rules, "YAML file with thresholds in place of the built-in ones")
         ->type_name("FILE");
     declare_pairing(app, typed_.pairing);
+    declare_relatives(app, typed_.relatives);
   }
 
   Outcome run(const Context& context) override {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/compare.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <ctime>
 #include <filesystem>
 #include <mutex>
 
+#include "compare/output.hpp"
+#include "compare/relatives.hpp"
 #include "compare/reports/html.hpp"
 #include "compare/reports/report_data.hpp"
 #include "compare/reports/result_table.hpp"
@@ -62,11 +62,6 @@ std::string beside(const std::string& file, const char* name) {
   return std::filesystem::path(file).replace_filename(name).string();
 }
 
-std::string timestamp() {
-  const std::time_t now = std::time(nullptr);
-  return fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(now));
-}
-
 /// `DIR/[step/]compare_result[_rank]_TIMESTAMP` without suffix, the Python tool's name.
 std::string result_stem(const CompareOptions& options, const RankPair& pair, const std::string& time) {
   std::string stem = options.output_directory;
@@ -74,16 +69,6 @@ std::string result_stem(const CompareOptions& options, const RankPair& pair, con
   stem += dump::is_debug_json(pair.target.json) ? "/debug_compare_result_" : "/compare_result_";
   if (!pair.target.label.empty()) stem += pair.target.label + "_";
   return stem + time;
-}
-
-std::vector<std::string> write_files(const report::Table& table, const CompareOptions& options,
-                                     const std::string& stem, bool add_extension) {
-  std::vector<std::string> files;
-  for (const report::Format format : options.formats) {
-    const std::string path = add_extension ? stem + "." + std::string(report::extension(format)) : stem;
-    for (std::string& file : report::write_file(table, format, path)) files.push_back(std::move(file));
-  }
-  return files;
 }
 
 void write_joined(const std::vector<RankResult>& results, const CompareOptions& options,
@@ -153,6 +138,7 @@ RankResult compare_ranks(const RankPair& pair, const CompareOptions& options, co
 }
 
 CompareReport compare(const CompareOptions& asked, Progress* progress) {
+  if (std::optional<CompareReport> report = compare_relatives(asked, progress)) return std::move(*report);
   CompareOptions options = asked;
   options.match.python_rules = options.python_rules;
   load_mapping(options.match);

@@ -12,6 +12,7 @@
 #include "compare/reports/summary.hpp"
 #include "compare/result/result.hpp"
 #include "compare/rules/rules.hpp"
+#include "compare/static_graph/graph_tree.hpp"
 #include "dump/tree.hpp"
 #include "report/writers.hpp"
 
@@ -35,6 +36,7 @@ struct CompareOptions {
   bool first_difference = false;  // only what -da looks at: no tensors, no verdicts
   std::string rules_file;
   MatchOptions match;
+  std::optional<GraphSelection> graph;  // a static-graph dump is asked for, and which parts of it
 };
 
 /// Two ranks that belong together.

@@ -170,7 +170,8 @@ TEST_CASE("values saved by name are rows of their own, at any depth") {
 }
 
 TEST_CASE("a checksum at any depth of a saved value asks for md5 comparison") {
-  CHECK(has_md5(R"("x.0.debug": [[{"a": {"type": "torch.Tensor", "dtype": "t", "shape": [], "md5": "0"}}]])"));
+  CHECK(
+      has_md5(R"("x.0.debug": [[{"a": {"type": "torch.Tensor", "dtype": "t", "shape": [], "md5": "0"}}]])"));
   CHECK_FALSE(has_md5(R"("x.0.debug": [[{"a": {"type": "torch.Tensor", "dtype": "t", "shape": []}}]])"));
   CHECK_FALSE(has_md5(R"("Torch.a.0.forward": {"input_args": [[{"type": "t", "md5": "0"}]]})"));
 }

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/relative_options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+NumberList number_list(const nlohmann::json& request, const char* key, const std::string& file) {
+  NumberList list;
+  const auto found = request.find(key);
+  if (found == request.end()) return list;
+  const auto refuse = [&] {
+    throw FormatError(display(file), std::string(key) + " must be a list of integers");
+  };
+  if (!found->is_array()) refuse();
+  for (const nlohmann::json& each : *found) {
+    if (!each.is_number_integer()) refuse();
+    const auto number = each.get<std::int64_t>();
+    list.add(number, number);
+  }
+  return list;
+}
+
+}  // namespace
+
+void declare_relatives(CLI::App& app, RelativeArguments& arguments) {
+  arguments.rank_option =
+      app.add_option("--rank", arguments.ranks, "Static-graph dumps of MindSpore: only these ranks, 0,2-5")
+          ->type_name("LIST");
+  arguments.step_option =
+      app.add_option("--step", arguments.steps, "Static-graph dumps of MindSpore: only these steps")
+          ->type_name("LIST");
+}
+
+void apply_relatives(const RelativeArguments& arguments, CompareOptions& options) {
+  const bool ranks = arguments.rank_option != nullptr && !arguments.rank_option->empty();
+  const bool steps = arguments.step_option != nullptr && !arguments.step_option->empty();
+  if (ranks || steps) {
+    options.graph = GraphSelection{NumberList::parse("--rank", arguments.ranks),
+                                   NumberList::parse("--step", arguments.steps)};
+  }
+}
+
+void read_relative_keys(const nlohmann::json& request, const std::string& file, CompareOptions& options) {
+  const auto common = request.find("common");
+  if (common != request.end() && !common->is_boolean()) {
+    throw FormatError(display(file), "common must be true or false");
+  }
+  if ((common != request.end() && common->get<bool>()) || request.contains("map_dict")) {
+    throw FormatError(display(file),
+                      "common and map_dict ask for the comparison of folders with .npy files that 8.1.1 had, "
+                      "which is not supported: 26.x has no such command either");
+  }
+  if (request.contains("rank_id") || request.contains("step_id")) {
+    options.graph =
+        GraphSelection{number_list(request, "rank_id", file), number_list(request, "step_id", file)};
+  }
+}
+
+}  // namespace msprobe::compare

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of `msprobe compare` for dumps other than those with a dump.json.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "compare/compare.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace msprobe::compare {
+
+/// What was typed.
+struct RelativeArguments {
+  std::string ranks;
+  std::string steps;
+  CLI::Option* rank_option = nullptr;
+  CLI::Option* step_option = nullptr;
+};
+
+void declare_relatives(CLI::App& app, RelativeArguments& arguments);
+
+/// UsageError for values that are no list of numbers.
+void apply_relatives(const RelativeArguments& arguments, CompareOptions& options);
+
+/// rank_id, step_id, common and map_dict of 8.1.1's compare.json, which is called `file`. FormatError.
+void read_relative_keys(const nlohmann::json& request, const std::string& file, CompareOptions& options);
+
+}  // namespace msprobe::compare

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of a csv file of foreign origin, one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "support/byte_source.hpp"
+
+namespace msprobe::compare {
+
+/// Comma-separated, fields in double quotes where they hold commas, quotes (doubled) or line breaks. Blank
+/// lines are skipped, a byte order mark is not part of the first field. Memory is bounded by one row.
+class CsvRows {
+ public:
+  static constexpr std::size_t kMaxRowBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kMaxFields = 4096;
+
+  explicit CsvRows(const ByteSource& file);
+
+  /// False at the end of the file. FormatError with file and line for a quote that is not closed, text behind
+  /// a closing quote, a row beyond the limits, and for a NUL byte.
+  bool next(std::vector<std::string>& fields);
+  /// Line on which the row of the last next() begins, from 1.
+  std::uint64_t line() const { return row_line_; }
+
+ private:
+  static constexpr int kEnd = -1;
+  int get();
+  int peek();
+  void read_row(std::vector<std::string>& fields);
+  void read_quoted(std::string& field);
+  void add(std::string& field, int byte);
+  [[noreturn]] void fail(const char* reason) const;
+
+  const ByteSource& file_;
+  std::uint64_t offset_ = 0;
+  std::vector<std::byte> buffer_;
+  std::size_t at_ = 0;
+  std::uint64_t line_ = 1;
+  std::uint64_t row_line_ = 0;
+  std::size_t row_bytes_ = 0;
+};
+
+}  // namespace msprobe::compare

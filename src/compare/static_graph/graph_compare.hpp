@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compares static-graph dumps of MindSpore kernel by kernel (spec/compare.md 12.5).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compare/reports/row_list.hpp"
+#include "compare/static_graph/graph_files.hpp"
+#include "compare/static_graph/graph_tree.hpp"
+
+namespace msprobe {
+class Progress;
+}
+
+namespace msprobe::compare {
+
+struct GraphPair {
+  GraphPlace place;
+  std::vector<std::string> target;  // folders
+  std::vector<std::string> golden;
+};
+
+struct GraphPlan {
+  std::vector<GraphPair> pairs;
+  std::vector<std::string> one_sided;
+};
+
+/// Ranks and steps that both dumps have. FormatError if there is none.
+GraphPlan plan_graphs(const std::string& target, const std::string& golden, const GraphSelection& selection);
+
+struct GraphResult {
+  GraphMode mode = GraphMode::tensors;
+  RowList list;
+};
+
+/// Pairs by operator, task, direction and slot, repeated ones in the order of their times. FormatError if one
+/// side has tensors and the other statistics; a `.npy` that cannot be read is a row that says so.
+GraphResult compare_graphs(const GraphPair& pair, bool python_rules, Progress* progress);
+
+}  // namespace msprobe::compare

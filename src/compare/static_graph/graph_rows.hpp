@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// One row of a static-graph comparison: numbers, messages, verdict.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compare/reports/row_list.hpp"
+#include "compare/static_graph/graph_files.hpp"
+
+namespace msprobe::compare {
+
+std::vector<std::string> graph_columns(GraphMode mode);
+
+/// Either side may be null, not both.
+ListedRow tensor_row(const GraphItem* target, const GraphItem* golden, bool python_rules);
+ListedRow statistics_row(const GraphItem* target, const GraphItem* golden, bool python_rules);
+
+}  // namespace msprobe::compare
