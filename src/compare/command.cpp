@@ -115,7 +115,7 @@ CompareOptions to_options(const Typed& typed) {
   options.html = wants_html(typed);
   options.python_rules = typed.python_rules;
   options.rules_file = typed.rules;
-  options.match = to_match_options(typed.pairing);
+  options.match = to_match_options(typed.pairing, typed.python_rules);
   options.first_difference = typed.diff_analyze;
   apply_relatives(typed.relatives, options);
   options.output_directory = typed.output;

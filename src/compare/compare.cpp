@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "compare/output.hpp"
+#include "compare/pairing.hpp"
 #include "compare/relatives.hpp"
 #include "compare/reports/html.hpp"
 #include "compare/reports/report_data.hpp"
@@ -63,10 +64,12 @@ std::string beside(const std::string& file, const char* name) {
 }
 
 /// `DIR/[step/]compare_result[_rank]_TIMESTAMP` without suffix, the Python tool's name.
-std::string result_stem(const CompareOptions& options, const RankPair& pair, const std::string& time) {
+std::string result_stem(const CompareOptions& options, const RankPair& pair, const std::string& time,
+                        const std::string& what = "compare_result") {
   std::string stem = options.output_directory;
   if (!pair.step.empty()) stem += "/" + pair.step;
-  stem += dump::is_debug_json(pair.target.json) ? "/debug_compare_result_" : "/compare_result_";
+  stem += dump::is_debug_json(pair.target.json) ? "/debug_" : "/";
+  stem += what + "_";
   if (!pair.target.label.empty()) stem += pair.target.label + "_";
   return stem + time;
 }
@@ -128,10 +131,7 @@ RankResult compare_ranks(const RankPair& pair, const CompareOptions& options, co
   });
   result.mode = choose_mode(result.target, result.golden);
   if (options.first_difference && result.mode == Mode::tensor) result.mode = Mode::statistics;
-  const Matching matching = match(result.target, result.golden, options.match, rules);
-  result.golden_only = matching.golden_only;
-  result.rows.resize(matching.pairs.size());
-  for (std::size_t i = 0; i < matching.pairs.size(); ++i) result.rows[i].pair = matching.pairs[i];
+  pair_rows(result, options.match, rules);
   if (result.mode == Mode::tensor) compare_tensor_rows(result, options.print_rows, progress);
   if (!options.first_difference) judge(result, rules);
   return result;
@@ -166,11 +166,19 @@ CompareReport compare(const CompareOptions& asked, Progress* progress) {
       RankResult result = compare_ranks(pair, options, rules, progress);
       summary = summarize(result);
       if (options.html) packed[i] = pack_rank(result, beside(pair.target.json, "construct.json"));
+      if (options.match.method == Method::layer && !fixed_name) {
+        if (!pair.step.empty()) create_directories(options.output_directory + "/" + pair.step);
+        summary.files.push_back(result_stem(options, pair, time, "data_mapping") + ".yaml");
+        write_data_mapping(result, summary.files.back());
+      }
       if (!kept.empty()) {
         kept[i] = std::move(result);
       } else if (!result.rows.empty() && !options.formats.empty()) {
         if (!pair.step.empty()) create_directories(options.output_directory + "/" + pair.step);
-        summary.files = write_files(*result_table(result), options, result_stem(options, pair, time), true);
+        for (std::string& file :
+             write_files(*result_table(result), options, result_stem(options, pair, time), true)) {
+          summary.files.push_back(std::move(file));
+        }
       }
     } catch (const Interrupted&) {
       throw;

@@ -2,20 +2,71 @@
 #include "compare/pairing_options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <array>
+
+#include "support/error.hpp"
 
 namespace msprobe::compare {
 
-void declare_pairing(CLI::App& app, PairingArguments& arguments) {
-  app.add_option("--data_mapping", arguments.data_mapping,
-                 "Pair rows by this YAML mapping of target row names to golden ones")
-      ->type_name("FILE");
+bool PairingArguments::Mapping::given() const {
+  return option != nullptr && option->count() > 0;
 }
 
-MatchOptions to_match_options(const PairingArguments& arguments) {
+void declare_pairing(CLI::App& app, PairingArguments& arguments) {
+  app.add_flag("--fuzzy_match", arguments.fuzzy,
+               "Pair rows whose names differ in the call number only, in order of execution");
+  arguments.api.option = app.add_option("--api_mapping", arguments.api.file,
+                                        "Pair MindSpore's operations with PyTorch's, by a built-in table and "
+                                        "this YAML file")
+                             ->type_name("FILE")
+                             ->expected(0, 1);
+  arguments.cell.option = app.add_option("--cell_mapping", arguments.cell.file,
+                                         "Pair MindSpore's cells with PyTorch's modules, and modules by this "
+                                         "YAML file of names")
+                              ->type_name("FILE")
+                              ->expected(0, 1);
+  arguments.data.option = app.add_option("--data_mapping", arguments.data.file,
+                                         "Pair rows by this YAML file of target row names and golden ones")
+                              ->type_name("FILE");
+  arguments.layer.option =
+      app.add_option("--layer_mapping", arguments.layer.file,
+                     "Pair operations that stand at one place of the model (construct.json, "
+                     "stack.json), places by this YAML file")
+          ->type_name("FILE")
+          ->expected(0, 1);
+}
+
+MatchOptions to_match_options(const PairingArguments& arguments, bool python_rules) {
+  struct Choice {
+    const char* name;
+    const PairingArguments::Mapping& mapping;
+    Method method;
+  };
+  // In the order in which the Python tool prefers them.
+  const std::array<Choice, 4> choices = {{{"-am", arguments.api, Method::api},
+                                          {"-cm", arguments.cell, Method::cell},
+                                          {"-lm", arguments.layer, Method::layer},
+                                          {"-dm", arguments.data, Method::data}}};
   MatchOptions options;
-  if (!arguments.data_mapping.empty()) {
-    options.method = Method::data;
-    options.mapping_file = arguments.data_mapping;
+  options.python_rules = python_rules;
+  options.fuzzy = arguments.fuzzy;
+  const Choice* chosen = nullptr;
+  for (const Choice& choice : choices) {
+    if (!choice.mapping.given()) continue;
+    if (chosen == nullptr) {
+      chosen = &choice;
+    } else if (!python_rules) {
+      throw UsageError(std::string(chosen->name) + " and " + choice.name +
+                       " exclude each other: one mapping makes the pairs");
+    }
+  }
+  if (chosen == nullptr) return options;
+  options.method = chosen->method;
+  options.mapping_file = chosen->mapping.file;
+  const bool names_rows = options.method == Method::data || options.method == Method::layer;
+  if (options.fuzzy && names_rows && !python_rules) {
+    throw UsageError(std::string("-fm and ") + chosen->name +
+                     " exclude each other: the mapping names every row with its call number");
   }
   return options;
 }

@@ -8,18 +8,29 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace msprobe::compare {
 
-/// What was typed.
+/// What was typed. -am, -cm and -lm may stand without a file.
 struct PairingArguments {
-  std::string data_mapping;
+  struct Mapping {
+    std::string file;
+    const CLI::Option* option = nullptr;
+    bool given() const;
+  };
+  bool fuzzy = false;
+  Mapping api;
+  Mapping cell;
+  Mapping data;
+  Mapping layer;
 };
 
 void declare_pairing(CLI::App& app, PairingArguments& arguments);
 
-/// UsageError for options that exclude each other.
-MatchOptions to_match_options(const PairingArguments& arguments);
+/// UsageError for options that exclude each other; with `python_rules` one of them wins, as in the Python
+/// tool.
+MatchOptions to_match_options(const PairingArguments& arguments, bool python_rules);
 
 }  // namespace msprobe::compare

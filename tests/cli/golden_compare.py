@@ -23,11 +23,12 @@ TIME_LIMIT_S = 120
 
 
 class Case:
-    def __init__(self, name, arguments, expected, refused=False, crashed=False):
+    def __init__(self, name, arguments, expected, refused=False, crashed=False, data_mapping=pathlib.Path("none")):
         self.name = name
         self.arguments = arguments  # with OUT where the output folder belongs
         self.expected = expected  # output name without its time stamp -> expected file
         self.refused = refused  # 26.x refuses this input, we must not
+        self.data_mapping = data_mapping  # what -lm writes, if it is there
         self.crashed = crashed  # 26.x has no result for this command, we must
 
 
@@ -59,6 +60,7 @@ def cases_of(path):
                 expected,
                 refused=error.exists() and path.name.startswith("inject_"),
                 crashed=error.exists() and not path.name.startswith("inject_"),
+                data_mapping=path / f"{label}.data_mapping.yaml",
             )
         )
     if not cases:
@@ -128,6 +130,23 @@ def check_crashed(outputs):
     return ([] if matched else [f"none of {len(rows)} rows has a partner"]), len(rows), 0
 
 
+def read_mapping(path):
+    """The pairs of a flat mapping, keys longer than 100 characters in a form of their own."""
+    text = re.sub(r"^\? (.*)\n: ", r"\1: ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return [tuple(line.split(": ", 1)) for line in text.splitlines()]
+
+
+def check_mapping(case, out):
+    """-lm writes the pairs down."""
+    written = sorted(out.rglob("data_mapping_*.yaml"))
+    if not case.data_mapping.exists():
+        return [f"a data mapping that 26.x does not write: {path.name}" for path in written]
+    if len(written) != 1:
+        return [f"{len(written)} data mappings, expected one"]
+    same = read_mapping(written[0]) == read_mapping(case.data_mapping)
+    return [] if same else [f"{written[0].name} has other pairs than 26.x"]
+
+
 def run_case(binary, case, out, show):
     words = [binary] + [str(out) if word == "OUT" else word for word in case.arguments] + ["--python-rules"]
     done = subprocess.run(
@@ -150,6 +169,7 @@ def run_case(binary, case, out, show):
     problems, rows, equal = [], 0, 0
     if sorted(outputs) != sorted(case.expected):
         problems.append(f"result files {sorted(outputs)}, expected {sorted(case.expected)}")
+    problems += check_mapping(case, out)
     for name in sorted(set(outputs) & set(case.expected)):
         outcome = result_cells.compare_tables(
             result_cells.read_table(outputs[name]), result_cells.read_table(case.expected[name])

@@ -99,7 +99,6 @@ class ApiRuleReader {
                         reader_.fail(at, fmt::format("'{}': stands here twice", Reader::shown(key)));
                     });
     ApiRule rule;
-    rule.line = node.line;
     rule.target = operation(node, "ms_api");
     rule.golden = operation(node, "pt_api");
     fits = section("args", rule.inputs) && section("output", rule.outputs) &&
@@ -136,12 +135,14 @@ class ApiRuleReader {
   }
 
   /// False if the two lists do not go together.
-  bool section(const std::string& name, NameMapping& mapping) const {
+  bool section(const std::string& name, std::optional<NameMapping>& mapping) const {
     const std::vector<std::string> target = indices("ms_" + name);
     const std::vector<std::string> golden = indices("pt_" + name);
     if (target.size() != golden.size()) return false;
+    if (!members_.contains("ms_" + name)) return true;
+    mapping.emplace();
     for (std::size_t i = 0; i < target.size(); ++i) {
-      if (!mapping.add(target[i], golden[i])) {
+      if (!mapping->add(target[i], golden[i])) {
         reader_.fail(*members_.at("ms_" + name),
                      fmt::format("'ms_{}': {} stands here twice", name, Reader::shown(target[i])));
       }
@@ -152,6 +153,40 @@ class ApiRuleReader {
   const Reader& reader_;
   std::map<std::string, const Node*, std::less<>> members_;
 };
+
+bool is_plain(std::string_view text) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto inside = [&](char c) {
+    return letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-' || c == '/';
+  };
+  // A word without a dot could mean something to YAML, such as `true`.
+  return text == "N/A" ||
+         (!text.empty() && letter(text.front()) && text.find('.') != std::string_view::npos &&
+          std::all_of(text.begin(), text.end(), inside));
+}
+
+void append_scalar(std::string& out, std::string_view text) {
+  if (is_plain(text)) {
+    out += text;
+    return;
+  }
+  out += '"';
+  for (std::size_t at = 0; at < text.size();) {
+    const Utf8 c = utf8_at(text, at);
+    if (c.code == '"' || c.code == '\\') {
+      out += '\\';
+      out += static_cast<char>(c.code);
+    } else if (c.code >= 0x20 && c.code < 0x7f) {
+      out += static_cast<char>(c.code);
+    } else if (c.code <= 0xffff) {
+      out += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(c.code));
+    } else {
+      out += fmt::format("\\U{:08x}", static_cast<std::uint32_t>(c.code));
+    }
+    at += c.length;
+  }
+  out += '"';
+}
 
 }  // namespace
 
@@ -188,8 +223,10 @@ std::vector<ApiRule> read_api_mapping(const ByteSource& file) {
   const auto add = [&](const Node& node) {
     bool fits = false;
     ApiRule rule = ApiRuleReader(reader).read(node, fits);
-    const std::size_t cost = 1 + rule.inputs.entries().size() + rule.outputs.entries().size() +
-                             rule.parameters.entries().size() + rule.parameters_grad.entries().size();
+    std::size_t cost = 1;
+    for (const auto* section : {&rule.inputs, &rule.outputs, &rule.parameters, &rule.parameters_grad}) {
+      if (*section) cost += (*section)->entries().size();
+    }
     if (cost > budget) reader.fail(node, "refused: aliases stand for too many rules");
     budget -= cost;
     if (fits) {
@@ -235,6 +272,17 @@ LayerMapping read_layer_mapping(const ByteSource& file) {
         });
   });
   return mapping;
+}
+
+void append_mapping_line(std::string& out, std::string_view from, std::string_view to) {
+  // YAML wants a mark before keys beyond 1024 characters.
+  constexpr std::size_t kLongKey = 100;
+  const bool is_long = from.size() > kLongKey;
+  if (is_long) out += "? ";
+  append_scalar(out, from);
+  out += is_long ? "\n: " : ": ";
+  append_scalar(out, to);
+  out += '\n';
 }
 
 }  // namespace msprobe::compare

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -39,11 +40,11 @@ class NameMapping {
 struct ApiRule {
   std::string target;
   std::string golden;
-  NameMapping inputs;
-  NameMapping outputs;
-  NameMapping parameters;
-  NameMapping parameters_grad;
-  std::uint32_t line = 0;
+  // Nothing: not named, so that numbers stay as they are.
+  std::optional<NameMapping> inputs;
+  std::optional<NameMapping> outputs;
+  std::optional<NameMapping> parameters;
+  std::optional<NameMapping> parameters_grad;
 };
 
 /// What the paths below layers of one class are called on the golden side.
@@ -62,5 +63,8 @@ NameMapping read_name_mapping(const ByteSource& file);
 /// there maps nothing. A rule whose lists differ in length is left out with a warning, as in the Python tool.
 std::vector<ApiRule> read_api_mapping(const ByteSource& file);
 LayerMapping read_layer_mapping(const ByteSource& file);
+
+/// Appends one line of a flat mapping that these readers, and those of Python, give back as it is.
+void append_mapping_line(std::string& out, std::string_view from, std::string_view to);
 
 }  // namespace msprobe::compare

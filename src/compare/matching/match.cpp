@@ -1,17 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/matching/match.hpp"
 
+#include <unordered_map>
+#include <unordered_set>
+
+#include "compare/matching/default_api_table.hpp"
+#include "compare/matching/fuzzy.hpp"
 #include "compare/matching/join.hpp"
+#include "compare/matching/layer_mapping.hpp"
 #include "compare/matching/mapping_file.hpp"
+#include "compare/matching/names.hpp"
 #include "support/error.hpp"
 
 namespace msprobe::compare {
 
 struct Mapping {
-  NameMapping names;
+  NameMapping names;      // data, cell
+  NameMapping api_table;  // built in
+  std::vector<ApiRule> api_rules;
+  LayerMapping layers;
 };
 
 namespace {
+
+using Rename = EntryKeys::Rename;
 
 /// The keys that the entries' names give.
 class PlainKeys final : public TargetKeys {
@@ -27,8 +39,8 @@ class PlainKeys final : public TargetKeys {
 /// Rows that the mapping names go by the name it gives, the others by their own.
 class DataKeys final : public TargetKeys {
  public:
-  DataKeys(const Side& side, const NameMapping& mapping, bool python_rules)
-      : side_(side), mapping_(mapping), python_rules_(python_rules), keys_(side, {}, !python_rules) {}
+  DataKeys(const Side& side, EntryKeys keys, const NameMapping& mapping, bool python_rules)
+      : side_(side), keys_(std::move(keys)), mapping_(mapping), python_rules_(python_rules) {}
 
   Key of(const Item& item, std::string& buffer) const override {
     const std::string* mapped = mapping_.find(side_.name(item));
@@ -40,37 +52,267 @@ class DataKeys final : public TargetKeys {
 
  private:
   const Side& side_;
+  EntryKeys keys_;
   const NameMapping& mapping_;
   bool python_rules_;
+};
+
+/// Rows of operations that a rule names go by their number in its lists.
+class ApiKeys final : public TargetKeys {
+ public:
+  using RuleMap = std::unordered_map<std::string_view, const ApiRule*>;
+
+  ApiKeys(const Side& side, EntryKeys keys, const RuleMap& rules) : side_(side), keys_(std::move(keys)) {
+    rules_.resize(side.apis.size(), nullptr);
+    for (std::size_t i = 0; i < rules_.size(); ++i) {
+      const auto found = rules.find(operation_of(side.text(side.apis[i].name)));
+      if (found != rules.end()) rules_[i] = found->second;
+    }
+  }
+
+  Key of(const Item& item, std::string& buffer) const override {
+    const ApiRule* rule = rules_[item.api];
+    const std::string_view entry = side_.text(side_.apis[item.api].name);
+    const std::string_view name = side_.name(item);
+    if (rule == nullptr || !name.starts_with(entry)) return {keys_.of(item, buffer)};
+    const auto [section, front] = section_of(*rule, item.state);
+    if (!section) return {keys_.of(item, buffer)};
+    const std::string_view rest = name.substr(entry.size());
+    const std::string* partner = rest.starts_with(front) ? section->find(rest.substr(front.size())) : nullptr;
+    if (partner == nullptr) return {{}, Key::Among::nothing};
+    buffer.assign(keys_.of_entry(item.api));
+    buffer += front;
+    buffer += *partner;
+    return {buffer};
+  }
+  std::string_view of_entry(std::uint32_t api) const override { return keys_.of_entry(api); }
+
+ private:
+  static std::pair<const std::optional<NameMapping>&, std::string_view> section_of(const ApiRule& rule,
+                                                                                   State state) {
+    switch (state) {
+      case State::input:
+        return {rule.inputs, ".input."};
+      case State::output:
+        return {rule.outputs, ".output."};
+      case State::parameters:
+        return {rule.parameters, ".parameters."};
+      case State::parameters_grad:
+        break;
+    }
+    return {rule.parameters_grad, "."};
+  }
+
+  const Side& side_;
   EntryKeys keys_;
+  std::vector<const ApiRule*> rules_;  // by entry
+};
+
+/// Rows of entries that stand at one place of the model.
+class LayerKeys final : public TargetKeys {
+ public:
+  LayerKeys(const Side& side, const Side& golden, std::vector<std::uint32_t> partners, bool python_rules)
+      : side_(side), golden_(golden), partners_(std::move(partners)), python_rules_(python_rules) {}
+
+  Key of(const Item& item, std::string& buffer) const override {
+    const std::string_view entry = side_.text(side_.apis[item.api].name);
+    const std::string_view name = side_.name(item);
+    if (partners_[item.api] == kUnmatched || !name.starts_with(entry)) return {{}, Key::Among::nothing};
+    buffer.assign(of_entry(item.api));
+    buffer += name.substr(entry.size());
+    return {buffer, python_rules_ ? Key::Among::keys : Key::Among::names};
+  }
+  std::string_view of_entry(std::uint32_t api) const override {
+    return partners_[api] == kUnmatched ? "" : golden_.text(golden_.apis[partners_[api]].name);
+  }
+
+ private:
+  const Side& side_;
+  const Side& golden_;
+  std::vector<std::uint32_t> partners_;
+  bool python_rules_;
 };
 
 bool is_mindspore(const Side& side) {
-  return side.header.framework == "mindspore" || side.header.framework == "mindtorch";
+  return side.header.framework == "mindspore";
 }
 
 DtypeCheck dtype_check(const Side& target, const Side& golden, bool python_rules) {
   if (!python_rules) return DtypeCheck::canonical;
-  return is_mindspore(target) && golden.header.framework == "pytorch" ? DtypeCheck::classes
-                                                                      : DtypeCheck::groups;
+  const bool cross = (is_mindspore(target) || target.header.framework == "mindtorch") &&
+                     golden.header.framework == "pytorch";
+  return cross ? DtypeCheck::classes : DtypeCheck::groups;
 }
+
+std::unordered_set<std::string_view> operations(const Side& side) {
+  std::unordered_set<std::string_view> names;
+  for (const Api& api : side.apis) names.insert(operation_of(side.text(api.name)));
+  return names;
+}
+
+/// The rule turned round.
+ApiRule reversed(const ApiRule& rule) {
+  const auto turn = [](const std::optional<NameMapping>& section) -> std::optional<NameMapping> {
+    if (!section) return std::nullopt;
+    NameMapping turned;
+    for (const auto& [from, to] : section->entries()) turned.add(to, from);
+    return turned;
+  };
+  return {rule.golden,        rule.target,           turn(rule.inputs),
+          turn(rule.outputs), turn(rule.parameters), turn(rule.parameters_grad)};
+}
+
+/// What one way of pairing makes of both sides.
+class Matcher {
+ public:
+  Matcher(const Side& target, const Side& golden, const MatchOptions& options, const Rules& rules)
+      : target_(target), golden_(golden), options_(options), rules_(rules), python_(options.python_rules) {}
+
+  Matching run() {
+    const DtypeCheck check = dtype_check(target_, golden_, python_);
+    switch (options_.method) {
+      case Method::exact:
+        return finish(PlainKeys(keys(target_, {}, true)), {}, check);
+      case Method::cell:
+        return cell(check);
+      case Method::api:
+        return api(check);
+      case Method::data: {
+        const NameMapping& names = options_.mapping->names;
+        return finish(DataKeys(target_, keys(target_, {}, !python_), names, python_), {}, DtypeCheck::none);
+      }
+      case Method::layer:
+        break;
+    }
+    return layer();
+  }
+
+ private:
+  bool is_fuzzy() const { return options_.fuzzy && options_.method < Method::data; }
+
+  EntryKeys keys(const Side& side, const Rename& rename, bool renumber) const {
+    if (!options_.fuzzy) return EntryKeys(side, rename, renumber);
+    if (python_ || !is_fuzzy()) return EntryKeys(side, rename, false);
+    return EntryKeys(
+        side, [&](std::string_view name) { return without_call(rename ? rename(name) : std::string(name)); },
+        false);
+  }
+
+  Matching finish(const TargetKeys& target_keys, const Rename& golden_rename, DtypeCheck check) const {
+    const EntryKeys golden_keys = keys(golden_, golden_rename, true);
+    return is_fuzzy() ? fuzzy(target_keys, golden_keys, check)
+                      : join(target_, target_keys, golden_keys, rules_, check);
+  }
+
+  Matching fuzzy(const TargetKeys& target_keys, const EntryKeys& golden_keys, DtypeCheck check) const {
+    TextPool known;
+    const auto number = [&](std::string_view key) {
+      return known.intern(python_ ? python_fuzzy_name(key) : std::string(key));
+    };
+    std::vector<std::uint32_t> target_numbers;
+    std::vector<std::uint32_t> golden_numbers;
+    target_numbers.reserve(target_.items.size());
+    golden_numbers.reserve(golden_.items.size());
+    std::string buffer;
+    for (const Item& item : target_.items) {
+      const Key key = target_keys.of(item, buffer);
+      target_numbers.push_back(key.among == Key::Among::nothing ? kNoKey : number(key.text));
+    }
+    for (const Item& item : golden_.items) golden_numbers.push_back(number(golden_keys.of(item, buffer)));
+    return finish_pairs(target_, golden_, pair_in_step(target_numbers, golden_numbers, options_.keep_surplus),
+                        rules_, check);
+  }
+
+  Matching cell(DtypeCheck check) const {
+    CellNames names(options_.mapping->names, options_.mapping_file, python_);
+    return finish(PlainKeys(keys(target_, std::ref(names), !python_)), python_ ? Rename() : cell_to_module,
+                  check);
+  }
+
+  /// Names are those of PyTorch where one side is MindSpore's. The user's rules are written from MindSpore to
+  /// PyTorch, and turned round if it is the golden side that is MindSpore.
+  Matching api(DtypeCheck check) const {
+    const NameMapping& table = options_.mapping->api_table;
+    const bool turned = !python_ && is_mindspore(golden_) && !is_mindspore(target_);
+    std::vector<ApiRule> rules = options_.mapping->api_rules;
+    if (turned) {
+      for (ApiRule& rule : rules) rule = reversed(rule);
+    }
+    const auto target_operations = operations(target_);
+    const auto golden_operations = operations(golden_);
+    ApiKeys::RuleMap effective;
+    std::unordered_set<std::string_view> named;  // golden operations that rules lead to
+    for (const ApiRule& rule : rules) {
+      if (!target_operations.contains(rule.target) || !golden_operations.contains(rule.golden)) continue;
+      effective[rule.target] = &rule;
+      named.insert(rule.golden);
+    }
+    // MSAdapter's names are those of PyTorch; a dump that does not say where it is from is the one to be
+    // mapped.
+    const bool rename_target =
+        python_ || (!is_mindspore(golden_) && (is_mindspore(target_) || target_.header.framework.empty()));
+    const Rename target_rename = [&](std::string_view name) {
+      const std::string_view operation = operation_of(name);
+      if (const auto rule = effective.find(operation); rule != effective.end())
+        return rule->second->golden + std::string(name.substr(operation.size()));
+      return rename_target ? to_pytorch(name, table) : std::string(name);
+    };
+    const Rename golden_rename = [&](std::string_view name) {
+      return named.contains(operation_of(name)) ? std::string(name) : to_pytorch(name, table);
+    };
+    return finish(ApiKeys(target_, keys(target_, target_rename, !python_), effective),
+                  turned ? golden_rename : Rename(), check);
+  }
+
+  Matching layer() const {
+    const ModelPlaces target_places = read_model_places(target_);
+    const ModelPlaces golden_places = read_model_places(golden_);
+    const auto partners =
+        map_layers(target_, target_places, golden_, golden_places, options_.mapping->layers, python_);
+    Matching by_name = finish(LayerKeys(target_, golden_, partners, false), {}, DtypeCheck::none);
+    if (!python_) return by_name;
+    // The Python tool writes these pairs down, but then does not find all of them.
+    std::vector<std::uint32_t> meant(target_.items.size(), kUnmatched);
+    for (const Pair& pair : by_name.pairs) meant[pair.target] = pair.golden;
+    Matching found = finish(LayerKeys(target_, golden_, partners, true), {}, DtypeCheck::none);
+    for (Pair& pair : found.pairs) {
+      if (pair.golden == kUnmatched) pair.candidate = meant[pair.target];
+    }
+    return found;
+  }
+
+  const Side& target_;
+  const Side& golden_;
+  const MatchOptions& options_;
+  const Rules& rules_;
+  bool python_;
+};
 
 }  // namespace
 
 void load_mapping(MatchOptions& options) {
   const auto mapping = std::make_shared<Mapping>();
-  if (options.method == Method::data) mapping->names = read_name_mapping(*open_file(options.mapping_file));
+  const bool file = !options.mapping_file.empty();
+  switch (options.method) {
+    case Method::exact:
+      break;
+    case Method::api:
+      mapping->api_table = read_name_mapping(*memory_source(kDefaultApiTable, "built-in api table"));
+      if (file) mapping->api_rules = read_api_mapping(*open_file(options.mapping_file));
+      break;
+    case Method::cell:
+    case Method::data:
+      if (file) mapping->names = read_name_mapping(*open_file(options.mapping_file));
+      break;
+    case Method::layer:
+      if (file) mapping->layers = read_layer_mapping(*open_file(options.mapping_file));
+      break;
+  }
   options.mapping = mapping;
 }
 
 Matching match(const Side& target, const Side& golden, const MatchOptions& options, const Rules& rules) {
-  const EntryKeys golden_keys(golden, {}, true);
-  const DtypeCheck check = dtype_check(target, golden, options.python_rules);
-  if (options.method == Method::data) {
-    return join(target, DataKeys(target, options.mapping->names, options.python_rules), golden_keys, rules,
-                DtypeCheck::none);
-  }
-  return join(target, PlainKeys(EntryKeys(target, {}, true)), golden_keys, rules, check);
+  return Matcher(target, golden, options, rules).run();
 }
 
 Matching match_exact(const Side& target, const Side& golden, const Rules& rules) {

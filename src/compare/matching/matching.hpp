@@ -25,7 +25,7 @@ struct Pair {
   std::uint32_t target = 0;
   std::uint32_t golden = kUnmatched;
   Unmatched reason = Unmatched::no;
-  std::uint32_t candidate = kUnmatched;  // the partner that was refused for its dtype
+  std::uint32_t candidate = kUnmatched;  // the partner that it has not got, e.g. for its dtype
 };
 
 struct Matching {

@@ -163,6 +163,7 @@ class ResultTable final : public report::Table {
 
  private:
   std::string_view checksum_text(const Side& side, const Item& item) const {
+    if (result_.checksums_lost) return "";
     if (!result_.python_rules && item.is_tensor && !item.has_checksum) return "N/A";
     return item.checksum == 0 ? std::string_view("N/A") : side.text(item.checksum);
   }

@@ -47,6 +47,7 @@ struct RankResult {
   std::vector<Row> rows;               // in target order; some have no target item
   std::vector<TensorMetrics> metrics;  // one a row in tensor mode, else empty
   std::uint64_t golden_only = 0;
+  bool checksums_lost = false;  // no row has one, and all count as different (fuzzy match with python_rules)
 
   /// For rows that have one.
   const Item& target_item(const Row& row) const { return target.items[row.pair.target]; }

@@ -350,6 +350,10 @@ class Judge {
                 item.has_checksum == bench.has_checksum ? kNoChecksumMessage : kChecksumUnmatchedMessage);
       return;
     }
+    if (result_.checksums_lost) {
+      row.raise(Verdict::error, kChecksumMessage);
+      return;
+    }
     if (a == b) return;
     const auto absent = [](std::string_view text) { return text.empty() || text == "N/A" || text == "Nan"; };
     if (absent(a) || absent(b)) {

@@ -15,9 +15,10 @@
 namespace msprobe::compare {
 
 /// A side whose `data` holds these members.
-inline Side side_of(std::string_view members) {
-  return load_side(
-      *memory_source(R"({"task": "statistics", "data": {)" + std::string(members) + "}}", "dump.json"));
+inline Side side_of(std::string_view members, std::string_view framework = {}) {
+  std::string text = R"({"task": "statistics", )";
+  if (!framework.empty()) text += R"("framework": ")" + std::string(framework) + R"(", )";
+  return load_side(*memory_source(text + R"("data": {)" + std::string(members) + "}}", "dump.json"));
 }
 
 /// A tensor whose four statistics are all `value`; `more` is put behind them.

@@ -18,9 +18,10 @@ namespace {
 
 /// Pairs as "target name = golden name", or "target name - reason".
 std::vector<std::string> pairs(std::string_view target_members, std::string_view golden_members,
-                               const MatchOptions& options = {}) {
-  const Side target = side_of(target_members);
-  const Side golden = side_of(golden_members);
+                               const MatchOptions& options = {}, std::string_view target_framework = {},
+                               std::string_view golden_framework = {}) {
+  const Side target = side_of(target_members, target_framework);
+  const Side golden = side_of(golden_members, golden_framework);
   std::vector<std::string> out;
   for (const Pair& pair : match(target, golden, options, default_rules()).pairs) {
     std::string line(target.name(target.items[pair.target]));
@@ -64,8 +65,10 @@ MatchOptions mapped(Method method, std::string_view yaml, bool python_rules = fa
   MatchOptions options;
   options.method = method;
   options.python_rules = python_rules;
-  options.mapping_file = scratch / "map.yaml";
-  test::put_file(options.mapping_file, std::string(yaml));
+  if (!yaml.empty()) {
+    options.mapping_file = scratch / "map.yaml";
+    test::put_file(options.mapping_file, std::string(yaml));
+  }
   load_mapping(options);
   return options;
 }
@@ -182,4 +185,110 @@ TEST_CASE("a data mapping means backward calls by their names as they stand") {
   CHECK(pairs(target, golden, mapped(Method::data, yaml, true)) ==
         Lines{"Torch.a.1.backward.input.0 = Torch.z.0.backward.input.0",
               "Torch.a.0.backward.input.0 = Torch.z.1.backward.input.0"});
+}
+
+TEST_CASE("fuzzy: call numbers do not matter, in both forms of names") {
+  MatchOptions fuzzy;
+  fuzzy.fuzzy = true;
+  CHECK(
+      pairs(entry("Torch.a.0.forward") + "," + entry("Torch.b.0.forward") + "," + entry("Torch.a.1.forward"),
+            entry("Torch.a.3.forward") + "," + entry("Torch.a.4.forward"), fuzzy) ==
+      Lines{"Torch.a.0.forward.input.0 = Torch.a.3.forward.input.0", "Torch.b.0.forward.input.0 - entry",
+            "Torch.a.1.forward.input.0 = Torch.a.4.forward.input.0"});
+  CHECK(pairs(entry("Module.a.L.forward.0") + "," + entry("Module.b.M.forward.0"),
+              entry("Module.a.L.forward.5") + "," + entry("Module.b.N.forward.5"),
+              fuzzy) == Lines{"Module.a.L.forward.0.input.0 = Module.a.L.forward.5.input.0",
+                              "Module.b.M.forward.0.input.0 - entry"});
+  // Dtypes are looked at as everywhere.
+  CHECK(pairs(entry("Torch.a.0.forward", "torch.int64"), entry("Torch.a.3.forward"), fuzzy) ==
+        Lines{"Torch.a.0.forward.input.0 - dtype torch.float32"});
+}
+
+TEST_CASE("an api mapping names MindSpore's operations, whichever side they are on") {
+  const std::string mindspore =
+      entry("Mint.add.0.forward", "Float32") + "," + entry("Functional.dense.0.forward", "Int32") + "," +
+      backward("Functional.dense.1.backward") + "," + entry("Functional.none.0.forward");
+  const std::string pytorch = entry("Torch.add.0.forward") + "," +
+                              entry("Functional.linear.0.forward", "torch.int64") + "," +
+                              backward("Functional.linear.0.backward");
+  const MatchOptions options = mapped(Method::api, "");
+  CHECK(pairs(mindspore, pytorch, options, "mindspore", "pytorch") ==
+        Lines{"Mint.add.0.forward.input.0 = Torch.add.0.forward.input.0",
+              "Functional.dense.0.forward.input.0 = Functional.linear.0.forward.input.0",
+              "Functional.dense.1.backward.input.0 = Functional.linear.0.backward.input.0",
+              "Functional.none.0.forward.input.0 - entry"});
+  CHECK(pairs(pytorch, mindspore, options, "pytorch", "mindspore") ==
+        Lines{"Torch.add.0.forward.input.0 = Mint.add.0.forward.input.0",
+              "Functional.linear.0.forward.input.0 = Functional.dense.0.forward.input.0",
+              "Functional.linear.0.backward.input.0 = Functional.dense.1.backward.input.0"});
+  CHECK(pairs(mindspore, mindspore, options, "mindspore", "mindspore")[1] ==
+        "Functional.dense.0.forward.input.0 = Functional.dense.0.forward.input.0");
+  // MSAdapter's names are those of PyTorch already.
+  CHECK(pairs(entry("Tensor.equal.0.forward"), entry("Tensor.equal.0.forward"), options, "mindtorch",
+              "pytorch") == Lines{"Tensor.equal.0.forward.input.0 = Tensor.equal.0.forward.input.0"});
+}
+
+TEST_CASE("rules of an api mapping say which arguments correspond, in either direction") {
+  const auto call = [](std::string_view name) {
+    return forward_json(name, tensor_json("1") + "," + tensor_json("2") + "," + tensor_json("3"),
+                        tensor_json("4") + "," + tensor_json("5"));
+  };
+  const MatchOptions options =
+      mapped(Method::api, "ms_api: Functional.fas\npt_api: NPU.fusion\nms_args: [0, 1]\npt_args: [0, 2]\n");
+  CHECK(pairs(call("Functional.fas.0.forward"), call("NPU.fusion.0.forward"), options, "mindspore",
+              "pytorch") == Lines{"Functional.fas.0.forward.input.0 = NPU.fusion.0.forward.input.0",
+                                  "Functional.fas.0.forward.input.1 = NPU.fusion.0.forward.input.2",
+                                  "Functional.fas.0.forward.input.2 - item",
+                                  "Functional.fas.0.forward.output.0 = NPU.fusion.0.forward.output.0",
+                                  "Functional.fas.0.forward.output.1 = NPU.fusion.0.forward.output.1"});
+  CHECK(pairs(call("NPU.fusion.0.forward"), call("Functional.fas.0.forward"), options, "pytorch",
+              "mindspore") == Lines{"NPU.fusion.0.forward.input.0 = Functional.fas.0.forward.input.0",
+                                    "NPU.fusion.0.forward.input.1 - item",
+                                    "NPU.fusion.0.forward.input.2 = Functional.fas.0.forward.input.1",
+                                    "NPU.fusion.0.forward.output.0 = Functional.fas.0.forward.output.0",
+                                    "NPU.fusion.0.forward.output.1 = Functional.fas.0.forward.output.1"});
+  // A named section that is empty pairs nothing.
+  CHECK(
+      pairs(call("Functional.fas.0.forward"), call("NPU.fusion.0.forward"),
+            mapped(Method::api, "ms_api: Functional.fas\npt_api: NPU.fusion\nms_output: []\npt_output: []\n"),
+            "mindspore", "pytorch")[3] == "Functional.fas.0.forward.output.0 - item");
+}
+
+TEST_CASE("api mapping and fuzzy match go together") {
+  MatchOptions options = mapped(Method::api, "");
+  options.fuzzy = true;
+  CHECK(pairs(entry("Mint.add.7.forward") + "," + entry("Functional.dense.2.forward"),
+              entry("Torch.add.0.forward") + "," + entry("Functional.linear.0.forward"), options, "mindspore",
+              "pytorch") ==
+        Lines{"Mint.add.7.forward.input.0 = Torch.add.0.forward.input.0",
+              "Functional.dense.2.forward.input.0 = Functional.linear.0.forward.input.0"});
+}
+
+TEST_CASE("a cell mapping renumbers backward calls after it has named them, on both sides") {
+  const MatchOptions options = mapped(Method::cell, "Dense: Linear\n");
+  CHECK(pairs(backward("Cell.a.Dense.backward.3") + "," + backward("Cell.a.Dense.backward.1"),
+              backward("Module.a.Linear.backward.1") + "," + backward("Module.a.Linear.backward.0"),
+              options) == Lines{"Cell.a.Dense.backward.3.input.0 = Module.a.Linear.backward.1.input.0",
+                                "Cell.a.Dense.backward.1.input.0 = Module.a.Linear.backward.0.input.0"});
+  // Cell and Module are one on both sides.
+  CHECK(pairs(entry("Module.a.L.forward.0"), entry("Cell.a.L.forward.0"), mapped(Method::cell, "")) ==
+        Lines{"Module.a.L.forward.0.input.0 = Cell.a.L.forward.0.input.0"});
+}
+
+TEST_CASE("dtypes of two frameworks pair within their class") {
+  const Rules rules = default_rules();
+  const auto match_across = [&](const char* a, const char* b) {
+    return dtypes_match(a, b, rules, DtypeCheck::canonical) &&
+           dtypes_match(b, a, rules, DtypeCheck::canonical);
+  };
+  CHECK(match_across("Float32", "torch.float64"));
+  CHECK(match_across("Int8", "torch.int64"));
+  CHECK(match_across("Bool", "torch.bool"));
+  CHECK_FALSE(match_across("Bool", "torch.uint8"));
+  CHECK_FALSE(match_across("Int32", "torch.float32"));
+  // Within one framework as always.
+  CHECK_FALSE(match_across("torch.int32", "torch.int64"));
+  CHECK_FALSE(match_across("Int32", "Int64"));
+  CHECK(dtypes_match("torch.int32", "torch.int64", rules, DtypeCheck::classes));
+  CHECK(dtypes_match("Bool", "torch.int64", rules, DtypeCheck::none));
 }

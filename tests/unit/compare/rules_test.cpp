@@ -54,6 +54,7 @@ TEST_CASE("the built-in rules are those of the Python tool 26.x") {
   CHECK(rules.outputs_only.size() == 4);
   CHECK(rules.outputs_only.contains("batch_isend_irecv"));
   CHECK(rules.dtype_groups.size() == 2);
+  CHECK(rules.dtype_classes.size() == 4);
 }
 
 TEST_CASE("a file changes what it names and nothing else") {

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layer mapping (spec/compare.md 5.8): entries correspond if they stand at the same place of the model,
+// whatever they are called.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compare/matching/mapping_file.hpp"
+#include "compare/side/side.hpp"
+#include "dump/construct_json.hpp"
+
+namespace msprobe::compare {
+
+/// Where a side's entries stand: construct.json and stack.json.
+struct ModelPlaces {
+  dump::ConstructTable construct;
+  dump::StackTable stacks;
+  bool mindspore = false;
+};
+
+/// Reads both files beside the side's dump.json. A missing stack.json is nothing; a missing construct.json is
+/// an IoError that says what it is needed for. FormatError for broken files.
+ModelPlaces read_model_places(const Side& side);
+
+/// For each entry of the target its partner among the golden side's entries, or kUnmatched.
+/// `python_rules`: new-style names of parameter gradients get their module twice, as in the Python tool.
+std::vector<std::uint32_t> map_layers(const Side& target, const ModelPlaces& target_places,
+                                      const Side& golden, const ModelPlaces& golden_places,
+                                      const LayerMapping& mapping, bool python_rules);
+
+}  // namespace msprobe::compare

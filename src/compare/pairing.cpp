@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/pairing.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "compare/matching/mapping_file.hpp"
+#include "support/output_file.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+const char kFuzzyMessage[] = "Fuzzy matching data, the comparison accuracy may be affected.";
+
+/// What is left of the Python tool's fuzzy match: with statistics all rows lose their partners if all had one
+/// (else it ends in a traceback), with checksums they lose those.
+void imitate_python_fuzzy(RankResult& result) {
+  const bool all =
+      std::all_of(result.rows.begin(), result.rows.end(), [](const Row& row) { return row.matched(); });
+  if (result.mode == Mode::statistics && all) {
+    for (Row& row : result.rows)
+      row.pair = {row.pair.target, kUnmatched, Unmatched::entry_missing, kUnmatched};
+    result.golden_only = result.golden.items.size();
+  }
+  if (result.mode == Mode::md5) result.checksums_lost = true;
+}
+
+}  // namespace
+
+void pair_rows(RankResult& result, const MatchOptions& asked, const Rules& rules) {
+  MatchOptions options = asked;
+  options.keep_surplus = !options.python_rules || result.mode == Mode::statistics;
+  const Matching matching = match(result.target, result.golden, options, rules);
+  result.golden_only = matching.golden_only;
+  result.rows.resize(matching.pairs.size());
+  for (std::size_t i = 0; i < matching.pairs.size(); ++i) result.rows[i].pair = matching.pairs[i];
+  if (!options.fuzzy) return;
+  if (options.python_rules) {
+    imitate_python_fuzzy(result);
+    return;
+  }
+  for (Row& row : result.rows) {
+    if (row.matched() &&
+        result.target.name(result.target_item(row)) != result.golden.name(result.golden_item(row)))
+      row.raise(Verdict::pass, kFuzzyMessage);
+  }
+}
+
+void write_data_mapping(const RankResult& result, const std::string& path) {
+  OutputFile file(path);
+  std::string text;
+  std::unordered_set<std::string_view> written;
+  for (const Row& row : result.rows) {
+    if (!row.has_target()) continue;
+    const std::string_view name = result.target.name(result.target_item(row));
+    if (!written.insert(name).second) continue;
+    const std::uint32_t golden = row.has_golden() ? row.pair.golden : row.pair.candidate;
+    append_mapping_line(
+        text, name,
+        golden == kUnmatched ? std::string_view("N/A") : result.golden.name(result.golden.items[golden]));
+    constexpr std::size_t kPiece = std::size_t{1} << 20;
+    if (text.size() < kPiece) continue;
+    file.write(text);
+    text.clear();
+  }
+  file.write(text);
+  file.commit();
+}
+
+}  // namespace msprobe::compare
