@@ -96,9 +96,7 @@ std::vector<report::Format> chosen_formats(const Typed& typed) {
 
 CompareOptions to_options(const Typed& typed) {
   CompareOptions options;
-  if (typed.mode != "auto") {
-    throw UsageError("-m " + display(typed.mode) + " is not available: only auto is");
-  }
+  options.kind = dump_kind(typed.mode);
   if (typed.request.empty()) {
     if (typed.target.empty()) throw UsageError("-tp/--target_path is required");
     if (typed.golden.empty()) throw UsageError("-gp/--golden_path is required");
@@ -112,6 +110,7 @@ CompareOptions to_options(const Typed& typed) {
     read_request(typed.request, typed.stack_mode, options);
   }
   options.formats = chosen_formats(typed);
+  options.formats_chosen = typed.xlsx || !typed.formats.empty();
   options.html = wants_html(typed);
   options.python_rules = typed.python_rules;
   options.rules_file = typed.rules;
@@ -156,7 +155,7 @@ class CompareCommand final : public Command {
     app.add_option("--output-file", typed_.output_file,
                    "One result file of this name, or - for standard output")
         ->type_name("FILE");
-    app.add_option("-m,--mode", typed_.mode, "Kind of comparison: auto")->capture_default_str();
+    app.add_option("-m,--mode", typed_.mode, "Kind of the dumps: auto, atb")->capture_default_str();
     app.add_option("--format", typed_.formats, "Any of csv, xlsx, json, jsonl, html, separated by commas")
         ->delimiter(',')
         ->type_name("LIST");

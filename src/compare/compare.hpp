@@ -22,6 +22,12 @@ class Progress;
 
 namespace msprobe::compare {
 
+/// What -m says of the dumps.
+enum class DumpKind {
+  automatic,  // seen from what lies there
+  atb,
+};
+
 struct CompareOptions {
   std::string target;
   std::string golden;
@@ -36,6 +42,9 @@ struct CompareOptions {
   bool first_difference = false;  // only what -da looks at: no tensors, no verdicts
   std::string rules_file;
   MatchOptions match;
+  DumpKind kind = DumpKind::automatic;
+  bool formats_chosen = false;          // not the default
+  bool nested = false;                  // a part of a dump of dynamic and static graphs
   std::optional<GraphSelection> graph;  // a static-graph dump is asked for, and which parts of it
 };
 

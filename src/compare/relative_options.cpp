@@ -28,6 +28,24 @@ NumberList number_list(const nlohmann::json& request, const char* key, const std
 
 }  // namespace
 
+DumpKind dump_kind(const std::string& mode) {
+  if (mode == "auto") return DumpKind::automatic;
+  if (mode == "atb") return DumpKind::atb;
+  const auto refuse = [&](const char* reason) {
+    throw UsageError("-m " + mode + " is not supported: " + reason);
+  };
+  if (mode == "torchair") {
+    refuse(
+        "which operators were fused stands in the text of the vendor's graph engine, and only its own parser "
+        "reads that");
+  }
+  if (mode == "offline_data") refuse("it runs the comparison tool of an installed CANN toolkit");
+  if (mode == "offline_model") {
+    refuse("it runs the ONNX and the OM model itself, with onnxruntime and the inference runtime of CANN");
+  }
+  throw UsageError("-m: '" + display(mode) + "' is none of auto, atb");
+}
+
 void declare_relatives(CLI::App& app, RelativeArguments& arguments) {
   arguments.rank_option =
       app.add_option("--rank", arguments.ranks, "Static-graph dumps of MindSpore: only these ranks, 0,2-5")

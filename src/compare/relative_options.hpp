@@ -22,6 +22,9 @@ struct RelativeArguments {
   CLI::Option* step_option = nullptr;
 };
 
+/// Of -m. UsageError for other modes, which says why those of the Python tool are not supported.
+DumpKind dump_kind(const std::string& mode);
+
 void declare_relatives(CLI::App& app, RelativeArguments& arguments);
 
 /// UsageError for values that are no list of numbers.

@@ -9,8 +9,8 @@
 
 namespace msprobe::formats {
 
-/// Looks at the first bytes: `.npy` magic, zip `.pt`, legacy `.pt`. FormatError (naming the file) for
-/// anything else, for a file that is broken, and for a `.pt` whose object is not one tensor.
+/// Looks at the first bytes: `.npy`, `.npz`, `.safetensors`, zip `.pt`, legacy `.pt`. FormatError (naming the
+/// file) for anything else, for a file that is broken, and for one that does not hold exactly one tensor.
 StoredTensor open_tensor(std::shared_ptr<const ByteSource> file);
 
 }  // namespace msprobe::formats

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/atb/atb_compare.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "compare/metrics/tensor_metrics.hpp"
+#include "compare/static_graph/csv_rows.hpp"
+#include "formats/atb_bin.hpp"
+#include "formats/element_values.hpp"
+#include "support/error.hpp"
+#include "support/log.hpp"
+#include "support/parallel.hpp"
+#include "support/progress.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+using formats::StoredTensor;
+
+constexpr std::size_t kColumns = 15;
+constexpr std::size_t kMaxItems = 5'000'000;
+constexpr std::size_t kMostOneSided = 20;
+// Places of the columns.
+constexpr std::size_t kDevice = 0, kExecution = 1, kOpName = 2, kOpId = 4, kIo = 5, kIndex = 6, kDtype = 7,
+                      kShape = 9, kFirstStatistic = 10, kTensor = 14;
+constexpr const char* kStatisticNames[] = {"Max", "Min", "Mean", "Norm"};
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t at = text.find(separator);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+/// `0_3` and `Model/Linear` make `0_Model/3_Linear/`.
+std::optional<std::string> scope_of(std::string_view names, std::string_view ids) {
+  const auto name_parts = split(names, '/');
+  const auto id_parts = split(ids, '_');
+  if (name_parts.size() != id_parts.size()) return std::nullopt;
+  std::string scope;
+  for (std::size_t i = 0; i < name_parts.size(); ++i) {
+    scope += std::string(id_parts[i]) + "_" + std::string(name_parts[i]) + "/";
+  }
+  return scope;
+}
+
+/// What comes behind `atb_dump_data/data/DEVICE/EXECUTION/`, the folder that is compared.
+std::optional<std::string> tensor_path(std::string_view path) {
+  const std::size_t start = path.rfind("atb_dump_data");
+  if (start == std::string_view::npos) return std::nullopt;
+  path.remove_prefix(start);
+  for (int part = 0; part < 4; ++part) {
+    const std::size_t slash = path.find('/');
+    if (slash == std::string_view::npos) return std::nullopt;
+    path.remove_prefix(slash + 1);
+  }
+  return path.empty() ? std::nullopt : std::optional<std::string>(path);
+}
+
+bool read_item(const std::vector<std::string>& fields, AtbItem& item) {
+  if (fields.size() != kColumns) return false;
+  const auto scope = scope_of(fields[kOpName], fields[kOpId]);
+  if (!scope) return false;
+  if (fields[kTensor] != "N/A") {
+    const auto path = tensor_path(fields[kTensor]);
+    if (!path) return false;
+    item.tensor = *path;
+  }
+  item.name = valid_utf8(*scope + fields[kIo] + "." + fields[kIndex]);
+  item.device = valid_utf8(fields[kDevice]);
+  item.execution = valid_utf8(fields[kExecution]);
+  item.dtype = valid_utf8(fields[kDtype]);
+  item.shape = valid_utf8(fields[kShape]);
+  for (std::size_t i = 0; i < 4; ++i) item.statistics[i] = valid_utf8(fields[kFirstStatistic + i]);
+  return true;
+}
+
+struct AtbPair {
+  const AtbItem* target;
+  const AtbItem* golden;
+};
+
+using ByName = std::map<std::string_view, std::vector<const AtbItem*>>;
+
+ByName by_name(const AtbSide& side) {
+  ByName names;
+  for (const AtbItem& item : side.items) names[item.name].push_back(&item);
+  return names;
+}
+
+void tell_one_sided(const ByName& names, const ByName& others, const char* where,
+                    std::vector<std::string>& lines) {
+  std::size_t count = 0;
+  for (const auto& [name, items] : names) {
+    if (others.contains(name)) continue;
+    if (++count <= kMostOneSided) lines.push_back(std::string(name) + ": only in the " + where);
+  }
+  if (count > kMostOneSided) {
+    lines.push_back(fmt::format("{} more only in the {}", human_count(count - kMostOneSided), where));
+  }
+}
+
+/// In target order. Repeated names pair one after another; with Python's rules only the last counts, at the
+/// place of the first.
+std::vector<AtbPair> join(const AtbSide& target, const ByName& targets, const ByName& goldens,
+                          bool python_rules) {
+  std::vector<AtbPair> pairs;
+  std::map<std::string_view, std::size_t> seen;
+  for (const AtbItem& item : target.items) {
+    const auto other = goldens.find(item.name);
+    const std::size_t order = seen[item.name]++;
+    if (other == goldens.end()) continue;
+    if (python_rules) {
+      if (order == 0) pairs.push_back({targets.at(item.name).back(), other->second.back()});
+    } else if (order < other->second.size()) {
+      pairs.push_back({&item, other->second[order]});
+    }
+  }
+  return pairs;
+}
+
+void start_row(const AtbPair& pair, ListedRow& row) {
+  row.name = pair.target->name;
+  for (std::string AtbItem::*field :
+       {&AtbItem::name, &AtbItem::device, &AtbItem::execution, &AtbItem::dtype, &AtbItem::shape}) {
+    row.cells.emplace_back(pair.target->*field);
+    row.cells.emplace_back(pair.golden->*field);
+  }
+  if (pair.target->dtype != pair.golden->dtype || pair.target->shape != pair.golden->shape) {
+    row.verdict = Verdict::error;
+    row.reason = pair.target->dtype != pair.golden->dtype ? "the types differ" : "the shapes differ";
+  }
+}
+
+ListedRow statistics_row(const AtbPair& pair) {
+  ListedRow row;
+  start_row(pair, row);
+  std::array<std::string, 4> differences;
+  std::array<std::string, 4> relatives;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto n = parse_number(pair.target->statistics[i]);
+    const auto b = parse_number(pair.golden->statistics[i]);
+    differences[i] = relatives[i] = "N/A";
+    if (!n || !b) continue;
+    const double difference = *n - *b;
+    differences[i] = python_repr(difference);
+    const double relative = difference == 0 ? 0 : std::fabs(difference / *b * 100);
+    if (difference == 0 || *b != 0) relatives[i] = python_repr(relative);
+    row.weight =
+        std::max(row.weight, std::isnan(relative) ? std::numeric_limits<double>::infinity() : relative);
+  }
+  for (std::string& text : differences) row.cells.emplace_back(std::move(text));
+  for (std::string& text : relatives) row.cells.emplace_back(std::move(text));
+  for (std::size_t i = 0; i < 4; ++i) {
+    row.cells.emplace_back(pair.target->statistics[i]);
+    row.cells.emplace_back(pair.golden->statistics[i]);
+  }
+  row.measure = fmt::format("relative error {:.4g}%", row.weight);
+  if (row.weight > 50 && row.verdict == Verdict::pass) {
+    row.verdict = Verdict::error;
+    row.reason = "a statistic is off by more than 50%";
+  }
+  return row;
+}
+
+StoredTensor open_item(const std::string& folder, const AtbItem& item) {
+  if (item.tensor.empty()) throw FormatError(display(item.name), "it has no file");
+  const auto slash = item.tensor.rfind('/');
+  const std::string beside = slash == std::string::npos ? "" : item.tensor.substr(0, slash + 1);
+  return formats::open_atb_bin(open_file_beneath(folder, item.tensor), [&](const std::string& name) {
+    return open_file_beneath(folder, beside + name);
+  });
+}
+
+std::array<std::string, 4> statistics_text(const StoredTensor& tensor) {
+  std::array<std::string, 4> texts;
+  texts.fill("N/A");
+  const tensor::Statistics all = formats::statistics_of(tensor);
+  const auto kind = tensor::info(tensor.dtype).kind;
+  if (kind == tensor::Kind::boolean) {
+    texts[0] = all.max > 0 ? "True" : "False";
+    texts[1] = all.min > 0 ? "True" : "False";
+    return texts;
+  }
+  const double values[] = {all.max, all.min, all.mean(), all.norm()};
+  for (std::size_t i = 0; i < 4; ++i) {
+    if (all.nan == 0 && !std::isnan(values[i]))
+      texts[i] = python_repr(static_cast<double>(static_cast<float>(values[i])));
+  }
+  return texts;
+}
+
+ListedRow tensor_row(const AtbPair& pair, const std::string& target_folder, const std::string& golden_folder,
+                     bool python_rules) {
+  ListedRow row;
+  start_row(pair, row);
+  std::array<std::string, kMetrics> metric_texts;
+  metric_texts.fill("N/A");
+  std::array<std::string, 4> target_texts;
+  std::array<std::string, 4> golden_texts;
+  target_texts.fill("N/A");
+  golden_texts.fill("N/A");
+  try {
+    const StoredTensor target = open_item(target_folder, *pair.target);
+    target_texts = statistics_text(target);
+    const StoredTensor golden = open_item(golden_folder, *pair.golden);
+    golden_texts = statistics_text(golden);
+    const TensorMetrics metrics = compare_tensors(target, golden, python_rules);
+    if (metrics.status == MetricStatus::computed) {
+      for (std::size_t i = 0; i < kMetrics; ++i) {
+        if (metrics.is_scalar && i != kMaxAbs && i != kMaxRelative) {
+          metric_texts[i] = "unsupported";
+        } else if (!std::isnan(metrics.value[i])) {
+          metric_texts[i] = python_repr(metrics.value[i]);
+        }
+      }
+      const double cosine = metrics.value[kCosine];
+      row.weight = metrics.is_scalar ? metrics.value[kMaxRelative] : 1 - cosine;
+      row.measure = metrics.is_scalar ? fmt::format("MaxRelativeErr {:.6g}", metrics.value[kMaxRelative])
+                                      : fmt::format("Cosine {:.6g}", cosine);
+      if (!metrics.is_scalar && !(cosine >= 0.9)) {
+        row.verdict = Verdict::error;
+        row.reason = "the cosine is below 0.9";
+      }
+    } else {
+      row.verdict = metrics.failed ? Verdict::error : row.verdict;
+      if (!metrics.messages.empty()) row.reason = metrics.messages.back();
+    }
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    row.verdict = std::max(row.verdict, Verdict::warning);
+    row.unreadable = true;
+    row.reason = error.what();
+  }
+  for (std::string& text : metric_texts) row.cells.emplace_back(std::move(text));
+  for (std::size_t i = 0; i < 4; ++i) {
+    row.cells.emplace_back(std::move(target_texts[i]));
+    row.cells.emplace_back(std::move(golden_texts[i]));
+  }
+  return row;
+}
+
+std::vector<std::string> columns_of(bool tensors, bool python_rules) {
+  std::vector<std::string> columns;
+  const auto both = [&](const char* name) {
+    columns.push_back(std::string("Target ") + name);
+    columns.push_back(std::string("Golden ") + name);
+  };
+  for (const char* name : {"Data Name", "Device and PID", "Execution Count", "Data Type", "Data Shape"})
+    both(name);
+  if (tensors) {
+    for (const char* name : {"Cosine", "Euc Distance", "Max Absolute Err", "Max Relative Err",
+                             "One Thousandth Err Ratio", "Five Thousandth Err Ratio"})
+      columns.emplace_back(name);
+  } else {
+    for (const char* name : kStatisticNames) columns.push_back(std::string(name) + " Diff");
+    for (const char* name : kStatisticNames)
+      columns.push_back("Relative Err of " + std::string(name) + "(%)");
+  }
+  for (const char* name : kStatisticNames) both(name);
+  if (!python_rules) columns.emplace_back("Err_message");
+  return columns;
+}
+
+}  // namespace
+
+AtbSide read_atb_csv(const ByteSource& file) {
+  CsvRows rows(file);
+  std::vector<std::string> fields;
+  AtbSide side;
+  bool header = true;
+  bool first = true;
+  while (rows.next(fields)) {
+    if (header) {
+      header = false;
+      continue;
+    }
+    if (first) side.tensors = fields.back() != "N/A";
+    first = false;
+    AtbItem item;
+    if (!read_item(fields, item)) {
+      ++side.skipped;
+      continue;
+    }
+    if (side.items.size() == kMaxItems) throw FormatError(display(file.name()), "more than 5,000,000 rows");
+    side.items.push_back(std::move(item));
+  }
+  if (side.items.empty()) {
+    throw FormatError(display(file.name()), "no rows of an ATB dump: 15 columns are expected");
+  }
+  return side;
+}
+
+AtbResult compare_atb(const std::string& target, const std::string& golden, bool python_rules,
+                      Progress* progress) {
+  const AtbSide target_side = read_atb_csv(*open_file(target + "/statistic.csv"));
+  const AtbSide golden_side = read_atb_csv(*open_file(golden + "/statistic.csv"));
+  for (const auto& [side, folder] : {std::pair(&target_side, &target), std::pair(&golden_side, &golden)}) {
+    if (side->skipped > 0) {
+      log_warning(fmt::format("{}/statistic.csv: {} rows of another form left out", display(*folder),
+                              human_count(side->skipped)));
+    }
+  }
+  if (target_side.tensors != golden_side.tensors) {
+    throw FormatError(fmt::format("only {} has tensors, the other side has statistics",
+                                  display(target_side.tensors ? target : golden)));
+  }
+  AtbResult result;
+  result.tensors = target_side.tensors;
+  const ByName targets = by_name(target_side);
+  const ByName goldens = by_name(golden_side);
+  tell_one_sided(targets, goldens, "target", result.one_sided);
+  tell_one_sided(goldens, targets, "golden side", result.one_sided);
+  const std::vector<AtbPair> pairs = join(target_side, targets, goldens, python_rules);
+  result.list.columns = columns_of(result.tensors, python_rules);
+  result.list.rows.resize(pairs.size());
+  if (progress != nullptr && result.tensors) progress->begin("comparing tensors", pairs.size(), "rows");
+  parallel_for(pairs.size(), [&](std::size_t i) {
+    ListedRow& row = result.list.rows[i];
+    row = result.tensors ? tensor_row(pairs[i], target, golden, python_rules) : statistics_row(pairs[i]);
+    if (!python_rules) row.cells.emplace_back(row.reason);
+    if (progress != nullptr && result.tensors) progress->advance();
+  });
+  return result;
+}
+
+}  // namespace msprobe::compare

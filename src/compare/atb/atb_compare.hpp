@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compares dumps of the Ascend Transformer Boost: a folder with a statistic.csv of 15 columns, and, if that
+// names them, files of tensors (spec/compare.md 12.6).
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compare/reports/row_list.hpp"
+#include "compare/result/result.hpp"
+#include "support/byte_source.hpp"
+
+namespace msprobe {
+class Progress;
+}
+
+namespace msprobe::compare {
+
+/// One row of an ATB statistic.csv.
+struct AtbItem {
+  std::string name;  // `0_Model/3_Linear/input.0`
+  std::string device;
+  std::string execution;
+  std::string dtype;
+  std::string shape;
+  std::string statistics[4];  // max, min, mean, norm, as they are written
+  std::string tensor;         // below the folder; empty if there is none
+};
+
+struct AtbSide {
+  bool tensors = false;  // the first row names a file
+  std::vector<AtbItem> items;
+  std::uint64_t skipped = 0;  // rows of another form
+};
+
+/// FormatError for a file without rows and for one that is no csv.
+AtbSide read_atb_csv(const ByteSource& file);
+
+struct AtbResult {
+  bool tensors = false;
+  RowList list;
+  std::vector<std::string> one_sided;
+};
+
+/// Both paths are folders. Tensors that cannot be read are rows that say so. FormatError if only one side has
+/// tensors.
+AtbResult compare_atb(const std::string& target, const std::string& golden, bool python_rules,
+                      Progress* progress);
+
+}  // namespace msprobe::compare

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/single_save/single_save.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <optional>
+
+#include "formats/element_values.hpp"
+#include "formats/npy.hpp"
+#include "support/error.hpp"
+#include "support/folder.hpp"
+#include "support/interrupt.hpp"
+#include "support/log.hpp"
+#include "support/parallel.hpp"
+#include "support/progress.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+using formats::StoredTensor;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::size_t kPiece = 16 * 1024;
+
+std::optional<std::int64_t> number_after(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix)) return std::nullopt;
+  name.remove_prefix(prefix.size());
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (name.empty() || name.front() == '-' || error != std::errc() || end != name.data() + name.size()) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+/// 1 of `x.1.npy`; 0 of other names.
+std::int64_t id_by_dot(std::string_view name) {
+  name.remove_suffix(4);
+  return number_after(name.substr(name.rfind('.') + 1), "").value_or(0);
+}
+
+/// 5 of `tag2_5.npy`; 0 of other names.
+std::int64_t id_by_underscore(std::string_view name) {
+  name.remove_suffix(4);
+  const std::size_t mark = name.rfind('_');
+  return mark == std::string_view::npos ? 0 : number_after(name.substr(mark + 1), "").value_or(0);
+}
+
+void add_rank(const std::string& folder, std::int64_t step, std::int64_t rank, SavedArrays& arrays) {
+  for (const std::string& name : names_in(folder, Named::regular_files)) {
+    if (name.ends_with(".npy"))
+      arrays.insert_or_assign({step, rank, 0, id_by_underscore(name)}, folder + "/" + name);
+  }
+  for (const std::string& micro : names_in(folder, Named::folders)) {
+    const auto number = number_after(micro, "micro_step");
+    if (!number) continue;
+    for (const std::string& name : names_in(folder + "/" + micro, Named::regular_files)) {
+      if (name.ends_with(".npy"))
+        arrays.insert_or_assign({step, rank, *number, id_by_dot(name)}, folder + "/" + micro + "/" + name);
+    }
+  }
+}
+
+/// The part that both have: cut along every axis, or along the flat array if the numbers of axes differ.
+struct CommonPart {
+  StoredTensor target;
+  StoredTensor golden;
+  std::int64_t count = 0;  // elements, the first ones in logical order
+};
+
+CommonPart common_part(StoredTensor target, StoredTensor golden) {
+  CommonPart part;
+  if (target.shape.size() == golden.shape.size()) {
+    for (std::size_t axis = 0; axis < target.shape.size(); ++axis) {
+      target.shape[axis] = golden.shape[axis] = std::min(target.shape[axis], golden.shape[axis]);
+    }
+  }
+  part.count = std::min(target.numel(), golden.numel());
+  part.target = std::move(target);
+  part.golden = std::move(golden);
+  return part;
+}
+
+struct ArrayDifference {
+  std::int64_t count = 0;
+  std::int64_t equal = 0;
+  std::int64_t first_unequal = -1;
+  double max_abs = 0;
+  double max_relative = 0;
+  std::int64_t within_thousandth = 0;
+  std::int64_t within_hundredth = 0;
+};
+
+/// Complex numbers are pairs: `parts` is 2.
+struct Element {
+  bool equal = false;
+  double distance = 0;
+  double size = 0;  // the larger of both
+};
+
+Element element_at(std::span<const double> n, std::span<const double> b, std::size_t at, std::size_t parts,
+                   bool python_rules) {
+  Element element;
+  const auto same = [&](double x, double y) {
+    return x == y || (!python_rules && std::isnan(x) && std::isnan(y));
+  };
+  if (parts == 1) {
+    element.equal = same(n[at], b[at]);
+    element.distance = std::fabs(n[at] - b[at]);
+    element.size = std::max(std::fabs(n[at]), std::fabs(b[at]));
+  } else {
+    const std::size_t i = 2 * at;
+    element.equal = same(n[i], b[i]) && same(n[i + 1], b[i + 1]);
+    element.distance = std::hypot(n[i] - b[i], n[i + 1] - b[i + 1]);
+    element.size = std::max(std::hypot(n[i], n[i + 1]), std::hypot(b[i], b[i + 1]));
+  }
+  if (element.equal && !python_rules) element.distance = 0;  // Inf - Inf
+  return element;
+}
+
+void add_element(const Element& element, bool python_rules, ArrayDifference& sum) {
+  if (element.equal) {
+    ++sum.equal;
+  } else if (sum.first_unequal < 0) {
+    sum.first_unequal = sum.count;
+  }
+  ++sum.count;
+  // NaN stays once it is there.
+  if (!(element.distance <= sum.max_abs) && !std::isnan(sum.max_abs)) sum.max_abs = element.distance;
+  double relative = element.equal ? 0 : element.distance / element.size;
+  bool thousandth = element.distance <= 0.001 * element.size;
+  bool hundredth = element.distance <= 0.01 * element.size;
+  if (python_rules) {
+    if (std::isnan(relative)) relative = 0;
+  } else if (!element.equal && !std::isfinite(element.distance)) {
+    relative = kInfinity;
+    thousandth = hundredth = false;
+  } else if (element.equal) {
+    thousandth = hundredth = true;
+  }
+  sum.max_relative = std::max(sum.max_relative, relative);
+  sum.within_thousandth += thousandth ? 1 : 0;
+  sum.within_hundredth += hundredth ? 1 : 0;
+}
+
+ArrayDifference difference_of(const CommonPart& part, bool python_rules) {
+  formats::ValueReader target(part.target);
+  formats::ValueReader golden(part.golden);
+  if (target.numbers_per_element() != golden.numbers_per_element()) {
+    throw FormatError(part.target.storage->name(), "only one of the two arrays is complex");
+  }
+  ArrayDifference sum;
+  while (sum.count < part.count) {
+    check_interrupt();
+    const auto count = static_cast<std::size_t>(std::min<std::int64_t>(part.count - sum.count, kPiece));
+    const std::span<const double> n = target.read(count);
+    const std::span<const double> b = golden.read(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      add_element(element_at(n, b, i, target.numbers_per_element(), python_rules), python_rules, sum);
+    }
+  }
+  return sum;
+}
+
+double percentage(std::int64_t part, std::int64_t whole) {
+  return static_cast<double>(part) / static_cast<double>(whole) * 100;
+}
+
+std::string shape_text(const StoredTensor& tensor) {
+  return fmt::format("[{}]", fmt::join(tensor.shape, ", "));
+}
+
+void judge(const ArrayDifference& difference, bool same_shape, ListedRow& row) {
+  if (difference.within_hundredth < difference.count) {
+    row.verdict = Verdict::error;
+    row.reason = "elements are off by more than a hundredth";
+  } else if (difference.within_thousandth < difference.count) {
+    row.verdict = Verdict::warning;
+    row.reason = "elements are off by more than a thousandth";
+  } else if (!same_shape) {
+    row.verdict = Verdict::warning;
+    row.reason = "the shapes differ: the common part was compared";
+  }
+  row.weight = difference.max_relative;
+  row.measure = fmt::format("max relative error {:.4g}", difference.max_relative);
+}
+
+ListedRow saved_row(const SavedKey& key, const std::string& target_file, const std::string& golden_file,
+                    bool python_rules) {
+  ListedRow row;
+  row.name = saved_name(key);
+  row.cells.assign(key.begin(), key.end());
+  try {
+    const StoredTensor target = formats::open_npy(open_file(target_file));
+    const StoredTensor golden = formats::open_npy(open_file(golden_file));
+    row.cells.emplace_back(shape_text(target));
+    row.cells.emplace_back(shape_text(golden));
+    const CommonPart part = common_part(target, golden);
+    if (part.count == 0) throw FormatError(target_file, "the arrays have no element in common");
+    const ArrayDifference difference = difference_of(part, python_rules);
+    row.cells.emplace_back(percentage(difference.equal, difference.count));
+    row.cells.push_back(difference.first_unequal < 0 ? ListedCell(std::string())
+                                                     : ListedCell(difference.first_unequal));
+    row.cells.push_back(python_rules && std::isnan(difference.max_abs) ? ListedCell(std::string())
+                                                                       : ListedCell(difference.max_abs));
+    row.cells.emplace_back(difference.max_relative);
+    row.cells.emplace_back(percentage(difference.within_thousandth, difference.count));
+    row.cells.emplace_back(percentage(difference.within_hundredth, difference.count));
+    judge(difference, target.shape == golden.shape, row);
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    constexpr std::size_t kColumns = 12;
+    row.cells.resize(kColumns, std::string("N/A"));
+    row.verdict = Verdict::warning;
+    row.unreadable = true;
+    row.reason = error.what();
+  }
+  if (!python_rules) row.cells.emplace_back(row.reason);
+  return row;
+}
+
+}  // namespace
+
+std::string saved_name(const SavedKey& key) {
+  return fmt::format("step {} rank {} micro step {} id {}", key[0], key[1], key[2], key[3]);
+}
+
+bool is_single_save(const std::string& root) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(root + "/data", error)) return false;
+  try {
+    return !find_saved_arrays(root).empty();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::map<std::string, SavedArrays> find_saved_arrays(const std::string& root) {
+  std::map<std::string, SavedArrays> tags;
+  const std::string data = root + "/data";
+  for (const std::string& tag : names_in(data, Named::folders)) {
+    SavedArrays arrays;
+    for (const std::string& step : names_in(data + "/" + tag, Named::folders)) {
+      const auto step_number = number_after(step, "step");
+      if (!step_number) continue;
+      const std::string step_folder = data + "/" + tag + "/" + step;
+      for (const std::string& rank : names_in(step_folder, Named::folders)) {
+        if (const auto number = number_after(rank, "rank"))
+          add_rank(step_folder + "/" + rank, *step_number, *number, arrays);
+      }
+    }
+    if (!arrays.empty()) tags.emplace(tag, std::move(arrays));
+  }
+  return tags;
+}
+
+RowList compare_saved(const SavedArrays& target, const SavedArrays& golden, bool python_rules,
+                      Progress* progress) {
+  RowList list;
+  list.columns = {"step",
+                  "rank",
+                  "micro_step",
+                  "id",
+                  "shape1",
+                  "shape2",
+                  "相同元素百分比(%)",
+                  "首个不匹配元素索引",
+                  "最大绝对误差",
+                  "最大相对误差",
+                  "误差在千分之一内元素占比(%)",
+                  "误差在百分之一内元素占比(%)"};
+  if (!python_rules) list.columns.emplace_back("Err_message");
+  struct Files {
+    const SavedKey* key;
+    const std::string* target;
+    const std::string* golden;
+  };
+  std::vector<Files> common;
+  for (const auto& [key, file] : target) {
+    const auto other = golden.find(key);
+    if (other != golden.end()) common.push_back({&key, &file, &other->second});
+  }
+  list.rows.resize(common.size());
+  if (progress != nullptr) progress->begin("comparing arrays", common.size(), "arrays");
+  parallel_for(common.size(), [&](std::size_t i) {
+    list.rows[i] = saved_row(*common[i].key, *common[i].target, *common[i].golden, python_rules);
+    if (progress != nullptr) progress->advance();
+  });
+  // The Python tool leaves out what it cannot read.
+  if (python_rules) {
+    for (const ListedRow& row : list.rows) {
+      if (row.unreadable) log_warning(row.name + ": " + row.reason);
+    }
+    std::erase_if(list.rows, [](const ListedRow& row) { return row.unreadable; });
+  }
+  return list;
+}
+
+}  // namespace msprobe::compare

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/atb/atb_compare.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "support/error.hpp"
+#include "unit/compare/dumps.hpp"
+#include "unit/support/scratch_directory.hpp"
+
+using namespace msprobe;
+using namespace msprobe::compare;
+using doctest::Contains;
+
+namespace {
+
+constexpr const char* kHeader = "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o\n";
+
+std::string row(const std::string& max, const std::string& tensor = "N/A", const std::string& op = "M/L",
+                const std::string& ids = "0_3") {
+  return "0_1,0," + op + ",X," + ids + ",input,0,float,nd,\"2,3\"," + max + ",0,1,2," + tensor + "\n";
+}
+
+AtbSide read(const std::string& text) {
+  return read_atb_csv(*memory_source(text, "statistic.csv"));
+}
+
+AtbResult compared(const std::string& target, const std::string& golden, bool python = false) {
+  test::ScratchDirectory scratch;
+  for (const char* side : {"t", "g"}) std::filesystem::create_directories(scratch / side);
+  test::put_file(scratch / "t/statistic.csv", kHeader + target);
+  test::put_file(scratch / "g/statistic.csv", kHeader + golden);
+  return compare_atb(scratch / "t", scratch / "g", python, nullptr);
+}
+
+std::string cell_of(const AtbResult& result, std::size_t index, const char* column) {
+  return cell(*list_table(result.list), index, column);
+}
+
+}  // namespace
+
+TEST_CASE("atb: rows are named by scope and ids, others are left out and counted") {
+  const AtbSide side =
+      read(kHeader + row("1") + row("1", "N/A", "M/L", "0") + "short,row\n" + row("1", "nowhere/x.bin") +
+           row("1", "/p/atb_dump_data/data/0_1/7/0_M/after/x.bin"));
+  CHECK_FALSE(side.tensors);
+  CHECK(side.skipped == 3);
+  REQUIRE(side.items.size() == 2);
+  CHECK(side.items[0].name == "0_M/3_L/input.0");
+  CHECK(side.items[0].tensor.empty());
+  CHECK(side.items[1].tensor == "0_M/after/x.bin");
+}
+
+TEST_CASE("atb: a file without rows of a dump is refused") {
+  CHECK_THROWS_WITH_AS(read(""), Contains("15 columns"), FormatError);
+  CHECK_THROWS_WITH_AS(read(kHeader), Contains("15 columns"), FormatError);
+  CHECK_THROWS_WITH_AS(read("a\nb\n"), Contains("statistic.csv"), FormatError);
+  CHECK_THROWS_AS(compared(row("1"), row("1", "/p/atb_dump_data/data/0_1/7/x.bin")), FormatError);
+}
+
+TEST_CASE("atb: differences of statistics as text") {
+  for (const bool python : {false, true}) {
+    CHECK(cell_of(compared(row("3"), row("2"), python), 0, "Max Diff") == "1.0");
+    CHECK(cell_of(compared(row("3"), row("-2"), python), 0, "Relative Err of Max(%)") == "250.0");
+    CHECK(cell_of(compared(row("3"), row("3"), python), 0, "Relative Err of Max(%)") == "0.0");
+    CHECK(cell_of(compared(row("3"), row("0"), python), 0, "Relative Err of Max(%)") == "N/A");
+    CHECK(cell_of(compared(row("N/A"), row("0"), python), 0, "Max Diff") == "N/A");
+  }
+}
+
+TEST_CASE("atb: repeated rows pair one after another, with Python's rules the last ones") {
+  const std::string twice = row("1") + row("2");
+  const AtbResult ours = compared(twice, twice + row("3"));
+  REQUIRE(ours.list.rows.size() == 2);
+  CHECK(cell_of(ours, 0, "Max Diff") == "0.0");
+  CHECK(cell_of(ours, 1, "Golden Max") == "2");
+  const AtbResult python = compared(twice, twice + row("3"), true);
+  REQUIRE(python.list.rows.size() == 1);
+  CHECK(cell_of(python, 0, "Target Max") == "2");
+  CHECK(cell_of(python, 0, "Golden Max") == "3");
+}
+
+TEST_CASE("atb: rows of one side only are told, a difference of more than half is an error") {
+  const AtbResult result = compared(row("1.6") + row("1", "N/A", "M/O"), row("1"));
+  REQUIRE(result.one_sided.size() == 1);
+  CHECK(result.one_sided[0] == "0_M/3_O/input.0: only in the target");
+  CHECK(result.list.rows[0].verdict == Verdict::error);
+  CHECK(compared(row("1.4"), row("1")).list.rows[0].verdict == Verdict::pass);
+}
