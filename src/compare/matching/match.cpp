@@ -98,6 +98,7 @@ class ApiKeys final : public TargetKeys {
       case State::parameters:
         return {rule.parameters, ".parameters."};
       case State::parameters_grad:
+      case State::debug:
         break;
     }
     return {rule.parameters_grad, "."};
