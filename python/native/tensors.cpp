@@ -354,10 +354,9 @@ bool Record::read(PyObject* record) {
   tensor.dtype_text = dtype_text;
   tensor.extra = extra;
   tensor.flags &= ~static_cast<uint32_t>(MSPROBE_TENSOR_HAS_REQUIRES_GRAD | MSPROBE_TENSOR_REQUIRES_GRAD);
-  if (requires_grad != Py_None) {
-    tensor.flags |= MSPROBE_TENSOR_HAS_REQUIRES_GRAD;
-    if (requires_grad == Py_True) tensor.flags |= MSPROBE_TENSOR_REQUIRES_GRAD;
-  }
+  // None: the field is not written, and a gradient may come.
+  if (requires_grad != Py_None) tensor.flags |= MSPROBE_TENSOR_HAS_REQUIRES_GRAD;
+  if (requires_grad == Py_None || requires_grad == Py_True) tensor.flags |= MSPROBE_TENSOR_REQUIRES_GRAD;
   if (deferred != Py_None) tensor.flags |= MSPROBE_TENSOR_DEFERRED;
   return statistics == Py_None || read_statistics(statistics);
 }

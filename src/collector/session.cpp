@@ -403,6 +403,7 @@ msprobe_status Session::reload(bool& changed) {
 
 void Session::adopt(Config config) {
   config_ = std::move(config);
+  if (origin_.framework == "mindspore") config_.risk_level = RiskLevel::all;  // the names rated are PyTorch's
   root_ = fs::absolute(config_.dump_path).string();
   enabled_ = config_.dump_enable.value_or(true);
   filter_ = std::make_unique<Filter>(config_);

@@ -81,9 +81,9 @@ class Numbers {
   int level_;
 };
 
-/// Python 26.2 computes these of floats of at most 32 bits only, and not at precision high.
+/// For PyTorch, Python 26.2 computes these of floats of at most 32 bits only, and not at precision high.
 bool has_mean(DType dtype, const NumberRules& rules) {
-  if (!rules.python_compatible) return true;
+  if (!rules.python_compatible || rules.mindspore) return true;
   return tensor::info(dtype).kind == Kind::floating && dtype != DType::float64 && !rules.high_precision;
 }
 
@@ -236,7 +236,7 @@ void append_numbers(std::string& out, int level, const NumberKind& kind, const N
   const DType rounded = rounding(dtype, {rules.high_precision, rules.python_compatible || kind.array, false});
   if (type == Kind::complex) {
     numbers.real("Mean", round_to(rounded, measured->mean));
-    if (rules.complex_norm || kind.array) {
+    if (rules.mindspore || kind.array) {
       numbers.real("Norm", round_to(rounded, measured->norm));
     } else {
       numbers.null("Norm");

@@ -21,7 +21,7 @@ namespace msprobe::collector {
 struct NumberRules {
   bool high_precision = false;
   bool python_compatible = false;  // the gaps and roundings of the Python tool
-  bool complex_norm = false;       // MindSpore has one
+  bool mindspore = false;          // there the Python tool always has means, and norms of complex numbers
 };
 
 /// What the numbers are rendered by; it outlives the tensor for those that come later.

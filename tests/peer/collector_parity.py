@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""usage: collector_parity.py OURS [--golden FOLDER | --peer-python PYTHON] [--python PYTHON] [SCENARIO...]
-       collector_parity.py --store FOLDER --peer-python PYTHON [SCENARIO...]
+"""usage: collector_parity.py OURS [--framework NAME] [--golden FOLDER | --peer-python PYTHON] [--python PYTHON]
+       collector_parity.py --store FOLDER --peer-python PYTHON
 
 Runs the scenarios under our collector (OURS: the folder that goes to PYTHONPATH) and under the Python tool, or takes
 what that gave from the files which --store wrote, and compares the trees: files, entries, their order, fields, names,
@@ -21,14 +21,16 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 MEAN_AND_NORM = {"Mean", "Norm"}
 # Summation order differs; half types are rounded to their own precision.
-TOLERANCE = {"torch.bfloat16": 2.0**-7, "torch.float16": 2.0**-10, "torch.complex64": 1e-5, "torch.float32": 2e-5}
+TOLERANCE = {"torch.bfloat16": 2.0**-7, "torch.float16": 2.0**-10, "torch.complex64": 1e-5, "torch.float32": 2e-5,
+             "BFloat16": 2.0**-7, "Float16": 2.0**-10, "Complex64": 1e-5, "Float32": 2e-5}
+SCENARIOS = {"pytorch": "collector_scenarios", "mindspore": "mindspore_scenarios"}
 
 
-def run(python, scenario, folder, ours=None, extra=None):
+def run(python, scenarios, scenario, folder, ours=None, extra=None):
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     if ours:
         environment["PYTHONPATH"] = ours
-    command = [python, "-W", "ignore", str(HERE / "collector_scenarios.py"), scenario, str(folder)]
+    command = [python, "-W", "ignore", str(HERE / f"{scenarios}.py"), scenario, str(folder)]
     done = subprocess.run(command + ([json.dumps(extra)] if extra else []), env=environment, cwd=folder.parent,
                           capture_output=True, text=True, timeout=300)
     if done.returncode != 0:
@@ -66,7 +68,8 @@ def stacks_by_entry(stacks):
     differ by nature."""
     result = {}
     for names, frames in stacks.values():
-        frames = [frame.split(", line ", 1)[-1].split(", in ", 1)[-1] for frame in frames if not re.search("/(torch|mindspore)/", frame)]
+        frames = [frame.split(", line ", 1)[-1].split(", in ", 1)[-1] for frame in frames
+                  if not re.search("/(torch|mindspore)/", frame)]
         result.update((name, frames) for name in names)
     return result
 
@@ -169,13 +172,28 @@ EXPLAINED = [
 EXPLAINED_GOLDEN = [r"Module\.\S+\.backward\.\d+ only here$", r"^decoder_list: .*\.backward only here$"]
 
 
-def explained(line, golden):
-    return any(re.search(pattern, line) for pattern in EXPLAINED + (EXPLAINED_GOLDEN if golden else []))
+# The same for MindSpore; docs/collector.md has the reasons.
+EXPLAINED_MINDSPORE = [
+    # The parents of backwards are those of the forwards.
+    r"construct\.json: \S+backward\S*: '\S+backward\.\d+', theirs None",
+    # Greatest and least whole numbers are exact (there as float32).
+    r"\.(Max|Min): (-?\d+), theirs \2\.0$",
+    # A NaN shows in the greatest and least element, as it does for PyTorch.
+    r"\.(Max|Min): nan, theirs (inf|-?\d)",
+    # The place of parameters' gradients among the operators of their cell.
+    r"order: at \d+ \S+\.parameters_grad\.\d+, theirs Primitive\.\S+\.backward$",
+]
+
+
+def explained(line, options):
+    patterns = EXPLAINED_MINDSPORE if options.framework == "mindspore" else EXPLAINED
+    return any(re.search(pattern, line) for pattern in patterns + (EXPLAINED_GOLDEN if options.golden else []))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ours", nargs="?")
+    parser.add_argument("--framework", choices=SCENARIOS, default="pytorch")
     parser.add_argument("--golden", type=pathlib.Path, help="folder torch-<version> of stored results of the Python tool")
     parser.add_argument("--store", type=pathlib.Path, help="writes the Python tool's results there")
     parser.add_argument("--peer-python")
@@ -183,6 +201,7 @@ def main():
     parser.add_argument("--show", action="store_true", help="print explained differences, too")
     parser.add_argument("--scenarios", default="", help="default: all, or those stored")
     options = parser.parse_args()
+    module = SCENARIOS[options.framework]
     python = options.python or options.peer_python or sys.executable
 
     if options.golden:
@@ -196,7 +215,7 @@ def main():
     if not scenarios and options.golden:
         scenarios = sorted(path.stem for path in options.golden.glob("*.json"))
     if not scenarios:
-        code = "import collector_scenarios as c; print(*c.SCENARIOS)"
+        code = f"import {SCENARIOS[options.framework]} as c; print(*c.SCENARIOS)"
         scenarios = subprocess.run([python, "-W", "ignore", "-c", code], env={**os.environ, "PYTHONPATH": str(HERE)},
                                    capture_output=True, text=True, check=True).stdout.split()
     failed = 0
@@ -208,10 +227,11 @@ def main():
             with concurrent.futures.ThreadPoolExecutor(2) as pool:
                 runs = []
                 if not options.golden:
-                    runs.append(pool.submit(run, options.peer_python, scenario, folder["theirs"]))
+                    runs.append(pool.submit(run, options.peer_python, module, scenario, folder["theirs"]))
                 if not options.store:
                     package = os.path.abspath(options.ours)
-                    runs.append(pool.submit(run, python, scenario, folder["ours"], package, {"python_compatible": True}))
+                    runs.append(pool.submit(run, python, module, scenario, folder["ours"], package,
+                                            {"python_compatible": True}))
                 for future in runs:
                     future.result()
             if options.golden:
@@ -224,12 +244,12 @@ def main():
                 continue
             comparison = Comparison(scenario)
             comparison.trees(load(folder["ours"]), theirs)
-            lines = [line for line in comparison.found if options.show or not explained(line, options.golden)]
+            lines = [line for line in comparison.found if options.show or not explained(line, options)]
             for line in lines[:40]:
                 print(line)
             if len(lines) > 40:
                 print(f"{scenario}: ... and {len(lines) - 40} more")
-            bad = sum(not explained(line, options.golden) for line in comparison.found)
+            bad = sum(not explained(line, options) for line in comparison.found)
             print(f"{scenario}: {'same' if bad == 0 else f'{bad} differences'}"
                   f"{f', {len(comparison.found) - bad} explained' if len(comparison.found) > bad else ''}")
             failed += bad > 0

@@ -5,13 +5,11 @@
 Trains something small under the msprobe that Python finds, so that the trees of two implementations can be laid side by
 side. JSON: members that replace those of the scenario's configuration.
 """
-import json
-import os
-import sys
-
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+from collector_run import main
 
 
 class Block(nn.Module):
@@ -264,25 +262,11 @@ SCENARIOS = {
 }
 
 
-def main():
-    name, folder = sys.argv[1:3]
-    run, settings = SCENARIOS[name]
-    config = {"task": "statistics", "dump_path": os.path.join(folder, "dump"), "statistics": {}, **settings}
-    if len(sys.argv) > 3:
-        config.update(json.loads(sys.argv[3]))
-    os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, "config.json")
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(config, file)
-    torch.set_num_threads(1)
-    import msprobe
+def _debugger_type():
     from msprobe.pytorch import PrecisionDebugger
-    with open(os.path.join(folder, "package"), "w", encoding="utf-8") as file:
-        file.write(msprobe.__file__)
-    losses = run(PrecisionDebugger(config_path=path))
-    with open(os.path.join(folder, "losses.json"), "w", encoding="utf-8") as file:
-        json.dump(losses, file)
+    return PrecisionDebugger
 
 
 if __name__ == "__main__":
-    main()
+    torch.set_num_threads(1)
+    main(SCENARIOS, _debugger_type)

@@ -34,6 +34,15 @@ except ImportError:
     CreationType = None
 
 
+# Types of whole numbers and of truth values.
+_WITHOUT_GRADIENT = frozenset(getattr(mindspore, name) for name in (
+    "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64") if hasattr(mindspore, name))
+
+
+def may_have_gradient(value):
+    return isinstance(value, Tensor) and value.dtype not in _WITHOUT_GRADIENT
+
+
 def requires_grad():
     """Whether the gradients of what runs now will be asked for."""
     return executor.requires_grad()

@@ -46,10 +46,10 @@ class Backward:
 
     def __init__(self, call):
         self.call = call
-        self.border = None  # None: no argument is a tensor
+        self.border = None  # None: no argument can have a gradient
 
     def hook_inputs(self, args):
-        if not (framework.requires_grad() and any(isinstance(value, _Tensor) for value in args)):
+        if not (framework.requires_grad() and any(framework.may_have_gradient(value) for value in args)):
             return args
         self.border = _make_border(lambda cell, grad_inputs, grad_outputs: self._record(grad_inputs, grad_outputs))
         self.border.register_backward_hook()
