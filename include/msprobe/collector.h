@@ -196,7 +196,8 @@ typedef enum msprobe_section {
   MSPROBE_INPUT,        /* forward: input_args, a list; backward: input */
   MSPROBE_KWARGS,       /* input_kwargs, an object */
   MSPROBE_OUTPUT,       /* output, a list */
-  MSPROBE_PARAMETERS    /* parameters, an object */
+  MSPROBE_PARAMETERS,   /* parameters, an object */
+  MSPROBE_NAMED_OUTPUT  /* output, an object: of a call that returned a structure with named fields */
 } msprobe_section;
 
 /* Begins a section of an event's entry. It becomes part of the entry with msprobe_builder_commit(), and takes the

@@ -108,6 +108,8 @@ class Call {
   Section input() { return section(MSPROBE_INPUT); }
   Section kwargs() { return section(MSPROBE_KWARGS); }
   Section output() { return section(MSPROBE_OUTPUT); }
+  /// Instead of output(): the fields have names.
+  Section named_output() { return section(MSPROBE_NAMED_OUTPUT); }
   Section parameters() { return section(MSPROBE_PARAMETERS); }
 
  private:

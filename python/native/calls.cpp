@@ -55,8 +55,20 @@ void record_inputs(const msprobe_event& event, PyObject* args, PyObject* kwargs,
   }
 }
 
+// The members of a namedtuple as a dict; empty for all else.
+Ref named_fields(PyObject* output) {
+  if (!PyTuple_Check(output) || PyTuple_CheckExact(output)) return {};
+  Ref described(PyObject_CallFunctionObjArgs(state.describe, output, nullptr));
+  if (!described) log_exception("recording a result");
+  return described && PyDict_Check(described.get()) ? std::move(described) : Ref();
+}
+
 void record_output(const msprobe_event& event, PyObject* output, uint64_t masked) {
   if ((event.wants & MSPROBE_WANT_OUTPUT) == 0) return;
+  if (const Ref fields = named_fields(output); fields) {
+    if (Section section(event, MSPROBE_NAMED_OUTPUT); section) section.add_members(fields.get());
+    return;
+  }
   if (Section section(event, MSPROBE_OUTPUT); section) section.add_all(output, masked);
 }
 

@@ -71,6 +71,7 @@ PyObject* bind(PyObject*, PyObject* binding) {
     if (!take(binding, member.name, member.to)) return nullptr;
   }
   // Only of a framework whose results do not show the nodes of their backward.
+  Py_CLEAR(state.make_backward);
   if (!take(binding, "make_backward", &state.make_backward)) PyErr_Clear();
   Py_RETURN_NONE;
 }

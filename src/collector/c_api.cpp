@@ -291,7 +291,7 @@ msprobe_status msprobe_section_begin(msprobe_session* session, const msprobe_eve
   if (builder != nullptr) *builder = nullptr;
   return with(session, [&](Session& s) {
     needed(builder, "the place for the builder");
-    if (section < MSPROBE_INPUT || section > MSPROBE_PARAMETERS)
+    if (section < MSPROBE_INPUT || section > MSPROBE_NAMED_OUTPUT)
       throw InvalidCall("there is no such section");
     return hand_out(s.begin_section(needed(event, "the event"), section), builder);
   });

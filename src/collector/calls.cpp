@@ -253,6 +253,8 @@ std::unique_ptr<Builder> Session::begin_section(const msprobe_event& event, mspr
   if (event.entry == 0) return nullptr;
   const std::lock_guard lock(mutex_);
   if (!step_ || event.step != serial_) return nullptr;
+  const bool named = section == MSPROBE_NAMED_OUTPUT;
+  if (named) section = MSPROBE_OUTPUT;
   const std::uint32_t wanted = section == MSPROBE_OUTPUT       ? MSPROBE_WANT_OUTPUT
                                : section == MSPROBE_PARAMETERS ? MSPROBE_WANT_PARAMETERS
                                                                : MSPROBE_WANT_INPUT;
@@ -273,7 +275,7 @@ std::unique_ptr<Builder> Session::begin_section(const msprobe_event& event, mspr
   target.place = static_cast<int>(section);
   target.level = 3;
   target.stem = entry->name;
-  target.list = section == MSPROBE_INPUT || section == MSPROBE_OUTPUT;
+  target.list = section == MSPROBE_INPUT || (section == MSPROBE_OUTPUT && !named);
   target.object = !target.list;
   switch (section) {
     case MSPROBE_INPUT:
@@ -285,6 +287,7 @@ std::unique_ptr<Builder> Session::begin_section(const msprobe_event& event, mspr
       target.stem += ".kwargs";
       break;
     case MSPROBE_OUTPUT:
+    case MSPROBE_NAMED_OUTPUT:
       target.key = "output";
       target.stem += ".output";
       break;

@@ -124,7 +124,7 @@ void call_anything(Input& input, msprobe_session* session) {
       }
       case 6:
       case 7:
-        msprobe_section_begin(session, &event(), static_cast<msprobe_section>(input.byte() % 4), &made);
+        msprobe_section_begin(session, &event(), static_cast<msprobe_section>(input.byte() % 5), &made);
         keep(made);
         break;
       case 8:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules of many shapes: in-place, shared, in lists, with keywords only, with dicts and dataclasses; copies."""
 
+import collections
 import copy
 import dataclasses
 import pickle
@@ -65,6 +66,14 @@ class Pair:
 class PairOut(nn.Module):
     def forward(self, x):
         return Pair(x * 2, x + 1)
+
+
+Named = collections.namedtuple("Named", "first rest")
+
+
+class NamedOut(nn.Module):
+    def forward(self, x):
+        return Named(x * 2, [x + 1, "text"])
 
 
 class Holder(nn.Module):
@@ -156,6 +165,21 @@ class Modules(Case):
         tree, _ = self.train("L0", Holder(PairOut()), make_input())
         output = tree.data["Module.inner.PairOut.forward.0"]["output"][0]
         self.assertEqual(list(output), ["left", "right"])
+
+    def test_namedtuple_output(self):
+        debugger = self.open("L0", task="tensor")
+        debugger.start(model=(model := Holder(NamedOut())))
+        result = model(make_input().requires_grad_())
+        self.assertIsInstance(result, Named)
+        (result.first.sum() + result.rest[0].sum()).backward()
+        debugger.stop()
+        tree = self.tree()
+        self.assertEqual(tree.errors, "")
+        output = tree.data["Module.inner.NamedOut.forward.0"]["output"]
+        self.assertEqual(list(output), ["first", "rest"])
+        self.assertEqual(output["first"]["data_name"], "Module.inner.NamedOut.forward.0.output.first.pt")
+        self.assertEqual(output["rest"][1], {"type": "str", "value": "text"})
+        self.assertEqual(len(tree.data["Module.inner.NamedOut.backward.0"]["input"]), 2)
 
     def test_copies_record_nothing(self):
         debugger = self.open("L0")

@@ -78,12 +78,12 @@ def _numpy_scalar(value):
 
 
 def numpy_array(value):
-    name = str(value.dtype)
-    number = NUMPY_DTYPES.get(name, DTYPE_OTHER)
+    native = value.dtype.newbyteorder("=")
+    number = NUMPY_DTYPES.get(str(native), DTYPE_OTHER)
     elements = None
     if number != DTYPE_OTHER and value.size:
-        elements = value if value.dtype.isnative else value.astype(value.dtype.newbyteorder("="), order="C")
-    return Record((elements, "numpy.ndarray", name, number, value.shape, None, None, None, None))
+        elements = value if value.dtype.isnative else value.astype(native, order="C")
+    return Record((elements, "numpy.ndarray", str(value.dtype), number, value.shape, None, None, None, None))
 
 
 # ---------------------------------------------------------------------- rows (type, function)

@@ -287,6 +287,20 @@ TEST_CASE("a section that comes again takes the place of the first while the ent
   CHECK(recording.data()["Distributed.all_reduce.0.forward"]["output"][0]["value"] == 3);
 }
 
+TEST_CASE("an output with named fields is an object") {
+  Recording recording;
+  recording.start();
+  const msprobe_event event = recording.enter("Module.m.M");
+  msprobe_builder* builder = nullptr;
+  REQUIRE(msprobe_section_begin(recording.session, &event, MSPROBE_NAMED_OUTPUT, &builder) == MSPROBE_OK);
+  CHECK(msprobe_add_int(builder, "first", "int", 1) == MSPROBE_OK);
+  CHECK(msprobe_builder_commit(builder) == MSPROBE_OK);
+  recording.leave(event);
+  recording.stop();
+  CHECK(recording.data().at("Module.m.M.forward.0").at("output") ==
+        Json({{"first", {{"type", "int"}, {"value", 1}}}}));
+}
+
 TEST_CASE("numbers that come later") {
   Recording recording;
   recording.start();
