@@ -151,6 +151,10 @@ if __name__ == "__main__":
         sys.exit(2)
     sys.exit(
         harness.tap(
-            make_tests(sys.argv[1], sys.argv[2], differences.documented_items(pathlib.Path(sys.argv[3])))
+            make_tests(
+                str(pathlib.Path(sys.argv[1]).resolve()),
+                sys.argv[2],
+                differences.documented_items(pathlib.Path(sys.argv[3])),
+            )
         )
     )
