@@ -4,7 +4,7 @@
 "use strict";
 
 const NOTHING = -1; // a row without a value: no partner, no tensor
-const MARGIN = { left: 62, right: 14, top: 8, bottom: 30 };
+const MARGIN = { left: 62, right: 14, top: 8, bottom: 22 };
 const BAND = 16;
 const STRIP = 6;
 const CLICK = 4; // pixels that a click may move
@@ -45,7 +45,7 @@ class Plot {
     this.title = title;
     this.belongs = belongs;
     this.canvas = element("canvas", { tabindex: "0", role: "application", "aria-label": `Error curve, ${title}` });
-    this.box = element("div", { class: "plot" }, element("h3", { text: title }), this.canvas);
+    this.box = element("div", { class: "plot" }, this.canvas);
     this.series = [];
     this.length = 0;
     this.reset();
@@ -173,7 +173,7 @@ class Curve {
     this.color = (name) => style.getPropertyValue(`--${name}`).trim();
     for (const plot of shownPlots) {
       const bands = BAND * Object.values(this.bands).filter(Boolean).length;
-      const scale = this.hasScale ? (shownPlots.length > 1 ? 112 : 170) : 0;
+      const scale = this.hasScale ? (shownPlots.length > 1 ? 92 : 170) : 0;
       plot.canvas.style.height = `${MARGIN.top + bands + scale + STRIP + MARGIN.bottom}px`;
       this.drawPlot(plot);
     }
@@ -260,6 +260,10 @@ class Curve {
         context.fillText((plain ? String(Number((10 ** power).toPrecision(1))) : `1e${power}`) + this.unit, MARGIN.left - 8, y);
       }
     }
+    context.fillStyle = this.color("text");
+    context.textAlign = "left";
+    context.fillText(plot.title, 0, height - MARGIN.bottom + 12);
+    context.fillStyle = this.color("muted");
     context.textAlign = "center";
     const span = plot.to - plot.from;
     const step = niceStep(span / Math.max(2, plot.width() / 110));

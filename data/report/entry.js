@@ -85,7 +85,7 @@ class EntryPanel {
   // One line a property, one column a side; in statistics mode what they differ by beside them.
   sides(rank, row) {
     const differs = rank.byName.has("Max diff");
-    const columns = ["", "target (NPU)", "golden (Bench)", ...(differs ? ["difference", "relative"] : [])];
+    const columns = ["", "target", "golden", ...(differs ? ["difference", "relative"] : [])];
     const lines = [...FACTS, ...STATISTICS].filter(([, column]) => rank.byName.has(column)).map(([label, ...names]) => {
       const [ours, theirs] = names.map((name) => rank.cell(row, name));
       const cells = (differs ? [0, 1, 2, 3] : [0, 1]).map((i) => this.value(rank, row, names[i]));

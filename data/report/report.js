@@ -276,7 +276,10 @@ async function load() {
 
 setTheme(DARK.matches);
 load().then(
-  () => (document.body.dataset.ready = String(Math.round(performance.now()))),
+  (report) => {
+    window.report = report; // for the console, and for tests
+    document.body.dataset.ready = String(Math.round(performance.now()));
+  },
   (error) => {
     by("loading").hidden = false;
     by("loading").textContent = error.message;

@@ -28,7 +28,7 @@ class ModelTree {
     this.comparison = comparison;
     this.choose = choose;
     this.roots = [];
-    this.nodes = new Map(); // by direction and name, so that ranks share them
+    this.nodes = new Map(); // by parent and name, so that ranks share them
     this.byEntry = comparison.ranks.map((rank) => new Array(rank.entries.length));
     for (const rank of comparison.ranks) this.add(rank);
     const first = comparison.firstBad();
@@ -74,6 +74,7 @@ class ModelTree {
     let root = this.nodes.get(label);
     if (root === undefined) {
       root = new TreeNode(label, label, null);
+      root.number = this.nodes.size;
       this.nodes.set(label, root);
       this.roots.push(root);
       this.roots.sort((a, b) => DIRECTIONS.indexOf(a.label) - DIRECTIONS.indexOf(b.label));
@@ -82,10 +83,11 @@ class ModelTree {
   }
 
   child(parent, key, label) {
-    const whole = `${key} ${parent.title}`;
+    const whole = `${parent.number} ${key}`;
     let node = this.nodes.get(whole);
     if (node === undefined) {
       node = new TreeNode(label, key, parent);
+      node.number = this.nodes.size;
       this.nodes.set(whole, node);
       parent.children.push(node);
     }
@@ -108,16 +110,14 @@ class ModelTree {
   byDots(rank, entry) {
     const name = rank.entries[entry];
     const parts = withoutDirection(name).split(".");
-    const leaf = parts.splice(-2).join(".");
+    const leaf = parts.splice(/^(Module|Cell)\./.test(name) ? -2 : -1).join(".");
     let node = this.root(rank.directions[entry]);
     let path = "";
-    // APIs of a kind make a node, and so do the parts of a module's path.
-    if (!/^(Module|Cell)\./.test(name)) parts.push(leaf.split(".")[0]);
     for (const part of parts) {
       path += part + ".";
       node = this.child(node, path, part);
     }
-    return this.child(node, name, leaf);
+    return this.child(node, name, /^[0-9]+$/.test(leaf) ? `call ${leaf}` : leaf);
   }
 
   openTo(node) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/command.hpp"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -10,9 +12,11 @@
 #include "compare/pairing_options.hpp"
 #include "compare/relative_options.hpp"
 #include "compare/reports/summary.hpp"
+#include "report/terminal.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
+#include "support/output_file.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
@@ -39,6 +43,8 @@ struct Typed {
   bool print_rows = false;
   bool strict = false;
   bool python_rules = false;
+  SummaryOptions summary;
+  std::string explain;
   PairingArguments pairing;
   bool diff_analyze = false;
   RelativeArguments relatives;
@@ -114,6 +120,8 @@ CompareOptions to_options(const Typed& typed) {
   options.html = wants_html(typed);
   options.python_rules = typed.python_rules;
   options.rules_file = typed.rules;
+  options.summary = typed.summary;
+  options.explain = typed.explain;
   options.match = to_match_options(typed.pairing, typed.python_rules);
   options.first_difference = typed.diff_analyze;
   apply_relatives(typed.relatives, options);
@@ -175,6 +183,11 @@ class CompareCommand final : public Command {
                  "Search all ranks of a step for the entries where the runs part first; writes JSON");
     app.add_option("--rules", typed_.rules, "YAML file with thresholds in place of the built-in ones")
         ->type_name("FILE");
+    app.add_option("--top", typed_.summary.top, "How many of the worst rows the summary shows")
+        ->capture_default_str();
+    app.add_option("--by", typed_.summary.by, "Metric that sorts the worst rows, by the name of its column");
+    app.add_option("--explain", typed_.explain,
+                   "Print all that is known of this entry or row instead of writing results");
     declare_pairing(app, typed_.pairing);
     declare_relatives(app, typed_.relatives);
   }
@@ -182,8 +195,14 @@ class CompareCommand final : public Command {
   Outcome run(const Context& context) override {
     if (typed_.output.empty()) typed_.output = "./output";
     CompareOptions options = to_options(typed_);
+    options.explain_width = report::terminal_width(STDOUT_FILENO);
+    options.explain_color = context.color && isatty(STDOUT_FILENO) == 1;
     if (const std::optional<Outcome> outcome = diff_analyze(options, context)) return *outcome;
     const CompareReport report = compare::compare(options, context.progress);
+    if (!options.explain.empty()) {
+      print_stories(report);
+      return judge_outcome(report);
+    }
     log_info(without_last_newline(render_summary(report, context.color)));
     return judge_outcome(report);
   }
@@ -216,6 +235,16 @@ class CompareCommand final : public Command {
     }
     if (failed) return Outcome::failure;
     return findings && typed_.fail_on != "never" ? Outcome::findings : Outcome::clean;
+  }
+
+  static void print_stories(const CompareReport& report) {
+    std::string text;
+    for (const RankSummary& rank : report.ranks) {
+      if (!rank.failure.empty()) log_error(display(rank.label) + ": " + rank.failure);
+      if (!text.empty() && !rank.story.empty()) text += '\n';
+      text += rank.story;
+    }
+    write_all(STDOUT_FILENO, text, "standard output");
   }
 
   Outcome judge_outcome(const CompareReport& report) const {

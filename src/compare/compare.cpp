@@ -10,6 +10,7 @@
 #include "compare/output.hpp"
 #include "compare/pairing.hpp"
 #include "compare/relatives.hpp"
+#include "compare/reports/explain.hpp"
 #include "compare/reports/html.hpp"
 #include "compare/reports/report_data.hpp"
 #include "compare/reports/result_table.hpp"
@@ -25,6 +26,8 @@
 
 namespace msprobe::compare {
 namespace {
+
+constexpr std::size_t kSuggestions = 5;
 
 std::string label_of(const RankPair& pair) {
   if (pair.step.empty()) return pair.target.label;
@@ -90,6 +93,17 @@ void write_joined(const std::vector<RankResult>& results, const CompareOptions& 
   }
 }
 
+/// UsageError if no rank has the entry and all could be asked.
+void require_story(const CompareReport& report, const std::string& name,
+                   const std::vector<std::vector<SimilarName>>& similar) {
+  std::vector<SimilarName> all;
+  for (std::size_t i = 0; i < report.ranks.size(); ++i) {
+    if (!report.ranks[i].story.empty() || !report.ranks[i].failure.empty()) return;
+    all.insert(all.end(), similar[i].begin(), similar[i].end());
+  }
+  throw_no_such_entry(name, std::move(all));
+}
+
 /// Leaves a writer when the reader of standard output is gone.
 struct ClosedPipe {};
 
@@ -146,8 +160,11 @@ CompareReport compare(const CompareOptions& asked, Progress* progress) {
   const Plan plan = make_plan(options);
   const bool fixed_name = !options.output_file.empty();
   const std::string time = timestamp();
+  const bool explaining = !options.explain.empty();
   // Hours of work must not end at a folder that cannot be written.
-  if (!fixed_name) {
+  if (explaining) {
+    // Nothing is written.
+  } else if (!fixed_name) {
     create_directories(options.output_directory);
     check_output(options.output_directory + "/compare_result_" + time);
   } else if (options.output_file != "-") {
@@ -159,12 +176,18 @@ CompareReport compare(const CompareOptions& asked, Progress* progress) {
   report.ranks.resize(plan.pairs.size());
   std::vector<RankResult> kept(fixed_name && !options.html ? plan.pairs.size() : 0);
   std::vector<PackedRank> packed(plan.pairs.size());
+  std::vector<std::vector<SimilarName>> similar(plan.pairs.size());
   parallel_for(plan.pairs.size(), [&](std::size_t i) {
     const RankPair& pair = plan.pairs[i];
     RankSummary& summary = report.ranks[i];
     try {
       RankResult result = compare_ranks(pair, options, rules, progress);
-      summary = summarize(result);
+      summary = summarize(result, options.summary);
+      if (explaining) {
+        summary.story = explain(result, options.explain, options.explain_width, options.explain_color);
+        if (summary.story.empty()) similar[i] = similar_entries(result, options.explain, kSuggestions);
+        return;
+      }
       if (options.html) packed[i] = pack_rank(result, beside(pair.target.json, "construct.json"));
       if (options.match.method == Method::layer && !fixed_name) {
         if (!pair.step.empty()) create_directories(options.output_directory + "/" + pair.step);
@@ -182,6 +205,8 @@ CompareReport compare(const CompareOptions& asked, Progress* progress) {
       }
     } catch (const Interrupted&) {
       throw;
+    } catch (const UsageError&) {
+      throw;
     } catch (const Error& error) {
       // One pair only: there is nothing else to go on with.
       if (plan.pairs.size() == 1) throw;
@@ -193,6 +218,10 @@ CompareReport compare(const CompareOptions& asked, Progress* progress) {
     summary.golden = pair.golden.json;
   });
   if (progress != nullptr) progress->end();
+  if (explaining) {
+    require_story(report, options.explain, similar);
+    return report;
+  }
   if (!kept.empty()) write_joined(kept, options, report);
   if (options.html) {
     const std::string report_file = options.output_directory + "/compare_result_" + time + ".html";

@@ -46,6 +46,10 @@ struct CompareOptions {
   bool formats_chosen = false;          // not the default
   bool nested = false;                  // a part of a dump of dynamic and static graphs
   std::optional<GraphSelection> graph;  // a static-graph dump is asked for, and which parts of it
+  SummaryOptions summary;
+  std::string explain;  // an entry that is told of instead of all that is written otherwise
+  std::size_t explain_width = 100;
+  bool explain_color = false;
 };
 
 /// Two ranks that belong together.

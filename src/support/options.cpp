@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <numeric>
 #include <system_error>
 
 #include "support/error.hpp"
@@ -27,21 +26,6 @@ std::string check_jobs(std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), jobs);
   if (error == std::errc() && end == text.data() + text.size() && jobs >= 0 && jobs <= 1024) return {};
   return fmt::format("'{}' is not a number from 0 to 1024", text);
-}
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, substituted});
-    }
-  }
-  return row.back();
 }
 
 /// One pass over the words; `app_` is the program until the command's name is met.

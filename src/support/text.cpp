@@ -10,6 +10,8 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <numeric>
+#include <vector>
 
 namespace msprobe {
 namespace {
@@ -204,6 +206,21 @@ bool is_utf8(std::string_view text) {
     i += c.length;
   }
   return true;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, substituted});
+    }
+  }
+  return row.back();
 }
 
 std::string human_bytes(std::uint64_t bytes) {

@@ -49,6 +49,9 @@ std::string valid_utf8(std::string_view text);
 /// Is the whole text valid UTF-8?
 bool is_utf8(std::string_view text);
 
+/// How many characters must be replaced, added or removed to make one text of the other.
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
 /// "1.2 GB" style sizes with decimal units.
 std::string human_bytes(std::uint64_t bytes);
 

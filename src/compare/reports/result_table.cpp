@@ -79,14 +79,7 @@ class ResultTable final : public report::Table {
   explicit ResultTable(const RankResult& result) : result_(result) {
     columns_ = {"NPU Name",         "Bench Name",         "NPU Dtype",         "Bench Dtype",
                 "NPU Tensor Shape", "Bench Tensor Shape", "NPU Requires_grad", "Bench Requires_grad"};
-    if (result.mode == Mode::tensor)
-      columns_.insert(columns_.end(), kMetricNames.begin(), kMetricNames.end());
-    if (result.mode == Mode::statistics) {
-      for (const char* suffix : {"Max diff", "Min diff", "Mean diff", "L2norm diff", "MaxRelativeErr",
-                                 "MinRelativeErr", "MeanRelativeErr", "NormRelativeErr"}) {
-        columns_.emplace_back(suffix);
-      }
-    }
+    for (std::string& name : metric_columns(result.mode)) columns_.push_back(std::move(name));
     if (result.mode == Mode::md5) {
       columns_.emplace_back("NPU MD5");
       columns_.emplace_back("BENCH MD5");
@@ -303,6 +296,13 @@ class JoinedTable final : public report::Table {
 };
 
 }  // namespace
+
+std::vector<std::string> metric_columns(Mode mode) {
+  if (mode == Mode::tensor) return {kMetricNames.begin(), kMetricNames.end()};
+  if (mode == Mode::md5) return {};
+  return {"Max diff",       "Min diff",       "Mean diff",       "L2norm diff",
+          "MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr", "NormRelativeErr"};
+}
 
 std::unique_ptr<report::Table> result_table(const RankResult& result) {
   return std::make_unique<ResultTable>(result);

@@ -11,6 +11,9 @@
 
 namespace msprobe::compare {
 
+/// The columns that say how far both sides are apart, in their order.
+std::vector<std::string> metric_columns(Mode mode);
+
 /// `result` must outlive the table.
 std::unique_ptr<report::Table> result_table(const RankResult& result);
 

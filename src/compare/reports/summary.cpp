@@ -2,6 +2,7 @@
 #include "compare/reports/summary.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,7 +10,9 @@
 #include <limits>
 
 #include "compare/metrics/statistics_difference.hpp"
+#include "compare/reports/result_table.hpp"
 #include "report/terminal.hpp"
+#include "support/error.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
@@ -77,6 +80,54 @@ void measure(const RankResult& result, const Row& row, std::size_t index, NotedR
   }
 }
 
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return out;
+}
+
+/// The place of a metric among those of the mode.
+std::size_t find_metric(Mode mode, const std::string& name) {
+  const std::vector<std::string> metrics = metric_columns(mode);
+  const auto found = std::find_if(metrics.begin(), metrics.end(),
+                                  [&](const std::string& one) { return lower(one) == lower(name); });
+  if (found != metrics.end()) return static_cast<std::size_t>(found - metrics.begin());
+  if (metrics.empty()) throw UsageError("--by: a comparison of checksums has no metrics");
+  throw UsageError(fmt::format("--by: '{}' is no metric of a {} comparison: {}", display(name),
+                               mode_name(mode), fmt::join(metrics, ", ")));
+}
+
+/// Weighs a row by one metric alone. False if it has no such number, or one that says that nothing differs.
+bool weigh_by(const RankResult& result, std::size_t index, std::size_t metric, NotedRow& noted) {
+  const Row& row = result.rows[index];
+  if (!row.matched()) return false;
+  if (result.mode == Mode::tensor) {
+    const TensorMetrics& metrics = result.metrics[index];
+    const bool absent = metrics.is_scalar && metric != kMaxAbs && metric != kMaxRelative;
+    if (metrics.status != MetricStatus::computed || absent) return false;
+    const double value = metrics.value[metric];
+    const bool is_distance = metric == kEucDist || metric == kMaxAbs || metric == kMaxRelative;
+    noted.weight = std::isnan(value) ? kInfinity : is_distance ? value : 1 - value;
+    noted.measure = fmt::format("{:.6g}", value);
+    return noted.weight > 0;
+  }
+  const std::size_t which = metric % kStatistics;
+  const ValueDifference each =
+      difference(result.target_item(row).statistics[which], result.target.pool,
+                 result.golden_item(row).statistics[which], result.golden.pool, result.python_rules);
+  if (each.kind == DifferenceKind::missing || each.kind == DifferenceKind::differ) return false;
+  if (metric < kStatistics) {
+    const bool finite = each.kind == DifferenceKind::zero || each.kind == DifferenceKind::number;
+    noted.weight = finite ? std::abs(each.difference) : kInfinity;
+    noted.measure = difference_text(each);
+  } else {
+    const double fraction = relative_fraction(each);
+    noted.weight = std::isnan(fraction) ? kInfinity : fraction;
+    noted.measure = std::isfinite(fraction) ? fmt::format("{:.4g}%", fraction * 100) : relative_text(each);
+  }
+  return noted.weight > 0;
+}
+
 NotedRow note(const RankResult& result, std::size_t index) {
   const Row& row = result.rows[index];
   NotedRow noted;
@@ -95,11 +146,40 @@ NotedRow note(const RankResult& result, std::size_t index) {
   return noted;
 }
 
+/// By weight alone, where a metric was asked for.
+bool weighs_more(const NotedRow& a, const NotedRow& b) {
+  return a.weight != b.weight ? a.weight > b.weight : a.index < b.index;
+}
+
 bool worse(const NotedRow& a, const NotedRow& b) {
   if (a.verdict != b.verdict) return a.verdict > b.verdict;
   if (a.weight != b.weight) return a.weight > b.weight;
   return a.index < b.index;
 }
+
+/// Keeps the worst of many rows; the list never grows with the dump.
+class WorstRows {
+ public:
+  using Order = bool (*)(const NotedRow&, const NotedRow&);
+  WorstRows(std::size_t count, Order order) : count_(count), order_(order) {}
+
+  void add(NotedRow row) {
+    rows_.push_back(std::move(row));
+    if (rows_.size() < 64 * std::max<std::size_t>(count_, 10)) return;
+    std::nth_element(rows_.begin(), rows_.begin() + static_cast<std::ptrdiff_t>(count_), rows_.end(), order_);
+    rows_.resize(count_);
+  }
+  std::vector<NotedRow> take() {
+    std::sort(rows_.begin(), rows_.end(), order_);
+    rows_.resize(std::min(rows_.size(), count_));
+    return std::move(rows_);
+  }
+
+ private:
+  std::size_t count_;
+  Order order_;
+  std::vector<NotedRow> rows_;
+};
 
 report::Severity severity_of(Verdict verdict) {
   if (verdict == Verdict::error) return report::Severity::error;
@@ -134,7 +214,7 @@ std::string first_bad(const NotedRow& row, bool color) {
   return out + "\n";
 }
 
-std::string worst(const std::vector<NotedRow>& rows, bool color) {
+std::string worst(const std::vector<NotedRow>& rows, const std::string& by, bool color) {
   report::TerminalStyle style;
   style.width = report::terminal_width(STDERR_FILENO);
   style.color = color;
@@ -145,40 +225,49 @@ std::string worst(const std::vector<NotedRow>& rows, bool color) {
         {std::string(verdict_name(row.verdict)), row.name, row.measure.empty() ? row.reason : row.measure});
     style.severities.push_back(severity_of(row.verdict));
   }
-  return fmt::format("  worst {}:\n", rows.size()) + report::render_columns({}, lines, style);
+  const std::string title = by.empty() ? fmt::format("  worst {}:\n", rows.size())
+                                       : fmt::format("  worst {} by {}:\n", rows.size(), by);
+  return title + report::render_columns({}, lines, style);
 }
 
 }  // namespace
 
-RankSummary summarize(const RankResult& result) {
+RankSummary summarize(const RankResult& result, const SummaryOptions& options) {
   RankSummary summary;
   summary.mode = result.mode;
   summary.rows = result.rows.size();
   summary.golden_only = result.golden_only;
-  std::vector<NotedRow> bad;
+  std::optional<std::size_t> metric;
+  if (!options.by.empty()) {
+    metric = find_metric(result.mode, options.by);
+    summary.worst_by = metric_columns(result.mode)[*metric];
+  }
+  WorstRows worst(options.top, metric ? weighs_more : worse);
   std::optional<std::size_t> first_error;
   std::optional<std::size_t> first_warning;
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
     const Row& row = result.rows[i];
-    if (!row.has_golden()) ++summary.unmatched;
+    if (!row.matched()) ++summary.unmatched;
     if (!result.metrics.empty() && result.metrics[i].failed) ++summary.unreadable;
+    if (metric) {
+      NotedRow noted;
+      noted.index = i;
+      noted.verdict = row.verdict;
+      if (weigh_by(result, i, *metric, noted)) {
+        noted.name = std::string(result.name_of(row));
+        worst.add(std::move(noted));
+      }
+    }
     if (row.verdict == Verdict::pass) continue;
     const bool error = row.verdict == Verdict::error;
     ++(error ? summary.errors : summary.warnings);
     std::optional<std::size_t>& first = error ? first_error : first_warning;
     if (!first) first = i;
-    bad.push_back(note(result, i));
-    // Only the worst are kept; the list never grows with the dump.
-    if (bad.size() >= 64 * kWorstRows) {
-      std::nth_element(bad.begin(), bad.begin() + kWorstRows, bad.end(), worse);
-      bad.resize(kWorstRows);
-    }
+    if (!metric) worst.add(note(result, i));
   }
   if (first_error || first_warning)
     summary.first_bad = note(result, first_error ? *first_error : *first_warning);
-  std::sort(bad.begin(), bad.end(), worse);
-  bad.resize(std::min(bad.size(), kWorstRows));
-  summary.worst = std::move(bad);
+  summary.worst = worst.take();
   return summary;
 }
 
@@ -198,7 +287,7 @@ std::string render_summary(const CompareReport& report, bool color) {
     }
     out += "  " + counts(rank, color) + "\n";
     if (rank.first_bad) out += first_bad(*rank.first_bad, color);
-    if (rank.worst.size() > 1) out += worst(rank.worst, color);
+    if (rank.worst.size() > (rank.worst_by.empty() ? 1 : 0)) out += worst(rank.worst, rank.worst_by, color);
     for (const std::string& file : rank.files) out += "  written: " + display(file) + "\n";
   }
   if (!report.html_file.empty()) out += "report: " + display(report.html_file) + "\n";

@@ -35,10 +35,18 @@ struct RankSummary {
   std::uint64_t golden_only = 0;  // reference items without a row
   std::uint64_t unreadable = 0;   // rows whose tensors could not be read or compared
   std::optional<NotedRow> first_bad;
-  std::vector<NotedRow> worst;  // at most kWorstRows, worst first
+  std::vector<NotedRow> worst;  // worst first, as many as SummaryOptions says
+  std::string worst_by;         // the metric that sorts them; empty: the verdict
   std::vector<std::string> files;
+  std::string story;  // of the entry that was to be explained
 };
+
 inline constexpr std::size_t kWorstRows = 10;
+
+struct SummaryOptions {
+  std::size_t top = kWorstRows;  // worst rows that are shown
+  std::string by;  // a metric, by the name of its column; empty: the verdict and what it speaks of
+};
 
 struct CompareReport {
   std::vector<RankSummary> ranks;
@@ -47,7 +55,8 @@ struct CompareReport {
   bool pipe_closed = false;  // the reader of stdout went away
 };
 
-RankSummary summarize(const RankResult& result);
+/// UsageError if the comparison has no metric of the name that is asked for.
+RankSummary summarize(const RankResult& result, const SummaryOptions& options = {});
 
 /// A few lines: what was compared, counts by Result, the first bad row in execution order, the worst rows,
 /// the files.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "support/error.hpp"
 #include "unit/compare/dumps.hpp"
 
 using namespace msprobe;
@@ -82,10 +83,34 @@ TEST_CASE("the worst ten, worst first, however many there are") {
   }
   const RankSummary summary = summarize(judged(entries(target), entries(golden), Mode::statistics, false));
   CHECK(summary.errors == 3000);
-  REQUIRE(summary.worst.size() == kWorstRows);
-  for (std::size_t i = 0; i < kWorstRows; ++i)
-    CHECK(summary.worst[i].weight == 3000.0 - static_cast<double>(i));
+  REQUIRE(summary.worst.size() == 10);
+  for (std::size_t i = 0; i < 10; ++i) CHECK(summary.worst[i].weight == 3000.0 - static_cast<double>(i));
   CHECK(summary.first_bad->name == "Torch.e0.0.forward.output.0");
+}
+
+TEST_CASE("the worst rows by a metric of choice") {
+  // The second differs most in absolute terms, the third in relative ones; both pass the rules.
+  const RankResult result = judged(entries({"1", "1010", "1.05", "NaN"}), entries({"1", "1000", "1", "NaN"}),
+                                   Mode::statistics, false);
+  const RankSummary by_difference = summarize(result, {.top = 1, .by = "max DIFF"});
+  CHECK(by_difference.worst_by == "Max diff");
+  REQUIRE(by_difference.worst.size() == 1);
+  CHECK(by_difference.worst[0].name == "Torch.e1.0.forward.output.0");
+  CHECK(by_difference.worst[0].measure == "10");
+  const RankSummary by_error = summarize(result, {.top = 5, .by = "NormRelativeErr"});
+  REQUIRE(by_error.worst.size() == 2);  // rows that are equal are not among the worst
+  CHECK(by_error.worst[0].name == "Torch.e2.0.forward.output.0");
+  CHECK(render(by_error).find("worst 2 by NormRelativeErr:") != std::string::npos);
+  CHECK(summarize(result, {.top = 0, .by = ""}).worst.empty());
+}
+
+TEST_CASE("a metric that the comparison does not have is named with those it has") {
+  const RankResult result = judged(entries({"1"}), entries({"1"}), Mode::statistics, false);
+  CHECK_THROWS_WITH_AS(summarize(result, {.top = 1, .by = "Cosine"}),
+                       doctest::Contains("Max diff, Min diff, Mean diff, L2norm diff, MaxRelativeErr"),
+                       UsageError);
+  const RankResult checksums = judged(entries({"1"}), entries({"1"}), Mode::md5, false);
+  CHECK_THROWS_AS(summarize(checksums, {.top = 1, .by = "Cosine"}), UsageError);
 }
 
 TEST_CASE("tensors that could not be compared are counted") {

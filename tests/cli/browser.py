@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A headless Chromium that looks at the HTML report, for its test and for the picture in the README."""
+
+import json
+import os
+import pathlib
+import shutil
+import time
+
+from harness import Skip
+
+LOADS_WITHIN_S = 120
+
+
+class Browser:
+    """Use it in a `with` block. Skip is raised where Chromium, its driver or Selenium is missing."""
+
+    def __init__(self, width=1280, height=800, dark=False, scale=1):
+        try:
+            from selenium import webdriver
+            from selenium.webdriver.chrome.service import Service
+        except ImportError:
+            raise Skip("Selenium is missing (Debian: python3-selenium)") from None
+        driver = shutil.which("chromedriver")
+        chromium = shutil.which("chromium")
+        if driver is None or chromium is None:
+            raise Skip("Chromium or its driver is missing (Debian: chromium, chromium-driver)")
+        options = webdriver.ChromeOptions()
+        options.binary_location = chromium
+        for argument in ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"):
+            options.add_argument(argument)
+        if os.geteuid() == 0:
+            options.add_argument("--no-sandbox")  # Chromium has none for root
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        self.driver = webdriver.Chrome(options=options, service=Service(driver))
+        self.size(width, height, scale)
+        self.driver.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia",
+            {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]},
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.driver.quit()
+
+    def size(self, width, height, scale=1):
+        self.driver.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": False},
+        )
+
+    def run(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def wait(self, what, condition, seconds=10):
+        """Until the script gives something true, which is returned."""
+        end = time.monotonic() + seconds
+        while True:
+            value = self.run(f"return {condition}")
+            if value:
+                return value
+            if time.monotonic() > end:
+                raise AssertionError(f"{what} did not happen within {seconds} s")
+            time.sleep(0.02)
+
+    def open(self, page):
+        """Returns the milliseconds from the start of loading until the page can be used."""
+        self.driver.get(pathlib.Path(page).resolve().as_uri())
+        return int(self.wait("loading", "document.body.dataset.ready", LOADS_WITHIN_S))
+
+    def keys(self, *keys):
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        actions = ActionChains(self.driver)
+        for key in keys:
+            actions.send_keys(key)
+        actions.perform()
+
+    def click(self, selector, at=None):
+        """In the middle of an element, or at a place in it."""
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        found = self.driver.find_element("css selector", selector)
+        actions = ActionChains(self.driver)
+        if at is None:
+            actions.move_to_element(found)
+        else:
+            box = found.rect
+            actions.move_to_element_with_offset(found, at[0] - box["width"] / 2, at[1] - box["height"] / 2)
+        actions.click().perform()
+
+    def complaints(self):
+        """Messages of level SEVERE on the console."""
+        return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
+
+    def requests(self):
+        """Addresses that were asked for, but for the page itself and data it brought along."""
+        found = []
+        for entry in self.driver.get_log("performance"):
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                found.append(message["params"]["request"]["url"])
+        return [url for url in found if not url.startswith(("file:///", "data:", "blob:"))], found

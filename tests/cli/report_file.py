@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The HTML report as a file: that it asks for nothing, that nothing in a dump becomes part of the page, and
+that what it holds is what the csv has.
+
+usage: report_file.py MSPROBE FOLDER-OF-GOLDEN-CASES SAMPLES GENERATOR
+"""
+
+import base64
+import csv
+import hashlib
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+import report_page
+from harness import check, check_equal, main, run
+
+VERDICTS = ["pass", "warning", "error"]
+HOSTILE = [
+    "Torch.<img src=x onerror=document.title='owned'>.0.forward",
+    "Torch.</script><script>document.title='owned'</script>.0.forward",
+    "Torch.\u2028\u2029.0.forward",
+    "Torch.\u202edrawkcab\u202c.0.forward",
+    "Torch.nul\0inside.0.forward",
+    "Torch.'\"`${document.title='owned'}.0.forward",
+    "Torch.__proto__.0.forward",
+    "Torch.=cmd|' /C calc'!A0.0.forward",
+]
+
+
+def tensor(value):
+    return {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "requires_grad": True} | dict.fromkeys(
+        ("Max", "Min", "Mean", "Norm"), value
+    )
+
+
+def write_dump(folder, data, **others):
+    folder.mkdir(parents=True)
+    (folder / "dump.json").write_text(json.dumps({"task": "statistics", "level": "mix", "data": data}))
+    for name, content in others.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+
+
+def write_hostile(folder):
+    """Two dumps whose names try everything; returns their paths."""
+    entry = lambda value: {"input_args": [tensor(1.0)], "input_kwargs": {}, "output": [tensor(value)]}  # noqa: E731
+    for side, value in (("target", 5.0), ("golden", 1.0)):
+        write_dump(
+            folder / side,
+            {name: entry(value) for name in HOSTILE},
+            stack={name: [f"File {name}, line 1, in {name}, \n {name}"] for name in HOSTILE},
+            construct={name: HOSTILE[(i + 1) % len(HOSTILE)] for i, name in enumerate(HOSTILE)},
+        )
+    return folder / "target", folder / "golden"
+
+
+def report(msprobe, scratch, target, golden, *options):
+    """Compares into csv and html; returns the page and the tables, one for each rank, in order."""
+    out = scratch / "out"
+    result = run(msprobe, ["-q", "compare", "-tp", target, "-gp", golden, "-o", out, "--format", "csv,html", *options], scratch)
+    check_equal("exit status", result.returncode, 0)
+    (page,) = out.glob("*.html")
+    tables = []
+    for path in sorted(out.rglob("*.csv")):
+        with open(path, encoding="utf-8", newline="") as file:
+            tables.append(list(csv.DictReader(file)))
+    return page.read_text(encoding="utf-8"), tables
+
+
+def number(text):
+    try:
+        return float(text.strip().removesuffix("%"))
+    except ValueError:
+        return None
+
+
+def check_same_cells(page, rank, table):
+    """Every cell of the page is the csv's."""
+    rows = report_page.rows(page, rank)
+    check_equal("rows", len(rows), len(table))
+    check(rows, "a comparison without rows tests nothing")
+    compared = 0
+    for got, expected in zip(rows, table):
+        check_equal("verdict", VERDICTS[got["verdict"]], expected["Result"])
+        for column, text in expected.items():
+            if column == "NPU_Stack_Info":
+                continue
+            value = got[column]
+            if isinstance(value, float):
+                check_equal(f"{expected['NPU Name']}, {column}", value, number(text))
+            else:
+                check_equal(f"{expected['NPU Name']}, {column}", value, text.strip())
+            compared += 1
+    return compared
+
+
+def check_stacks(page, rank, table):
+    known = report_page.names(page, rank)
+    found = 0
+    for expected in table:
+        if expected.get("NPU_Stack_Info", "N/A") == "N/A":
+            continue
+        entry = max((name for name in known["entries"] if expected["NPU Name"].startswith(name + ".")), key=len)
+        frames = known["stacks"][known["stackOf"][known["entries"].index(entry)]]
+        for _, frame in frames:
+            check(json.dumps(frame)[1:-1].split("\\n")[0] in expected["NPU_Stack_Info"], f"{entry}: {frame}")
+        found += 1
+    return found
+
+
+def make_tests(msprobe, golden, samples, generator):
+    golden, samples = pathlib.Path(golden), pathlib.Path(samples)
+
+    def policy(scratch):
+        page, _ = report(msprobe, scratch, samples / "target", samples / "golden")
+        policies = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)
+        check_equal("policies", len(policies), 1)
+        rules = dict(rule.strip().split(" ", 1) for rule in policies[0].split(";"))
+        check_equal("default-src", rules.pop("default-src"), "'none'")
+        check_equal("img-src", rules.pop("img-src"), "data:")
+        check_equal("base-uri", rules.pop("base-uri"), "'none'")
+        check_equal("form-action", rules.pop("form-action"), "'none'")
+        scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+        styles = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
+        for kind, parts in (("script-src", scripts), ("style-src", styles)):
+            digests = [base64.b64encode(hashlib.sha256(part.encode()).digest()).decode() for part in parts]
+            check_equal(kind, rules.pop(kind).split(), [f"'sha256-{digest}'" for digest in digests])
+        check_equal("other rules", rules, {})
+        check(page.index("Content-Security-Policy") < page.index("<style"), "the policy comes first")
+
+    def no_reference(scratch):
+        page, _ = report(msprobe, scratch, samples / "target", samples / "golden")
+        for bad in ("http:", "https:", "//cdn", "src=", "@import", "url(", "eval(", "innerHTML", "insertAdjacent", "document.write"):
+            check(bad not in page, f"the page has {bad!r}")
+        check_equal("hrefs", re.findall(r"href=\"([^\"]*)\"", page), ["data:,"])
+
+    def hostile_names(scratch):
+        page, tables = report(msprobe, scratch, *write_hostile(scratch / "hostile"))
+        check_equal("tables", len(tables), 1)
+        for bad in ("owned", "onerror", "\u2028", "\u202e", "\0"):
+            check(bad not in page, f"the page has {bad!r}")
+        known = report_page.names(page, 0)
+        for name in HOSTILE:
+            check(name in known["entries"], f"{name!r} is in the data")
+        # Modules that enclose each other in a circle are cut open somewhere.
+        for entry in range(len(known["parents"])):
+            for _ in range(len(known["parents"]) + 1):
+                entry = known["parents"][entry]
+                if entry < 0:
+                    break
+            check(entry < 0, "a circle of modules")
+
+    def same_as_csv(case):
+        def test(scratch):
+            page, tables = report(msprobe, scratch, golden / "compare" / case / "target", golden / "compare" / case / "golden")
+            check_equal("tables", len(tables), 1)
+            check(check_same_cells(page, 0, tables[0]) > 20, "cells were compared")
+
+        return test
+
+    def same_as_csv_of_ranks(scratch):
+        page, tables = report(msprobe, scratch, samples / "target", samples / "golden")
+        check_equal("ranks", [rank["label"] for rank in report_page.overview(page)["ranks"]], ["step0/rank0", "step0/rank1"])
+        for rank, table in enumerate(tables):
+            check_same_cells(page, rank, table)
+            check(check_stacks(page, rank, table) > 10, "stacks were compared")
+
+    def same_as_csv_beyond_one_chunk(scratch):
+        subprocess.run([sys.executable, generator, "statistics", scratch / "dumps", "--apis", "14000"], check=True, stdout=subprocess.DEVNULL)
+        page, tables = report(msprobe, scratch, scratch / "dumps" / "target", scratch / "dumps" / "golden")
+        check_equal("chunks", len(report_page.overview(page)["ranks"][0]["chunks"]), 2)
+        check_same_cells(page, 0, tables[0])
+
+    def a_rank_that_failed(scratch):
+        for side in ("target", "golden"):
+            for rank in ("rank0", "rank1"):
+                write_dump(scratch / side / rank, {"Torch.a.0.forward": {"input_args": [tensor(1.0)], "output": []}})
+        (scratch / "target" / "rank1" / "dump.json").write_text('{"task": "statistics"')
+        run(msprobe, ["-q", "compare", "-tp", "target", "-gp", "golden", "-o", "out", "--format", "html"], scratch)
+        (page,) = (scratch / "out").glob("*.html")
+        ranks = report_page.overview(page.read_text(encoding="utf-8"))["ranks"]
+        check_equal("failures", [bool(rank["failure"]) for rank in ranks], [False, True])
+
+    cases = ["stats_rules", "stats_intquirk", "md5", "tensor_metrics", "tensor_rules"]
+    return [
+        ("policy", policy),
+        ("no reference", no_reference),
+        ("hostile names", hostile_names),
+        ("same as csv: ranks, stacks", same_as_csv_of_ranks),
+        ("same as csv: beyond one chunk", same_as_csv_beyond_one_chunk),
+        ("a rank that failed", a_rank_that_failed),
+        *((f"same as csv: {case}", same_as_csv(case)) for case in cases),
+    ]
+
+
+if __name__ == "__main__":
+    main(make_tests)

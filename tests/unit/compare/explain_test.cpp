@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/reports/explain.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "compare/reports/stack_frames.hpp"
+#include "support/error.hpp"
+#include "unit/compare/dumps.hpp"
+
+using namespace msprobe;
+using namespace msprobe::compare;
+
+namespace {
+
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// Seven entries Torch.e0.0.forward and so on, of which the fourth has another output; with stacks.
+RankResult seven_entries() {
+  std::string target;
+  std::string golden;
+  for (int i = 0; i < 7; ++i) {
+    const std::string name = "Torch.e" + std::to_string(i) + ".0.forward";
+    const std::string comma = i == 0 ? "" : ",";
+    target += comma + forward_json(name, tensor_json("1"), tensor_json(i == 3 ? "4" : "1"));
+    golden += comma + forward_json(name, tensor_json("1"), tensor_json("1"));
+  }
+  RankResult result = judged(target, golden, Mode::statistics, false);
+  result.target.stacks.emplace();
+  const std::uint32_t stack = result.target.stacks->add_stack(
+      {"File /usr/lib/python3/dist-packages/torch/nn/functional.py, line 7, in linear, \n return x",
+       "File /srv/model.py, line 3, in forward, \n y = self.fc(x)"});
+  result.target.stacks->add_entry("Torch.e3.0.forward", stack);
+  return result;
+}
+
+std::string explained(const RankResult& result, std::string_view name) {
+  return explain(result, name, 100, false);
+}
+
+}  // namespace
+
+TEST_CASE("an entry is told with both sides, messages, stack and neighbours") {
+  const std::string text = explained(seven_entries(), "Torch.e3.0.forward");
+  CHECK(contains(text, "4 of 7 entries"));
+  CHECK(contains(text, "Torch.e3.0.forward.input.0: pass"));
+  CHECK(contains(text, "Torch.e3.0.forward.output.0: error"));
+  CHECK(contains(text, "error: The NormRelativeErr of output is greater than 0.5."));
+  CHECK(contains(text, "torch.float32"));
+  CHECK(contains(text, "[2, 3]"));
+  CHECK(contains(text, "300.0%"));
+  // The user's own frame comes before the one of the library that lies between.
+  CHECK(text.find("/srv/model.py, line 3") < text.find("functional.py, line 7"));
+  CHECK(contains(text, "y = self.fc(x)"));
+  CHECK(contains(text, "Torch.e0.0.forward"));
+  CHECK(contains(text, "> error    Torch.e3.0.forward"));
+  CHECK(contains(text, "Torch.e6.0.forward"));
+}
+
+TEST_CASE("a row is told alone") {
+  const std::string text = explained(seven_entries(), "Torch.e3.0.forward.output.0");
+  CHECK(contains(text, "Torch.e3.0.forward.output.0: error"));
+  CHECK_FALSE(contains(text, "Torch.e3.0.forward.input.0"));
+}
+
+TEST_CASE("entries without a stack and at the edges are told too") {
+  const std::string first = explained(seven_entries(), "Torch.e0.0.forward");
+  CHECK(contains(first, "no stack was recorded"));
+  CHECK(contains(first, "Torch.e3.0.forward"));
+  CHECK_FALSE(contains(first, "Torch.e4.0.forward"));
+  CHECK(contains(explained(seven_entries(), "Torch.e6.0.forward"), "7 of 7 entries"));
+}
+
+TEST_CASE("what no rank has gets the nearest names") {
+  const RankResult result = seven_entries();
+  CHECK(explained(result, "Torch.e33.0.forward").empty());
+  const std::vector<SimilarName> similar = similar_entries(result, "Torch.e33.0.forward", 5);
+  REQUIRE(similar.size() == 5);
+  CHECK(similar[0].name == "Torch.e3.0.forward");
+  CHECK(similar[0].distance == 1);
+  CHECK(similar_entries(result, "e5", 1).at(0).name == "Torch.e5.0.forward");
+  try {
+    throw_no_such_entry("x\x1b[2J", similar);
+  } catch (const UsageError& error) {
+    CHECK(std::string(error.what()) == "--explain: no entry or row is called 'x\\x1b[2J'");
+    CHECK(contains(error.hint(), "Torch.e3.0.forward, "));
+  }
+}
+
+TEST_CASE("hostile names do not reach the terminal") {
+  const std::string name = "Torch.\\u001b[2J\\u202e.0.forward";
+  const RankResult result =
+      judged(forward_json(name, tensor_json("1"), tensor_json("1")),
+             forward_json(name, tensor_json("1"), tensor_json("1")), Mode::statistics, false);
+  const std::string text = explained(result, "Torch.\x1b[2J\u202e.0.forward");
+  CHECK(contains(text, "Torch.\\x1b[2J"));
+  CHECK_FALSE(contains(text, "\x1b"));
+  CHECK_FALSE(contains(text, "\u202e"));
+}
+
+TEST_CASE("frames of packages, Python and frameworks are not the user's") {
+  CHECK(is_own_frame("File /srv/train/model.py, line 3, in forward"));
+  CHECK(is_own_frame("File /srv/train/my_torch/model.py, line 3, in forward"));
+  CHECK_FALSE(is_own_frame("File /home/u/.venv/lib/python3.11/site-packages/x.py, line 3, in f"));
+  CHECK_FALSE(is_own_frame("File /usr/lib/python3/dist-packages/torch/nn/x.py, line 3, in f"));
+  CHECK_FALSE(is_own_frame("File /opt/mindspore/nn/cell.py, line 3, in construct"));
+  CHECK_FALSE(is_own_frame("File <frozen runpy>, line 3, in run"));
+  // What the code says does not count.
+  CHECK(is_own_frame("File /srv/a.py, line 3, in f, \n path = 'site-packages/x'"));
+}
