@@ -126,6 +126,7 @@ class Curve {
     this.metrics = [...new Map(comparison.modes.flatMap((mode) => METRICS[mode]).map((one) => [one.name, one])).values()];
     this.select.replaceChildren(...this.metrics.map((metric) => element("option", { text: metric.name })));
     this.select.addEventListener("change", () => this.measure());
+    this.inputs.checked = comparison.modes.includes("md5"); // whose inputs are not another row's outputs again
     this.inputs.addEventListener("change", () => this.measure());
     for (const plot of this.plots) this.listen(plot);
     new ResizeObserver(() => this.draw()).observe(box);

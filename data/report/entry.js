@@ -110,8 +110,9 @@ class EntryPanel {
   metrics(rank, row) {
     const names = rank.mode === "tensor" ? WORST_METRICS.tensor : [];
     if (names.length === 0) return [];
-    const cells = names.map((name) => element("div", {},
-      element("dt", { text: name }), element("dd", { text: rank.byName.get(name).text(row) })));
+    const texts = names.map((name) => rank.byName.get(name).text(row));
+    if (texts.every((text) => text === "unsupported")) return [];
+    const cells = names.map((name, i) => element("div", {}, element("dt", { text: name }), element("dd", { text: texts[i] })));
     return [element("section", {}, element("h3", { text: "Metrics" }), element("dl", {}, ...cells))];
   }
 

@@ -65,8 +65,10 @@ class LongList {
     const head = this.box.querySelector(".head")?.offsetHeight ?? 0;
     const top = index * this.lineHeight;
     const room = this.box.clientHeight - head - this.lineHeight;
-    if (top < this.box.scrollTop) this.box.scrollTop = top;
-    if (top > this.box.scrollTop + room) this.box.scrollTop = top - room;
+    const hidden = Math.max(this.box.scrollTop - top, top - this.box.scrollTop - room);
+    if (hidden > 2 * this.lineHeight) this.box.scrollTop = top - room / 2; // with its neighbours
+    else if (top < this.box.scrollTop) this.box.scrollTop = top;
+    else if (hidden > 0) this.box.scrollTop = top - room;
     this.draw();
   }
 

@@ -56,6 +56,7 @@ CompareReport run_tasks(const std::vector<ListTask>& tasks, std::vector<std::str
   if (options.html) {
     throw UsageError("--format html shows dumps with a dump.json only: take csv, xlsx, json or jsonl here");
   }
+  if (!options.explain.empty()) throw UsageError("--explain tells of dumps with a dump.json only");
   if (!options.output_file.empty() && tasks.size() > 1) {
     throw UsageError(fmt::format("there are {} results, which do not fit into one file", tasks.size()),
                      "leave out --output-file to get one file for each");

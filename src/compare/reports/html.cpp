@@ -42,9 +42,11 @@ std::string policy_source(const PagePart& part) {
 }
 
 std::string policy() {
+  std::string styles;
+  for (const PagePart& style : kStyles) styles += policy_source(style);
   std::string scripts;
   for (const PagePart& script : kScripts) scripts += policy_source(script);
-  return "default-src 'none'; script-src" + scripts + "; style-src" + policy_source(kStyle) +
+  return "default-src 'none'; script-src" + scripts + "; style-src" + styles +
          "; img-src data:; base-uri 'none'; form-action 'none'";
 }
 
@@ -108,8 +110,12 @@ void write_html(const CompareReport& report, const std::vector<PackedRank>& rank
   };
   upto("{{policy}}");
   sink(policy());
-  upto("{{style}}");
-  sink(kStyle.text);
+  upto("{{styles}}");
+  for (const PagePart& style : kStyles) {
+    sink("<style>");
+    sink(style.text);
+    sink("</style>\n");
+  }
   upto("{{data}}");
   write_all_data(report, ranks, sink);
   upto("{{scripts}}");

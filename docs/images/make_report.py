@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes report.png, the picture of the sample dumps' report that the README shows.
+
+usage: make_report.py MSPROBE        (needs the Debian packages chromium, chromium-driver, python3-selenium)
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "cli"))
+from browser import Browser  # noqa: E402
+
+
+def main():
+    msprobe = pathlib.Path(sys.argv[1]).resolve()
+    with tempfile.TemporaryDirectory() as scratch:
+        page = pathlib.Path(scratch) / "report.html"
+        samples = "data/samples"
+        arguments = ["-tp", f"{samples}/target", "-gp", f"{samples}/golden", "--format", "html", "--output-file", page]
+        subprocess.run([msprobe, "-q", "compare", *arguments], cwd=ROOT, check=True)
+        with Browser(width=1280, height=820) as browser:
+            browser.open(page)
+            # The output that the wrong epsilon spoils, with its curve and its stack.
+            browser.run("document.getElementById('metric').selectedIndex = 2; window.report.curve.measure()")
+            browser.run("window.report.open(window.report.table.order.find((id) => {"
+                        "  const { rank, row } = window.report.comparison.at(id);"
+                        "  return rank.name(row) === 'Functional.layer_norm.3.forward.output.0';"
+                        "}))")
+            browser.driver.save_screenshot(str(HERE / "report.png"))
+
+
+if __name__ == "__main__":
+    main()
