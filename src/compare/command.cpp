@@ -123,6 +123,7 @@ CompareOptions to_options(const Typed& typed) {
   options.summary = typed.summary;
   options.explain = typed.explain;
   options.match = to_match_options(typed.pairing, typed.python_rules);
+  options.suggest_mapping = typed.pairing.suggest;
   options.first_difference = typed.diff_analyze;
   apply_relatives(typed.relatives, options);
   options.output_directory = typed.output;

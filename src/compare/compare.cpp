@@ -14,6 +14,8 @@
 #include "compare/reports/html.hpp"
 #include "compare/reports/report_data.hpp"
 #include "compare/reports/result_table.hpp"
+#include "compare/result/advice.hpp"
+#include "compare/result/suggest.hpp"
 #include "compare/result/tensor_rows.hpp"
 #include "compare/result/verdict.hpp"
 #include "support/error.hpp"
@@ -171,10 +173,12 @@ CompareReport compare(const CompareOptions& asked, Progress* progress) {
     check_output(options.output_file);
   }
 
+  if (!options.suggest_mapping.empty()) check_output(options.suggest_mapping);
   CompareReport report;
   report.one_sided = plan.one_sided;
   report.ranks.resize(plan.pairs.size());
   std::vector<RankResult> kept(fixed_name && !options.html ? plan.pairs.size() : 0);
+  std::vector<NamePairs> suggestions(plan.pairs.size());
   std::vector<PackedRank> packed(plan.pairs.size());
   std::vector<std::vector<SimilarName>> similar(plan.pairs.size());
   parallel_for(plan.pairs.size(), [&](std::size_t i) {
@@ -188,6 +192,8 @@ CompareReport compare(const CompareOptions& asked, Progress* progress) {
         if (summary.story.empty()) similar[i] = similar_entries(result, options.explain, kSuggestions);
         return;
       }
+      summary.advice = advise(result, options.match);
+      if (!options.suggest_mapping.empty()) suggestions[i] = suggest_pairs(result);
       if (options.html) packed[i] = pack_rank(result, beside(pair.target.json, "construct.json"));
       if (options.match.method == Method::layer && !fixed_name) {
         if (!pair.step.empty()) create_directories(options.output_directory + "/" + pair.step);
@@ -223,6 +229,13 @@ CompareReport compare(const CompareOptions& asked, Progress* progress) {
     return report;
   }
   if (!kept.empty()) write_joined(kept, options, report);
+  if (!options.suggest_mapping.empty()) {
+    if (write_suggestion(suggestions, options.suggest_mapping)) {
+      report.ranks.front().files.push_back(options.suggest_mapping);
+    } else {
+      log_warning("--suggest-mapping: there is nothing to propose, and no file");
+    }
+  }
   if (options.html) {
     const std::string report_file = options.output_directory + "/compare_result_" + time + ".html";
     write_report(packed, fixed_name ? options.output_file : report_file, report);

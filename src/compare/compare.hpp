@@ -45,6 +45,7 @@ struct CompareOptions {
   DumpKind kind = DumpKind::automatic;
   bool formats_chosen = false;          // not the default
   bool nested = false;                  // a part of a dump of dynamic and static graphs
+  std::string suggest_mapping;          // where to write a proposal for rows without partner; empty: nowhere
   std::optional<GraphSelection> graph;  // a static-graph dump is asked for, and which parts of it
   SummaryOptions summary;
   std::string explain;  // an entry that is told of instead of all that is written otherwise

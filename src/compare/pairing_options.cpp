@@ -34,6 +34,9 @@ void declare_pairing(CLI::App& app, PairingArguments& arguments) {
                      "stack.json), places by this YAML file")
           ->type_name("FILE")
           ->expected(0, 1);
+  app.add_option("--suggest-mapping", arguments.suggest,
+                 "Write a proposal for -dm: which rows without partner could belong together")
+      ->type_name("FILE");
 }
 
 MatchOptions to_match_options(const PairingArguments& arguments, bool python_rules) {

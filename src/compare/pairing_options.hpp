@@ -25,6 +25,7 @@ struct PairingArguments {
   Mapping cell;
   Mapping data;
   Mapping layer;
+  std::string suggest;
 };
 
 void declare_pairing(CLI::App& app, PairingArguments& arguments);

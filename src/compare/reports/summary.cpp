@@ -286,6 +286,8 @@ std::string render_summary(const CompareReport& report, bool color) {
       continue;
     }
     out += "  " + counts(rank, color) + "\n";
+    if (!rank.advice.empty())
+      out += "  " + report::paint("unmatched: ", report::Color::yellow, color) + rank.advice + "\n";
     if (rank.first_bad) out += first_bad(*rank.first_bad, color);
     if (rank.worst.size() > (rank.worst_by.empty() ? 1 : 0)) out += worst(rank.worst, rank.worst_by, color);
     for (const std::string& file : rank.files) out += "  written: " + display(file) + "\n";

@@ -37,6 +37,7 @@ struct RankSummary {
   std::optional<NotedRow> first_bad;
   std::vector<NotedRow> worst;  // worst first, as many as SummaryOptions says
   std::string worst_by;         // the metric that sorts them; empty: the verdict
+  std::string advice;           // where many rows are without partner: why, and what helps
   std::vector<std::string> files;
   std::string story;  // of the entry that was to be explained
 };

@@ -96,12 +96,14 @@ TEST_CASE("parts of a path are replaced in the order of the file, as if tried on
 }
 
 TEST_CASE("a mapping cannot make names grow without bound") {
-  NameMapping names;
-  std::string from = "a";
-  for (int i = 0; i < 30; ++i) {
-    const std::string to(std::size_t{2} << std::min(i, 12), static_cast<char>('b' + i % 20));
-    names.add(from, to + to);
-    from = to;
-  }
-  CHECK_THROWS_AS(cell(names, "Module.a.a.forward.0"), FormatError);
+  const std::string b(1500, 'b');
+  const std::string c(1500, 'c');
+  const std::string d(1500, 'd');
+  CHECK(cell(mapping({{"a", b.c_str()}, {"b", c.c_str()}}), "Module.x.a.forward.0").size() == 3018);
+  CHECK_THROWS_AS(
+      cell(mapping({{"a", b.c_str()}, {"b", c.c_str()}, {"c", d.c_str()}}), "Module.x.a.forward.0"),
+      FormatError);
+  // A name that is longer to begin with is only looked up as a whole.
+  const std::string endless = "Module." + std::string(5000, 'a') + ".forward.0";
+  CHECK(cell(mapping({{"a", "b"}}), endless) == endless);
 }

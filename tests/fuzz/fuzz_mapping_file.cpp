@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A hostile mapping file, as each of the mappings; names are put through what could be read.
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "compare/matching/mapping_file.hpp"
+#include "compare/matching/names.hpp"
+#include "fuzz_input.hpp"
+#include "support/error.hpp"
+#include "support/log.hpp"
+
+namespace {
+
+using namespace msprobe;
+
+template <typename Use>
+void attempt(Use&& use) {
+  try {
+    use();
+  } catch (const FormatError&) {
+  }
+}
+
+void use_names(const ByteSource& file) {
+  const compare::NameMapping mapping = compare::read_name_mapping(file);
+  std::string again;
+  for (const auto& [from, to] : mapping.entries()) compare::append_mapping_line(again, from, to);
+  const compare::NameMapping back = compare::read_name_mapping(*memory_source(again));
+  if (back.entries() != mapping.entries())
+    throw std::logic_error("a mapping that does not come back as it was");
+  compare::CellNames(mapping, "t.yaml", false)("Cell.fc1.fc2.Dense.forward.0");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  set_log_level(LogLevel::quiet);
+  const auto file = fuzz_input(data, size);
+  attempt([&] { use_names(*file); });
+  attempt([&] { compare::read_api_mapping(*file); });
+  attempt([&] { compare::read_layer_mapping(*file); });
+  return 0;
+}
