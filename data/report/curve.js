@@ -71,8 +71,13 @@ class Plot {
     this.reset();
   }
 
+  // Asked for once a drawing: the browser computes a layout to answer.
+  measureWidth() {
+    this.across = this.canvas.clientWidth - MARGIN.left - MARGIN.right;
+  }
+
   width() {
-    return this.canvas.clientWidth - MARGIN.left - MARGIN.right;
+    return this.across;
   }
 
   x(position) {
@@ -118,11 +123,13 @@ class Curve {
     this.inputs = document.getElementById("inputs-too");
     this.tip = element("div", { class: "tip", role: "status" });
     this.tip.hidden = true;
+    this.ring = element("div", { class: "ring" });
+    this.ring.hidden = true;
     this.plots = [
       new Plot("forward", (direction) => direction === 0 || direction === 3),
       new Plot("backward", (direction) => direction === 1 || direction === 2),
     ];
-    box.append(...this.plots.map((plot) => plot.box), this.tip);
+    box.append(...this.plots.map((plot) => plot.box), this.ring, this.tip);
     this.metrics = [...new Map(comparison.modes.flatMap((mode) => METRICS[mode]).map((one) => [one.name, one])).values()];
     this.select.replaceChildren(...this.metrics.map((metric) => element("option", { text: metric.name })));
     this.select.addEventListener("change", () => this.measure());
@@ -182,6 +189,7 @@ class Curve {
 
   drawPlot(plot) {
     const ratio = window.devicePixelRatio || 1;
+    plot.measureWidth();
     const { clientWidth: width, clientHeight: height } = plot.canvas;
     if (width < MARGIN.left + MARGIN.right + 10) return;
     plot.canvas.width = Math.round(width * ratio);
@@ -195,7 +203,6 @@ class Curve {
     this.drawMarks(plot, context);
     for (const series of this.visible(plot)) this.drawSeries(plot, context, series);
     this.drawStrip(plot, context);
-    if (plot.cursor) this.drawCursor(plot, context);
     if (plot.brush) {
       context.fillStyle = this.color("brush");
       context.fillRect(Math.min(...plot.brush), MARGIN.top, Math.abs(plot.brush[1] - plot.brush[0]), plot.bottom - MARGIN.top);
@@ -406,15 +413,15 @@ class Curve {
     context.globalAlpha = 1;
   }
 
-  drawCursor(plot, context) {
+  // An element, so that a pointer that moves does not draw a million rows again.
+  placeCursor(plot) {
+    this.ring.hidden = !plot.cursor;
+    if (!plot.cursor) return;
     const { series, index } = plot.cursor;
     const value = series.values[index];
     const y = value === NOTHING ? plot.bottom + STRIP / 2 : this.y(plot, value);
-    context.strokeStyle = this.color("text");
-    context.lineWidth = 1.5;
-    context.beginPath();
-    context.arc(plot.x(index), y, 5.5, 0, 2 * Math.PI);
-    context.stroke();
+    this.ring.style.left = `${plot.canvas.offsetLeft + plot.x(index)}px`;
+    this.ring.style.top = `${plot.canvas.offsetTop + y}px`;
   }
 
   rankColor(index) {
@@ -450,7 +457,10 @@ class Curve {
     });
     canvas.addEventListener("pointermove", (event) => {
       const { x, y } = place(event);
-      if (start && Math.abs(x - start.x) > CLICK) plot.brush = [start.x, x];
+      if (start && Math.abs(x - start.x) > CLICK) {
+        plot.brush = [start.x, x];
+        this.drawPlot(plot);
+      }
       this.point(plot, plot.brush ? null : this.nearest(plot, x, y));
     });
     canvas.addEventListener("pointerup", (event) => {
@@ -502,6 +512,7 @@ class Curve {
     else return;
     event.preventDefault();
     this.draw();
+    this.placeCursor(plot);
   }
 
   step(plot, by) {
@@ -525,7 +536,7 @@ class Curve {
 
   point(plot, found) {
     plot.cursor = found;
-    this.drawPlot(plot);
+    this.placeCursor(plot);
     this.tip.hidden = !found;
     if (!found) return;
     const { series, index } = found;
