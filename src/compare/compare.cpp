@@ -147,7 +147,11 @@ RankResult compare_ranks(const RankPair& pair, const CompareOptions& options, co
   });
   result.mode = choose_mode(result.target, result.golden);
   if (options.first_difference && result.mode == Mode::tensor) result.mode = Mode::statistics;
-  pair_rows(result, options.match, rules);
+  if (options.backend) {
+    pair_consistent_rows(result, *options.backend);
+  } else {
+    pair_rows(result, options.match, rules);
+  }
   if (result.mode == Mode::tensor) compare_tensor_rows(result, options.print_rows, progress);
   if (!options.first_difference) judge(result, rules);
   return result;

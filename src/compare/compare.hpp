@@ -42,6 +42,7 @@ struct CompareOptions {
   bool first_difference = false;  // only what -da looks at: no tensors, no verdicts
   std::string rules_file;
   MatchOptions match;
+  std::optional<Backend> backend;  // training against inference, and what trained
   DumpKind kind = DumpKind::automatic;
   bool formats_chosen = false;          // not the default
   bool nested = false;                  // a part of a dump of dynamic and static graphs

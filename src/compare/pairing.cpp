@@ -5,7 +5,10 @@
 #include <unordered_set>
 
 #include "compare/matching/mapping_file.hpp"
+#include "support/error.hpp"
+#include "support/log.hpp"
 #include "support/output_file.hpp"
+#include "support/text.hpp"
 
 namespace msprobe::compare {
 namespace {
@@ -44,6 +47,24 @@ void pair_rows(RankResult& result, const MatchOptions& asked, const Rules& rules
         result.target.name(result.target_item(row)) != result.golden.name(result.golden_item(row)))
       row.raise(Verdict::pass, kFuzzyMessage);
   }
+}
+
+void pair_consistent_rows(RankResult& result, Backend backend) {
+  if (result.mode == Mode::md5) {
+    throw FormatError(
+        display(result.target.json),
+        "--consistent_check compares tensors or statistics; parts of a tensor have other checksums");
+  }
+  result.consistent = backend;
+  const ConsistentMatching matching =
+      match_consistent(result.target, result.golden, backend, result.python_rules);
+  if (matching.conflict) {
+    log_warning(
+        "training and inference ran modules in different orders: rows stand in the order of training");
+  }
+  result.golden_only = matching.golden_only;
+  result.rows.resize(matching.pairs.size());
+  for (std::size_t i = 0; i < matching.pairs.size(); ++i) result.rows[i].pair = matching.pairs[i];
 }
 
 void write_data_mapping(const RankResult& result, const std::string& path) {

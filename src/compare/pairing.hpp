@@ -15,4 +15,7 @@ void pair_rows(RankResult& result, const MatchOptions& options, const Rules& rul
 /// Writes the pairs as a data mapping that -dm reads: the golden row's name, N/A where there is none.
 void write_data_mapping(const RankResult& result, const std::string& path);
 
+/// Training against inference (--consistent_check); rows of both sides. FormatError for checksum dumps.
+void pair_consistent_rows(RankResult& result, Backend backend);
+
 }  // namespace msprobe::compare

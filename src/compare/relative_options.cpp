@@ -53,9 +53,24 @@ void declare_relatives(CLI::App& app, RelativeArguments& arguments) {
   arguments.step_option =
       app.add_option("--step", arguments.steps, "Static-graph dumps of MindSpore: only these steps")
           ->type_name("LIST");
+  app.add_flag("--consistent_check", arguments.consistent_check,
+               "The target is a training of verl, the golden side its inference");
+  app.add_option("--backend", arguments.backend, "What trained, for --consistent_check: fsdp, megatron")
+      ->type_name("NAME");
 }
 
 void apply_relatives(const RelativeArguments& arguments, CompareOptions& options) {
+  if (arguments.consistent_check) {
+    options.backend = backend_from_name(arguments.backend);
+    if (!options.backend) {
+      throw UsageError("--consistent_check needs --backend fsdp or --backend megatron");
+    }
+    if (options.match.method != Method::exact || options.match.fuzzy) {
+      throw UsageError("--consistent_check pairs rows by itself: leave out the options that pair them");
+    }
+  } else if (!arguments.backend.empty()) {
+    throw UsageError("--backend belongs to --consistent_check");
+  }
   const bool ranks = arguments.rank_option != nullptr && !arguments.rank_option->empty();
   const bool steps = arguments.step_option != nullptr && !arguments.step_option->empty();
   if (ranks || steps) {

@@ -18,6 +18,8 @@ namespace msprobe::compare {
 struct RelativeArguments {
   std::string ranks;
   std::string steps;
+  bool consistent_check = false;
+  std::string backend;
   CLI::Option* rank_option = nullptr;
   CLI::Option* step_option = nullptr;
 };

@@ -39,6 +39,7 @@ ADDED = [
     (r"Cannot compare by .*", ["D1"]),
     (r"Complex tensors are compared as pairs of real numbers\.", ["D11"]),
     (r"warning: Bench api/module unmatched\.", ["D2"]),
+    (r"warning: NPU api/module unmatched\.", ["D2"]),
     (r"warning: Bench has this api/module, but not this item\.", ["D2"]),
     (r"warning: Unmatched, because the dtypes cannot be compared \(Bench: .*\)\.", ["D2"]),
     (r"warning: (NPU|Bench) does not have data file\.", ["D3"]),

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "compare/matching/consistent.hpp"
 #include "compare/matching/matching.hpp"
 #include "compare/metrics/tensor_metrics.hpp"
 #include "compare/side/side.hpp"
@@ -42,6 +44,7 @@ struct RankResult {
   std::string rank;  // label of the target's rank folder; empty for two files
   Mode mode = Mode::statistics;
   bool python_rules = false;
+  std::optional<Backend> consistent;  // training against inference, and what trained
   Side target;
   Side golden;
   std::vector<Row> rows;               // in target order; some have no target item

@@ -5,7 +5,9 @@
 
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
+#include "formats/joined_tensor.hpp"
 #include "formats/tensor_file.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
@@ -49,8 +51,8 @@ class RowMeter {
     const std::string target_name(result_.target.text(item.data_name));
     const std::string golden_name(result_.golden.text(bench.data_name));
     try {
-      const formats::StoredTensor target = open(result_.target, target_name);
-      const formats::StoredTensor golden = open(result_.golden, golden_name);
+      const formats::StoredTensor target = open_item(result_.target, row.pair.target);
+      const formats::StoredTensor golden = open_item(result_.golden, row.pair.golden);
       return compare_tensors(target, golden, result_.python_rules, valid_rows(item));
     } catch (const Interrupted&) {
       throw;
@@ -96,6 +98,22 @@ class RowMeter {
     if (found == group_rows_.end()) return std::nullopt;
     if (result_.target.name(item).find("output") == std::string_view::npos) return std::nullopt;
     return found->second;
+  }
+
+  /// Parts that one side has fused get the same input, their parameters stand one above the other, their
+  /// outputs side by side.
+  formats::StoredTensor open_item(const Side& side, std::uint32_t index) const {
+    const auto merged = side.merged.find(index);
+    if (merged == side.merged.end()) return open(side, std::string(side.text(side.items[index].data_name)));
+    const std::string_view name = side.name(side.items[merged->second.front()]);
+    const bool input = name.find(".input.") != std::string_view::npos;
+    std::vector<formats::StoredTensor> parts;
+    for (const std::uint32_t part : merged->second) {
+      parts.push_back(open(side, std::string(side.text(side.items[part].data_name))));
+      if (input) return parts.front();
+    }
+    const bool parameters = name.find(".parameters.") != std::string_view::npos;
+    return formats::join_tensors(parts, parameters ? 0 : 1);
   }
 
   formats::StoredTensor open(const Side& side, const std::string& name) const {

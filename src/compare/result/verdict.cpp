@@ -7,6 +7,8 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <unordered_map>
+#include <vector>
 
 #include "compare/metrics/statistics_difference.hpp"
 #include "dump/names.hpp"
@@ -57,23 +59,47 @@ bool same_dtype(std::string_view a, std::string_view b) {
 class Judge {
  public:
   Judge(RankResult& result, const Rules& rules)
-      : result_(result), rules_(rules), python_(result.python_rules) {}
+      : result_(result),
+        rules_(rules),
+        python_(result.python_rules),
+        // The Python tool has rules of their own for tensors only.
+        consistent_(result.consistent && (!python_ || result.mode == Mode::tensor)) {}
 
   void run() {
     if (!python_) explain_unmatched();
-    for (std::size_t begin = 0; begin < result_.rows.size();) {
-      std::size_t end = begin + 1;
-      if (const Item* item = result_.find_target(result_.rows[begin])) {
-        while (end < result_.rows.size() && belongs_to(result_.rows[end], item->api)) ++end;
-        judge_api(item->api, begin, end);
+    if (result_.consistent) {
+      judge_scattered();
+      return;
+    }
+    std::vector<std::size_t> rows;
+    for (std::size_t begin = 0; begin < result_.rows.size(); begin += std::max<std::size_t>(1, rows.size())) {
+      rows.clear();
+      const Item* item = result_.find_target(result_.rows[begin]);
+      if (item == nullptr) continue;
+      for (std::size_t i = begin; i < result_.rows.size() && belongs_to(result_.rows[i], item->api); ++i) {
+        rows.push_back(i);
       }
-      begin = end;
+      judge_api(item->api, rows);
     }
   }
 
  private:
   const Side& target() const { return result_.target; }
   const Side& golden() const { return result_.golden; }
+
+  /// Where two orders were merged, the rows of an entry need not stand together.
+  void judge_scattered() {
+    std::vector<std::uint32_t> order;
+    std::unordered_map<std::uint32_t, std::vector<std::size_t>> rows;
+    for (std::size_t i = 0; i < result_.rows.size(); ++i) {
+      const Item* item = result_.find_target(result_.rows[i]);
+      if (item == nullptr) continue;
+      std::vector<std::size_t>& of_entry = rows[item->api];
+      if (of_entry.empty()) order.push_back(item->api);
+      of_entry.push_back(i);
+    }
+    for (const std::uint32_t api : order) judge_api(api, rows.at(api));
+  }
 
   bool belongs_to(const Row& row, std::uint32_t api) const {
     const Item* item = result_.find_target(row);
@@ -105,10 +131,10 @@ class Judge {
     }
   }
 
-  void judge_api(std::uint32_t api, std::size_t begin, std::size_t end) {
+  void judge_api(std::uint32_t api, const std::vector<std::size_t>& rows) {
     inputs_.clear();
     outputs_.clear();
-    for (std::size_t i = begin; i < end; ++i) {
+    for (const std::size_t i : rows) {
       const Item& item = result_.target_item(result_.rows[i]);
       const bool saved_by_name = !python_ && item.state == State::debug;
       const bool is_output = !saved_by_name && target().name(item).find(".output.") != std::string::npos;
@@ -125,10 +151,11 @@ class Judge {
     per_row(aggregate, [this](Row& row) { non_finite(row); });
     if (aggregate && result_.mode == Mode::tensor) ratio_drop();
     if (aggregate && result_.mode == Mode::statistics) norm_error();
-    per_row(aggregate, [this](Row& row) { requires_grad(row); });
+    // Inference has no gradients.
+    if (!consistent_) per_row(aggregate, [this](Row& row) { requires_grad(row); });
     if (aggregate) each(inputs_, [this](Row& row) { scalar_argument(row); });
     per_row(aggregate, [this](Row& row) { dtype(row); });
-    per_row(aggregate, [this](Row& row) { shape(row); });
+    per_row(aggregate, [this](Row& row) { consistent_ ? consistent_shape(row) : shape(row); });
     if (aggregate && result_.mode == Mode::statistics) norm_growth();
     if (aggregate && result_.mode == Mode::tensor) cosine_drop();
   }
@@ -273,12 +300,45 @@ class Judge {
     const Item& bench = result_.golden_item(row);
     const std::string_view a = target().text(result_.target_item(row).dtype);
     const std::string_view b = golden().text(bench.dtype);
-    if (python_) {
-      const std::string_view name = golden().name(bench);
-      if (name.find("qkv") != std::string_view::npos || name.find("gate_up") != std::string_view::npos)
-        return;
-    }
+    if ((python_ || result_.consistent) && is_fused(golden().name(bench))) return;
     if (python_ ? a != b : !same_dtype(a, b)) row.raise(Verdict::error, kDtypeMessage);
+  }
+
+  static bool is_fused(std::string_view name) {
+    return name.find("qkv") != std::string_view::npos || name.find("gate_up") != std::string_view::npos;
+  }
+
+  // Rule 10: axes of length 1 do not count, and training with megatron has batch and sequence apart.
+  void consistent_shape(Row& row) {
+    if (!row.matched()) return;
+    const Item& item = result_.target_item(row);
+    const Item& bench = result_.golden_item(row);
+    if (result_.consistent == Backend::fsdp && is_fused(golden().name(bench))) return;
+    std::vector<std::string> npu = axes_of(target().text(item.shape));
+    const std::vector<std::string> other = axes_of(golden().text(bench.shape));
+    if (result_.consistent == Backend::megatron && npu.size() == 3 && other.size() != 3) {
+      const auto second = parse_number(npu[1]);
+      const auto third = parse_number(npu[2]);
+      if (second && third) npu = {npu[0], fmt::format("{:.0f}", *second * *third)};
+    }
+    if (npu != other) row.raise(Verdict::error, kShapeMessage);
+  }
+
+  /// `[1, 3, 4]` without its axes of length 1.
+  static std::vector<std::string> axes_of(std::string_view shape) {
+    std::vector<std::string> axes;
+    std::string axis;
+    for (const char c : shape) {
+      if (c >= '0' && c <= '9') {
+        axis += c;
+      } else if (c == ',' || c == ']') {
+        if (!axis.empty() && axis != "1") axes.push_back(axis);
+        axis.clear();
+      } else if (c != ' ' && c != '[') {
+        return {std::string(shape)};  // several shapes, or none
+      }
+    }
+    return axes;
   }
 
   // Rule 7.
@@ -366,6 +426,7 @@ class Judge {
   RankResult& result_;
   const Rules& rules_;
   bool python_;
+  bool consistent_;
   std::vector<std::size_t> inputs_;
   std::vector<std::size_t> outputs_;
 };

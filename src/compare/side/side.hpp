@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "compare/side/value.hpp"
@@ -53,6 +54,8 @@ struct Side {
   std::string json;
   std::string tensor_directory;
   std::optional<dump::StackTable> stacks;
+  /// Items that stand for several others (--consistent_check), and which; they follow those of the file.
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> merged;
 
   std::string_view text(std::uint32_t id) const { return pool.at(id); }
   std::string_view name(const Item& item) const { return pool.at(item.name); }

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pairs a training of verl (the target) with its inference: modules by layer and mapped name, several of one
+// side with one of the other where an engine fuses them (spec/compare.md 12.4).
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "compare/matching/matching.hpp"
+#include "compare/side/side.hpp"
+
+namespace msprobe::compare {
+
+/// What trained.
+enum class Backend { fsdp, megatron };
+std::optional<Backend> backend_from_name(std::string_view name);
+
+struct ConsistentMatching {
+  std::vector<Pair> pairs;        // rows of both sides, also those that only one has
+  std::uint64_t golden_only = 0;  // of these, rows without a target
+  bool conflict = false;          // no order keeps that of both sides: rows stand in that of the target
+};
+
+/// Adds items to a side for those that count as one. FormatError, with Python's rules, for a conflict, and if
+/// repeated names would multiply the rows without bound.
+ConsistentMatching match_consistent(Side& target, Side& golden, Backend backend, bool python_rules);
+
+}  // namespace msprobe::compare
