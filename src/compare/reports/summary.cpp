@@ -247,7 +247,7 @@ RankSummary summarize(const RankResult& result, const SummaryOptions& options) {
   std::optional<std::size_t> first_warning;
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
     const Row& row = result.rows[i];
-    if (!row.matched()) ++summary.unmatched;
+    if (!row.has_golden()) ++summary.unmatched;
     if (!result.metrics.empty() && result.metrics[i].failed) ++summary.unreadable;
     if (metric) {
       NotedRow noted;
