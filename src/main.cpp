@@ -18,6 +18,7 @@
 #include "compare/command.hpp"
 #include "config_check/command.hpp"
 #include "inspect/command.hpp"
+#include "merge_result/command.hpp"
 #include "parse/command.hpp"
 #include "support/command.hpp"
 #include "support/command_line.hpp"
@@ -42,6 +43,7 @@ constexpr int kInterrupted = 130;
 std::vector<std::unique_ptr<Command>> all_commands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(compare::make_command());
+  commands.push_back(merge_result::make_command());
   commands.push_back(anomaly::make_nan_analyze());
   commands.push_back(anomaly::make_overflow_check());
   commands.push_back(ckpt_compare::make_command());

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +55,9 @@ class ZipReader {
   /// else inflated into memory and checked; FormatError if that would be more than `inflate_limit` bytes.
   std::shared_ptr<const ByteSource> open(const ZipEntry& entry,
                                          std::uint64_t inflate_limit = kInflateLimit) const;
+  /// Hands on the unpacked bytes of an entry of this archive from front to back, in pieces; FormatError if
+  /// they are not what the directory says, perhaps only after all of them.
+  void stream(const ZipEntry& entry, const std::function<void(std::span<const std::byte>)>& take) const;
 
  private:
   [[noreturn]] void fail(const std::string& reason) const;

@@ -33,9 +33,10 @@ struct WriteOptions {
 std::vector<std::string> write_file(const Table& table, Format format, const std::string& path,
                                     const WriteOptions& options = {});
 
-/// A sheet of a workbook. Longer tables than fit are cut: `name_part_0`, `name_part_1`, …
+/// A sheet of a workbook. Longer tables than fit are cut: `name_part_0`, `name_part_1`, …, behind the first
+/// 23 characters of the name.
 struct NamedTable {
-  std::string name;  // at most 20 characters, letters and digits
+  std::string name;  // at most 31 characters: letters, digits, blanks and underscores
   const Table* table;
 };
 

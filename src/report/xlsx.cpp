@@ -21,6 +21,7 @@
 namespace msprobe::report {
 namespace {
 
+constexpr std::size_t kMostSheetStem = 23;      // a name has 31 characters at most, and `_part_12` follows
 constexpr std::uint64_t kMostRows = 1'048'576;  // of a sheet, header included
 constexpr std::size_t kMostColumns = 16'384;
 constexpr std::size_t kRowsForWidths = 200;
@@ -462,7 +463,7 @@ void write_xlsx(const Table& table, OutputFile& file, const WriteOptions& option
 void write_xlsx(const std::vector<NamedTable>& tables, OutputFile& file, const WriteOptions& options) {
   std::vector<Sheet> sheets;
   for (const NamedTable& table : tables)
-    plan_sheets(*table.table, table.name, table.name + "_part_", options, sheets);
+    plan_sheets(*table.table, table.name, table.name.substr(0, kMostSheetStem) + "_part_", options, sheets);
   write_sheets(sheets, file, options);
 }
 

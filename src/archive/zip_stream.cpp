@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entries that are read from front to back and may be far larger than memory.
+#include <zlib.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "archive/zip_reader.hpp"
+
+namespace msprobe::archive {
+namespace {
+
+constexpr std::size_t kChunk = std::size_t{64} << 10;
+
+class RawInflate {
+ public:
+  RawInflate() { ready_ = inflateInit2(&stream, -MAX_WBITS) == Z_OK; }
+  ~RawInflate() {
+    if (ready_) inflateEnd(&stream);
+  }
+  RawInflate(const RawInflate&) = delete;
+  RawInflate& operator=(const RawInflate&) = delete;
+
+  bool ready() const { return ready_; }
+  z_stream stream{};
+
+ private:
+  bool ready_ = false;
+};
+
+}  // namespace
+
+void ZipReader::stream(const ZipEntry& entry,
+                       const std::function<void(std::span<const std::byte>)>& take) const {
+  const auto raw = slice_source(file_, payload_offset(entry), entry.compressed_size);
+  std::vector<std::byte> in(kChunk);
+  std::vector<std::byte> out(kChunk);
+  std::uint64_t position = 0;
+  std::uint64_t given = 0;
+  uLong crc = crc32_z(0, nullptr, 0);
+  const auto give = [&](std::span<const std::byte> bytes) {
+    given += bytes.size();
+    if (given > entry.size) fail(entry, "broken: it holds more than its size says");
+    crc = crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+    take(bytes);
+  };
+  const auto next = [&] {
+    const auto length =
+        static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, entry.compressed_size - position));
+    raw->read_at(position, std::span(in).first(length));
+    position += length;
+    return length;
+  };
+  if (entry.method == ZipMethod::stored) {
+    while (position < entry.compressed_size) give(std::span(in).first(next()));
+  } else {
+    RawInflate inflater;
+    z_stream& z = inflater.stream;
+    for (int status = inflater.ready() ? Z_OK : Z_MEM_ERROR; status != Z_STREAM_END;) {
+      if (status != Z_OK) fail(entry, "broken: its compressed data is damaged");
+      if (z.avail_in == 0 && position < entry.compressed_size) {
+        z.avail_in = static_cast<uInt>(next());
+        z.next_in = reinterpret_cast<Bytef*>(in.data());
+      }
+      z.next_out = reinterpret_cast<Bytef*>(out.data());
+      z.avail_out = static_cast<uInt>(out.size());
+      // Without input and output left to move it reports Z_BUF_ERROR: the data ends too early.
+      status = inflate(&z, Z_NO_FLUSH);
+      give(std::span(out).first(out.size() - z.avail_out));
+    }
+    if (z.avail_in != 0 || position != entry.compressed_size)
+      fail(entry, "broken: its compressed data is damaged");
+  }
+  if (given != entry.size) fail(entry, "broken: it holds less than its size says");
+  if (static_cast<std::uint32_t>(crc) != entry.crc32) fail(entry, "broken: its checksum does not match");
+}
+
+}  // namespace msprobe::archive

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "merge_result/config.hpp"
+
+#include <algorithm>
+
+#include "support/byte_source.hpp"
+#include "support/error.hpp"
+#include "support/text.hpp"
+#include "support/yaml_document.hpp"
+
+namespace msprobe::merge_result {
+namespace {
+
+constexpr std::uint64_t kMaxFile = std::uint64_t{16} << 20;
+
+using Kind = YamlDocument::Kind;
+
+bool is_nothing(const YamlDocument::Node& node) {
+  return node.kind == Kind::scalar && node.plain &&
+         (node.text.empty() || node.text == "~" || node.text == "null");
+}
+
+/// Names without those that stand there twice.
+std::vector<std::string> names_of(const YamlDocument& document, const YamlDocument::Node& node,
+                                  const std::string& key) {
+  const std::string wrong =
+      "The config format of '" + key + "' is incorrect, please check: a list of names is needed";
+  if (node.kind != Kind::list) document.fail(node, wrong);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < document.size(node); ++i) {
+    const YamlDocument::Node& name = document.child(node, i);
+    if (name.kind != Kind::scalar || name.text.empty()) document.fail(name, wrong);
+    if (std::find(names.begin(), names.end(), name.text) == names.end()) names.push_back(name.text);
+    if (names.size() > 10'000) document.fail(name, "more than 10,000 names of '" + key + "'");
+  }
+  return names;
+}
+
+}  // namespace
+
+Config parse_config(std::string_view text, const std::string& file) {
+  const YamlDocument document(text, file, {});
+  if (document.empty() || is_nothing(document.root()))
+    throw FormatError(display(file), "config.yaml is empty, please check.");
+  const YamlDocument::Node& root = document.root();
+  if (root.kind != Kind::map) document.fail(root, "'api' and 'compare_index' are needed as keys");
+  Config config;
+  std::vector<std::string> seen;
+  for (std::size_t i = 0; i + 1 < document.size(root); i += 2) {
+    const YamlDocument::Node& key = document.child(root, i);
+    const YamlDocument::Node& value = document.child(root, i + 1);
+    if (key.kind != Kind::scalar) document.fail(key, "a key must be a name");
+    if (std::find(seen.begin(), seen.end(), key.text) != seen.end())
+      document.fail(key, "'" + display(key.text) + "' stands there twice");
+    seen.push_back(key.text);
+    if (key.text == "api") {
+      if (!is_nothing(value)) config.apis = names_of(document, value, "api");
+    } else if (key.text == "compare_index") {
+      if (!is_nothing(value)) config.indices = names_of(document, value, "compare_index");
+    } else {
+      document.fail(key,
+                    "there is no key '" + display(key.text) + "': only 'api' and 'compare_index' are known");
+    }
+    if (seen.size() > 2) break;
+  }
+  if (config.apis.empty())
+    throw FormatError(display(file), "The APIs required to merge data were not found.");
+  return config;
+}
+
+Config read_config(const std::string& path) {
+  const std::vector<std::byte> bytes = read_all(*open_file(path), kMaxFile);
+  return parse_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+}
+
+}  // namespace msprobe::merge_result

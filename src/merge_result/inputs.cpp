@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "merge_result/inputs.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "support/error.hpp"
+#include "support/folder.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::merge_result {
+namespace {
+
+constexpr std::string_view kPrefix = "compare_result_rank";
+constexpr std::size_t kTimeDigits = 14;
+
+struct ResultName {
+  std::int64_t rank = 0;
+  std::string time;
+  bool workbook = false;
+  std::uint64_t part = 0;
+};
+
+bool all_digits(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::string_view leading_digits(std::string_view text) {
+  return text.substr(0, std::min(text.find_first_not_of("0123456789"), text.size()));
+}
+
+/// `rankN[-rankN]_TIME[_part_M]`
+std::optional<ResultName> parse_name(std::string_view name) {
+  ResultName result;
+  if (name.ends_with(".xlsx")) {
+    result.workbook = true;
+    name.remove_suffix(5);
+  } else if (name.ends_with(".csv")) {
+    name.remove_suffix(4);
+  } else {
+    return std::nullopt;
+  }
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  const std::string_view rank = leading_digits(name);
+  name.remove_prefix(rank.size());
+  const std::string again = "-rank" + std::string(rank) + "_";
+  if (name.starts_with(again)) name.remove_prefix(again.size() - 1);
+  if (rank.empty() ||
+      std::from_chars(rank.data(), rank.data() + rank.size(), result.rank).ec != std::errc() ||
+      !name.starts_with('_')) {
+    return std::nullopt;
+  }
+  name.remove_prefix(1);
+  result.time = name.substr(0, std::min(kTimeDigits, name.size()));
+  if (result.time.size() != kTimeDigits || !all_digits(result.time)) return std::nullopt;
+  name.remove_prefix(kTimeDigits);
+  constexpr std::string_view kPart = "_part_";
+  if (!result.workbook && name.starts_with(kPart)) {
+    const std::string_view part = name.substr(kPart.size());
+    if (!all_digits(part) ||
+        std::from_chars(part.data(), part.data() + part.size(), result.part).ec != std::errc()) {
+      return std::nullopt;
+    }
+    return result;
+  }
+  return name.empty() ? std::optional(result) : std::nullopt;
+}
+
+}  // namespace
+
+Inputs find_inputs(const std::string& folder) {
+  Inputs inputs;
+  // Rank, then time and kind of result (the last one counts), then part.
+  std::map<std::int64_t, std::map<std::pair<std::string, bool>, std::map<std::uint64_t, std::string>>> found;
+  for (const std::string& name : names_in(folder, Named::regular_files)) {
+    if (const auto result = parse_name(name)) {
+      found[result->rank][{result->time, !result->workbook}][result->part] = folder + "/" + name;
+    } else if (name.ends_with(".xlsx") || name.ends_with(".csv")) {
+      inputs.warnings.push_back(display(name) + " is no result of a single rank and left out");
+    }
+  }
+  for (auto& [rank, results] : found) {
+    const auto& [key, parts] = *results.rbegin();
+    if (results.size() > 1) {
+      inputs.warnings.push_back("rank" + std::to_string(rank) + " has several results; " +
+                                display(parts.begin()->second) + " is taken");
+    }
+    RankFiles& files = inputs.ranks.emplace_back();
+    files.rank = rank;
+    files.time = key.first;
+    files.workbook = !key.second;
+    for (const auto& [part, path] : parts) files.paths.push_back(path);
+  }
+  if (inputs.ranks.size() < 2) {
+    throw FormatError(
+        display(folder),
+        "Number of compare result is no more than 1, no need to merge (compare_result_rankN_TIME.csv or "
+        ".xlsx of at least two ranks are needed)");
+  }
+  return inputs;
+}
+
+}  // namespace msprobe::merge_result
