@@ -10,7 +10,7 @@
 #include <optional>
 #include <unordered_set>
 
-#include "sheets/csv_reader.hpp"
+#include "sheets/csv_rows.hpp"
 #include "sheets/xlsx_reader.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -42,6 +42,14 @@ std::string_view plain(std::string_view text) {
   if (text.ends_with('\t')) text.remove_suffix(1);
   if (text == " inf" || text == " -inf") text.remove_prefix(1);
   return text;
+}
+
+/// A number, or a text that Python takes for one.
+std::optional<double> number_of(Kind kind, double number, std::string_view text) {
+  if (kind == Kind::number) return number;
+  if (kind != Kind::text) return std::nullopt;
+  const std::optional<double> parsed = parse_number(text);
+  return parsed && !std::isnan(*parsed) ? parsed : std::nullopt;
 }
 
 /// The metrics of a result, by its header; none for checksums and for what is no result.
@@ -82,7 +90,15 @@ class RankReader {
         sheets::read_xlsx(
             open_file(path), [&](std::string_view) { at_header_ = true; }, visit);
       } else {
-        sheets::read_csv(*open_file(path), visit);
+        const auto file = open_file(path);
+        sheets::CsvRows rows(*file);
+        std::vector<std::string> fields;
+        std::vector<sheets::Cell> cells;
+        while (rows.next(fields)) {
+          cells.clear();
+          for (const std::string& field : fields) cells.push_back({Kind::text, 0, field});
+          row(cells);
+        }
       }
     }
     finish();
@@ -93,13 +109,14 @@ class RankReader {
   /// A maximum of one side, over all rows.
   struct Maximum {
     std::size_t column = SIZE_MAX;
-    bool only_numbers = true;
+    bool only_numbers = true;  // also as texts
     bool fraction = false;
 
     bool real() const { return only_numbers && fraction; }
     void look_at(const sheets::Cell& cell) {
-      only_numbers = only_numbers && cell.kind == Kind::number;
-      fraction = fraction || (cell.kind == Kind::number && cell.number != std::floor(cell.number));
+      const std::optional<double> number = number_of(cell.kind, cell.number, cell.text);
+      only_numbers = only_numbers && number;
+      fraction = fraction || (number && (std::isinf(*number) || *number != std::floor(*number)));
     }
   };
 
@@ -113,8 +130,10 @@ class RankReader {
     if (!result_.left_out.empty()) return;
     if (cells.size() > header_.size())
       throw FormatError(display(*path_), "a row has more cells than the header");
-    npu_.look_at(cell_at(cells, npu_.column));
-    bench_.look_at(cell_at(cells, bench_.column));
+    if (files_.workbook) {
+      npu_.look_at(cell_at(cells, npu_.column));
+      bench_.look_at(cell_at(cells, bench_.column));
+    }
     const sheets::Cell name = cell_at(cells, name_column_);
     if (name.kind != Kind::text) return;
     const std::optional<std::size_t> api = api_of(name.text);
@@ -253,8 +272,8 @@ class RankReader {
     } else if (rows_ == 0 && result_.left_out.empty()) {
       result_.left_out = "it has no rows";
     }
-    result_.npu_real = npu_.real();
-    result_.bench_real = bench_.real();
+    result_.npu_real = files_.workbook && npu_.real();
+    result_.bench_real = files_.workbook && bench_.real();
     for (std::size_t i = 0; i < found_.size(); ++i) {
       if (!found_[i]) result_.not_found.push_back(config_.apis[i]);
     }
@@ -305,6 +324,7 @@ class RankReader {
 }  // namespace
 
 std::string RankValues::text_of(const Value& value, bool real) const {
+  if (real) return python_repr(number_of(value.kind, value.number, value.text).value_or(0));
   switch (value.kind) {
     case Kind::empty:
       return {};
@@ -315,7 +335,7 @@ std::string RankValues::text_of(const Value& value, bool real) const {
     case Kind::number:
       break;
   }
-  if (!real && value.number == std::floor(value.number)) return fmt::format("{:.0f}", value.number);
+  if (value.number == std::floor(value.number)) return fmt::format("{:.0f}", value.number);
   return python_repr(value.number);
 }
 

@@ -40,8 +40,8 @@ struct RankValues {
 
   std::vector<Value> values;                        // each text that repeats is one
   std::vector<std::vector<std::uint32_t>> columns;  // of each index, the values of the rows
-  /// A workbook does not tell 5 from 5.0; the Python tool takes numbers for real ones if a column has nothing
-  /// but numbers, not all of them whole.
+  /// A workbook does not tell 5 from 5.0; the Python tool takes all for real ones if a column has nothing but
+  /// numbers, not all of them whole.
   bool npu_real = false;
   bool bench_real = false;
   std::unique_ptr<std::pmr::monotonic_buffer_resource> memory;  // of the texts

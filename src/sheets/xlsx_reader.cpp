@@ -176,7 +176,9 @@ class SheetHandler final : public XmlHandler {
 
   void end_cell() {
     in_cell_ = false;
-    if (!has_value_) return;
+    // A formula that nobody has computed has an empty value.
+    const bool number = type_.empty() || type_ == "n";
+    if (!has_value_ || (number && text_.size() == begin_)) return;
     cells_.resize(column_);
     Stored& cell = cells_.emplace_back();
     const std::string_view text = std::string_view(text_).substr(begin_);
@@ -187,11 +189,11 @@ class SheetHandler final : public XmlHandler {
       text_.resize(begin_);
     } else if (type_ == "b") {
       cell = {Cell::Kind::boolean, text == "1" || text == "true" ? 1.0 : 0.0, 0, 0, false};
-    } else if (type_.empty() || type_ == "n") {
-      const auto number = parse_number(text);
-      if (!number || !std::isfinite(*number))
+    } else if (number) {
+      const auto value = parse_number(text);
+      if (!value || !std::isfinite(*value))
         throw BrokenPart("'" + display(text.substr(0, 40)) + "' is no number");
-      cell = {Cell::Kind::number, *number, 0, 0, false};
+      cell = {Cell::Kind::number, *value, 0, 0, false};
     } else {
       if (text.find("_x") != std::string_view::npos) {
         const std::string plain = unescaped(text);

@@ -29,6 +29,11 @@ def arguments(command, inputs, data):
         "parse": ["-d", str(golden / "parse" / "atb" / "in" / "ok") if inputs else "missing.bin"],
     }
     lines["inspect"] = [str(compare / "target") if inputs else "missing.pt"]
+    merged = golden / "compare" / "merge_result"
+    lines["merge_result"] = [
+        *("-i", str(merged / "input") if inputs else "missing/input"),
+        *("-o", "output", "-config", str(merged / "config_all.yaml")),
+    ]
     packs = golden / "config_check" / "packs"
     lines["config_check"] = ["-c", *(str(packs / name) if inputs else f"missing/{name}" for name in PACKS)]
     checkpoints = golden / "ckpt" / "checkpoints"

@@ -86,8 +86,8 @@ def find_cases(folder):
         ]
         cases.append(Case(f"real/{stem}", arguments, {p.name: p for p in sorted(expected.glob("*.csv"))}))
     for path in sorted((folder / "compare").iterdir()):
-        # golden_analysis.py has those.
-        if not path.name.startswith("da_"):
+        # golden_analysis.py and golden_merge.py have those.
+        if not path.name.startswith(("da_", "merge_")):
             cases += cases_of(path)
     return cases
 

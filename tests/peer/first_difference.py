@@ -90,11 +90,13 @@ def write_rank(folder, entries, stacks):
         (folder / "stack.json").write_text(json.dumps({"0": [list(entries), frames]}))
 
 
-def make_tree(folder, seed):
+def make_tree(folder, seed, md5=None):
+    """`md5` says whether there are checksums; None leaves it to chance."""
     generator = random.Random(seed)
-    ranks, md5, stacks = generator.choice([2, 2, 4]), generator.random() < 0.3, generator.random() < 0.7
+    ranks, checksums, stacks = generator.choice([2, 2, 4]), generator.random() < 0.3, generator.random() < 0.7
+    checksums = checksums if md5 is None else md5
     for own in range(ranks):
-        target, golden = make_rank(seed, ranks, own, md5)
+        target, golden = make_rank(seed, ranks, own, checksums)
         write_rank(folder / "target" / "step0" / f"rank{own}", target, stacks)
         write_rank(folder / "golden" / "step0" / f"rank{own}", golden, stacks)
 

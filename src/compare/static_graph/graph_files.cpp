@@ -7,13 +7,15 @@
 #include <map>
 #include <optional>
 
-#include "compare/static_graph/csv_rows.hpp"
+#include "sheets/csv_rows.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
 namespace {
+
+using sheets::CsvRows;
 
 constexpr std::size_t kLeastColumns = 13;
 // Columns with a place of their own; the others are found by the header.

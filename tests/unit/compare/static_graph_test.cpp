@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "compare/static_graph/csv_rows.hpp"
 #include "compare/static_graph/graph_compare.hpp"
 #include "compare/static_graph/graph_files.hpp"
 #include "compare/static_graph/graph_rows.hpp"
 #include "compare/static_graph/graph_tree.hpp"
+#include "sheets/csv_rows.hpp"
 #include "support/error.hpp"
 #include "unit/compare/dumps.hpp"
 #include "unit/support/scratch_directory.hpp"
@@ -25,7 +25,7 @@ namespace {
 /// Fields joined by `|`, rows as elements.
 Lines rows_of(std::string_view csv) {
   const auto file = memory_source(csv, "x.csv");
-  CsvRows rows(*file);
+  sheets::CsvRows rows(*file);
   Lines out;
   std::vector<std::string> fields;
   while (rows.next(fields)) {
@@ -91,9 +91,10 @@ TEST_CASE("csv rows: what is no csv is refused with its line") {
   CHECK_THROWS_WITH_AS(rows_of("a\n\"b"), Contains("line 2: a quote is not closed"), FormatError);
   CHECK_THROWS_WITH_AS(rows_of("\"a\"b"), Contains("text behind a closing quote"), FormatError);
   CHECK_THROWS_WITH_AS(rows_of(std::string_view("a\0b", 3)), Contains("NUL"), FormatError);
-  CHECK_THROWS_WITH_AS(rows_of(std::string(CsvRows::kMaxRowBytes + 1, 'x')), Contains("longer than 1 MiB"),
+  CHECK_THROWS_WITH_AS(rows_of(std::string(sheets::CsvRows::kMaxRowBytes + 1, 'x')),
+                       Contains("longer than 1 MiB"), FormatError);
+  CHECK_THROWS_WITH_AS(rows_of(std::string(sheets::CsvRows::kMaxFields, ',')), Contains("4096 columns"),
                        FormatError);
-  CHECK_THROWS_WITH_AS(rows_of(std::string(CsvRows::kMaxFields, ',')), Contains("4096 columns"), FormatError);
 }
 
 TEST_CASE("static graph: lists of ranks and steps") {

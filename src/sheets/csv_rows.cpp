@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/static_graph/csv_rows.hpp"
+#include "sheets/csv_rows.hpp"
 
 #include <algorithm>
 
 #include "support/error.hpp"
 #include "support/text.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::sheets {
 namespace {
 
 constexpr std::uint64_t kPiece = 256 * 1024;
@@ -102,4 +102,4 @@ bool CsvRows::next(std::vector<std::string>& fields) {
   return false;
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::sheets

@@ -9,7 +9,7 @@
 
 #include "support/byte_source.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::sheets {
 
 /// Comma-separated, fields in double quotes where they hold commas, quotes (doubled) or line breaks. Blank
 /// lines are skipped, a byte order mark is not part of the first field. Memory is bounded by one row.
@@ -44,4 +44,4 @@ class CsvRows {
   std::size_t row_bytes_ = 0;
 };
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::sheets

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string_view>
+
+#include "merge_result/config.hpp"
+#include "support/error.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    const std::string_view text(reinterpret_cast<const char*>(data), size);
+    if (msprobe::merge_result::parse_config(text, "config.yaml").apis.empty())
+      throw std::logic_error("a configuration without apis");
+  } catch (const msprobe::FormatError&) {
+  }
+  return 0;
+}
