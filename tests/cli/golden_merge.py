@@ -61,7 +61,7 @@ def check_workbooks(msprobe, case, name, scratch):
     harness.check_equal("csv", csv_tables(out, expected), expected)
     for index, rows in expected.items():
         (path,) = out.glob(f"multi_ranks_compare_merge_*_{index.replace(' ', '_')}.json")
-        found = [[text(cell) for cell in row.values()] for row in json.loads(path.read_text(encoding="utf-8"))]
+        found = [[text(cell) for cell in row.values()] for row in json.loads(path.read_text(encoding="utf-8"))["rows"]]
         harness.check_equal("json", found, rows[1:])
 
 

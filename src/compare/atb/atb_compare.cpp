@@ -11,9 +11,9 @@
 #include <optional>
 
 #include "compare/metrics/tensor_metrics.hpp"
-#include "compare/static_graph/csv_rows.hpp"
 #include "formats/atb_bin.hpp"
 #include "formats/element_values.hpp"
+#include "sheets/csv_rows.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/parallel.hpp"
@@ -277,7 +277,7 @@ std::vector<std::string> columns_of(bool tensors, bool python_rules) {
 }  // namespace
 
 AtbSide read_atb_csv(const ByteSource& file) {
-  CsvRows rows(file);
+  sheets::CsvRows rows(file);
   std::vector<std::string> fields;
   AtbSide side;
   bool header = true;
