@@ -207,6 +207,25 @@ TEST_CASE("rule 4: requires_grad, where not knowing is a value") {
   same(grad("false"), tensor_json("1", "torch.float32", "[2]"), "error 4");
 }
 
+TEST_CASE("rule 4: across frameworks what one of them does not record is no difference") {
+  const std::string told = tensor_json("1", "torch.float32", "[2]", R"(, "requires_grad": true)");
+  const std::string denied = tensor_json("1", "torch.float32", "[2]", R"(, "requires_grad": false)");
+  const std::string untold = tensor_json("1", "torch.float32", "[2]");
+  const auto errors = [](const std::string& npu, const std::string& bench, bool python) {
+    RankResult result;
+    result.python_rules = python;
+    result.target = side_of(forward_json("Torch.a.0.forward", npu, ""), "mindspore");
+    result.golden = side_of(forward_json("Torch.a.0.forward", bench, ""), "pytorch");
+    result.rows.push_back({{0, 0, Unmatched::no, kUnmatched}, {}, {}});
+    judge(result, default_rules());
+    return result.rows[0].messages.size();
+  };
+  CHECK(errors(untold, told, false) == 0);
+  CHECK(errors(told, untold, false) == 0);
+  CHECK(errors(denied, told, false) == 1);
+  CHECK(errors(untold, told, true) == 1);
+}
+
 TEST_CASE("rule 5: arguments that are no tensors, inputs only") {
   same(scalar_json("int", "1"), scalar_json("int", "1"), "pass");
   same(scalar_json("int", "1"), scalar_json("int", "2"), "error 5");
