@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include "compare/reports/result_table.hpp"
 #include "compare/reports/stack_frames.hpp"
@@ -75,13 +74,12 @@ class Story {
   Story(const RankResult& result, std::size_t width, bool color)
       : result_(result), table_(result_table(result)), width_(width), color_(color) {}
 
-  std::string tell(const std::vector<Group>& groups, std::size_t which, std::optional<std::size_t> row) {
-    const Group& group = groups[which];
-    const std::string_view entry = entry_of(result_, result_.rows[group.first]);
+  /// `told` are the rows to be told of those of the entry.
+  std::string tell(const std::vector<Group>& groups, std::size_t which, Group told) {
+    const std::string_view entry = entry_of(result_, result_.rows[groups[which].first]);
     out_ = report::paint(entry, report::Color::bold, color_) + "\n";
     out_ += fmt::format("  {} of {} entries{}\n", which + 1, groups.size(),
                         label().empty() ? "" : " of " + display(label()));
-    const Group told = row ? Group{*row, *row + 1} : group;
     const std::size_t end = std::min(told.last, told.first + kMostRows);
     for (std::size_t i = told.first; i < end; ++i) tell_row(i);
     if (end < told.last) out_ += fmt::format("\nand {} rows more, to be named one by one\n", told.last - end);
@@ -198,12 +196,12 @@ std::string explain(const RankResult& result, std::string_view name, std::size_t
   const std::vector<Group> groups = groups_of(result);
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const std::string_view entry = entry_of(result, result.rows[groups[i].first]);
-    std::optional<std::size_t> row;
-    for (std::size_t k = groups[i].first; k < groups[i].last && !row; ++k) {
-      if (result.name_of(result.rows[k]) == name) row = k;
+    if (entry == name) return Story(result, width, color).tell(groups, i, groups[i]);
+    for (std::size_t k = groups[i].first; k < groups[i].last; ++k) {
+      if (result.name_of(result.rows[k]) == name) {
+        return Story(result, width, color).tell(groups, i, {k, k + 1});
+      }
     }
-    if (entry == name) row.reset();
-    if (entry == name || row) return Story(result, width, color).tell(groups, i, row);
   }
   return {};
 }
