@@ -3,9 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include <cstring>
 #include <filesystem>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,9 +27,8 @@ void put_array(const std::string& path, const std::vector<double>& values, const
   header.back() = '\n';
   std::string bytes("\x93NUMPY\x01\x00\x76\x00", 10);
   bytes += header;
-  const std::size_t start = bytes.size();
-  bytes.resize(start + values.size() * sizeof(double));
-  std::memcpy(bytes.data() + start, values.data(), values.size() * sizeof(double));
+  const auto raw = std::as_bytes(std::span(values));
+  bytes.append(reinterpret_cast<const char*>(raw.data()), raw.size());
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
   test::put_file(path, bytes);
 }
