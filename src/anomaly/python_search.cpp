@@ -29,17 +29,6 @@ bool is_directed(std::string_view operation) {
   return kNamesSource.contains(operation) || kNamesDestination.contains(operation);
 }
 
-std::string partner_of(const std::string& operation) {
-  static const std::map<std::string, std::string> kPartners = {{"send", "recv"},
-                                                               {"recv", "send"},
-                                                               {"isend", "irecv"},
-                                                               {"irecv", "isend"},
-                                                               {"send_object_list", "recv_object_list"},
-                                                               {"recv_object_list", "send_object_list"}};
-  const auto found = kPartners.find(operation);
-  return found == kPartners.end() ? operation : found->second;
-}
-
 Role opposite(Role role) {
   if (role == Role::link) return role;
   return role == Role::source ? Role::destination : Role::source;
@@ -250,7 +239,7 @@ class PythonSearch {
   /// Joins the first fitting node of another rank.
   bool join_first(std::size_t n, const Index& index, std::set<std::size_t>& seen) {
     Node& node = nodes_[n];
-    const auto list = index.find(partner_of(node.comm->operation));
+    const auto list = index.find(dump::partner_operation(node.comm->operation));
     if (list == index.end()) return false;
     const std::int64_t own = ranks_[node.rank].number;
     for (const std::size_t other : list->second) {

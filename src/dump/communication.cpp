@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 
 namespace msprobe::dump {
 namespace {
@@ -139,6 +140,17 @@ bool is_send(std::string_view operation) {
 }
 bool is_receive(std::string_view operation) {
   return operation == "recv" || operation == "irecv" || operation == "recv_object_list";
+}
+
+std::string partner_operation(const std::string& operation) {
+  static const std::map<std::string, std::string> kPartners = {{"send", "recv"},
+                                                               {"recv", "send"},
+                                                               {"isend", "irecv"},
+                                                               {"irecv", "isend"},
+                                                               {"send_object_list", "recv_object_list"},
+                                                               {"recv_object_list", "send_object_list"}};
+  const auto found = kPartners.find(operation);
+  return found == kPartners.end() ? operation : found->second;
 }
 
 std::optional<std::int64_t> named_rank(const CommCall& call, bool source) {

@@ -81,6 +81,8 @@ struct Communication {
 
 bool is_send(std::string_view operation);
 bool is_receive(std::string_view operation);
+/// The operation on the other side of a call: recv for send, and so on; itself for those of a group.
+std::string partner_operation(const std::string& operation);
 
 /// Does a whole group take part, rather than a sender and a receiver?
 bool is_collective(const Communication& communication);

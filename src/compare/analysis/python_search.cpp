@@ -26,18 +26,6 @@ bool is_directed(std::string_view operation) {
   return kDirected.contains(operation);
 }
 
-/// What the names of a call's partners begin with.
-std::string partner_prefix(const std::string& operation) {
-  static const std::map<std::string, std::string> kPartners = {{"send", "recv"},
-                                                               {"recv", "send"},
-                                                               {"isend", "irecv"},
-                                                               {"irecv", "isend"},
-                                                               {"send_object_list", "recv_object_list"},
-                                                               {"recv_object_list", "send_object_list"}};
-  const auto found = kPartners.find(operation);
-  return "Distributed." + (found == kPartners.end() ? operation : found->second);
-}
-
 Role opposite(Role role) {
   if (role == Role::link) return role;
   return role == Role::source ? Role::destination : Role::source;
@@ -95,7 +83,7 @@ class PythonSearch {
       for (std::size_t n = first_[r]; n < first_[r + 1]; ++n) {
         Node& node = nodes_[n];
         if (n > first_[r] && nodes_[n - 1].layer >= node.layer) node.layer = nodes_[n - 1].layer + 1;
-        const std::string prefix = partner_prefix(node.comm->operation);
+        const std::string prefix = "Distributed." + dump::partner_operation(node.comm->operation);
         for (const std::size_t other : later_partners(node))
           take_first(n, offers, {other, prefix, opposite(node.comm->role)});
       }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compare/metrics/statistics_difference.hpp"
+#include "compare/reports/severity.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
@@ -97,15 +98,7 @@ class ResultTable final : public report::Table {
   const std::vector<std::string>& columns() const override { return columns_; }
   std::size_t rows() const override { return result_.rows.size(); }
   report::Severity severity(std::size_t index) const override {
-    switch (result_.rows[index].verdict) {
-      case Verdict::pass:
-        return report::Severity::none;
-      case Verdict::warning:
-        return report::Severity::warning;
-      case Verdict::error:
-        break;
-    }
-    return report::Severity::error;
+    return severity_of(result_.rows[index].verdict);
   }
 
   void row(std::size_t index, std::vector<Cell>& cells, Scratch& scratch) const override {

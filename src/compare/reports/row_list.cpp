@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "compare/reports/severity.hpp"
+
 namespace msprobe::compare {
 namespace {
 
@@ -31,15 +33,7 @@ class ListTable final : public report::Table {
   }
 
   report::Severity severity(std::size_t index) const override {
-    switch (list_.rows[index].verdict) {
-      case Verdict::pass:
-        return report::Severity::none;
-      case Verdict::warning:
-        return report::Severity::warning;
-      case Verdict::error:
-        break;
-    }
-    return report::Severity::error;
+    return severity_of(list_.rows[index].verdict);
   }
 
  private:
