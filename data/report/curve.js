@@ -10,8 +10,16 @@ const STRIP = 6;
 const CLICK = 4; // pixels that a click may move
 
 const distanceFromOne = (value) => Math.max(0, 1 - value);
+// ||ours - theirs|| / ||theirs||. The cosine is rounded to six digits, which hides what is small; this is not.
+function relativeL2(distance, rank, row) {
+  if (distance === 0) return 0;
+  const norm = rank.byName.get("Bench l2norm")?.number(row);
+  return norm === undefined ? NOTHING : distance / norm;
+}
+
 const METRICS = {
   tensor: [
+    { name: "EucDist / Bench l2norm", column: "EucDist", of: relativeL2 },
     { name: "1 \u2212 Cosine", column: "Cosine", of: distanceFromOne },
     { name: "MaxAbsErr", column: "MaxAbsErr" },
     { name: "MaxRelativeErr", column: "MaxRelativeErr" },
@@ -36,7 +44,7 @@ function metricValue(rank, row, metric, column) {
     // The tensors hold NaN or infinities at different places.
     return rank.mode === "tensor" && rank.matched(row) && column.text(row) === "N/A" ? NaN : NOTHING;
   }
-  return metric.of ? metric.of(value) : Math.abs(value);
+  return metric.of ? metric.of(value, rank, row) : Math.abs(value);
 }
 
 // One direction of all ranks under one pair of axes.

@@ -220,6 +220,8 @@ class CompareCommand final : public Command {
     if (!options.output_file.empty()) throw UsageError("-da writes several files: name a folder with -o");
     if (!typed_.formats.empty()) throw UsageError("-da writes JSON and takes no --format");
     if (options.backend) throw UsageError("-da and --consistent_check exclude each other");
+    if (!options.explain.empty()) throw UsageError("-da and --explain exclude each other");
+    if (!options.suggest_mapping.empty()) throw UsageError("-da and --suggest-mapping exclude each other");
     if (is_single_pair(options)) {
       const char* reason = "-da searches the ranks of a step; it needs folders with ranks, not single dumps";
       if (!options.python_rules) throw UsageError(reason);

@@ -57,6 +57,11 @@ CompareReport run_tasks(const std::vector<ListTask>& tasks, std::vector<std::str
     throw UsageError("--format html shows dumps with a dump.json only: take csv, xlsx, json or jsonl here");
   }
   if (!options.explain.empty()) throw UsageError("--explain tells of dumps with a dump.json only");
+  const bool pairing = options.match.method != Method::exact || options.match.fuzzy;
+  if ((pairing || !options.suggest_mapping.empty()) && !options.python_rules) {
+    throw UsageError("these dumps pair by the names of their files: leave out -fm, -am, -cm, -dm, -lm and "
+                     "--suggest-mapping");
+  }
   if (!options.output_file.empty() && tasks.size() > 1) {
     throw UsageError(fmt::format("there are {} results, which do not fit into one file", tasks.size()),
                      "leave out --output-file to get one file for each");

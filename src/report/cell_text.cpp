@@ -17,7 +17,8 @@ constexpr std::array<std::uint8_t, 256> make_traits() {
     if (c >= 0x80) traits[c] = TextTraits::kHigh;
   }
   for (const char c : {'&', '<', '>'}) traits[static_cast<std::size_t>(c)] |= TextTraits::kXml;
-  for (const char c : {',', '"', '\n', '\r'}) traits[static_cast<std::size_t>(c)] |= TextTraits::kCsv;
+  // Some spreadsheets part fields at tabs, too, unless these are quoted.
+  for (const char c : {',', '"', '\n', '\r', '\t'}) traits[static_cast<std::size_t>(c)] |= TextTraits::kCsv;
   traits[';'] |= TextTraits::kSemicolon;
   traits['_'] |= TextTraits::kUnderscore;
   return traits;

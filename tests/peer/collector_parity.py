@@ -9,6 +9,7 @@ checksums, stacks, parents; statistics within the tolerance of the element type.
 """
 import argparse
 import concurrent.futures
+import itertools
 import json
 import math
 import os
@@ -117,7 +118,8 @@ class Comparison:
             return
         for step in mine:
             self.step(step, mine[step], other[step])
-        if not all(math.isclose(a, b, rel_tol=1e-6) for a, b in zip(ours["losses"], theirs["losses"])):
+        same = [math.isclose(a, b, rel_tol=1e-6) for a, b in itertools.zip_longest(ours["losses"], theirs["losses"], fillvalue=math.nan)]
+        if not all(same):
             self.differ("losses", f"{ours['losses']}, theirs {theirs['losses']}")
 
     def step(self, step, ours, theirs):

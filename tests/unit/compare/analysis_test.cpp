@@ -211,22 +211,22 @@ TEST_CASE("behind the last communication") {
 
 TEST_CASE("groups of absent, huge and repeated ranks, and calls that contradict each other, end") {
   std::string many = "[";
-  for (int i = 0; i < 100'000; ++i) many += std::to_string(i * 1'000'003LL) + ", ";
+  for (int i = 0; i < 20'000; ++i) many += std::to_string(i * 1'000'003LL) + ", ";
   many += "0, 1, 9223372036854775807]";
   for (const bool python : {false, true}) {
     std::vector<RankDifferences> ranks;
     for (const int number : {0, 1, 2'000'000'000}) {
       std::vector<std::string> entries;
-      for (int call = 0; call < 50; ++call)
+      for (int call = 0; call < 8; ++call)
         entries.push_back(
-            all_reduce(call, call == 49 ? "9.0" : "1.0", call % 2 == 0 ? many : "[1, 1, 0, -5]"));
+            all_reduce(call, call == 7 ? "9.0" : "1.0", call % 2 == 0 ? many : "[1, 1, 0, -5]"));
       // Each waits for the other to send first.
       entries.push_back(transfer("Distributed.recv.0.forward", "1.0", "src", 1 - number));
       entries.push_back(transfer("Distributed.send.0.forward", "1.0", "dst", 1 - number));
       ranks.push_back(rank_of(number, against_ones(entries), python));
     }
     CHECK(told(ranks, python ? search_as_python(ranks) : search_first_difference(ranks, default_rules()))
-              .find("Distributed.all_reduce.49.forward") != std::string::npos);
+              .find("Distributed.all_reduce.7.forward") != std::string::npos);
   }
 }
 

@@ -85,7 +85,8 @@ TEST_CASE("csv quotes only what needs it") {
   CHECK(field("plain") == "plain");
   CHECK(field(" blanks ") == " blanks ");
   CHECK(field("it's") == "it's");
-  CHECK(field("a;b\tc") == "a;b\tc");
+  CHECK(field("a;b c") == "a;b c");
+  CHECK(field("a;b\tc") == "\"a;b\tc\"");
   CHECK(field("a,b") == "\"a,b\"");
   CHECK(field("say \"x\"") == "\"say \"\"x\"\"\"");
   CHECK(field("\"") == "\"\"\"\"");
@@ -98,6 +99,7 @@ TEST_CASE("csv fields that look like formulas or are no UTF-8 are made safe") {
   CHECK(field("=1+1") == "'=1+1");
   CHECK(field("=a,\"b\"") == "\"'=a,\"\"b\"\"\"");
   CHECK(field("a;=b") == "a;'=b");
+  CHECK(field("a\t=b") == "\"a\t=b\"");
   CHECK(field("\xEF\xBC\x9D"
               "1") ==
         "'\xEF\xBC\x9D"

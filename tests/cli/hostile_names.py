@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Names that mean harm, from a dump into every kind of result: each reader gets the name back, and none gets more. (The HTML report: report_file.py.)
+
+usage: hostile_names.py MSPROBE
+"""
+
+import csv
+import json
+import re
+import unicodedata
+
+import sheets
+from harness import check, check_equal, main, run
+
+MOST_IN_CELL = 32767  # characters that a cell of a workbook holds
+
+# The name of an entry, and how it stands in csv where that differs.
+NAMES = {
+    "Torch.<img src=x onerror=document.title='owned'>.0.forward": None,
+    "Torch.</script><script>document.title='owned'</script>.0.forward": None,
+    "Torch.]]>&amp;<!--.0.forward": None,
+    "Torch.'\"`${document.title='owned'}.0.forward": None,
+    "Torch.__proto__.0.forward": None,
+    "Torch.\u2028\u2029\u202edrawkcab\u202c.0.forward": None,
+    "Torch.nul\0inside\x1b]0;owned\x07\x7f\x9b.0.forward": None,
+    "Torch.\ufffe\uffff\U0001f600.0.forward": None,
+    "Torch.a\nb,c\"d\re.0.forward": None,
+    "Torch._x0041_.0.forward": None,
+    "Torch." + "x" * 40000 + ".0.forward": None,
+    "=cmd|' /C calc'!A0.0.forward": "'=cmd|' /C calc'!A0.0.forward",
+    "@SUM(A1).0.forward": "'@SUM(A1).0.forward",
+    "+1;=2.0.forward": "'+1;'=2.0.forward",
+    "-2.0.forward": "'-2.0.forward",
+    "\t=1.0.forward": None,
+    "\r=1.0.forward": None,
+    "\uff1d1.0.forward": "'\uff1d1.0.forward",
+}
+
+
+def write_dump(folder, value):
+    folder.mkdir()
+    tensor = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "requires_grad": True}
+    tensor |= dict.fromkeys(("Max", "Min", "Mean", "Norm"), value)
+    data = {name: {"input_args": [tensor], "input_kwargs": {}, "output": [tensor]} for name in NAMES}
+    (folder / "dump.json").write_text(json.dumps({"task": "statistics", "level": "mix", "data": data}))
+    frames = {name: [f"File {name}, line 1, in {name}, \n {name}"] for name in NAMES}
+    (folder / "stack.json").write_text(json.dumps(frames))
+
+
+def compare(msprobe, scratch, *options):
+    for side, value in (("target", 1.0), ("golden", 200.0)):
+        if not (scratch / side).exists():
+            write_dump(scratch / side, value)
+    result = run(msprobe, ["compare", "-tp", "target", "-gp", "golden", *options], scratch)
+    check_equal(f"exit status ({result.stderr})", result.returncode, 0)
+    return result
+
+
+def rows_of(names):
+    return [f"{name}.{part}.0" for name in names for part in ("input", "output")]
+
+
+def in_workbook(text):
+    """As ECMA-376 (part 1, 22.9.2.19) writes what XML cannot hold; two code points have no way at all."""
+    text = re.sub(r"_(?=x[0-9A-Fa-f]{4}_)", "_x005F_", text)
+    text = re.sub(r"[\x00-\x08\x0b-\x1f]", lambda found: f"_x{ord(found[0]):04X}_", text)
+    text = text.replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd")
+    return text if len(text) <= MOST_IN_CELL else text[: MOST_IN_CELL - 1] + "\u2026"
+
+
+def make_tests(msprobe):
+    def table_files(scratch):
+        compare(msprobe, scratch, "-o", "out", "--format", "csv,xlsx,json,jsonl")
+        files = {path.suffix: path for path in (scratch / "out").iterdir()}
+        check_equal("files", sorted(files), [".csv", ".json", ".jsonl", ".xlsx"])
+        named, cells = rows_of(NAMES), rows_of(cell or name for name, cell in NAMES.items())
+        with open(files[".csv"], encoding="utf-8", newline="") as file:
+            table = list(csv.DictReader(file))
+        check(b'"\t=1' in files[".csv"].read_bytes(), "a tab is quoted")
+        for column in ("NPU Name", "Bench Name"):
+            check_equal(f"csv, {column}", [row[column] for row in table], cells)
+        check_equal("width of csv", {len(row) for row in table}, {len(table[0])})
+        (sheet,) = sheets.read(files[".xlsx"]).values()  # fails if a cell is a formula
+        check_equal("rows of xlsx", len(sheet), 1 + len(cells))
+        for row, cell in zip(sheet[1:], cells):
+            check_equal("xlsx", row[0], in_workbook(cell))
+        whole = json.loads(files[".json"].read_text(encoding="utf-8"))
+        place = whole["columns"].index("NPU Name")
+        check_equal("json", [row[place] if isinstance(row, list) else row["NPU Name"] for row in whole["rows"]], named)
+        lines = files[".jsonl"].read_bytes().splitlines()
+        check_equal("jsonl", [json.loads(line)["NPU Name"] for line in lines], named)
+
+    def terminal(scratch):
+        for options in (["-o", "out", "--top", "50"], *(["--explain", name] for name in NAMES if "\0" not in name)):
+            result = compare(msprobe, scratch, *options)
+            shown = result.stdout + result.stderr
+            bad = {c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") and c != "\n"}
+            check_equal(f"characters that steer a terminal, {options[-1][:40]!r}", bad, set())
+
+    return [("table_files", table_files), ("terminal", terminal)]
+
+
+if __name__ == "__main__":
+    main(make_tests)
