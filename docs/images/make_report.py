@@ -26,7 +26,6 @@ def main():
         with Browser(width=1280, height=820) as browser:
             browser.open(page)
             # The output that the wrong epsilon spoils, with its curve and its stack.
-            browser.run("document.getElementById('metric').selectedIndex = 2; window.report.curve.measure()")
             browser.run("window.report.open(window.report.table.order.find((id) => {"
                         "  const { rank, row } = window.report.comparison.at(id);"
                         "  return rank.name(row) === 'Functional.layer_norm.3.forward.output.0';"

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs msprobe and the Python msprobe on the same dumps and compares their results cell by cell.
 
-usage: compare_with_peer.py --msprobe BIN --peer-python PYTHON [--dumps FOLDER] [--golden FOLDER] [--show N]
+usage: compare_with_peer.py --msprobe BIN --peer-python PYTHON [--framework NAME] [--dumps FOLDER] [--golden FOLDER]
+           [--show N]
 
 FOLDER of --dumps is what make_real_dumps.py wrote; without it the dumps are made first, in a temporary
 folder. FOLDER of --golden is tests/data/golden. Our side runs with --python-rules. Numbers are equal within
@@ -67,8 +68,13 @@ def dump_jobs(folder):
     return jobs
 
 
-def golden_jobs(folder):
-    return [Job(case.name, case.arguments) for case in golden_compare.find_cases(folder) if not case.refused]
+def golden_jobs(folder, framework):
+    """The cases that the Python tool has a result for; it loads MindSpore for those of MindSpore, which begin so."""
+    return [
+        Job(case.name, case.arguments)
+        for case in golden_compare.find_cases(folder)
+        if not case.refused and not case.crashed and case.name.startswith("ms_") == (framework == "mindspore")
+    ]
 
 
 def run_tool(command, arguments, out):
@@ -123,8 +129,9 @@ def print_table(rows):
         print("| " + " | ".join(str(cell).ljust(width) for cell, width in zip(line, widths)) + " |")
 
 
-def importable(python):
-    probe = "import torch, msprobe.pytorch, msprobe.core.compare"
+def importable(python, framework):
+    module = "torch" if framework == "pytorch" else framework
+    probe = f"import {module}, msprobe.{framework}, msprobe.core.compare"
     try:
         done = subprocess.run(
             [python, "-c", probe], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False
@@ -142,26 +149,32 @@ def main():
         "--dumps", type=pathlib.Path, help="what make_real_dumps.py wrote (default: make them now)"
     )
     parser.add_argument("--golden", type=pathlib.Path, help="tests/data/golden, to run those cases as well")
+    parser.add_argument(
+        "--framework",
+        choices=("pytorch", "mindspore"),
+        default="pytorch",
+        help="what PYTHON has; with mindspore only the golden cases of MindSpore are run",
+    )
     parser.add_argument("--only", action="append", help="only dumps and cases whose name starts so")
     parser.add_argument("--show", type=int, default=8, help="differing cells printed per file (default 8)")
     options = parser.parse_args()
     options.msprobe = str(pathlib.Path(options.msprobe).resolve())
 
-    reason = importable(options.peer_python)
+    reason = importable(options.peer_python, options.framework)
     if reason is not None:
-        print(f"skipped: {options.peer_python} cannot import torch and the Python msprobe: {reason}")
+        print(f"skipped: {options.peer_python} cannot import {options.framework} and the Python msprobe: {reason}")
         return SKIPPED
     with tempfile.TemporaryDirectory(prefix="msprobe-peer-") as temporary:
         root = pathlib.Path(temporary)
-        if options.dumps is None:
+        if options.dumps is None and options.framework == "pytorch":
             options.dumps = root / "dumps"
             command = [options.peer_python, str(HERE / "make_real_dumps.py"), str(options.dumps)]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        jobs = dump_jobs(options.dumps.resolve())
-        if not jobs:
+        jobs = dump_jobs(options.dumps.resolve()) if options.dumps else []
+        if options.dumps and not jobs:
             parser.error(f"{options.dumps}: no dumps here")
         if options.golden:
-            jobs += golden_jobs(options.golden.resolve())
+            jobs += golden_jobs(options.golden.resolve(), options.framework)
         if options.only:
             jobs = [job for job in jobs if job.name.startswith(tuple(options.only))]
             if not jobs:
