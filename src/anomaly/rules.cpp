@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "anomaly/rules.hpp"
 
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -10,24 +8,18 @@
 
 #include "anomaly/default_rules.hpp"
 #include "dump/communication.hpp"
-#include "support/byte_source.hpp"
-#include "support/error.hpp"
+#include "support/rule_file.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::anomaly {
 namespace {
 
-constexpr std::uint64_t kMaxRulesFile = std::uint64_t{1} << 20;
-
 /// Reads the values of one file; complaints name it.
 class Reader {
  public:
-  explicit Reader(const std::string& file) : file_(file) {}
+  explicit Reader(const RuleFile& file) : file_(file) {}
 
-  [[noreturn]] void fail(const YAML::Mark& mark, const std::string& reason) const {
-    const std::string line = mark.is_null() ? "" : "line " + std::to_string(mark.line + 1) + ": ";
-    throw FormatError(display(file_), line + reason);
-  }
+  [[noreturn]] void fail(const YAML::Mark& mark, const std::string& reason) const { file_.fail(mark, reason); }
 
   double number(const YAML::Node& node, const std::string& key) const {
     const auto value = node.IsScalar() ? parse_number(node.Scalar()) : std::nullopt;
@@ -89,7 +81,7 @@ class Reader {
   }
 
  private:
-  const std::string& file_;
+  const RuleFile& file_;
 };
 
 void apply(Rules& rules, const Reader& reader, const YAML::Node& root) {
@@ -129,19 +121,6 @@ void apply(Rules& rules, const Reader& reader, const YAML::Node& root) {
   });
 }
 
-void apply_text(Rules& rules, const std::string& file, const std::string& text) {
-  // yaml-cpp copies an anchored node wherever its alias stands; rules need neither, and a few lines of them
-  // explode.
-  if (text.find('&') != std::string::npos)
-    throw FormatError(display(file), "YAML anchors are not accepted here");
-  const Reader reader(file);
-  try {
-    apply(rules, reader, YAML::Load(text));
-  } catch (const YAML::Exception& error) {
-    reader.fail(error.mark, error.msg);
-  }
-}
-
 bool holds_any(std::string_view text, const std::vector<std::string>& words) {
   return std::any_of(words.begin(), words.end(),
                      [&](const std::string& word) { return text.find(word) != std::string_view::npos; });
@@ -160,14 +139,15 @@ bool Rules::is_communication(std::string_view entry, bool python) const {
 
 Rules default_rules() {
   Rules rules;
-  apply_text(rules, "built-in rules", kDefaultRules);
+  const RuleFile file("built-in rules", kDefaultRules);
+  file.read([&](const YAML::Node& root) { apply(rules, Reader(file), root); });
   return rules;
 }
 
 Rules load_rules(const std::string& path) {
   Rules rules = default_rules();
-  const std::vector<std::byte> bytes = read_all(*open_file(path), kMaxRulesFile);
-  apply_text(rules, path, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  const RuleFile file = RuleFile::open(path);
+  file.read([&](const YAML::Node& root) { apply(rules, Reader(file), root); });
   return rules;
 }
 

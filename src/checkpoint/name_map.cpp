@@ -2,35 +2,26 @@
 #include "checkpoint/name_map.hpp"
 
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
 #include <unordered_map>
 
 #include "checkpoint/default_name_map.hpp"
-#include "checkpoint/loaders.hpp"
 #include "checkpoint/names.hpp"
 #include "support/error.hpp"
+#include "support/rule_file.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::checkpoint {
 namespace {
 
-constexpr std::uint64_t kMaxMapFile = std::uint64_t{1} << 20;
-
-[[noreturn]] void fail(const std::string& file, const YAML::Mark& mark, const std::string& reason) {
-  const std::string line = mark.is_null() ? "" : "line " + std::to_string(mark.line + 1) + ": ";
-  throw FormatError(display(file), line + reason);
-}
-
-NameRule to_rule(const std::string& file, const YAML::Node& node) {
+NameRule to_rule(const RuleFile& file, const YAML::Node& node) {
   if (!node.IsMap() || !node["to"] || !node["to"].IsScalar() || !node["from"]) {
-    fail(file, node.Mark(), "a rule needs 'to' and 'from'");
+    file.fail(node.Mark(), "a rule needs 'to' and 'from'");
   }
   for (const auto& member : node) {
     const std::string key = member.first.IsScalar() ? member.first.Scalar() : "";
     if (key != "to" && key != "from" && key != "join")
-      fail(file, member.first.Mark(), display(key) + " is not known");
+      file.fail(member.first.Mark(), display(key) + " is not known");
   }
   NameRule rule{NamePattern(node["to"].Scalar()), {}, Join::none};
   const YAML::Node from = node["from"];
@@ -38,20 +29,20 @@ NameRule to_rule(const std::string& file, const YAML::Node& node) {
     rule.from.emplace_back(from.Scalar());
   } else if (from.IsSequence() && from.size() > 0) {
     for (const YAML::Node& item : from) {
-      if (!item.IsScalar()) fail(file, item.Mark(), "'from' must be a name or a list of names");
+      if (!item.IsScalar()) file.fail(item.Mark(), "'from' must be a name or a list of names");
       rule.from.emplace_back(item.Scalar());
     }
   } else {
-    fail(file, from.Mark(), "'from' must be a name or a list of names");
+    file.fail(from.Mark(), "'from' must be a name or a list of names");
   }
   if (const YAML::Node join = node["join"]) {
     const std::string how = join.IsScalar() ? join.Scalar() : "";
-    if (how != "rows" && how != "query_groups") fail(file, join.Mark(), "'join' is rows or query_groups");
+    if (how != "rows" && how != "query_groups") file.fail(join.Mark(), "'join' is rows or query_groups");
     rule.join = how == "rows" ? Join::rows : Join::query_groups;
   }
-  if (rule.from.size() > 1 && rule.join == Join::none) fail(file, node.Mark(), "several names need a 'join'");
+  if (rule.from.size() > 1 && rule.join == Join::none) file.fail(node.Mark(), "several names need a 'join'");
   if (rule.join == Join::query_groups && rule.from.size() != 3) {
-    fail(file, node.Mark(), "query_groups takes queries, keys and values");
+    file.fail(node.Mark(), "query_groups takes queries, keys and values");
   }
   return rule;
 }
@@ -130,22 +121,19 @@ std::string NamePattern::fill(const Words& words) const {
 }
 
 NameMap NameMap::built_in() {
-  return parse("built-in name map", kDefaultNameMap);
+  return parse(RuleFile("built-in name map", kDefaultNameMap));
 }
 
 NameMap NameMap::from_file(const std::string& path) {
-  return parse(path, small_file(path, kMaxMapFile));
+  return parse(RuleFile::open(path));
 }
 
-NameMap NameMap::parse(const std::string& file, const std::string& text) {
+NameMap NameMap::parse(const RuleFile& file) {
   NameMap map;
-  try {
-    const YAML::Node root = YAML::Load(text);
-    if (!root.IsSequence()) fail(file, root.Mark(), "a name map is a list of rules");
+  file.read([&](const YAML::Node& root) {
+    if (!root.IsSequence()) file.fail(root.Mark(), "a name map is a list of rules");
     for (const YAML::Node& node : root) map.rules_.push_back(to_rule(file, node));
-  } catch (const YAML::Exception& error) {
-    fail(file, error.mark, display(error.msg));
-  }
+  });
   return map;
 }
 

@@ -11,6 +11,10 @@
 
 #include "checkpoint/checkpoint.hpp"
 
+namespace msprobe {
+class RuleFile;
+}
+
 namespace msprobe::checkpoint {
 
 /// A dotted name with {words} that stand for one component each.
@@ -56,7 +60,7 @@ class NameMap {
   std::vector<Made> apply(const std::vector<std::string>& names) const;
 
  private:
-  static NameMap parse(const std::string& file, const std::string& text);
+  static NameMap parse(const RuleFile& file);
   std::vector<NameRule> rules_;
 };
 

@@ -12,6 +12,8 @@ folder. FOLDER of --golden is tests/data/golden. Our side runs with --python-rul
 """
 
 import argparse
+import concurrent.futures
+import os
 import pathlib
 import subprocess
 import sys
@@ -121,6 +123,14 @@ def compare_job(options, job, scratch):
     return rows
 
 
+def tell(row, show):
+    print(f"{'ok' if row.good else 'DIFFERS'} {row.cells[0]} {row.cells[1]}", file=sys.stderr, flush=True)
+    for line in row.outcome.structure + row.outcome.lines[:show]:
+        print(f"     {line}", file=sys.stderr)
+    if row.outcome.columns:
+        print(f"     differing cells by column: {row.outcome.columns}", file=sys.stderr)
+
+
 def print_table(rows):
     lines = [Row.HEAD] + [row.cells for row in rows]
     widths = [max(len(str(line[i])) for line in lines) for i in range(len(Row.HEAD))]
@@ -180,24 +190,18 @@ def main():
             if not jobs:
                 parser.error("--only leaves nothing to compare")
         rows, broken = [], []
-        for number, job in enumerate(jobs):
-            try:
-                made = compare_job(options, job, root / str(number))
-            except (RuntimeError, ValueError, OSError, subprocess.TimeoutExpired) as error:
-                broken.append(f"{job.name}: {error}")
-                print(f"FAIL {broken[-1]}", file=sys.stderr, flush=True)
-                continue
-            rows += made
-            for row in made:
-                print(
-                    f"{'ok' if row.good else 'DIFFERS'} {row.cells[0]} {row.cells[1]}",
-                    file=sys.stderr,
-                    flush=True,
-                )
-                for line in row.outcome.structure + row.outcome.lines[: options.show]:
-                    print(f"     {line}", file=sys.stderr)
-                if row.outcome.columns:
-                    print(f"     differing cells by column: {row.outcome.columns}", file=sys.stderr)
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            results = [pool.submit(compare_job, options, job, root / str(i)) for i, job in enumerate(jobs)]
+            for job, result in zip(jobs, results):
+                try:
+                    made = result.result()
+                except (RuntimeError, ValueError, OSError, subprocess.TimeoutExpired) as error:
+                    broken.append(f"{job.name}: {error}")
+                    print(f"FAIL {broken[-1]}", file=sys.stderr, flush=True)
+                    continue
+                rows += made
+                for row in made:
+                    tell(row, options.show)
     print_table(rows)
     for (case, name), why in sorted(KNOWN.items()):
         if any(row.cells[0] == case and row.cells[5] for row in rows):

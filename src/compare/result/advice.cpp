@@ -125,6 +125,11 @@ std::string reason(const RankResult& result, const MatchOptions& options) {
   const Loose loose = loose_entries(result);
   if (loose.target.empty()) return {};
   if (is_mindspore(result.target) != is_mindspore(result.golden)) {
+    const bool by_names = options.method == Method::api || options.method == Method::cell;
+    if (level == "mix" && golden_level == "mix" && (options.method == Method::exact || by_names)) {
+      return "the two are of different frameworks, which name operations differently; -lm pairs those that stand "
+             "at one place of the model";
+    }
     if (are_modules(loose.target) && options.method == Method::exact)
       return "the two are of different frameworks, which name modules differently; -cm pairs them";
     if (!are_modules(loose.target) && options.method == Method::exact)

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/rules/rules.hpp"
 
-#include <yaml-cpp/yaml.h>
-
 #include <cmath>
 #include <map>
 
 #include "compare/rules/default_rules.hpp"
-#include "support/byte_source.hpp"
-#include "support/error.hpp"
+#include "support/rule_file.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
@@ -16,80 +13,73 @@ namespace {
 
 using NameSet = std::set<std::string, std::less<>>;
 
-constexpr std::uint64_t kMaxRulesFile = std::uint64_t{1} << 20;
-
-[[noreturn]] void fail(const std::string& file, const YAML::Mark& mark, const std::string& reason) {
-  const std::string line = mark.is_null() ? "" : "line " + std::to_string(mark.line + 1) + ": ";
-  throw FormatError(display(file), line + reason);
-}
-
 /// `mark` is that of the key: a value that was left out stands on the next line for yaml-cpp.
-double to_threshold(const std::string& file, const YAML::Mark& mark, const YAML::Node& node,
+double to_threshold(const RuleFile& file, const YAML::Mark& mark, const YAML::Node& node,
                     const std::string& key) {
   const auto number = node.IsScalar() ? parse_number(node.Scalar()) : std::nullopt;
-  if (!number || !std::isfinite(*number)) fail(file, mark, display(key) + " must be a number");
+  if (!number || !std::isfinite(*number)) file.fail(mark, display(key) + " must be a number");
   return *number;
 }
 
-NameSet to_names(const std::string& file, const YAML::Node& node, const std::string& key) {
+NameSet to_names(const RuleFile& file, const YAML::Node& node, const std::string& key) {
   NameSet names;
-  if (!node.IsSequence()) fail(file, node.Mark(), display(key) + " must be a list of names");
+  if (!node.IsSequence()) file.fail(node.Mark(), display(key) + " must be a list of names");
   for (const YAML::Node& item : node) {
-    if (!item.IsScalar()) fail(file, item.Mark(), display(key) + " must be a list of names");
+    if (!item.IsScalar()) file.fail(item.Mark(), display(key) + " must be a list of names");
     names.insert(item.Scalar());
   }
   return names;
 }
 
-std::vector<NameSet> to_name_lists(const std::string& file, const YAML::Node& node, const std::string& key) {
-  if (!node.IsSequence()) fail(file, node.Mark(), key + " must be a list of lists");
+std::vector<NameSet> to_name_lists(const RuleFile& file, const YAML::Node& node, const std::string& key) {
+  if (!node.IsSequence()) file.fail(node.Mark(), key + " must be a list of lists");
   std::vector<NameSet> lists;
   for (const YAML::Node& names : node) lists.push_back(to_names(file, names, key));
   return lists;
 }
 
-std::vector<std::string> to_list(const std::string& file, const YAML::Node& node, const std::string& key) {
+std::vector<std::string> to_list(const RuleFile& file, const YAML::Node& node, const std::string& key) {
   std::vector<std::string> list;
-  if (!node.IsSequence()) fail(file, node.Mark(), display(key) + " must be a list of names");
+  if (!node.IsSequence()) file.fail(node.Mark(), display(key) + " must be a list of names");
   for (const YAML::Node& item : node) {
     if (!item.IsScalar() || item.Scalar().empty())
-      fail(file, item.Mark(), display(key) + " must be a list of names");
+      file.fail(item.Mark(), display(key) + " must be a list of names");
     list.push_back(item.Scalar());
   }
   return list;
 }
 
 /// Thresholds by metric; those that are not named stay.
-void set_differs_above(Rules& rules, const std::string& file, const YAML::Node& node) {
+void set_differs_above(Rules& rules, const RuleFile& file, const YAML::Node& node) {
   static const NameSet kMetricNames = {"MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr",
                                        "NormRelativeErr"};
-  if (!node.IsMap()) fail(file, node.Mark(), "differs_above must name metrics and numbers");
+  if (!node.IsMap()) file.fail(node.Mark(), "differs_above must name metrics and numbers");
   for (const auto& member : node) {
     const std::string metric = member.first.IsScalar() ? member.first.Scalar() : "";
     if (!kMetricNames.contains(metric))
-      fail(file, member.first.Mark(), "differs_above: there is no metric '" + display(metric) + "'");
+      file.fail(member.first.Mark(), "differs_above: there is no metric '" + display(metric) + "'");
     rules.differs_above[metric] = to_threshold(file, member.first.Mark(), member.second, metric);
   }
 }
 
 /// Outputs by their numbers, for each operation.
-void set_ignored_outputs(Rules& rules, const std::string& file, const YAML::Node& node) {
-  if (!node.IsMap()) fail(file, node.Mark(), "ignored_outputs must name operations and lists of numbers");
+void set_ignored_outputs(Rules& rules, const RuleFile& file, const YAML::Node& node) {
+  if (!node.IsMap()) file.fail(node.Mark(), "ignored_outputs must name operations and lists of numbers");
   rules.ignored_outputs.clear();
   for (const auto& member : node) {
     const YAML::Mark mark = member.first.Mark();
     if (!member.first.IsScalar() || !member.second.IsSequence())
-      fail(file, mark, "ignored_outputs must name operations and lists of numbers");
+      file.fail(mark, "ignored_outputs must name operations and lists of numbers");
     for (const YAML::Node& item : member.second) {
       const double number = to_threshold(file, mark, item, member.first.Scalar());
       if (number < 0 || number > 1e6 || number != std::floor(number))
-        fail(file, mark, "ignored_outputs: outputs are numbered from 0");
+        file.fail(mark, "ignored_outputs: outputs are numbered from 0");
       rules.ignored_outputs[member.first.Scalar()].insert(static_cast<std::size_t>(number));
     }
   }
 }
 
-void apply(Rules& rules, const std::string& file, const YAML::Node& root) {
+void apply(Rules& rules, const RuleFile& file, const YAML::Node& root) {
   const std::map<std::string_view, double*> thresholds = {
       {"ratio_input_above", &rules.ratio_input_above},
       {"ratio_output_below", &rules.ratio_output_below},
@@ -106,7 +96,7 @@ void apply(Rules& rules, const std::string& file, const YAML::Node& root) {
       {"communication_words", &rules.communication_words},
       {"framework_frames", &rules.framework_frames},
   };
-  if (!root.IsMap()) fail(file, root.Mark(), "rules must be a mapping of names to values");
+  if (!root.IsMap()) file.fail(root.Mark(), "rules must be a mapping of names to values");
   for (const auto& member : root) {
     const std::string key = member.first.IsScalar() ? member.first.Scalar() : "";
     if (const auto threshold = thresholds.find(key); threshold != thresholds.end()) {
@@ -128,20 +118,8 @@ void apply(Rules& rules, const std::string& file, const YAML::Node& root) {
     } else if (key == "dtype_classes") {
       rules.dtype_classes = to_name_lists(file, member.second, key);
     } else {
-      fail(file, member.first.Mark(), "there is no rule '" + display(key) + "'");
+      file.fail(member.first.Mark(), "there is no rule '" + display(key) + "'");
     }
-  }
-}
-
-void apply_text(Rules& rules, const std::string& file, const std::string& text) {
-  // yaml-cpp copies an anchored node wherever its alias stands; rules need neither, and a few lines of them
-  // explode.
-  if (text.find('&') != std::string::npos)
-    throw FormatError(display(file), "YAML anchors are not accepted here");
-  try {
-    apply(rules, file, YAML::Load(text));
-  } catch (const YAML::Exception& error) {
-    fail(file, error.mark, error.msg);
   }
 }
 
@@ -149,14 +127,15 @@ void apply_text(Rules& rules, const std::string& file, const std::string& text) 
 
 Rules default_rules() {
   Rules rules;
-  apply_text(rules, "built-in rules", kDefaultRules);
+  const RuleFile file("built-in rules", kDefaultRules);
+  file.read([&](const YAML::Node& root) { apply(rules, file, root); });
   return rules;
 }
 
 Rules load_rules(const std::string& path) {
   Rules rules = default_rules();
-  const std::vector<std::byte> bytes = read_all(*open_file(path), kMaxRulesFile);
-  apply_text(rules, path, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  const RuleFile file = RuleFile::open(path);
+  file.read([&](const YAML::Node& root) { apply(rules, file, root); });
   return rules;
 }
 

@@ -84,6 +84,9 @@ TEST_CASE("the likeliest reason, and the option that helps") {
   CHECK(advice({entry("Cell.fc.Dense.forward.0") + "," + entry("Cell.x.Dense.forward.0"), "mindspore", "L0"},
                {modules, "pytorch", "L0"})
             .find("-cm pairs them") != std::string::npos);
+  CHECK(advice({entry("Mint.a.0.forward") + "," + entry("Cell.x.Dense.forward.0"), "mindspore", "mix"},
+               {operations + "," + modules, "pytorch", "mix"})
+            .find("-lm pairs those that stand at one place") != std::string::npos);
   CHECK(advice({entry("Torch.a.3.forward") + "," + entry("Torch.b.4.forward")}, {operations})
             .find("-fm pairs calls") != std::string::npos);
   CHECK(
