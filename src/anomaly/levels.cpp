@@ -17,19 +17,19 @@ namespace {
 using dump::Entry;
 using dump::NodeKind;
 
-constexpr auto kNone = Entry::kNone;
+constexpr auto kNoNode = Entry::kNone;
 
 /// The sections that levels look at.
 struct Sections {
-  Entry::Index arguments = kNone;
-  Entry::Index keywords = kNone;
-  Entry::Index output = kNone;
+  Entry::Index arguments = kNoNode;
+  Entry::Index keywords = kNoNode;
+  Entry::Index output = kNoNode;
 };
 
 Sections sections_of(const Entry& entry) {
   Sections sections;
   sections.arguments = entry.find(0, "input_args");
-  if (sections.arguments == kNone) sections.arguments = entry.find(0, "input");
+  if (sections.arguments == kNoNode) sections.arguments = entry.find(0, "input");
   sections.keywords = entry.find(0, "input_kwargs");
   sections.output = entry.find(0, "output");
   return sections;
@@ -37,7 +37,7 @@ Sections sections_of(const Entry& entry) {
 
 template <typename Visit>
 void items(const Entry& entry, Entry::Index section, Visit&& visit) {
-  if (section == kNone) return;
+  if (section == kNoNode) return;
   if (!entry.is(section, NodeKind::array) && !entry.is(section, NodeKind::object)) return;
   std::size_t position = 0;
   entry.children(section, [&](Entry::Index item) { visit(position++, item); });
@@ -47,7 +47,7 @@ bool bad_object(const Entry& entry, Entry::Index node) {
   if (!entry.is(node, NodeKind::object)) return false;
   for (const std::string_view key : {"Max", "Min", "Mean"}) {
     const Entry::Index value = entry.find(node, key);
-    if (value != kNone && bad_statistic(entry, value, false) != 0) return true;
+    if (value != kNoNode && bad_statistic(entry, value, false) != 0) return true;
   }
   return false;
 }
@@ -68,12 +68,12 @@ bool any_bad(const Entry& entry, Entry::Index section) {
 
 bool is_tensor(const Entry& entry, Entry::Index node) {
   const Entry::Index type = entry.find(node, "type");
-  return type != kNone && (entry.text(type) == "torch.Tensor" || entry.text(type) == "mindspore.Tensor");
+  return type != kNoNode && (entry.text(type) == "torch.Tensor" || entry.text(type) == "mindspore.Tensor");
 }
 
 /// A number as Python's json loads it; nothing for null, text and NaN.
 std::optional<double> finite_or_infinite(const Entry& entry, Entry::Index node) {
-  if (node == kNone || (!entry.is(node, NodeKind::integer) && !entry.is(node, NodeKind::real)))
+  if (node == kNoNode || (!entry.is(node, NodeKind::integer) && !entry.is(node, NodeKind::real)))
     return std::nullopt;
   const double value = entry.number(node);
   if (std::isnan(value)) return std::nullopt;
@@ -174,7 +174,7 @@ class StatisticsFinder {
     if (bad_item(entry_, item) != 0) return;
     for (const std::string_view key : {"Mean", "Norm"}) {
       const Entry::Index value = entry_.find(item, key);
-      if (value == kNone || bad_statistic(entry_, value) == 0) continue;
+      if (value == kNoNode || bad_statistic(entry_, value) == 0) continue;
       add(key == "Mean" ? "bad_mean" : "bad_norm", where, Level::medium,
           fmt::format("{} is {}, maximum and minimum are finite", key, entry_.python_str(value)));
     }
@@ -183,7 +183,7 @@ class StatisticsFinder {
   /// Which statistic reaches the limit of the dtype.
   std::optional<std::string> saturated(Entry::Index item) const {
     const Entry::Index dtype = entry_.find(item, "dtype");
-    if (dtype == kNone || !entry_.is(dtype, NodeKind::string)) return std::nullopt;
+    if (dtype == kNoNode || !entry_.is(dtype, NodeKind::string)) return std::nullopt;
     std::string type(entry_.text(dtype));
     for (char& c : type) {
       if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));

@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "archive/zip_format.hpp"
 #include "support/error.hpp"
 #include "support/little_endian.hpp"
 #include "support/text.hpp"
@@ -18,23 +19,7 @@
 namespace msprobe::archive {
 namespace {
 
-constexpr std::uint32_t kLocalSignature = 0x04034b50;
-constexpr std::uint32_t kCentralSignature = 0x02014b50;
-constexpr std::uint32_t kEndSignature = 0x06054b50;
-constexpr std::uint32_t kEnd64Signature = 0x06064b50;
-constexpr std::uint32_t kLocator64Signature = 0x07064b50;
-constexpr std::uint64_t kLocalSize = 30;
-constexpr std::uint64_t kCentralSize = 46;
-constexpr std::uint64_t kEndSize = 22;
-constexpr std::uint64_t kEnd64Size = 56;
-constexpr std::uint64_t kLocator64Size = 20;
-constexpr std::uint64_t kLongestComment = 0xffff;
-constexpr std::uint16_t kZip64Extra = 1;
-constexpr std::uint16_t kMax16 = 0xffff;
-constexpr std::uint32_t kMax32 = 0xffffffff;
-
 constexpr std::uint16_t kEncrypted = 1U << 0;
-constexpr std::uint16_t kSizesFollow = 1U << 3;  // the local header has no sizes, a data descriptor does
 constexpr std::uint16_t kPatched = 1U << 5;
 constexpr std::uint16_t kStrongEncryption = 1U << 6;
 constexpr std::uint16_t kMaskedHeaders = 1U << 13;

@@ -8,24 +8,21 @@
 #include <stdexcept>
 #include <utility>
 
+#include "archive/zip_format.hpp"
 #include "support/crc32.hpp"
 #include "support/little_endian.hpp"
 
 namespace msprobe::archive {
 namespace {
 
-constexpr std::uint32_t kLimit32 = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint16_t kUtf8Names = 0x0800;
-constexpr std::uint16_t kSizesFollow = 0x0008;
-constexpr std::uint16_t kZip64Extra = 0x0001;
 constexpr std::uint16_t kPaddingExtra = 0x4246;  // "FB", PyTorch's own
 constexpr std::uint64_t kAlignment = 64;
-constexpr std::uint64_t kLocalSize = 30;
 constexpr std::uint64_t kExtraHeader = 4;
 constexpr std::uint64_t kCrcPosition = 14;  // in a local header
 
 std::uint32_t capped(std::uint64_t value) {
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(value, kLimit32));
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(value, kMax32));
 }
 
 std::uint64_t mix(std::uint64_t hash, std::uint8_t byte) {
@@ -36,7 +33,7 @@ constexpr std::uint64_t kHashStart = 0xcbf29ce484222325u;
 }  // namespace
 
 bool ZipWriter::Entry::wide() const {
-  return size >= kLimit32 || packed_size >= kLimit32;
+  return size >= kMax32 || packed_size >= kMax32;
 }
 
 // From "version needed" to the uncompressed size, in both kinds of headers.
@@ -124,7 +121,7 @@ void ZipWriter::add(std::string name, std::string_view contents) {
 
 void ZipWriter::add_deflated(std::string name, std::string_view contents) {
   if (open_) throw std::logic_error("an entry of a zip archive was not ended");
-  if (style_ == ZipStyle::torch || contents.size() >= kLimit32)
+  if (style_ == ZipStyle::torch || contents.size() >= kMax32)
     throw std::logic_error("an entry of a zip archive is not to be compressed");
   z_stream stream{};
   if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
@@ -163,7 +160,7 @@ void ZipWriter::finish() {
       append_le(values, entry.size);
       append_le(values, entry.stored_size());
     }
-    if (entry.offset >= kLimit32) append_le(values, entry.offset);
+    if (entry.offset >= kMax32) append_le(values, entry.offset);
     std::string record = "PK\x01\x02";
     // Made by version 4.5, and for a mode on Unix.
     append_le<std::uint16_t>(record, style_ == ZipStyle::plain    ? 45
@@ -187,7 +184,7 @@ void ZipWriter::finish() {
   const std::uint64_t count = entries_.size();
   const auto short_count = static_cast<std::uint16_t>(std::min<std::uint64_t>(count, 0xffff));
   std::string out;
-  if (style_ == ZipStyle::torch || start >= kLimit32 || end - start >= kLimit32 || count >= 0xffff) {
+  if (style_ == ZipStyle::torch || start >= kMax32 || end - start >= kMax32 || count >= 0xffff) {
     const std::uint16_t made_by =
         style_ == ZipStyle::torch ? 798 : 45;  // Unix, version 3.0 as PyTorch has it
     out = "PK\x06\x06";

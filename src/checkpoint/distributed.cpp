@@ -68,7 +68,7 @@ class Files {
   std::map<std::string, Opened> open_;
 };
 
-Entry entry_of(const formats::DcpTensor& tensor, Files& files) {
+Entry stored_entry(const formats::DcpTensor& tensor, Files& files) {
   Entry entry;
   entry.parameter.name = tensor.name;
   entry.parameter.dtype = tensor.dtype;
@@ -203,7 +203,7 @@ Checkpoint load_distributed(const std::string& folder, const LoadOptions& option
   for (const formats::DcpTensor& tensor : metadata.tensors) {
     const bool state = is_training_state(tensor.name);
     if (state && !options.optimizer) continue;
-    Entry entry = entry_of(tensor, files);
+    Entry entry = stored_entry(tensor, files);
     if (!checkpoint.megatron_names || state) {
       checkpoint.entries.push_back(std::move(entry));
       continue;

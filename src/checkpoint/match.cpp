@@ -160,7 +160,7 @@ std::pair<Variant, Variant> best_variants(const Checkpoint& first, const Checkpo
           *make_variant(second, y->prefix, y->mapped ? &map : nullptr)};
 }
 
-Entry entry_of(const Checkpoint& checkpoint, const Variant& variant, std::size_t index,
+Entry made_entry(const Checkpoint& checkpoint, const Variant& variant, std::size_t index,
                const Architecture& architecture) {
   const NameMap::Made& made = variant.made[index];
   std::vector<const Entry*> from;
@@ -196,8 +196,8 @@ Pairing pair_up(Checkpoint first, Checkpoint second, const NameMap& map) {
       pairing.only_first.push_back(a.made[index].name);
       continue;
     }
-    pairing.pairs.push_back({a.made[index].name, entry_of(first, a, index, architecture),
-                             entry_of(second, b, found->second, architecture)});
+    pairing.pairs.push_back({a.made[index].name, made_entry(first, a, index, architecture),
+                             made_entry(second, b, found->second, architecture)});
   }
   for (const auto& [key, index] : b.keys) {
     if (a.keys.find(key) == a.keys.end()) pairing.only_second.push_back(b.made[index].name);

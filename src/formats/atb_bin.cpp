@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "formats/limits.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
@@ -19,8 +20,7 @@ namespace {
 using tensor::DType;
 
 constexpr std::uint64_t kMaxHeader = std::uint64_t{1} << 20;
-constexpr std::uint64_t kPiece = 4096;
-constexpr std::size_t kMaxRank = 64;
+constexpr std::uint64_t kHeaderPiece = 4096;
 constexpr int kMaxLinks = 8;
 
 struct Header {
@@ -93,7 +93,7 @@ class Lines {
       searched = buffer_.size();
       const std::uint64_t at = position_ + buffer_.size();
       const std::uint64_t count =
-          std::min({kPiece, file_.size() - at, kMaxHeader - std::min(at, kMaxHeader)});
+          std::min({kHeaderPiece, file_.size() - at, kMaxHeader - std::min(at, kMaxHeader)});
       if (count == 0) return std::nullopt;
       buffer_.resize(searched + static_cast<std::size_t>(count));
       file_.read_at(at, std::as_writable_bytes(std::span(buffer_)).subspan(searched));

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "formats/limits.hpp"
 #include "formats/unpickler.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -14,7 +15,6 @@
 namespace msprobe::formats {
 namespace {
 
-constexpr std::size_t kMaxRank = 64;
 
 using Integers = std::vector<std::int64_t>;
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <set>
 
+#include "formats/limits.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
@@ -15,7 +16,6 @@ namespace {
 
 constexpr std::uint64_t kMaxName = 64 * 1024;
 constexpr std::uint64_t kMaxType = 64;
-constexpr std::size_t kMaxRank = 64;
 
 // A checksum that may follow the message: these letters and ten bytes.
 constexpr std::string_view kChecksumMark = "crc_num";

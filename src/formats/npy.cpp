@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "formats/limits.hpp"
 #include "support/error.hpp"
 #include "support/little_endian.hpp"
 #include "support/text.hpp"
@@ -23,7 +24,6 @@ using tensor::DType;
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kMaxHeader = std::size_t{64} << 10;  // NumPy itself refuses more than 10,000 by default
-constexpr std::size_t kMaxRank = 64;
 
 struct Header {
   std::optional<std::string> descr;

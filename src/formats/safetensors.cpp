@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 
+#include "formats/limits.hpp"
 #include "support/error.hpp"
 #include "support/little_endian.hpp"
 #include "support/text.hpp"
@@ -19,7 +20,6 @@ namespace {
 using tensor::DType;
 
 constexpr std::uint64_t kLengthSize = 8;
-constexpr std::size_t kMaxRank = 64;
 
 struct TypeCode {
   std::string_view code;

@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "formats/limits.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
@@ -16,7 +17,6 @@ namespace {
 using tensor::DType;
 using tensor::Kind;
 
-constexpr std::size_t kMaxRank = 64;
 // A view may name an element of its storage many times (expand, unfold). That is how a tiny file can ask for
 // an endless read, so such views are accepted up to this many bytes.
 constexpr std::uint64_t kMaxExpanded = std::uint64_t{256} << 20;

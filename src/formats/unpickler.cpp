@@ -25,29 +25,29 @@ using Op = PickleOp;
 
 constexpr std::uint8_t kNewestProtocol = 5;
 
-// Container types whose calls are evaluated, because that only copies handles.
-enum class Container : std::uint8_t { dict, set, list, tuple };
+// Display types whose calls are evaluated, because that only copies handles.
+enum class PythonContainer : std::uint8_t { dict, set, list, tuple };
 
 struct ContainerName {
   std::string_view name;
-  Container container;
+  PythonContainer container;
   bool takes_factory;  // the first argument is not content
 };
 
 constexpr std::array kContainerNames = {
-    ContainerName{"collections.OrderedDict", Container::dict, false},
-    ContainerName{"collections.defaultdict", Container::dict, true},
-    ContainerName{"builtins.dict", Container::dict, false},
-    ContainerName{"__builtin__.dict", Container::dict, false},
-    ContainerName{"builtins.set", Container::set, false},
-    ContainerName{"__builtin__.set", Container::set, false},
-    ContainerName{"builtins.frozenset", Container::set, false},
-    ContainerName{"__builtin__.frozenset", Container::set, false},
-    ContainerName{"builtins.list", Container::list, false},
-    ContainerName{"__builtin__.list", Container::list, false},
-    ContainerName{"builtins.tuple", Container::tuple, false},
-    ContainerName{"__builtin__.tuple", Container::tuple, false},
-    ContainerName{"torch.Size", Container::tuple, false},
+    ContainerName{"collections.OrderedDict", PythonContainer::dict, false},
+    ContainerName{"collections.defaultdict", PythonContainer::dict, true},
+    ContainerName{"builtins.dict", PythonContainer::dict, false},
+    ContainerName{"__builtin__.dict", PythonContainer::dict, false},
+    ContainerName{"builtins.set", PythonContainer::set, false},
+    ContainerName{"__builtin__.set", PythonContainer::set, false},
+    ContainerName{"builtins.frozenset", PythonContainer::set, false},
+    ContainerName{"__builtin__.frozenset", PythonContainer::set, false},
+    ContainerName{"builtins.list", PythonContainer::list, false},
+    ContainerName{"__builtin__.list", PythonContainer::list, false},
+    ContainerName{"builtins.tuple", PythonContainer::tuple, false},
+    ContainerName{"__builtin__.tuple", PythonContainer::tuple, false},
+    ContainerName{"torch.Size", PythonContainer::tuple, false},
 };
 
 }  // namespace
@@ -447,11 +447,11 @@ class Unpickler {
     std::vector<PickleRef> content;
     if (!given.empty()) {
       const PickleRef from = given[0];
-      const bool mapping = type.container == Container::dict && kind(from) == PickleKind::dict;
+      const bool mapping = type.container == PythonContainer::dict && kind(from) == PickleKind::dict;
       const auto items = mapping ? pickle_.pairs(from) : pickle_.items(from);
       charge(items.size());
       content.assign(items.begin(), items.end());
-      if (type.container == Container::dict && !mapping) {
+      if (type.container == PythonContainer::dict && !mapping) {
         charge(items.size());
         content.clear();
         for (const PickleRef item : items) {
@@ -462,13 +462,13 @@ class Unpickler {
       }
     }
     switch (type.container) {
-      case Container::dict:
+      case PythonContainer::dict:
         return add_container(PickleKind::dict, content);
-      case Container::set:
+      case PythonContainer::set:
         return add_container(PickleKind::set, content);
-      case Container::list:
+      case PythonContainer::list:
         return add_container(PickleKind::list, content);
-      case Container::tuple:
+      case PythonContainer::tuple:
         break;
     }
     return add_tuple(content);

@@ -39,7 +39,7 @@ using formats::TensorSpec;
 constexpr std::uint64_t kMemory = std::uint64_t{512} << 20;
 constexpr std::uint64_t kMaxRecord = std::uint64_t{1} << 20;  // of an overflow record
 
-enum class Kind { raw, atb, adump, tensors };
+enum class InputKind { raw, atb, adump, tensors };
 
 bool starts_like_zip(const ByteSource& file) {
   std::array<char, 4> start{};
@@ -56,19 +56,19 @@ bool could_be_adump(const ByteSource& file) {
   return load_le<std::uint64_t>(start.data()) <= file.size() - start.size();
 }
 
-Kind kind_of(const std::string& name, const std::shared_ptr<const ByteSource>& file, bool raw) {
+InputKind kind_of(const std::string& name, const std::shared_ptr<const ByteSource>& file, bool raw) {
   const bool is_bin = ends_with_any_case(name, ".bin");
-  if (raw && (is_bin || !has_known_ending(name))) return Kind::raw;
+  if (raw && (is_bin || !has_known_ending(name))) return InputKind::raw;
   // Checkpoints of the Hugging Face hub are called .bin too.
-  if (is_bin) return starts_like_zip(*file) ? Kind::tensors : Kind::atb;
-  if (has_known_ending(name)) return Kind::tensors;
+  if (is_bin) return starts_like_zip(*file) ? InputKind::tensors : InputKind::atb;
+  if (has_known_ending(name)) return InputKind::tensors;
   // Kernel dumps have names without an ending, and may begin with any byte. No field of their header begins
   // with the brace of a safetensors file.
   using formats::Container;
   const Container container = formats::container_of(file);
-  if (container == Container::unknown) return Kind::adump;
-  if (container == Container::safetensors) return Kind::tensors;
-  return could_be_adump(*file) ? Kind::adump : Kind::tensors;
+  if (container == Container::unknown) return InputKind::adump;
+  if (container == Container::safetensors) return InputKind::tensors;
+  return could_be_adump(*file) ? InputKind::adump : InputKind::tensors;
 }
 
 /// Its name as a key, for a format that has no tensors without one.
@@ -126,13 +126,13 @@ class Converter::Job {
     result_.problem = attempt([&] {
       file_ = shared_.inputs.open(result_.file);
       switch (kind_of(file_name_, file_, options_.raw_dtype.has_value())) {
-        case Kind::raw:
+        case InputKind::raw:
           return convert_raw();
-        case Kind::atb:
+        case InputKind::atb:
           return convert_atb();
-        case Kind::adump:
+        case InputKind::adump:
           return convert_adump();
-        case Kind::tensors:
+        case InputKind::tensors:
           return convert_tensors();
       }
     });

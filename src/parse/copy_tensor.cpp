@@ -16,7 +16,7 @@ namespace {
 using tensor::DType;
 using tensor::Kind;
 
-constexpr std::size_t kPiece = 32 * 1024;  // elements at a time
+constexpr std::size_t kCopyPiece = 32 * 1024;  // elements at a time
 
 /// Statistics of raw elements of any type.
 class Measure {
@@ -85,7 +85,7 @@ tensor::Statistics copy_tensor(const formats::StoredTensor& source, DType to, fo
   std::vector<float> widened;
   while (reader.remaining() > 0) {
     check_interrupt();
-    const auto count = static_cast<std::size_t>(std::min<std::int64_t>(reader.remaining(), kPiece));
+    const auto count = static_cast<std::size_t>(std::min<std::int64_t>(reader.remaining(), kCopyPiece));
     raw.resize(count * size);
     reader.read(raw);
     if (source.dtype == DType::boolean) {

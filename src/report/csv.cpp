@@ -36,7 +36,7 @@ void append_text(std::string& out, std::string_view text) {
   }
 }
 
-struct CellAppender {
+struct CsvCellAppender {
   std::string& out;
 
   void operator()(const Text& text) const { append_text(out, text.value); }
@@ -84,7 +84,7 @@ void write_csv(const Table& table, RowRange rows, const Sink& sink, const WriteO
       const std::size_t start = out.size();
       for (std::size_t k = 0; k < cells.size(); ++k) {
         if (k != 0) out += ',';
-        std::visit(CellAppender{out}, cells[k]);
+        std::visit(CsvCellAppender{out}, cells[k]);
       }
       end_line(out, start, cells.size());
     }

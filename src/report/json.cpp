@@ -47,7 +47,7 @@ void append_string(std::string& out, std::string_view text) {
   out += '"';
 }
 
-struct CellAppender {
+struct JsonCellAppender {
   std::string& out;
 
   void operator()(const Text& text) const { append_string(out, text.value); }
@@ -95,7 +95,7 @@ void write_objects(const Table& table, std::string_view separator, const Sink& s
       if (cells.empty()) out += '{';
       for (std::size_t k = 0; k < cells.size(); ++k) {
         out += keys.at(k);
-        std::visit(CellAppender{out}, cells[k]);
+        std::visit(JsonCellAppender{out}, cells[k]);
       }
       out += '}';
       if (i + 1 < table.rows()) out += separator;

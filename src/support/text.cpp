@@ -147,6 +147,12 @@ std::optional<double> parse_number(std::string_view text) {
   return negative ? -value : value;
 }
 
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
 std::string crc32_hex(std::string_view bytes) {
   uLong crc = ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
   return fmt::format("{:08x}", crc);

@@ -26,6 +26,9 @@ std::string python_repr(std::string_view text);
 /// between digits not accepted), or nothing.
 std::optional<double> parse_number(std::string_view text);
 
+/// The text without the blanks (U+0020) at its ends.
+std::string_view trimmed(std::string_view text);
+
 /// CRC-32 (PKZIP polynomial) of the bytes, as eight lower-case hex digits.
 std::string crc32_hex(std::string_view bytes);
 

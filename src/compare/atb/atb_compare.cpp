@@ -29,7 +29,7 @@ constexpr std::size_t kColumns = 15;
 constexpr std::size_t kMaxItems = 5'000'000;
 constexpr std::size_t kMostOneSided = 20;
 // Places of the columns.
-constexpr std::size_t kDevice = 0, kExecution = 1, kOpName = 2, kOpId = 4, kIo = 5, kIndex = 6, kDtype = 7,
+constexpr std::size_t kDevice = 0, kExecution = 1, kOperation = 2, kOpId = 4, kDirection = 5, kIndex = 6, kDtype = 7,
                       kShape = 9, kFirstStatistic = 10, kTensor = 14;
 constexpr const char* kStatisticNames[] = {"Max", "Min", "Mean", "Norm"};
 
@@ -70,14 +70,14 @@ std::optional<std::string> tensor_path(std::string_view path) {
 
 bool read_item(const std::vector<std::string>& fields, AtbItem& item) {
   if (fields.size() != kColumns) return false;
-  const auto scope = scope_of(fields[kOpName], fields[kOpId]);
+  const auto scope = scope_of(fields[kOperation], fields[kOpId]);
   if (!scope) return false;
   if (fields[kTensor] != "N/A") {
     const auto path = tensor_path(fields[kTensor]);
     if (!path) return false;
     item.tensor = *path;
   }
-  item.name = valid_utf8(*scope + fields[kIo] + "." + fields[kIndex]);
+  item.name = valid_utf8(*scope + fields[kDirection] + "." + fields[kIndex]);
   item.device = valid_utf8(fields[kDevice]);
   item.execution = valid_utf8(fields[kExecution]);
   item.dtype = valid_utf8(fields[kDtype]);

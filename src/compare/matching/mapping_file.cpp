@@ -14,7 +14,7 @@
 namespace msprobe::compare {
 namespace {
 
-using Kind = YamlDocument::Kind;
+using NodeKind = YamlDocument::Kind;
 using Node = YamlDocument::Node;
 
 // A data mapping has a line for each row of a dump; the others are written by hand.
@@ -38,9 +38,9 @@ class Reader {
 
   /// A scalar that says something; `key` is for the message.
   const std::string& name(const Node& node, std::string_view key) const {
-    if (node.kind != Kind::scalar) {
+    if (node.kind != NodeKind::scalar) {
       fail(node, fmt::format("'{}': must be a name, not a {}", shown(key),
-                             node.kind == Kind::list ? "list" : "mapping"));
+                             node.kind == NodeKind::list ? "list" : "mapping"));
     }
     const bool nothing =
         node.plain && (node.text == "~" || node.text == "null" || node.text == "Null" || node.text == "NULL");
@@ -51,10 +51,10 @@ class Reader {
   /// Calls visit(key, key node, value node) for each member.
   template <typename Visit>
   void members(const Node& map, const std::string& what, Visit&& visit) const {
-    if (map.kind != Kind::map) fail(map, what + " must be a mapping of names to names");
+    if (map.kind != NodeKind::map) fail(map, what + " must be a mapping of names to names");
     for (std::size_t i = 0; i + 1 < document_.size(map); i += 2) {
       const Node& key = document_.child(map, i);
-      if (key.kind != Kind::scalar) fail(key, "a list or mapping cannot be a name");
+      if (key.kind != NodeKind::scalar) fail(key, "a list or mapping cannot be a name");
       if (key.plain && key.text == "<<") fail(key, "merge keys (<<) are not accepted here");
       visit(name(key, key.text.empty() ? "a key" : key.text), key, document_.child(map, i + 1));
     }
@@ -128,7 +128,7 @@ class ApiRuleReader {
     std::vector<std::string> list;
     const auto found = members_.find(key);
     if (found == members_.end()) return list;
-    if (found->second->kind != Kind::list)
+    if (found->second->kind != NodeKind::list)
       reader_.fail(*found->second, fmt::format("'{}': must be a list", key));
     reader_.elements(*found->second, [&](const Node& item) { list.push_back(reader_.name(item, key)); });
     return list;
@@ -239,9 +239,9 @@ std::vector<ApiRule> read_api_mapping(const ByteSource& file) {
                       display(file.name()), node.line + 1, Reader::shown(rule.target)));
     }
   };
-  if (reader.root().kind == Kind::map) {
+  if (reader.root().kind == NodeKind::map) {
     add(reader.root());
-  } else if (reader.root().kind == Kind::list) {
+  } else if (reader.root().kind == NodeKind::list) {
     reader.elements(reader.root(), add);
   } else {
     reader.fail(reader.root(), "the file must be a list of rules");

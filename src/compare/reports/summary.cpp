@@ -11,6 +11,7 @@
 
 #include "compare/metrics/statistics_difference.hpp"
 #include "compare/reports/result_table.hpp"
+#include "compare/reports/severity.hpp"
 #include "report/terminal.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -180,11 +181,6 @@ class WorstRows {
   Order order_;
   std::vector<NotedRow> rows_;
 };
-
-report::Severity severity_of(Verdict verdict) {
-  if (verdict == Verdict::error) return report::Severity::error;
-  return verdict == Verdict::warning ? report::Severity::warning : report::Severity::none;
-}
 
 std::string counts(const RankSummary& rank, bool color) {
   const std::uint64_t pass = rank.rows - rank.errors - rank.warnings;

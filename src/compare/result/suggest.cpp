@@ -15,7 +15,7 @@ namespace msprobe::compare {
 namespace {
 
 /// An entry without any partner, and what tells it from others.
-struct Loose {
+struct LooseEntry {
   std::uint32_t api = 0;
   std::string signature;  // direction, and suffix, shape and kind of each row
   std::string_view call;
@@ -39,16 +39,16 @@ std::string kind_of(std::string_view dtype) {
   return number ? "integer" : name == "bool" || name == "Bool" ? "bool" : first == 'c' ? "complex" : "float";
 }
 
-std::vector<Loose> loose_entries(const Side& side, const std::vector<bool>& used) {
+std::vector<LooseEntry> loose_entries(const Side& side, const std::vector<bool>& used) {
   const NameMapping no_table;
-  std::vector<Loose> list;
+  std::vector<LooseEntry> list;
   for (std::uint32_t i = 0; i < side.apis.size(); ++i) {
     const Api& api = side.apis[i];
     if (used[i] || api.count == 0) continue;
     const std::string_view name = side.text(api.name);
     const auto parsed = dump::parse_entry_name(name);
     if (!parsed) continue;
-    Loose loose{i, {}, parsed->call, to_pytorch(parsed->base, no_table)};
+    LooseEntry loose{i, {}, parsed->call, to_pytorch(parsed->base, no_table)};
     loose.signature = std::to_string(static_cast<int>(parsed->direction));
     for (std::uint32_t k = api.first; k < api.first + api.count; ++k) {
       const Item& item = side.items[k];
@@ -98,16 +98,16 @@ std::vector<std::pair<std::size_t, std::size_t>> rising(
 /// Pairs entries by growing lenience.
 class Proposer {
  public:
-  Proposer(const std::vector<Loose>& target, const std::vector<Loose>& golden)
+  Proposer(const std::vector<LooseEntry>& target, const std::vector<LooseEntry>& golden)
       : target_(target), golden_(golden), partner_(target.size(), kUnmatched), used_(golden.size(), false) {}
 
   /// The place of the partner among `golden` for each of `target`, or kUnmatched.
   const std::vector<std::uint32_t>& run() {
     // The same module under another root; the same class or operation; anything that looks alike.
-    pass([](const Loose& one) { return join(last_parts(one.base, 3), one.call, one.signature); });
-    pass([](const Loose& one) { return join(last_parts(one.base, 2), one.call, one.signature); });
-    pass([](const Loose& one) { return join(last_parts(one.base, 1), "", one.signature); });
-    pass([](const Loose& one) { return one.signature; });
+    pass([](const LooseEntry& one) { return join(last_parts(one.base, 3), one.call, one.signature); });
+    pass([](const LooseEntry& one) { return join(last_parts(one.base, 2), one.call, one.signature); });
+    pass([](const LooseEntry& one) { return join(last_parts(one.base, 1), "", one.signature); });
+    pass([](const LooseEntry& one) { return one.signature; });
     return partner_;
   }
 
@@ -136,8 +136,8 @@ class Proposer {
     }
   }
 
-  const std::vector<Loose>& target_;
-  const std::vector<Loose>& golden_;
+  const std::vector<LooseEntry>& target_;
+  const std::vector<LooseEntry>& golden_;
   std::vector<std::uint32_t> partner_;
   std::vector<bool> used_;
 };
@@ -159,8 +159,8 @@ NamePairs suggest_pairs(const RankResult& result) {
     const std::string_view to = golden.name(result.golden_item(row));
     if (from != to) pairs.emplace_back(from, to);
   }
-  const std::vector<Loose> from = loose_entries(target, target_used);
-  const std::vector<Loose> to = loose_entries(golden, golden_used);
+  const std::vector<LooseEntry> from = loose_entries(target, target_used);
+  const std::vector<LooseEntry> to = loose_entries(golden, golden_used);
   Proposer proposer(from, to);
   const std::vector<std::uint32_t>& partners = proposer.run();
   for (std::size_t i = 0; i < from.size(); ++i) {

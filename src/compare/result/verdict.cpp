@@ -23,8 +23,8 @@ const char kNonFiniteMessage[] = "error: There is nan/inf/-inf in the maximum or
 const char kNormErrorMessage[] = "error: The NormRelativeErr of output is greater than 0.5.";
 const char kRequiresGradMessage[] = "error: The Required_Grad of NPU and Bench are inconsistent";
 const char kScalarsMessage[] = "error: The scalar parameters of NPU and Bench are inconsistent.";
-const char kDtypeMessage[] = "error: The dtype of NPU and Bench are inconsistent.";
-const char kShapeMessage[] = "error: The shape of NPU and Bench are inconsistent.";
+const char kDtypeError[] = "error: The dtype of NPU and Bench are inconsistent.";
+const char kShapeError[] = "error: The shape of NPU and Bench are inconsistent.";
 const char kPythonRatioMessage[] =
     "error: The input/parameters of One Thousandth Err Ratio > 0.9 while the output < 0.6.";
 const char kGrowthMessage[] = "warning: The norm relative error of output is 10 times that of input.";
@@ -304,7 +304,7 @@ class Judge {
     const std::string_view a = target().text(result_.target_item(row).dtype);
     const std::string_view b = golden().text(bench.dtype);
     if ((python_ || result_.consistent) && is_fused(golden().name(bench))) return;
-    if (python_ ? a != b : !same_dtype(a, b)) row.raise(Verdict::error, kDtypeMessage);
+    if (python_ ? a != b : !same_dtype(a, b)) row.raise(Verdict::error, kDtypeError);
   }
 
   static bool is_fused(std::string_view name) {
@@ -324,7 +324,7 @@ class Judge {
       const auto third = parse_number(npu[2]);
       if (second && third) npu = {npu[0], fmt::format("{:.0f}", *second * *third)};
     }
-    if (npu != other) row.raise(Verdict::error, kShapeMessage);
+    if (npu != other) row.raise(Verdict::error, kShapeError);
   }
 
   /// `[1, 3, 4]` without its axes of length 1.
@@ -348,7 +348,7 @@ class Judge {
   void shape(Row& row) {
     if (!row.matched()) return;
     if (target().text(result_.target_item(row).shape) != golden().text(result_.golden_item(row).shape)) {
-      row.raise(Verdict::error, kShapeMessage);
+      row.raise(Verdict::error, kShapeError);
     }
   }
 

@@ -38,12 +38,6 @@ std::string without_zeros(std::string_view digits) {
                                                      : digits.substr(first));
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
-
 [[noreturn]] void fail(const ByteSource& file, const CsvRows& rows, const std::string& reason) {
   throw FormatError(display(file.name()), "line " + std::to_string(rows.line()) + ": " + reason);
 }

@@ -26,12 +26,6 @@ std::optional<std::int64_t> to_number(std::string_view text) {
   return number;
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
-
 bool holds_data(const std::vector<std::string>& files) {
   return std::any_of(files.begin(), files.end(), [](const std::string& name) {
     return name == "statistic.csv" || name.ends_with(".npy");
