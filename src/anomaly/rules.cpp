@@ -14,36 +14,37 @@
 namespace msprobe::anomaly {
 namespace {
 
+using Node = RuleFile::Node;
+
 /// Reads the values of one file; complaints name it.
 class Reader {
  public:
   explicit Reader(const RuleFile& file) : file_(file) {}
 
-  [[noreturn]] void fail(const YAML::Mark& mark, const std::string& reason) const { file_.fail(mark, reason); }
+  [[noreturn]] void fail(const Node& node, const std::string& reason) const { file_.fail(node, reason); }
 
-  double number(const YAML::Node& node, const std::string& key) const {
-    const auto value = node.IsScalar() ? parse_number(node.Scalar()) : std::nullopt;
-    if (!value || !std::isfinite(*value)) fail(node.Mark(), display(key) + " must be a number");
+  double number(const Node& node, const std::string& key) const {
+    const auto value = node.is_text() ? parse_number(node.text) : std::nullopt;
+    if (!value || !std::isfinite(*value)) fail(node, display(key) + " must be a number");
     return *value;
   }
 
-  std::vector<std::string> words(const YAML::Node& node, const std::string& key) const {
-    if (!node.IsSequence()) fail(node.Mark(), display(key) + " must be a list");
+  std::vector<std::string> words(const Node& node, const std::string& key) const {
+    if (node.kind != RuleFile::Kind::list) fail(node, display(key) + " must be a list");
     std::vector<std::string> list;
-    for (const YAML::Node& item : node) {
-      if (!item.IsScalar() || item.Scalar().empty())
-        fail(item.Mark(), display(key) + " must be a list of words");
-      list.push_back(item.Scalar());
+    for (const Node* item : file_.elements(node)) {
+      if (!item->is_text() || item->text.empty()) fail(*item, display(key) + " must be a list of words");
+      list.push_back(item->text);
     }
     return list;
   }
 
-  NameSet names(const YAML::Node& node, const std::string& key) const {
+  NameSet names(const Node& node, const std::string& key) const {
     const std::vector<std::string> list = words(node, key);
     return {list.begin(), list.end()};
   }
 
-  Places places(const YAML::Node& node, const std::string& key) const {
+  Places places(const Node& node, const std::string& key) const {
     Places result;
     for (const std::string& word : words(node, key)) {
       std::size_t position = 0;
@@ -58,23 +59,23 @@ class Reader {
   }
 
   template <typename Visit>
-  void members(const YAML::Node& node, const std::string& key, Visit&& visit) const {
-    if (!node.IsMap()) fail(node.Mark(), display(key) + " must be a mapping of names to values");
-    for (const auto& member : node) {
-      if (!member.first.IsScalar()) fail(member.first.Mark(), display(key) + ": a name must be text");
-      visit(member.first.Scalar(), member.second, member.first.Mark());
+  void members(const Node& node, const std::string& key, Visit&& visit) const {
+    if (node.kind != RuleFile::Kind::map) fail(node, display(key) + " must be a mapping of names to values");
+    for (const auto& [name, value] : file_.members(node)) {
+      if (!name->is_text()) fail(*name, display(key) + ": a name must be text");
+      visit(name->text, *value, *name);
     }
   }
 
-  ExpectedBad expected(const YAML::Node& node, const std::string& key) const {
+  ExpectedBad expected(const Node& node, const std::string& key) const {
     ExpectedBad rule;
-    members(node, key, [&](const std::string& column, const YAML::Node& value, const YAML::Mark& mark) {
+    members(node, key, [&](const std::string& column, const Node& value, const Node& at) {
       if (column == "inputs") {
         rule.inputs = places(value, key);
       } else if (column == "outputs") {
         rule.outputs = places(value, key).positions;
       } else {
-        fail(mark, display(key) + ": only inputs and outputs may stand here");
+        fail(at, display(key) + ": only inputs and outputs may stand here");
       }
     });
     return rule;
@@ -84,8 +85,8 @@ class Reader {
   const RuleFile& file_;
 };
 
-void apply(Rules& rules, const Reader& reader, const YAML::Node& root) {
-  reader.members(root, "rules", [&](const std::string& key, const YAML::Node& value, const YAML::Mark& mark) {
+void apply(Rules& rules, const Reader& reader, const Node& root) {
+  reader.members(root, "rules", [&](const std::string& key, const Node& value, const Node& at) {
     if (key == "communication_prefixes") {
       rules.communication_prefixes = reader.words(value, key);
     } else if (key == "communication_words") {
@@ -102,21 +103,21 @@ void apply(Rules& rules, const Reader& reader, const YAML::Node& root) {
       rules.norm_jump_above = reader.number(value, key);
     } else if (key == "write_only_inputs") {
       rules.write_only_inputs.clear();
-      reader.members(value, key, [&](const std::string& name, const YAML::Node& places, const YAML::Mark&) {
+      reader.members(value, key, [&](const std::string& name, const Node& places, const Node&) {
         rules.write_only_inputs[name] = reader.places(places, name);
       });
     } else if (key == "expected_bad") {
       rules.expected_bad.clear();
-      reader.members(value, key, [&](const std::string& name, const YAML::Node& rule, const YAML::Mark&) {
+      reader.members(value, key, [&](const std::string& name, const Node& rule, const Node&) {
         rules.expected_bad[name] = reader.expected(rule, name);
       });
     } else if (key == "largest_finite") {
       rules.largest_finite.clear();
-      reader.members(value, key, [&](const std::string& name, const YAML::Node& number, const YAML::Mark&) {
+      reader.members(value, key, [&](const std::string& name, const Node& number, const Node&) {
         rules.largest_finite[name] = reader.number(number, name);
       });
     } else {
-      reader.fail(mark, "there is no rule '" + display(key) + "'");
+      reader.fail(at, "there is no rule '" + display(key) + "'");
     }
   });
 }
@@ -140,14 +141,14 @@ bool Rules::is_communication(std::string_view entry, bool python) const {
 Rules default_rules() {
   Rules rules;
   const RuleFile file("built-in rules", kDefaultRules);
-  file.read([&](const YAML::Node& root) { apply(rules, Reader(file), root); });
+  apply(rules, Reader(file), file.root());
   return rules;
 }
 
 Rules load_rules(const std::string& path) {
   Rules rules = default_rules();
   const RuleFile file = RuleFile::open(path);
-  file.read([&](const YAML::Node& root) { apply(rules, Reader(file), root); });
+  apply(rules, Reader(file), file.root());
   return rules;
 }
 

@@ -14,35 +14,38 @@
 namespace msprobe::checkpoint {
 namespace {
 
-NameRule to_rule(const RuleFile& file, const YAML::Node& node) {
-  if (!node.IsMap() || !node["to"] || !node["to"].IsScalar() || !node["from"]) {
-    file.fail(node.Mark(), "a rule needs 'to' and 'from'");
+using Kind = RuleFile::Kind;
+using Node = RuleFile::Node;
+
+NameRule to_rule(const RuleFile& file, const Node& node) {
+  const Node* to = nullptr;
+  const Node* from = nullptr;
+  const Node* join = nullptr;
+  for (const auto& [key, value] : file.members(node)) {
+    const Node*& place = key->text == "to" ? to : key->text == "from" ? from : join;
+    if (&place == &join && key->text != "join") file.fail(*key, display(key->text) + " is not known");
+    if (place != nullptr) file.fail(*key, "'" + key->text + "' stands here twice");
+    place = value;
   }
-  for (const auto& member : node) {
-    const std::string key = member.first.IsScalar() ? member.first.Scalar() : "";
-    if (key != "to" && key != "from" && key != "join")
-      file.fail(member.first.Mark(), display(key) + " is not known");
-  }
-  NameRule rule{NamePattern(node["to"].Scalar()), {}, Join::none};
-  const YAML::Node from = node["from"];
-  if (from.IsScalar()) {
-    rule.from.emplace_back(from.Scalar());
-  } else if (from.IsSequence() && from.size() > 0) {
-    for (const YAML::Node& item : from) {
-      if (!item.IsScalar()) file.fail(item.Mark(), "'from' must be a name or a list of names");
-      rule.from.emplace_back(item.Scalar());
-    }
+  if (to == nullptr || !to->is_text() || from == nullptr) file.fail(node, "a rule needs 'to' and 'from'");
+  NameRule rule{NamePattern(to->text), {}, Join::none};
+  if (from->is_text()) {
+    rule.from.emplace_back(from->text);
   } else {
-    file.fail(from.Mark(), "'from' must be a name or a list of names");
+    for (const Node* item : file.elements(*from)) {
+      if (!item->is_text()) file.fail(*item, "'from' must be a name or a list of names");
+      rule.from.emplace_back(item->text);
+    }
+    if (rule.from.empty()) file.fail(*from, "'from' must be a name or a list of names");
   }
-  if (const YAML::Node join = node["join"]) {
-    const std::string how = join.IsScalar() ? join.Scalar() : "";
-    if (how != "rows" && how != "query_groups") file.fail(join.Mark(), "'join' is rows or query_groups");
-    rule.join = how == "rows" ? Join::rows : Join::query_groups;
+  if (join != nullptr) {
+    if (join->text != "rows" && join->text != "query_groups")
+      file.fail(*join, "'join' is rows or query_groups");
+    rule.join = join->text == "rows" ? Join::rows : Join::query_groups;
   }
-  if (rule.from.size() > 1 && rule.join == Join::none) file.fail(node.Mark(), "several names need a 'join'");
+  if (rule.from.size() > 1 && rule.join == Join::none) file.fail(node, "several names need a 'join'");
   if (rule.join == Join::query_groups && rule.from.size() != 3) {
-    file.fail(node.Mark(), "query_groups takes queries, keys and values");
+    file.fail(node, "query_groups takes queries, keys and values");
   }
   return rule;
 }
@@ -130,10 +133,8 @@ NameMap NameMap::from_file(const std::string& path) {
 
 NameMap NameMap::parse(const RuleFile& file) {
   NameMap map;
-  file.read([&](const YAML::Node& root) {
-    if (!root.IsSequence()) file.fail(root.Mark(), "a name map is a list of rules");
-    for (const YAML::Node& node : root) map.rules_.push_back(to_rule(file, node));
-  });
+  if (file.root().kind != Kind::list) file.fail(file.root(), "a name map is a list of rules");
+  for (const Node* node : file.elements(file.root())) map.rules_.push_back(to_rule(file, *node));
   return map;
 }
 

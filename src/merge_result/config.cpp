@@ -15,11 +15,6 @@ constexpr std::uint64_t kMaxFile = std::uint64_t{16} << 20;
 
 using Kind = YamlDocument::Kind;
 
-bool is_nothing(const YamlDocument::Node& node) {
-  return node.kind == Kind::scalar && node.plain &&
-         (node.text.empty() || node.text == "~" || node.text == "null");
-}
-
 /// Names without those that stand there twice.
 std::vector<std::string> names_of(const YamlDocument& document, const YamlDocument::Node& node,
                                   const std::string& key) {
@@ -40,7 +35,7 @@ std::vector<std::string> names_of(const YamlDocument& document, const YamlDocume
 
 Config parse_config(std::string_view text, const std::string& file) {
   const YamlDocument document(text, file, {});
-  if (document.empty() || is_nothing(document.root()))
+  if (document.empty() || document.root().is_null())
     throw FormatError(display(file), "config.yaml is empty, please check.");
   const YamlDocument::Node& root = document.root();
   if (root.kind != Kind::map) document.fail(root, "'api' and 'compare_index' are needed as keys");
@@ -54,9 +49,9 @@ Config parse_config(std::string_view text, const std::string& file) {
       document.fail(key, "'" + display(key.text) + "' stands there twice");
     seen.push_back(key.text);
     if (key.text == "api") {
-      if (!is_nothing(value)) config.apis = names_of(document, value, "api");
+      if (!value.is_null()) config.apis = names_of(document, value, "api");
     } else if (key.text == "compare_index") {
-      if (!is_nothing(value)) config.indices = names_of(document, value, "compare_index");
+      if (!value.is_null()) config.indices = names_of(document, value, "compare_index");
     } else {
       document.fail(key,
                     "there is no key '" + display(key.text) + "': only 'api' and 'compare_index' are known");

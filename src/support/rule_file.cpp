@@ -1,36 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/rule_file.hpp"
 
+#include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
 namespace msprobe {
+namespace {
 
 constexpr std::uint64_t kMaxRuleFile = std::uint64_t{1} << 20;
+constexpr int kMaxDepth = 8;
+
+/// Rules need no anchors, and whoever follows aliases can be led through a few lines without end.
+std::string_view without_anchors(const std::string& name, std::string_view text) {
+  if (text.find('&') != std::string_view::npos)
+    throw FormatError(display(name), "YAML anchors are not accepted here");
+  return text;
+}
+
+}  // namespace
+
+RuleFile::RuleFile(const std::string& name, std::string_view text)
+    : document_(without_anchors(name, text), name, {.max_depth = kMaxDepth}) {}
 
 RuleFile RuleFile::open(const std::string& path) {
   const std::vector<std::byte> bytes = read_all(*open_file(path), kMaxRuleFile);
-  return {path, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
+  return {path, std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
 }
 
-void RuleFile::read(const std::function<void(const YAML::Node&)>& visit) const {
-  // Rules need no anchors, and whoever follows aliases can be led through a few lines without end.
-  if (text_.find('&') != std::string::npos)
-    throw FormatError(display(name_), "YAML anchors are not accepted here");
-  try {
-    visit(YAML::Load(text_));
-  } catch (const YAML::Exception& error) {
-    fail(error.mark, display(error.msg));
-  }
+const RuleFile::Node& RuleFile::root() const {
+  static const Node nothing = {.plain = true, .text = {}, .tag = {}};
+  return document_.empty() ? nothing : document_.root();
 }
 
-void RuleFile::fail(const YAML::Mark& mark, const std::string& reason) const {
-  const std::string line = mark.is_null() ? "" : "line " + std::to_string(mark.line + 1) + ": ";
-  throw FormatError(display(name_), line + reason);
+std::vector<const RuleFile::Node*> RuleFile::elements(const Node& list) const {
+  std::vector<const Node*> nodes;
+  if (list.kind != Kind::list) return nodes;
+  for (std::size_t i = 0; i < document_.size(list); ++i) nodes.push_back(&document_.child(list, i));
+  return nodes;
+}
+
+std::vector<std::pair<const RuleFile::Node*, const RuleFile::Node*>> RuleFile::members(
+    const Node& map) const {
+  std::vector<std::pair<const Node*, const Node*>> nodes;
+  if (map.kind != Kind::map) return nodes;
+  for (std::size_t i = 0; i + 1 < document_.size(map); i += 2)
+    nodes.emplace_back(&document_.child(map, i), &document_.child(map, i + 1));
+  return nodes;
 }
 
 }  // namespace msprobe

@@ -25,7 +25,6 @@ std::string version_text() {
                                    NLOHMANN_JSON_VERSION_PATCH));
   add("oneTBB", tbb_version());
   add("libyaml", yaml_get_version_string());
-  add("yaml-cpp", MSPROBE_YAML_CPP_VERSION);
   add("zlib", zlibVersion());
   add("fmt", fmt::format("{}.{}.{}", fmt_version / 10000, fmt_version / 100 % 100, fmt_version % 100));
   return text;

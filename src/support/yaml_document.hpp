@@ -25,6 +25,14 @@ class YamlDocument {
     std::uint32_t child_count = 0;
     std::string text;  // of a scalar
     std::string tag;   // of a scalar, without the prefix of YAML's own tags; empty if there is none
+
+    /// Is it what YAML writes where there is no value: `~`, `null`, or nothing at all?
+    bool is_null() const {
+      return kind == Kind::scalar && plain &&
+             (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL");
+    }
+    /// Is it a scalar that says something?
+    bool is_text() const { return kind == Kind::scalar && !is_null(); }
   };
 
   /// Reads the one document in `text`; there may be none. FormatError naming `file` and the line for broken

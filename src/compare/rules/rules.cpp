@@ -11,75 +11,72 @@
 namespace msprobe::compare {
 namespace {
 
+using Kind = RuleFile::Kind;
 using NameSet = std::set<std::string, std::less<>>;
+using Node = RuleFile::Node;
 
-/// `mark` is that of the key: a value that was left out stands on the next line for yaml-cpp.
-double to_threshold(const RuleFile& file, const YAML::Mark& mark, const YAML::Node& node,
-                    const std::string& key) {
-  const auto number = node.IsScalar() ? parse_number(node.Scalar()) : std::nullopt;
-  if (!number || !std::isfinite(*number)) file.fail(mark, display(key) + " must be a number");
+double to_threshold(const RuleFile& file, const Node& node, const std::string& key) {
+  const auto number = node.is_text() ? parse_number(node.text) : std::nullopt;
+  if (!number || !std::isfinite(*number)) file.fail(node, display(key) + " must be a number");
   return *number;
 }
 
-NameSet to_names(const RuleFile& file, const YAML::Node& node, const std::string& key) {
+NameSet to_names(const RuleFile& file, const Node& node, const std::string& key) {
   NameSet names;
-  if (!node.IsSequence()) file.fail(node.Mark(), display(key) + " must be a list of names");
-  for (const YAML::Node& item : node) {
-    if (!item.IsScalar()) file.fail(item.Mark(), display(key) + " must be a list of names");
-    names.insert(item.Scalar());
+  if (node.kind != Kind::list) file.fail(node, display(key) + " must be a list of names");
+  for (const Node* item : file.elements(node)) {
+    if (!item->is_text()) file.fail(*item, display(key) + " must be a list of names");
+    names.insert(item->text);
   }
   return names;
 }
 
-std::vector<NameSet> to_name_lists(const RuleFile& file, const YAML::Node& node, const std::string& key) {
-  if (!node.IsSequence()) file.fail(node.Mark(), key + " must be a list of lists");
+std::vector<NameSet> to_name_lists(const RuleFile& file, const Node& node, const std::string& key) {
+  if (node.kind != Kind::list) file.fail(node, key + " must be a list of lists");
   std::vector<NameSet> lists;
-  for (const YAML::Node& names : node) lists.push_back(to_names(file, names, key));
+  for (const Node* names : file.elements(node)) lists.push_back(to_names(file, *names, key));
   return lists;
 }
 
-std::vector<std::string> to_list(const RuleFile& file, const YAML::Node& node, const std::string& key) {
+std::vector<std::string> to_list(const RuleFile& file, const Node& node, const std::string& key) {
   std::vector<std::string> list;
-  if (!node.IsSequence()) file.fail(node.Mark(), display(key) + " must be a list of names");
-  for (const YAML::Node& item : node) {
-    if (!item.IsScalar() || item.Scalar().empty())
-      file.fail(item.Mark(), display(key) + " must be a list of names");
-    list.push_back(item.Scalar());
+  if (node.kind != Kind::list) file.fail(node, display(key) + " must be a list of names");
+  for (const Node* item : file.elements(node)) {
+    if (!item->is_text() || item->text.empty()) file.fail(*item, display(key) + " must be a list of names");
+    list.push_back(item->text);
   }
   return list;
 }
 
 /// Thresholds by metric; those that are not named stay.
-void set_differs_above(Rules& rules, const RuleFile& file, const YAML::Node& node) {
+void set_differs_above(Rules& rules, const RuleFile& file, const Node& node) {
   static const NameSet kMetricNames = {"MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr",
                                        "NormRelativeErr"};
-  if (!node.IsMap()) file.fail(node.Mark(), "differs_above must name metrics and numbers");
-  for (const auto& member : node) {
-    const std::string metric = member.first.IsScalar() ? member.first.Scalar() : "";
-    if (!kMetricNames.contains(metric))
-      file.fail(member.first.Mark(), "differs_above: there is no metric '" + display(metric) + "'");
-    rules.differs_above[metric] = to_threshold(file, member.first.Mark(), member.second, metric);
+  if (node.kind != Kind::map) file.fail(node, "differs_above must name metrics and numbers");
+  for (const auto& [metric, value] : file.members(node)) {
+    if (!kMetricNames.contains(metric->text))
+      file.fail(*metric, "differs_above: there is no metric '" + display(metric->text) + "'");
+    rules.differs_above[metric->text] = to_threshold(file, *value, metric->text);
   }
 }
 
 /// Outputs by their numbers, for each operation.
-void set_ignored_outputs(Rules& rules, const RuleFile& file, const YAML::Node& node) {
-  if (!node.IsMap()) file.fail(node.Mark(), "ignored_outputs must name operations and lists of numbers");
+void set_ignored_outputs(Rules& rules, const RuleFile& file, const Node& node) {
+  if (node.kind != Kind::map) file.fail(node, "ignored_outputs must name operations and lists of numbers");
   rules.ignored_outputs.clear();
-  for (const auto& member : node) {
-    const YAML::Mark mark = member.first.Mark();
-    if (!member.first.IsScalar() || !member.second.IsSequence())
-      file.fail(mark, "ignored_outputs must name operations and lists of numbers");
-    for (const YAML::Node& item : member.second) {
-      const double number = to_threshold(file, mark, item, member.first.Scalar());
+  for (const auto& [operation, outputs] : file.members(node)) {
+    if (!operation->is_text() || outputs->kind != Kind::list)
+      file.fail(*operation, "ignored_outputs must name operations and lists of numbers");
+    for (const Node* item : file.elements(*outputs)) {
+      const double number = to_threshold(file, *item, operation->text);
       if (number < 0 || number > 1e6 || number != std::floor(number))
-        file.fail(mark, "ignored_outputs: outputs are numbered from 0");
-      rules.ignored_outputs[member.first.Scalar()].insert(static_cast<std::size_t>(number));
+        file.fail(*item, "ignored_outputs: outputs are numbered from 0");
+      rules.ignored_outputs[operation->text].insert(static_cast<std::size_t>(number));
     }
   }
 }
 
-void apply(Rules& rules, const RuleFile& file, const YAML::Node& root) {
+void apply(Rules& rules, const RuleFile& file) {
   const std::map<std::string_view, double*> thresholds = {
       {"ratio_input_above", &rules.ratio_input_above},
       {"ratio_output_below", &rules.ratio_output_below},
@@ -96,29 +93,29 @@ void apply(Rules& rules, const RuleFile& file, const YAML::Node& root) {
       {"communication_words", &rules.communication_words},
       {"framework_frames", &rules.framework_frames},
   };
-  if (!root.IsMap()) file.fail(root.Mark(), "rules must be a mapping of names to values");
-  for (const auto& member : root) {
-    const std::string key = member.first.IsScalar() ? member.first.Scalar() : "";
+  if (file.root().kind != Kind::map) file.fail(file.root(), "rules must be a mapping of names to values");
+  for (const auto& [name, value] : file.members(file.root())) {
+    const std::string& key = name->text;
     if (const auto threshold = thresholds.find(key); threshold != thresholds.end()) {
-      *threshold->second = to_threshold(file, member.first.Mark(), member.second, key);
+      *threshold->second = to_threshold(file, *value, key);
     } else if (key == "never_judged") {
-      rules.never_judged = to_names(file, member.second, key);
+      rules.never_judged = to_names(file, *value, key);
     } else if (key == "outputs_only") {
-      rules.outputs_only = to_names(file, member.second, key);
+      rules.outputs_only = to_names(file, *value, key);
     } else if (key == "names_source") {
-      rules.names_source = to_names(file, member.second, key);
+      rules.names_source = to_names(file, *value, key);
     } else if (const auto list = lists.find(key); list != lists.end()) {
-      *list->second = to_list(file, member.second, key);
+      *list->second = to_list(file, *value, key);
     } else if (key == "differs_above") {
-      set_differs_above(rules, file, member.second);
+      set_differs_above(rules, file, *value);
     } else if (key == "ignored_outputs") {
-      set_ignored_outputs(rules, file, member.second);
+      set_ignored_outputs(rules, file, *value);
     } else if (key == "dtype_groups") {
-      rules.dtype_groups = to_name_lists(file, member.second, key);
+      rules.dtype_groups = to_name_lists(file, *value, key);
     } else if (key == "dtype_classes") {
-      rules.dtype_classes = to_name_lists(file, member.second, key);
+      rules.dtype_classes = to_name_lists(file, *value, key);
     } else {
-      file.fail(member.first.Mark(), "there is no rule '" + display(key) + "'");
+      file.fail(*name, "there is no rule '" + display(key) + "'");
     }
   }
 }
@@ -127,15 +124,13 @@ void apply(Rules& rules, const RuleFile& file, const YAML::Node& root) {
 
 Rules default_rules() {
   Rules rules;
-  const RuleFile file("built-in rules", kDefaultRules);
-  file.read([&](const YAML::Node& root) { apply(rules, file, root); });
+  apply(rules, RuleFile("built-in rules", kDefaultRules));
   return rules;
 }
 
 Rules load_rules(const std::string& path) {
   Rules rules = default_rules();
-  const RuleFile file = RuleFile::open(path);
-  file.read([&](const YAML::Node& root) { apply(rules, file, root); });
+  apply(rules, RuleFile::open(path));
   return rules;
 }
 
