@@ -16,7 +16,10 @@ namespace msprobe::archive {
 namespace {
 
 constexpr std::uint16_t kUtf8Names = 0x0800;
-constexpr std::uint16_t kPaddingExtra = 0x4246;  // "FB", PyTorch's own
+constexpr std::uint16_t kPaddingExtra = 0x4246;     // "FB", PyTorch's own
+constexpr std::uint16_t kGrowthHintExtra = 0xA220;  // registered for room that Zip64 sizes can take later
+constexpr std::uint16_t kGrowthHintMark = 0xA028;
+constexpr std::uint16_t kZip64Size = 16;
 constexpr std::uint64_t kAlignment = 64;
 constexpr std::uint64_t kExtraHeader = 4;
 constexpr std::uint64_t kCrcPosition = 14;  // in a local header
@@ -38,33 +41,36 @@ bool ZipWriter::Entry::wide() const {
 
 // From "version needed" to the uncompressed size, in both kinds of headers.
 std::string ZipWriter::fixed_fields(const Entry& entry, bool local) const {
-  const bool plain = style_ != ZipStyle::torch;
-  const bool hidden = local && !plain;  // checksum and sizes come behind the payload
+  const bool torch = style_ == ZipStyle::torch;
+  const bool hidden = local && torch;  // checksum and sizes come behind the payload
+  std::uint16_t flags = style_ == ZipStyle::workbook ? 0 : kUtf8Names;
+  if (torch && entry.size != 0) flags |= kSizesFollow;  // PyTorch lets nothing follow an entry without bytes
   std::string out;
-  append_le<std::uint16_t>(out, !plain ? 0 : entry.wide() ? 45 : 20);
-  // PyTorch lets nothing follow an entry without bytes.
-  append_le<std::uint16_t>(out, plain || entry.size == 0 ? kUtf8Names : kUtf8Names | kSizesFollow);
+  append_le<std::uint16_t>(out, torch ? 0 : entry.wide() ? 45 : 20);
+  append_le(out, flags);
   append_le<std::uint16_t>(out, entry.deflated ? 8 : 0);
   append_le<std::uint16_t>(out, 0);                 // time
-  append_le<std::uint16_t>(out, plain ? 0x21 : 0);  // 1980-01-01, or no date at all
+  append_le<std::uint16_t>(out, torch ? 0 : 0x21);  // no date at all, or 1980-01-01
   append_le<std::uint32_t>(out, hidden ? 0 : entry.crc);
-  const auto size = [&](std::uint64_t value) { return hidden && !entry.wide() ? 0 : capped(value); };
+  const auto size = [&](std::uint64_t value) { return entry.wide() ? kMax32 : hidden ? 0 : capped(value); };
   append_le<std::uint32_t>(out, size(entry.stored_size()));
   append_le<std::uint32_t>(out, size(entry.size));
   return out;
 }
 
-void ZipWriter::begin(std::string name, std::uint64_t size) {
-  if (open_) throw std::logic_error("an entry of a zip archive was not ended");
-  if (name.size() > std::numeric_limits<std::uint16_t>::max())
-    throw std::logic_error("a name in a zip archive is too long");
-  const Entry& entry = entries_.emplace_back(Entry{std::move(name), file_.size(), size});
+std::string ZipWriter::local_header(const Entry& entry) const {
   std::string extra;
   if (entry.wide()) {
     append_le(extra, kZip64Extra);
-    append_le<std::uint16_t>(extra, 16);
-    append_le(extra, size);
-    append_le(extra, size);
+    append_le(extra, kZip64Size);
+    append_le(extra, entry.size);
+    append_le(extra, entry.stored_size());
+  } else if (style_ == ZipStyle::workbook) {
+    append_le(extra, kGrowthHintExtra);
+    append_le(extra, kZip64Size);
+    append_le(extra, kGrowthHintMark);
+    append_le<std::uint16_t>(extra, kZip64Size - 4);
+    extra.append(kZip64Size - 4, '\0');
   }
   if (style_ == ZipStyle::torch) {
     const std::uint64_t before = entry.offset + kLocalSize + entry.name.size() + extra.size() + kExtraHeader;
@@ -76,14 +82,46 @@ void ZipWriter::begin(std::string name, std::uint64_t size) {
   std::string header = "PK\x03\x04" + fixed_fields(entry, true);
   append_le(header, static_cast<std::uint16_t>(entry.name.size()));
   append_le(header, static_cast<std::uint16_t>(extra.size()));
-  file_.write(header + entry.name + extra);
+  return header + entry.name + extra;
+}
+
+ZipWriter::Entry& ZipWriter::new_entry(std::string name) {
+  if (open_) throw std::logic_error("an entry of a zip archive was not ended");
+  if (name.size() > std::numeric_limits<std::uint16_t>::max())
+    throw std::logic_error("a name in a zip archive is too long");
+  return entries_.emplace_back(Entry{std::move(name), file_.size()});
+}
+
+void ZipWriter::begin(std::string name, std::uint64_t size) {
+  Entry& entry = new_entry(std::move(name));
+  entry.size = size;
+  file_.write(local_header(entry));
   written_ = 0;
   open_ = true;
 }
 
+void ZipWriter::begin_blocks(std::string name) {
+  if (style_ != ZipStyle::workbook)
+    throw std::logic_error("an entry of a zip archive is not to be in blocks");
+  Entry& entry = new_entry(std::move(name));
+  entry.deflated = true;
+  file_.write(local_header(entry));  // the real one follows in end()
+  open_ = true;
+}
+
+void ZipWriter::append(const DeflatedBlock& block) {
+  Entry& entry = entries_.back();
+  if (!open_ || !entry.deflated) throw std::logic_error("an entry of a zip archive takes no blocks");
+  file_.write(block.bytes);
+  entry.crc =
+      static_cast<std::uint32_t>(::crc32_combine(entry.crc, block.crc, static_cast<z_off_t>(block.raw_size)));
+  entry.packed_size += block.bytes.size();
+  entry.size += block.raw_size;
+}
+
 void ZipWriter::write(std::span<const std::byte> bytes) {
   Entry& entry = entries_.back();
-  if (!open_ || bytes.size() > entry.size - written_)
+  if (!open_ || entry.deflated || bytes.size() > entry.size - written_)
     throw std::logic_error("an entry of a zip archive grows beyond its size");
   entry.crc = crc32(entry.crc, bytes);
   file_.write(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
@@ -91,7 +129,14 @@ void ZipWriter::write(std::span<const std::byte> bytes) {
 }
 
 void ZipWriter::end() {
-  const Entry& entry = entries_.back();
+  Entry& entry = entries_.back();
+  if (open_ && entry.deflated) {
+    file_.write(kLastDeflateBlock);
+    entry.packed_size += kLastDeflateBlock.size();
+    file_.write_at(entry.offset, local_header(entry));
+    open_ = false;
+    return;
+  }
   if (!open_ || written_ != entry.size) throw std::logic_error("an entry of a zip archive is incomplete");
   open_ = false;
   std::string out;
@@ -120,35 +165,16 @@ void ZipWriter::add(std::string name, std::string_view contents) {
 }
 
 void ZipWriter::add_deflated(std::string name, std::string_view contents) {
-  if (open_) throw std::logic_error("an entry of a zip archive was not ended");
-  if (style_ == ZipStyle::torch || contents.size() >= kMax32)
+  if (style_ != ZipStyle::plain && style_ != ZipStyle::secret)
     throw std::logic_error("an entry of a zip archive is not to be compressed");
-  z_stream stream{};
-  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-    throw std::bad_alloc();
-  std::string packed(deflateBound(&stream, static_cast<uLong>(contents.size())), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(contents.data()));
-  stream.avail_in = static_cast<uInt>(contents.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  const bool whole = deflate(&stream, Z_FINISH) == Z_STREAM_END;
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
-  if (!whole) throw std::runtime_error("zlib did not compress an entry");
-
-  Entry entry{std::move(name), file_.size(), contents.size()};
-  if (entry.name.size() > std::numeric_limits<std::uint16_t>::max())
-    throw std::logic_error("a name in a zip archive is too long");
-  entry.crc = static_cast<std::uint32_t>(
-      ::crc32_z(0, reinterpret_cast<const Bytef*>(contents.data()), contents.size()));
+  const std::string packed = deflate_whole(contents);
+  Entry& entry = new_entry(std::move(name));
+  entry.size = contents.size();
+  entry.crc = crc32(0, std::as_bytes(std::span(contents)));
   entry.packed_size = packed.size();
   entry.deflated = true;
-  std::string header = "PK\x03\x04" + fixed_fields(entry, true);
-  append_le(header, static_cast<std::uint16_t>(entry.name.size()));
-  append_le<std::uint16_t>(header, 0);
-  file_.write(header + entry.name);
+  file_.write(local_header(entry));
   file_.write(packed);
-  entries_.push_back(std::move(entry));
 }
 
 void ZipWriter::finish() {
@@ -163,9 +189,9 @@ void ZipWriter::finish() {
     if (entry.offset >= kMax32) append_le(values, entry.offset);
     std::string record = "PK\x01\x02";
     // Made by version 4.5, and for a mode on Unix.
-    append_le<std::uint16_t>(record, style_ == ZipStyle::plain    ? 45
+    append_le<std::uint16_t>(record, style_ == ZipStyle::torch    ? 0
                                      : style_ == ZipStyle::secret ? 45 | 3 << 8
-                                                                  : 0);
+                                                                  : 45);
     record += fixed_fields(entry, false);
     append_le(record, static_cast<std::uint16_t>(entry.name.size()));
     append_le(record, static_cast<std::uint16_t>(values.empty() ? 0 : values.size() + kExtraHeader));

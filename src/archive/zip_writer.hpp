@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A zip archive in the making. Entries are stored, so that tensors in it can be read in place, unless
-// add_deflated() is asked for. The bytes depend on the contents alone: no time, no name of a user.
+// A zip archive in the making. Entries are stored, so that tensors in it can be read in place, unless a
+// compressed one is asked for. The bytes depend on the contents alone: no time, no name of a user.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,16 @@
 #include <string_view>
 #include <vector>
 
+#include "archive/deflate.hpp"
 #include "support/output_file.hpp"
 
 namespace msprobe::archive {
 
 enum class ZipStyle : std::uint8_t {
-  plain,   // sizes and checksum in the local header: any program reads it
-  torch,   // as PyTorch writes: payloads at multiples of 64, sizes behind them, always a Zip64 end record
-  secret,  // as plain, and unpacked for its owner's eyes only (mode 0600)
+  plain,     // sizes and checksum in the local header: any program reads it
+  torch,     // as PyTorch writes: payloads at multiples of 64, sizes behind them, always a Zip64 end record
+  secret,    // as plain, and unpacked for its owner's eyes only (mode 0600)
+  workbook,  // as plain, with room in the local header for sizes that are known late
 };
 
 class ZipWriter {
@@ -28,10 +30,13 @@ class ZipWriter {
   void begin(std::string name, std::uint64_t size);
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  /// Starts an entry of blocks that were compressed elsewhere. For ZipStyle::workbook alone.
+  void begin_blocks(std::string name);
+  void append(const DeflatedBlock& block);
   void end();
   /// A whole entry at once.
   void add(std::string name, std::string_view contents);
-  /// A whole entry at once, compressed. Not for ZipStyle::torch.
+  /// A whole entry at once, compressed. For ZipStyle::plain and secret.
   void add_deflated(std::string name, std::string_view contents);
   /// Writes the directory; nothing may follow.
   void finish();
@@ -51,12 +56,14 @@ class ZipWriter {
     std::uint64_t stored_size() const { return deflated ? packed_size : size; }
     bool wide() const;
   };
+  Entry& new_entry(std::string name);
   std::string fixed_fields(const Entry& entry, bool local) const;
+  std::string local_header(const Entry& entry) const;
 
   OutputFile& file_;
   ZipStyle style_;
   std::vector<Entry> entries_;
-  std::uint64_t written_ = 0;  // of the current entry
+  std::uint64_t written_ = 0;  // of the current entry, if it is stored
   bool open_ = false;
 };
 

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "archive/zip_writer.hpp"
 #include "report/cell_text.hpp"
 #include "report/writer_parts.hpp"
 #include "report/xml_text.hpp"
-#include "report/zip_output.hpp"
 #include "support/error.hpp"
 
 namespace msprobe::report {
@@ -333,31 +333,32 @@ std::string sheet_tail(const Sheet& sheet) {
       area(sheet, ""));
 }
 
-void write_sheet(ZipOutput& zip, const Sheet& sheet, bool selected, const WriteOptions& options) {
+void append(archive::ZipWriter& zip, std::string_view text) {
+  archive::DeflatedBlock block;
+  archive::deflate_block(text, block);
+  zip.append(block);
+}
+
+void write_sheet(archive::ZipWriter& zip, const Sheet& sheet, bool selected, const WriteOptions& options) {
   const Table& table = *sheet.table;
   const RowWriter writer(table, sheet.rows.first, options);
-  const auto append = [&](const std::string& text) {
-    DeflatedBlock block;
-    deflate_block(text, block);
-    zip.append(block);
-  };
   std::string head = sheet_head(sheet, selected);
   if (!table.columns().empty()) writer.append_header(head);
-  append(head);
+  append(zip, head);
   struct Block {
     std::string xml;
-    DeflatedBlock deflated;
+    archive::DeflatedBlock deflated;
   };
   const auto make = [&](RowRange part, Block& block) {
     std::vector<Cell> cells;
     Scratch scratch;
     block.xml.clear();
     for (std::size_t i = part.first; i < part.last; ++i) writer.append_row(block.xml, i, cells, scratch);
-    deflate_block(block.xml, block.deflated);
+    archive::deflate_block(block.xml, block.deflated);
     return block.xml.size();
   };
   each_block<Block>(sheet.rows, options, make, [&](const Block& block) { zip.append(block.deflated); });
-  append(sheet_tail(sheet));
+  append(zip, sheet_tail(sheet));
 }
 
 std::string content_types(std::size_t sheets) {
@@ -437,17 +438,22 @@ void write_sheets(const std::vector<Sheet>& sheets, OutputFile& file, const Writ
                   "choose csv or jsonl");
     }
   }
-  ZipOutput zip(file);
-  zip.add("[Content_Types].xml", content_types(sheets.size()));
-  zip.add("_rels/.rels", package_relations());
-  zip.add("docProps/core.xml", properties());
-  zip.add("xl/workbook.xml", workbook(sheets));
-  zip.add("xl/_rels/workbook.xml.rels", workbook_relations(sheets.size()));
-  zip.add("xl/styles.xml", styles());
+  archive::ZipWriter zip(file, archive::ZipStyle::workbook);
+  const auto add = [&](const char* name, std::string_view text) {
+    zip.begin_blocks(name);
+    append(zip, text);
+    zip.end();
+  };
+  add("[Content_Types].xml", content_types(sheets.size()));
+  add("_rels/.rels", package_relations());
+  add("docProps/core.xml", properties());
+  add("xl/workbook.xml", workbook(sheets));
+  add("xl/_rels/workbook.xml.rels", workbook_relations(sheets.size()));
+  add("xl/styles.xml", styles());
   for (std::size_t i = 0; i < sheets.size(); ++i) {
-    zip.begin_entry(fmt::format("xl/worksheets/sheet{}.xml", i + 1));
+    zip.begin_blocks(fmt::format("xl/worksheets/sheet{}.xml", i + 1));
     write_sheet(zip, sheets[i], i == 0, options);
-    zip.end_entry();
+    zip.end();
   }
   zip.finish();
 }

@@ -10,12 +10,12 @@
 #include <unordered_map>
 #include <utility>
 
+#include "archive/deflate.hpp"
 #include "compare/reports/result_table.hpp"
 #include "compare/reports/stack_frames.hpp"
 #include "dump/construct_json.hpp"
 #include "dump/names.hpp"
 #include "report/row_blocks.hpp"
-#include "report/zip_output.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
@@ -27,8 +27,7 @@ namespace {
 
 constexpr std::size_t kRowsInChunk = 65'536;
 constexpr std::size_t kBytesInBlock = std::size_t{1} << 20;
-constexpr std::string_view kLastBlock("\x03\x00", 2);  // an empty deflate block with the mark of the last one
-constexpr std::size_t kTargetName = 0;                 // columns
+constexpr std::size_t kTargetName = 0;  // columns
 constexpr std::size_t kGoldenName = 1;
 constexpr std::uint32_t kNoEntry = UINT32_MAX;
 constexpr std::uint32_t kWholeName = std::uint32_t{1} << 31;
@@ -352,7 +351,7 @@ class Packer {
   /// Deflates the rows gathered so far, an array a thread.
   void flush() {
     std::vector<std::string> arrays(3 + columns_.size());
-    std::vector<report::DeflatedBlock> deflated(arrays.size());
+    std::vector<archive::DeflatedBlock> deflated(arrays.size());
     std::string any_number;
     for (const Column& column : columns_) any_number += column.any_number ? '1' : '0';
     parallel_for(arrays.size(), [&](std::size_t i) {
@@ -364,12 +363,12 @@ class Packer {
         append_padded(arrays[i], column.codes);
         if (column.any_number) append_padded(arrays[i], column.numbers);
       }
-      report::deflate_block(arrays[i], deflated[i]);
+      archive::deflate_block(arrays[i], deflated[i]);
     });
     PackedRank::Chunk& chunk = packed_.chunks.emplace_back();
     chunk.rows = verdicts_.size();
-    for (const report::DeflatedBlock& block : deflated) chunk.columns += block.bytes;
-    chunk.columns += kLastBlock;
+    for (const archive::DeflatedBlock& block : deflated) chunk.columns += block.bytes;
+    chunk.columns += archive::kLastDeflateBlock;
     any_number_.push_back(std::move(any_number));
     verdicts_.clear();
     targets_.clear();
@@ -427,13 +426,13 @@ dump::ConstructTable load_construct(const std::string& path) {
 
 std::string deflate_all(std::string_view raw) {
   const std::size_t count = (raw.size() + kBytesInBlock - 1) / kBytesInBlock;
-  std::vector<report::DeflatedBlock> blocks(count);
+  std::vector<archive::DeflatedBlock> blocks(count);
   parallel_for(count, [&](std::size_t i) {
-    report::deflate_block(raw.substr(i * kBytesInBlock, kBytesInBlock), blocks[i]);
+    archive::deflate_block(raw.substr(i * kBytesInBlock, kBytesInBlock), blocks[i]);
   });
   std::string out;
-  for (const report::DeflatedBlock& block : blocks) out += block.bytes;
-  out += kLastBlock;
+  for (const archive::DeflatedBlock& block : blocks) out += block.bytes;
+  out += archive::kLastDeflateBlock;
   return out;
 }
 
