@@ -8,7 +8,7 @@
 #include "collector/c_tensor.hpp"
 #include "collector/session.hpp"
 #include "collector/tensor_file.hpp"
-#include "dump/python_json.hpp"
+#include "support/json_writer.hpp"
 
 namespace msprobe::collector {
 namespace {
@@ -17,7 +17,7 @@ std::string_view text_or_empty(const char* text) {
   return text == nullptr ? std::string_view() : text;
 }
 
-void open_root(JsonWriter& writer, bool list, bool object) {
+void open_root(ValueWriter& writer, bool list, bool object) {
   if (list || object) writer.open({}, object);
 }
 
@@ -25,7 +25,7 @@ void open_root(JsonWriter& writer, bool list, bool object) {
 
 Builder::Builder(Session& session, std::shared_ptr<const RecordRules> rules, Target target)
     : session_(session), rules_(std::move(rules)), target_(std::move(target)), writer_(target_.level) {
-  writer_.text.reserve(1024);
+  writer_.text().reserve(1024);
   open_root(writer_, target_.list, target_.object);
   if (target_.gradient_entry != 0) gradient_.emplace(target_.level);
 }
@@ -43,10 +43,10 @@ void Builder::leaf(const char* key, bool gradient) {
     auto slot = std::make_shared<Slot>();
     slot->text = "null";
     slot->entry = target_.gradient_entry;
-    gradient_->gaps.push_back({gradient_->writer.text.size(), slot});
+    gradient_->gaps.push_back({gradient_->writer.text().size(), slot});
     gradient_->leaves.push_back({std::string(gradient_->writer.path()), gradient_->writer.level(), slot});
   } else {
-    gradient_->writer.text += "null";
+    gradient_->writer.text() += "null";
   }
 }
 
@@ -68,7 +68,7 @@ msprobe_status Builder::close() {
 
 msprobe_status Builder::add_null(const char* key) {
   if (!item(key)) return MSPROBE_OK;
-  writer_.text += "null";
+  writer_.text() += "null";
   leaf(key, false);
   return MSPROBE_OK;
 }
@@ -79,16 +79,16 @@ msprobe_status Builder::add_leaf(const char* key, const char* type, Value value)
   if (type == nullptr) throw InvalidCall("a value needs a type");
   if (!item(key)) return MSPROBE_OK;
   const int level = writer_.level() + 1;
-  std::string& out = writer_.text;
+  std::string& out = writer_.text();
   out += '{';
-  dump::append_json_line(out, level, 1);
+  append_json_line(out, level, 1);
   out += "\"type\": ";
-  dump::append_json_string(out, type);
+  append_json_string(out, type);
   out += ',';
-  dump::append_json_line(out, level, 1);
+  append_json_line(out, level, 1);
   out += "\"value\": ";
   value(out);
-  dump::append_json_line(out, level - 1, 1);
+  append_json_line(out, level - 1, 1);
   out += '}';
   leaf(key, false);
   return MSPROBE_OK;
@@ -99,22 +99,22 @@ msprobe_status Builder::add_bool(const char* key, const char* type, bool value) 
 }
 
 msprobe_status Builder::add_int(const char* key, const char* type, std::int64_t value) {
-  return add_leaf(key, type, [&](std::string& out) { append_integer(out, value); });
+  return add_leaf(key, type, [&](std::string& out) { append_json_integer(out, value); });
 }
 
 msprobe_status Builder::add_double(const char* key, const char* type, double value) {
-  return add_leaf(key, type, [&](std::string& out) { append_real(out, value); });
+  return add_leaf(key, type, [&](std::string& out) { append_json_real(out, value); });
 }
 
 msprobe_status Builder::add_text(const char* key, const char* type, std::string_view value) {
-  return add_leaf(key, type, [&](std::string& out) { dump::append_json_string(out, value); });
+  return add_leaf(key, type, [&](std::string& out) { append_json_string(out, value); });
 }
 
 msprobe_status Builder::add_json(const char* key, std::string_view json) {
   std::string text;
   append_foreign_json(text, json, writer_.level());
   if (!item(key)) return MSPROBE_OK;
-  writer_.text += text;
+  writer_.text() += text;
   leaf(key, false);
   return MSPROBE_OK;
 }
@@ -125,12 +125,12 @@ msprobe_status Builder::add_tensor(const char* key, const msprobe_tensor& tensor
   TensorView view = view_of(tensor);
   crop(view, rules_->slice);
   Record record;
-  const JsonWriter::Mark mark = writer_.mark();
+  const ValueWriter::Mark mark = writer_.mark();
   if (!item(key)) return MSPROBE_OK;
   try {
     if (target_.files && has_file(tensor, view)) record.data_name = name_of_file();
     record.level = writer_.level();
-    append_record(writer_.text, *rules_, tensor, view, {&session_.reuse(), std::move(owner)}, record);
+    append_record(writer_.text(), *rules_, tensor, view, {&session_.reuse(), std::move(owner)}, record);
   } catch (...) {
     writer_.go_back(mark);
     throw;
@@ -170,12 +170,12 @@ msprobe_status Builder::commit() {
   while (writer_.close()) {
   }
   if (!writer_.complete()) return MSPROBE_SKIP;  // no value was added
-  Section section{std::move(writer_.text), std::move(gaps_)};
+  Section section{std::move(writer_.text()), std::move(gaps_)};
   if (!gradient_) return session_.commit(target_, std::move(section), std::move(findings_));
   while (gradient_->writer.close()) {
   }
   return session_.commit_saved(target_, std::move(section),
-                               {std::move(gradient_->writer.text), std::move(gradient_->gaps)},
+                               {std::move(gradient_->writer.text()), std::move(gradient_->gaps)},
                                std::move(gradient_->leaves));
 }
 

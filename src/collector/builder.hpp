@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "collector/entry_store.hpp"
-#include "collector/json_writer.hpp"
+#include "collector/value_writer.hpp"
 #include "collector/step.hpp"
 #include "collector/tensor_record.hpp"
 #include "collector/tensor_view.hpp"
@@ -57,7 +57,7 @@ class Builder {
   /// The same value with gaps for the gradients of its leaves.
   struct GradientCopy {
     explicit GradientCopy(int level) : writer(level) {}
-    JsonWriter writer;
+    ValueWriter writer;
     std::vector<Section::Gap> gaps;
     std::vector<GradientLeaf> leaves;
   };
@@ -72,7 +72,7 @@ class Builder {
   Session& session_;
   std::shared_ptr<const RecordRules> rules_;
   Target target_;
-  JsonWriter writer_;
+  ValueWriter writer_;
   std::vector<Section::Gap> gaps_;
   std::optional<GradientCopy> gradient_;
   Findings findings_;

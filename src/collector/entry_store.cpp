@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "dump/python_json.hpp"
+#include "support/json_writer.hpp"
 
 namespace msprobe::collector {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 constexpr int kEntryLevel = 2;
 
 void append_entry(std::string& out, const Entry& entry) {
-  dump::append_json_string(out, entry.name);
+  append_json_string(out, entry.name);
   out += ": ";
   if (entry.members.size() == 1 && entry.members[0].key.empty()) {
     entry.members[0].section.append_to(out);
@@ -21,12 +21,12 @@ void append_entry(std::string& out, const Entry& entry) {
   out += '{';
   for (std::size_t i = 0; i < entry.members.size(); ++i) {
     if (i > 0) out += ',';
-    dump::append_json_line(out, kEntryLevel + 1, 1);
-    dump::append_json_string(out, entry.members[i].key);
+    append_json_line(out, kEntryLevel + 1, 1);
+    append_json_string(out, entry.members[i].key);
     out += ": ";
     entry.members[i].section.append_to(out);
   }
-  dump::append_json_line(out, kEntryLevel, 1);
+  append_json_line(out, kEntryLevel, 1);
   out += '}';
 }
 

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "dump/python_json.hpp"
 #include "support/error.hpp"
+#include "support/json_writer.hpp"
 #include "support/output_file.hpp"
 
 namespace msprobe::collector {
@@ -20,7 +20,7 @@ GrowingFile::GrowingFile(std::string path, std::string head, std::string tail, i
 
 void GrowingFile::append_separator(std::string& out, bool first) const {
   if (!first) out += ',';
-  dump::append_json_line(out, level_, 1);
+  append_json_line(out, level_, 1);
 }
 
 void GrowingFile::begin_member() {
@@ -40,7 +40,7 @@ void GrowingFile::write(const std::string& provisional) {
     file.write(pending_);
     const std::uint64_t end = file.size();
     std::string rest = provisional;
-    if (any_ || !provisional.empty()) dump::append_json_line(rest, level_ - 1, 1);
+    if (any_ || !provisional.empty()) append_json_line(rest, level_ - 1, 1);
     rest += '}';
     rest += tail_;
     file.write(rest);

@@ -13,10 +13,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "collector/json_writer.hpp"
 #include "collector/last_error.hpp"
-#include "dump/python_json.hpp"
+#include "collector/value_writer.hpp"
 #include "support/error.hpp"
+#include "support/json_writer.hpp"
 #include "support/output_file.hpp"
 #include "support/text.hpp"
 
@@ -125,10 +125,10 @@ bool Session::orphaned() const {
 }
 
 std::string Session::header(Level level) const {
-  JsonWriter out(0);
+  ValueWriter out(0);
   const auto member = [&](std::string_view key, std::string_view value) {
     out.item(key);
-    dump::append_json_string(out.text, value);
+    append_json_string(out.text(), value);
   };
   out.open({}, true);
   member("task", name_of(config_.task));
@@ -138,10 +138,10 @@ std::string Session::header(Level level) const {
     member("dump_data_dir", step_folder(config_.dump_path) + '/' + leaf_name(rank_) + "/dump_tensor_data");
   } else {
     out.item("dump_data_dir");
-    out.text += "null";
+    out.text() += "null";
   }
   out.open("data", true);
-  return std::move(out.text);
+  return std::move(out.text());
 }
 
 std::string Session::step_folder(const std::string& root) const {

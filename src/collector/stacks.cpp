@@ -4,8 +4,8 @@
 #include <string_view>
 #include <utility>
 
-#include "collector/json_writer.hpp"
-#include "dump/python_json.hpp"
+#include "collector/value_writer.hpp"
+#include "support/json_writer.hpp"
 
 namespace msprobe::collector {
 namespace {
@@ -34,7 +34,7 @@ void Stacks::next_step() {
 }
 
 std::string Stacks::text() const {
-  JsonWriter out(0);
+  ValueWriter out(0);
   std::string name;
   out.open({}, true);
   for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -44,19 +44,19 @@ std::string Stacks::text() const {
       name.clear();
       append_entry_name(name, call);
       out.item({});
-      dump::append_json_string(out.text, name);
+      append_json_string(out.text(), name);
     }
     out.close();
     out.open({}, false);
     for (const std::string& frame : groups_[i].frames) {
       out.item({});
-      dump::append_json_string(out.text, frame);
+      append_json_string(out.text(), frame);
     }
     out.close();
     out.close();
   }
   out.close();
-  return std::move(out.text);
+  return std::move(out.text());
 }
 
 }  // namespace msprobe::collector

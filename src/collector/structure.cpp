@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <atomic>
 
-#include "collector/json_writer.hpp"
-#include "dump/python_json.hpp"
+#include "collector/value_writer.hpp"
+#include "support/json_writer.hpp"
 
 namespace msprobe::collector {
 namespace {
@@ -67,39 +67,39 @@ void Structure::append_value(std::string& out, const Call& call, Parent parent) 
   } else if (!parent.none()) {
     append_entry_name(name, {parent.name(), parent.number(), true, call.backward});
   }
-  JsonWriter value(kNodeLevel);
+  ValueWriter value(kNodeLevel);
   const auto put = [&] {
     value.item({});
     if (name.empty()) {
-      value.text += "null";
+      value.text() += "null";
     } else {
-      dump::append_json_string(value.text, name);
+      append_json_string(value.text(), name);
     }
   };
   if (micro_step_) {
     value.open({}, false);
     put();
     value.item({});
-    append_unsigned(value.text, *micro_step_);
+    append_json_integer(value.text(), *micro_step_);
     value.close();
   } else {
     put();
   }
-  out += value.text;
+  out += value.text();
 }
 
 void Structure::add_node(GrowingFile& file, const Call& call, Parent parent) {
   std::string name;
   if (parent.is_pseudo() && unusual_.insert(name_of(parent.name()).text).second) {
     file.begin_member();
-    dump::append_json_string(file.text(), name_of(parent.name()).text);
+    append_json_string(file.text(), name_of(parent.name()).text);
     file.text() += ": ";
     append_value(file.text(), call, Parent());
   }
   append_entry_name(name, call);
   if (call.backward && !unusual_.insert(name).second) return;
   file.begin_member();
-  dump::append_json_string(file.text(), name);
+  append_json_string(file.text(), name);
   file.text() += ": ";
   append_value(file.text(), call, parent);
   changed_ = true;
@@ -110,7 +110,7 @@ std::string Structure::provisional(const GrowingFile& file) const {
   if (!micro_step_) return out;
   file.begin_provisional(out);
   out += "\"megatron_micro_step_number\": ";
-  append_unsigned(out, highest_micro_step_);
+  append_json_integer(out, highest_micro_step_);
   return out;
 }
 

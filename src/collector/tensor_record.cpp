@@ -8,10 +8,10 @@
 
 #include "collector/c_tensor.hpp"
 #include "collector/checksum.hpp"
-#include "collector/json_writer.hpp"
 #include "collector/reuse.hpp"
 #include "collector/step.hpp"
-#include "dump/python_json.hpp"
+#include "collector/value_writer.hpp"
+#include "support/json_writer.hpp"
 
 namespace msprobe::collector {
 namespace {
@@ -21,7 +21,7 @@ using tensor::Kind;
 
 void append_member(std::string& out, int level, std::string_view key) {
   out += ',';
-  dump::append_json_line(out, level, 1);
+  append_json_line(out, level, 1);
   out += '"';
   out += key;
   out += "\": ";
@@ -59,14 +59,14 @@ class Numbers {
   }
   void real(std::string_view key, double value) {
     append_member(out_, level_, key);
-    append_real(out_, value);
+    append_json_real(out_, value);
   }
   void integer(std::string_view key, DType dtype, std::int64_t value) {
     append_member(out_, level_, key);
     if (dtype == DType::uint64) {
-      append_unsigned(out_, std::bit_cast<std::uint64_t>(value));
+      append_json_integer(out_, std::bit_cast<std::uint64_t>(value));
     } else {
-      append_integer(out_, value);
+      append_json_integer(out_, value);
     }
   }
   void boolean(std::string_view key, bool value) {
@@ -100,11 +100,11 @@ DType rounding(DType dtype, const NumberRules& rules) {
 void append_dtype(std::string& out, const RecordRules& rules, const msprobe_tensor& tensor,
                   std::optional<DType> dtype) {
   if (tensor.dtype_text != nullptr) {
-    dump::append_json_string(out, tensor.dtype_text);
+    append_json_string(out, tensor.dtype_text);
   } else if (!dtype) {
     out += "\"unknown\"";
   } else if (rules.mindspore && !tensor::info(*dtype).mindspore.empty()) {
-    dump::append_json_string(out, tensor::info(*dtype).mindspore);
+    append_json_string(out, tensor::info(*dtype).mindspore);
   } else {
     out += "\"torch.";
     out += tensor::info(*dtype).name;
@@ -116,10 +116,10 @@ void append_shape(std::string& out, int level, const TensorView& view) {
   out += '[';
   for (std::size_t axis = 0; axis < view.rank; ++axis) {
     if (axis > 0) out += ',';
-    dump::append_json_line(out, level + 1, 1);
-    append_integer(out, view.shape[axis]);
+    append_json_line(out, level + 1, 1);
+    append_json_integer(out, view.shape[axis]);
   }
-  if (view.rank > 0) dump::append_json_line(out, level, 1);
+  if (view.rank > 0) append_json_line(out, level, 1);
   out += ']';
 }
 
@@ -181,7 +181,7 @@ void append_xor(std::string& out, const RecordRules& rules, const TensorView& vi
   }
   const Kind kind = tensor::info(view.dtype).kind;
   if (rules.numbers.python_compatible && view.rank == 0 && kind == Kind::floating) {
-    append_real(out, measure(view).max);
+    append_json_real(out, measure(view).max);
     return;
   }
   std::uint64_t value = xor_of(view);
@@ -281,14 +281,14 @@ void append_record(std::string& out, const RecordRules& rules, const msprobe_ten
   const std::optional<DType> dtype = dtype_of(tensor.dtype);
   const auto text = [&](std::string_view key, std::string_view value) {
     append_member(out, level, key);
-    dump::append_json_string(out, value);
+    append_json_string(out, value);
   };
   out += '{';
-  dump::append_json_line(out, level, 1);
+  append_json_line(out, level, 1);
   out += "\"type\": ";
-  dump::append_json_string(out, tensor.type != nullptr ? std::string_view(tensor.type)
-                                : rules.mindspore      ? "mindspore.Tensor"
-                                                       : "torch.Tensor");
+  append_json_string(out, tensor.type != nullptr ? std::string_view(tensor.type)
+                          : rules.mindspore      ? "mindspore.Tensor"
+                                                 : "torch.Tensor");
   append_member(out, level, "dtype");
   append_dtype(out, rules, tensor, dtype);
   append_member(out, level, "shape");
@@ -333,12 +333,12 @@ void append_record(std::string& out, const RecordRules& rules, const msprobe_ten
     if (record.md5.empty()) {
       out += "null";
     } else {
-      dump::append_json_string(out, record.md5);
+      append_json_string(out, record.md5);
     }
   }
   if (named && rules.bench) text("data_name", record.data_name);
   values.keep();
-  dump::append_json_line(out, level - 1, 1);
+  append_json_line(out, level - 1, 1);
   out += '}';
 }
 

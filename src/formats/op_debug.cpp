@@ -2,18 +2,18 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "formats/adump_header.hpp"
 #include "support/error.hpp"
+#include "support/json_writer.hpp"
 #include "support/little_endian.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::formats {
 namespace {
 
-using nlohmann::ordered_json;
+constexpr JsonStyle kLayout = {.indent = 4};
 
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 
@@ -40,13 +40,13 @@ class Record {
   }
 
   /// Numbers of 64 bits, one after the other.
-  void words(std::size_t offset, std::span<const std::string_view> names, ordered_json& out) const {
+  void words(std::size_t offset, std::span<const std::string_view> names, JsonWriter& out) const {
     for (const std::string_view name : names) {
       const auto value = at<std::uint64_t>(offset);
       if (shown_hexadecimal(name)) {
-        out[std::string(name)] = hexadecimal(value);
+        out.member(name, hexadecimal(value));
       } else {
-        out[std::string(name)] = value;
+        out.member(name, value);
       }
       offset += kWord;
     }
@@ -69,35 +69,41 @@ constexpr std::array<std::string_view, 8> kAicpu = {"model_id",   "stream_id", "
 std::string new_form(const Record& record, const std::string& file) {
   constexpr std::size_t kData = 24;
   constexpr std::array<std::string_view, 4> kTypes = {"AIC", "AIV", "AICPU", "SDMA"};
-  ordered_json out;
+  JsonWriter out(kLayout);
   const auto version = record.at<std::uint32_t>(4);
-  out["magic"] = hexadecimal(record.at<std::uint32_t>(0));
-  out["version"] = version;
-  ordered_json& list = out["acc_list"];
+  out.open_object();
+  out.member("magic", hexadecimal(record.at<std::uint32_t>(0)));
+  out.member("version", version);
   const auto type = record.at<std::uint32_t>(12);
   if (type >= kTypes.size())
     throw FormatError(display(file), fmt::format("its overflow record is of an unknown kind, {}", type));
-  list["valid"] = record.at<std::uint32_t>(8);
-  list["acc_type"] = kTypes[type];
-  list["rsv"] = record.at<std::uint32_t>(16);
-  list["data_len"] = record.at<std::uint32_t>(20);
-  ordered_json& data = list["data"];
+  out.key("acc_list");
+  out.open_object();
+  out.member("valid", record.at<std::uint32_t>(8));
+  out.member("acc_type", kTypes[type]);
+  out.member("rsv", record.at<std::uint32_t>(16));
+  out.member("data_len", record.at<std::uint32_t>(20));
+  out.key("data");
+  out.open_object();
   if (type == 3) {
-    record.words(kData, kSdma, data);
+    record.words(kData, kSdma, out);
   } else if (type == 2) {
-    record.words(kData, kAicpu, data);
+    record.words(kData, kAicpu, out);
   } else {
-    record.words(kData, kCore, data);
+    record.words(kData, kCore, out);
     const std::size_t status = kData + kCore.size() * kWord;
     if (version == 1) {
-      data["status"] = ordered_json::array();
-      for (std::size_t i = 0; i < 4; ++i)
-        data["status"].push_back(record.at<std::uint64_t>(status + i * kWord));
+      std::array<std::uint64_t, 4> all{};
+      for (std::size_t i = 0; i < all.size(); ++i) all[i] = record.at<std::uint64_t>(status + i * kWord);
+      out.member("status", all);
     } else {
-      data["status"] = record.at<std::uint64_t>(status);
+      out.member("status", record.at<std::uint64_t>(status));
     }
   }
-  return out.dump(4);
+  out.close();
+  out.close();
+  out.close();
+  return out.take();
 }
 
 std::string old_form(const Record& record) {
@@ -105,14 +111,21 @@ std::string old_form(const Record& record) {
                                                        "task_type", "pc_start",  "para_base"};
   constexpr std::array<std::string_view, 1> kStatus = {"status"};
   constexpr std::array<std::string_view, 3> kAiCore = {"kernel_code", "block_idx", "status"};
-  ordered_json out;
-  record.words(0, kCommon, out["DHA Atomic Add"]);
-  record.words(512, kStatus, out["DHA Atomic Add"]);
-  record.words(128, kCommon, out["L2 Atomic Add"]);
-  record.words(768, kStatus, out["L2 Atomic Add"]);
-  record.words(256, kCommon, out["AI Core"]);
-  record.words(1024, kAiCore, out["AI Core"]);
-  return out.dump(4);
+  JsonWriter out(kLayout);
+  const auto part = [&](std::string_view name, std::size_t common, std::size_t rest_at,
+                        std::span<const std::string_view> rest) {
+    out.key(name);
+    out.open_object();
+    record.words(common, kCommon, out);
+    record.words(rest_at, rest, out);
+    out.close();
+  };
+  out.open_object();
+  part("DHA Atomic Add", 0, 512, kStatus);
+  part("L2 Atomic Add", 128, 768, kStatus);
+  part("AI Core", 256, 1024, kAiCore);
+  out.close();
+  return out.take();
 }
 
 }  // namespace

@@ -66,6 +66,12 @@ std::uint64_t header_length(const ByteSource& file) {
 
 }  // namespace
 
+std::string_view safetensors_name(DType dtype) {
+  const auto found = std::find_if(kTypeCodes.begin(), kTypeCodes.end(),
+                                  [&](const TypeCode& known) { return known.dtype == dtype; });
+  return found == kTypeCodes.end() ? std::string_view() : found->code;
+}
+
 // Takes the header apart while it is parsed. It has three levels and no more, so nothing here recurses.
 class SafetensorsFile::HeaderHandler {
  public:

@@ -13,6 +13,9 @@
 
 namespace msprobe::formats {
 
+/// "BF16"; empty for a type that the format does not have.
+std::string_view safetensors_name(tensor::DType dtype);
+
 class SafetensorsFile final : public TensorSet {
  public:
   /// What the format's own library accepts; a larger header is refused before it is read.

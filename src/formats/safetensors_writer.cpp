@@ -2,67 +2,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
+#include "formats/safetensors.hpp"
 #include "formats/writers.hpp"
 #include "support/error.hpp"
+#include "support/json_writer.hpp"
 #include "support/little_endian.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::formats {
 namespace {
 
-using tensor::DType;
-
 constexpr std::size_t kAlignment = 8;
-constexpr std::size_t kMaxHeader = 100'000'000;  // what the safetensors library accepts
-
-std::string_view safetensors_name(DType dtype) {
-  switch (dtype) {
-    case DType::float64:
-      return "F64";
-    case DType::float32:
-      return "F32";
-    case DType::float16:
-      return "F16";
-    case DType::bfloat16:
-      return "BF16";
-    case DType::float8_e4m3fn:
-      return "F8_E4M3";
-    case DType::float8_e5m2:
-      return "F8_E5M2";
-    case DType::float8_e4m3fnuz:
-      return "F8_E4M3FNUZ";
-    case DType::float8_e5m2fnuz:
-      return "F8_E5M2FNUZ";
-    case DType::float8_e8m0fnu:
-      return "F8_E8M0";
-    case DType::int64:
-      return "I64";
-    case DType::int32:
-      return "I32";
-    case DType::int16:
-      return "I16";
-    case DType::int8:
-      return "I8";
-    case DType::uint64:
-      return "U64";
-    case DType::uint32:
-      return "U32";
-    case DType::uint16:
-      return "U16";
-    case DType::uint8:
-      return "U8";
-    case DType::boolean:
-      return "BOOL";
-    case DType::complex64:
-      return "C64";
-    default:
-      throw std::logic_error("safetensors has no type " + std::string(tensor::info(dtype).name));
-  }
-}
 
 class SafetensorsWriter final : public TensorWriter {
  public:
@@ -82,14 +35,21 @@ class SafetensorsWriter final : public TensorWriter {
       std::uint64_t end = 0;
       if (__builtin_add_overflow(offset, payload_size(spec, file.path()), &end))
         throw FormatError(display(file.path()), "more bytes than any file holds");
+      if (valid_utf8(spec.name) != spec.name)
+        throw FormatError(display(file.path()), "the name of the tensor " + display(spec.name) +
+                                                    " is not UTF-8, as safetensors wants it");
+      if (safetensors_name(spec.dtype).empty())
+        throw std::logic_error("safetensors has no type " + std::string(tensor::info(spec.dtype).name));
+      std::string name;
+      append_json_string(name, spec.name, JsonText::utf8);
       header_ += fmt::format(R"({}{}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
-                             header_.size() == 1 ? "" : ",", nlohmann::json(spec.name).dump(),
-                             safetensors_name(spec.dtype), fmt::join(spec.shape, ","), offset, end);
+                             header_.size() == 1 ? "" : ",", name, safetensors_name(spec.dtype),
+                             fmt::join(spec.shape, ","), offset, end);
       offset = end;
     }
     header_ += '}';
     header_.append((kAlignment - header_.size() % kAlignment) % kAlignment, ' ');
-    if (header_.size() > kMaxHeader)
+    if (header_.size() > SafetensorsFile::kMaxHeader)
       throw FormatError(display(file.path()), "a header too large for a safetensors file");
     std::string length;
     append_le<std::uint64_t>(length, header_.size());

@@ -1,147 +1,191 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
-#include <nlohmann/json.hpp>
+#include <unordered_map>
+#include <utility>
 
 #include "inspect/facts.hpp"
+#include "support/json_writer.hpp"
 
 namespace msprobe::inspect {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// JSON has no words for these; the other results of msprobe spell them so.
-Json number(double value) {
-  if (std::isnan(value)) return "Nan";
-  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  return value;
+void number(JsonWriter& json, std::string_view name, double value) {
+  if (std::isfinite(value)) {
+    json.member(name, value);
+  } else {
+    json.member(name, std::isnan(value) ? "Nan" : value < 0 ? "-inf" : "inf");
+  }
 }
 
-Json of(const tensor::Statistics& statistics) {
-  return {{"max", number(statistics.max)},
-          {"min", number(statistics.min)},
-          {"mean", number(statistics.mean())},
-          {"norm", number(statistics.norm())},
-          {"nan", statistics.nan},
-          {"pos_inf", statistics.pos_inf},
-          {"neg_inf", statistics.neg_inf},
-          {"zero", statistics.zero},
-          {"denormal", statistics.denormal}};
+void write(JsonWriter& json, const tensor::Statistics& statistics) {
+  json.open_object();
+  number(json, "max", statistics.max);
+  number(json, "min", statistics.min);
+  number(json, "mean", statistics.mean());
+  number(json, "norm", statistics.norm());
+  json.member("nan", statistics.nan);
+  json.member("pos_inf", statistics.pos_inf);
+  json.member("neg_inf", statistics.neg_inf);
+  json.member("zero", statistics.zero);
+  json.member("denormal", statistics.denormal);
+  json.close();
 }
 
-Json of(const TensorFacts& tensor) {
-  Json json = {{"name", tensor.name}};
+void write(JsonWriter& json, const TensorFacts& tensor) {
+  json.open_object();
+  json.member("name", tensor.name);
   if (!tensor.dtype.empty()) {
-    json["dtype"] = tensor.dtype;
-    json["shape"] = tensor.shape;
+    json.member("dtype", tensor.dtype);
+    json.member("shape", tensor.shape);
   }
   if (!tensor.problem.empty()) {
-    json["problem"] = tensor.problem;
-    return json;
+    json.member("problem", tensor.problem);
+    json.close();
+    return;
   }
-  json["strides"] = tensor.strides;
-  json["offset"] = tensor.offset;
-  json["elements"] = tensor.elements;
-  json["bytes"] = tensor.bytes;
-  if (tensor.big_endian) json["big_endian"] = true;
-  if (tensor.conjugate) json["conjugate"] = true;
-  if (tensor.negative) json["negative"] = true;
+  json.member("strides", tensor.strides);
+  json.member("offset", tensor.offset);
+  json.member("elements", tensor.elements);
+  json.member("bytes", tensor.bytes);
+  if (tensor.big_endian) json.member("big_endian", true);
+  if (tensor.conjugate) json.member("conjugate", true);
+  if (tensor.negative) json.member("negative", true);
   if (tensor.statistics) {
-    json["statistics"] = of(*tensor.statistics);
-    json["first"] = tensor.first;
+    json.key("statistics");
+    write(json, *tensor.statistics);
+    json.member("first", tensor.first);
   }
-  return json;
+  json.close();
 }
 
-Json pairs(const std::vector<std::pair<std::string, std::string>>& values) {
-  Json json = Json::object();
-  for (const auto& [name, value] : values) json[name] = value;
-  return json;
+/// Of several members of one name the last one's value, in the place of the first.
+std::vector<std::pair<std::string_view, std::string_view>> without_twins(
+    const std::vector<std::pair<std::string, std::string>>& values) {
+  std::vector<std::pair<std::string_view, std::string_view>> single;
+  std::unordered_map<std::string_view, std::size_t> place;
+  for (const auto& [name, value] : values) {
+    const auto [at, fresh] = place.try_emplace(name, single.size());
+    if (fresh) single.emplace_back(name, value);
+    single[at->second].second = value;
+  }
+  return single;
 }
 
-Json of(const FileFacts& file) {
-  Json json = {{"container", file.container}, {"size", file.size}};
-  if (!file.holds.empty()) json["holds"] = file.holds;
-  if (!file.values.empty()) json["values"] = pairs(file.values);
-  if (!file.metadata.empty()) json["metadata"] = pairs(file.metadata);
-  json["tensors"] = Json::array();
-  for (const TensorFacts& tensor : file.tensors) json["tensors"].push_back(of(tensor));
+void write(JsonWriter& json, const FileFacts& file) {
+  json.open_object();
+  json.member("container", file.container);
+  json.member("size", file.size);
+  if (!file.holds.empty()) json.member("holds", file.holds);
+  if (!file.values.empty()) json.member("values", without_twins(file.values));
+  if (!file.metadata.empty()) json.member("metadata", without_twins(file.metadata));
+  json.key("tensors");
+  json.open_list();
+  for (const TensorFacts& tensor : file.tensors) write(json, tensor);
+  json.close();
   if (file.has_pickle) {
-    json["globals"] = Json::array();
+    json.key("globals");
+    json.open_list();
     for (const GlobalFacts& global : file.globals) {
-      Json& entry = json["globals"].emplace_back();
-      entry = {{"name", global.name},
-               {"rating", formats::rating_name(global.rating)},
-               {"called", global.called},
-               {"offset", global.offset}};
-      if (!global.where.empty()) entry["where"] = global.where;
+      json.open_object();
+      json.member("name", global.name);
+      json.member("rating", formats::rating_name(global.rating));
+      json.member("called", global.called);
+      json.member("offset", global.offset);
+      if (!global.where.empty()) json.member("where", global.where);
+      json.close();
     }
+    json.close();
   }
-  return json;
+  json.close();
 }
 
-Json of(const RankFacts& rank) {
-  Json json = {{"label", rank.label}, {"json", rank.json}};
-  if (!rank.problem.empty()) json["problem"] = rank.problem;
-  json.update({{"task", rank.task},
-               {"level", rank.level},
-               {"framework", rank.framework},
-               {"entries", rank.entries},
-               {"tensors", rank.tensors},
-               {"types", rank.types},
-               {"directions", rank.directions},
-               {"named_files", rank.named_files},
-               {"files", rank.files},
-               {"absent", rank.absent},
-               {"missing_count", rank.missing_count},
-               {"missing_files", rank.missing_files},
-               {"stray_count", rank.stray_count},
-               {"stray_files", rank.stray_files}});
-  return json;
+void write(JsonWriter& json, const RankFacts& rank) {
+  json.open_object();
+  json.member("label", rank.label);
+  json.member("json", rank.json);
+  if (!rank.problem.empty()) json.member("problem", rank.problem);
+  json.member("task", rank.task);
+  json.member("level", rank.level);
+  json.member("framework", rank.framework);
+  json.member("entries", rank.entries);
+  json.member("tensors", rank.tensors);
+  json.member("types", rank.types);
+  json.member("directions", rank.directions);
+  json.member("named_files", rank.named_files);
+  json.member("files", rank.files);
+  json.member("absent", rank.absent);
+  json.member("missing_count", rank.missing_count);
+  json.member("missing_files", rank.missing_files);
+  json.member("stray_count", rank.stray_count);
+  json.member("stray_files", rank.stray_files);
+  json.close();
 }
 
-Json of(const TreeFacts& tree) {
-  Json json = {{"kind", tree.kind}, {"steps", Json::array()}};
+void write(JsonWriter& json, const TreeFacts& tree) {
+  json.open_object();
+  json.member("kind", tree.kind);
+  json.key("steps");
+  json.open_list();
   for (const StepFacts& step : tree.steps) {
-    Json ranks = Json::array();
-    for (const RankFacts& rank : step.ranks) ranks.push_back(of(rank));
-    json["steps"].push_back(
-        {{"label", step.label}, {"missing_ranks", step.missing_ranks}, {"ranks", std::move(ranks)}});
+    json.open_object();
+    json.member("label", step.label);
+    json.member("missing_ranks", step.missing_ranks);
+    json.key("ranks");
+    json.open_list();
+    for (const RankFacts& rank : step.ranks) write(json, rank);
+    json.close();
+    json.close();
   }
-  return json;
+  json.close();
+  json.close();
 }
 
-Json of(const CheckpointFacts& found) {
-  return {{"format", found.format},
-          {"parameters", found.parameters},
-          {"elements", found.elements},
-          {"bytes", found.bytes},
-          {"types", found.types},
-          {"warnings", found.warnings},
-          {"unreadable_count", found.unreadable_count},
-          {"unreadable", found.unreadable}};
+void write(JsonWriter& json, const CheckpointFacts& found) {
+  json.open_object();
+  json.member("format", found.format);
+  json.member("parameters", found.parameters);
+  json.member("elements", found.elements);
+  json.member("bytes", found.bytes);
+  json.member("types", found.types);
+  json.member("warnings", found.warnings);
+  json.member("unreadable_count", found.unreadable_count);
+  json.member("unreadable", found.unreadable);
+  json.close();
 }
 
-Json of(const PathFacts& facts) {
-  Json json = {{"path", facts.path}};
-  if (facts.file) json["file"] = of(*facts.file);
-  if (facts.checkpoint) json["checkpoint"] = of(*facts.checkpoint);
-  if (facts.tree) json["dump"] = of(*facts.tree);
-  json["problems"] = facts.problems;
-  return json;
+void write(JsonWriter& json, const PathFacts& facts) {
+  json.open_object();
+  json.member("path", facts.path);
+  if (facts.file) {
+    json.key("file");
+    write(json, *facts.file);
+  }
+  if (facts.checkpoint) {
+    json.key("checkpoint");
+    write(json, *facts.checkpoint);
+  }
+  if (facts.tree) {
+    json.key("dump");
+    write(json, *facts.tree);
+  }
+  json.member("problems", facts.problems);
+  json.close();
 }
 
 }  // namespace
 
 std::string to_json(const std::vector<PathFacts>& facts) {
-  Json json;
-  if (facts.size() == 1) {
-    json = of(facts.front());
-  } else {
-    json = Json::array();
-    for (const PathFacts& each : facts) json.push_back(of(each));
-  }
   // Names that are not UTF-8 lose the bytes that are not; everything else is refused by readers of JSON.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  JsonWriter json({.indent = 2, .text = JsonText::utf8});
+  if (facts.size() == 1) {
+    write(json, facts.front());
+  } else {
+    json.open_list();
+    for (const PathFacts& each : facts) write(json, each);
+    json.close();
+  }
+  return json.take() + "\n";
 }
 
 }  // namespace msprobe::inspect

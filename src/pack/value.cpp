@@ -5,8 +5,8 @@
 
 #include "dump/json_scan.hpp"
 #include "dump/member_stream.hpp"
-#include "dump/python_json.hpp"
 #include "support/error.hpp"
+#include "support/json_writer.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::pack {
@@ -201,16 +201,10 @@ void append_json(std::string& out, const Value& value, int indent, int level) {
       out += value.text();
       return;
     case Value::Kind::real:
-      if (std::isnan(value.number())) {
-        out += "NaN";
-      } else if (std::isinf(value.number())) {
-        out += value.number() < 0 ? "-Infinity" : "Infinity";
-      } else {
-        append_python_repr(out, value.number());
-      }
+      append_json_real(out, value.number());
       return;
     case Value::Kind::text:
-      dump::append_json_string(out, value.text());
+      append_json_string(out, value.text());
       return;
     case Value::Kind::list:
     case Value::Kind::map:
@@ -220,14 +214,14 @@ void append_json(std::string& out, const Value& value, int indent, int level) {
   out += map ? '{' : '[';
   for (std::size_t i = 0; i < value.items().size(); ++i) {
     if (i != 0) out += indent == 0 ? ", " : ",";
-    dump::append_json_line(out, level + 1, indent);
+    append_json_line(out, level + 1, indent);
     if (map) {
-      dump::append_json_string(out, value.keys()[i]);
+      append_json_string(out, value.keys()[i]);
       out += ": ";
     }
     append_json(out, value.items()[i], indent, level + 1);
   }
-  if (!value.items().empty()) dump::append_json_line(out, level, indent);
+  if (!value.items().empty()) append_json_line(out, level, indent);
   out += map ? '}' : ']';
 }
 

@@ -1,50 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // json (one document) and jsonl (an object a line), streamed. Always valid JSON, whatever bytes the names
 // hold.
-#include <fmt/format.h>
-
 #include <cmath>
-#include <iterator>
 #include <string>
 
 #include "report/writer_parts.hpp"
+#include "support/json_writer.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::report {
 namespace {
 
 void append_string(std::string& out, std::string_view text) {
-  out += '"';
-  std::size_t plain = 0;  // start of what needs no escape
-  const auto replace = [&](std::size_t at, std::size_t length, std::string_view with) {
-    out += text.substr(plain, at - plain);
-    out += with;
-    plain = at + length;
-  };
-  for (std::size_t i = 0; i < text.size();) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    std::size_t length = 1;
-    if (byte == '"') {
-      replace(i, 1, "\\\"");
-    } else if (byte == '\\') {
-      replace(i, 1, "\\\\");
-    } else if (byte == '\n') {
-      replace(i, 1, "\\n");
-    } else if (byte == '\r') {
-      replace(i, 1, "\\r");
-    } else if (byte == '\t') {
-      replace(i, 1, "\\t");
-    } else if (byte < 0x20 || byte == 0x7F) {
-      replace(i, 1, fmt::format("\\u{:04x}", byte));
-    } else if (byte >= 0x80) {
-      const Utf8 c = utf8_at(text, i);
-      if (!c.valid) replace(i, 1, "\xEF\xBF\xBD");
-      length = c.length;
-    }
-    i += length;
-  }
-  out += text.substr(plain);
-  out += '"';
+  append_json_string(out, text, JsonText::utf8);
 }
 
 struct JsonCellAppender {
@@ -73,7 +41,7 @@ struct JsonCellAppender {
       append_python_repr(out, value);
     }
   }
-  void operator()(std::int64_t value) const { fmt::format_to(std::back_inserter(out), "{}", value); }
+  void operator()(std::int64_t value) const { append_json_integer(out, value); }
   void operator()(bool value) const { out += value ? "true" : "false"; }
 };
 

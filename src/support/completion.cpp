@@ -2,8 +2,9 @@
 #include "support/completion.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
+
+#include "support/json_writer.hpp"
 
 namespace msprobe {
 namespace {
@@ -126,26 +127,38 @@ std::string complete(const ProgramInfo& info, Shell shell, std::vector<std::stri
 }
 
 std::string options_json(const ProgramInfo& info) {
-  const auto command_json = [](const CommandInfo& command) {
-    nlohmann::ordered_json json = {{"name", command.name}, {"summary", command.summary}};
-    json["operands"] = command.operands;
-    json["options"] = nlohmann::ordered_json::array();
+  JsonWriter json({.indent = 2, .text = JsonText::utf8});
+  const auto write = [&](const CommandInfo& command) {
+    json.open_object();
+    json.member("name", command.name);
+    json.member("summary", command.summary);
+    json.member("operands", command.operands);
+    json.key("options");
+    json.open_list();
     for (const OptionInfo& option : command.options) {
-      json["options"].push_back({{"names", option.names},
-                                 {"argument", option.argument},
-                                 {"argument_optional", option.argument_optional},
-                                 {"list", option.list},
-                                 {"choices", option.choices},
-                                 {"default", option.default_value},
-                                 {"group", option.group},
-                                 {"help", option.help}});
+      json.open_object();
+      json.member("names", option.names);
+      json.member("argument", option.argument);
+      json.member("argument_optional", option.argument_optional);
+      json.member("list", option.list);
+      json.member("choices", option.choices);
+      json.member("default", option.default_value);
+      json.member("group", option.group);
+      json.member("help", option.help);
+      json.close();
     }
-    return json;
+    json.close();
+    json.close();
   };
-  nlohmann::ordered_json json = {{"program", command_json(info.program)}};
-  json["commands"] = nlohmann::ordered_json::array();
-  for (const CommandInfo& command : info.commands) json["commands"].push_back(command_json(command));
-  return json.dump(2) + "\n";
+  json.open_object();
+  json.key("program");
+  write(info.program);
+  json.key("commands");
+  json.open_list();
+  for (const CommandInfo& command : info.commands) write(command);
+  json.close();
+  json.close();
+  return json.take() + "\n";
 }
 
 }  // namespace msprobe

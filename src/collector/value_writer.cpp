@@ -1,25 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/json_writer.hpp"
+#include "collector/value_writer.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cmath>
 
 #include "dump/json_scan.hpp"
 #include "dump/member_stream.hpp"
 #include "dump/python_json.hpp"
 #include "support/error.hpp"
-#include "support/text.hpp"
 
 namespace msprobe::collector {
 namespace {
-
-template <typename T>
-void append_digits(std::string& out, T value) {
-  std::array<char, 24> digits;
-  out.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr);
-}
 
 /// `level`: where it will stand; no reader takes a value that is deeper than kMaxDepth in all.
 dump::Entry parse_foreign(std::string_view json, int level) {
@@ -40,18 +30,6 @@ dump::Entry parse_foreign(std::string_view json, int level) {
 
 }  // namespace
 
-void append_integer(std::string& out, std::int64_t value) {
-  append_digits(out, value);
-}
-
-void append_unsigned(std::string& out, std::uint64_t value) {
-  append_digits(out, value);
-}
-
-void append_real(std::string& out, double value) {
-  dump::append_json_real(out, value);
-}
-
 void append_foreign_json(std::string& out, std::string_view json, int level) {
   const dump::Entry entry = parse_foreign(json, level);
   dump::append_json(out, entry, 0, level, 1);
@@ -62,68 +40,65 @@ void append_foreign_members(std::string& out, std::string_view json, int level) 
   if (!entry.is(0, dump::NodeKind::object)) throw FormatError("a value is not a JSON object");
   entry.children(0, [&](dump::Entry::Index child) {
     out += ',';
-    dump::append_json_line(out, level, 1);
-    dump::append_json_string(out, entry.key(child));
+    append_json_line(out, level, 1);
+    append_json_string(out, entry.key(child));
     out += ": ";
     dump::append_json(out, entry, child, level, 1);
   });
 }
 
-bool JsonWriter::item(std::string_view key) {
+bool ValueWriter::item(std::string_view key) {
   if (hidden_ > 0) return false;
-  if (frames_.empty()) {
+  if (path_sizes_.empty()) {
     if (begun_) return false;
     begun_ = true;
     return true;
   }
-  Frame& frame = frames_.back();
-  if (frame.count > 0) text += ',';
-  dump::append_json_line(text, level(), 1);
-  path_.resize(frame.path_size);
+  path_.resize(path_sizes_.back());
   if (!path_.empty()) path_ += '.';
-  if (frame.object) {
-    dump::append_json_string(text, key);
-    text += ": ";
+  if (json_.in_object()) {
+    json_.key(key);
     path_ += key;
   } else {
-    append_unsigned(path_, frame.count);
+    append_json_integer(path_, json_.items());
+    json_.element();
   }
-  ++frame.count;
   return true;
 }
 
-void JsonWriter::go_back(const Mark& mark) noexcept {
-  text.resize(mark.size);
-  if (!frames_.empty()) frames_.back().count = mark.count;
+void ValueWriter::go_back(const Mark& mark) noexcept {
+  json_.go_back(mark.json);
   begun_ = mark.begun;
 }
 
-void JsonWriter::open(std::string_view key, bool object) {
+void ValueWriter::open(std::string_view key, bool object) {
   if (!item(key)) {
     // The container that does not fit is an item, too: its close() must find it.
     ++hidden_;
     return;
   }
-  if (frames_.size() == kMaxDepth) {
-    text += "null";
+  if (path_sizes_.size() == kMaxDepth) {
+    text() += "null";
     ++hidden_;
     return;
   }
-  text += object ? '{' : '[';
-  frames_.push_back({object, 0, path_.size()});
+  if (object) {
+    json_.open_object();
+  } else {
+    json_.open_list();
+  }
+  path_sizes_.push_back(path_.size());
 }
 
-bool JsonWriter::close() {
+bool ValueWriter::close() {
   if (hidden_ > 0) {
     --hidden_;
     return true;
   }
-  if (frames_.empty()) return false;
-  const Frame frame = frames_.back();
-  frames_.pop_back();
-  if (frame.count > 0) dump::append_json_line(text, level(), 1);
-  text += frame.object ? '}' : ']';
-  path_.resize(frame.path_size);
+  if (path_sizes_.empty()) return false;
+  json_.close();
+  path_.resize(path_sizes_.back());
+  path_sizes_.pop_back();
   return true;
 }
 

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON text in the making. By default as Python's json module writes it: only ASCII, bare NaN and Infinity.
+#pragma once
+
+#include <array>
+#include <charconv>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace msprobe {
+
+/// What becomes of characters that are not ASCII.
+enum class JsonText : std::uint8_t {
+  ascii,  // escapes; bytes that are not UTF-8 become the surrogates Python reads them as
+  utf8,   // they stay; bytes that are not UTF-8 become U+FFFD, so that every reader takes the file
+};
+
+/// The text in quotes.
+void append_json_string(std::string& out, std::string_view text, JsonText style = JsonText::ascii);
+
+/// The number as `repr` has it; NaN, Infinity, -Infinity.
+void append_json_real(std::string& out, double value);
+
+template <std::integral T>
+void append_json_integer(std::string& out, T value) {
+  std::array<char, 24> digits;
+  out.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr);
+}
+
+/// Ends a line and indents the next; nothing for an `indent` of 0.
+void append_json_line(std::string& out, int level, int indent = 2);
+
+struct JsonStyle {
+  int indent = 0;        // columns a level; 0: all on one line
+  bool compact = false;  // no blanks behind commas and colons
+  JsonText text = JsonText::ascii;
+};
+
+/// Puts a value together piece by piece; who opens a container closes it.
+class JsonWriter {
+ public:
+  /// Lines begin as those of a value that stands at `level` of its file.
+  explicit JsonWriter(const JsonStyle& style = {}, int level = 0) : style_(style), level_(level) {}
+
+  void open_object() { open(true); }
+  void open_list() { open(false); }
+  void close();
+
+  /// Starts the next member of an object or the next element of a list; its value must follow.
+  void key(std::string_view name);
+  void element();
+
+  /// A value: text, a number, a boolean, a list of such, or an object made of pairs. A value that no key() or
+  /// element() started is the next element. What has no function here is appended to text() behind one.
+  template <typename T>
+  void value(const T& what);
+  void null() { place() += "null"; }
+  void raw(std::string_view json) { place() += json; }
+
+  template <typename T>
+  void member(std::string_view name, const T& what) {
+    key(name);
+    value(what);
+  }
+
+  /// Where an item may begin, to go back to if it comes to nothing.
+  struct Mark {
+    std::size_t size = 0;
+    std::uint64_t count = 0;
+  };
+  Mark mark() const { return {text_.size(), items()}; }
+  void go_back(const Mark& mark) noexcept;
+
+  std::size_t depth() const { return frames_.size(); }
+  /// Of the container that is open.
+  std::uint64_t items() const { return frames_.empty() ? 0 : frames_.back().count; }
+  bool in_object() const { return !frames_.empty() && frames_.back().object; }
+  /// Of an item of the container that is open.
+  int level() const { return level_ + static_cast<int>(frames_.size()); }
+
+  std::string& text() { return text_; }
+  std::string take() { return std::move(text_); }
+
+ private:
+  struct Frame {
+    bool object = false;
+    std::uint64_t count = 0;
+  };
+  void open(bool object);
+  /// The text, where a value may begin.
+  std::string& place();
+
+  JsonStyle style_;
+  int level_;
+  bool started_ = false;  // by key() or element()
+  std::vector<Frame> frames_;
+  std::string text_;
+};
+
+template <typename T>
+void JsonWriter::value(const T& what) {
+  if constexpr (std::is_same_v<T, bool>) {
+    place() += what ? "true" : "false";
+  } else if constexpr (std::integral<T>) {
+    append_json_integer(place(), what);
+  } else if constexpr (std::floating_point<T>) {
+    append_json_real(place(), what);
+  } else if constexpr (std::convertible_to<const T&, std::string_view>) {
+    append_json_string(place(), what, style_.text);
+  } else if constexpr (requires { std::ranges::begin(what)->second; }) {
+    open_object();
+    for (const auto& [name, each] : what) member(name, each);
+    close();
+  } else {
+    open_list();
+    for (const auto& each : what) value(each);
+    close();
+  }
+}
+
+}  // namespace msprobe
