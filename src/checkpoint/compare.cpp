@@ -238,6 +238,23 @@ std::string_view status_name(Status status) {
   return "unknown";
 }
 
+report::Severity severity_of(Status status) {
+  switch (status) {
+    case Status::equal:
+    case Status::same_values:
+    case Status::close:
+      return report::Severity::none;
+    case Status::only_first:
+    case Status::only_second:
+      return report::Severity::warning;
+    case Status::different:
+    case Status::shapes_differ:
+    case Status::unreadable:
+      break;
+  }
+  return report::Severity::error;
+}
+
 std::size_t CompareReport::count(Status status) const {
   return static_cast<std::size_t>(
       std::count_if(results.begin(), results.end(),

@@ -10,6 +10,7 @@
 
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/metrics.hpp"
+#include "report/severity.hpp"
 
 namespace msprobe {
 class Progress;
@@ -39,6 +40,7 @@ enum class Status : std::uint8_t {
   only_second,
 };
 std::string_view status_name(Status status);
+report::Severity severity_of(Status status);
 
 struct ParameterResult {
   std::string name;

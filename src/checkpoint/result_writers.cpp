@@ -1,26 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/result_writers.hpp"
 
-#include <fmt/format.h>
+#include <array>
+#include <utility>
 
-#include <cmath>
-#include <nlohmann/json.hpp>
-
+#include "support/json_writer.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::checkpoint {
 namespace {
-
-std::string json_text(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-}
-
-/// As Python's json module spells it.
-std::string json_number(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
-  return python_repr(value);
-}
 
 std::int64_t numel_of(const Shape& shape) {
   std::int64_t numel = 1;
@@ -28,60 +16,35 @@ std::int64_t numel_of(const Shape& shape) {
   return numel;
 }
 
-/// A list as json.dump(indent=4) lays it out, its items already written.
-std::string json_list(const std::vector<std::string>& items, int depth) {
-  if (items.empty()) return "[]";
-  const std::string indent(static_cast<std::size_t>(4 * depth), ' ');
-  std::string out = "[\n";
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    out += indent + "    " + items[i] + (i + 1 < items.size() ? ",\n" : "\n");
+constexpr std::string_view kError = "error";
+
+void write_l2(JsonWriter& json, const ParameterResult& result) {
+  if (result.status == Status::unreadable) {
+    json.value(kError);
+  } else if (result.compared) {
+    json.value(result.metrics.l2);
+  } else {
+    json.null();
   }
-  return out + indent + "]";
 }
 
-std::string json_shape(const Shape& shape, int depth) {
-  std::vector<std::string> items;
-  for (const std::int64_t length : shape) items.push_back(std::to_string(length));
-  return json_list(items, depth);
+void write_cosine(JsonWriter& json, const ParameterResult& result) {
+  if (result.status == Status::unreadable) {
+    json.value(kError);
+  } else if (result.compared && result.metrics.cosine) {
+    json.value(*result.metrics.cosine);
+  } else {
+    json.null();
+  }
 }
 
-constexpr const char* kError = "\"error\"";
-
-std::string l2_text(const ParameterResult& result) {
-  if (result.status == Status::unreadable) return kError;
-  return result.compared ? json_number(result.metrics.l2) : "null";
-}
-
-std::string cosine_text(const ParameterResult& result) {
-  if (result.status == Status::unreadable) return kError;
-  return result.compared && result.metrics.cosine ? json_number(*result.metrics.cosine) : "null";
-}
-
-std::string numel_text(const ParameterResult& result) {
-  if (!result.first_shape || !result.second_shape) return kError;
-  const std::int64_t first = numel_of(*result.first_shape);
-  const std::int64_t second = numel_of(*result.second_shape);
-  if (first == second) return std::to_string(first);
-  return json_list({std::to_string(first), std::to_string(second)}, 2);
-}
-
-std::string shape_json(const ParameterResult& result) {
-  if (!result.first_shape || !result.second_shape) return kError;
-  if (*result.first_shape == *result.second_shape) return json_shape(*result.first_shape, 2);
-  return json_list({json_shape(*result.first_shape, 3), json_shape(*result.second_shape, 3)}, 2);
-}
-
-report::Severity severity_of(Status status) {
-  switch (status) {
-    case Status::equal:
-    case Status::same_values:
-    case Status::close:
-      return report::Severity::none;
-    case Status::only_first:
-    case Status::only_second:
-      return report::Severity::warning;
-    default:
-      return report::Severity::error;
+/// Of both sides, or once where they have the same.
+template <typename Value>
+void write_both(JsonWriter& json, const Value& first, const Value& second) {
+  if (first == second) {
+    json.value(first);
+  } else {
+    json.value(std::array<Value, 2>{first, second});
   }
 }
 
@@ -168,18 +131,29 @@ class DetailsTable final : public report::Table {
 }  // namespace
 
 std::string similarity_json(const CompareReport& report) {
-  std::string out = "{";
-  const char* separator = "\n";
+  JsonWriter json({.indent = 4});
+  json.open_object();
   for (const ParameterResult& result : report.results) {
     if (result.status == Status::only_first || result.status == Status::only_second) continue;
-    out += fmt::format(
-        "{}    {}: {{\n        \"l2\": {},\n        \"cos\": {},\n        \"numel\": {},\n        \"shape\": "
-        "{}\n    }}",
-        separator, json_text(result.name), l2_text(result), cosine_text(result), numel_text(result),
-        shape_json(result));
-    separator = ",\n";
+    json.key(valid_utf8(result.name));
+    json.open_object();
+    json.key("l2");
+    write_l2(json, result);
+    json.key("cos");
+    write_cosine(json, result);
+    if (result.first_shape && result.second_shape) {
+      json.key("numel");
+      write_both(json, numel_of(*result.first_shape), numel_of(*result.second_shape));
+      json.key("shape");
+      write_both(json, *result.first_shape, *result.second_shape);
+    } else {
+      json.member("numel", kError);
+      json.member("shape", kError);
+    }
+    json.close();
   }
-  return out + (out.size() > 1 ? "\n}" : "}");
+  json.close();
+  return json.take();
 }
 
 std::unique_ptr<report::Table> details_table(const CompareReport& report) {

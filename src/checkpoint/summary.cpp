@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "checkpoint/compare.hpp"
 #include "report/terminal.hpp"
+#include "report/worst.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::checkpoint {
@@ -15,13 +15,6 @@ namespace {
 
 constexpr std::size_t kWorst = 10;
 constexpr std::size_t kNames = 5;
-
-report::Severity severity_of(Status status) {
-  if (status == Status::different || status == Status::shapes_differ || status == Status::unreadable) {
-    return report::Severity::error;
-  }
-  return status == Status::close ? report::Severity::warning : report::Severity::none;
-}
 
 /// How bad, for the order of the worst: what cannot be compared first.
 double badness(const ParameterResult& result) {
@@ -53,8 +46,7 @@ std::string counts(const CompareReport& report, bool color) {
                                  human_count(count(Status::equal)));
   const auto part = [&](Status status, const char* what) {
     const std::size_t n = count(status);
-    if (n == 0) return;
-    line += ", " + report::paint(human_count(n) + " " + what, report::color_of(severity_of(status)), color);
+    if (n != 0) line += ", " + report::count_text(n, what, severity_of(status), color);
   };
   part(Status::same_values, "of equal values");
   part(Status::close, "close");
@@ -77,32 +69,28 @@ std::string names_of(const CompareReport& report, Status status) {
   return line;
 }
 
+/// Order of the worst; those that weigh the same in the order of the model.
+bool is_worse(const ParameterResult* a, const ParameterResult* b) {
+  if (severity_of(a->status) != severity_of(b->status))
+    return severity_of(a->status) > severity_of(b->status);
+  return badness(*a) != badness(*b) ? badness(*a) > badness(*b) : a < b;
+}
+
 std::string worst(const CompareReport& report, bool color) {
-  std::vector<const ParameterResult*> bad;
+  report::Worst<const ParameterResult*, decltype(&is_worse)> bad(kWorst, is_worse);
   for (const ParameterResult& result : report.results) {
     const bool one_sided = result.status == Status::only_first || result.status == Status::only_second;
     if (!one_sided && result.status != Status::equal && result.status != Status::same_values)
-      bad.push_back(&result);
+      bad.add(&result);
   }
-  if (bad.empty()) return "";
-  std::stable_sort(bad.begin(), bad.end(), [](const ParameterResult* a, const ParameterResult* b) {
-    if (severity_of(a->status) != severity_of(b->status))
-      return severity_of(a->status) > severity_of(b->status);
-    return badness(*a) > badness(*b);
-  });
-  bad.resize(std::min(bad.size(), kWorst));
-  report::TerminalStyle style;
-  style.width = report::terminal_width(STDERR_FILENO);
-  style.color = color;
-  style.indent = 4;
-  std::vector<std::vector<std::string>> lines;
-  for (const ParameterResult* result : bad) {
-    std::vector<std::string>& line = lines.emplace_back();
-    line = {std::string(status_name(result->status)), result->name};
-    for (std::string& cell : measure_cells(*result)) line.push_back(std::move(cell));
-    style.severities.push_back(severity_of(result->status));
+  std::vector<report::WorstLine> lines;
+  for (const ParameterResult* result : bad.take()) {
+    report::WorstLine& line = lines.emplace_back();
+    line.severity = severity_of(result->status);
+    line.cells = {std::string(status_name(result->status)), result->name};
+    for (std::string& cell : measure_cells(*result)) line.cells.push_back(std::move(cell));
   }
-  return fmt::format("  worst {}:\n", bad.size()) + report::render_columns({}, lines, style);
+  return lines.empty() ? "" : report::render_worst(std::move(lines), {}, color);
 }
 
 }  // namespace
@@ -124,7 +112,8 @@ std::string render_summary(const CompareReport& report, bool color) {
   for (const Status status : {Status::only_first, Status::only_second}) {
     if (report.count(status) == 0) continue;
     const std::string label = fmt::format("{} {}: ", human_count(report.count(status)), status_name(status));
-    out += "  " + report::paint(label, report::Color::yellow, color) + names_of(report, status) + "\n";
+    out += "  " + report::paint(label, report::color_of(severity_of(status)), color) +
+           names_of(report, status) + "\n";
   }
   for (const std::string& file : report.files) out += "  written: " + display(file) + "\n";
   return out;

@@ -24,22 +24,19 @@ class SheetTable : public report::Table {
  public:
   explicit SheetTable(std::vector<std::string> columns) : columns_(std::move(columns)) {}
   const std::vector<std::string>& columns() const override { return columns_; }
-  std::size_t errors() const { return errors_; }
-  std::size_t warnings() const { return warnings_; }
+  std::size_t errors() const { return counts_.errors; }
+  std::size_t warnings() const { return counts_.warnings; }
+  report::Severity worst() const { return counts_.worst(); }
   Status status() const {
-    return errors_ != 0 ? Status::error : warnings_ != 0 ? Status::warning : Status::pass;
+    return errors() != 0 ? Status::error : warnings() != 0 ? Status::warning : Status::pass;
   }
 
  protected:
-  void count(report::Severity severity) {
-    errors_ += severity == report::Severity::error;
-    warnings_ += severity == report::Severity::warning;
-  }
+  void count(report::Severity severity) { counts_.add(severity); }
 
  private:
   std::vector<std::string> columns_;
-  std::size_t errors_ = 0;
-  std::size_t warnings_ = 0;
+  report::SeverityCounts counts_;
 };
 
 /// Blank, text, number or Boolean.

@@ -44,7 +44,7 @@ std::string last_line(std::string text) {
 
 /// The first rows with errors, or with warnings where there are none.
 std::string worst_rows(const SheetTable& table, const std::vector<int>& columns, bool color) {
-  const Severity wanted = table.errors() != 0 ? Severity::error : Severity::warning;
+  const Severity wanted = table.worst();
   std::vector<std::string> header;
   for (const int column : columns) header.push_back(table.columns()[static_cast<std::size_t>(column)]);
   std::vector<std::vector<std::string>> lines;
@@ -102,8 +102,7 @@ std::string render_verl(const VerlResult& result, bool color) {
   std::string out = result.headline + "\n";
   out += fmt::format("  {} parameters: {} equal, ", human_count(result.compared),
                      human_count(result.compared - different));
-  const std::string text = human_count(different) + " different";
-  out += (different == 0 ? text : report::paint(text, report::Color::red, color)) + "\n";
+  out += report::count_text(different, "different", Severity::error, color) + "\n";
   if (different != 0) out += worst_rows(*result.table, {0, 1, 2}, color);
   return out + written(result.files);
 }

@@ -11,6 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "report/severity.hpp"
+
 namespace msprobe::report {
 
 /// A value as text that stands as it is in csv and as a text cell in a workbook; JSON writers may know better
@@ -39,8 +41,6 @@ class Scratch {
  private:
   std::deque<std::string> texts_;  // elements never move, so views into them stay valid
 };
-
-enum class Severity : std::uint8_t { none, warning, error };
 
 /// Rows of a result. Implementations are immutable while a writer reads, and safe to read from several
 /// threads.

@@ -137,6 +137,11 @@ std::string paint(std::string_view text, Color color, bool enabled) {
   return paint_safe(display(text), color, enabled);
 }
 
+std::string count_text(std::uint64_t count, std::string_view what, Severity severity, bool color) {
+  return paint(human_count(count) + " " + std::string(what), count == 0 ? Color::none : color_of(severity),
+               color);
+}
+
 std::size_t terminal_width(int descriptor) {
   winsize size{};
   if (::isatty(descriptor) == 0 || ::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {

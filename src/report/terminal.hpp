@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/table.hpp"
+#include "report/severity.hpp"
 
 namespace msprobe::report {
 
@@ -20,6 +20,9 @@ Color color_of(Severity severity);
 
 /// The text, safe to show, in colour if `enabled`.
 std::string paint(std::string_view text, Color color, bool enabled);
+
+/// "1,234 errors"; in the colour of the severity unless it is none at all.
+std::string count_text(std::uint64_t count, std::string_view what, Severity severity, bool color);
 
 /// Columns of the terminal behind `descriptor`; 100 if it is none or does not tell.
 std::size_t terminal_width(int descriptor);
