@@ -8,13 +8,12 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <type_traits>
 
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 #include "support/text.hpp"
-#include "tensor/convert.hpp"
 #include "tensor/difference.hpp"
+#include "tensor/element_feed.hpp"
 #include "tensor/statistics.hpp"
 
 namespace msprobe::checkpoint {
@@ -32,83 +31,12 @@ constexpr std::size_t kPiece = 16 * 1024;
 // Sums of squares below this may have lost terms to underflow.
 constexpr double kSmallSquares = 1e-280;
 
-enum class Work { single, real, signed_integer, unsigned_integer };
-
-bool is_narrow_float(DType dtype) {
-  return tensor::info(dtype).kind == Kind::floating && dtype != DType::float64;
-}
-
 bool is_complex(DType dtype) {
   return tensor::info(dtype).kind == Kind::complex;
 }
 
-Work work_type(DType first, DType second) {
-  if (is_narrow_float(first) && is_narrow_float(second)) return Work::single;
-  if (first == second && first == DType::int64) return Work::signed_integer;
-  if (first == second && first == DType::uint64) return Work::unsigned_integer;
-  return Work::real;
-}
-
-/// One side, piece by piece, as it is stored and as numbers of type T.
 template <typename T>
-class Feed {
- public:
-  Feed(const Parameter& parameter, bool as_complex)
-      : dtype_(parameter.dtype),
-        size_(tensor::info(parameter.dtype).size),
-        as_complex_(as_complex),
-        reader_(parameter) {
-    if (!is_direct()) raw_.resize(kPiece * size_);
-    values_.resize(kPiece * (as_complex_ ? 2 : 1));
-  }
-
-  std::int64_t remaining() const { return reader_.remaining(); }
-  std::size_t bytes(std::size_t count) const { return count * size_; }
-
-  std::span<const T> next(std::size_t count) {
-    if (is_direct()) {
-      const std::span<T> values = std::span(values_).first(count);
-      reader_.read(std::as_writable_bytes(values));
-      stored_ = std::as_bytes(values);
-      return values;
-    }
-    const std::span<std::byte> raw = std::span(raw_).first(count * size_);
-    reader_.read(raw);
-    stored_ = raw;
-    if constexpr (std::is_same_v<T, float>) {
-      tensor::to_float(dtype_, raw, std::span(values_).first(count));
-      return std::span(values_).first(count);
-    } else if constexpr (std::is_same_v<T, double>) {
-      const std::size_t numbers = is_complex(dtype_) ? 2 * count : count;
-      tensor::to_double(dtype_, raw, std::span(values_).first(numbers));
-      if (!as_complex_ || is_complex(dtype_)) return std::span(values_).first(numbers);
-      for (std::size_t i = count; i-- > 0;) {
-        values_[2 * i] = values_[i];
-        values_[2 * i + 1] = 0;
-      }
-      return std::span(values_).first(2 * count);
-    } else {
-      throw std::logic_error("integers are read as they are stored");
-    }
-  }
-  /// The bytes of the piece that next() gave.
-  std::span<const std::byte> stored() const { return stored_; }
-
- private:
-  bool is_direct() const {
-    if constexpr (std::is_same_v<T, float>) return dtype_ == DType::float32;
-    if constexpr (std::is_same_v<T, double>) return dtype_ == DType::float64 && !as_complex_;
-    return std::is_integral_v<T>;
-  }
-
-  DType dtype_;
-  std::size_t size_;
-  bool as_complex_;
-  ParameterReader reader_;
-  std::vector<std::byte> raw_;
-  std::vector<T> values_;
-  std::span<const std::byte> stored_;
-};
+using Feed = tensor::ElementFeed<T, ParameterReader>;
 
 bool same_bytes(std::span<const std::byte> a, std::span<const std::byte> b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
@@ -117,9 +45,10 @@ bool same_bytes(std::span<const std::byte> a, std::span<const std::byte> b) {
 /// Calls `take(first, second, stored_first, stored_second)` for each pair of pieces.
 template <typename T, typename Take>
 void each_piece(const Parameter& first, const Parameter& second, const MeasureOptions& options, Take take) {
-  const bool as_complex = is_complex(first.dtype) || is_complex(second.dtype);
-  Feed<T> a(first, as_complex);
-  Feed<T> b(second, as_complex);
+  const bool any_complex = is_complex(first.dtype) || is_complex(second.dtype);
+  const tensor::Parts parts = any_complex ? tensor::Parts::complex : tensor::Parts::as_stored;
+  Feed<T> a(first, parts);
+  Feed<T> b(second, parts);
   if (a.remaining() != b.remaining()) throw std::logic_error("parameters of different sizes");
   while (a.remaining() > 0) {
     check_interrupt();
@@ -133,17 +62,7 @@ void each_piece(const Parameter& first, const Parameter& second, const MeasureOp
 
 template <typename Body>
 auto with_work_type(const Parameter& first, const Parameter& second, Body body) {
-  switch (work_type(first.dtype, second.dtype)) {
-    case Work::single:
-      return body(float{});
-    case Work::signed_integer:
-      return body(std::int64_t{});
-    case Work::unsigned_integer:
-      return body(std::uint64_t{});
-    case Work::real:
-      break;
-  }
-  return body(double{});
+  return tensor::with_type(tensor::work_of(first.dtype, second.dtype), body);
 }
 
 /// Distance of floating-point numbers, counted in steps of the type: `Bits` holds one.
@@ -288,7 +207,7 @@ void fill_norms(PairMetrics& metrics, const Parameter& first, const Parameter& s
     return;
   }
   Norms norms = plain_norms(difference);
-  if (work_type(first.dtype, second.dtype) == Work::real &&
+  if (tensor::work_of(first.dtype, second.dtype) == tensor::Work::real &&
       (lost_range(difference.squares_target, first_zero) ||
        lost_range(difference.squares_golden, second_zero) ||
        lost_range(difference.squares_difference, difference.unequal == 0))) {

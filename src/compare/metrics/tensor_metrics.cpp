@@ -13,8 +13,8 @@
 #include "support/interrupt.hpp"
 #include "support/memory_gate.hpp"
 #include "support/text.hpp"
-#include "tensor/convert.hpp"
 #include "tensor/difference.hpp"
+#include "tensor/element_feed.hpp"
 
 namespace msprobe::compare {
 namespace {
@@ -47,23 +47,11 @@ const char kRelativeNanMessage[] =
     "Cannot compare by MaxRelativeError, the data contains nan/inf/-inf in dump data.";
 const char kComplexMessage[] = "Complex tensors are compared as pairs of real numbers.";
 
-/// The type the elements are worked on in.
-enum class Work { single, real, signed_integer, unsigned_integer };
-
-bool is_float_like(DType dtype) {
-  return tensor::info(dtype).kind == Kind::floating && dtype != DType::float64;
-}
-
-bool is_64_bit(DType dtype) {
-  return dtype == DType::int64 || dtype == DType::uint64;
-}
-
-Work work_type(DType target, DType golden, bool python_rules) {
-  if (is_float_like(target) && is_float_like(golden)) return Work::single;
-  if (!python_rules && target == golden && is_64_bit(target)) {
-    return target == DType::int64 ? Work::signed_integer : Work::unsigned_integer;
-  }
-  return Work::real;
+/// The Python tool works on 64-bit integers as doubles, too.
+tensor::Work work_type(DType target, DType golden, bool python_rules) {
+  const tensor::Work work = tensor::work_of(target, golden);
+  const bool integers = work == tensor::Work::signed_integer || work == tensor::Work::unsigned_integer;
+  return python_rules && integers ? tensor::Work::real : work;
 }
 
 /// The type NumPy holds the loaded data in: narrow floats that NumPy lacks are widened to float32.
@@ -78,59 +66,8 @@ std::vector<std::int64_t> squeezed(const std::vector<std::int64_t>& shape) {
   return out;
 }
 
-/// Feeds one side piece by piece, converted to T.
 template <typename T>
-class Feed {
- public:
-  Feed(const StoredTensor& tensor, bool real_part_only)
-      : dtype_(tensor.dtype),
-        size_(tensor::info(tensor.dtype).size),
-        complex_(tensor::info(tensor.dtype).kind == Kind::complex),
-        real_part_only_(real_part_only),
-        reader_(tensor) {}
-
-  std::int64_t remaining() const { return reader_.remaining(); }
-
-  std::span<T> next(std::size_t count) {
-    if constexpr (std::is_same_v<T, double>) {
-      read_raw(count);
-      const std::size_t parts = complex_ ? 2 : 1;
-      values_.resize(count * parts);
-      tensor::to_double(dtype_, raw(count), values_);
-      if (complex_ && real_part_only_) {
-        for (std::size_t i = 0; i < count; ++i) values_[i] = values_[2 * i];
-        values_.resize(count);
-      }
-    } else if constexpr (std::is_same_v<T, float>) {
-      values_.resize(count);
-      if (dtype_ == DType::float32) {
-        reader_.read(std::as_writable_bytes(std::span(values_)));
-      } else {
-        read_raw(count);
-        tensor::to_float(dtype_, raw(count), values_);
-      }
-    } else {
-      values_.resize(count);
-      reader_.read(std::as_writable_bytes(std::span(values_)));
-    }
-    return values_;
-  }
-
- private:
-  void read_raw(std::size_t count) {
-    raw_.resize(kPiece * size_);
-    reader_.read(std::span(raw_).first(count * size_));
-  }
-  std::span<const std::byte> raw(std::size_t count) const { return std::span(raw_).first(count * size_); }
-
-  DType dtype_;
-  std::size_t size_;
-  bool complex_;
-  bool real_part_only_;
-  ElementReader reader_;
-  std::vector<std::byte> raw_;
-  std::vector<T> values_;
-};
+using Feed = tensor::ElementFeed<T, ElementReader>;
 
 struct Pass {
   bool real_part_only = false;
@@ -140,8 +77,9 @@ struct Pass {
 
 template <typename T>
 tensor::Difference run(const StoredTensor& target, const StoredTensor& golden, const Pass& pass) {
-  Feed<T> feed_target(target, pass.real_part_only);
-  Feed<T> feed_golden(golden, pass.real_part_only);
+  const tensor::Parts parts = pass.real_part_only ? tensor::Parts::real_only : tensor::Parts::as_stored;
+  Feed<T> feed_target(target, parts);
+  Feed<T> feed_golden(golden, parts);
   std::int64_t done = 0;
   tensor::DifferenceAccumulator accumulator;
   while (feed_target.remaining() > 0) {
@@ -152,26 +90,17 @@ tensor::Difference run(const StoredTensor& target, const StoredTensor& golden, c
     if (done > pass.valid_elements) {
       const auto rubbish =
           static_cast<std::size_t>(std::min(done - pass.valid_elements, static_cast<std::int64_t>(count)));
-      const std::size_t parts = t.size() / count;  // two for complex numbers
-      std::fill(t.end() - static_cast<std::ptrdiff_t>(rubbish * parts), t.end(), T{0});
+      const std::size_t numbers = t.size() / count;  // two of a complex element
+      std::fill(t.end() - static_cast<std::ptrdiff_t>(rubbish * numbers), t.end(), T{0});
     }
     accumulator.add(t, feed_golden.next(count));
   }
   return accumulator.finish();
 }
 
-tensor::Difference run(const StoredTensor& target, const StoredTensor& golden, Work work, const Pass& pass) {
-  switch (work) {
-    case Work::single:
-      return run<float>(target, golden, pass);
-    case Work::signed_integer:
-      return run<std::int64_t>(target, golden, pass);
-    case Work::unsigned_integer:
-      return run<std::uint64_t>(target, golden, pass);
-    case Work::real:
-      break;
-  }
-  return run<double>(target, golden, pass);
+tensor::Difference run(const StoredTensor& target, const StoredTensor& golden, tensor::Work work,
+                       const Pass& pass) {
+  return tensor::with_type(work, [&]<typename T>(T) { return run<T>(target, golden, pass); });
 }
 
 double cosine(const tensor::Difference& difference, std::vector<std::string>& messages) {
@@ -257,8 +186,8 @@ double python_scalar_abs(DType dtype, double n, double b) {
 /// 0-d tensors as the Python tool judges them (spec/compare.md 8.5).
 void compare_scalars_like_python(TensorMetrics& metrics, const StoredTensor& target,
                                  const StoredTensor& golden) {
-  Feed<double> target_feed(target, false);
-  Feed<double> golden_feed(golden, false);
+  Feed<double> target_feed(target);
+  Feed<double> golden_feed(golden);
   const std::span<const double> n = target_feed.next(1);
   const std::span<const double> b = golden_feed.next(1);
   double max_abs = 0;
@@ -299,7 +228,7 @@ std::int64_t sum_of_integers(const StoredTensor& tensor) {
   if (kind != Kind::integer && kind != Kind::boolean) {
     throw FormatError(display(tensor.storage->name()), "integers expected");
   }
-  Feed<double> feed(tensor, false);
+  Feed<double> feed(tensor);
   double sum = 0;
   while (feed.remaining() > 0) {
     const auto count = static_cast<std::size_t>(std::min<std::int64_t>(feed.remaining(), kPiece));
