@@ -162,8 +162,8 @@ typedef struct msprobe_event {
  * by, too). Modules count as entered until they leave; APIs within one are its children. */
 MSPROBE_API msprobe_status msprobe_enter(msprobe_session* session, msprobe_kind kind, uint32_t name,
                                          msprobe_event* event);
-/* `failed`: the call raised an exception: what it had entered and not left is left, too. */
-MSPROBE_API msprobe_status msprobe_leave(msprobe_session* session, msprobe_event* event, int failed);
+/* The call ends, by returning or by an exception: what it had entered and not left is left, too. */
+MSPROBE_API msprobe_status msprobe_leave(msprobe_session* session, msprobe_event* event);
 
 /* The backward of a call that was recorded. Parents come from the forward's. msprobe_leave() must follow. A forward
  * of an earlier step is recorded in this one, under its old number. */
@@ -244,6 +244,15 @@ typedef enum msprobe_dtype {
   MSPROBE_QINT32,
   MSPROBE_DTYPE_OTHER = 255 /* type and shape are recorded, values are not */
 } msprobe_dtype;
+
+typedef struct msprobe_dtype_info {
+  const char* name;  /* PyTorch's without "torch.": "float32" */
+  const char* numpy; /* "<f4"; "" where NumPy has no such type */
+  uint32_t size;     /* bytes of one element */
+} msprobe_dtype_info;
+/* What a type is called and how large it is, so that callers need no table of their own. MSPROBE_SKIP behind the last
+ * type; their numbers have no gaps. */
+MSPROBE_API msprobe_status msprobe_get_dtype(uint32_t dtype, msprobe_dtype_info* info);
 
 enum { /* msprobe_tensor.flags */
   MSPROBE_TENSOR_REQUIRES_GRAD = 1,

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -102,7 +101,7 @@ class Call {
   }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
-  ~Call() { msprobe_leave(session_, &event_, std::uncaught_exceptions() > exceptions_ ? 1 : 0); }
+  ~Call() { msprobe_leave(session_, &event_); }
 
   const msprobe_event& event() const { return event_; }
   Section input() { return section(MSPROBE_INPUT); }
@@ -121,7 +120,6 @@ class Call {
 
   msprobe_session* session_;
   msprobe_event event_ = {};
-  int exceptions_ = std::uncaught_exceptions();
 };
 
 class Recorder {

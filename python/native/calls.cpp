@@ -38,7 +38,7 @@ PyObject* new_call(const msprobe_event& event, uint64_t masked_outputs = 0) {
 void free_call(PyObject* self) {
   Call* call = as_call(self);
   // A backward that began and did not come to its end, as behind an operation in place.
-  if (call->in_backward != 0 && state.session != nullptr) msprobe_leave(state.session, &call->backward, 1);
+  if (call->in_backward != 0 && state.session != nullptr) msprobe_leave(state.session, &call->backward);
   PyTypeObject* type = Py_TYPE(self);
   PyObject_Free(self);
   Py_DECREF(reinterpret_cast<PyObject*>(type));
@@ -248,7 +248,7 @@ PyObject* call_inside(PyObject* function, PyObject* args, PyObject* kwargs) {
 
 void leave_failed(msprobe_event* event) {
   const ExceptionGuard guard;
-  msprobe_leave(state.session, event, 1);
+  msprobe_leave(state.session, event);
 }
 
 // Whether the result is a transfer still under way that Python will record when it is waited for.
@@ -274,7 +274,7 @@ PyObject* record_call(const Api& api, PyObject* function, PyObject* args, PyObje
     if (result == nullptr) {
       leave_failed(&event);
     } else {
-      msprobe_leave(state.session, &event, 0);
+      msprobe_leave(state.session, &event);
     }
     return result;
   }
@@ -311,7 +311,7 @@ PyObject* record_call(const Api& api, PyObject* function, PyObject* args, PyObje
       collect_released();
     });
   }
-  msprobe_leave(state.session, &event, 0);
+  msprobe_leave(state.session, &event);
   return result;
 }
 
@@ -330,7 +330,7 @@ PyObject* run_as_hook(PyObject* self, PyObject* args, PyObject*) {
   if (msprobe_enter_backward(state.session, &as_call(self)->forward, &event) == MSPROBE_OK) {
     guarded("recording a backward", [&] { record_gradients(event, grad_inputs, grad_outputs); });
   }
-  msprobe_leave(state.session, &event, 0);
+  msprobe_leave(state.session, &event);
   guarded("recording a backward", collect_released);
   Py_RETURN_NONE;
 }
@@ -351,7 +351,7 @@ PyObject* leave_module(PyObject* self, PyObject* arguments) {
     });
   }
   msprobe_event left = event;
-  msprobe_leave(state.session, &left, failed);
+  msprobe_leave(state.session, &left);
   guarded("recording a result", collect_released);
   Py_RETURN_NONE;
 }
@@ -379,7 +379,7 @@ PyObject* end_backward(PyObject* self, PyObject* arguments) {
   }
   call->in_backward = more;
   guarded("recording a backward", [&] { record_gradients(call->backward, grad_inputs, grad_outputs); });
-  if (more == 0) msprobe_leave(state.session, &call->backward, 0);
+  if (more == 0) msprobe_leave(state.session, &call->backward);
   guarded("recording a backward", collect_released);
   Py_RETURN_NONE;
 }

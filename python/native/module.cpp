@@ -47,6 +47,20 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
+// Of msprobe/collector.h.
+constexpr struct {
+  const char* name;
+  long value;
+} constants[] = {
+    {"INVALID_SCOPE", MSPROBE_INVALID_SCOPE},
+    {"INVALID_FILE", MSPROBE_INVALID_FILE},
+    {"FAILED", MSPROBE_FAILED},
+    {"RECORDING", MSPROBE_RECORDING},
+    {"NOT_NOW", MSPROBE_NOT_NOW},
+    {"ALL_DONE", MSPROBE_ALL_DONE},
+    {"DTYPE_OTHER", MSPROBE_DTYPE_OTHER},
+};
+
 PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     "msprobe._native",
@@ -59,6 +73,23 @@ PyModuleDef definition = {
     nullptr,
 };
 
+// {name: (number, bytes of one element, whether NumPy has it)}
+Ref make_dtypes() {
+  Ref table(PyDict_New());
+  msprobe_dtype_info info{};
+  for (uint32_t dtype = 0; table && msprobe_get_dtype(dtype, &info) == MSPROBE_OK; ++dtype) {
+    const Ref row(Py_BuildValue("IIO", dtype, info.size, info.numpy[0] != '\0' ? Py_True : Py_False));
+    if (!row || PyDict_SetItemString(table.get(), info.name, row.get()) != 0) return Ref();
+  }
+  return table;
+}
+
+bool add_object(PyObject* module, const char* name, PyObject* owned) {
+  if (owned == nullptr || PyModule_AddObject(module, name, owned) == 0) return owned != nullptr;
+  Py_DECREF(owned);
+  return false;
+}
+
 }  // namespace
 
 PyMODINIT_FUNC PyInit__native() {
@@ -68,10 +99,11 @@ PyMODINIT_FUNC PyInit__native() {
   PyObject* type = make_call_type();
   if (type == nullptr) return nullptr;
   Py_INCREF(type);
-  if (PyModule_AddObject(module.get(), "Call", type) != 0) {
-    Py_DECREF(type);
-    return nullptr;
-  }
+  if (!add_object(module.get(), "Call", type)) return nullptr;
+  if (!add_object(module.get(), "dtypes", make_dtypes().release())) return nullptr;
   if (PyModule_AddStringConstant(module.get(), "version", msprobe_version()) != 0) return nullptr;
+  for (const auto& [name, value] : constants) {
+    if (PyModule_AddIntConstant(module.get(), name, value) != 0) return nullptr;
+  }
   return module.release();
 }

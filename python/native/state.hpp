@@ -67,7 +67,8 @@ struct State {
   PyObject* format_exception = nullptr;  // (exception) -> (kind, text)
   PyObject* make_backward =
       nullptr;  // (call, by argument) -> hook_inputs, hook_outputs; None: nodes have hooks
-  PyObject* asynchronous = nullptr;  // (api, result, args, kwargs, held call): see distributed.py
+  PyObject* asynchronous =
+      nullptr;  // (call, result, args, kwargs) -> whether it will complete the call later
 };
 extern State state;
 

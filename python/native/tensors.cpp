@@ -165,21 +165,13 @@ bool fill(PyObject* object, Geometry* geometry, msprobe_tensor* tensor, int64_t*
 // The number of a NumPy type by its text ("<f4"), and the size of an element. 255: none with values here, or
 // not in the machine's byte order.
 uint32_t array_dtype(const char* text, int64_t* size) {
-  static const struct {
-    const char* text;
-    uint32_t code;
-  } known[] = {
-      {"f8", MSPROBE_FLOAT64},   {"f4", MSPROBE_FLOAT32},     {"f2", MSPROBE_FLOAT16}, {"i8", MSPROBE_INT64},
-      {"i4", MSPROBE_INT32},     {"i2", MSPROBE_INT16},       {"i1", MSPROBE_INT8},    {"u8", MSPROBE_UINT64},
-      {"u4", MSPROBE_UINT32},    {"u2", MSPROBE_UINT16},      {"u1", MSPROBE_UINT8},   {"b1", MSPROBE_BOOL},
-      {"c8", MSPROBE_COMPLEX64}, {"c16", MSPROBE_COMPLEX128},
-  };
   *size = 0;
   if (text[0] != '<' && text[0] != '|') return MSPROBE_DTYPE_OTHER;
-  for (const auto& one : known) {
-    if (std::strcmp(text + 1, one.text) != 0) continue;
-    *size = std::strtol(text + 2, nullptr, 10);
-    return one.code;
+  msprobe_dtype_info info{};
+  for (uint32_t dtype = 0; msprobe_get_dtype(dtype, &info) == MSPROBE_OK; ++dtype) {
+    if (info.numpy[0] == '\0' || std::strcmp(text + 1, info.numpy + 1) != 0) continue;
+    *size = info.size;
+    return dtype;
   }
   return MSPROBE_DTYPE_OTHER;
 }

@@ -105,6 +105,17 @@ const char* msprobe_last_error(void) {
   return last_error();
 }
 
+msprobe_status msprobe_get_dtype(uint32_t dtype, msprobe_dtype_info* info) {
+  if (dtype >= static_cast<uint32_t>(msprobe::tensor::kDTypeCount)) return MSPROBE_SKIP;
+  return guarded(MSPROBE_FAILED, [&] {
+    const msprobe::tensor::DTypeInfo& known = msprobe::tensor::info(static_cast<msprobe::tensor::DType>(dtype));
+    // Both are literals, which end with a NUL.
+    needed(info, "the place for what is known of the type") = {known.name.data(), known.numpy.data(),
+                                                               static_cast<uint32_t>(known.size)};
+    return MSPROBE_OK;
+  });
+}
+
 const char* msprobe_version(void) {
   return MSPROBE_VERSION;
 }
@@ -240,7 +251,7 @@ msprobe_status msprobe_enter(msprobe_session* session, msprobe_kind kind, uint32
   });
 }
 
-msprobe_status msprobe_leave(msprobe_session* session, msprobe_event* event, int) {
+msprobe_status msprobe_leave(msprobe_session* session, msprobe_event* event) {
   return with(session, [&](Session& s) { return s.leave(needed(event, "the event")); });
 }
 

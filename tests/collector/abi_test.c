@@ -80,6 +80,19 @@ static void test_kernels(const char* folder) {
   CHECK(msprobe_write_tensor(path, &tensor) == MSPROBE_FAILED);
 }
 
+static void test_dtypes(void) {
+  msprobe_dtype_info info;
+  uint32_t dtype;
+  CHECK(msprobe_get_dtype(MSPROBE_BFLOAT16, &info) == MSPROBE_OK);
+  CHECK(strcmp(info.name, "bfloat16") == 0 && strcmp(info.numpy, "") == 0 && info.size == 2);
+  CHECK(msprobe_get_dtype(MSPROBE_COMPLEX128, &info) == MSPROBE_OK);
+  CHECK(strcmp(info.name, "complex128") == 0 && strcmp(info.numpy, "<c16") == 0 && info.size == 16);
+  for (dtype = 0; msprobe_get_dtype(dtype, &info) == MSPROBE_OK; ++dtype) CHECK(info.size > 0 && info.name[0] != 0);
+  CHECK(dtype == MSPROBE_QINT32 + 1);
+  CHECK(msprobe_get_dtype(MSPROBE_DTYPE_OTHER, &info) == MSPROBE_SKIP);
+  CHECK(msprobe_get_dtype(MSPROBE_FLOAT32, NULL) == MSPROBE_INVALID);
+}
+
 static void test_dlpack(void) {
   /* As dlpack.h has it. */
   struct {
@@ -164,12 +177,12 @@ static void test_recording(const char* folder) {
   CHECK(msprobe_set_rank(session, 2) == MSPROBE_OK);
   CHECK(msprobe_intern("Functional.abs", &name) == MSPROBE_OK);
   CHECK(msprobe_enter(session, MSPROBE_KIND_API, name, &event) == MSPROBE_SKIP && event.wants == 0);
-  CHECK(msprobe_leave(session, &event, 0) == MSPROBE_SKIP);
+  CHECK(msprobe_leave(session, &event) == MSPROBE_SKIP);
   CHECK(msprobe_start(session, &decision, NULL) == MSPROBE_OK && decision == MSPROBE_RECORDING);
   CHECK(*running != 0);
   CHECK(msprobe_enter(session, MSPROBE_KIND_API, name, &event) == MSPROBE_OK);
   CHECK(msprobe_enter(session, MSPROBE_KIND_API, name, &inner) == MSPROBE_SKIP && inner.nested);
-  CHECK(msprobe_leave(session, &inner, 0) == MSPROBE_OK);
+  CHECK(msprobe_leave(session, &inner) == MSPROBE_OK);
   CHECK(msprobe_section_begin(session, &event, MSPROBE_INPUT, &builder) == MSPROBE_OK);
   CHECK(msprobe_add_tensor(builder, NULL, &tensor, NULL) == MSPROBE_OK);
   CHECK(msprobe_open_list(builder, NULL) == MSPROBE_OK);
@@ -182,7 +195,7 @@ static void test_recording(const char* folder) {
   CHECK(msprobe_section_begin(session, &event, MSPROBE_OUTPUT, &builder) == MSPROBE_OK);
   CHECK(msprobe_add_int(builder, NULL, "int", 1) == MSPROBE_OK);
   CHECK(msprobe_builder_abort(builder) == MSPROBE_OK);
-  CHECK(msprobe_leave(session, &event, 0) == MSPROBE_OK);
+  CHECK(msprobe_leave(session, &event) == MSPROBE_OK);
   CHECK(msprobe_stop(session) == MSPROBE_OK);
   text = read_file(folder, "step0/rank2/dump.json");
   CHECK(strstr(text, "\"framework\": \"mindspore\"") != NULL);
@@ -200,6 +213,7 @@ int main(int argc, char** argv) {
   CHECK(argc == 2);
   CHECK(strlen(msprobe_version()) > 0);
   test_kernels(argv[1]);
+  test_dtypes();
   test_dlpack();
   test_configurations();
   test_recording(argv[1]);

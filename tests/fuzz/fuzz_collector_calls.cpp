@@ -113,7 +113,7 @@ void call_anything(Input& input, msprobe_session* session) {
       }
       case 3:
       case 4:
-        msprobe_leave(session, &event(), input.byte() % 2);
+        msprobe_leave(session, &event());
         break;
       case 5: {
         msprobe_event entered = {};

@@ -124,13 +124,13 @@ class Debugger:
             self.hooks.attach(model)
         self._starting(model)
         self._set_tokens(scheduled_tokens)
-        decision, first_time = session.attempted(_native.start) or (1, 0)
-        if decision == 2 and first_time:
+        decision, first_time = session.attempted(_native.start) or (_native.NOT_NOW, 0)
+        if decision == _native.ALL_DONE and first_time:
             log.info("all steps that were asked for are recorded")
-        if decision == 0:
+        if decision == _native.RECORDING:
             self._install_token_range(model, token_range)
             self._announce()
-        session.update_switches(backward=decision == 0)
+        session.update_switches(backward=decision == _native.RECORDING)
 
     @classmethod
     @verb

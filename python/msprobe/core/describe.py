@@ -9,11 +9,10 @@ import dataclasses
 import json
 import sys
 
-DTYPE_OTHER = 255  # as in msprobe/collector.h, as are the numbers below
-NUMPY_DTYPES = {
-    "float64": 0, "float32": 1, "float16": 2, "int64": 10, "int32": 11, "int16": 12, "int8": 13, "uint64": 14,
-    "uint32": 15, "uint16": 16, "uint8": 17, "bool": 18, "complex64": 20, "complex128": 21,
-}
+from msprobe import _native
+
+DTYPE_OTHER = _native.DTYPE_OTHER
+NUMPY_DTYPES = {name: number for name, (number, _, has_numpy) in _native.dtypes.items() if has_numpy}
 
 
 class Record(tuple):

@@ -50,11 +50,11 @@ def checked(function, *args):
         if len(error.args) != 2:
             raise
         status, text = error.args
-        if status == -2:
+        if status == _native.INVALID_SCOPE:
             raise ScopeException(ScopeException.ARG_ERROR, text) from None
-        if status == -3:
+        if status == _native.INVALID_FILE:
             raise FileCheckException(FileCheckException.ILLEGAL_PATH_ERROR, text) from None
-        if status == -4:
+        if status == _native.FAILED:
             raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR, text) from None
         raise MsprobeException(MsprobeException.INVALID_PARAM_ERROR, text) from None
 

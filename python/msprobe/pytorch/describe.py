@@ -6,14 +6,10 @@ import zlib
 
 import torch
 
-from msprobe.core.describe import CONTAINER_TYPES, PLAIN_TYPES, Json, Record, numpy_types, other, slice_leaf
+from msprobe.core.describe import CONTAINER_TYPES, PLAIN_TYPES, Json, numpy_types, other, slice_leaf
 
-from . import framework
-
-
-def record(elements, kind, dtype, shape, requires_grad, extra=None, statistics=None, deferred=None):
-    return Record((elements, kind, str(dtype), framework.dtype_number(dtype), tuple(int(size) for size in shape),
-                   requires_grad, extra, statistics, deferred))
+from . import device, framework
+from .record import record
 
 
 def describe(value):
@@ -93,7 +89,6 @@ def _tensor(value):
         if value.is_sparse or value.layout != torch.strided or value.is_meta:
             return record(None, None, value.dtype, value.shape, value.requires_grad)
         if not value.is_cpu:
-            from . import device
             return device.describe(value)
         # A subclass over plain memory (a buffer, a tensor of a library), or one whose memory was given back.
         return record(_readable(value), None, value.dtype, value.shape, value.requires_grad)
@@ -132,7 +127,6 @@ def _dtensor(value):
     if local.is_cpu:
         return record(_readable(local), "torch.distributed.tensor.DTensor", value.dtype, local.shape,
                       value.requires_grad, extra)
-    from . import device
     return device.describe(local, "torch.distributed.tensor.DTensor", value.requires_grad, extra)
 
 

@@ -13,7 +13,7 @@ import torch
 from msprobe import _native
 
 from . import framework
-from .describe import record
+from .record import record
 
 _ROWS = 4096
 _rings = {}  # device -> _Ring

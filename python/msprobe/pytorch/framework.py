@@ -5,7 +5,7 @@ import re
 
 import torch
 
-from msprobe.core.describe import DTYPE_OTHER
+from msprobe import _native
 
 _numbers = re.findall(r"\d+", torch.__version__.split("+")[0])
 VERSION = tuple(int(number) for number in _numbers[:2])
@@ -17,30 +17,21 @@ detach = _base.detach
 expand_as = _base.expand_as
 is_grad_enabled = torch.is_grad_enabled
 
-# Numbers as in msprobe/collector.h.
-_DTYPES = {
-    "float64": (0, 8), "float32": (1, 4), "float16": (2, 2), "bfloat16": (3, 2),
-    "float8_e4m3fn": (4, 1), "float8_e5m2": (5, 1), "float8_e4m3fnuz": (6, 1), "float8_e5m2fnuz": (7, 1),
-    "float8_e8m0fnu": (8, 1),
-    "int64": (10, 8), "int32": (11, 4), "int16": (12, 2), "int8": (13, 1),
-    "uint64": (14, 8), "uint32": (15, 4), "uint16": (16, 2), "uint8": (17, 1), "bool": (18, 1),
-    "complex32": (19, 4), "complex64": (20, 8), "complex128": (21, 16),
-    "qint8": (22, 1), "quint8": (23, 1), "qint32": (24, 4),
-}
 
 def dtype_table():
     """Rows (dtype, number, bytes of an element); the most frequent first."""
     rows = []
-    for name in sorted(_DTYPES, key=lambda name: (name not in ("float32", "bfloat16", "int64"), name)):
+    for name in sorted(_native.dtypes, key=lambda name: (name not in ("float32", "bfloat16", "int64"), name)):
         dtype = getattr(torch, name, None)
         if dtype is not None:
-            rows.append((dtype,) + _DTYPES[name])
+            number, size, _ = _native.dtypes[name]
+            rows.append((dtype, number, size))
     return rows
 
 
 def dtype_number(dtype):
-    known = _DTYPES.get(str(dtype).replace("torch.", ""))
-    return known[0] if known else DTYPE_OTHER
+    known = _native.dtypes.get(str(dtype).replace("torch.", ""))
+    return known[0] if known else _native.DTYPE_OTHER
 
 
 def _find_is_compiling():

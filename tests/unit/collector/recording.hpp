@@ -61,9 +61,7 @@ struct Recording {
     CHECK(msprobe_enter(session, module ? MSPROBE_KIND_MODULE : MSPROBE_KIND_API, number(name), &event) >= 0);
     return event;
   }
-  void leave(msprobe_event event, bool failed = false) {
-    CHECK(msprobe_leave(session, &event, failed ? 1 : 0) >= 0);
-  }
+  void leave(msprobe_event event) { CHECK(msprobe_leave(session, &event) >= 0); }
   Section section(const msprobe_event& event, msprobe_section which) {
     msprobe_builder* builder = nullptr;
     CHECK(msprobe_section_begin(session, &event, which, &builder) >= 0);

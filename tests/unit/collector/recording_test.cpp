@@ -95,7 +95,7 @@ TEST_CASE("an exception ends what it leaves, and nothing else") {
   recording.input(api);
   recording.enter("Tensor.exp");
   // Only the outermost sees it.
-  recording.leave(block, true);
+  recording.leave(block);
   recording.call("Tensor.exp");
   recording.stop();
   CHECK(recording.entries() == Names{"Functional.linear.0.forward", "Module.b1.l1.Linear.forward.0",
