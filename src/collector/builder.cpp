@@ -23,8 +23,8 @@ void open_root(ValueWriter& writer, bool list, bool object) {
 
 }  // namespace
 
-Builder::Builder(Session& session, std::shared_ptr<const RecordRules> rules, Target target)
-    : session_(session), rules_(std::move(rules)), target_(std::move(target)), writer_(target_.level) {
+Builder::Builder(Session& session, Target target)
+    : session_(session), target_(std::move(target)), writer_(target_.level) {
   writer_.text().reserve(1024);
   open_root(writer_, target_.list, target_.object);
   if (target_.gradient_entry != 0) gradient_.emplace(target_.level);
@@ -123,27 +123,29 @@ msprobe_status Builder::add_tensor(const char* key, const msprobe_tensor& tensor
                                    std::shared_ptr<const Owner> owner, std::uint64_t* slot) {
   if (slot != nullptr) *slot = 0;
   TensorView view = view_of(tensor);
-  crop(view, rules_->slice);
+  crop(view, target_.rules->slice);
   Record record;
   const ValueWriter::Mark mark = writer_.mark();
   if (!item(key)) return MSPROBE_OK;
   try {
     if (target_.files && has_file(tensor, view)) record.data_name = name_of_file();
     record.level = writer_.level();
-    append_record(writer_.text(), *rules_, tensor, view, {&session_.reuse(), std::move(owner)}, record);
+    append_record(writer_.text(), *target_.rules, tensor, view, {&session_.reuse(), std::move(owner)},
+                  record);
   } catch (...) {
     writer_.go_back(mark);
     throw;
   }
   leaf(key, (tensor.flags & MSPROBE_TENSOR_REQUIRES_GRAD) != 0);
   findings_.nonfinite = findings_.nonfinite || record.nonfinite;
-  if (rules_->bench && target_.list && writer_.depth() == 1) {
+  if (target_.rules->bench && target_.list && writer_.depth() == 1) {
     findings_.seen.push_back({target_.place == MSPROBE_OUTPUT, writer_.items() - 1, record.md5,
                               std::vector(view.shape.begin(), view.shape.begin() + view.rank)});
   }
   if (record.deferred) {
     gaps_.push_back({record.gap, record.deferred->slot});
-    const std::uint64_t number = session_.add_slot(*record.deferred);
+    const std::uint64_t number =
+        session_.locked([&](Recorder& recorder) { return recorder.add_slot(*record.deferred); });
     if (slot != nullptr) *slot = number;
   }
   if (record.data_name.empty()) return MSPROBE_OK;
@@ -159,7 +161,7 @@ std::string Builder::name_of_file() const {
     name += '.';
     name += writer_.path();
   }
-  return file_name(name, rules_->suffix);
+  return file_name(name, target_.rules->suffix);
 }
 
 bool Builder::orphaned() const {
@@ -171,12 +173,18 @@ msprobe_status Builder::commit() {
   }
   if (!writer_.complete()) return MSPROBE_SKIP;  // no value was added
   Section section{std::move(writer_.text()), std::move(gaps_)};
-  if (!gradient_) return session_.commit(target_, std::move(section), std::move(findings_));
+  if (!gradient_) {
+    return session_.locked([&](Recorder& recorder) {
+      return recorder.commit(target_, std::move(section), std::move(findings_));
+    });
+  }
   while (gradient_->writer.close()) {
   }
-  return session_.commit_saved(target_, std::move(section),
-                               {std::move(gradient_->writer.text()), std::move(gradient_->gaps)},
-                               std::move(gradient_->leaves));
+  Section gradient{std::move(gradient_->writer.text()), std::move(gradient_->gaps)};
+  return session_.locked([&](Recorder& recorder) {
+    return recorder.commit_saved(target_, std::move(section), std::move(gradient),
+                                 std::move(gradient_->leaves));
+  });
 }
 
 }  // namespace msprobe::collector

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "collector/entry_store.hpp"
-#include "collector/value_writer.hpp"
 #include "collector/step.hpp"
 #include "collector/tensor_record.hpp"
 #include "collector/tensor_view.hpp"
+#include "collector/value_writer.hpp"
 #include "msprobe/collector.h"
 
 namespace msprobe::collector {
@@ -24,6 +24,7 @@ class Builder {
  public:
   struct Target {
     std::uint64_t serial = 0;  // of the step
+    std::shared_ptr<const RecordRules> rules;
     std::uint64_t entry = 0;
     int place = 0;                     // of the member
     std::string key;                   // of the member; empty: the entry is this value
@@ -37,7 +38,7 @@ class Builder {
     bool close_entry = false;          // nothing else will come to the entry
     std::uint64_t gradient_entry = 0;  // gets the same value with gaps for its leaves
   };
-  Builder(Session& session, std::shared_ptr<const RecordRules> rules, Target target);
+  Builder(Session& session, Target target);
 
   msprobe_status open(const char* key, bool object);
   msprobe_status close();
@@ -70,7 +71,6 @@ class Builder {
   msprobe_status add_leaf(const char* key, const char* type, Value value);
 
   Session& session_;
-  std::shared_ptr<const RecordRules> rules_;
   Target target_;
   ValueWriter writer_;
   std::vector<Section::Gap> gaps_;

@@ -58,6 +58,12 @@ msprobe_status with(msprobe_session* session, Body body) noexcept {
   return guarded(MSPROBE_FAILED, [&] { return body(session->session); });
 }
 
+/// A call of what the session records.
+template <typename Body>
+msprobe_status with_recorder(msprobe_session* session, Body body) noexcept {
+  return with(session, [&](Session& s) { return s.locked(body); });
+}
+
 template <typename Body>
 msprobe_status with(msprobe_builder* builder, Body body) noexcept {
   if (builder == nullptr) return failed(MSPROBE_INVALID, "the builder is missing");
@@ -108,7 +114,8 @@ const char* msprobe_last_error(void) {
 msprobe_status msprobe_get_dtype(uint32_t dtype, msprobe_dtype_info* info) {
   if (dtype >= static_cast<uint32_t>(msprobe::tensor::kDTypeCount)) return MSPROBE_SKIP;
   return guarded(MSPROBE_FAILED, [&] {
-    const msprobe::tensor::DTypeInfo& known = msprobe::tensor::info(static_cast<msprobe::tensor::DType>(dtype));
+    const msprobe::tensor::DTypeInfo& known =
+        msprobe::tensor::info(static_cast<msprobe::tensor::DType>(dtype));
     // Both are literals, which end with a NUL.
     needed(info, "the place for what is known of the type") = {known.name.data(), known.numpy.data(),
                                                                static_cast<uint32_t>(known.size)};
@@ -143,7 +150,7 @@ msprobe_status msprobe_session_open(const char* config_path, const char* config_
       config =
           parse_config(config_text != nullptr ? config_text : "{}", "the configuration", origin.overrides);
     }
-    *session = new msprobe_session{{std::move(config), std::move(origin)}};
+    *session = new msprobe_session{{std::move(config), origin}};
     return MSPROBE_OK;
   });
 }
@@ -231,8 +238,8 @@ msprobe_status msprobe_reload(msprobe_session* session, int* changed) {
 }
 
 msprobe_status msprobe_log_error(msprobe_session* session, const char* kind, const char* text) {
-  return with(session, [&](Session& s) {
-    return s.log_error(&needed(kind, "the kind of the error"), &needed(text, "the text of the error"));
+  return with_recorder(session, [&](Recorder& r) {
+    return r.log_error(&needed(kind, "the kind of the error"), &needed(text, "the text of the error"));
   });
 }
 
@@ -247,20 +254,22 @@ msprobe_status msprobe_enter(msprobe_session* session, msprobe_kind kind, uint32
                              msprobe_event* event) {
   if (event != nullptr) *event = {};
   return with(session, [&](Session& s) {
-    return s.enter(kind == MSPROBE_KIND_MODULE, name, needed(event, "the place for the event"));
+    msprobe_event& entered = needed(event, "the place for the event");
+    if (s.running().load(std::memory_order_relaxed) == 0) return MSPROBE_SKIP;
+    return s.locked([&](Recorder& r) { return r.enter(kind == MSPROBE_KIND_MODULE, name, entered); });
   });
 }
 
 msprobe_status msprobe_leave(msprobe_session* session, msprobe_event* event) {
-  return with(session, [&](Session& s) { return s.leave(needed(event, "the event")); });
+  return with_recorder(session, [&](Recorder& r) { return r.leave(needed(event, "the event")); });
 }
 
 msprobe_status msprobe_enter_backward(msprobe_session* session, const msprobe_event* forward,
                                       msprobe_event* event) {
-  return with(session, [&](Session& s) {
+  return with_recorder(session, [&](Recorder& r) {
     const msprobe_event before = needed(forward, "the forward's event");
     needed(event, "the place for the event") = {};
-    return s.enter_backward(before, *event);
+    return r.enter_backward(before, *event);
   });
 }
 
@@ -269,31 +278,31 @@ msprobe_status msprobe_parameter_gradient(msprobe_session* session, uint32_t mod
   if (builder != nullptr) *builder = nullptr;
   return with(session, [&](Session& s) {
     needed(builder, "the place for the builder");
-    return hand_out(
-        s.begin_parameter_gradient(module, &needed(parameter, "the name of the parameter"), expected),
-        builder);
+    const char* const key = &needed(parameter, "the name of the parameter");
+    return hand_out(s.build([&](Recorder& r) { return r.begin_parameter_gradient(module, key, expected); }),
+                    builder);
   });
 }
 
 msprobe_status msprobe_set_pseudo_parent(msprobe_session* session, const char* name) {
-  return with(session, [&](Session& s) { return s.set_pseudo_parent(name); });
+  return with_recorder(session, [&](Recorder& r) { return r.set_pseudo_parent(name); });
 }
 
 msprobe_status msprobe_set_micro_step(msprobe_session* session, uint32_t micro_step) {
-  return with(session, [&](Session& s) { return s.set_micro_step(micro_step); });
+  return with_recorder(session, [&](Recorder& r) { return r.set_micro_step(micro_step); });
 }
 
 msprobe_status msprobe_use_stack(msprobe_session* session, const msprobe_event* event, uint64_t key) {
-  return with(session, [&](Session& s) { return s.use_stack(needed(event, "the event"), key); });
+  return with_recorder(session, [&](Recorder& r) { return r.use_stack(needed(event, "the event"), key); });
 }
 
 msprobe_status msprobe_define_stack(msprobe_session* session, uint64_t key, const char* const* frames,
                                     size_t count) {
-  return with(session, [&](Session& s) {
+  return with_recorder(session, [&](Recorder& r) {
     std::vector<std::string> texts;
     if (count > 0) needed(frames, "the list of frames");
     for (size_t i = 0; i < count; ++i) texts.emplace_back(&needed(frames[i], "a frame"));
-    return s.define_stack(key, std::move(texts));
+    return r.define_stack(key, std::move(texts));
   });
 }
 
@@ -304,7 +313,8 @@ msprobe_status msprobe_section_begin(msprobe_session* session, const msprobe_eve
     needed(builder, "the place for the builder");
     if (section < MSPROBE_INPUT || section > MSPROBE_NAMED_OUTPUT)
       throw InvalidCall("there is no such section");
-    return hand_out(s.begin_section(needed(event, "the event"), section), builder);
+    const msprobe_event& filled = needed(event, "the event");
+    return hand_out(s.build([&](Recorder& r) { return r.begin_section(filled, section); }), builder);
   });
 }
 
@@ -398,15 +408,15 @@ msprobe_status msprobe_add_tensor(msprobe_builder* builder, const char* key, con
 
 msprobe_status msprobe_fill_statistics(msprobe_session* session, uint64_t slot,
                                        const msprobe_statistics* statistics) {
-  return with(session, [&](Session& s) { return s.fill_statistics(slot, known_part(statistics)); });
+  return with_recorder(session, [&](Recorder& r) { return r.fill_statistics(slot, known_part(statistics)); });
 }
 
 msprobe_status msprobe_hold(msprobe_session* session, const msprobe_event* event) {
-  return with(session, [&](Session& s) { return s.hold(needed(event, "the event"), true); });
+  return with_recorder(session, [&](Recorder& r) { return r.hold(needed(event, "the event"), true); });
 }
 
 msprobe_status msprobe_release(msprobe_session* session, const msprobe_event* event) {
-  return with(session, [&](Session& s) { return s.hold(needed(event, "the event"), false); });
+  return with_recorder(session, [&](Recorder& r) { return r.hold(needed(event, "the event"), false); });
 }
 
 msprobe_status msprobe_tensor_from_dlpack(const void* dl_tensor, msprobe_tensor* tensor) {

@@ -2,8 +2,7 @@
 // Events: their numbers, places, filters and parents.
 #include <utility>
 
-#include "collector/builder.hpp"
-#include "collector/session.hpp"
+#include "collector/recorder.hpp"
 
 namespace msprobe::collector {
 namespace {
@@ -20,12 +19,8 @@ std::string entry_name(const Call& call) {
 
 }  // namespace
 
-bool Session::has_structure(bool module) const {
-  return config_.extra_info && (config_.level == Level::mix || (config_.level == Level::l0 && module));
-}
-
 /// What an event whose name the filter lets pass (`recorded`), or does not, shall be filled with.
-std::uint32_t Session::wants_of(const std::string& entry, const Call& call, bool recorded) const {
+std::uint32_t Recorder::wants_of(const std::string& entry, const Call& call, bool recorded) const {
   const DataMode& mode = config_.data_mode;
   const bool direction = call.backward ? mode.backward : mode.forward;
   const bool data = recorded && direction && config_.task != Task::structure;
@@ -37,32 +32,32 @@ std::uint32_t Session::wants_of(const std::string& entry, const Call& call, bool
     // The backward's own name may pass where this one did not, unless only the kind of API decides.
     const bool by_name = !config_.scope.empty() || !config_.list.empty();
     const bool backward_data = mode.backward && config_.task != Task::structure && (recorded || by_name);
-    if (backward_data || has_structure(call.module)) wants |= MSPROBE_WANT_BACKWARD;
+    if (backward_data || config_.has_structure(call.module)) wants |= MSPROBE_WANT_BACKWARD;
     if (recorded && config_.extra_info) wants |= MSPROBE_WANT_STACK;
   }
   if ((wants & (MSPROBE_WANT_INPUT | MSPROBE_WANT_OUTPUT)) != 0 &&
       (config_.summary_mode != SummaryMode::statistics || config_.task == Task::overflow_check ||
-       wants_files(entry))) {
+       config_.wants_files(entry))) {
     wants |= MSPROBE_WANT_TENSORS;
   }
   return wants;
 }
 
-void Session::add_node(const Call& call, Parent parent) {
+void Recorder::add_node(const Call& call, Parent parent) {
   const std::size_t before = step_->construct.text().size();
   step_->structure.add_node(step_->construct, call, parent);
   step_->fresh += step_->construct.text().size() - before;
 }
 
 /// An entry for which it is not known yet whether it is wanted is not shown.
-Entry& Session::new_entry(std::string name, bool later) {
+Entry& Recorder::new_entry(std::string name, bool later) {
   Entry& entry = later ? step_->entries.place_later(std::move(name)) : step_->entries.place(std::move(name));
   entry.hidden = config_.task == Task::overflow_check;
   return entry;
 }
 
 /// Nothing else comes to the entry, unless it is held.
-void Session::close_entry(Entry& entry) {
+void Recorder::close_entry(Entry& entry) {
   step_->entries.close(entry);
   if (!keeps_files()) return;
   const auto found = step_->findings.find(entry.id);
@@ -89,13 +84,11 @@ void Session::close_entry(Entry& entry) {
 }
 
 /// Whether tensors' files wait until it is known if their call is of interest.
-bool Session::keeps_files() const {
+bool Recorder::keeps_files() const {
   return config_.task == Task::overflow_check || (step_ && step_->bench);
 }
 
-msprobe_status Session::enter(bool module, std::uint32_t name, msprobe_event& event) {
-  if (running_.load(std::memory_order_relaxed) == 0) return MSPROBE_SKIP;
-  const std::lock_guard lock(mutex_);
+msprobe_status Recorder::enter(bool module, std::uint32_t name, msprobe_event& event) {
   if (running_ == 0 || !step_) return MSPROBE_SKIP;
   name_of(name);
   Thread& thread = step_->structure.thread();
@@ -116,7 +109,7 @@ msprobe_status Session::enter(bool module, std::uint32_t name, msprobe_event& ev
   const std::string entry = entry_name(open.call);
   const Parent parent = step_->structure.parent_of(open.call, thread);
   event.parent = parent.code();
-  if (has_structure(module)) add_node(open.call, parent);
+  if (config_.has_structure(module)) add_node(open.call, parent);
   if (module) filter_->open_module(entry);
   open.recorded = filter_->check(entry);
   event.wants = wants_of(entry, open.call, open.recorded);
@@ -131,21 +124,20 @@ msprobe_status Session::enter(bool module, std::uint32_t name, msprobe_event& ev
   return event.wants != 0 ? MSPROBE_OK : MSPROBE_SKIP;
 }
 
-void Session::check_output(OpenCall& open) {
+void Recorder::check_output(OpenCall& open) {
   if (open.output_checked) return;
   open.output_checked = true;
   open.output_recorded = filter_->check(entry_name(open.call));
 }
 
-void Session::finish_call(OpenCall& open) {
+void Recorder::finish_call(OpenCall& open) {
   check_output(open);
   if (open.call.module) filter_->close_module(entry_name(open.call));
   if (Entry* entry = step_->entries.find(open.entry)) close_entry(*entry);
 }
 
-msprobe_status Session::leave(const msprobe_event& event) {
+msprobe_status Recorder::leave(const msprobe_event& event) {
   if (event.step == 0) return MSPROBE_SKIP;
-  const std::lock_guard lock(mutex_);
   if (!step_ || event.step != serial_) return MSPROBE_SKIP;
   if (event.nested != 0) {
     Thread& thread = step_->structure.thread();
@@ -172,9 +164,8 @@ msprobe_status Session::leave(const msprobe_event& event) {
   return write_if_due();
 }
 
-msprobe_status Session::enter_backward(const msprobe_event& forward, msprobe_event& event) {
+msprobe_status Recorder::enter_backward(const msprobe_event& forward, msprobe_event& event) {
   if (forward.step == 0 || forward.nested != 0 || forward.backward != 0) return MSPROBE_SKIP;
-  const std::lock_guard lock(mutex_);
   if (!step_ || step_->debug || finished_) return MSPROBE_SKIP;
   name_of(forward.name);
   event.name = forward.name;
@@ -187,7 +178,7 @@ msprobe_status Session::enter_backward(const msprobe_event& forward, msprobe_eve
   const Parent above(forward.parent);
   const Parent parent = above.is_pseudo() ? Parent() : above;
   event.parent = parent.code();
-  if (has_structure(call.module)) add_node(call, parent);
+  if (config_.has_structure(call.module)) add_node(call, parent);
   if (call.module) filter_->open_module(name);
   event.wants = wants_of(name, call, filter_->check(name));
   if ((event.wants & (MSPROBE_WANT_INPUT | MSPROBE_WANT_OUTPUT)) != 0) {
@@ -205,8 +196,7 @@ msprobe_status Session::enter_backward(const msprobe_event& forward, msprobe_eve
   return event.wants != 0 ? MSPROBE_OK : MSPROBE_SKIP;
 }
 
-msprobe_status Session::set_pseudo_parent(const char* name) {
-  const std::lock_guard lock(mutex_);
+msprobe_status Recorder::set_pseudo_parent(const char* name) {
   if (!step_ || config_.level != Level::mix) return MSPROBE_SKIP;
   Thread& thread = step_->structure.thread();
   thread.pseudo_parent.reset();
@@ -214,15 +204,13 @@ msprobe_status Session::set_pseudo_parent(const char* name) {
   return MSPROBE_OK;
 }
 
-msprobe_status Session::set_micro_step(std::uint32_t micro_step) {
-  const std::lock_guard lock(mutex_);
+msprobe_status Recorder::set_micro_step(std::uint32_t micro_step) {
   if (!step_) return MSPROBE_SKIP;
   step_->structure.set_micro_step(micro_step);
   return MSPROBE_OK;
 }
 
-msprobe_status Session::use_stack(const msprobe_event& event, std::uint64_t key) {
-  const std::lock_guard lock(mutex_);
+msprobe_status Recorder::use_stack(const msprobe_event& event, std::uint64_t key) {
   if (!step_ || event.step != serial_ || (event.wants & MSPROBE_WANT_STACK) == 0) return MSPROBE_OK;
   if (!stacks_.knows(key)) return MSPROBE_SKIP;
   name_of(event.name);
@@ -230,14 +218,12 @@ msprobe_status Session::use_stack(const msprobe_event& event, std::uint64_t key)
   return MSPROBE_OK;
 }
 
-msprobe_status Session::define_stack(std::uint64_t key, std::vector<std::string> frames) {
-  const std::lock_guard lock(mutex_);
+msprobe_status Recorder::define_stack(std::uint64_t key, std::vector<std::string> frames) {
   stacks_.define(key, std::move(frames));
   return MSPROBE_OK;
 }
 
-msprobe_status Session::hold(const msprobe_event& event, bool on) {
-  const std::lock_guard lock(mutex_);
+msprobe_status Recorder::hold(const msprobe_event& event, bool on) {
   if (!step_ || event.step != serial_) return MSPROBE_SKIP;
   Entry* entry = step_->entries.find(event.entry);
   if (entry == nullptr) return MSPROBE_SKIP;
@@ -249,28 +235,26 @@ msprobe_status Session::hold(const msprobe_event& event, bool on) {
   return MSPROBE_OK;
 }
 
-std::unique_ptr<Builder> Session::begin_section(const msprobe_event& event, msprobe_section section) {
-  if (event.entry == 0) return nullptr;
-  const std::lock_guard lock(mutex_);
-  if (!step_ || event.step != serial_) return nullptr;
+std::optional<Builder::Target> Recorder::begin_section(const msprobe_event& event, msprobe_section section) {
+  if (event.entry == 0) return std::nullopt;
+  if (!step_ || event.step != serial_) return std::nullopt;
   const bool named = section == MSPROBE_NAMED_OUTPUT;
   if (named) section = MSPROBE_OUTPUT;
   const std::uint32_t wanted = section == MSPROBE_OUTPUT       ? MSPROBE_WANT_OUTPUT
                                : section == MSPROBE_PARAMETERS ? MSPROBE_WANT_PARAMETERS
                                                                : MSPROBE_WANT_INPUT;
-  if ((event.wants & wanted) == 0) return nullptr;
+  if ((event.wants & wanted) == 0) return std::nullopt;
   const Entry* entry = step_->entries.find(event.entry);
-  if (entry == nullptr || (!entry->open && entry->holds == 0)) return nullptr;
+  if (entry == nullptr || (!entry->open && entry->holds == 0)) return std::nullopt;
   const Call call = call_of(event);
   if (!call.backward && wanted != MSPROBE_WANT_INPUT) {
     Thread* owner = nullptr;
     if (OpenCall* open = step_->structure.find(call, owner)) {
       check_output(*open);
-      if (!open->output_recorded) return nullptr;
+      if (!open->output_recorded) return std::nullopt;
     }
   }
-  Builder::Target target;
-  target.serial = serial_;
+  Builder::Target target = new_target();
   target.entry = event.entry;
   target.place = static_cast<int>(section);
   target.level = 3;
@@ -296,17 +280,17 @@ std::unique_ptr<Builder> Session::begin_section(const msprobe_event& event, mspr
       target.stem += ".parameters";
       break;
   }
-  target.files = wants_files(entry->name);
+  target.files = config_.wants_files(entry->name);
   target.keep_files = keeps_files();
-  return std::make_unique<Builder>(*this, step_->rules, std::move(target));
+  return target;
 }
 
-std::unique_ptr<Builder> Session::begin_parameter_gradient(std::uint32_t module, std::string_view parameter,
-                                                           std::uint32_t expected) {
-  const std::lock_guard lock(mutex_);
+std::optional<Builder::Target> Recorder::begin_parameter_gradient(std::uint32_t module,
+                                                                  std::string_view parameter,
+                                                                  std::uint32_t expected) {
   if (!step_ || step_->debug || finished_ || config_.task == Task::structure ||
       !config_.data_mode.parameter_gradients)
-    return nullptr;
+    return std::nullopt;
   const std::string base = name_of(module).text + ".parameters_grad.";
   ParameterGradients& gradients = step_->gradients[module];
   const std::string key(parameter);
@@ -319,15 +303,14 @@ std::unique_ptr<Builder> Session::begin_parameter_gradient(std::uint32_t module,
     gradients.arrived.clear();
   }
   const std::string name = base + std::to_string(gradients.count);
-  if (!filter_->check(name)) return nullptr;
+  if (!filter_->check(name)) return std::nullopt;
   Entry* entry = step_->entries.find(gradients.entry);
   if (entry == nullptr) {
     entry = &new_entry(name, false);
     gradients.entry = entry->id;
   }
   gradients.arrived.insert(key);
-  Builder::Target target;
-  target.serial = serial_;
+  Builder::Target target = new_target();
   target.entry = entry->id;
   target.place = static_cast<int>(entry->members.size());
   target.level = 3;
@@ -335,10 +318,10 @@ std::unique_ptr<Builder> Session::begin_parameter_gradient(std::uint32_t module,
   target.key = key;
   target.stem = name + '.' + key;
   target.indexed = false;
-  target.files = wants_files(name);
+  target.files = config_.wants_files(name);
   target.keep_files = keeps_files();
   target.close_entry = expected > 0 && gradients.arrived.size() >= expected;
-  return std::make_unique<Builder>(*this, step_->rules, std::move(target));
+  return target;
 }
 
 }  // namespace msprobe::collector

@@ -326,6 +326,22 @@ std::string Config::setting(std::string_view key) const {
   return found == place->end() ? "null" : found->dump();
 }
 
+bool Config::wants_tensor_folder() const {
+  return task == Task::tensor || task == Task::overflow_check ||
+         (task == Task::statistics && level != Level::debug && !tensor_list.empty());
+}
+
+bool Config::wants_files(std::string_view entry) const {
+  if (task == Task::tensor || task == Task::overflow_check) return true;
+  if (task != Task::statistics || level == Level::debug) return false;
+  return std::any_of(tensor_list.begin(), tensor_list.end(),
+                     [&](const std::string& item) { return entry.find(item) != std::string_view::npos; });
+}
+
+bool Config::has_structure(bool module) const {
+  return extra_info && (level == Level::mix || (level == Level::l0 && module));
+}
+
 Config parse_config(std::string_view text, const std::string& name, const ConfigOverrides& overrides) {
   const Json root = [&] {
     try {

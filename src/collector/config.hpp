@@ -77,6 +77,13 @@ struct Config {
   std::string setting(std::string_view key) const;
 
   std::string text;  // what setting() looks into
+
+  /// Can a step have files of tensors?
+  bool wants_tensor_folder() const;
+  /// Are the tensors of an entry saved?
+  bool wants_files(std::string_view entry) const;
+  /// Are calls of modules, or of APIs, written into construct.json?
+  bool has_structure(bool module) const;
 };
 
 struct ConfigOverrides {

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// The step that is open, and its files.
+#include "collector/recorder.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <filesystem>
+
+#include "collector/last_error.hpp"
+#include "collector/value_writer.hpp"
+#include "support/error.hpp"
+#include "support/folder.hpp"
+#include "support/json_writer.hpp"
+#include "support/output_file.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::collector {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What a process that is killed may lose: so much, or a share of the file.
+constexpr std::uint64_t kFlushBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kFlushShare = 16;
+// Behind an entry that stays open, so much is held; then it is closed as it is.
+constexpr std::uint64_t kMaxHeld = std::uint64_t{128} << 20;
+
+std::string leaf_name(std::int64_t rank) {
+  return rank >= 0 ? "rank" + std::to_string(rank) : "proc" + std::to_string(::getpid());
+}
+
+std::string step_folder(const std::string& root, const Place& place) {
+  return root + "/step" + std::to_string(place.step);
+}
+
+/// Into a folder that may be there already: then file by file.
+void rename_folder(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) == 0) return;
+  create_directories(to);
+  std::error_code error;
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& file : fs::recursive_directory_iterator(from, error))
+    files.push_back(file.path().lexically_relative(from));
+  for (const fs::path& file : files) {
+    if (fs::is_directory(from / file, error)) {
+      fs::create_directories(to / file, error);
+    } else {
+      fs::rename(from / file, to / file, error);
+      if (error) throw IoError(display(to), "cannot be written: " + error.message());
+    }
+  }
+  fs::remove_all(from, error);
+}
+
+std::string now() {
+  const std::time_t seconds = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&seconds, &local);
+  std::array<char, 64> text;
+  return std::string(text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S %z", &local));
+}
+
+void write_whole(const std::string& path, const std::string& text) {
+  OutputFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+}  // namespace
+
+void Recorder::adopt(Config config) {
+  config_ = std::move(config);
+  if (framework_ == "mindspore") config_.risk_level = RiskLevel::all;  // the names rated are PyTorch's
+  root_ = fs::absolute(config_.dump_path).string();
+  filter_ = std::make_unique<Filter>(config_);
+  rules_ = {config_.high_precision, config_.python_compatible, framework_ != "pytorch"};
+}
+
+std::string Recorder::header(const Place& place) const {
+  ValueWriter out(0);
+  const auto member = [&](std::string_view key, std::string_view value) {
+    out.item(key);
+    append_json_string(out.text(), value);
+  };
+  out.open({}, true);
+  member("task", name_of(config_.task));
+  member("level", name_of(config_.level));
+  member("framework", framework_);
+  if (config_.wants_tensor_folder()) {
+    member("dump_data_dir",
+           step_folder(config_.dump_path, place) + '/' + leaf_name(place.rank) + "/dump_tensor_data");
+  } else {
+    out.item("dump_data_dir");
+    out.text() += "null";
+  }
+  out.open("data", true);
+  return std::move(out.text());
+}
+
+void Recorder::begin_step(const Place& place) {
+  if (step_) return;
+  const bool debug = config_.level == Level::debug;
+  const std::string folder = step_folder(root_, place) + '/' + leaf_name(place.rank);
+  create_directories(config_.wants_tensor_folder() ? folder + "/dump_tensor_data" : folder);
+  auto step = std::make_unique<Step>(step_folder(root_, place), leaf_name(place.rank),
+                                     folder + (debug ? "/debug.json" : "/dump.json"), header(place), 2);
+  step->debug = debug;
+  const bool bench = config_.task == Task::tensor && !config_.bench_path.empty() && !debug;
+  RecordRules rules{rules_, config_.summary_mode, framework_ != "pytorch", suffix_, bench, config_.slice};
+  if (!config_.request_id.empty() && place.tokens)
+    rules.slice.push_back({0, std::nullopt, place.tokens->first, place.tokens->second});
+  step->rules = std::make_shared<const RecordRules>(std::move(rules));
+  if (bench) {
+    step->bench =
+        std::make_unique<const Bench>(config_.bench_path, "step" + std::to_string(place.step), step->leaf);
+  }
+  if (config_.extra_info && !debug) write_whole(folder + "/stack.json", "{}");
+  step_ = std::move(step);
+  stacks_.next_step();
+  filter_->next_step();
+  try {
+    step_->data.write({});
+    if (config_.extra_info && !debug) step_->construct.write({});
+  } catch (...) {
+    step_.reset();
+    throw;
+  }
+  step_->changed = false;
+}
+
+bool Recorder::move_step(const Place& place) {
+  const std::string leaf = leaf_name(place.rank);
+  if (!step_ || step_->leaf == leaf) return false;
+  const std::string from = step_->folder();
+  const std::string to = step_->parent + '/' + leaf;
+  finish_tensor_files();
+  rename_folder(from, to);
+  step_->leaf = leaf;
+  step_->data.move(to + (step_->debug ? "/debug.json" : "/dump.json"));
+  step_->data.set_head(header(place));
+  step_->construct.move(to + "/construct.json");
+  step_->changed = true;
+  return true;
+}
+
+msprobe_status Recorder::end_step() {
+  step_->entries.each_open([this](Entry& entry) { close_entry(entry); });
+  step_->entries.close_all();
+  const msprobe_status status = write_all_files();
+  step_.reset();
+  slots_.clear();
+  ++serial_;
+  return status;
+}
+
+/// Waits for the tensors' files.
+void Recorder::finish_tensor_files() {
+  for (const std::string& failure : queue_.finish()) note_failure("tensor file", failure);
+}
+
+msprobe_status Recorder::write_all_files() {
+  finish_tensor_files();
+  return write_files();
+}
+
+msprobe_status Recorder::write_files() {
+  try {
+    step_->entries.take_final(step_->data);
+    if (step_->changed) {
+      step_->data.write(step_->entries.provisional(step_->data));
+      step_->changed = false;
+    }
+    if (config_.extra_info && !step_->debug) {
+      if (stacks_.changed()) {
+        write_whole(step_->folder() + "/stack.json", stacks_.text());
+        stacks_.set_written();
+      }
+      if (step_->structure.changed()) {
+        step_->construct.write(step_->structure.provisional(step_->construct));
+        step_->structure.set_written();
+      }
+    }
+    step_->fresh = 0;
+    return MSPROBE_OK;
+  } catch (const std::exception& error) {
+    // Not tried again at once.
+    step_->fresh = 0;
+    note_failure("write", error.what());
+    return MSPROBE_FAILED;
+  }
+}
+
+msprobe_status Recorder::write_if_due() {
+  if (step_->fresh < std::max(kFlushBytes, step_->data.size() / kFlushShare)) return MSPROBE_OK;
+  step_->entries.take_final(step_->data);
+  if (step_->entries.held() > kMaxHeld) step_->entries.close_all();
+  return write_files();
+}
+
+void Recorder::note_failure(const char* kind, const std::string& text) noexcept {
+  set_last_error(text.c_str());
+  try {
+    write_error(kind, text);
+  } catch (...) {
+    // There is no place left to tell it but the status.
+    return;
+  }
+}
+
+void Recorder::write_error(std::string_view kind, std::string_view text) {
+  if (!step_ || !step_->logged.insert(std::string(kind)).second) return;
+  const std::string path = step_->folder() + "/dump_error_info.log";
+  std::string block = "[" + now() + "] [ERROR] ";
+  block += text;
+  if (block.back() != '\n') block += '\n';
+  block += '\n';
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
+  if (file < 0) throw IoError(display(path), "cannot be opened");
+  const auto closer = std::shared_ptr<void>(nullptr, [file](void*) { ::close(file); });
+  write_all(file, block, path);
+}
+
+msprobe_status Recorder::log_error(std::string_view kind, std::string_view text) {
+  if (!step_) return MSPROBE_SKIP;
+  write_error(kind, text);
+  return MSPROBE_OK;
+}
+
+}  // namespace msprobe::collector
