@@ -43,4 +43,9 @@ void append_json(std::string& out, const Entry& entry, Entry::Index node, int le
   out += object ? '}' : ']';
 }
 
+void append_json(JsonWriter& json, const Entry& entry, Entry::Index node) {
+  json.raw({});
+  append_json(json.text(), entry, node, json.level(), json.indent());
+}
+
 }  // namespace msprobe::dump

@@ -10,12 +10,11 @@
 
 namespace msprobe::dump {
 
-using msprobe::append_json_line;
-using msprobe::append_json_real;
-using msprobe::append_json_string;
-
 /// The value and all below it, each level `indent` columns further in; continuation lines begin at the column
 /// of `level` * `indent`. `indent` 0 puts all on one line.
 void append_json(std::string& out, const Entry& entry, Entry::Index node, int level, int indent = 2);
+
+/// The same, as the next value of `json`.
+void append_json(JsonWriter& json, const Entry& entry, Entry::Index node);
 
 }  // namespace msprobe::dump

@@ -35,7 +35,7 @@ void append_json_integer(std::string& out, T value) {
 }
 
 /// Ends a line and indents the next; nothing for an `indent` of 0.
-void append_json_line(std::string& out, int level, int indent = 2);
+void append_json_line(std::string& out, int level, int indent);
 
 struct JsonStyle {
   int indent = 0;        // columns a level; 0: all on one line
@@ -82,6 +82,7 @@ class JsonWriter {
   /// Of the container that is open.
   std::uint64_t items() const { return frames_.empty() ? 0 : frames_.back().count; }
   bool in_object() const { return !frames_.empty() && frames_.back().object; }
+  int indent() const { return style_.indent; }
   /// Of an item of the container that is open.
   int level() const { return level_ + static_cast<int>(frames_.size()); }
 

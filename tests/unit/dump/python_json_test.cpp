@@ -39,6 +39,6 @@ TEST_CASE("text is written in ASCII") {
   // Surrogates without a partner, as Python keeps them of file names that are not UTF-8.
   CHECK(again(R"("\udcff \ud83dx \ude00\ud83d")") == R"("\udcff \ud83dx \ude00\ud83d")");
   std::string out;
-  dump::append_json_string(out, "\xFF");
+  append_json_string(out, "\xFF");
   CHECK(out == R"("\udcff")");
 }
