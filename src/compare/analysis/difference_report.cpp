@@ -5,14 +5,15 @@
 
 #include <string_view>
 
-#include "dump/python_json.hpp"
 #include "report/terminal.hpp"
+#include "support/json_writer.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
 namespace {
 
 constexpr std::size_t kMostPlaces = 8;  // shown with their details
+constexpr int kIndent = 2;              // of diff_analyze_*.json
 
 std::string_view phase_text(Phase phase) {
   switch (phase) {
@@ -52,21 +53,21 @@ std::string difference_json(const AnalyzedStep& step) {
       out += ',';
     } else {
       if (last != SIZE_MAX) {
-        dump::append_json_line(out, 1);
+        append_json_line(out, 1, kIndent);
         out += "],";
       }
-      dump::append_json_line(out, 1);
+      append_json_line(out, 1, kIndent);
       const std::int64_t number = step.ranks[step.searched[place.rank]].differences.number;
       out += fmt::format("\"rank_{}\": [", number);
     }
     last = place.rank;
-    dump::append_json_line(out, 2);
+    append_json_line(out, 2, kIndent);
     out += place.entry->info;
   }
   if (last != SIZE_MAX) {
-    dump::append_json_line(out, 1);
+    append_json_line(out, 1, kIndent);
     out += ']';
-    dump::append_json_line(out, 0);
+    append_json_line(out, 0, kIndent);
   }
   return out + "}";
 }

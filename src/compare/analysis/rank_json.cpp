@@ -7,13 +7,10 @@
 #include <unordered_map>
 
 #include "compare/reports/result_table.hpp"
-#include "dump/python_json.hpp"
+#include "support/json_writer.hpp"
 
 namespace msprobe::compare {
 namespace {
-
-using dump::append_json_line;
-using dump::append_json_string;
 
 constexpr std::array<std::string_view, 4> kStateNames = {"input", "output", "parameters", "parameters_grad"};
 constexpr int kWide = 4;    // indent of compare_result_*.json
@@ -34,7 +31,7 @@ void append_cell(std::string& out, const report::Cell& cell) {
       if (std::isnan(number)) {
         out += "\"Nan\"";
       } else {
-        dump::append_json_real(out, number);
+        append_json_real(out, number);
       }
     }
     void operator()(std::int64_t number) const { out += std::to_string(number); }

@@ -5,11 +5,11 @@
 
 #include <array>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "compare/reports/page_parts.hpp"
 #include "support/interrupt.hpp"
+#include "support/json_writer.hpp"
 
 namespace msprobe::compare {
 namespace {
@@ -61,30 +61,45 @@ void write_data(const std::string& id, std::string_view deflated, const Sink& si
   sink("</script>\n");
 }
 
-nlohmann::ordered_json noted(const NotedRow& row) {
-  return {{"row", row.index}, {"measure", row.measure}, {"reason", row.reason}};
-}
-
 /// What the page has to know before it unpacks the rows.
 std::string overview(const CompareReport& report, const std::vector<PackedRank>& ranks) {
-  nlohmann::ordered_json out;
-  out["version"] = MSPROBE_VERSION;
-  out["onlyOneSide"] = report.one_sided;
-  out["ranks"] = nlohmann::ordered_json::array();
+  JsonWriter json({.compact = true, .text = JsonText::utf8});
+  json.open_object();
+  json.member("version", MSPROBE_VERSION);
+  json.member("onlyOneSide", report.one_sided);
+  json.key("ranks");
+  json.open_list();
   for (std::size_t i = 0; i < report.ranks.size(); ++i) {
     const RankSummary& summary = report.ranks[i];
-    nlohmann::ordered_json rank = {{"label", summary.label},          {"target", summary.target},
-                                   {"golden", summary.golden},        {"failure", summary.failure},
-                                   {"mode", mode_name(summary.mode)}, {"rows", summary.rows},
-                                   {"errors", summary.errors},        {"warnings", summary.warnings},
-                                   {"unmatched", summary.unmatched},  {"goldenOnly", summary.golden_only},
-                                   {"unreadable", summary.unreadable}};
-    if (summary.first_bad) rank["first"] = noted(*summary.first_bad);
-    rank["chunks"] = nlohmann::ordered_json::array();
-    for (const PackedRank::Chunk& chunk : ranks[i].chunks) rank["chunks"].push_back(chunk.rows);
-    out["ranks"].push_back(std::move(rank));
+    json.open_object();
+    json.member("label", summary.label);
+    json.member("target", summary.target);
+    json.member("golden", summary.golden);
+    json.member("failure", summary.failure);
+    json.member("mode", mode_name(summary.mode));
+    json.member("rows", summary.rows);
+    json.member("errors", summary.errors);
+    json.member("warnings", summary.warnings);
+    json.member("unmatched", summary.unmatched);
+    json.member("goldenOnly", summary.golden_only);
+    json.member("unreadable", summary.unreadable);
+    if (summary.first_bad) {
+      json.key("first");
+      json.open_object();
+      json.member("row", summary.first_bad->index);
+      json.member("measure", summary.first_bad->measure);
+      json.member("reason", summary.first_bad->reason);
+      json.close();
+    }
+    json.key("chunks");
+    json.open_list();
+    for (const PackedRank::Chunk& chunk : ranks[i].chunks) json.value(chunk.rows);
+    json.close();
+    json.close();
   }
-  return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  json.close();
+  json.close();
+  return json.take();
 }
 
 void write_all_data(const CompareReport& report, const std::vector<PackedRank>& ranks, const Sink& sink) {

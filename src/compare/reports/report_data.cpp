@@ -6,7 +6,6 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
 #include <utility>
 
@@ -18,6 +17,7 @@
 #include "report/row_blocks.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
+#include "support/json_writer.hpp"
 #include "support/log.hpp"
 #include "support/parallel.hpp"
 #include "support/text.hpp"
@@ -36,7 +36,7 @@ constexpr std::int64_t kExactInDouble = std::int64_t{1} << 53;
 constexpr const char kStackColumn[] = "NPU_Stack_Info";
 
 void append_json(std::string& out, std::string_view text) {
-  out += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  append_json_string(out, text, JsonText::utf8);
 }
 
 /// `"key":[…]` with `item(i)` appending each element.

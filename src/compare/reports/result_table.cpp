@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "compare/metrics/statistics_difference.hpp"
 #include "compare/reports/severity.hpp"
 #include "support/error.hpp"
+#include "support/json_writer.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
@@ -27,12 +27,11 @@ constexpr std::array<const char*, kMetrics> kMetricNames = {"Cosine",
                                                             "Five Thousandths Err Ratio"};
 
 std::string to_json(const std::vector<std::string>& texts) {
-  std::string out = "[";
-  for (const std::string& text : texts) {
-    if (out.size() > 1) out += ", ";
-    out += nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-  }
-  return out + "]";
+  JsonWriter json;
+  json.open_list();
+  for (const std::string& text : texts) json.value(valid_utf8(text));
+  json.close();
+  return json.take();
 }
 
 std::string python_list(const std::vector<std::string>& texts) {
