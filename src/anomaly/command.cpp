@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
 #include <system_error>
@@ -14,6 +13,7 @@
 #include "report/terminal.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
+#include "support/option_list.hpp"
 #include "support/output_file.hpp"
 #include "support/text.hpp"
 
@@ -80,28 +80,27 @@ class AnomalyCommand final : public Command {
   std::string_view name() const override { return name_; }
   std::string_view summary() const override { return summary_; }
 
-  void declare(CLI::App& app) override {
-    app.add_option("-i,--input_path", typed_.input,
-                   "Folder of one step, or of a whole dump: its first bad step")
-        ->type_name("PATH");
-    app.add_option("-o,--output_path", typed_.output, "Folder for the result, or - for standard output")
-        ->type_name("DIR")
-        ->capture_default_str();
-    app.add_option("--format", typed_.format, "Form of the result: json, jsonl, text")
-        ->check(CLI::IsMember({"json", "jsonl", "text"}))
-        ->capture_default_str();
-    app.add_flag("--all", typed_.all, "Every independent origin, each with its path from rank to rank");
-    app.add_flag("--levels", typed_.levels,
-                 "Instead: list the entries with NaN or Inf as medium, high or critical");
-    app.add_flag("--statistics", typed_.statistics,
-                 "Instead: list outputs at the limit of their dtype, jumps of the norm, and the like");
-    app.add_option("--fail-on", typed_.fail_on, "Exit with 1 if there is: anomaly, never")
-        ->check(CLI::IsMember({"anomaly", "never"}))
-        ->capture_default_str();
-    app.add_flag("--python-rules", typed_.python_rules,
-                 "The answer of the Python tool 26.x, mistakes included");
-    app.add_option("--rules", typed_.rules, "YAML file with lists in place of the built-in ones")
-        ->type_name("FILE");
+  void declare(OptionList& options) override {
+    options.add("-i,--input_path", typed_.input, "Folder of one step, or of a whole dump: its first bad step")
+        .argument("PATH");
+    options.add("-o,--output_path", typed_.output, "Folder for the result, or - for standard output")
+        .argument("DIR")
+        .show_default();
+    options.add("--format", typed_.format, "Form of the result: json, jsonl, text")
+        .one_of({"json", "jsonl", "text"})
+        .show_default();
+    options.add_flag("--all", typed_.all, "Every independent origin, each with its path from rank to rank");
+    options.add_flag("--levels", typed_.levels,
+                     "Instead: list the entries with NaN or Inf as medium, high or critical");
+    options.add_flag("--statistics", typed_.statistics,
+                     "Instead: list outputs at the limit of their dtype, jumps of the norm, and the like");
+    options.add("--fail-on", typed_.fail_on, "Exit with 1 if there is: anomaly, never")
+        .one_of({"anomaly", "never"})
+        .show_default();
+    options.add_flag("--python-rules", typed_.python_rules,
+                     "The answer of the Python tool 26.x, mistakes included");
+    options.add("--rules", typed_.rules, "YAML file with lists in place of the built-in ones")
+        .argument("FILE");
   }
 
   Outcome run(const Context& context) override {

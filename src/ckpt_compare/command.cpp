@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ckpt_compare/command.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include "checkpoint/compare.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
+#include "support/option_list.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::ckpt_compare {
@@ -16,29 +15,30 @@ class CkptCompareCommand final : public Command {
   std::string_view name() const override { return "ckpt_compare"; }
   std::string_view summary() const override { return "Compare the weights of two checkpoints of any layout"; }
 
-  void declare(CLI::App& app) override {
-    app.add_option("path1", options_.first, "Checkpoints: folders, rank files or files of tensors")
-        ->type_name("PATH1");
-    app.add_option("path2", options_.second, "The second one")->type_name("PATH2");
-    app.add_option("-o,--output_path", options_.output, "Result file (JSON), or - for standard output")
-        ->type_name("FILE")
-        ->capture_default_str();
-    app.add_option("--details", options_.details,
-                   "Also write all that is known of each parameter to this .csv, .xlsx, .json or .jsonl")
-        ->type_name("FILE");
-    app.add_option("--tolerance", options_.tolerance,
-                   "Relative l2 difference up to which parameters are close")
-        ->check(CLI::NonNegativeNumber)
-        ->capture_default_str();
-    app.add_option("--fail-on", fail_on_, "Exit with 1 if there is: different, missing, unequal, never")
-        ->check(CLI::IsMember({"different", "missing", "unequal", "never"}))
-        ->capture_default_str();
-    app.add_option("--name-map", options_.name_map, "YAML file of names in place of the built-in map")
-        ->type_name("FILE");
-    app.add_flag("--optimizer", options_.load.optimizer, "Compare optimizer, scheduler and random state too");
-    app.add_flag("--allow-partial", options_.load.allow_partial,
-                 "Go on where rank files are missing or broken");
-    app.add_flag("--overwrite", options_.overwrite, "Replace result files that exist");
+  void declare(OptionList& options) override {
+    options.add("path1", options_.first, "Checkpoints: folders, rank files or files of tensors")
+        .argument("PATH1");
+    options.add("path2", options_.second, "The second one").argument("PATH2");
+    options.add("-o,--output_path", options_.output, "Result file (JSON), or - for standard output")
+        .argument("FILE")
+        .show_default();
+    options
+        .add("--details", options_.details,
+             "Also write all that is known of each parameter to this .csv, .xlsx, .json or .jsonl")
+        .argument("FILE");
+    options.add("--tolerance", options_.tolerance, "Relative l2 difference up to which parameters are close")
+        .not_negative()
+        .show_default();
+    options.add("--fail-on", fail_on_, "Exit with 1 if there is: different, missing, unequal, never")
+        .one_of({"different", "missing", "unequal", "never"})
+        .show_default();
+    options.add("--name-map", options_.name_map, "YAML file of names in place of the built-in map")
+        .argument("FILE");
+    options.add_flag("--optimizer", options_.load.optimizer,
+                     "Compare optimizer, scheduler and random state too");
+    options.add_flag("--allow-partial", options_.load.allow_partial,
+                     "Go on where rank files are missing or broken");
+    options.add_flag("--overwrite", options_.overwrite, "Replace result files that exist");
   }
 
   Outcome run(const Context& context) override {

@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -16,6 +15,7 @@
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
+#include "support/option_list.hpp"
 #include "support/output_file.hpp"
 #include "support/text.hpp"
 
@@ -151,46 +151,45 @@ class CompareCommand final : public Command {
             {"-am", "--api_mapping"}, {"-lm", "--layer_mapping"}, {"-da", "--diff_analyze"}};
   }
 
-  void declare(CLI::App& app) override {
-    app.add_option("--target_path", typed_.target, "Dump under test: dump.json, rank, step or dump folder")
-        ->type_name("PATH");
-    app.add_option("--golden_path", typed_.golden, "Reference dump, of the same kind")->type_name("PATH");
-    app.add_option("-i,--input_path", typed_.request, "JSON file with npu_path and bench_path (as in 8.1.1)")
-        ->type_name("FILE");
-    app.add_option("-o,--output_path", typed_.output, "Folder for the results, or - for standard output")
-        ->type_name("DIR")
-        ->capture_default_str()
-        ->expected(0, 1);
-    app.add_option("--output-file", typed_.output_file,
-                   "One result file of this name, or - for standard output")
-        ->type_name("FILE");
-    app.add_option("-m,--mode", typed_.mode, "Kind of the dumps: auto, atb")->capture_default_str();
-    app.add_option("--format", typed_.formats, "Any of csv, xlsx, json, jsonl, html, separated by commas")
-        ->delimiter(',')
-        ->type_name("LIST");
-    app.add_flag("--xlsx", typed_.xlsx, "The same as --format xlsx");
-    app.add_flag("-s,--stack_mode", typed_.stack_mode, "With -i: show the stacks of the stack_path it names");
-    app.add_flag("-c,--compare_only", typed_.compare_only,
-                 "Accepted for 8.1.1: there is no advisor to leave out");
-    app.add_flag("--is_print_compare_log", typed_.print_rows, "Log one line for each pair of tensors");
-    app.add_option("--fail-on", typed_.fail_on, "Exit with 1 if there is: error, warning, unmatched, never")
-        ->check(CLI::IsMember({"error", "warning", "unmatched", "never"}))
-        ->capture_default_str();
-    app.add_flag("--strict", typed_.strict,
-                 "Exit with 2 if any pair of tensors or ranks could not be compared");
-    app.add_flag("--python-rules", typed_.python_rules,
-                 "Verdicts, messages and numbers of the Python tool 26.x");
-    app.add_flag("--diff_analyze", typed_.diff_analyze,
-                 "Search all ranks of a step for the entries where the runs part first; writes JSON");
-    app.add_option("--rules", typed_.rules, "YAML file with thresholds in place of the built-in ones")
-        ->type_name("FILE");
-    app.add_option("--top", typed_.summary.top, "How many of the worst rows the summary shows")
-        ->capture_default_str();
-    app.add_option("--by", typed_.summary.by, "Metric that sorts the worst rows, by the name of its column");
-    app.add_option("--explain", typed_.explain,
-                   "Print all that is known of this entry or row instead of writing results");
-    declare_pairing(app, typed_.pairing);
-    declare_relatives(app, typed_.relatives);
+  void declare(OptionList& options) override {
+    options.add("--target_path", typed_.target, "Dump under test: dump.json, rank, step or dump folder")
+        .argument("PATH");
+    options.add("--golden_path", typed_.golden, "Reference dump, of the same kind").argument("PATH");
+    options.add("-i,--input_path", typed_.request, "JSON file with npu_path and bench_path (as in 8.1.1)")
+        .argument("FILE");
+    options.add("-o,--output_path", typed_.output, "Folder for the results, or - for standard output")
+        .argument("DIR")
+        .show_default()
+        .values(0, 1);
+    options.add("--output-file", typed_.output_file, "One result file of this name, or - for standard output")
+        .argument("FILE");
+    options.add("-m,--mode", typed_.mode, "Kind of the dumps: auto, atb").show_default();
+    options.add("--format", typed_.formats, "Any of csv, xlsx, json, jsonl, html, separated by commas")
+        .commas()
+        .argument("LIST");
+    options.add_flag("--xlsx", typed_.xlsx, "The same as --format xlsx");
+    options.add_flag("-s,--stack_mode", typed_.stack_mode,
+                     "With -i: show the stacks of the stack_path it names");
+    options.add_flag("-c,--compare_only", typed_.compare_only,
+                     "Accepted for 8.1.1: there is no advisor to leave out");
+    options.add_flag("--is_print_compare_log", typed_.print_rows, "Log one line for each pair of tensors");
+    options.add("--fail-on", typed_.fail_on, "Exit with 1 if there is: error, warning, unmatched, never")
+        .one_of({"error", "warning", "unmatched", "never"})
+        .show_default();
+    options.add_flag("--strict", typed_.strict,
+                     "Exit with 2 if any pair of tensors or ranks could not be compared");
+    options.add_flag("--python-rules", typed_.python_rules,
+                     "Verdicts, messages and numbers of the Python tool 26.x");
+    options.add_flag("--diff_analyze", typed_.diff_analyze,
+                     "Search all ranks of a step for the entries where the runs part first; writes JSON");
+    options.add("--rules", typed_.rules, "YAML file with thresholds in place of the built-in ones")
+        .argument("FILE");
+    options.add("--top", typed_.summary.top, "How many of the worst rows the summary shows").show_default();
+    options.add("--by", typed_.summary.by, "Metric that sorts the worst rows, by the name of its column");
+    options.add("--explain", typed_.explain,
+                "Print all that is known of this entry or row instead of writing results");
+    declare_pairing(options, typed_.pairing);
+    declare_relatives(options, typed_.relatives);
   }
 
   Outcome run(const Context& context) override {

@@ -1,42 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/pairing_options.hpp"
 
-#include <CLI/CLI.hpp>
 #include <array>
 
 #include "support/error.hpp"
 
 namespace msprobe::compare {
 
-bool PairingArguments::Mapping::given() const {
-  return option != nullptr && option->count() > 0;
-}
-
-void declare_pairing(CLI::App& app, PairingArguments& arguments) {
-  app.add_flag("--fuzzy_match", arguments.fuzzy,
-               "Pair rows whose names differ in the call number only, in order of execution");
-  arguments.api.option = app.add_option("--api_mapping", arguments.api.file,
-                                        "Pair MindSpore's operations with PyTorch's, by a built-in table and "
-                                        "this YAML file")
-                             ->type_name("FILE")
-                             ->expected(0, 1);
-  arguments.cell.option = app.add_option("--cell_mapping", arguments.cell.file,
-                                         "Pair MindSpore's cells with PyTorch's modules, and modules by this "
-                                         "YAML file of names")
-                              ->type_name("FILE")
-                              ->expected(0, 1);
-  arguments.data.option = app.add_option("--data_mapping", arguments.data.file,
-                                         "Pair rows by this YAML file of target row names and golden ones")
-                              ->type_name("FILE");
-  arguments.layer.option =
-      app.add_option("--layer_mapping", arguments.layer.file,
-                     "Pair operations that stand at one place of the model (construct.json, "
-                     "stack.json), places by this YAML file")
-          ->type_name("FILE")
-          ->expected(0, 1);
-  app.add_option("--suggest-mapping", arguments.suggest,
-                 "Write a proposal for -dm: which rows without partner could belong together")
-      ->type_name("FILE");
+void declare_pairing(OptionList& options, PairingArguments& arguments) {
+  options.add_flag("--fuzzy_match", arguments.fuzzy,
+                   "Pair rows whose names differ in the call number only, in order of execution");
+  arguments.api.option = options
+                             .add("--api_mapping", arguments.api.file,
+                                  "Pair MindSpore's operations with PyTorch's, by a built-in table and "
+                                  "this YAML file")
+                             .argument("FILE")
+                             .values(0, 1);
+  arguments.cell.option = options
+                              .add("--cell_mapping", arguments.cell.file,
+                                   "Pair MindSpore's cells with PyTorch's modules, and modules by this "
+                                   "YAML file of names")
+                              .argument("FILE")
+                              .values(0, 1);
+  arguments.data.option = options
+                              .add("--data_mapping", arguments.data.file,
+                                   "Pair rows by this YAML file of target row names and golden ones")
+                              .argument("FILE");
+  arguments.layer.option = options
+                               .add("--layer_mapping", arguments.layer.file,
+                                    "Pair operations that stand at one place of the model (construct.json, "
+                                    "stack.json), places by this YAML file")
+                               .argument("FILE")
+                               .values(0, 1);
+  options
+      .add("--suggest-mapping", arguments.suggest,
+           "Write a proposal for -dm: which rows without partner could belong together")
+      .argument("FILE");
 }
 
 MatchOptions to_match_options(const PairingArguments& arguments, bool python_rules) {
@@ -55,7 +54,7 @@ MatchOptions to_match_options(const PairingArguments& arguments, bool python_rul
   options.fuzzy = arguments.fuzzy;
   const Choice* chosen = nullptr;
   for (const Choice& choice : choices) {
-    if (!choice.mapping.given()) continue;
+    if (!choice.mapping.option.given()) continue;
     if (chosen == nullptr) {
       chosen = &choice;
     } else if (!python_rules) {

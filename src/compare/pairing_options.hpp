@@ -5,11 +5,7 @@
 #include <string>
 
 #include "compare/matching/match.hpp"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
+#include "support/option_list.hpp"
 
 namespace msprobe::compare {
 
@@ -17,8 +13,7 @@ namespace msprobe::compare {
 struct PairingArguments {
   struct Mapping {
     std::string file;
-    const CLI::Option* option = nullptr;
-    bool given() const;
+    Option option;
   };
   bool fuzzy = false;
   Mapping api;
@@ -28,7 +23,7 @@ struct PairingArguments {
   std::string suggest;
 };
 
-void declare_pairing(CLI::App& app, PairingArguments& arguments);
+void declare_pairing(OptionList& options, PairingArguments& arguments);
 
 /// UsageError for options that exclude each other; with `python_rules` one of them wins, as in the Python
 /// tool.

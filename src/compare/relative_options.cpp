@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/relative_options.hpp"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "support/error.hpp"
@@ -46,17 +45,17 @@ DumpKind dump_kind(const std::string& mode) {
   throw UsageError("-m: '" + display(mode) + "' is none of auto, atb");
 }
 
-void declare_relatives(CLI::App& app, RelativeArguments& arguments) {
+void declare_relatives(OptionList& options, RelativeArguments& arguments) {
   arguments.rank_option =
-      app.add_option("--rank", arguments.ranks, "Static-graph dumps of MindSpore: only these ranks, 0,2-5")
-          ->type_name("LIST");
+      options.add("--rank", arguments.ranks, "Static-graph dumps of MindSpore: only these ranks, 0,2-5")
+          .argument("LIST");
   arguments.step_option =
-      app.add_option("--step", arguments.steps, "Static-graph dumps of MindSpore: only these steps")
-          ->type_name("LIST");
-  app.add_flag("--consistent_check", arguments.consistent_check,
-               "The target is a training of verl, the golden side its inference");
-  app.add_option("--backend", arguments.backend, "What trained, for --consistent_check: fsdp, megatron")
-      ->type_name("NAME");
+      options.add("--step", arguments.steps, "Static-graph dumps of MindSpore: only these steps")
+          .argument("LIST");
+  options.add_flag("--consistent_check", arguments.consistent_check,
+                   "The target is a training of verl, the golden side its inference");
+  options.add("--backend", arguments.backend, "What trained, for --consistent_check: fsdp, megatron")
+      .argument("NAME");
 }
 
 void apply_relatives(const RelativeArguments& arguments, CompareOptions& options) {
@@ -71,8 +70,8 @@ void apply_relatives(const RelativeArguments& arguments, CompareOptions& options
   } else if (!arguments.backend.empty()) {
     throw UsageError("--backend belongs to --consistent_check");
   }
-  const bool ranks = arguments.rank_option != nullptr && !arguments.rank_option->empty();
-  const bool steps = arguments.step_option != nullptr && !arguments.step_option->empty();
+  const bool ranks = arguments.rank_option.given();
+  const bool steps = arguments.step_option.given();
   if (ranks || steps) {
     options.graph = GraphSelection{NumberList::parse("--rank", arguments.ranks),
                                    NumberList::parse("--step", arguments.steps)};

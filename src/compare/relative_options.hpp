@@ -6,11 +6,7 @@
 #include <string>
 
 #include "compare/compare.hpp"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
+#include "support/option_list.hpp"
 
 namespace msprobe::compare {
 
@@ -20,14 +16,14 @@ struct RelativeArguments {
   std::string steps;
   bool consistent_check = false;
   std::string backend;
-  CLI::Option* rank_option = nullptr;
-  CLI::Option* step_option = nullptr;
+  Option rank_option;
+  Option step_option;
 };
 
 /// Of -m. UsageError for other modes, which says why those of the Python tool are not supported.
 DumpKind dump_kind(const std::string& mode);
 
-void declare_relatives(CLI::App& app, RelativeArguments& arguments);
+void declare_relatives(OptionList& options, RelativeArguments& arguments);
 
 /// UsageError for values that are no list of numbers.
 void apply_relatives(const RelativeArguments& arguments, CompareOptions& options);

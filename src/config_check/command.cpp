@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -19,6 +18,7 @@
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
+#include "support/option_list.hpp"
 #include "support/output_file.hpp"
 #include "support/text.hpp"
 
@@ -62,60 +62,64 @@ class ConfigCheckCommand final : public Command {
     return {{"-vc", "--verl-compare"}, {"-vv", "--verl-verify"}};
   }
 
-  void declare(CLI::App& app) override {
-    dump_ = app.add_option("-d,--dump", files_,
-                           "Collect a pack; hyper-parameters are read from these scripts and YAML files")
-                ->expected(0, -1)
-                ->type_name("FILE");
-    compare_ = app.add_option("-c,--compare", pair_, "Compare two packs, the reference first")
-                   ->expected(2)
-                   ->type_name("PATH");
-    verl_compare_ = app.add_option("--verl-compare", logs_,
-                                   "Compare the configurations in two verl logs, that of the NPU first")
-                        ->expected(2)
-                        ->type_name("FILE");
+  void declare(OptionList& options) override {
+    dump_ = options
+                .add("-d,--dump", files_,
+                     "Collect a pack; hyper-parameters are read from these scripts and YAML files")
+                .any_number_of_values(0)
+                .argument("FILE");
+    compare_ = options.add("-c,--compare", pair_, "Compare two packs, the reference first")
+                   .values(2, 2)
+                   .argument("PATH");
+    verl_compare_ = options
+                        .add("--verl-compare", logs_,
+                             "Compare the configurations in two verl logs, that of the NPU first")
+                        .values(2, 2)
+                        .argument("FILE");
     verl_verify_ =
-        app.add_option("--verl-verify", verified_,
-                       "Check the configuration in a verl log, the last file, perhaps against a YAML file")
-            ->expected(1, -1)
-            ->type_name("FILE");
-    app.add_option(
-           "-o,--output", output_,
-           "Folder for the results, or the pack with -d; - for standard output; see the manual for defaults")
-        ->type_name("PATH");
-    app.add_option("--format", formats_, "Any of csv, xlsx, json, jsonl, separated by commas")
-        ->delimiter(',')
-        ->type_name("LIST");
-    app.add_option("--fail-on", fail_on_, "Exit with 1 if there is: error, warning, never")
-        ->check(CLI::IsMember({"error", "warning", "never"}))
-        ->capture_default_str();
-    app.add_flag("--all-packages", all_packages_,
-                 "With -c: compare packages too that no table names, as warnings");
-    app.add_flag("--env-table-only", env_table_only_,
-                 "With -d: only the variables that are compared go into the pack");
-    app.add_option("--python", python_,
-                   "With -d: list the packages of this interpreter; default: that of the PATH")
-        ->type_name("FILE");
-    app.add_option("--tables", tables_, "YAML file that adds variables, packages, names and secrets")
-        ->type_name("FILE");
+        options
+            .add("--verl-verify", verified_,
+                 "Check the configuration in a verl log, the last file, perhaps against a YAML file")
+            .any_number_of_values(1)
+            .argument("FILE");
+    options
+        .add(
+            "-o,--output", output_,
+            "Folder for the results, or the pack with -d; - for standard output; see the manual for defaults")
+        .argument("PATH");
+    options.add("--format", formats_, "Any of csv, xlsx, json, jsonl, separated by commas")
+        .commas()
+        .argument("LIST");
+    options.add("--fail-on", fail_on_, "Exit with 1 if there is: error, warning, never")
+        .one_of({"error", "warning", "never"})
+        .show_default();
+    options.add_flag("--all-packages", all_packages_,
+                     "With -c: compare packages too that no table names, as warnings");
+    options.add_flag("--env-table-only", env_table_only_,
+                     "With -d: only the variables that are compared go into the pack");
+    options
+        .add("--python", python_, "With -d: list the packages of this interpreter; default: that of the PATH")
+        .argument("FILE");
+    options.add("--tables", tables_, "YAML file that adds variables, packages, names and secrets")
+        .argument("FILE");
   }
 
   Outcome run(const Context& context) override {
     check_modes();
     const Tables tables = tables_.empty() ? default_tables() : load_tables(tables_);
-    if (*dump_) return run_collect(tables);
-    if (*compare_) return run_compare(tables, context);
+    if (dump_.given()) return run_collect(tables);
+    if (compare_.given()) return run_compare(tables, context);
     return run_verl(tables, context);
   }
 
  private:
   void check_modes() const {
-    const std::array<const CLI::Option*, 4> modes = {dump_, compare_, verl_compare_, verl_verify_};
+    const std::array<Option, 4> modes = {dump_, compare_, verl_compare_, verl_verify_};
     constexpr std::array<const char*, 4> kNames = {"-d/--dump", "-c/--compare", "-vc/--verl-compare",
                                                    "-vv/--verl-verify"};
     const char* first = nullptr;
     for (std::size_t i = 0; i < modes.size(); ++i) {
-      if (!*modes[i]) continue;
+      if (!modes[i].given()) continue;
       if (first != nullptr)
         throw UsageError("argument " + std::string(kNames[i]) + ": not allowed with argument " + first);
       first = kNames[i];
@@ -126,11 +130,11 @@ class ConfigCheckCommand final : public Command {
           "compare or "
           "'-vv' for verl verify.");
     }
-    if (output_ == "-" && !*compare_) throw UsageError("-o - is for -c only");
-    if (*dump_ && !formats_.empty()) throw UsageError("--format does not go with -d");
-    if (!*dump_ && (env_table_only_ || !python_.empty()))
+    if (output_ == "-" && !compare_.given()) throw UsageError("-o - is for -c only");
+    if (dump_.given() && !formats_.empty()) throw UsageError("--format does not go with -d");
+    if (!dump_.given() && (env_table_only_ || !python_.empty()))
       throw UsageError(std::string(env_table_only_ ? "--env-table-only" : "--python") + " goes with -d only");
-    if (!*compare_ && all_packages_) throw UsageError("--all-packages goes with -c only");
+    if (!compare_.given() && all_packages_) throw UsageError("--all-packages goes with -c only");
   }
 
   std::vector<report::Format> formats(report::Format usual) const {
@@ -219,12 +223,12 @@ class ConfigCheckCommand final : public Command {
   Outcome run_verl(const Tables& tables, const Context& context) const {
     VerlOptions options;
     options.formats = formats(report::Format::csv);
-    options.output = !output_.empty() ? output_
-                     : *verl_compare_ ? "./verl_param_compare_result"
-                                      : "./verl_param_verify_result";
+    options.output = !output_.empty()        ? output_
+                     : verl_compare_.given() ? "./verl_param_compare_result"
+                                             : "./verl_param_verify_result";
     check_folder(options.output);
-    const VerlResult result =
-        *verl_compare_ ? compare_verl(logs_[0], logs_[1], options) : verify_verl(verified_, tables, options);
+    const VerlResult result = verl_compare_.given() ? compare_verl(logs_[0], logs_[1], options)
+                                                    : verify_verl(verified_, tables, options);
     for (const std::string& warning : result.warnings) log_warning(warning);
     log_info(without_last_newline(render_verl(result, context.color)));
     return fail_on_ != "never" && result.table->errors() != 0 ? Outcome::findings : Outcome::clean;
@@ -247,10 +251,10 @@ class ConfigCheckCommand final : public Command {
     return text;
   }
 
-  CLI::Option* dump_ = nullptr;
-  CLI::Option* compare_ = nullptr;
-  CLI::Option* verl_compare_ = nullptr;
-  CLI::Option* verl_verify_ = nullptr;
+  Option dump_;
+  Option compare_;
+  Option verl_compare_;
+  Option verl_verify_;
   std::vector<std::string> files_;
   std::vector<std::string> pair_;
   std::vector<std::string> logs_;

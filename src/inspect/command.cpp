@@ -3,12 +3,12 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "inspect/facts.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
+#include "support/option_list.hpp"
 #include "support/output_file.hpp"
 #include "support/text.hpp"
 
@@ -36,23 +36,25 @@ class InspectCommand final : public Command {
     return "Tell what is in a tensor file, a checkpoint or a dump";
   }
 
-  void declare(CLI::App& app) override {
-    app.add_option("paths", typed_.paths,
-                   "Tensor files (.pt, .npy, .npz, .safetensors), checkpoints, pickles, and dumps: "
-                   "dump.json, rank, step or dump folders")
-        ->type_name("PATH")
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    app.add_flag("--json", typed_.json, "One JSON document; several paths give an array");
-    app.add_flag("--statistics", typed_.options.all_statistics,
-                 "Statistics of every tensor of a file that holds several");
-    app.add_option("--first", typed_.options.first, "How many elements of a tensor to show")
-        ->type_name("N")
-        ->check(CLI::Range(0, 1'000'000))
-        ->capture_default_str();
-    app.add_option("--fail-on", typed_.fail_on,
-                   "Exit with 1 if a pickle names globals that are: dangerous, unknown (or worse), never")
-        ->check(CLI::IsMember({"dangerous", "unknown", "never"}))
-        ->capture_default_str();
+  void declare(OptionList& options) override {
+    options
+        .add("paths", typed_.paths,
+             "Tensor files (.pt, .npy, .npz, .safetensors), checkpoints, pickles, and dumps: "
+             "dump.json, rank, step or dump folders")
+        .argument("PATH")
+        .take_all();
+    options.add_flag("--json", typed_.json, "One JSON document; several paths give an array");
+    options.add_flag("--statistics", typed_.options.all_statistics,
+                     "Statistics of every tensor of a file that holds several");
+    options.add("--first", typed_.options.first, "How many elements of a tensor to show")
+        .argument("N")
+        .in_range(0, 1'000'000)
+        .show_default();
+    options
+        .add("--fail-on", typed_.fail_on,
+             "Exit with 1 if a pickle names globals that are: dangerous, unknown (or worse), never")
+        .one_of({"dangerous", "unknown", "never"})
+        .show_default();
   }
 
   Outcome run(const Context& context) override {

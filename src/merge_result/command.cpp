@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "merge_result/merge.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
+#include "support/option_list.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::merge_result {
@@ -23,15 +23,15 @@ class MergeResultCommand final : public Command {
     return {{"-config", "--config-path"}};
   }
 
-  void declare(CLI::App& app) override {
-    app.add_option("-i,--input_dir", options_.input, "Folder with compare_result_rankN_TIME.csv or .xlsx")
-        ->type_name("DIR");
-    app.add_option("-o,--output_dir", options_.output, "Folder for the result")->type_name("DIR");
-    app.add_option("--config-path", options_.config, "YAML file with the lists api and compare_index")
-        ->type_name("FILE");
-    app.add_option("--format", formats_, "Any of xlsx, csv, json, jsonl, separated by commas")
-        ->delimiter(',')
-        ->type_name("LIST");
+  void declare(OptionList& options) override {
+    options.add("-i,--input_dir", options_.input, "Folder with compare_result_rankN_TIME.csv or .xlsx")
+        .argument("DIR");
+    options.add("-o,--output_dir", options_.output, "Folder for the result").argument("DIR");
+    options.add("--config-path", options_.config, "YAML file with the lists api and compare_index")
+        .argument("FILE");
+    options.add("--format", formats_, "Any of xlsx, csv, json, jsonl, separated by commas")
+        .commas()
+        .argument("LIST");
   }
 
   Outcome run(const Context&) override {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parse/command.hpp"
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <limits>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "report/writers.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
+#include "support/option_list.hpp"
 #include "support/output_file.hpp"
 #include "support/text.hpp"
 
@@ -106,25 +106,25 @@ class ParseCommand final : public Command {
   std::string_view name() const override { return "parse"; }
   std::string_view summary() const override { return "Convert kernel dumps and tensor files"; }
 
-  void declare(CLI::App& app) override {
-    app.add_option("-d,--dump_path", typed_.input,
-                   "File, or folder whose files are converted; without it, the shell")
-        ->type_name("PATH");
-    app.add_option("-t,--type", typed_.type, "Type of the results")
-        ->check(CLI::IsMember({"pt", "npy", "npz", "safetensors", "bin"}))
-        ->capture_default_str();
-    app.add_option("-o,--output_path", typed_.output, "Folder for the results")
-        ->type_name("DIR")
-        ->capture_default_str()
-        ->expected(0, 1);
-    app.add_flag("-r,--recursive", typed_.recursive,
-                 "Also the folders below; results keep their relative paths");
-    app.add_option("--dtype", typed_.dtype, "Element type of .bin files that are bare elements")
-        ->type_name("TYPE");
-    app.add_option("--shape", typed_.shape, "Their shape, such as 2,3; default: one axis")
-        ->type_name("SIZES");
-    app.add_option("--summary", typed_.summary, "Also write the summary to this .csv, .xlsx, .json or .jsonl")
-        ->type_name("FILE");
+  void declare(OptionList& options) override {
+    options
+        .add("-d,--dump_path", typed_.input,
+             "File, or folder whose files are converted; without it, the shell")
+        .argument("PATH");
+    options.add("-t,--type", typed_.type, "Type of the results")
+        .one_of({"pt", "npy", "npz", "safetensors", "bin"})
+        .show_default();
+    options.add("-o,--output_path", typed_.output, "Folder for the results")
+        .argument("DIR")
+        .show_default()
+        .values(0, 1);
+    options.add_flag("-r,--recursive", typed_.recursive,
+                     "Also the folders below; results keep their relative paths");
+    options.add("--dtype", typed_.dtype, "Element type of .bin files that are bare elements")
+        .argument("TYPE");
+    options.add("--shape", typed_.shape, "Their shape, such as 2,3; default: one axis").argument("SIZES");
+    options.add("--summary", typed_.summary, "Also write the summary to this .csv, .xlsx, .json or .jsonl")
+        .argument("FILE");
   }
 
   Outcome run(const Context& context) override {

@@ -8,12 +8,9 @@
 #include <utility>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace msprobe {
 
+class OptionList;
 class Progress;
 
 /// How a command ended; the exit status follows from it (0, 1, 2). Interrupted (130) and usage errors are exceptions.
@@ -34,11 +31,10 @@ class Command {
   virtual ~Command() = default;
   virtual std::string_view name() const = 0;
   virtual std::string_view summary() const = 0;  // one line of `msprobe --help`
-  /// Declares options on the parser and binds them to members. Opens nothing. A value whose type name is FILE, DIR or
-  /// PATH is completed as a file; choices come from CLI::IsMember; a comma list is `->delimiter(',')` together with
-  /// `->allow_extra_args(false)`.
-  virtual void declare(CLI::App& app) = 0;
-  /// Multi-letter short options of the Python tool, e.g. {"-tp", "--target_path"}; CLI11 knows one letter only.
+  /// Declares options (support/option_list.hpp) and binds them to members. Opens nothing.
+  virtual void declare(OptionList& options) = 0;
+  /// Multi-letter short options of the Python tool, e.g. {"-tp", "--target_path"}; the parser knows one
+  /// letter only.
   virtual std::vector<std::pair<std::string, std::string>> aliases() const { return {}; }
   /// Does the work. Called after parsing; throws Error to stop.
   virtual Outcome run(const Context& context) = 0;

@@ -8,7 +8,9 @@
 #include <map>
 #include <utility>
 
+#include "support/arguments.hpp"
 #include "support/error.hpp"
+#include "support/option_list.hpp"
 #include "support/text.hpp"
 
 namespace msprobe {
@@ -48,7 +50,8 @@ OptionInfo describe_option(const CLI::Option& option, const Aliases& aliases) {
     info.choices = split(std::string_view(type).substr(open + 2, type.size() - open - 3), ',');
   }
   info.argument = type.substr(0, type.find_first_of(": "));
-  info.argument_optional = option.get_items_expected_min() == 0;
+  info.values = option.get_items_expected_min();
+  info.argument_optional = info.values == 0;
   info.list = option.get_delimiter() == ',';
   info.default_value = option.get_default_str();
   if (info.argument == "TEXT" && !info.choices.empty()) {
@@ -105,6 +108,15 @@ std::string option_heading(const OptionInfo& option) {
   return heading + (option.argument_optional ? " [" + option.argument + "]" : " " + option.argument);
 }
 
+/// What the program and every command have.
+void declare_common(CLI::App& app, GlobalOptions& globals, bool& version) {
+  app.set_help_flag("-h,--help", "Show this help and exit")->group(kGlobalGroup);
+  OptionList options(app);
+  declare_global_options(options, globals);
+  options.add_flag("--version", version, "Show the version of msprobe and of its libraries and exit")
+      .group(kGlobalGroup);
+}
+
 UsageError as_usage_error(const CLI::ParseError& error, const CLI::App& program, const std::string& hint) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
     const std::vector<std::string> extras = program.remaining(true);
@@ -129,15 +141,12 @@ CommandLine::CommandLine(std::vector<std::unique_ptr<Command>> commands) : impl_
   CLI::App& program = impl_->program;
   // As in the Python tool an option that is given twice takes the last value.
   program.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->group(kOptionsGroup);
-  declare_global_options(program, impl_->globals);
-  program.add_flag("--version", impl_->version, "Show the version of msprobe and of its libraries and exit")
-      ->group(kGlobalGroup);
+  declare_common(program, impl_->globals, impl_->version);
   for (const auto& command : impl_->commands) {
     CLI::App* app = program.add_subcommand(std::string(command->name()), std::string(command->summary()));
-    command->declare(*app);
-    declare_global_options(*app, impl_->globals);
-    app->add_flag("--version", impl_->version, "Show the version of msprobe and of its libraries and exit")
-        ->group(kGlobalGroup);
+    OptionList options(*app);
+    command->declare(options);
+    declare_common(*app, impl_->globals, impl_->version);
     impl_->aliases[std::string(command->name())] = command->aliases();
   }
 }
@@ -146,7 +155,7 @@ CommandLine::~CommandLine() = default;
 
 Request CommandLine::parse(const std::vector<std::string>& arguments) {
   CLI::App& program = impl_->program;
-  std::vector<std::string> words = rewrite_arguments(arguments, program, impl_->aliases);
+  std::vector<std::string> words = rewrite_arguments(arguments, describe(), impl_->aliases);
   std::reverse(words.begin(), words.end());  // the parser wants them last first
   const auto chosen = [&]() -> Command* {
     const auto parsed = program.get_subcommands();

@@ -17,6 +17,7 @@ struct OptionInfo {
   std::vector<std::string> names;    // as typed, short ones first: "-tp", "--target_path"
   std::string argument;              // what help calls its value, e.g. "FILE"; empty: a flag
   bool argument_optional = false;    // may stand without its value
+  int values = 0;                    // how many must follow; none where it may stand alone
   bool list = false;                 // the value may be a list with commas
   std::vector<std::string> choices;  // the only values accepted; empty: any
   std::string default_value;         // empty: none, or told by the help

@@ -2,274 +2,81 @@
 #include "support/options.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <charconv>
-#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <system_error>
+#include <vector>
 
-#include "support/error.hpp"
-#include "support/text.hpp"
+#include "support/option_list.hpp"
 
 namespace msprobe {
 namespace {
 
-bool is_framework(std::string_view word) {
-  return word == "pytorch" || word == "mindspore";
-}
-
-/// An explanation if `text` is no number of threads; the parser's own wording changes with its version.
-std::string check_jobs(std::string& text) {
+/// Nothing, or the number of threads that `text` is.
+std::optional<int> to_jobs(const std::string& text) {
   int jobs = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), jobs);
-  if (error == std::errc() && end == text.data() + text.size() && jobs >= 0 && jobs <= 1024) return {};
-  return fmt::format("'{}' is not a number from 0 to 1024", text);
+  if (error == std::errc() && end == text.data() + text.size() && jobs >= 0 && jobs <= 1024) return jobs;
+  return std::nullopt;
 }
-
-/// One pass over the words; `app_` is the program until the command's name is met.
-class Rewriter {
- public:
-  Rewriter(const std::vector<std::string>& in, const CLI::App& program,
-           const std::map<std::string, Aliases>& aliases)
-      : in_(in), app_(&program), all_aliases_(aliases) {}
-
-  std::vector<std::string> run() {
-    for (; next_ < in_.size();) {
-      const std::string& word = in_[next_++];
-      if (word == "--") {
-        out_.push_back(word);
-        out_.insert(out_.end(), in_.begin() + static_cast<std::ptrdiff_t>(next_), in_.end());
-        break;
-      }
-      if (word.size() < 2 || word[0] != '-') {
-        operand(word);
-      } else {
-        option(word);
-      }
-    }
-    return std::move(out_);
-  }
-
- private:
-  bool in_command() const { return app_->get_parent() != nullptr; }
-
-  void operand(const std::string& word) {
-    if (!in_command()) {
-      const CLI::App* command = find_command(word);
-      if (command == nullptr) throw unknown_command(word);
-      app_ = command;
-      if (const auto found = all_aliases_.find(word); found != all_aliases_.end()) aliases_ = &found->second;
-    }
-    out_.push_back(word);
-  }
-
-  const CLI::App* find_command(const std::string& word) const {
-    for (const CLI::App* command : app_->get_subcommands([](const CLI::App*) { return true; })) {
-      if (command->get_name() == word) return command;
-    }
-    return nullptr;
-  }
-
-  /// The option as the parser knows it, or an empty string.
-  std::string long_form(const std::string& name) const {
-    if (aliases_ != nullptr) {
-      for (const auto& [alias, full] : *aliases_) {
-        if (alias != name) continue;
-        // Known by name so that it is not read as letters put together, but not there.
-        if (find(full) == nullptr)
-          throw UsageError(fmt::format("option {} is not available", name), help_hint());
-        return full;
-      }
-    }
-    if (name.size() > 2 && name[1] != '-') return {};
-    if (find(name) != nullptr) return name;
-    if (name.size() > 3) {
-      std::string swapped = name;
-      std::replace(swapped.begin() + 2, swapped.end(), '-', '_');
-      if (find(swapped) != nullptr) return swapped;
-      swapped = name;
-      std::replace(swapped.begin() + 2, swapped.end(), '_', '-');
-      if (find(swapped) != nullptr) return swapped;
-    }
-    return abbreviated(name);
-  }
-
-  /// The long option that begins so, as Python's argparse takes it; an empty string if there is none.
-  std::string abbreviated(const std::string& name) const {
-    if (name.size() < 3 || !name.starts_with("--")) return {};
-    const auto plain = [](std::string text) {
-      std::replace(text.begin(), text.end(), '-', '_');
-      return text;
-    };
-    const std::string start = plain(name.substr(2));
-    std::vector<std::string> candidates;
-    for (const CLI::Option* option : app_->get_options()) {
-      for (const std::string& full : option->get_lnames()) {
-        if (plain(full).starts_with(start)) candidates.push_back("--" + full);
-      }
-    }
-    if (candidates.size() > 1) {
-      throw UsageError(fmt::format("option {} could be {}", display(name), fmt::join(candidates, ", ")),
-                       help_hint());
-    }
-    return candidates.empty() ? std::string() : candidates.front();
-  }
-
-  const CLI::Option* find(const std::string& name) const { return app_->get_option_no_throw(name); }
-
-  void option(const std::string& word) {
-    const std::size_t equals = word.find('=');
-    const std::string typed = word.substr(0, equals);
-    if (typed == "-f" && equals == std::string::npos && in_command() &&
-        (next_ == in_.size() || !is_framework(in_[next_]))) {
-      fuzzy_match();
-      return;
-    }
-    if (const std::string name = long_form(typed); !name.empty()) {
-      known_option(typed, name, equals == std::string::npos ? nullptr : &word, equals);
-      return;
-    }
-    if (word[1] == '-' || !cluster(word)) throw unknown_option(typed);
-  }
-
-  void fuzzy_match() {
-    if (find("--fuzzy_match") == nullptr) {
-      throw UsageError(
-          "-f is followed by neither pytorch nor mindspore, and --fuzzy_match, for which -f stands then, "
-          "is not available",
-          help_hint());
-    }
-    out_.emplace_back("--fuzzy_match");
-  }
-
-  void known_option(const std::string& typed, const std::string& name, const std::string* word,
-                    std::size_t equals) {
-    const CLI::Option& option = *find(name);
-    const bool flag = option.get_items_expected_max() == 0;
-    if (word != nullptr) {
-      const std::string value = word->substr(equals + 1);
-      if (flag) throw UsageError(fmt::format("option {} takes no value", typed), help_hint());
-      if (value.empty()) throw UsageError(fmt::format("option {} has an empty value", typed), help_hint());
-      if (const auto& longs = option.get_lnames(); !longs.empty()) {
-        out_.push_back("--" + longs.front() + "=" + value);
-      } else {
-        out_.push_back(name + value);
-      }
-      return;
-    }
-    out_.push_back(name);
-    if (!flag) take_values(typed, option.get_items_expected_min());
-  }
-
-  /// Copies the values an option must have, whatever they look like.
-  void take_values(const std::string& typed, int count) {
-    for (int i = 0; i < count; ++i) {
-      if (next_ == in_.size()) throw UsageError(fmt::format("option {} needs a value", typed), help_hint());
-      const std::string& value = in_[next_++];
-      if (value.size() > 1 && value[0] == '-' && !long_form(value.substr(0, value.find('='))).empty()) {
-        throw UsageError(
-            fmt::format("option {} needs a value, but {} follows, which is an option", typed, display(value)),
-            fmt::format("a value that begins with a dash is given as {}=VALUE", typed));
-      }
-      out_.push_back(value);
-    }
-  }
-
-  /// Single-letter options written together, the last one perhaps with its value: -vq, -j4.
-  bool cluster(const std::string& word) {
-    for (std::size_t i = 1; i < word.size(); ++i) {
-      const std::string name = {'-', word[i]};
-      const CLI::Option* option = find(name);
-      if (option == nullptr) return false;
-      if (option->get_items_expected_max() == 0) continue;
-      out_.push_back(word);
-      if (i + 1 == word.size()) take_values(name, option->get_items_expected_min());
-      return true;
-    }
-    out_.push_back(word);
-    return true;
-  }
-
-  std::string help_hint() const {
-    return in_command() ? fmt::format("try 'msprobe {} --help'", app_->get_name()) : "try 'msprobe --help'";
-  }
-
-  UsageError unknown_command(const std::string& word) const {
-    return UsageError(fmt::format("unknown command '{}'", display(word)), help_hint());
-  }
-
-  UsageError unknown_option(const std::string& typed) const {
-    std::string best;
-    std::size_t best_distance = 3;
-    for (const CLI::Option* option : app_->get_options()) {
-      for (const std::string& name : option->get_lnames()) {
-        const std::size_t distance = edit_distance(typed, "--" + name);
-        if (distance < best_distance) {
-          best_distance = distance;
-          best = name;
-        }
-      }
-    }
-    return UsageError(fmt::format("unknown option '{}'", display(typed)),
-                      best.empty() ? help_hint() : fmt::format("did you mean --{}? {}", best, help_hint()));
-  }
-
-  const std::vector<std::string>& in_;
-  const CLI::App* app_;
-  const std::map<std::string, Aliases>& all_aliases_;
-  const Aliases* aliases_ = nullptr;
-  std::size_t next_ = 0;
-  std::vector<std::string> out_;
-};
 
 }  // namespace
 
-void declare_global_options(CLI::App& app, GlobalOptions& globals) {
-  const CLI::IsMember tri_state({"auto", "always", "never"});
-  app.set_help_flag("-h,--help", "Show this help and exit")->group(kGlobalGroup);
-  app.add_option_function<std::string>(
-         "-f,--framework",
-         [&globals](const std::string& name) {
-           globals.framework = name == "pytorch" ? Framework::pytorch : Framework::mindspore;
-         },
-         "The framework of the dumps; default: what the dumps say")
-      ->check(CLI::IsMember({"pytorch", "mindspore"}))
-      ->group(kGlobalGroup);
-  app.add_flag_callback(
-         "-q,--quiet", [&globals] { globals.quiet = true; }, "Show errors only")
-      ->group(kGlobalGroup);
-  app.add_flag_function(
-         "-v,--verbose", [&globals](std::int64_t times) { globals.verbosity += static_cast<int>(times); },
-         "Show more of what is done; twice: even more")
-      ->group(kGlobalGroup);
-  app.add_option_function<int>(
-         "-j,--jobs", [&globals](const int& jobs) { globals.jobs = jobs; },
-         "Number of threads; 0, the default: all cores, at most 32")
-      ->type_name("N")
-      ->check(CLI::Validator(check_jobs, "", "jobs"))
-      ->group(kGlobalGroup);
-  app.add_option_function<std::string>(
-         "--progress",
-         [&globals](const std::string& when) {
-           globals.progress = when == "always"  ? ProgressMode::always
-                              : when == "never" ? ProgressMode::never
-                                                : ProgressMode::automatic;
-         },
-         "Show a progress line on stderr; auto, the default: on a terminal")
-      ->check(tri_state)
-      ->group(kGlobalGroup);
-  app.add_option_function<std::string>(
-         "--color",
-         [&globals](const std::string& when) {
-           globals.color = when == "always"  ? ColorMode::always
-                           : when == "never" ? ColorMode::never
-                                             : ColorMode::automatic;
-         },
-         "Colour what is shown; auto, the default: on a terminal")
-      ->check(tri_state)
-      ->group(kGlobalGroup);
+void declare_global_options(OptionList& options, GlobalOptions& globals) {
+  const std::vector<std::string> tri_state = {"auto", "always", "never"};
+  options
+      .add(
+          "-f,--framework",
+          [&globals](const std::string& name) {
+            globals.framework = name == "pytorch" ? Framework::pytorch : Framework::mindspore;
+          },
+          "The framework of the dumps; default: what the dumps say")
+      .one_of({"pytorch", "mindspore"})
+      .group(kGlobalGroup);
+  options
+      .add_flag(
+          "-q,--quiet", [&globals](int) { globals.quiet = true; }, "Show errors only")
+      .group(kGlobalGroup);
+  options
+      .add_flag(
+          "-v,--verbose", [&globals](int times) { globals.verbosity += times; },
+          "Show more of what is done; twice: even more")
+      .group(kGlobalGroup);
+  // The parser's own wording for what is no number changes with its version.
+  options
+      .add(
+          "-j,--jobs", [&globals](const std::string& jobs) { globals.jobs = to_jobs(jobs).value(); },
+          "Number of threads; 0, the default: all cores, at most 32")
+      .argument("N")
+      .check([](const std::string& jobs) {
+        return to_jobs(jobs) ? std::string() : fmt::format("'{}' is not a number from 0 to 1024", jobs);
+      })
+      .group(kGlobalGroup);
+  options
+      .add(
+          "--progress",
+          [&globals](const std::string& when) {
+            globals.progress = when == "always"  ? ProgressMode::always
+                               : when == "never" ? ProgressMode::never
+                                                 : ProgressMode::automatic;
+          },
+          "Show a progress line on stderr; auto, the default: on a terminal")
+      .one_of(tri_state)
+      .group(kGlobalGroup);
+  options
+      .add(
+          "--color",
+          [&globals](const std::string& when) {
+            globals.color = when == "always"  ? ColorMode::always
+                            : when == "never" ? ColorMode::never
+                                              : ColorMode::automatic;
+          },
+          "Colour what is shown; auto, the default: on a terminal")
+      .one_of(tri_state)
+      .group(kGlobalGroup);
 }
 
 bool want_color(ColorMode mode, bool is_terminal,
@@ -284,11 +91,6 @@ bool want_color(ColorMode mode, bool is_terminal,
     if (const std::string_view text = value(name); !text.empty() && text != "0") return true;
   }
   return is_terminal && !value("TERM").empty() && value("TERM") != "dumb";
-}
-
-std::vector<std::string> rewrite_arguments(const std::vector<std::string>& arguments, const CLI::App& program,
-                                           const std::map<std::string, Aliases>& aliases) {
-  return Rewriter(arguments, program, aliases).run();
 }
 
 }  // namespace msprobe

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/arguments.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe {
+namespace {
+
+bool is_framework(std::string_view word) {
+  return word == "pytorch" || word == "mindspore";
+}
+
+bool is_flag(const OptionInfo& option) {
+  return option.argument.empty();
+}
+
+std::vector<std::string> long_names(const OptionInfo& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.names) {
+    if (name.starts_with("--")) names.push_back(name);
+  }
+  return names;
+}
+
+/// One pass over the words; `scope_` is the program until the command's name is met.
+class Rewriter {
+ public:
+  Rewriter(const std::vector<std::string>& in, const ProgramInfo& program,
+           const std::map<std::string, Aliases>& aliases)
+      : in_(in), program_(program), scope_(&program.program), all_aliases_(aliases) {}
+
+  std::vector<std::string> run() {
+    for (; next_ < in_.size();) {
+      const std::string& word = in_[next_++];
+      if (word == "--") {
+        out_.push_back(word);
+        out_.insert(out_.end(), in_.begin() + static_cast<std::ptrdiff_t>(next_), in_.end());
+        break;
+      }
+      if (word.size() < 2 || word[0] != '-') {
+        operand(word);
+      } else {
+        option(word);
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  bool in_command() const { return scope_ != &program_.program; }
+
+  void operand(const std::string& word) {
+    if (!in_command()) {
+      const CommandInfo* command = find_command(word);
+      if (command == nullptr) throw unknown_command(word);
+      scope_ = command;
+      if (const auto found = all_aliases_.find(word); found != all_aliases_.end()) aliases_ = &found->second;
+    }
+    out_.push_back(word);
+  }
+
+  const CommandInfo* find_command(const std::string& word) const {
+    for (const CommandInfo& command : program_.commands) {
+      if (command.name == word) return &command;
+    }
+    return nullptr;
+  }
+
+  /// The option as the parser knows it, or an empty string.
+  std::string long_form(const std::string& name) const {
+    if (aliases_ != nullptr) {
+      for (const auto& [alias, full] : *aliases_) {
+        if (alias != name) continue;
+        // Known by name so that it is not read as letters put together, but not there.
+        if (find(full) == nullptr)
+          throw UsageError(fmt::format("option {} is not available", name), help_hint());
+        return full;
+      }
+    }
+    if (name.size() > 2 && name[1] != '-') return {};
+    if (find(name) != nullptr) return name;
+    if (name.size() > 3) {
+      std::string swapped = name;
+      std::replace(swapped.begin() + 2, swapped.end(), '-', '_');
+      if (find(swapped) != nullptr) return swapped;
+      swapped = name;
+      std::replace(swapped.begin() + 2, swapped.end(), '_', '-');
+      if (find(swapped) != nullptr) return swapped;
+    }
+    return abbreviated(name);
+  }
+
+  /// The long option that begins so, as Python's argparse takes it; an empty string if there is none.
+  std::string abbreviated(const std::string& name) const {
+    if (name.size() < 3 || !name.starts_with("--")) return {};
+    const auto plain = [](std::string text) {
+      std::replace(text.begin(), text.end(), '-', '_');
+      return text;
+    };
+    const std::string start = plain(name.substr(2));
+    std::vector<std::string> candidates;
+    for (const OptionInfo& option : scope_->options) {
+      for (const std::string& full : long_names(option)) {
+        if (plain(full.substr(2)).starts_with(start)) candidates.push_back(full);
+      }
+    }
+    if (candidates.size() > 1) {
+      throw UsageError(fmt::format("option {} could be {}", display(name), fmt::join(candidates, ", ")),
+                       help_hint());
+    }
+    return candidates.empty() ? std::string() : candidates.front();
+  }
+
+  const OptionInfo* find(const std::string& name) const {
+    for (const OptionInfo& option : scope_->options) {
+      if (std::find(option.names.begin(), option.names.end(), name) != option.names.end()) return &option;
+    }
+    return nullptr;
+  }
+
+  void option(const std::string& word) {
+    const std::size_t equals = word.find('=');
+    const std::string typed = word.substr(0, equals);
+    if (typed == "-f" && equals == std::string::npos && in_command() &&
+        (next_ == in_.size() || !is_framework(in_[next_]))) {
+      fuzzy_match();
+      return;
+    }
+    if (const std::string name = long_form(typed); !name.empty()) {
+      known_option(typed, name, equals == std::string::npos ? nullptr : &word, equals);
+      return;
+    }
+    if (word[1] == '-' || !cluster(word)) throw unknown_option(typed);
+  }
+
+  void fuzzy_match() {
+    if (find("--fuzzy_match") == nullptr) {
+      throw UsageError(
+          "-f is followed by neither pytorch nor mindspore, and --fuzzy_match, for which -f stands then, "
+          "is not available",
+          help_hint());
+    }
+    out_.emplace_back("--fuzzy_match");
+  }
+
+  void known_option(const std::string& typed, const std::string& name, const std::string* word,
+                    std::size_t equals) {
+    const OptionInfo& option = *find(name);
+    const bool flag = is_flag(option);
+    if (word != nullptr) {
+      const std::string value = word->substr(equals + 1);
+      if (flag) throw UsageError(fmt::format("option {} takes no value", typed), help_hint());
+      if (value.empty()) throw UsageError(fmt::format("option {} has an empty value", typed), help_hint());
+      if (const auto longs = long_names(option); !longs.empty()) {
+        out_.push_back(longs.front() + "=" + value);
+      } else {
+        out_.push_back(name + value);
+      }
+      return;
+    }
+    out_.push_back(name);
+    if (!flag) take_values(typed, option.values);
+  }
+
+  /// Copies the values an option must have, whatever they look like.
+  void take_values(const std::string& typed, int count) {
+    for (int i = 0; i < count; ++i) {
+      if (next_ == in_.size()) throw UsageError(fmt::format("option {} needs a value", typed), help_hint());
+      const std::string& value = in_[next_++];
+      if (value.size() > 1 && value[0] == '-' && !long_form(value.substr(0, value.find('='))).empty()) {
+        throw UsageError(
+            fmt::format("option {} needs a value, but {} follows, which is an option", typed, display(value)),
+            fmt::format("a value that begins with a dash is given as {}=VALUE", typed));
+      }
+      out_.push_back(value);
+    }
+  }
+
+  /// Single-letter options written together, the last one perhaps with its value: -vq, -j4.
+  bool cluster(const std::string& word) {
+    for (std::size_t i = 1; i < word.size(); ++i) {
+      const std::string name = {'-', word[i]};
+      const OptionInfo* option = find(name);
+      if (option == nullptr) return false;
+      if (is_flag(*option)) continue;
+      out_.push_back(word);
+      if (i + 1 == word.size()) take_values(name, option->values);
+      return true;
+    }
+    out_.push_back(word);
+    return true;
+  }
+
+  std::string help_hint() const {
+    return in_command() ? fmt::format("try 'msprobe {} --help'", scope_->name) : "try 'msprobe --help'";
+  }
+
+  UsageError unknown_command(const std::string& word) const {
+    return UsageError(fmt::format("unknown command '{}'", display(word)), help_hint());
+  }
+
+  UsageError unknown_option(const std::string& typed) const {
+    std::string best;
+    std::size_t best_distance = 3;
+    for (const OptionInfo& option : scope_->options) {
+      for (const std::string& name : long_names(option)) {
+        const std::size_t distance = edit_distance(typed, name);
+        if (distance < best_distance) {
+          best_distance = distance;
+          best = name;
+        }
+      }
+    }
+    return UsageError(fmt::format("unknown option '{}'", display(typed)),
+                      best.empty() ? help_hint() : fmt::format("did you mean {}? {}", best, help_hint()));
+  }
+
+  const std::vector<std::string>& in_;
+  const ProgramInfo& program_;
+  const CommandInfo* scope_;
+  const std::map<std::string, Aliases>& all_aliases_;
+  const Aliases* aliases_ = nullptr;
+  std::size_t next_ = 0;
+  std::vector<std::string> out_;
+};
+
+}  // namespace
+
+std::vector<std::string> rewrite_arguments(const std::vector<std::string>& arguments,
+                                           const ProgramInfo& program,
+                                           const std::map<std::string, Aliases>& aliases) {
+  return Rewriter(arguments, program, aliases).run();
+}
+
+}  // namespace msprobe

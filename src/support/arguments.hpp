@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The spellings of the Python tool that the parser does not know.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/command_line.hpp"
+
+namespace msprobe {
+
+/// Multi-letter short options and the long ones they stand for.
+using Aliases = std::vector<std::pair<std::string, std::string>>;
+
+/// The words after the program's name as the parser can read them: `-tp X` and `-tp=X` become the long form,
+/// `-o=X` too, `--target-path` becomes `--target_path` (and the other way round), and a `-f` after the
+/// command that no framework follows becomes --fuzzy_match as the 8.1.1 command line had it. Throws
+/// UsageError for an unknown option or command, for a value where none belongs and for a missing one.
+std::vector<std::string> rewrite_arguments(const std::vector<std::string>& arguments,
+                                           const ProgramInfo& program,
+                                           const std::map<std::string, Aliases>& aliases);
+
+}  // namespace msprobe
