@@ -55,10 +55,11 @@ void find_stack_as_python(const std::string& path, std::string_view entry, RootD
   bool found = false;
   Entry value;
   while (stream.next(key)) {
-    dump::IgnoreTokens ignore;
-    const std::string_view text = stream.value(ignore);
-    if (found) continue;
-    dump::build_entry(text, value, path, key);
+    if (found) {
+      stream.skip();
+      continue;
+    }
+    stream.entry(value, key);
     if (!value.is(0, NodeKind::array)) {
       throw FormatError(display(path), "Unsupported type: The value's type in stack.json should be a list (" +
                                            display(key) + ")");
@@ -67,6 +68,7 @@ void find_stack_as_python(const std::string& path, std::string_view entry, RootD
     value.children(0, [&](Entry::Index item) { elements.push_back(item); });
     if (elements.size() < 2 || !names_entry(value, elements[0], entry, path)) continue;
     found = true;
+    value.keep();
     details.stack = value;
     details.stack_node = elements[1];
     value.children(elements[1], [&](Entry::Index frame) {

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "anomaly/badness.hpp"
-#include "dump/raw_entries.hpp"
+#include "dump/dump_json.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::anomaly {
@@ -284,10 +284,7 @@ std::vector<EntryFinding> find_statistics(std::string_view name, const Entry& en
 
 RankFindings list_entries(const ByteSource& file, Listing listing, const Rules& rules) {
   RankFindings result;
-  Entry entry;
-  dump::read_raw_entries(file, [&](dump::MemberStream& stream, std::string_view name) {
-    dump::IgnoreTokens ignore;
-    dump::build_entry(stream.value(ignore), entry, file.name(), name);
+  dump::read_dump_json(file, [&](std::string_view name, const Entry& entry) {
     ++result.entries;
     if (!entry.is(0, NodeKind::object)) return;
     if (listing == Listing::statistics) {

@@ -3,7 +3,6 @@
 
 #include "anomaly/entry_probe.hpp"
 #include "dump/names.hpp"
-#include "dump/raw_entries.hpp"
 
 namespace msprobe::anomaly {
 namespace {
@@ -16,7 +15,7 @@ class Scanner {
       : file_(file), rules_(rules), options_(options) {}
 
   RankScan run() {
-    result_.header = dump::read_raw_entries(
+    result_.header = dump::read_values(
         file_, [&](dump::MemberStream& stream, std::string_view name) { entry(stream, name); });
     settle_last();
     if (options_.on_bytes) options_.on_bytes(file_.size() - reported_);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "dump/json_scan.hpp"
 #include "dump/member_stream.hpp"
 #include "dump/python_json.hpp"
 #include "support/error.hpp"
@@ -13,18 +12,13 @@ namespace {
 
 /// `level`: where it will stand; no reader takes a value that is deeper than kMaxDepth in all.
 dump::Entry parse_foreign(std::string_view json, int level) {
-  std::string padded(json);
-  padded.append(dump::kScanPadding + 1, '\0');
-  dump::Scan scan{padded.data(), padded.data() + json.size() + 1, nullptr};
-  dump::IgnoreTokens ignore;
-  const bool done =
-      dump::scan_value(scan, ignore, static_cast<std::size_t>(std::max(dump::kMaxDepth - level, 1))) ==
-      dump::ScanStatus::done;
-  const auto size = static_cast<std::size_t>(scan.at - padded.data());
-  if (done) dump::skip_blanks(scan);
-  if (!done || scan.at != padded.data() + json.size()) throw FormatError("a value is not JSON");
+  constexpr int kMost = static_cast<int>(dump::kMaxDepth);
   dump::Entry entry;
-  dump::build_entry(std::string_view(padded).substr(0, size), entry, "a value", {});
+  try {
+    dump::read_json(json, entry, "a value", static_cast<std::size_t>(std::max(kMost - level, 1)));
+  } catch (const FormatError&) {
+    throw FormatError("a value is not JSON");
+  }
   return entry;
 }
 

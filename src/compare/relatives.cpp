@@ -12,6 +12,7 @@
 #include "compare/reports/row_list.hpp"
 #include "compare/single_save/single_save.hpp"
 #include "compare/static_graph/graph_compare.hpp"
+#include "dump/look.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/output_file.hpp"
@@ -118,11 +119,12 @@ CompareReport compare_static_graphs(const CompareOptions& options, Progress* pro
   return run_tasks(tasks, std::move(plan.one_sided), options, progress);
 }
 
-CompareReport compare_single_saves(const CompareOptions& asked, Progress* progress) {
+CompareReport compare_single_saves(const CompareOptions& asked, const dump::SavedSearch& target,
+                                   const dump::SavedSearch& golden, Progress* progress) {
   constexpr std::size_t kMostOneSided = 20;
   const CompareOptions options = with_workbook(asked);
-  const auto targets = find_saved_arrays(options.target);
-  const auto goldens = find_saved_arrays(options.golden);
+  const auto& targets = target.tags;
+  const auto& goldens = golden.tags;
   std::vector<ListTask> tasks;
   std::vector<std::string> one_sided;
   const auto tell = [&](const std::string& tag, const SavedArrays& here, const SavedArrays* there,
@@ -176,16 +178,6 @@ CompareReport compare_atb_dumps(const CompareOptions& asked, Progress* progress)
   return run_tasks({task}, std::move(result.one_sided), options, progress);
 }
 
-/// Is there a dump with dump.json or debug.json?
-bool is_dump(const std::string& path) {
-  try {
-    dump::discover(path);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
 /// The parts of a dump of dynamic and static graphs, those that both have.
 std::vector<std::string> mixed_parts(const CompareOptions& options) {
   std::vector<std::string> parts;
@@ -227,7 +219,7 @@ CompareReport compare_mixed(const CompareOptions& options, const std::vector<std
       inner.target = options.target + "/" + place;
       inner.golden = options.golden + "/" + place;
       inner.output_directory = options.output_directory + "/" + place;
-      if (inner.graph && is_dump(inner.target)) inner.graph.reset();
+      if (inner.graph && dump::search_tree(inner.target).tree) inner.graph.reset();
       try {
         CompareReport report = compare(inner, progress);
         for (RankSummary& rank : report.ranks) {
@@ -267,13 +259,13 @@ std::optional<CompareReport> compare_relatives(const CompareOptions& options, Pr
     return compare_mixed(options, parts, progress);
   }
   if (options.graph) return compare_static_graphs(options, progress);
-  if (is_dump(options.target) || is_dump(options.golden)) return std::nullopt;
-  if (is_single_save(options.target) && is_single_save(options.golden)) {
-    return compare_single_saves(options, progress);
-  }
-  if (is_graph_dump(options.target) && is_graph_dump(options.golden)) {
-    return compare_static_graphs(options, progress);
-  }
+  const dump::Look target = dump::look_at(options.target);
+  if (target.layout == dump::Layout::tree) return std::nullopt;
+  const dump::Look golden = dump::look_at(options.golden);
+  if (golden.layout != target.layout) return std::nullopt;
+  if (target.layout == dump::Layout::saved_arrays)
+    return compare_single_saves(options, target.saved, golden.saved, progress);
+  if (target.layout == dump::Layout::static_graph) return compare_static_graphs(options, progress);
   return std::nullopt;
 }
 

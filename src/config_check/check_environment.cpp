@@ -3,6 +3,7 @@
 #include <map>
 
 #include "config_check/checks.hpp"
+#include "dump/member_stream.hpp"
 #include "pack/packages.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -83,7 +84,7 @@ std::string_view without_local(std::string_view version) {
 
 void read_object(const pack::Pack& pack, const pack::Member& member, dump::Entry& entry) {
   const std::string name = pack.name() + ": " + member.name;
-  pack::read_json(pack.read(member), entry, name);
+  dump::read_json(pack.read(member), entry, name);
   if (!entry.is(0, dump::NodeKind::object)) throw FormatError(display(name), "not a JSON object");
 }
 

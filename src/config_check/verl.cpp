@@ -8,6 +8,7 @@
 
 #include "config_check/extract.hpp"
 #include "config_check/verl_log.hpp"
+#include "dump/member_stream.hpp"
 #include "pack/yaml.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
@@ -136,7 +137,7 @@ VerlResult verify_verl(const std::vector<std::string>& files, const Tables& tabl
     Value value;
     if (ends_with_any(path, {".json"})) {
       dump::Entry entry;
-      pack::read_json(text, entry, path);
+      dump::read_json(text, entry, path);
       value = pack::from_entry(entry, 0, path);
     } else {
       value = pack::read_yaml(text, path);

@@ -7,44 +7,6 @@
 #include "dump/member_stream.hpp"
 
 namespace msprobe::dump {
-namespace {
-
-/// The first string of a value: the parent, plain or in a list.
-class ParentHandler : public IgnoreTokens {
- public:
-  explicit ParentHandler(std::string& parent) : parent_(parent) {}
-  void restart() {
-    parent_.clear();
-    depth_ = 0;
-    usable_ = true;
-    seen_ = false;
-  }
-  void open(bool object) {
-    // Only one list may stand before the name.
-    if (object || ++depth_ > 1) usable_ = false;
-  }
-  void string(std::string_view raw, bool escaped) {
-    if (usable_ && !seen_) {
-      if (escaped) {
-        append_unescaped(parent_, raw);
-      } else {
-        parent_.assign(raw);
-      }
-    }
-    seen_ = true;
-  }
-  void number(std::string_view, const char*) { seen_ = true; }
-  void literal(char) { seen_ = true; }
-
- private:
-  std::string& parent_;
-  int depth_ = 0;
-  bool usable_ = true;
-  bool seen_ = false;  // a value that is not a container
-};
-
-}  // namespace
-
 std::string_view ConstructTable::parent(std::string_view entry) const {
   const auto found = parents_.find(entry);
   return found == parents_.end() ? std::string_view() : std::string_view(found->second);
@@ -66,12 +28,12 @@ ConstructTable read_construct_json(const ByteSource& file) {
   MemberStream stream(file);
   stream.enter();
   std::string entry;
-  std::string parent;
+  Entry value;
   while (stream.next(entry)) {
-    parent.clear();
-    ParentHandler handler(parent);
-    stream.value(handler);
-    if (!parent.empty()) table.add(entry, parent);
+    stream.entry(value, entry);
+    const Entry::Index parent = value.is(0, NodeKind::array) && !value.empty(0) ? 1 : 0;
+    if (value.is(parent, NodeKind::string) && !value.text(parent).empty())
+      table.add(entry, std::string(value.text(parent)));
   }
   return table;
 }

@@ -3,12 +3,11 @@
 #pragma once
 
 #include <functional>
-#include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "dump/entry.hpp"
+#include "dump/member_stream.hpp"
 #include "support/byte_source.hpp"
 
 namespace msprobe::dump {
@@ -18,18 +17,19 @@ struct Header {
   std::string task;       // "statistics", "tensor", "structure", …
   std::string level;      // "L0", "L1", "mix", "debug"
   std::string framework;  // "pytorch", "mindspore", "mindtorch"
-  bool has_data = false;
+  bool has_data = false;  // not of a `data` that is null
 };
 
-/// Called for each member of `data`, in file order. The entry is only valid during the call.
+/// Takes the value of a member of `data` from the stream.
+using ValueVisitor = std::function<void(MemberStream& stream, std::string_view name)>;
+/// The entry is only valid during the call.
 using EntryVisitor = std::function<void(std::string_view name, const Entry& entry)>;
 
-/// Accepts what Python's json module writes: bare NaN, Infinity and -Infinity, integers of any length, any
-/// key order. Throws FormatError with the byte offset for anything else: broken JSON, `data` that is not an
-/// object, text that is not UTF-8, nesting beyond kMaxDepth, one entry larger than kMaxEntryMemory.
+/// Calls `visit` for each member of `data`, in file order; names may come twice. Any key order is accepted.
+/// Throws FormatError with the byte offset for broken JSON, `data` that is not an object, text that is not
+/// UTF-8, nesting beyond kMaxDepth, one value larger than kMaxEntryMemory.
+Header read_values(const ByteSource& file, const ValueVisitor& visit);
+/// The same with the trees of the values.
 Header read_dump_json(const ByteSource& file, const EntryVisitor& visit);
-
-inline constexpr int kMaxDepth = 404;  // 400 levels of a value, plus root, data, entry, section
-inline constexpr std::size_t kMaxEntryMemory = std::size_t{256} << 20;
 
 }  // namespace msprobe::dump

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dump/entry.hpp"
 
+#include <functional>
 #include <unordered_map>
+#include <utility>
 
 #include "support/text.hpp"
 
@@ -81,32 +83,47 @@ void Entry::append_python_repr(std::string& out, Index node) const {
   out += object ? '}' : ']';
 }
 
-void Entry::clear() {
+void Entry::clear(std::string_view source) {
   nodes_.clear();
-  text_.clear();
-  pending_key_size_ = 0;
+  own_.clear();
+  source_ = source.data();
+  source_size_ = source.size();
+  pending_key_ = {};
 }
 
-std::uint64_t Entry::keep(std::string_view text) {
-  const std::uint64_t begin = text_.size();
-  text_ += text;
-  return begin;
+void Entry::keep() {
+  for (Node& node : nodes_) {
+    for (Text* text : {&node.key, &node.text}) {
+      if (text->size == 0 || (text->begin & kOwn) != 0) continue;
+      const std::string_view borrowed = view(*text);
+      text->begin = static_cast<std::uint32_t>(own_.size()) | kOwn;
+      own_ += borrowed;
+    }
+  }
+  source_ = nullptr;
+  source_size_ = 0;
+}
+
+Entry::Text Entry::to_text(std::string_view text) {
+  const auto size = static_cast<std::uint32_t>(text.size());
+  const std::less_equal<const char*> ahead;
+  if (ahead(source_, text.data()) && ahead(text.data() + size, source_ + source_size_))
+    return {static_cast<std::uint32_t>(text.data() - source_), size};
+  const auto begin = static_cast<std::uint32_t>(own_.size()) | kOwn;
+  own_ += text;
+  return {begin, size};
 }
 
 void Entry::set_key(std::string_view key) {
-  pending_key_ = keep(key);
-  pending_key_size_ = static_cast<std::uint32_t>(key.size());
+  pending_key_ = to_text(key);
 }
 
 Entry::Index Entry::push(NodeKind kind) {
-  Node node;
-  node.kind = kind;
-  node.key_begin = pending_key_;
-  node.key_size = pending_key_size_;
-  pending_key_size_ = 0;
   const auto index = static_cast<Index>(nodes_.size());
+  Node& node = nodes_.emplace_back();
+  node.kind = kind;
+  node.key = std::exchange(pending_key_, {});
   node.end = index + 1;
-  nodes_.push_back(node);
   return index;
 }
 
@@ -121,8 +138,7 @@ void Entry::close(Index node) {
 
 Entry::Index Entry::add_scalar(NodeKind kind, std::string_view text, bool boolean) {
   const Index index = push(kind);
-  nodes_[index].text_begin = keep(text);
-  nodes_[index].text_size = static_cast<std::uint32_t>(text.size());
+  nodes_[index].text = to_text(text);
   nodes_[index].boolean = boolean;
   return index;
 }

@@ -13,7 +13,8 @@ namespace msprobe::dump {
 enum class NodeKind : std::uint8_t { null, boolean, integer, real, string, array, object };
 
 /// A tree in one vector, in document order; a node is known by its index, the root is 0. Duplicate keys of an
-/// object are resolved as Python does: the place of the first, the value of the last.
+/// object are resolved as Python does: the place of the first, the value of the last. The texts are those of
+/// the reader, and last as long as it lets them, unless keep() is called.
 class Entry {
  public:
   using Index = std::uint32_t;
@@ -22,9 +23,9 @@ class Entry {
   NodeKind kind(Index node) const { return nodes_[node].kind; }
   bool is(Index node, NodeKind kind) const { return nodes_[node].kind == kind; }
   /// Member name in an object; empty elsewhere.
-  std::string_view key(Index node) const { return view(nodes_[node].key_begin, nodes_[node].key_size); }
+  std::string_view key(Index node) const { return view(nodes_[node].key); }
   /// String: its value. Number: its digits as written.
-  std::string_view text(Index node) const { return view(nodes_[node].text_begin, nodes_[node].text_size); }
+  std::string_view text(Index node) const { return view(nodes_[node].text); }
   bool boolean(Index node) const { return nodes_[node].boolean; }
   /// Numeric value of an integer or real node.
   double number(Index node) const;
@@ -47,38 +48,47 @@ class Entry {
   /// `str()` of Python for the value: `[1, None, 'a']`, `True`, `2.5`, `abc`.
   std::string python_str(Index node) const;
 
-  // Building (by the JSON reader).
-  void clear();
+  /// Takes what it needs of the reader's text, to outlive it.
+  void keep();
+
+  // Building. `source`: the text that keys and values are parts of; those of other texts are copied.
+  void clear(std::string_view source = {});
   Index open(NodeKind kind);
   void close(Index node);
   void set_key(std::string_view key);
   Index add_scalar(NodeKind kind, std::string_view text, bool boolean = false);
-  std::size_t memory() const { return nodes_.size() * sizeof(Node) + text_.size(); }
+  std::size_t memory() const { return nodes_.size() * sizeof(Node) + own_.size(); }
 
  private:
+  /// A part of the source, or, with kOwn, of own_.
+  struct Text {
+    std::uint32_t begin = 0;
+    std::uint32_t size = 0;
+  };
+  static constexpr std::uint32_t kOwn = std::uint32_t{1} << 31;
+
   struct Node {
-    std::uint64_t key_begin = 0;
-    std::uint64_t text_begin = 0;
-    std::uint32_t key_size = 0;
-    std::uint32_t text_size = 0;
+    Text key;
+    Text text;
     Index end = 0;
     Index replaced_by = kNone;
     NodeKind kind = NodeKind::null;
     bool boolean = false;
     bool shadowed = false;
   };
-  std::string_view view(std::uint64_t begin, std::uint32_t size) const {
-    return std::string_view(text_).substr(begin, size);
+  std::string_view view(Text text) const {
+    return {(text.begin & kOwn) != 0 ? own_.data() + (text.begin - kOwn) : source_ + text.begin, text.size};
   }
-  std::uint64_t keep(std::string_view text);
+  Text to_text(std::string_view text);
   Index push(NodeKind kind);
   void append_python_repr(std::string& out, Index node) const;
   void resolve_duplicates(Index object);
 
   std::vector<Node> nodes_;
-  std::string text_;
-  std::uint64_t pending_key_ = 0;
-  std::uint32_t pending_key_size_ = 0;
+  const char* source_ = nullptr;
+  std::size_t source_size_ = 0;
+  std::string own_;
+  Text pending_key_;
 };
 
 }  // namespace msprobe::dump

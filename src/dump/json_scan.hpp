@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks one JSON value in memory: checks every byte, allocates nothing, and hands the tokens to a handler as
-// they stand in the file. Several times as fast as a reader that makes values of them, for readers that need
-// only a few of the values. Accepts what Python's json module writes (NaN, Infinity, -Infinity).
+// they stand in the file. Accepts what Python's json module does: bare NaN, Infinity and -Infinity, integers of
+// any length, escaped surrogates without a partner.
 #pragma once
 
 #include <array>
@@ -11,7 +11,6 @@
 #include <cstring>
 #include <string_view>
 
-#include "dump/dump_json.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::dump {
@@ -21,6 +20,9 @@ enum class ScanStatus : std::uint8_t {
   incomplete,  // the text ends inside the value (or a number touches its end)
   broken,
 };
+
+/// No value is deeper: 400 levels of a value in a dump.json, plus root, data, entry, section.
+inline constexpr std::size_t kMaxDepth = 404;
 
 /// The text to scan must be followed by this many NUL bytes.
 inline constexpr std::size_t kScanPadding = 8;

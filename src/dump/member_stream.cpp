@@ -2,6 +2,7 @@
 #include "dump/member_stream.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "support/error.hpp"
@@ -43,16 +44,18 @@ void append_code(std::string& out, char32_t code) {
 
 class EntryBuilder : public IgnoreTokens {
  public:
-  EntryBuilder(Entry& entry, const std::string& file, std::string_view name)
-      : entry_(entry), file_(file), name_(name) {}
+  /// `source`: holds the value and lasts as long as the entry.
+  EntryBuilder(Entry& entry, std::string_view source, const std::string& file, std::string_view name)
+      : entry_(entry), file_(file), name_(name) {
+    entry_.clear(source);
+  }
 
   void open(bool object) {
-    open_.push_back(entry_.open(object ? NodeKind::object : NodeKind::array));
+    open_[depth_++] = entry_.open(object ? NodeKind::object : NodeKind::array);
     check();
   }
   void close(bool) {
-    entry_.close(open_.back());
-    open_.pop_back();
+    entry_.close(open_[--depth_]);
   }
   void key(std::string_view raw, bool escaped) { entry_.set_key(text(raw, escaped)); }
   void string(std::string_view raw, bool escaped) { add(NodeKind::string, text(raw, escaped)); }
@@ -89,7 +92,8 @@ class EntryBuilder : public IgnoreTokens {
   Entry& entry_;
   const std::string& file_;
   std::string_view name_;
-  std::vector<Entry::Index> open_;
+  std::array<Entry::Index, kMaxDepth> open_;
+  std::size_t depth_ = 0;
   std::string scratch_;
 };
 
@@ -100,7 +104,6 @@ MemberStream::MemberStream(const ByteSource& source)
       // A small file takes a small window.
       buffer_(static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, source.size())) + kScanPadding) {
   current_ = end_ = buffer_.data();
-  if (source_.size() == 0) throw FormatError(display(source_.name()), "the file is empty");
 }
 
 void MemberStream::fail(const std::string& reason, const char* at) const {
@@ -137,8 +140,10 @@ char MemberStream::peek() {
 }
 
 void MemberStream::enter() {
-  if (peek() != '{')
-    fail(depth() == 0 ? "the top level is not an object" : "the value is not an object", current_);
+  if (const char first = peek(); first != '{') {
+    if (depth() > 0) fail("the value is not an object");
+    fail(first == '\0' && current_ == end_ ? "the file is empty" : "the top level is not an object");
+  }
   ++current_;
   first_.push_back(true);
 }
@@ -210,26 +215,58 @@ void append_unescaped(std::string& out, std::string_view raw) {
   }
 }
 
+void MemberStream::entry(Entry& entry, std::string_view name) {
+  whole_value([&](Scan& scan, bool) {
+    EntryBuilder builder(entry, {scan.at, scan.end}, source_.name(), name);
+    return scan_value(scan, builder, kMaxDepth - depth());
+  });
+}
+
 void build_entry(std::string_view text, Entry& entry, const std::string& file, std::string_view name) {
-  entry.clear();
-  EntryBuilder builder(entry, file, name);
+  EntryBuilder builder(entry, text, file, name);
   // The text was accepted before, and what follows it in the window ends it.
   Scan scan{text.data(), text.data() + text.size() + 1, nullptr};
   scan_value(scan, builder);
 }
 
+void read_json(std::string_view text, Entry& entry, const std::string& file, std::size_t max_depth) {
+  if (text.size() > kMaxEntryMemory)
+    throw FormatError(display(file), "one value takes more than " + human_bytes(kMaxEntryMemory));
+  // The scanner wants bytes behind the end that it may look at; the first of them ends a number.
+  std::string padded(text);
+  padded.append(kScanPadding + 1, '\0');
+  const char* const end = padded.data() + text.size();
+  Scan scan{padded.data(), end + 1, nullptr};
+  const auto fail = [&](const std::string& reason, const char* at) {
+    throw FormatError(display(file), reason + " (byte " + std::to_string(at - padded.data()) + ")");
+  };
+  skip_blanks(scan);
+  if (scan.at >= end) fail("there is no JSON in it", end);
+  EntryBuilder builder(entry, padded, file, file);
+  const ScanStatus status = scan_value(scan, builder, max_depth);
+  if (status != ScanStatus::done) {
+    if (scan.at >= end || status == ScanStatus::incomplete) fail("the JSON ends too early (truncated?)", end);
+    fail(scan.reason, scan.at);
+  }
+  skip_blanks(scan);
+  if (scan.at != end) fail("something stands behind the end of the JSON", scan.at);
+  entry.keep();
+}
+
 void read_entry_at(const ByteSource& file, std::uint64_t offset, std::uint64_t size, Entry& entry,
                    std::string_view name) {
-  const std::string changed = display(name) + ": not where it was before; was the file changed meanwhile?";
-  if (size > kMaxEntryMemory || offset > file.size() || size > file.size() - offset)
-    throw FormatError(display(file.name()), changed);
-  std::vector<char> text(static_cast<std::size_t>(size) + 1 + kScanPadding);
-  file.read_at(offset, std::as_writable_bytes(std::span(text.data(), static_cast<std::size_t>(size))));
-  Scan scan{text.data(), text.data() + size + 1, nullptr};
-  entry.clear();
-  EntryBuilder builder(entry, file.name(), name);
-  if (scan_value(scan, builder) != ScanStatus::done || scan.at != text.data() + size)
-    throw FormatError(display(file.name()), changed);
+  const auto changed = [&] {
+    throw FormatError(display(file.name()),
+                      display(name) + ": not where it was before; was the file changed meanwhile?");
+  };
+  if (size > kMaxEntryMemory || offset > file.size() || size > file.size() - offset) changed();
+  std::string text(static_cast<std::size_t>(size), '\0');
+  file.read_at(offset, std::as_writable_bytes(std::span(text)));
+  try {
+    read_json(text, entry, file.name());
+  } catch (const FormatError&) {
+    changed();
+  }
 }
 
 }  // namespace msprobe::dump

@@ -15,6 +15,9 @@
 
 namespace msprobe::dump {
 
+/// What one value may take.
+inline constexpr std::size_t kMaxEntryMemory = std::size_t{256} << 20;
+
 class MemberStream {
  public:
   explicit MemberStream(const ByteSource& source);
@@ -24,16 +27,41 @@ class MemberStream {
   /// The name of the next member of the object stepped into last. False at its end; the stream stands in the
   /// object around it then. At the end of the root nothing but blanks may follow.
   bool next(std::string& key);
-  /// Is the value that comes next an object?
-  bool at_object() { return peek() == '{'; }
+  /// The first byte of the value that comes next.
+  char peek();
 
   /// Scans the value of the member. The text is valid until the next call.
   template <typename Handler>
   std::string_view value(Handler& handler) {
+    return whole_value([&](Scan& scan, bool again) {
+      if (again) handler.restart();
+      return scan_value(scan, handler, kMaxDepth - depth());
+    });
+  }
+  std::string_view skip() {
+    IgnoreTokens ignore;
+    return value(ignore);
+  }
+  /// Makes `entry` the tree of the value, which is of the member `name`. It borrows the stream's text until
+  /// the next call.
+  void entry(Entry& entry, std::string_view name);
+  /// Where in the file the value stands that was scanned last.
+  std::uint64_t value_offset() const { return value_offset_; }
+  /// FormatError with the file and the place in it.
+  [[noreturn]] void fail(const std::string& reason) const { fail(reason, current_); }
+
+ private:
+  std::size_t depth() const { return first_.size(); }
+  std::uint64_t offset(const char* at) const {
+    return begin_offset_ + static_cast<std::uint64_t>(at - buffer_.data());
+  }
+  /// Scans the value that comes next, again each time the window had to grow for it.
+  template <typename ScanOnce>
+  std::string_view whole_value(ScanOnce&& scan_once) {
     peek();
-    for (;;) {
+    for (bool again = false;; again = true) {
       Scan scan{current_, end_, nullptr};
-      const ScanStatus status = scan_value(scan, handler, kMaxDepth - depth());
+      const ScanStatus status = scan_once(scan, again);
       if (status == ScanStatus::broken) fail(scan.reason, scan.at);
       if (status == ScanStatus::done) {
         const std::string_view text(current_, static_cast<std::size_t>(scan.at - current_));
@@ -42,18 +70,8 @@ class MemberStream {
         return text;
       }
       more();
-      handler.restart();
     }
   }
-  /// Where in the file the value stands that was scanned last.
-  std::uint64_t value_offset() const { return value_offset_; }
-
- private:
-  std::size_t depth() const { return first_.size(); }
-  std::uint64_t offset(const char* at) const {
-    return begin_offset_ + static_cast<std::uint64_t>(at - buffer_.data());
-  }
-  char peek();
   /// Makes the window reach further; FormatError if the file has no more.
   void more();
   [[noreturn]] void fail(const std::string& reason, const char* at) const;
@@ -68,12 +86,15 @@ class MemberStream {
   std::vector<bool> first_;  // an object each: no member seen yet
 };
 
-/// Makes `entry` the tree of a value as scan_value() accepted it. kScanPadding bytes behind it must be
-/// readable, as they are in the window of a stream. Throws FormatError, naming `file` and `name`, if the tree
-/// takes more than kMaxEntryMemory.
+/// Makes `entry` the tree of a value as scan_value() accepted it, which it then borrows. kScanPadding bytes
+/// behind it must be readable, as they are in the window of a stream. Throws FormatError, naming `file` and
+/// `name`, if the tree takes more than kMaxEntryMemory.
 void build_entry(std::string_view text, Entry& entry, const std::string& file, std::string_view name);
 
-/// Reads the value that stands at `offset` of the file.
+/// The tree of a text that is one value, which it keeps. FormatError, naming `file`, for anything else.
+void read_json(std::string_view text, Entry& entry, const std::string& file, std::size_t max_depth = kMaxDepth);
+
+/// Reads the value that stands at `offset` of the file, and keeps it.
 void read_entry_at(const ByteSource& file, std::uint64_t offset, std::uint64_t size, Entry& entry,
                    std::string_view name);
 

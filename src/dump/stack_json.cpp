@@ -2,103 +2,42 @@
 #include "dump/stack_json.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
-#include "dump/json_stream.hpp"
+#include "dump/member_stream.hpp"
 
 namespace msprobe::dump {
 namespace {
 
-/// Collects both layouts at once; which one the file has is known when the key "0" was seen
-/// (spec/dump-format.md 4.1).
-class StackHandler : public HandlerFailure {
- public:
-  explicit StackHandler(StackTable& table) : table_(table) {}
+using Texts = std::vector<std::string>;
 
-  bool Null() { return other(); }
-  bool Bool(bool) { return other(); }
-  bool RawNumber(const char*, rapidjson::SizeType, bool) { return other(); }
-  bool Int(int) { return other(); }
-  bool Uint(unsigned) { return other(); }
-  bool Int64(std::int64_t) { return other(); }
-  bool Uint64(std::uint64_t) { return other(); }
-  bool Double(double) { return other(); }
+/// The texts of a list of nothing else.
+std::optional<Texts> texts_of(const Entry& value, Entry::Index list) {
+  if (!value.is(list, NodeKind::array)) return std::nullopt;
+  Texts texts;
+  bool regular = true;
+  value.children(list, [&](Entry::Index item) {
+    regular = regular && value.is(item, NodeKind::string);
+    if (regular) texts.emplace_back(value.text(item));
+  });
+  if (!regular) return std::nullopt;
+  return texts;
+}
 
-  bool String(const char* text, rapidjson::SizeType size, bool) {
-    if (depth_ == 2) lists_[0].emplace_back(text, size);
-    if (depth_ == 3 && (list_ == 0 || list_ == 1)) lists_[list_].emplace_back(text, size);
-    if (depth_ == 3 && list_ > 1) regular_ = false;
-    if (depth_ == 2) flat_ = true;
-    return depth_ > 0 || fail("the top level is not an object");
-  }
-  bool Key(const char* text, rapidjson::SizeType size, bool) {
-    if (depth_ == 1) key_.assign(text, size);
-    return true;
-  }
-  bool StartObject() {
-    if (depth_ > 0) regular_ = false;
-    return deeper();
-  }
-  bool StartArray() {
-    if (depth_ == 0) return fail("the top level is not an object");
-    if (depth_ == 1) {
-      lists_[0].clear();
-      lists_[1].clear();
-      list_ = -1;
-      flat_ = false;
-      regular_ = true;
-    } else if (depth_ == 2) {
-      ++list_;
-    } else {
-      regular_ = false;
-    }
-    return deeper();
-  }
-  bool EndObject(rapidjson::SizeType) {
-    --depth_;
-    return true;
-  }
-  bool EndArray(rapidjson::SizeType) {
-    if (--depth_ == 1 && regular_) finish_value();
-    return true;
-  }
-
-  void finish() {
-    const auto& chosen = grouped_layout_ ? grouped_ : plain_;
-    for (const auto& [entry, stack] : chosen) table_.add_entry(entry, stack);
-  }
-
- private:
-  bool other() {
-    regular_ = false;
-    return depth_ > 0 || fail("the top level is not an object");
-  }
-  bool deeper() { return ++depth_ < kMaxNesting || fail("nested too deep"); }
-
-  void finish_value() {
-    if (key_ == "0" && (list_ >= 0 || flat_)) grouped_layout_ = true;
-    if (list_ < 0) {
-      plain_.emplace_back(key_, table_.add_stack(std::move(lists_[0])));
-    } else if (list_ == 1 && !flat_) {
-      const std::uint32_t stack = table_.add_stack(std::move(lists_[1]));
-      for (std::string& entry : lists_[0]) grouped_.emplace_back(std::move(entry), stack);
-    }
-    lists_[0] = {};
-    lists_[1] = {};
-  }
-
-  static constexpr int kMaxNesting = 64;
-  StackTable& table_;
-  std::vector<std::pair<std::string, std::uint32_t>> plain_;
-  std::vector<std::pair<std::string, std::uint32_t>> grouped_;
-  std::string key_;
-  std::vector<std::string> lists_[2];
-  int list_ = -1;
-  int depth_ = 0;
-  bool flat_ = false;
-  bool regular_ = true;
-  bool grouped_layout_ = false;
-};
+/// The lists of texts in a list of nothing else.
+std::optional<std::vector<Texts>> lists_of(const Entry& value) {
+  if (!value.is(0, NodeKind::array)) return std::nullopt;
+  std::vector<Texts> lists;
+  bool regular = true;
+  value.children(0, [&](Entry::Index item) {
+    std::optional<Texts> texts = texts_of(value, item);
+    regular = regular && texts;
+    if (regular) lists.push_back(*std::move(texts));
+  });
+  if (!regular) return std::nullopt;
+  return lists;
+}
 
 }  // namespace
 
@@ -130,9 +69,27 @@ std::string user_frame(const std::vector<std::string>& frames, const std::vector
 
 StackTable read_stack_json(const ByteSource& file) {
   StackTable table;
-  StackHandler handler(table);
-  parse_json(file, handler);
-  handler.finish();
+  // Which layout the file has is known when the key "0" was seen (spec/dump-format.md 4.1).
+  std::vector<std::pair<std::string, std::uint32_t>> plain;
+  std::vector<std::pair<std::string, std::uint32_t>> grouped;
+  bool grouped_layout = false;
+  MemberStream stream(file);
+  stream.enter();
+  std::string key;
+  Entry value;
+  while (stream.next(key)) {
+    stream.entry(value, key);
+    std::optional<Texts> frames = texts_of(value, 0);
+    std::optional<std::vector<Texts>> lists = lists_of(value);
+    if (key == "0" && (frames || lists) && !value.empty(0)) grouped_layout = true;
+    if (frames) {
+      plain.emplace_back(key, table.add_stack(*std::move(frames)));
+    } else if (lists && lists->size() == 2) {
+      const std::uint32_t stack = table.add_stack(std::move((*lists)[1]));
+      for (std::string& entry : (*lists)[0]) grouped.emplace_back(std::move(entry), stack);
+    }
+  }
+  for (auto& [entry, stack] : grouped_layout ? grouped : plain) table.add_entry(std::move(entry), stack);
   return table;
 }
 

@@ -7,7 +7,6 @@
 #include <system_error>
 
 #include "support/error.hpp"
-#include "support/folder.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::dump {
@@ -18,15 +17,9 @@ namespace fs = std::filesystem;
 constexpr std::string_view kDumpJson = "dump.json";
 constexpr std::string_view kDebugJson = "debug.json";
 
-/// The number behind `prefix`, written without leading zeros.
-std::optional<std::int64_t> number_after(std::string_view name, std::string_view prefix) {
-  if (!name.starts_with(prefix)) return std::nullopt;
-  name.remove_prefix(prefix.size());
-  if (name.empty() || (name.size() > 1 && name.front() == '0') || name.front() == '-') return std::nullopt;
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  return number;
+/// Is the number behind `prefix` written with leading zeros?
+bool has_zeros(std::string_view name, std::string_view prefix) {
+  return name.starts_with(prefix) && name.size() > prefix.size() + 1 && name[prefix.size()] == '0';
 }
 
 bool is_proc(std::string_view name) {
@@ -42,45 +35,123 @@ std::string json_in(const std::string& directory) {
   return !fs::exists(dump, ignored) && fs::exists(debug, ignored) ? debug : dump;
 }
 
-RankDump rank_in(const std::string& directory, std::string label) {
-  RankDump rank;
-  rank.number = rank_number(label);
-  rank.label = std::move(label);
-  rank.directory = directory;
-  rank.json = json_in(directory);
-  return rank;
-}
+class TreeFinder {
+ public:
+  TreeFinder(TreeSearch& search, RankNames names) : search_(search), names_(names) {}
 
-std::vector<RankDump> ranks_in(const std::string& step) {
-  std::vector<RankDump> ranks;
-  std::vector<RankDump> procs;
-  for (std::string& name : names_in(step, Named::folders)) {
-    const std::string directory = step + "/" + name;
-    if (rank_number(name)) {
-      ranks.push_back(rank_in(directory, std::move(name)));
-    } else if (is_proc(name)) {
-      procs.push_back(rank_in(directory, std::move(name)));
+  void run(const std::string& given) {
+    std::string path = given;
+    while (path.size() > 1 && path.back() == '/') path.pop_back();
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    if (!fs::exists(status)) return refuse(path, error ? error.message() : "no such file or directory", true);
+    search_.is_folder = fs::is_directory(status);
+    Tree tree;
+    tree.path = path;
+    if (!search_.is_folder) {
+      const std::string directory = fs::path(path).parent_path().string();
+      RankDump rank;
+      rank.directory = directory.empty() ? "." : directory;
+      rank.json = path;
+      tree.steps.push_back({"", std::nullopt, {std::move(rank)}});
+    } else if (!find_in(path, tree)) {
+      return;
     }
+    search_.tree = std::move(tree);
   }
-  std::stable_sort(ranks.begin(), ranks.end(),
-                   [](const RankDump& a, const RankDump& b) { return a.number < b.number; });
-  if (!ranks.empty()) return ranks;
-  if (procs.size() > 1) {
-    throw FormatError(display(step),
-                      "several proc folders and no rank folder: cannot tell which one to take");
-  }
-  return procs;
-}
 
-std::string without_trailing_slashes(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
-}
+ private:
+  void refuse(const std::string& path, const std::string& reason, bool unreadable) {
+    search_.problem = display(path) + ": " + reason;
+    search_.unreadable = unreadable;
+  }
+
+  bool list(const std::string& folder, Listing& listing) {
+    std::error_code error;
+    listing = list_folder(folder, error);
+    if (error) refuse(folder, error.message(), true);
+    return !error;
+  }
+
+  bool find_in(const std::string& path, Tree& tree) {
+    if (!list(path, search_.top)) return false;
+    if (std::error_code ignored; fs::exists(json_in(path), ignored)) {
+      tree.kind = TreeKind::rank;
+      std::string name = fs::path(path).filename().string();
+      if (!rank_number(name, names_) && !is_proc(name)) name.clear();
+      tree.steps.push_back({"", std::nullopt, {rank_in(path, std::move(name))}});
+      return true;
+    }
+    std::vector<RankDump> ranks;
+    if (!find_ranks(path, search_.top, ranks)) return false;
+    if (!ranks.empty()) {
+      tree.kind = TreeKind::step;
+      tree.steps.push_back({"", std::nullopt, std::move(ranks)});
+      return true;
+    }
+    tree.kind = TreeKind::root;
+    for (const std::string& name : search_.top.folders) {
+      const auto number = number_after(name, "step");
+      if (!number || (has_zeros(name, "step") && names_ == RankNames::exact)) continue;
+      Listing step;
+      if (!list(path + "/" + name, step) || !find_ranks(path + "/" + name, step, ranks)) return false;
+      if (!ranks.empty()) tree.steps.push_back({name, number, std::move(ranks)});
+    }
+    if (tree.steps.empty()) {
+      refuse(path, "no dump here: neither dump.json, nor rank, proc or step folders", false);
+      return false;
+    }
+    std::stable_sort(tree.steps.begin(), tree.steps.end(),
+                     [](const StepDump& a, const StepDump& b) { return a.number < b.number; });
+    return true;
+  }
+
+  bool find_ranks(const std::string& step, const Listing& listing, std::vector<RankDump>& ranks) {
+    ranks.clear();
+    std::vector<RankDump> procs;
+    for (const std::string& name : listing.folders) {
+      if (rank_number(name, names_)) {
+        ranks.push_back(rank_in(step + "/" + name, name));
+      } else if (is_proc(name)) {
+        procs.push_back(rank_in(step + "/" + name, name));
+      }
+    }
+    std::stable_sort(ranks.begin(), ranks.end(),
+                     [](const RankDump& a, const RankDump& b) { return a.number < b.number; });
+    if (!ranks.empty()) return true;
+    ranks = std::move(procs);
+    if (ranks.size() < 2) return true;
+    refuse(step, "several proc folders and no rank folder: cannot tell which one to take", false);
+    return false;
+  }
+
+  RankDump rank_in(const std::string& directory, std::string label) const {
+    RankDump rank;
+    rank.number = rank_number(label, names_);
+    rank.label = std::move(label);
+    rank.directory = directory;
+    rank.json = json_in(directory);
+    return rank;
+  }
+
+  TreeSearch& search_;
+  RankNames names_;
+};
 
 }  // namespace
 
-std::optional<std::int64_t> rank_number(std::string_view folder) {
+std::optional<std::int64_t> number_after(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix)) return std::nullopt;
+  name.remove_prefix(prefix.size());
+  if (name.empty() || name.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  std::int64_t number = 0;
+  if (std::from_chars(name.data(), name.data() + name.size(), number).ec != std::errc()) return std::nullopt;
+  return number;
+}
+
+std::optional<std::int64_t> rank_number(std::string_view folder, RankNames names) {
   if (folder == "rank") return -1;
+  if (names == RankNames::exact && has_zeros(folder, "rank")) return std::nullopt;
   return number_after(folder, "rank");
 }
 
@@ -88,47 +159,17 @@ bool is_debug_json(const std::string& path) {
   return fs::path(path).filename() == kDebugJson;
 }
 
-Tree discover(const std::string& given) {
-  Tree tree;
-  tree.path = without_trailing_slashes(given);
-  std::error_code error;
-  const fs::file_status status = fs::status(tree.path, error);
-  if (!fs::exists(status)) {
-    throw IoError(display(tree.path), error ? error.message() : "no such file or directory");
-  }
-  if (!fs::is_directory(status)) {
-    const std::string directory = fs::path(tree.path).parent_path().string();
-    RankDump rank;
-    rank.directory = directory.empty() ? "." : directory;
-    rank.json = tree.path;
-    tree.steps.push_back({"", std::nullopt, {std::move(rank)}});
-    return tree;
-  }
-  if (fs::exists(json_in(tree.path), error)) {
-    tree.kind = TreeKind::rank;
-    std::string name = fs::path(tree.path).filename().string();
-    if (!rank_number(name) && !is_proc(name)) name.clear();
-    tree.steps.push_back({"", std::nullopt, {rank_in(tree.path, std::move(name))}});
-    return tree;
-  }
-  if (std::vector<RankDump> ranks = ranks_in(tree.path); !ranks.empty()) {
-    tree.kind = TreeKind::step;
-    tree.steps.push_back({"", std::nullopt, std::move(ranks)});
-    return tree;
-  }
-  tree.kind = TreeKind::root;
-  for (std::string& name : names_in(tree.path, Named::folders)) {
-    const auto number = number_after(name, "step");
-    if (!number) continue;
-    std::vector<RankDump> ranks = ranks_in(tree.path + "/" + name);
-    if (!ranks.empty()) tree.steps.push_back({std::move(name), number, std::move(ranks)});
-  }
-  if (tree.steps.empty()) {
-    throw FormatError(display(tree.path), "no dump here: neither dump.json, nor rank, proc or step folders");
-  }
-  std::stable_sort(tree.steps.begin(), tree.steps.end(),
-                   [](const StepDump& a, const StepDump& b) { return a.number < b.number; });
-  return tree;
+TreeSearch search_tree(const std::string& path, RankNames names) {
+  TreeSearch search;
+  TreeFinder(search, names).run(path);
+  return search;
+}
+
+Tree discover(const std::string& path, RankNames names) {
+  TreeSearch search = search_tree(path, names);
+  if (search.tree) return *std::move(search.tree);
+  if (search.unreadable) throw IoError(search.problem);
+  throw FormatError(search.problem);
 }
 
 }  // namespace msprobe::dump

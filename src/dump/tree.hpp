@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "support/folder.hpp"
+
 namespace msprobe::dump {
 
 /// One folder with a dump.json, or else a debug.json (or one such file given by name).
@@ -32,15 +34,36 @@ struct Tree {
   std::vector<StepDump> steps;  // by number; exactly one unless kind is root
 };
 
-/// Tells what `path` is: a dump.json, the folder of a rank (holds dump.json or debug.json), a step (holds rank or proc
-/// folders) or a dump root (holds step folders). IoError if it does not exist or cannot be listed;
-/// FormatError if it is none of these, or if a step without ranks has several proc folders.
-Tree discover(const std::string& path);
+/// How the folders of ranks are called.
+enum class RankNames : std::uint8_t {
+  exact,  // `rank12` and `rank`, as every collector does, and as the Python tool's compare takes them
+  zeros,  // `rank012` too, as its nan_analyze does
+};
+
+struct TreeSearch {
+  std::optional<Tree> tree;
+  bool is_folder = false;
+  Listing top;              // what is in it
+  std::string problem;      // why there is no tree, in one line with the path
+  bool unreadable = false;  // the system refused
+};
+
+/// Looks for a tree: a dump.json, the folder of a rank (holds dump.json or debug.json), a step (holds rank or
+/// proc folders) or a dump root (holds step folders). A step without ranks that has several proc folders is
+/// none. Lists the folder and those of its steps once each.
+TreeSearch search_tree(const std::string& path, RankNames names = RankNames::exact);
+
+/// The same for those who need one. IoError if the path does not exist or cannot be listed, FormatError if
+/// there is no tree.
+Tree discover(const std::string& path, RankNames names = RankNames::exact);
 
 /// Holds this path values that were saved by name: is the file called debug.json?
 bool is_debug_json(const std::string& path);
 
-/// "rank12" -> 12, "rank" -> -1, anything else (rank01 too) -> nothing.
-std::optional<std::int64_t> rank_number(std::string_view folder);
+/// "rank12" -> 12, "rank" -> -1, anything else -> nothing.
+std::optional<std::int64_t> rank_number(std::string_view folder, RankNames names = RankNames::exact);
+
+/// The number behind `prefix`, digits alone.
+std::optional<std::int64_t> number_after(std::string_view name, std::string_view prefix);
 
 }  // namespace msprobe::dump

@@ -3,8 +3,7 @@
 
 #include <cmath>
 
-#include "dump/json_scan.hpp"
-#include "dump/member_stream.hpp"
+#include "dump/python_json.hpp"
 #include "support/error.hpp"
 #include "support/json_writer.hpp"
 #include "support/text.hpp"
@@ -227,31 +226,6 @@ void append_json(std::string& out, const Value& value, int indent, int level) {
 
 Value from_entry(const dump::Entry& entry, dump::Entry::Index node, const std::string& file) {
   return convert(entry, node, file, 0);
-}
-
-void read_json(std::string_view text, dump::Entry& entry, const std::string& file) {
-  // The scanner wants bytes behind the end that it may look at; the first of them ends a number.
-  std::string padded(text);
-  padded.append(dump::kScanPadding + 1, '\0');
-  const char* const end = padded.data() + text.size();
-  dump::Scan scan{padded.data(), end + 1, nullptr};
-  const auto fail = [&](const std::string& reason, const char* at) {
-    throw FormatError(display(file), reason + " (byte " + std::to_string(at - padded.data()) + ")");
-  };
-  dump::skip_blanks(scan);
-  if (scan.at >= end) fail("there is no JSON in it", end);
-  const char* const begin = scan.at;
-  dump::IgnoreTokens ignore;
-  const dump::ScanStatus status = dump::scan_value(scan, ignore, dump::kMaxDepth);
-  if (status != dump::ScanStatus::done) {
-    if (scan.at >= end || status == dump::ScanStatus::incomplete)
-      fail("the JSON ends too early (truncated?)", end);
-    fail(scan.reason, scan.at);
-  }
-  const std::string_view value(begin, static_cast<std::size_t>(scan.at - begin));
-  dump::skip_blanks(scan);
-  if (scan.at != end) fail("something stands behind the end of the JSON", scan.at);
-  dump::build_entry(value, entry, file, file);
 }
 
 }  // namespace msprobe::pack

@@ -94,7 +94,4 @@ void append_json(std::string& out, const Value& value, int indent, int level = 0
 /// The value of a JSON node. FormatError naming `file` if it is nested too deeply.
 Value from_entry(const dump::Entry& entry, dump::Entry::Index node, const std::string& file);
 
-/// Reads a whole JSON document, Python's NaN and Infinity included. FormatError naming `file` and the byte.
-void read_json(std::string_view text, dump::Entry& entry, const std::string& file);
-
 }  // namespace msprobe::pack

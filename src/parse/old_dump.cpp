@@ -2,11 +2,12 @@
 #include "parse/old_dump.hpp"
 
 #include <fmt/format.h>
-#include <rapidjson/document.h>
 
 #include <memory>
 #include <optional>
+#include <vector>
 
+#include "dump/member_stream.hpp"
 #include "parse/line_input.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
@@ -16,7 +17,8 @@
 namespace msprobe::parse {
 namespace {
 
-using rapidjson::Value;
+using dump::Entry;
+using dump::NodeKind;
 
 constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 30;
 constexpr std::size_t kLongestLine = std::size_t{16} << 20;
@@ -58,45 +60,62 @@ class FileLines {
   std::uint64_t offset_ = 0;
 };
 
-std::string_view text_of(const Value& value) {
-  return {value.GetString(), value.GetStringLength()};
-}
-
 /// A value as Python prints it; numbers stand as they stood in the file.
-void append_python(const Value& value, int depth, std::string& out) {
-  if (value.IsNull()) {
+void append_python(const Entry& entry, Entry::Index value, int depth, std::string& out) {
+  const NodeKind kind = entry.kind(value);
+  if (kind == NodeKind::null) {
     out += "None";
-  } else if (value.IsBool()) {
-    out += value.GetBool() ? "True" : "False";
-  } else if (value.IsString()) {
-    out += display(text_of(value));
-  } else if (value.IsArray() && depth < kDeepest) {
+  } else if (kind == NodeKind::boolean) {
+    out += entry.boolean(value) ? "True" : "False";
+  } else if (kind != NodeKind::array && kind != NodeKind::object) {
+    out += display(entry.text(value));
+  } else if (kind == NodeKind::array && depth < kDeepest) {
     out += '[';
-    for (rapidjson::SizeType i = 0; i < value.Size(); ++i) {
-      if (i > 0) out += ", ";
-      append_python(value[i], depth + 1, out);
-    }
+    bool first = true;
+    entry.children(value, [&](Entry::Index item) {
+      if (!first) out += ", ";
+      first = false;
+      append_python(entry, item, depth + 1, out);
+    });
     out += ']';
   } else {
     out += "...";
   }
 }
 
-std::string python_text(const Value& value) {
+std::string python_text(const Entry& entry, Entry::Index value) {
   std::string out;
-  append_python(value, 0, out);
+  append_python(entry, value, 0, out);
   return out;
 }
 
-void append_stack(const Value& entry, std::string& out) {
-  out += fmt::format("\nTrace back({}):\n", display(text_of(entry[0])));
-  const Value& frames = entry[1];
-  for (rapidjson::SizeType i = frames.Size(); i-- > 0;) {
-    const Value& frame = frames[i];
-    if (!frame.IsArray() || frame.Size() < 4) continue;
-    out += fmt::format("  File \"{}\", line {}, in {}\n    {}\n", python_text(frame[0]),
-                       python_text(frame[1]), python_text(frame[2]), python_text(frame[3]));
+/// The elements of a list; nothing for any other value.
+std::vector<Entry::Index> elements_of(const Entry& entry, Entry::Index list) {
+  std::vector<Entry::Index> elements;
+  if (entry.is(list, NodeKind::array))
+    entry.children(list, [&](Entry::Index element) { elements.push_back(element); });
+  return elements;
+}
+
+void append_stack(const Entry& entry, Entry::Index name, Entry::Index list, std::string& out) {
+  out += fmt::format("\nTrace back({}):\n", display(entry.text(name)));
+  const std::vector<Entry::Index> frames = elements_of(entry, list);
+  for (std::size_t i = frames.size(); i-- > 0;) {
+    const std::vector<Entry::Index> frame = elements_of(entry, frames[i]);
+    if (frame.size() < 4) continue;
+    const auto part = [&](std::size_t number) { return python_text(entry, frame[number]); };
+    out += fmt::format("  File \"{}\", line {}, in {}\n    {}\n", part(0), part(1), part(2), part(3));
   }
+}
+
+/// The list on a line; none if it is something else, or has no name.
+bool read_line(const std::string& line, const std::string& path, Entry& entry) {
+  try {
+    dump::read_json(line, entry, path);
+  } catch (const FormatError&) {
+    return false;
+  }
+  return entry.is(0, NodeKind::array) && !entry.empty(0) && entry.is(1, NodeKind::string);
 }
 
 }  // namespace
@@ -109,27 +128,26 @@ std::string show_old_dump(const std::string& path, const std::string& prefix) {
   std::string out;
   bool titled = false;
   std::uint64_t number = 0;
+  Entry entry;
   while (const std::optional<std::string> line = lines.next()) {
     ++number;
     if (line->find_first_not_of(" \t\r") == std::string::npos) continue;
-    constexpr unsigned kFlags = rapidjson::kParseNanAndInfFlag | rapidjson::kParseNumbersAsStringsFlag |
-                                rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
-    rapidjson::Document entry;
-    entry.Parse<kFlags>(line->data(), line->size());
-    if (entry.HasParseError() || !entry.IsArray() || entry.Empty() || !entry[0].IsString()) {
+    if (!read_line(*line, path, entry))
       throw FormatError(display(path), fmt::format("line {} is no JSON list with a name", number));
-    }
-    const std::string_view name = text_of(entry[0]);
+    const std::vector<Entry::Index> parts = elements_of(entry, 0);
+    const std::string_view name = entry.text(parts[0]);
     if (!name.starts_with(prefix)) continue;
-    if (name.find("stack_info") != std::string_view::npos && entry.Size() == 2 && entry[1].IsArray()) {
-      append_stack(entry, out);
-    } else if (entry.Size() > 5 && entry[5].IsArray() && entry[5].Size() >= 3) {
+    if (name.find("stack_info") != std::string_view::npos && parts.size() == 2 &&
+        entry.is(parts[1], NodeKind::array)) {
+      append_stack(entry, parts[0], parts[1], out);
+    } else if (parts.size() > 5) {
+      const std::vector<Entry::Index> summary = elements_of(entry, parts[5]);
+      if (summary.size() < 3) continue;
       if (!titled) out += "\nStatistic Info:\n";
       titled = true;
-      const Value& summary = entry[5];
+      const auto text = [&](Entry::Index value) { return python_text(entry, value); };
       out += fmt::format("  [{}][dtype: {}][shape: {}][max: {}][min: {}][mean: {}]\n", display(name),
-                         python_text(entry[3]), python_text(entry[4]), python_text(summary[0]),
-                         python_text(summary[1]), python_text(summary[2]));
+                         text(parts[3]), text(parts[4]), text(summary[0]), text(summary[1]), text(summary[2]));
     }
   }
   return out.empty() ? "No entry begins with " + display(prefix) + "\n" : out;

@@ -25,4 +25,22 @@ std::vector<std::string> names_in(const std::string& folder, Named which) {
   return names;
 }
 
+Listing list_folder(const std::string& folder, std::error_code& error) {
+  Listing listing;
+  error.clear();
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code ignored;
+    std::string name = entry->path().filename().string();
+    if (entry->is_directory(ignored)) {
+      listing.folders.push_back(std::move(name));
+    } else if (entry->is_regular_file(ignored)) {
+      listing.files.push_back(std::move(name));
+    }
+  }
+  if (error) return {};
+  std::sort(listing.folders.begin(), listing.folders.end());
+  std::sort(listing.files.begin(), listing.files.end());
+  return listing;
+}
+
 }  // namespace msprobe

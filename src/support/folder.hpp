@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace msprobe {
@@ -12,5 +13,13 @@ enum class Named : std::uint8_t { all, folders, regular_files };  // links count
 
 /// Names in a folder, sorted. IoError if it cannot be read.
 std::vector<std::string> names_in(const std::string& folder, Named which = Named::all);
+
+struct Listing {
+  std::vector<std::string> folders;
+  std::vector<std::string> files;  // regular ones
+};
+
+/// Both kinds by one pass over the folder, sorted. Nothing, and the reason, if it cannot be read.
+Listing list_folder(const std::string& folder, std::error_code& error);
 
 }  // namespace msprobe

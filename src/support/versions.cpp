@@ -2,7 +2,6 @@
 #include "support/versions.hpp"
 
 #include <fmt/format.h>
-#include <rapidjson/rapidjson.h>
 #include <yaml.h>
 #include <zlib.h>
 
@@ -20,7 +19,6 @@ std::string version_text() {
     text += fmt::format("  {} {}\n", library, version);
   };
   add("CLI11", CLI11_VERSION);
-  add("RapidJSON", RAPIDJSON_VERSION_STRING);
   add("nlohmann_json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
                                    NLOHMANN_JSON_VERSION_PATCH));
   add("oneTBB", tbb_version());

@@ -6,7 +6,7 @@
 #include "anomaly/entry_probe.hpp"
 #include "anomaly/levels.hpp"
 #include "anomaly/search.hpp"
-#include "dump/raw_entries.hpp"
+#include "dump/dump_json.hpp"
 #include "fuzz_input.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
@@ -34,7 +34,7 @@ void search(const ByteSource& file, const Rules& rules, bool python) {
 
 /// What the probe knows of an entry is what the tree shows.
 void compare_probe(const ByteSource& file, bool nested) {
-  dump::read_raw_entries(file, [&](dump::MemberStream& stream, std::string_view name) {
+  dump::read_values(file, [&](dump::MemberStream& stream, std::string_view name) {
     EntryProbe probe(nested);
     const std::string_view text = stream.value(probe);
     if (!probe.known()) return;

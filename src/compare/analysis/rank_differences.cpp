@@ -11,7 +11,7 @@
 #include "compare/analysis/rank_json.hpp"
 #include "compare/metrics/statistics_difference.hpp"
 #include "dump/names.hpp"
-#include "dump/raw_entries.hpp"
+#include "dump/dump_json.hpp"
 #include "support/interrupt.hpp"
 
 namespace msprobe::compare {
@@ -305,11 +305,12 @@ CommCalls read_communication(const ByteSource& json, const Rules& rules) {
   CommCalls calls;
   dump::RankListPool pool;
   dump::Entry entry;
-  dump::read_raw_entries(json, [&](dump::MemberStream& stream, std::string_view name) {
-    dump::IgnoreTokens ignore;
-    const std::string_view text = stream.value(ignore);
-    if (!dump::is_communication(name, rules.communication_prefixes, rules.communication_words)) return;
-    dump::build_entry(text, entry, json.name(), name);
+  dump::read_values(json, [&](dump::MemberStream& stream, std::string_view name) {
+    if (!dump::is_communication(name, rules.communication_prefixes, rules.communication_words)) {
+      stream.skip();
+      return;
+    }
+    stream.entry(entry, name);
     calls.insert_or_assign(std::string(name), dump::read_comm_call(entry, pool));
   });
   return calls;

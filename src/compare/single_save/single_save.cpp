@@ -5,16 +5,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <optional>
 
 #include "formats/element_values.hpp"
 #include "formats/npy.hpp"
 #include "support/error.hpp"
-#include "support/folder.hpp"
 #include "support/interrupt.hpp"
 #include "support/log.hpp"
 #include "support/parallel.hpp"
@@ -27,45 +24,6 @@ using formats::StoredTensor;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kPiece = 16 * 1024;
-
-std::optional<std::int64_t> number_after(std::string_view name, std::string_view prefix) {
-  if (!name.starts_with(prefix)) return std::nullopt;
-  name.remove_prefix(prefix.size());
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (name.empty() || name.front() == '-' || error != std::errc() || end != name.data() + name.size()) {
-    return std::nullopt;
-  }
-  return number;
-}
-
-/// 1 of `x.1.npy`; 0 of other names.
-std::int64_t id_by_dot(std::string_view name) {
-  name.remove_suffix(4);
-  return number_after(name.substr(name.rfind('.') + 1), "").value_or(0);
-}
-
-/// 5 of `tag2_5.npy`; 0 of other names.
-std::int64_t id_by_underscore(std::string_view name) {
-  name.remove_suffix(4);
-  const std::size_t mark = name.rfind('_');
-  return mark == std::string_view::npos ? 0 : number_after(name.substr(mark + 1), "").value_or(0);
-}
-
-void add_rank(const std::string& folder, std::int64_t step, std::int64_t rank, SavedArrays& arrays) {
-  for (const std::string& name : names_in(folder, Named::regular_files)) {
-    if (name.ends_with(".npy"))
-      arrays.insert_or_assign({step, rank, 0, id_by_underscore(name)}, folder + "/" + name);
-  }
-  for (const std::string& micro : names_in(folder, Named::folders)) {
-    const auto number = number_after(micro, "micro_step");
-    if (!number) continue;
-    for (const std::string& name : names_in(folder + "/" + micro, Named::regular_files)) {
-      if (name.ends_with(".npy"))
-        arrays.insert_or_assign({step, rank, *number, id_by_dot(name)}, folder + "/" + micro + "/" + name);
-    }
-  }
-}
 
 /// The part that both have: cut along every axis, or along the flat array if the numbers of axes differ.
 struct CommonPart {
@@ -230,35 +188,6 @@ ListedRow saved_row(const SavedKey& key, const std::string& target_file, const s
 
 std::string saved_name(const SavedKey& key) {
   return fmt::format("step {} rank {} micro step {} id {}", key[0], key[1], key[2], key[3]);
-}
-
-bool is_single_save(const std::string& root) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(root + "/data", error)) return false;
-  try {
-    return !find_saved_arrays(root).empty();
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-std::map<std::string, SavedArrays> find_saved_arrays(const std::string& root) {
-  std::map<std::string, SavedArrays> tags;
-  const std::string data = root + "/data";
-  for (const std::string& tag : names_in(data, Named::folders)) {
-    SavedArrays arrays;
-    for (const std::string& step : names_in(data + "/" + tag, Named::folders)) {
-      const auto step_number = number_after(step, "step");
-      if (!step_number) continue;
-      const std::string step_folder = data + "/" + tag + "/" + step;
-      for (const std::string& rank : names_in(step_folder, Named::folders)) {
-        if (const auto number = number_after(rank, "rank"))
-          add_rank(step_folder + "/" + rank, *step_number, *number, arrays);
-      }
-    }
-    if (!arrays.empty()) tags.emplace(tag, std::move(arrays));
-  }
-  return tags;
 }
 
 RowList compare_saved(const SavedArrays& target, const SavedArrays& golden, bool python_rules,

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a static-graph dump of MindSpore has its data: folders of `.npy` files or with a statistic.csv, the
-// rank and the step in their paths.
+// Which parts of a static-graph dump of MindSpore are compared.
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "dump/graph_folders.hpp"
 
 namespace msprobe::compare {
 
@@ -32,24 +31,11 @@ struct GraphSelection {
   NumberList steps;
 };
 
-/// Rank and step.
-using GraphPlace = std::pair<std::int64_t, std::int64_t>;
-/// The folders of each, sorted by name.
-using GraphFolders = std::map<GraphPlace, std::vector<std::string>>;
+using dump::GraphFolders;
+using dump::GraphPlace;
 
-/// The step is the last part of a folder's path; the rank the fourth-last, `rank_3` or `3`, or the third-last
-/// if that is a number and the fourth-last is none. Folders whose path tells neither are left out. IoError if
-/// a folder cannot be listed, FormatError beyond kMaxGraphDepth levels or
-/// kMaxGraphFolders folders.
+/// The folders with data that are chosen. IoError if a folder cannot be listed, FormatError if there are too
+/// many.
 GraphFolders find_graph_folders(const std::string& root, const GraphSelection& selection);
-
-/// Are there folders of a static-graph dump below `root`? Never throws.
-bool is_graph_dump(const std::string& root);
-
-/// Rank and step of a path, as find_graph_folders() reads them.
-std::optional<GraphPlace> graph_place(std::string_view path);
-
-inline constexpr int kMaxGraphDepth = 10;
-inline constexpr std::size_t kMaxGraphFolders = 200'000;
 
 }  // namespace msprobe::compare

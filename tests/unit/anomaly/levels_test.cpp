@@ -56,9 +56,9 @@ TEST_CASE("levels of the golden entries, before and after the ignore rules") {
     stream.enter();
     std::string name;
     while (stream.next(name)) {
-      dump::IgnoreTokens ignore;
       dump::Entry entry;
-      dump::build_entry(stream.value(ignore), entry, "levels.json", name);
+      stream.entry(entry, name);
+      entry.keep();
       if (section == "data") {
         entries[name] = entry;
       } else {

@@ -109,19 +109,3 @@ TEST_CASE("saved arrays: empty and broken ones are rows that say so") {
   CHECK(list.rows[0].cells.size() == list.columns.size());
   CHECK(summarize(list, Mode::tensor).unreadable == 1);
 }
-
-TEST_CASE("saved arrays: step, rank, micro step and id of a file") {
-  test::ScratchDirectory scratch;
-  for (const char* file : {"step0/rank1/x.npy", "step0/rank1/x_7.npy", "step2/rank0/micro_step3/x.5.npy",
-                           "step2/rank0/micro_step3/x_5.npy", "step2/rank0/micro_stepx/y.npy",
-                           "stepx/rank0/y.npy", "step0/y.npy", "step0/rank1/y.txt"}) {
-    put_array(scratch / ("data/tag/" + std::string(file)), {1}, "(1,)");
-  }
-  CHECK(is_single_save(scratch.path()));
-  const auto tags = find_saved_arrays(scratch.path());
-  REQUIRE(tags.size() == 1);
-  std::vector<SavedKey> keys;
-  for (const auto& [key, file] : tags.at("tag")) keys.push_back(key);
-  CHECK(keys == std::vector<SavedKey>{{0, 1, 0, 0}, {0, 1, 0, 7}, {2, 0, 3, 0}, {2, 0, 3, 5}});
-  CHECK_FALSE(is_single_save(scratch / "data"));
-}

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config_check/compare_packs.hpp"
+#include "dump/member_stream.hpp"
 #include "unit/archive/zip_builder.hpp"
 #include "unit/support/scratch_directory.hpp"
 
@@ -45,7 +46,7 @@ std::vector<std::string> rows_of(const report::Table& table) {
 std::vector<std::string> parameters(const std::string& bench, const std::string& cmp) {
   const auto value = [](const std::string& json) {
     dump::Entry entry;
-    pack::read_json(json, entry, "t");
+    dump::read_json(json, entry, "t");
     return pack::from_entry(entry, 0, "t");
   };
   RowTable rows(hyper_parameter_columns());

@@ -62,7 +62,7 @@ TEST_CASE("construct.json: a chain of a million parents") {
 
 TEST_CASE("construct.json: broken files") {
   CHECK_THROWS_WITH_AS(read("[]"), "construct.json: the top level is not an object (byte 0)", FormatError);
-  CHECK_THROWS_WITH_AS(read(""), "construct.json: the file is empty", FormatError);
+  CHECK_THROWS_WITH_AS(read(""), "construct.json: the file is empty (byte 0)", FormatError);
   CHECK_THROWS_AS(read("{\"a\": \"b\""), FormatError);
   CHECK_THROWS_WITH_AS(read("{\"a\": " + std::string(1'000'000, '[')), doctest::Contains("nested too deep"),
                        FormatError);

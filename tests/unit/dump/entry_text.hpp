@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "dump/member_stream.hpp"
 
@@ -11,9 +10,8 @@ namespace msprobe::dump {
 
 /// The tree of one JSON value.
 inline Entry entry_of(const std::string& text) {
-  const std::string padded = text + std::string(kScanPadding, '\0');
   Entry entry;
-  build_entry(std::string_view(padded).substr(0, text.size()), entry, "memory", "value");
+  read_json(text, entry, "memory");
   return entry;
 }
 

@@ -9,7 +9,6 @@
 
 #include "dump/dump_json.hpp"
 #include "dump/python_json.hpp"
-#include "dump/raw_entries.hpp"
 #include "support/error.hpp"
 
 using namespace msprobe;
@@ -28,7 +27,7 @@ std::string header_text(const dump::Header& header) {
          (header.has_data ? "data" : "none");
 }
 
-/// What the reader that makes trees of everything finds; nothing if it refuses the text.
+/// What a reader of trees is told; nothing if the text is refused.
 std::optional<Content> by_trees(const std::string& text) {
   Content content;
   try {
@@ -44,15 +43,14 @@ std::optional<Content> by_trees(const std::string& text) {
   return content;
 }
 
-/// The same by the scanner. Each value is also read back from its place in the file.
-std::optional<Content> by_scan(const std::string& text) {
+/// What a reader of values is told. Each is also read back from its place in the file.
+std::optional<Content> by_values(const std::string& text) {
   Content content;
   const auto file = memory_source(text, "dump.json");
   try {
     const dump::Header header =
-        dump::read_raw_entries(*file, [&](dump::MemberStream& stream, std::string_view name) {
-          dump::IgnoreTokens ignore;
-          const std::string_view value = stream.value(ignore);
+        dump::read_values(*file, [&](dump::MemberStream& stream, std::string_view name) {
+          const std::string_view value = stream.skip();
           dump::Entry entry;
           dump::build_entry(value, entry, "dump.json", name);
           dump::Entry again;
@@ -73,27 +71,37 @@ std::string dump_with(const std::string& value) {
          R"(, "b.0.forward": {"output": [1]}}})";
 }
 
-const std::vector<std::string> kAccepted = {
-    "{}",
-    "[]",
-    "null",
-    "true",
-    "false",
-    "0",
-    "-0",
-    "-12.5e+3",
-    "1E5",
-    "1e-400",
-    "NaN",
-    "-Infinity",
-    "Infinity",
-    R"("text")",
-    R"("\"\\\/\b\f\n\r\t\u0041\u00e9\u20ac\ud83d\ude00")",
-    "\"\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80\"",
-    R"({"k": [1, [2, {"x": null}], {}], "k": 2, "": 3})",
-    " [\n\t1 ,\r\n 2 ] ",
-    R"({"input_args": [{"type": "torch.Tensor", "Max": NaN}], "output": []})",
-    R"("a string that is longer than the eight bytes looked at together")"};
+struct Accepted {
+  std::string json;
+  std::string value;  // `str()` of what Python's json makes of it
+};
+const std::vector<Accepted> kAccepted = {
+    {"{}", "{}"},
+    {"[]", "[]"},
+    {"null", "None"},
+    {"true", "True"},
+    {"false", "False"},
+    {"0", "0"},
+    {"-0", "0"},
+    {"-12.5e+3", "-12500.0"},
+    {"1E5", "100000.0"},
+    {"1e-400", "0.0"},
+    {"1e999", "inf"},
+    {"NaN", "nan"},
+    {"-Infinity", "-inf"},
+    {"Infinity", "inf"},
+    {R"("text")", "text"},
+    {R"("\"\\\/\b\f\n\r\t\u0041\u00e9\u20ac\ud83d\ude00")",
+     "\"\\/\b\f\n\r\tA\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"},
+    {"\"\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80\"", "\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80"},
+    {R"("\ud800 \ude00\ud83d")", "\xED\xA0\x80 \xED\xB8\x80\xED\xA0\xBD"},
+    {R"({"k": [1, [2, {"x": null}], {}], "k": 2, "": 3})", "{'k': 2, '': 3}"},
+    {R"({"\u006b": 1, "b": "\n", "k": "c"})", "{'k': 'c', 'b': '\\n'}"},
+    {" [\n\t1 ,\r\n 2 ] ", "[1, 2]"},
+    {R"({"input_args": [{"type": "torch.Tensor", "Max": NaN}], "output": []})",
+     "{'input_args': [{'type': 'torch.Tensor', 'Max': nan}], 'output': []}"},
+    {R"("a string that is longer than the eight bytes looked at together")",
+     "a string that is longer than the eight bytes looked at together"}};
 
 const std::vector<std::string> kRefused = {"",        "{",           "[1,]",       "{\"a\":1,}",
                                            "[,1]",    "{1: 2}",      "{\"a\" 1}",  "{\"a\": }",
@@ -101,110 +109,131 @@ const std::vector<std::string> kRefused = {"",        "{",           "[1,]",    
                                            "01",      "1.",          ".5",         "1e",
                                            "1e+",     "--1",         "'a'",        "\"\x01\"",
                                            "\"\\x\"", "\"\\u12g4\"", "\"\xFF\"",   "\"\xC3\"",
+                                           "-NaN",    "Inf",        "+Infinity",  "-",
                                            "[1 2]",   "[1}",         "{\"a\": 1]", "\"\xED\xA0\x80\"",
                                            "]"};
 
 }  // namespace
 
-TEST_CASE("scanned entries are those that the tree reader finds") {
-  for (const std::string& value : kAccepted) {
-    CAPTURE(value);
-    const auto expected = by_trees(dump_with(value));
-    REQUIRE(expected);
-    CHECK(by_scan(dump_with(value)) == expected);
+TEST_CASE("values are read as Python reads them") {
+  for (const Accepted& each : kAccepted) {
+    CAPTURE(each.json);
+    const Content expected{{"a.0.forward", "b.0.forward"},
+                           {each.value, "{'output': [1]}"},
+                           "statistics|L1|pytorch|data"};
+    CHECK(by_trees(dump_with(each.json)) == expected);
+    CHECK(by_values(dump_with(each.json)) == expected);
   }
 }
 
-TEST_CASE("a number too large for a double is one, as it is for Python") {
-  const auto scanned = by_scan(dump_with("1e999"));
-  REQUIRE(scanned);
-  CHECK(scanned->values[0] == "inf");
-}
-
-TEST_CASE("scanned values are refused where the tree reader refuses them") {
+TEST_CASE("what Python does not read is refused") {
   for (const std::string& value : kRefused) {
     CAPTURE(value);
-    REQUIRE_FALSE(by_trees(dump_with(value)));
-    CHECK_FALSE(by_scan(dump_with(value)));
+    CHECK_FALSE(by_trees(dump_with(value)));
+    CHECK_FALSE(by_values(dump_with(value)));
   }
 }
 
-TEST_CASE("what stands around the entries is judged alike") {
-  for (const std::string text : {"",
-                                 " ",
-                                 "[]",
-                                 "{}",
-                                 "{\"data\": {}}",
-                                 "{\"data\": null}",
-                                 "{\"data\": []}",
-                                 "{\"data\": 1}",
-                                 "{\"data\": {}} x",
-                                 "{\"data\": {}}\n ",
-                                 "{\"task\": 1, \"data\": {}, \"level\": \"L\\u0030\"}",
-                                 "{\"data\": {}, \"data\": {}}",
-                                 "{\"other\": {\"data\": {\"a\": 1}}}",
-                                 "{\"data\": {\"a\": {}},}",
-                                 "{\"data\": {\"a\": {}}",
-                                 "\"data\"",
-                                 "null",
-                                 "{\"framework\": \"mindspore\"}",
-                                 "{,}",
-                                 "{\"a\"}"}) {
-    CAPTURE(text);
-    const auto scanned = by_scan(text);
-    // `"data": null` is a dump without entries, to the tree reader a broken one.
-    if (text == "{\"data\": null}") {
-      REQUIRE(scanned);
-      CHECK(scanned->header == "|||none");
-    } else {
-      CHECK(scanned == by_trees(text));
-    }
+TEST_CASE("what stands around the entries") {
+  struct Case {
+    std::string text;
+    std::optional<std::string> header;  // nothing: refused
+  };
+  const std::vector<Case> cases = {{"", {}},
+                                   {" ", {}},
+                                   {"[]", {}},
+                                   {"{}", "|||none"},
+                                   {"{\"data\": {}}", "|||data"},
+                                   {"{\"data\": null}", "|||none"},  // a dump without entries
+                                   {"{\"data\": []}", {}},
+                                   {"{\"data\": 1}", {}},
+                                   {"{\"data\": nul}", {}},
+                                   {"{\"data\": {}} x", {}},
+                                   {"{\"data\": {}}\n ", "|||data"},
+                                   {"{\"task\": 1, \"data\": {}, \"level\": \"L\\u0030\"}", "|L0||data"},
+                                   {"{\"data\": {}, \"data\": {}}", {}},
+                                   {"{\"data\": {}, \"data\": null}", {}},
+                                   {"{\"other\": {\"data\": {\"a\": 1}}}", "|||none"},
+                                   {"{\"data\": {\"a\": {}},}", {}},
+                                   {"{\"data\": {\"a\": {}}", {}},
+                                   {"\"data\"", {}},
+                                   {"null", {}},
+                                   {"{\"framework\": \"mindspore\"}", "||mindspore|none"},
+                                   {"{,}", {}},
+                                   {"{\"a\"}", {}}};
+  for (const Case& each : cases) {
+    CAPTURE(each.text);
+    const auto content = by_values(each.text);
+    CHECK(content.has_value() == each.header.has_value());
+    if (content && each.header) CHECK(content->header == *each.header);
+    CHECK(by_trees(each.text) == content);
   }
 }
 
 TEST_CASE("a file cut off anywhere is refused") {
   const std::string text = dump_with(R"({"input_args": [{"Max": -1.5e3, "t": "\u00e9\\", "n": null}]})");
-  REQUIRE(by_scan(text));
+  REQUIRE(by_values(text));
   for (std::size_t size = 0; size < text.size(); ++size) {
     CAPTURE(size);
-    CHECK_FALSE(by_scan(text.substr(0, size)));
+    CHECK_FALSE(by_values(text.substr(0, size)));
   }
 }
 
 TEST_CASE("entries that cross the window, and one that is larger") {
   std::string data;
+  Content expected;
+  expected.header = "statistics|||data";
   for (int i = 0; i < 4000; ++i) {
     data += (i == 0 ? "" : ",\n ") + ("\"Torch.add." + std::to_string(i)) + ".forward\": {\"output\": [" +
             std::string(static_cast<std::size_t>(i % 97), ' ') + std::to_string(i) + ", \"" +
             std::string(static_cast<std::size_t>(i % 131), 'x') + "\\n\"]}";
-    if (i == 2000) data += ", \"large\": [\"" + std::string(900'000, 'y') + "\"]";
+    expected.names.push_back("Torch.add." + std::to_string(i) + ".forward");
+    expected.values.push_back("{'output': [" + std::to_string(i) + ", '" +
+                              std::string(static_cast<std::size_t>(i % 131), 'x') + "\\n']}");
+    if (i != 2000) continue;
+    expected.names.emplace_back("large");
+    expected.values.push_back("['" + std::string(900'000, 'y') + "']");
+    data += ", \"large\": [\"" + std::string(900'000, 'y') + "\"]";
   }
   const std::string text = "{\"task\": \"statistics\", \"data\": {" + data + "}}";
-  const auto scanned = by_scan(text);
-  REQUIRE(scanned);
-  CHECK(scanned->names.size() == 4001);
-  CHECK(scanned == by_trees(text));
+  CHECK(by_values(text) == expected);
+  CHECK(by_trees(text) == expected);
 }
 
-TEST_CASE("nesting is limited as it is for the tree reader") {
+TEST_CASE("nesting is limited, not the machine's stack") {
   const auto nested = [](std::size_t depth) {
     return dump_with(std::string(depth, '[') + std::string(depth, ']'));
   };
-  CHECK(by_scan(nested(402)) == by_trees(nested(402)));
-  CHECK(by_scan(nested(402)));
-  CHECK_FALSE(by_scan(nested(403)));
-  CHECK_FALSE(by_trees(nested(403)));
-  CHECK_FALSE(by_scan(dump_with(std::string(1'000'000, '['))));
+  for (const auto& read : {by_trees, by_values}) {
+    CHECK(read(nested(402)));
+    CHECK_FALSE(read(nested(403)));
+    CHECK_FALSE(read(dump_with(std::string(1'000'000, '['))));
+  }
+}
+
+TEST_CASE("an entry that keeps its texts outlives the reader") {
+  dump::Entry kept;
+  {
+    const auto file = memory_source(R"({"a": {"k\u0065y": ["value", "\n", 2.5]}})", "dump.json");
+    dump::MemberStream stream(*file);
+    std::string key;
+    stream.enter();
+    REQUIRE(stream.next(key));
+    stream.entry(kept, key);
+    kept.keep();
+  }
+  const dump::Entry copy = kept;
+  kept.clear();
+  CHECK(copy.python_str(0) == "{'key': ['value', '\\n', 2.5]}");
 }
 
 TEST_CASE("errors name the file and the byte") {
-  dump::IgnoreTokens ignore;
   const auto file = memory_source("{\"a\": [1, x]}", "dump.json");
   dump::MemberStream stream(*file);
   std::string key;
   stream.enter();
   REQUIRE(stream.next(key));
-  CHECK_THROWS_WITH_AS(stream.value(ignore), "dump.json: not a JSON value (byte 10)", FormatError);
+  CHECK_THROWS_WITH_AS(stream.skip(), "dump.json: not a JSON value (byte 10)", FormatError);
 }
 
 TEST_CASE("an entry that is not where it was is told") {

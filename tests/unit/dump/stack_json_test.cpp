@@ -42,7 +42,7 @@ TEST_CASE("stack.json: the key 0 with nothing in it keeps the old layout") {
 }
 
 TEST_CASE("stack.json: broken files") {
-  CHECK_THROWS_WITH_AS(read("[]"), "stack.json: the top level is not an object (byte 1)", FormatError);
+  CHECK_THROWS_WITH_AS(read("[]"), "stack.json: the top level is not an object (byte 0)", FormatError);
   CHECK_THROWS_AS(read("\"text\""), FormatError);
   CHECK_THROWS_AS(read("{\"a\": [\"x\""), FormatError);
   CHECK_THROWS_WITH_AS(read("{\"a\": " + std::string(100'000, '[')), doctest::Contains("nested too deep"),

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "dump/member_stream.hpp"
 #include "support/error.hpp"
 
 namespace msprobe::pack {
@@ -12,7 +13,7 @@ namespace {
 
 Value parsed(const std::string& json) {
   dump::Entry entry;
-  read_json(json, entry, "test.json");
+  dump::read_json(json, entry, "test.json");
   return from_entry(entry, 0, "test.json");
 }
 
