@@ -101,8 +101,8 @@ class Scanner {
     }
     if (!ignored) {
       if (bad.inputs != 0 && !result_.first_bad) result_.external = suspect(name, bad);
-      if (bad.inputs == kInf && (bad.outputs & kNan) != 0 && !result_.turned)
-        result_.turned = suspect(name, bad);
+      if (bad.inputs == kInf && (bad.outputs & kNan) != 0 && !result_.inf_to_nan)
+        result_.inf_to_nan = suspect(name, bad);
       if (bad.inputs == 0) {
         settle_last();
         result_.suspects.push_back(suspect(name, bad));
@@ -123,7 +123,7 @@ class Scanner {
   void confirm_last() { watching_ = false; }
   /// Nothing more will be known of the last suspect.
   void settle_last() {
-    if (watching_ && consumed_) result_.suspects.back().quenched = true;
+    if (watching_ && consumed_) result_.suspects.back().contained = true;
     watching_ = false;
   }
 

@@ -39,7 +39,7 @@ struct Suspect {
   Bad inputs = 0;
   Bad outputs = 0;
   /// Something took its bad values and gave clean ones, and nothing was bad behind that: a mask, most likely.
-  bool quenched = false;
+  bool contained = false;
 };
 
 struct RankScan {
@@ -56,7 +56,7 @@ struct RankScan {
   std::optional<Suspect> external;
   bool external_is_comm = false;
   /// The first entry that made NaN of inputs with Inf.
-  std::optional<Suspect> turned;
+  std::optional<Suspect> inf_to_nan;
 };
 
 struct ScanOptions {

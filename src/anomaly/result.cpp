@@ -110,7 +110,7 @@ std::string_view kind_name(RootKind kind) {
       return "communication";
     case RootKind::external:
       return "external";
-    case RootKind::turned:
+    case RootKind::inf_to_nan:
       break;
   }
   return "inf_to_nan";
