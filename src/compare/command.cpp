@@ -118,11 +118,11 @@ CompareOptions to_options(const Typed& typed) {
   options.formats = chosen_formats(typed);
   options.formats_chosen = typed.xlsx || !typed.formats.empty();
   options.html = wants_html(typed);
-  options.python_rules = typed.python_rules;
+  if (typed.python_rules) options.dialect = python_dialect();
   options.rules_file = typed.rules;
   options.summary = typed.summary;
   options.explain = typed.explain;
-  options.match = to_match_options(typed.pairing, typed.python_rules);
+  options.match = to_match_options(typed.pairing, options.dialect.pairing);
   options.suggest_mapping = typed.pairing.suggest;
   options.first_difference = typed.diff_analyze;
   apply_relatives(typed.relatives, options);
@@ -224,7 +224,7 @@ class CompareCommand final : public Command {
     if (!options.suggest_mapping.empty()) throw UsageError("-da and --suggest-mapping exclude each other");
     if (is_single_pair(options)) {
       const char* reason = "-da searches the ranks of a step; it needs folders with ranks, not single dumps";
-      if (!options.python_rules) throw UsageError(reason);
+      if (!options.dialect.ignores_idle_options) throw UsageError(reason);
       log_warning(std::string(reason) + ": ignored");
       options.first_difference = false;
       return std::nullopt;

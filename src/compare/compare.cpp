@@ -138,7 +138,8 @@ RankResult compare_ranks(const RankPair& pair, const CompareOptions& options, co
   RankResult result;
   result.step = pair.step;
   result.rank = pair.target.label;
-  result.python_rules = options.python_rules;
+  result.python_rules = options.dialect.python_rules;
+  result.measure = options.dialect.measure;
   LoadOptions target_options{options.stacks, options.stack_json};
   LoadOptions golden_options{false, {}};
   parallel_for(2, [&](std::size_t side) {
@@ -148,9 +149,9 @@ RankResult compare_ranks(const RankPair& pair, const CompareOptions& options, co
   result.mode = choose_mode(result.target, result.golden);
   if (options.first_difference && result.mode == Mode::tensor) result.mode = Mode::statistics;
   if (options.backend) {
-    pair_consistent_rows(result, *options.backend);
+    pair_consistent_rows(result, *options.backend, options.dialect.pairing);
   } else {
-    pair_rows(result, options.match, rules);
+    pair_rows(result, options.match, options.dialect.pairing, rules);
   }
   if (result.mode == Mode::tensor) compare_tensor_rows(result, options.print_rows, progress);
   if (!options.first_difference) judge(result, rules);
@@ -160,7 +161,6 @@ RankResult compare_ranks(const RankPair& pair, const CompareOptions& options, co
 CompareReport compare(const CompareOptions& asked, Progress* progress) {
   if (std::optional<CompareReport> report = compare_relatives(asked, progress)) return std::move(*report);
   CompareOptions options = asked;
-  options.match.python_rules = options.python_rules;
   load_mapping(options.match);
   const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
   const Plan plan = make_plan(options);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compare/dialect.hpp"
 #include "compare/matching/match.hpp"
 #include "compare/reports/summary.hpp"
 #include "compare/result/result.hpp"
@@ -38,7 +39,7 @@ struct CompareOptions {
   bool stacks = true;
   std::string stack_json;
   bool print_rows = false;  // one log line a row in tensor mode
-  bool python_rules = false;
+  Dialect dialect;
   bool first_difference = false;  // only what -da looks at: no tensors, no verdicts
   std::string rules_file;
   MatchOptions match;
@@ -66,8 +67,8 @@ struct Plan {
   std::vector<std::string> one_sided;  // "step0/rank3: only in the target", …
 };
 
-/// Finds the ranks of both sides and pairs them: by number; by position where no number is common (or with
-/// `python_rules`, as the Python tool does). UsageError if the two paths are not of the same kind.
+/// Finds the ranks of both sides and pairs them: by number; by position where no number is common (or
+/// where the dialect has it so). UsageError if the two paths are not of the same kind.
 Plan make_plan(const CompareOptions& options);
 
 /// Compares one pair of ranks and judges every row; a mapping has been loaded. Throws what the readers throw,

@@ -34,11 +34,12 @@ AnalyzedRank analyze_rank(const RankPair& pair, const CompareOptions& options, c
                           const std::string& time, Progress* progress) {
   AnalyzedRank rank;
   const RankResult result = compare_ranks(pair, options, rules, progress);
+  const SearchTraits& traits = options.dialect.search;
   const CommCalls calls =
-      options.python_rules ? CommCalls() : read_communication(*open_file(result.target.json), rules);
+      traits.guesses_partners ? CommCalls() : read_communication(*open_file(result.target.json), rules);
   OutputFile file(folder_of(options, pair.step) + "/compare_result_" + pair.target.label + "_" + time +
                   ".json");
-  rank.differences = find_differences(result, number_of(pair), calls, rules,
+  rank.differences = find_differences(result, number_of(pair), calls, rules, traits,
                                       [&](std::string_view part) { file.write(part); });
   check_interrupt();
   file.commit();
@@ -53,7 +54,8 @@ void search_step(AnalyzedStep& step, const CompareOptions& options, const Rules&
     step.searched.push_back(i);
     ranks.push_back(std::move(step.ranks[i].differences));
   }
-  step.first = options.python_rules ? search_as_python(ranks) : search_first_difference(ranks, rules);
+  step.first = options.dialect.search.guesses_partners ? search_as_python(ranks)
+                                                       : search_first_difference(ranks, rules);
   // The places point into what the ranks own, which moves with them.
   for (std::size_t i = 0; i < ranks.size(); ++i)
     step.ranks[step.searched[i]].differences = std::move(ranks[i]);
@@ -74,7 +76,6 @@ bool is_single_pair(const CompareOptions& options) {
 DifferenceReport find_first_difference(const CompareOptions& asked, Progress* progress) {
   CompareOptions options = asked;
   options.first_difference = true;
-  options.match.python_rules = options.python_rules;
   load_mapping(options.match);
   const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
   const Plan plan = make_plan(options);

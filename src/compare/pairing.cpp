@@ -30,15 +30,16 @@ void imitate_python_fuzzy(RankResult& result) {
 
 }  // namespace
 
-void pair_rows(RankResult& result, const MatchOptions& asked, const Rules& rules) {
-  MatchOptions options = asked;
-  options.keep_surplus = !options.python_rules || result.mode == Mode::statistics;
-  const Matching matching = match(result.target, result.golden, options, rules);
+void pair_rows(RankResult& result, const MatchOptions& options, const PairingTraits& asked,
+               const Rules& rules) {
+  PairingTraits traits = asked;
+  if (result.mode == Mode::statistics) traits.fuzzy_drops_surplus = false;
+  const Matching matching = match(result.target, result.golden, options, traits, rules);
   result.golden_only = matching.golden_only;
   result.rows.resize(matching.pairs.size());
   for (std::size_t i = 0; i < matching.pairs.size(); ++i) result.rows[i].pair = matching.pairs[i];
   if (!options.fuzzy) return;
-  if (options.python_rules) {
+  if (traits.fuzzy_loses_partners) {
     imitate_python_fuzzy(result);
     return;
   }
@@ -49,15 +50,14 @@ void pair_rows(RankResult& result, const MatchOptions& asked, const Rules& rules
   }
 }
 
-void pair_consistent_rows(RankResult& result, Backend backend) {
+void pair_consistent_rows(RankResult& result, Backend backend, const PairingTraits& traits) {
   if (result.mode == Mode::md5) {
     throw FormatError(
         display(result.target.json),
         "--consistent_check compares tensors or statistics; parts of a tensor have other checksums");
   }
   result.consistent = backend;
-  const ConsistentMatching matching =
-      match_consistent(result.target, result.golden, backend, result.python_rules);
+  const ConsistentMatching matching = match_consistent(result.target, result.golden, backend, traits);
   if (matching.conflict) {
     log_warning(
         "training and inference ran modules in different orders: rows stand in the order of training");

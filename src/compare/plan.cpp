@@ -111,7 +111,7 @@ Plan make_plan(const CompareOptions& options) {
     return plan;
   }
   if (target.kind == TreeKind::step) {
-    pair_ranks("", target.steps[0], golden.steps[0], options.python_rules, plan);
+    pair_ranks("", target.steps[0], golden.steps[0], options.dialect.pairing.ranks_by_position, plan);
     add_saved_values(plan);
     return plan;
   }
@@ -121,7 +121,7 @@ Plan make_plan(const CompareOptions& options) {
     if (other == golden.steps.end()) {
       plan.one_sided.push_back(step.label + ": only in the target");
     } else {
-      pair_ranks(step.label, step, *other, options.python_rules, plan);
+      pair_ranks(step.label, step, *other, options.dialect.pairing.ranks_by_position, plan);
     }
   }
   for (const StepDump& step : golden.steps) {

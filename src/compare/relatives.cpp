@@ -58,7 +58,7 @@ CompareReport run_tasks(const std::vector<ListTask>& tasks, std::vector<std::str
   }
   if (!options.explain.empty()) throw UsageError("--explain tells of dumps with a dump.json only");
   const bool pairing = options.match.method != Method::exact || options.match.fuzzy;
-  if ((pairing || !options.suggest_mapping.empty()) && !options.python_rules) {
+  if ((pairing || !options.suggest_mapping.empty()) && !options.dialect.ignores_idle_options) {
     throw UsageError("these dumps pair by the names of their files: leave out -fm, -am, -cm, -dm, -lm and "
                      "--suggest-mapping");
   }
@@ -109,7 +109,7 @@ CompareReport compare_static_graphs(const CompareOptions& options, Progress* pro
     task.target = pair.target.front();
     task.golden = pair.golden.front();
     task.run = [pair = std::move(pair), &options, progress] {
-      GraphResult result = compare_graphs(pair, options.python_rules, progress);
+      GraphResult result = compare_graphs(pair, options.dialect.graph, options.dialect.measure, progress);
       const Mode mode = result.mode == GraphMode::tensors ? Mode::tensor : Mode::statistics;
       return std::pair(mode, std::move(result.list));
     };
@@ -147,8 +147,8 @@ CompareReport compare_single_saves(const CompareOptions& asked, Progress* progre
     task.timed = false;
     task.target = options.target + "/data/" + tag;
     task.golden = options.golden + "/data/" + tag;
-    task.run = [&target = arrays, &golden = other->second, python = options.python_rules, progress] {
-      return std::pair(Mode::tensor, compare_saved(target, golden, python, progress));
+    task.run = [&target = arrays, &golden = other->second, &traits = options.dialect.saved, progress] {
+      return std::pair(Mode::tensor, compare_saved(target, golden, traits, progress));
     };
     tasks.push_back(std::move(task));
   }
@@ -165,7 +165,8 @@ CompareReport compare_atb_dumps(const CompareOptions& asked, Progress* progress)
   if (!std::filesystem::is_directory(options.target) || !std::filesystem::is_directory(options.golden)) {
     throw UsageError("-m atb compares folders with a statistic.csv");
   }
-  AtbResult result = compare_atb(options.target, options.golden, options.python_rules, progress);
+  AtbResult result = compare_atb(options.target, options.golden, options.dialect.atb,
+                                 options.dialect.measure, progress);
   ListTask task;
   task.target = options.target;
   task.golden = options.golden;

@@ -60,7 +60,8 @@ void append_list(std::string& out, const std::vector<std::string>& texts, int le
 
 }  // namespace
 
-RankJson::RankJson(const RankResult& result) : result_(result), table_(result_table(result)) {
+RankJson::RankJson(const RankResult& result, const SearchTraits& traits)
+    : result_(result), traits_(traits), table_(result_table(result)) {
   const std::vector<std::string>& columns = table_->columns();
   for (std::size_t i = 0; i < columns.size(); ++i) {
     std::string key;
@@ -106,7 +107,7 @@ std::string_view RankJson::message_text(const Item& item, const Item* golden) co
                                    : "\"No bench data matched.Requires_grad inconsistent. \"";
   }
   // The Python tool leaves the column empty, which JSON readers other than its own refuse.
-  if (checksums) return result_.python_rules ? "NaN" : "\"\"";
+  if (checksums) return traits_.bare_nan ? "NaN" : "\"\"";
   return consistent ? "\"\"" : "\"Requires_grad inconsistent. \"";
 }
 
@@ -145,7 +146,7 @@ void RankJson::append_row(std::string& out, std::string_view entry, std::size_t 
   next();
   append_text(out, "api_origin_name", entry);
   // The Python tool takes the reference's transfer from the row of the same number.
-  if (result_.python_rules)
+  if (traits_.transfers_by_index)
     golden = index < result_.golden.items.size() ? &result_.golden.items[index] : nullptr;
   const auto member = [&](std::string_view key, const std::string& value) {
     out += ',';
@@ -153,7 +154,7 @@ void RankJson::append_row(std::string& out, std::string_view entry, std::size_t 
     append_json_string(out, key);
     out += ": " + value;
   };
-  const std::string none = result_.python_rules && golden == nullptr ? "NaN" : "";
+  const std::string none = traits_.bare_nan && golden == nullptr ? "NaN" : "";
   member("NPU P2POp op", operation(result_.target, &item));
   member("Bench P2POp op", none.empty() ? operation(result_.golden, golden) : none);
   member("NPU P2POp peer", peer(result_.target, &item));

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "compare/atb/traits.hpp"
+#include "compare/metrics/traits.hpp"
 #include "compare/reports/row_list.hpp"
 #include "compare/result/result.hpp"
 #include "support/byte_source.hpp"
@@ -45,7 +47,7 @@ struct AtbResult {
 
 /// Both paths are folders. Tensors that cannot be read are rows that say so. FormatError if only one side has
 /// tensors.
-AtbResult compare_atb(const std::string& target, const std::string& golden, bool python_rules,
-                      Progress* progress);
+AtbResult compare_atb(const std::string& target, const std::string& golden, const AtbTraits& traits,
+                      const MeasureTraits& measure, Progress* progress);
 
 }  // namespace msprobe::compare

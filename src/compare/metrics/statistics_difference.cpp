@@ -50,7 +50,7 @@ bool equal_as_text(const Value& target, const TextPool& target_pool, const Value
 }  // namespace
 
 ValueDifference difference(const Value& target, const TextPool& target_pool, const Value& golden,
-                           const TextPool& golden_pool, bool python_rules) {
+                           const TextPool& golden_pool, const MeasureTraits& traits) {
   ValueDifference result;
   if (equal_as_text(target, target_pool, golden, golden_pool)) return result;
   const Classified t = classify(target, target_pool);
@@ -60,11 +60,11 @@ ValueDifference difference(const Value& target, const TextPool& target_pool, con
     return result;
   }
   const bool integers = t.is_integer && g.is_integer;
-  if (!python_rules && !integers && t.number == g.number) return result;
+  if (!traits.compares_spelling && !integers && t.number == g.number) return result;
   result.kind = Kind::number;
-  // The Python tool subtracts in double, where large integers lose their last digits.
-  const bool exact =
-      !python_rules || (std::fabs(t.number) < kExactIntegers && std::fabs(g.number) < kExactIntegers);
+  // In double large integers lose their last digits.
+  const bool exact = !traits.integers_as_double ||
+                     (std::fabs(t.number) < kExactIntegers && std::fabs(g.number) < kExactIntegers);
   if (integers && exact && !__builtin_sub_overflow(t.integer, g.integer, &result.integer)) {
     result.is_integer = true;
     result.difference = static_cast<double>(result.integer);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "compare/metrics/traits.hpp"
 #include "compare/side/value.hpp"
 
 namespace msprobe::compare {
@@ -21,10 +22,8 @@ struct ValueDifference {
   double relative_percent = 0;     // |difference / golden * 100|
 };
 
-/// `python_rules`: values of different spelling (0.0 and -0.0, 1 and 1.0) differ even if they are equal
-/// numbers.
 ValueDifference difference(const Value& target, const TextPool& target_pool, const Value& golden,
-                           const TextPool& golden_pool, bool python_rules);
+                           const TextPool& golden_pool, const MeasureTraits& traits);
 
 std::string difference_text(const ValueDifference& difference);
 std::string relative_text(const ValueDifference& difference);

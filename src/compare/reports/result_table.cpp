@@ -194,7 +194,7 @@ class ResultTable final : public report::Table {
     std::array<ValueDifference, kStatistics> differences;
     for (std::size_t i = 0; i < kStatistics; ++i) {
       differences[i] = difference(item->statistics[i], result_.target.pool, bench->statistics[i],
-                                  result_.golden.pool, result_.python_rules);
+                                  result_.golden.pool, result_.measure);
     }
     for (const ValueDifference& each : differences) {
       if (each.kind == DifferenceKind::zero) {

@@ -27,7 +27,7 @@ void measure_statistics(const RankResult& result, const Row& row, NotedRow& note
   const Item& bench = result.golden_item(row);
   for (const Statistic which : {kNorm, kMax}) {
     const ValueDifference each = difference(item.statistics[which], result.target.pool,
-                                            bench.statistics[which], result.golden.pool, result.python_rules);
+                                            bench.statistics[which], result.golden.pool, result.measure);
     const double fraction = relative_fraction(each);
     if (std::isnan(fraction) && each.kind != DifferenceKind::nan) continue;
     noted.weight = std::isnan(fraction) ? kInfinity : fraction;
@@ -115,7 +115,7 @@ bool weigh_by(const RankResult& result, std::size_t index, std::size_t metric, N
   const std::size_t which = metric % kStatistics;
   const ValueDifference each =
       difference(result.target_item(row).statistics[which], result.target.pool,
-                 result.golden_item(row).statistics[which], result.golden.pool, result.python_rules);
+                 result.golden_item(row).statistics[which], result.golden.pool, result.measure);
   if (each.kind == DifferenceKind::missing || each.kind == DifferenceKind::differ) return false;
   if (metric < kStatistics) {
     const bool finite = each.kind == DifferenceKind::zero || each.kind == DifferenceKind::number;

@@ -13,6 +13,7 @@
 #include "compare/matching/consistent.hpp"
 #include "compare/matching/matching.hpp"
 #include "compare/metrics/tensor_metrics.hpp"
+#include "compare/metrics/traits.hpp"
 #include "compare/side/side.hpp"
 
 namespace msprobe::compare {
@@ -44,6 +45,7 @@ struct RankResult {
   std::string rank;  // label of the target's rank folder; empty for two files
   Mode mode = Mode::statistics;
   bool python_rules = false;
+  MeasureTraits measure;
   std::optional<Backend> consistent;  // training against inference, and what trained
   Side target;
   Side golden;

@@ -53,7 +53,7 @@ class RowMeter {
     try {
       const formats::StoredTensor target = open_item(result_.target, row.pair.target);
       const formats::StoredTensor golden = open_item(result_.golden, row.pair.golden);
-      return compare_tensors(target, golden, result_.python_rules, valid_rows(item));
+      return compare_tensors(target, golden, result_.measure, valid_rows(item));
     } catch (const Interrupted&) {
       throw;
     } catch (const Error& error) {

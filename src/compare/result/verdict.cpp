@@ -242,7 +242,7 @@ class Judge {
       return missing;
     }
     return difference(result_.target_item(row).statistics[kNorm], target().pool,
-                      result_.golden_item(row).statistics[kNorm], golden().pool, python_);
+                      result_.golden_item(row).statistics[kNorm], golden().pool, result_.measure);
   }
 
   /// The norm's relative error for an aggregate: 0 where there is none. The Python tool takes only texts
@@ -293,7 +293,8 @@ class Judge {
     if (!is_class(target().text(item.dtype)) || !is_class(golden().text(bench.dtype))) return;
     if (target().text(item.shape) != "[]") return;
     const ValueDifference max =
-        difference(item.statistics[kMax], target().pool, bench.statistics[kMax], golden().pool, python_);
+        difference(item.statistics[kMax], target().pool, bench.statistics[kMax], golden().pool,
+                   result_.measure);
     if (max.kind != DifferenceKind::zero) row.raise(Verdict::error, kScalarsMessage);
   }
 

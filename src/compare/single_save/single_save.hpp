@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compare/reports/row_list.hpp"
+#include "compare/single_save/traits.hpp"
 
 namespace msprobe {
 class Progress;
@@ -28,8 +29,8 @@ bool is_single_save(const std::string& root);
 std::map<std::string, SavedArrays> find_saved_arrays(const std::string& root);
 
 /// One row for each key that both sides have; of arrays of different shapes the common part is compared.
-/// Files that cannot be read are rows that say so.
-RowList compare_saved(const SavedArrays& target, const SavedArrays& golden, bool python_rules,
+/// Files that cannot be read are rows that say so, or left out with a warning.
+RowList compare_saved(const SavedArrays& target, const SavedArrays& golden, const SavedTraits& traits,
                       Progress* progress);
 
 /// "step 0 rank 1 micro step 0 id 3"

@@ -111,7 +111,8 @@ GraphPlan plan_graphs(const std::string& target, const std::string& golden, cons
   return plan;
 }
 
-GraphResult compare_graphs(const GraphPair& pair, bool python_rules, Progress* progress) {
+GraphResult compare_graphs(const GraphPair& pair, const GraphTraits& traits, const MeasureTraits& measure,
+                           Progress* progress) {
   GraphSide target;
   GraphSide golden;
   parallel_for(2, [&](std::size_t side) {
@@ -136,8 +137,8 @@ GraphResult compare_graphs(const GraphPair& pair, bool python_rules, Progress* p
   }
   parallel_for(pairs.size(), [&](std::size_t i) {
     result.list.rows[i] = result.mode == GraphMode::tensors
-                              ? tensor_row(pairs[i].target, pairs[i].golden, python_rules)
-                              : statistics_row(pairs[i].target, pairs[i].golden, python_rules);
+                              ? tensor_row(pairs[i].target, pairs[i].golden, traits, measure)
+                              : statistics_row(pairs[i].target, pairs[i].golden, traits);
     if (progress != nullptr && result.mode == GraphMode::tensors) progress->advance();
   });
   return result;

@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "compare/metrics/traits.hpp"
 #include "compare/reports/row_list.hpp"
 #include "compare/static_graph/graph_files.hpp"
 #include "compare/static_graph/graph_tree.hpp"
+#include "compare/static_graph/traits.hpp"
 
 namespace msprobe {
 class Progress;
@@ -37,6 +39,7 @@ struct GraphResult {
 
 /// Pairs by operator, task, direction and slot, repeated ones in the order of their times. FormatError if one
 /// side has tensors and the other statistics; a `.npy` that cannot be read is a row that says so.
-GraphResult compare_graphs(const GraphPair& pair, bool python_rules, Progress* progress);
+GraphResult compare_graphs(const GraphPair& pair, const GraphTraits& traits, const MeasureTraits& measure,
+                           Progress* progress);
 
 }  // namespace msprobe::compare

@@ -37,7 +37,7 @@ RankResult paired(const Dump& target, const Dump& golden, const MatchOptions& as
   result.golden = side_of(golden.members, golden.framework);
   result.target.header.level = target.level;
   result.golden.header.level = golden.level;
-  pair_rows(result, options, default_rules());
+  pair_rows(result, options, {}, default_rules());
   return result;
 }
 

@@ -32,7 +32,7 @@ AtbResult compared(const std::string& target, const std::string& golden, bool py
   for (const char* side : {"t", "g"}) std::filesystem::create_directories(scratch / side);
   test::put_file(scratch / "t/statistic.csv", kHeader + target);
   test::put_file(scratch / "g/statistic.csv", kHeader + golden);
-  return compare_atb(scratch / "t", scratch / "g", python, nullptr);
+  return compare_atb(scratch / "t", scratch / "g", dialect(python).atb, dialect(python).measure, nullptr);
 }
 
 std::string cell_of(const AtbResult& result, std::size_t index, const char* column) {

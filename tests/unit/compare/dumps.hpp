@@ -11,6 +11,7 @@
 #include "compare/rules/rules.hpp"
 #include "report/table.hpp"
 #include "support/byte_source.hpp"
+#include "unit/compare/dialects.hpp"
 
 namespace msprobe::compare {
 
@@ -46,6 +47,7 @@ inline RankResult matched(std::string_view target, std::string_view golden, Mode
   RankResult result;
   result.mode = mode;
   result.python_rules = python_rules;
+  result.measure = dialect(python_rules).measure;
   result.target = side_of(target);
   result.golden = side_of(golden);
   const Matching matching = match_exact(result.target, result.golden, default_rules());

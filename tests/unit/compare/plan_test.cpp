@@ -26,24 +26,25 @@ class Dumps {
   }
   ~Dumps() { set_log_level(LogLevel::normal); }
 
-  Plan plan(const std::string& target = "t", const std::string& golden = "g", bool python = false) const {
+  Plan plan(const std::string& target = "t", const std::string& golden = "g",
+            bool by_position = false) const {
     CompareOptions options;
     options.target = scratch_ / target;
     options.golden = scratch_ / golden;
-    options.python_rules = python;
+    options.dialect.pairing.ranks_by_position = by_position;
     return make_plan(options);
   }
 
   /// "step0 rank1 = rank3" for each pair, without the roots.
-  Lines pairs(bool python = false) const {
+  Lines pairs(bool by_position = false) const {
     Lines out;
-    for (const RankPair& pair : plan("t", "g", python).pairs) {
+    for (const RankPair& pair : plan("t", "g", by_position).pairs) {
       out.push_back((pair.step.empty() ? "" : pair.step + " ") + pair.target.label + " = " +
                     pair.golden.label);
     }
     return out;
   }
-  Lines one_sided(bool python = false) const { return plan("t", "g", python).one_sided; }
+  Lines one_sided(bool by_position = false) const { return plan("t", "g", by_position).one_sided; }
 
  private:
   void put(const std::string& folder) {

@@ -73,7 +73,8 @@ std::string cell_of(const ListedRow& row, GraphMode mode, std::string_view colum
 std::string reached(double target, double golden, bool python) {
   const GraphItem n = item(target);
   const GraphItem b = item(golden);
-  return cell_of(statistics_row(&n, &b, python), GraphMode::statistics, "Accuracy Reached or Not");
+  return cell_of(statistics_row(&n, &b, dialect(python).graph), GraphMode::statistics,
+                 "Accuracy Reached or Not");
 }
 
 }  // namespace
@@ -191,18 +192,18 @@ TEST_CASE("static graph: the accuracy compares maxima by their size") {
 TEST_CASE("static graph: rows that cannot be compared say why, and are no silent pass") {
   const GraphItem n = item(1);
   const GraphItem b = item(1, "(3,)", "float16");
-  const ListedRow row = statistics_row(&n, &b, false);
+  const ListedRow row = statistics_row(&n, &b, {});
   CHECK(row.verdict == Verdict::error);
   CHECK(cell_of(row, GraphMode::statistics, "Err_message") ==
         "Tensor shapes do not match. Dtype of NPU and bench Tensor do not match. Skipped.");
-  const ListedRow target_only = statistics_row(&n, nullptr, false);
+  const ListedRow target_only = statistics_row(&n, nullptr, {});
   CHECK(target_only.verdict == Verdict::warning);
   CHECK(target_only.target_only);
   CHECK(cell_of(target_only, GraphMode::statistics, "Bench Name") == "N/A");
-  const ListedRow golden_only = statistics_row(nullptr, &n, false);
+  const ListedRow golden_only = statistics_row(nullptr, &n, {});
   CHECK(golden_only.golden_only);
   CHECK(cell_of(golden_only, GraphMode::statistics, "NPU Name") == "N/A");
-  const ListedRow scalar = statistics_row(&n, &n, false);
+  const ListedRow scalar = statistics_row(&n, &n, {});
   CHECK(scalar.verdict == Verdict::pass);
 }
 
@@ -222,7 +223,7 @@ TEST_CASE("static graph: repeated kernels pair in the order of their times") {
   const GraphPlan plan = plan_graphs(scratch / "t", scratch / "g", {});
   REQUIRE(plan.pairs.size() == 1);
   CHECK(plan.pairs[0].place == GraphPlace{0, 1});
-  const GraphResult result = compare_graphs(plan.pairs[0], false, nullptr);
+  const GraphResult result = compare_graphs(plan.pairs[0], {}, {}, nullptr);
   REQUIRE(result.list.rows.size() == 2);
   for (const ListedRow& row : result.list.rows) CHECK(row.verdict == Verdict::pass);
 }
@@ -238,7 +239,7 @@ TEST_CASE("static graph: a broken npy is a row, hashed names are looked up, othe
   }
   const GraphPlan plan = plan_graphs(scratch / "t", scratch / "g", {});
   REQUIRE(plan.pairs.size() == 1);
-  const GraphResult result = compare_graphs(plan.pairs[0], false, nullptr);
+  const GraphResult result = compare_graphs(plan.pairs[0], {}, {}, nullptr);
   REQUIRE(result.list.rows.size() == 1);
   CHECK(result.list.rows[0].name == "op.0.output.0");
   CHECK(result.list.rows[0].unreadable);
@@ -249,7 +250,7 @@ TEST_CASE("static graph: a broken npy is a row, hashed names are looked up, othe
   std::filesystem::remove(scratch / "g/rank_0/Net/0/1/other.npy");
   test::put_file(scratch / "g/rank_0/Net/0/1/statistic.csv", kHeader);
   const GraphPlan mixed = plan_graphs(scratch / "t", scratch / "g", {});
-  CHECK_THROWS_WITH_AS(compare_graphs(mixed.pairs[0], false, nullptr), Contains("has statistic.csv"),
+  CHECK_THROWS_WITH_AS(compare_graphs(mixed.pairs[0], {}, {}, nullptr), Contains("has statistic.csv"),
                        FormatError);
 }
 
