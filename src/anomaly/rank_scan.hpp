@@ -11,6 +11,7 @@
 
 #include "anomaly/badness.hpp"
 #include "anomaly/rules.hpp"
+#include "anomaly/traits.hpp"
 #include "dump/communication.hpp"
 #include "dump/dump_json.hpp"
 #include "support/byte_source.hpp"
@@ -60,7 +61,7 @@ struct RankScan {
 };
 
 struct ScanOptions {
-  bool python_rules = false;
+  Traits traits;
   /// Told now and then how many bytes more are read.
   std::function<void(std::uint64_t)> on_bytes;
 };

@@ -64,11 +64,12 @@ class JsonText {
 };
 
 /// Sections of the entry that the result shows, with what stands for one that is not there.
-std::vector<std::pair<std::string_view, std::string_view>> sections(std::string_view name, bool python) {
+std::vector<std::pair<std::string_view, std::string_view>> sections(std::string_view name,
+                                                                     const Traits& traits) {
   const auto parsed = dump::parse_entry_name(name);
-  const bool backward_for_python = name.find("forward") == std::string_view::npos;
+  const bool backward_by_word = name.find("forward") == std::string_view::npos;
   const bool backward =
-      python || !parsed ? backward_for_python : parsed->direction == dump::Direction::backward;
+      traits.names_from_left || !parsed ? backward_by_word : parsed->direction == dump::Direction::backward;
   if (backward) return {{"input", "[]"}, {"output", "{}"}};
   return {{"input_args", "[]"}, {"input_kwargs", "{}"}, {"output", "{}"}};
 }
@@ -80,7 +81,7 @@ void root_members(JsonText& json, const Analysis& analysis, std::size_t index) {
   json.string(root.entry.name);
   json.key("data_info");
   json.open('{');
-  for (const auto& [section, absent] : sections(root.entry.name, analysis.python_rules)) {
+  for (const auto& [section, absent] : sections(root.entry.name, analysis.traits)) {
     json.key(section);
     const Entry::Index node = details.entry.find(0, section);
     if (node == Entry::kNone) {

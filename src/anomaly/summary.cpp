@@ -76,10 +76,10 @@ std::string bad_parameters(const Entry& entry) {
   return names;
 }
 
-std::string verdict(const Root& root, bool python) {
+std::string verdict(const Root& root, const Traits& traits) {
   const std::string out(bad_name(root.outputs));
-  // The Python tool does not look at what the others gave.
-  if (python) return "has clean inputs and " + out + " in its output";
+  // That search does not look at what the others gave.
+  if (traits.search_by_rank) return "has clean inputs and " + out + " in its output";
   switch (root.kind) {
     case RootKind::produced:
       return "made " + out + " of clean inputs";
@@ -134,7 +134,7 @@ class Answer {
     const std::string phase = phase_text(root.phase);
     out_ += fmt::format("{}rank {}: {} {}{}\n", step, analysis_.ranks[root.rank].number,
                         report::paint(root.entry.name, report::Color::red, style_.color),
-                        verdict(root, analysis_.python_rules), phase.empty() ? "" : ", " + phase);
+                        verdict(root, analysis_.traits), phase.empty() ? "" : ", " + phase);
     line("input", describe_sections(details.entry, {"input_args", "input_kwargs", "input"}));
     line("output", describe_sections(details.entry, {"output"}));
     if (const std::string names = bad_parameters(details.entry); !names.empty())

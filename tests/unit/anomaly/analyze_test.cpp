@@ -57,7 +57,7 @@ std::vector<std::int64_t> numbers(const StepInput& step) {
 Analysis run(const std::string& input, bool python = false) {
   AnalyzeOptions options;
   options.input = input;
-  options.python_rules = python;
+  if (python) options.traits = python_traits();
   return analyze(options, default_rules(), nullptr);
 }
 
