@@ -15,9 +15,9 @@
 namespace msprobe::anomaly {
 namespace {
 
-/// Reads all ranks in parallel. A broken rank keeps its reason, unless all are, or the Python rules hold.
+/// Reads all ranks in parallel. A broken rank keeps its reason, unless all are, or one stops the analysis.
 template <typename Read>
-void read_ranks(std::vector<RankInput>& ranks, bool python, Progress* progress, Read&& read) {
+void read_ranks(std::vector<RankInput>& ranks, const Traits& traits, Progress* progress, Read&& read) {
   std::vector<std::shared_ptr<const ByteSource>> files(ranks.size());
   const auto attempt = [&](std::size_t r, auto&& work) {
     if (!ranks[r].failure.empty()) return;
@@ -26,7 +26,7 @@ void read_ranks(std::vector<RankInput>& ranks, bool python, Progress* progress, 
     } catch (const Interrupted&) {
       throw;
     } catch (const Error& error) {
-      if (python || ranks.size() == 1) throw;
+      if (traits.stops_at_broken_rank || ranks.size() == 1) throw;
       ranks[r].failure = error.what();
     }
   };
@@ -54,8 +54,7 @@ void read_ranks(std::vector<RankInput>& ranks, bool python, Progress* progress, 
   if (all_failed) throw FormatError(ranks[0].failure + " (and no other rank could be read)");
 }
 
-/// What the Python tool asks of its input.
-void check_as_python(const std::vector<RankInput>& ranks) {
+void require_files(const std::vector<RankInput>& ranks) {
   for (const RankInput& rank : ranks) {
     for (const char* name : {"dump.json", "construct.json", "stack.json"}) {
       const std::string path = rank.directory + "/" + name;
@@ -73,7 +72,7 @@ void check_framework(const std::vector<RankInput>& ranks) {
                     "framework.");
 }
 
-void add_details(Analysis& analysis, bool python) {
+void add_details(Analysis& analysis) {
   std::map<std::size_t, std::vector<std::size_t>> by_rank;
   for (std::size_t i = 0; i < analysis.roots.size(); ++i) by_rank[analysis.roots[i].rank].push_back(i);
   analysis.details.resize(analysis.roots.size());
@@ -83,29 +82,30 @@ void add_details(Analysis& analysis, bool python) {
     const std::vector<std::size_t>& indices = by_rank.at(ranks[k]);
     std::vector<const Root*> roots;
     for (const std::size_t i : indices) roots.push_back(&analysis.roots[i]);
-    std::vector<RootDetails> details = read_details(analysis.ranks[ranks[k]], roots, python);
+    std::vector<RootDetails> details = read_details(analysis.ranks[ranks[k]], roots, analysis.traits);
     for (std::size_t j = 0; j < indices.size(); ++j) analysis.details[indices[j]] = std::move(details[j]);
   });
 }
 
 void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules& rules, Progress* progress) {
   std::vector<RankInput>& ranks = analysis.ranks;
-  if (options.python_rules) check_as_python(ranks);
+  const Traits& traits = options.traits;
+  if (traits.needs_all_files) require_files(ranks);
   if (options.listing != Listing::none) {
     analysis.findings.resize(ranks.size());
-    read_ranks(ranks, false, progress, [&](std::size_t r, const ByteSource& file) {
+    read_ranks(ranks, traits, progress, [&](std::size_t r, const ByteSource& file) {
       analysis.findings[r] = list_entries(file, options.listing, rules);
       if (progress != nullptr) progress->advance(file.size());
     });
     return;
   }
   ScanOptions scan;
-  scan.python_rules = options.python_rules;
+  scan.traits = traits;
   if (progress != nullptr) scan.on_bytes = [progress](std::uint64_t bytes) { progress->advance(bytes); };
-  read_ranks(ranks, options.python_rules, progress,
+  read_ranks(ranks, traits, progress,
              [&](std::size_t r, const ByteSource& file) { ranks[r].scan = scan_rank(file, rules, scan); });
-  if (options.python_rules) {
-    check_framework(ranks);
+  if (traits.pytorch_only) check_framework(ranks);
+  if (traits.search_by_rank) {
     analysis.roots = search_as_python(ranks);
   } else {
     for (const RankInput& rank : ranks) {
@@ -114,7 +114,7 @@ void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules
     }
     analysis.roots = search_roots(ranks, rules, options.all);
   }
-  add_details(analysis, options.python_rules);
+  add_details(analysis);
 }
 
 }  // namespace
@@ -125,14 +125,14 @@ bool Analysis::anomaly() const {
 }
 
 Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* progress) {
-  std::vector<StepInput> steps = resolve_input(options.input, options.python_rules);
+  std::vector<StepInput> steps = resolve_input(options.input, options.traits);
   Analysis analysis;
   bool failed = false;
   for (std::size_t s = 0; s < steps.size(); ++s) {
     analysis = Analysis();
     analysis.step = steps[s].label;
     analysis.steps_before = s;
-    analysis.python_rules = options.python_rules;
+    analysis.traits = options.traits;
     analysis.with_path = options.all;
     analysis.ranks = std::move(steps[s].ranks);
     if (!analysis.step.empty()) log_verbose("Step " + display(analysis.step));

@@ -21,7 +21,7 @@ struct AnalyzeOptions {
   std::string input;
   std::string output = "./output";  // a folder, or - for standard output
   Format format = Format::json;
-  bool python_rules = false;
+  Traits traits;
   bool all = false;
   Listing listing = Listing::none;
   std::string rules_file;
@@ -35,7 +35,7 @@ struct Analysis {
   std::vector<Root> roots;
   std::vector<RootDetails> details;    // of each root
   std::vector<RankFindings> findings;  // of each rank, where a listing was asked for
-  bool python_rules = false;
+  Traits traits;
   bool with_path = false;  // the result tells how bad values spread
   bool failed = false;     // a rank of this step or one before could not be read
 

@@ -43,7 +43,7 @@ AnalyzeOptions to_options(const Typed& typed) {
   options.format = typed.format == "json"    ? Format::json
                    : typed.format == "jsonl" ? Format::jsonl
                                              : Format::text;
-  options.python_rules = typed.python_rules;
+  if (typed.python_rules) options.traits = python_traits();
   options.all = typed.all;
   options.rules_file = typed.rules;
   if (typed.levels && typed.statistics) throw UsageError("--levels and --statistics exclude each other");

@@ -17,15 +17,15 @@ namespace {
 using dump::Entry;
 using dump::NodeKind;
 
-/// Runs `read`; a file that is missing or broken is a warning, unless the Python tool's rules hold.
+/// Runs `read`; a file that is missing or broken is a warning, unless it is needed.
 template <typename Read>
-auto lenient(bool python, Read&& read) -> std::optional<decltype(read())> {
+auto lenient(bool needed, Read&& read) -> std::optional<decltype(read())> {
   try {
     return read();
   } catch (const Interrupted&) {
     throw;
   } catch (const Error& error) {
-    if (python) throw;
+    if (needed) throw;
     log_warning(error.what());
   }
   return std::nullopt;
@@ -107,22 +107,23 @@ void find_stack(const dump::StackTable& table, const std::string& entry, RootDet
 }  // namespace
 
 std::vector<RootDetails> read_details(const RankInput& rank, const std::vector<const Root*>& roots,
-                                      bool python) {
+                                      const Traits& traits) {
   std::vector<RootDetails> result(roots.size());
   const auto file = open_file(rank.json);
+  const bool needed = traits.needs_all_files;
   const auto construct = lenient(
-      python, [&] { return dump::read_construct_json(*open_file(rank.directory + "/construct.json")); });
+      needed, [&] { return dump::read_construct_json(*open_file(rank.directory + "/construct.json")); });
   std::optional<dump::StackTable> stacks;
-  if (!python)
+  if (!needed)
     stacks =
-        lenient(python, [&] { return dump::read_stack_json(*open_file(rank.directory + "/stack.json")); });
+        lenient(needed, [&] { return dump::read_stack_json(*open_file(rank.directory + "/stack.json")); });
   for (std::size_t i = 0; i < roots.size(); ++i) {
     const EntryPlace& place = roots[i]->entry;
     RootDetails& details = result[i];
     dump::read_entry_at(*file, place.offset, place.size, details.entry, place.name);
     if (construct) details.construct = construct->chain(place.name);
     no_stack(details);
-    if (python) find_stack_as_python(rank.directory + "/stack.json", place.name, details);
+    if (needed) find_stack_as_python(rank.directory + "/stack.json", place.name, details);
     if (stacks) find_stack(*stacks, place.name, details);
   }
   return result;

@@ -20,8 +20,8 @@ struct RootDetails {
 };
 
 /// Reads the details of roots of one rank. Its construct.json and stack.json are read once; what cannot be
-/// read is a warning, and left empty (`python`: an exception).
+/// read is a warning, and left empty, unless every file is needed.
 std::vector<RootDetails> read_details(const RankInput& rank, const std::vector<const Root*>& roots,
-                                      bool python);
+                                      const Traits& traits);
 
 }  // namespace msprobe::anomaly

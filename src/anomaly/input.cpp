@@ -38,7 +38,7 @@ RankInput rank_at(const std::string& directory, std::int64_t number) {
 }
 
 /// A `proc` folder counts if nothing else is there.
-std::vector<RankInput> ranks_as_python(const std::string& step) {
+std::vector<RankInput> ranks_of_step(const std::string& step) {
   if (std::error_code ignored; fs::exists(step, ignored) && !fs::is_directory(step, ignored))
     throw IoError(display(step), "is not a folder");
   const std::vector<std::string> names = names_in(step);
@@ -66,10 +66,10 @@ void sort_ranks(std::vector<RankInput>& ranks) {
 
 }  // namespace
 
-std::vector<StepInput> resolve_input(const std::string& path, bool python) {
+std::vector<StepInput> resolve_input(const std::string& path, const Traits& traits) {
   std::vector<StepInput> steps;
-  if (python) {
-    steps.push_back({"", ranks_as_python(path)});
+  if (traits.step_folders_only) {
+    steps.push_back({"", ranks_of_step(path)});
   } else {
     const dump::Tree tree = dump::discover(path, dump::RankNames::zeros);
     const bool by_itself = tree.kind == dump::TreeKind::file || tree.kind == dump::TreeKind::rank;

@@ -12,7 +12,7 @@ constexpr std::uint64_t kReportBytes = std::uint64_t{1} << 20;
 class Scanner {
  public:
   Scanner(const ByteSource& file, const Rules& rules, const ScanOptions& options)
-      : file_(file), rules_(rules), options_(options) {}
+      : file_(file), rules_(rules), options_(options), traits_(options.traits) {}
 
   RankScan run() {
     result_.header = dump::read_values(
@@ -24,8 +24,8 @@ class Scanner {
 
  private:
   void entry(dump::MemberStream& stream, std::string_view name) {
-    const bool comm = rules_.is_communication(name, options_.python_rules);
-    const bool nested = !options_.python_rules;
+    const bool comm = rules_.is_communication(name, traits_);
+    const bool nested = !traits_.outer_values_only;
     EntryProbe probe(nested);
     const std::string_view text = stream.value(probe);
     offset_ = stream.value_offset();
@@ -59,12 +59,12 @@ class Scanner {
     CommNode node;
     node.place = place(name);
     split_name(name, node);
-    node.sub_layer = options_.python_rules && result_.comms.empty() ? 0 : sub_layer_;
+    node.sub_layer = traits_.search_by_rank && result_.comms.empty() ? 0 : sub_layer_;
     const auto write_only = rules_.write_only_inputs.find(node.operation);
-    const bool corrected = !options_.python_rules;
+    const bool nested = !traits_.outer_values_only;
     const Places* skip =
-        corrected && write_only != rules_.write_only_inputs.end() ? &write_only->second : nullptr;
-    node.bad = judge_entry(entry_, corrected, skip);
+        nested && write_only != rules_.write_only_inputs.end() ? &write_only->second : nullptr;
+    node.bad = judge_entry(entry_, nested, skip);
     node.call = dump::read_comm_call(entry_, pool_);
     if (node.bad.inputs != 0 && !result_.first_bad) {
       result_.external = suspect(name, node.bad);
@@ -81,7 +81,7 @@ class Scanner {
   void split_name(std::string_view name, CommNode& node) const {
     const auto parsed = dump::parse_entry_name(name);
     node.backward = parsed && parsed->direction == dump::Direction::backward;
-    if (parsed && !options_.python_rules) {
+    if (parsed && !traits_.names_from_left) {
       node.operation = parsed->operation();
       return;
     }
@@ -100,8 +100,8 @@ class Scanner {
     }
     if (!ignored) {
       if (bad.inputs != 0 && !result_.first_bad) result_.external = suspect(name, bad);
-      if (bad.inputs == kInf && (bad.outputs & kNan) != 0 && !result_.turned)
-        result_.turned = suspect(name, bad);
+      if (bad.inputs == kInf && (bad.outputs & kNan) != 0 && !result_.inf_to_nan)
+        result_.inf_to_nan = suspect(name, bad);
       if (bad.inputs == 0) {
         settle_last();
         result_.suspects.push_back(suspect(name, bad));
@@ -122,13 +122,14 @@ class Scanner {
   void confirm_last() { watching_ = false; }
   /// Nothing more will be known of the last suspect.
   void settle_last() {
-    if (watching_ && consumed_) result_.suspects.back().quenched = true;
+    if (watching_ && consumed_) result_.suspects.back().contained = true;
     watching_ = false;
   }
 
   const ByteSource& file_;
   const Rules& rules_;
   const ScanOptions& options_;
+  const Traits& traits_;
   RankScan result_;
   dump::RankListPool pool_;
   dump::Entry entry_;

@@ -11,6 +11,7 @@
 
 #include "anomaly/badness.hpp"
 #include "anomaly/rules.hpp"
+#include "anomaly/traits.hpp"
 #include "dump/communication.hpp"
 #include "dump/dump_json.hpp"
 #include "support/byte_source.hpp"
@@ -39,7 +40,7 @@ struct Suspect {
   Bad inputs = 0;
   Bad outputs = 0;
   /// Something took its bad values and gave clean ones, and nothing was bad behind that: a mask, most likely.
-  bool quenched = false;
+  bool contained = false;
 };
 
 struct RankScan {
@@ -56,11 +57,11 @@ struct RankScan {
   std::optional<Suspect> external;
   bool external_is_comm = false;
   /// The first entry that made NaN of inputs with Inf.
-  std::optional<Suspect> turned;
+  std::optional<Suspect> inf_to_nan;
 };
 
 struct ScanOptions {
-  bool python_rules = false;
+  Traits traits;
   /// Told now and then how many bytes more are read.
   std::function<void(std::uint64_t)> on_bytes;
 };

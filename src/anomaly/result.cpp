@@ -16,11 +16,12 @@ constexpr JsonStyle kDocument = {.indent = 2};
 constexpr JsonStyle kLine = {};
 
 /// Sections of the entry that the result shows, with what stands for one that is not there.
-std::vector<std::pair<std::string_view, std::string_view>> sections(std::string_view name, bool python) {
+std::vector<std::pair<std::string_view, std::string_view>> sections(std::string_view name,
+                                                                     const Traits& traits) {
   const auto parsed = dump::parse_entry_name(name);
-  const bool backward_for_python = name.find("forward") == std::string_view::npos;
+  const bool backward_by_word = name.find("forward") == std::string_view::npos;
   const bool backward =
-      python || !parsed ? backward_for_python : parsed->direction == dump::Direction::backward;
+      traits.names_from_left || !parsed ? backward_by_word : parsed->direction == dump::Direction::backward;
   if (backward) return {{"input", "[]"}, {"output", "{}"}};
   return {{"input_args", "[]"}, {"input_kwargs", "{}"}, {"output", "{}"}};
 }
@@ -31,7 +32,7 @@ void root_members(JsonWriter& json, const Analysis& analysis, std::size_t index)
   json.member("op_name", root.entry.name);
   json.key("data_info");
   json.open_object();
-  for (const auto& [section, absent] : sections(root.entry.name, analysis.python_rules)) {
+  for (const auto& [section, absent] : sections(root.entry.name, analysis.traits)) {
     json.key(section);
     const Entry::Index node = details.entry.find(0, section);
     if (node == Entry::kNone) {
@@ -110,7 +111,7 @@ std::string_view kind_name(RootKind kind) {
       return "communication";
     case RootKind::external:
       return "external";
-    case RootKind::turned:
+    case RootKind::inf_to_nan:
       break;
   }
   return "inf_to_nan";

@@ -22,7 +22,7 @@ class RankSuspects {
     for (std::size_t i = 0; i < scan.suspects.size(); ++i) {
       std::size_t& slot = by_interval_[scan.suspects[i].interval];
       // Bad values that went no further are a mask rather than a fault.
-      if (slot == kNone || (scan.suspects[slot].quenched && !scan.suspects[i].quenched)) slot = i;
+      if (slot == kNone || (scan.suspects[slot].contained && !scan.suspects[i].contained)) slot = i;
     }
   }
 
@@ -94,7 +94,7 @@ class RootSearch {
  private:
   static bool earlier(const Root& a, const Root& b) {
     const auto key = [](const Root& root) {
-      return std::tuple(root.quenched, root.layer, root.kind == RootKind::communication, root.sub_layer,
+      return std::tuple(root.contained, root.layer, root.kind == RootKind::communication, root.sub_layer,
                         root.rank, root.entry.position);
     };
     return key(a) < key(b);
@@ -167,7 +167,7 @@ class RootSearch {
     std::vector<Root> externals;
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       const Suspect* suspect = suspects_[r].in(0);
-      if (suspect != nullptr && !suspect->quenched)
+      if (suspect != nullptr && !suspect->contained)
         roots.push_back(root_of(r, *suspect, RootKind::produced, Phase::before));
       if (const Suspect* external = suspects_[r].external_nan(0))
         externals.push_back(root_of(r, *external, RootKind::external, Phase::before));
@@ -180,12 +180,12 @@ class RootSearch {
     std::vector<bool> explained(graph_.nodes(), false);
     for (const dump::Exchange& exchange : graph_.exchanges()) {
       bool bad = false;
-      for (const std::size_t n : exchange.givers) {
+      for (const std::size_t n : exchange.senders) {
         if (comm_of(n).bad.inputs == 0) continue;
         bad = true;
         add_origin(n, roots);
       }
-      for (const std::size_t n : exchange.takers) explained[n] = explained[n] || bad;
+      for (const std::size_t n : exchange.receivers) explained[n] = explained[n] || bad;
     }
     for (std::size_t n = 0; n < graph_.nodes(); ++n) {
       const CommNode& comm = comm_of(n);
@@ -243,7 +243,7 @@ class RootSearch {
       const std::size_t intervals = ranks_[r].scan.comms.size();
       for (std::size_t i = 1; i <= intervals; ++i) {
         const Suspect* suspect = suspects_[r].in(i);
-        if (suspect == nullptr || suspect->quenched) continue;
+        if (suspect == nullptr || suspect->contained) continue;
         roots.push_back(root_of(r, *suspect, RootKind::produced, Phase::after));
         break;
       }
@@ -261,13 +261,13 @@ class RootSearch {
       const auto offer = [&](const Suspect& suspect, RootKind kind) {
         if (first && first->entry.position <= suspect.place.position) return;
         first = root_of(r, suspect, kind, Phase::otherwise);
-        first->quenched = suspect.quenched;
+        first->contained = suspect.contained;
       };
       if (scan.external) {
         if (const Suspect* external = suspects_[r].external_nan(scan.external->interval))
           offer(*external, RootKind::external);
       }
-      if (scan.turned) offer(*scan.turned, RootKind::turned);
+      if (scan.inf_to_nan) offer(*scan.inf_to_nan, RootKind::inf_to_nan);
       if (!first && !scan.suspects.empty()) offer(scan.suspects[0], RootKind::produced);
       if (first) roots.push_back(*std::move(first));
     }
@@ -278,7 +278,7 @@ class RootSearch {
     std::vector<Root> roots;
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       for (const Suspect& suspect : ranks_[r].scan.suspects) {
-        if (!suspect.quenched) roots.push_back(root_of(r, suspect, RootKind::produced, Phase::otherwise));
+        if (!suspect.contained) roots.push_back(root_of(r, suspect, RootKind::produced, Phase::otherwise));
       }
     }
     return roots;
@@ -300,10 +300,10 @@ class RootSearch {
         const bool is_root = graph_.rank(n) == root.rank && comm.place.position == root.entry.position;
         return comm.bad.inputs != 0 || is_root;
       };
-      auto carrier = std::find_if(exchange.givers.begin(), exchange.givers.end(), carries);
+      auto carrier = std::find_if(exchange.senders.begin(), exchange.senders.end(), carries);
       // A receiver that is the root itself gives to nobody; a collective that is, reaches all its members.
-      if (carrier == exchange.givers.end()) continue;
-      for (const std::size_t n : exchange.takers) {
+      if (carrier == exchange.senders.end()) continue;
+      for (const std::size_t n : exchange.receivers) {
         const std::size_t rank = graph_.rank(n);
         if (bad_from[rank] != UINT32_MAX || comm_of(n).bad.outputs == 0) continue;
         bad_from[rank] = comm_of(n).place.position;

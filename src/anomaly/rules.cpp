@@ -133,8 +133,9 @@ bool Rules::is_never_blamed(std::string_view entry) const {
   return holds_any(entry, never_blamed);
 }
 
-bool Rules::is_communication(std::string_view entry, bool python) const {
-  if (python) return entry.starts_with("Distributed.") && holds_any(entry, communication_words);
+bool Rules::is_communication(std::string_view entry, const Traits& traits) const {
+  if (traits.distributed_only)
+    return entry.starts_with("Distributed.") && holds_any(entry, communication_words);
   return dump::is_communication(entry, communication_prefixes, communication_words);
 }
 

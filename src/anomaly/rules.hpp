@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "anomaly/traits.hpp"
+
 namespace msprobe::anomaly {
 
 using NameSet = std::set<std::string, std::less<>>;
@@ -38,8 +40,7 @@ struct Rules {
 
   /// Does the name of the entry hold one of never_blamed?
   bool is_never_blamed(std::string_view entry) const;
-  /// `python`: only names that begin with `Distributed.`, as the Python tool has it.
-  bool is_communication(std::string_view entry, bool python) const;
+  bool is_communication(std::string_view entry, const Traits& traits) const;
 };
 
 /// The built-in rules.

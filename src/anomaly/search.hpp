@@ -25,7 +25,7 @@ enum class RootKind : std::uint8_t {
   produced,       // a compute entry made bad values of clean ones
   communication,  // a communication entry did
   external,       // a bad value that no recorded entry made came in here
-  turned,         // NaN out of inputs with Inf
+  inf_to_nan,     // NaN out of inputs with Inf
 };
 
 enum class Phase : std::uint8_t { before, during, after, otherwise };
@@ -46,7 +46,7 @@ struct Root {
   Bad outputs = 0;
   std::uint32_t layer = 0;
   std::uint32_t sub_layer = 0;
-  bool quenched = false;
+  bool contained = false;
   std::vector<Reached> path;               // in the order of reaching; only of the corrected search
   std::vector<std::int64_t> absent_ranks;  // members of its communication group that are not in the dump
 };

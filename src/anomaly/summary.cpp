@@ -76,10 +76,10 @@ std::string bad_parameters(const Entry& entry) {
   return names;
 }
 
-std::string verdict(const Root& root, bool python) {
+std::string verdict(const Root& root, const Traits& traits) {
   const std::string out(bad_name(root.outputs));
-  // The Python tool does not look at what the others gave.
-  if (python) return "has clean inputs and " + out + " in its output";
+  // That search does not look at what the others gave.
+  if (traits.search_by_rank) return "has clean inputs and " + out + " in its output";
   switch (root.kind) {
     case RootKind::produced:
       return "made " + out + " of clean inputs";
@@ -88,7 +88,7 @@ std::string verdict(const Root& root, bool python) {
                                        : "brought " + out + " that no rank read gave";
     case RootKind::external:
       return "got " + std::string(bad_name(root.inputs)) + " that nothing recorded before it made";
-    case RootKind::turned:
+    case RootKind::inf_to_nan:
       break;
   }
   return "made NaN of inputs with Inf";
@@ -134,7 +134,7 @@ class Answer {
     const std::string phase = phase_text(root.phase);
     out_ += fmt::format("{}rank {}: {} {}{}\n", step, analysis_.ranks[root.rank].number,
                         report::paint(root.entry.name, report::Color::red, style_.color),
-                        verdict(root, analysis_.python_rules), phase.empty() ? "" : ", " + phase);
+                        verdict(root, analysis_.traits), phase.empty() ? "" : ", " + phase);
     line("input", describe_sections(details.entry, {"input_args", "input_kwargs", "input"}));
     line("output", describe_sections(details.entry, {"output"}));
     if (const std::string names = bad_parameters(details.entry); !names.empty())
@@ -150,7 +150,7 @@ class Answer {
     if (!root.absent_ranks.empty())
       line("missing", "not in this dump, or not readable: rank " + join_numbers(root.absent_ranks) +
                           "; the origin may be there");
-    if (root.quenched) line("note", "its bad values were seen to go no further: perhaps a mask");
+    if (root.contained) line("note", "its bad values were seen to go no further: perhaps a mask");
     const std::optional<Suspect>& external = analysis_.ranks[root.rank].scan.external;
     if (external && (external->inputs & kNan) != 0 && external->place.position < root.entry.position)
       line("note", "before it, NaN that nothing recorded made came in at " + external->place.name);

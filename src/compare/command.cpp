@@ -9,8 +9,7 @@
 #include "compare/compare.hpp"
 #include "compare/first_difference.hpp"
 #include "compare/pairing_options.hpp"
-#include "compare/relative_options.hpp"
-#include "compare/reports/summary.hpp"
+#include "compare/layout_options.hpp"
 #include "report/terminal.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
@@ -47,7 +46,7 @@ struct Typed {
   std::string explain;
   PairingArguments pairing;
   bool diff_analyze = false;
-  RelativeArguments relatives;
+  LayoutArguments layouts;
 };
 
 /// compare.json of the 8.1.1 command line.
@@ -65,17 +64,17 @@ void read_request(const std::string& path, bool stack_mode, CompareOptions& opti
     if (!found->is_string()) throw FormatError(display(path), std::string(key) + " must be text");
     return found->get<std::string>();
   };
-  read_relative_keys(request, path, options);
-  options.target = text_key("npu_path", true);
-  options.golden = text_key("bench_path", true);
-  options.stack_json = text_key("stack_path", false);
+  read_layout_keys(request, path, options);
+  options.inputs.target = text_key("npu_path", true);
+  options.inputs.golden = text_key("bench_path", true);
+  options.rank.stack_json = text_key("stack_path", false);
   // A stack file that is named shows only with -s; one that lies beside the dump always does.
-  if (!options.stack_json.empty() && !stack_mode) options.stacks = false;
+  if (!options.rank.stack_json.empty() && !stack_mode) options.rank.stacks = false;
   const auto print = request.find("is_print_compare_log");
   if (print == request.end()) {
-    options.print_rows = true;
+    options.rank.print_rows = true;
   } else if (print->is_boolean()) {
-    options.print_rows = print->get<bool>();
+    options.rank.print_rows = print->get<bool>();
   } else {
     throw FormatError(display(path), "is_print_compare_log must be true or false");
   }
@@ -100,41 +99,47 @@ std::vector<report::Format> chosen_formats(const Typed& typed) {
   return formats;
 }
 
+Outputs to_outputs(const Typed& typed) {
+  Outputs outputs;
+  outputs.directory = typed.output;
+  outputs.file = typed.output_file;
+  outputs.formats = chosen_formats(typed);
+  outputs.formats_chosen = typed.xlsx || !typed.formats.empty();
+  outputs.html = wants_html(typed);
+  outputs.suggest_mapping = typed.pairing.suggest;
+  outputs.story.entry = typed.explain;
+  if (typed.output == "-") {
+    if (!typed.output_file.empty()) throw UsageError("-o - and --output-file exclude each other");
+    outputs.file = "-";
+  }
+  if (!outputs.file.empty() && outputs.formats.size() + (outputs.html ? 1 : 0) > 1) {
+    throw UsageError("one output file takes one --format");
+  }
+  return outputs;
+}
+
 CompareOptions to_options(const Typed& typed) {
   CompareOptions options;
-  options.kind = dump_kind(typed.mode);
+  options.inputs.kind = dump_kind(typed.mode);
   if (typed.request.empty()) {
     if (typed.target.empty()) throw UsageError("-tp/--target_path is required");
     if (typed.golden.empty()) throw UsageError("-gp/--golden_path is required");
-    options.target = typed.target;
-    options.golden = typed.golden;
-    options.print_rows = typed.print_rows;
+    options.inputs.target = typed.target;
+    options.inputs.golden = typed.golden;
+    options.rank.print_rows = typed.print_rows;
   } else {
     if (!typed.target.empty() || !typed.golden.empty()) {
       throw UsageError("-i names both paths already: leave out -tp and -gp");
     }
     read_request(typed.request, typed.stack_mode, options);
   }
-  options.formats = chosen_formats(typed);
-  options.formats_chosen = typed.xlsx || !typed.formats.empty();
-  options.html = wants_html(typed);
-  options.python_rules = typed.python_rules;
+  if (typed.python_rules) options.dialect = python_dialect();
   options.rules_file = typed.rules;
   options.summary = typed.summary;
-  options.explain = typed.explain;
-  options.match = to_match_options(typed.pairing, typed.python_rules);
-  options.suggest_mapping = typed.pairing.suggest;
-  options.first_difference = typed.diff_analyze;
-  apply_relatives(typed.relatives, options);
-  options.output_directory = typed.output;
-  options.output_file = typed.output_file;
-  if (typed.output == "-") {
-    if (!typed.output_file.empty()) throw UsageError("-o - and --output-file exclude each other");
-    options.output_file = "-";
-  }
-  if (!options.output_file.empty() && options.formats.size() + (options.html ? 1 : 0) > 1) {
-    throw UsageError("one output file takes one --format");
-  }
+  options.rank.match = to_match_options(typed.pairing, options.dialect.pairing);
+  options.rank.first_difference = typed.diff_analyze;
+  apply_layouts(typed.layouts, options);
+  options.outputs = to_outputs(typed);
   return options;
 }
 
@@ -189,17 +194,17 @@ class CompareCommand final : public Command {
     options.add("--explain", typed_.explain,
                 "Print all that is known of this entry or row instead of writing results");
     declare_pairing(options, typed_.pairing);
-    declare_relatives(options, typed_.relatives);
+    declare_layouts(options, typed_.layouts);
   }
 
   Outcome run(const Context& context) override {
     if (typed_.output.empty()) typed_.output = "./output";
     CompareOptions options = to_options(typed_);
-    options.explain_width = report::terminal_width(STDOUT_FILENO);
-    options.explain_color = context.color && isatty(STDOUT_FILENO) == 1;
+    options.outputs.story.width = report::terminal_width(STDOUT_FILENO);
+    options.outputs.story.color = context.color && isatty(STDOUT_FILENO) == 1;
     if (const std::optional<Outcome> outcome = diff_analyze(options, context)) return *outcome;
     const CompareReport report = compare::compare(options, context.progress);
-    if (!options.explain.empty()) {
+    if (!typed_.explain.empty()) {
       print_stories(report);
       return judge_outcome(report);
     }
@@ -215,17 +220,17 @@ class CompareCommand final : public Command {
 
   /// -da; nothing if it is not asked for.
   std::optional<Outcome> diff_analyze(CompareOptions& options, const Context& context) const {
-    if (!options.first_difference) return std::nullopt;
-    if (!options.output_file.empty()) throw UsageError("-da writes several files: name a folder with -o");
+    if (!options.rank.first_difference) return std::nullopt;
+    if (!options.outputs.file.empty()) throw UsageError("-da writes several files: name a folder with -o");
     if (!typed_.formats.empty()) throw UsageError("-da writes JSON and takes no --format");
-    if (options.backend) throw UsageError("-da and --consistent_check exclude each other");
-    if (!options.explain.empty()) throw UsageError("-da and --explain exclude each other");
-    if (!options.suggest_mapping.empty()) throw UsageError("-da and --suggest-mapping exclude each other");
+    if (options.rank.backend) throw UsageError("-da and --consistent_check exclude each other");
+    if (!typed_.explain.empty()) throw UsageError("-da and --explain exclude each other");
+    if (!typed_.pairing.suggest.empty()) throw UsageError("-da and --suggest-mapping exclude each other");
     if (is_single_pair(options)) {
       const char* reason = "-da searches the ranks of a step; it needs folders with ranks, not single dumps";
-      if (!options.python_rules) throw UsageError(reason);
+      if (!options.dialect.ignores_idle_options) throw UsageError(reason);
       log_warning(std::string(reason) + ": ignored");
-      options.first_difference = false;
+      options.rank.first_difference = false;
       return std::nullopt;
     }
     const DifferenceReport report = find_first_difference(options, context.progress);
@@ -241,19 +246,16 @@ class CompareCommand final : public Command {
   }
 
   static void print_stories(const CompareReport& report) {
-    std::string text;
-    for (const RankSummary& rank : report.ranks) {
-      if (!rank.failure.empty()) log_error(display(rank.label) + ": " + rank.failure);
-      if (!text.empty() && !rank.story.empty()) text += '\n';
-      text += rank.story;
+    for (const TaskSummary& task : report.tasks) {
+      if (!task.failure.empty()) log_error(display(task.label) + ": " + task.failure);
     }
-    write_all(STDOUT_FILENO, text, "standard output");
+    write_all(STDOUT_FILENO, report.story, "standard output");
   }
 
   Outcome judge_outcome(const CompareReport& report) const {
     bool failed = false;
     bool findings = false;
-    for (const RankSummary& rank : report.ranks) {
+    for (const TaskSummary& rank : report.tasks) {
       failed = failed || !rank.failure.empty() || (typed_.strict && rank.unreadable > 0);
       if (typed_.fail_on == "never") continue;
       findings = findings || rank.errors > 0;

@@ -1,250 +1,192 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/compare.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <mutex>
+#include <algorithm>
+#include <ctime>
 
-#include "compare/output.hpp"
-#include "compare/pairing.hpp"
-#include "compare/relatives.hpp"
-#include "compare/reports/explain.hpp"
-#include "compare/reports/html.hpp"
-#include "compare/reports/report_data.hpp"
-#include "compare/reports/result_table.hpp"
-#include "compare/result/advice.hpp"
-#include "compare/result/suggest.hpp"
-#include "compare/result/tensor_rows.hpp"
-#include "compare/result/verdict.hpp"
+#include "compare/atb/atb_tasks.hpp"
+#include "compare/classify.hpp"
+#include "compare/dump_tree/dump_tree.hpp"
+#include "compare/single_save/save_tasks.hpp"
+#include "compare/sinks/data_mapping.hpp"
+#include "compare/sinks/html_report.hpp"
+#include "compare/sinks/mapping_proposal.hpp"
+#include "compare/sinks/tables.hpp"
+#include "compare/static_graph/graph_tasks.hpp"
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/interrupt.hpp"
-#include "support/log.hpp"
-#include "support/output_file.hpp"
 #include "support/parallel.hpp"
 #include "support/progress.hpp"
-#include "support/text.hpp"
 
 namespace msprobe::compare {
 namespace {
 
-constexpr std::size_t kSuggestions = 5;
-
-std::string label_of(const RankPair& pair) {
-  if (pair.step.empty()) return pair.target.label;
-  return pair.step + "/" + pair.target.label;
+Plan make_plan(const Found& found, const CompareOptions& options, const Rules& rules, Progress* progress) {
+  const Inputs& inputs = options.inputs;
+  switch (found.layout) {
+    case Layout::static_graphs:
+      return plan_static_graphs({inputs.target, found.target.graph}, {inputs.golden, found.golden.graph},
+                                inputs.graph.value_or(GraphSelection{}), options.dialect, progress);
+    case Layout::single_saves:
+      return plan_single_saves({inputs.target, found.target.saved.tags}, {inputs.golden, found.golden.saved.tags},
+                               options.dialect, progress);
+    case Layout::atb:
+      return plan_atb(inputs.target, inputs.golden, options.dialect, progress);
+    default:
+      return plan_dump_trees(*found.target.tree.tree, *found.golden.tree.tree, options.rank, options.dialect, rules,
+                             progress);
+  }
 }
 
-Mode choose_mode(const Side& target, const Side& golden) {
-  const auto check = [](const Side& side, std::string_view name) {
-    if (side.header.task.empty())
-      throw FormatError(display(side.json), fmt::format("'task' of the {} side is missing or empty", name));
-    if (!side.header.has_data)
-      throw FormatError(display(side.json), fmt::format("'data' of the {} side is missing", name));
-  };
-  check(target, "target");
-  check(golden, "golden");
-  const std::string& task = target.header.task;
-  if (task != golden.header.task) {
-    throw FormatError(fmt::format("the dump tasks differ: {} has '{}', {} has '{}'", display(target.json),
-                                  display(task), display(golden.json), display(golden.header.task)));
-  }
-  if (task == "tensor") return Mode::tensor;
-  if (task != "statistics" && task != "structure") {
-    throw FormatError(
-        display(target.json),
-        fmt::format("task '{}' cannot be compared: only tensor and statistics can", display(task)));
-  }
-  if (target.has_md5 != golden.has_md5) {
-    throw FormatError(
-        fmt::format("only {} has checksums: both sides must be dumped with statistics, or both with md5",
-                    display(target.has_md5 ? target.json : golden.json)));
-  }
-  return target.has_md5 ? Mode::md5 : Mode::statistics;
+/// Local time as result files have it in their names.
+std::string timestamp() {
+  return fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(std::time(nullptr)));
 }
 
-std::string beside(const std::string& file, const char* name) {
-  return std::filesystem::path(file).replace_filename(name).string();
-}
-
-/// `DIR/[step/]compare_result[_rank]_TIMESTAMP` without suffix, the Python tool's name.
-std::string result_stem(const CompareOptions& options, const RankPair& pair, const std::string& time,
-                        const std::string& what = "compare_result") {
-  std::string stem = options.output_directory;
-  if (!pair.step.empty()) stem += "/" + pair.step;
-  stem += dump::is_debug_json(pair.target.json) ? "/debug_" : "/";
-  stem += what + "_";
-  if (!pair.target.label.empty()) stem += pair.target.label + "_";
-  return stem + time;
-}
-
-void write_joined(const std::vector<RankResult>& results, const CompareOptions& options,
-                  CompareReport& report) {
-  std::vector<const RankResult*> parts;
-  for (const RankResult& result : results) {
-    if (!result.rows.empty()) parts.push_back(&result);
+/// The summary first: other outputs add to it.
+Sinks make_sinks(const CompareOptions& options, bool entries) {
+  const Outputs& outputs = options.outputs;
+  const std::string time = timestamp();
+  Sinks sinks;
+  sinks.push_back(summary_sink(options.summary, options.rank.match));
+  if (!outputs.story.entry.empty()) {
+    sinks.push_back(story_sink(outputs.story));
+    return sinks;
   }
-  if (parts.empty() || options.formats.empty()) return;
-  const std::unique_ptr<report::Table> table =
-      parts.size() == 1 ? result_table(*parts[0]) : joined_table(parts);
-  if (options.output_file == "-") {
-    report.pipe_closed = !report::write_stdout(*table, options.formats.front());
+  if (entries && options.rank.match.method == Method::layer && outputs.file.empty())
+    sinks.push_back(data_mapping_sink(outputs.directory, time));
+  const bool only_html = outputs.html && outputs.formats.empty();
+  if (!only_html)
+    sinks.push_back(
+        table_sink({outputs.directory, outputs.file, outputs.formats, outputs.formats_chosen, time}));
+  if (entries && !outputs.suggest_mapping.empty())
+    sinks.push_back(mapping_proposal_sink(outputs.suggest_mapping));
+  if (outputs.html) {
+    sinks.push_back(outputs.file.empty() ? html_sink(outputs.directory, "compare_result_" + time + ".html")
+                                         : html_sink({}, outputs.file));
+  }
+  return sinks;
+}
+
+void run_task(std::size_t index, const Plan& plan, const Sinks& sinks, TaskSummary& summary) {
+  const Task& task = plan.tasks[index];
+  try {
+    const std::shared_ptr<const Rows> rows = task.run();
+    for (const std::unique_ptr<Sink>& sink : sinks) sink->take(index, rows, summary);
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const UsageError&) {
+    throw;
+  } catch (const Error& error) {
+    // One task only: there is nothing else to go on with.
+    if (plan.tasks.size() == 1) throw;
+    summary = {};
+    summary.failure = error.what();
+  }
+  summary.label = task.label;
+  summary.target = task.target;
+  summary.golden = task.golden;
+}
+
+CompareReport run(const Plan& plan, const Sinks& sinks, Progress* progress) {
+  CompareReport report;
+  report.one_sided = plan.one_sided;
+  report.tasks.resize(plan.tasks.size());
+  for (const std::unique_ptr<Sink>& sink : sinks) sink->begin(plan);
+  if (plan.one_at_a_time) {
+    for (std::size_t i = 0; i < plan.tasks.size(); ++i) run_task(i, plan, sinks, report.tasks[i]);
   } else {
-    report.ranks.front().files = write_files(*table, options, options.output_file, false);
+    parallel_for(plan.tasks.size(), [&](std::size_t i) { run_task(i, plan, sinks, report.tasks[i]); });
+  }
+  if (progress != nullptr) progress->end();
+  for (const std::unique_ptr<Sink>& sink : sinks) sink->end(report);
+  return report;
+}
+
+void refuse_pairing(const CompareOptions& options) {
+  const MatchOptions& match = options.rank.match;
+  const bool pairing = match.method != Method::exact || match.fuzzy || !options.outputs.suggest_mapping.empty();
+  if (!pairing || options.dialect.ignores_idle_options) return;
+  throw UsageError("these dumps pair by the names of their files: leave out -fm, -am, -cm, -dm, -lm and "
+                   "--suggest-mapping");
+}
+
+CompareReport compare_found(const Found& found, const CompareOptions& options, const Rules& rules,
+                            Progress* progress) {
+  const Plan plan = make_plan(found, options, rules, progress);
+  if (!plan.entries) refuse_pairing(options);
+  return run(plan, make_sinks(options, plan.entries), progress);
+}
+
+void tell_missing(const std::string& part, const std::vector<std::string>& here,
+                  const std::vector<std::string>& there, const char* where, CompareReport& report) {
+  for (const std::string& name : here) {
+    if (!std::binary_search(there.begin(), there.end(), name))
+      report.one_sided.push_back(part + "/" + name + ": only in the " + where);
   }
 }
 
-/// UsageError if no rank has the entry and all could be asked.
-void require_story(const CompareReport& report, const std::string& name,
-                   const std::vector<std::vector<SimilarName>>& similar) {
-  std::vector<SimilarName> all;
-  for (std::size_t i = 0; i < report.ranks.size(); ++i) {
-    if (!report.ranks[i].story.empty() || !report.ranks[i].failure.empty()) return;
-    all.insert(all.end(), similar[i].begin(), similar[i].end());
-  }
-  throw_no_such_entry(name, std::move(all));
-}
-
-/// Leaves a writer when the reader of standard output is gone.
-struct ClosedPipe {};
-
-void write_report(const std::vector<PackedRank>& ranks, const std::string& path, CompareReport& report) {
-  if (path == "-") {
-    try {
-      write_html(report, ranks, [](std::string_view bytes) {
-        if (!write_all(STDOUT_FILENO, bytes, "standard output")) throw ClosedPipe();
-      });
-    } catch (const ClosedPipe&) {
-      report.pipe_closed = true;
+/// One folder of a part, compared as if it had been given.
+void compare_part(const std::string& place, const CompareOptions& options, const Rules& rules, Progress* progress,
+                  CompareReport& all) {
+  CompareOptions inner = options;
+  inner.inputs.target += "/" + place;
+  inner.inputs.golden += "/" + place;
+  inner.outputs.directory += "/" + place;
+  try {
+    CompareReport report = compare_found(classify(inner.inputs, true), inner, rules, progress);
+    for (TaskSummary& task : report.tasks) {
+      task.label = task.label.empty() ? place : place + " " + task.label;
+      all.tasks.push_back(std::move(task));
     }
-    return;
+    for (const std::string& line : report.one_sided) all.one_sided.push_back(place + " " + line);
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    TaskSummary& failed = all.tasks.emplace_back();
+    failed.label = place;
+    failed.target = inner.inputs.target;
+    failed.golden = inner.inputs.golden;
+    failed.failure = error.what();
   }
-  OutputFile file(path);
-  write_html(report, ranks, [&](std::string_view bytes) { file.write(bytes); });
-  check_interrupt();
-  file.commit();
-  report.html_file = path;
+}
+
+/// Each folder of a part, a step mostly, is a dump of its own.
+CompareReport compare_parts(const std::vector<std::string>& parts, const CompareOptions& options,
+                            const Rules& rules, Progress* progress) {
+  if (!options.outputs.file.empty()) {
+    throw UsageError("a dump with graph and pynative folders gives several files: name a folder with -o");
+  }
+  CompareReport all;
+  for (const std::string& part : parts) {
+    const std::vector<std::string> targets = names_in(options.inputs.target + "/" + part, Named::folders);
+    const std::vector<std::string> goldens = names_in(options.inputs.golden + "/" + part, Named::folders);
+    tell_missing(part, targets, goldens, "target", all);
+    tell_missing(part, goldens, targets, "golden side", all);
+    for (const std::string& name : targets) {
+      if (std::binary_search(goldens.begin(), goldens.end(), name))
+        compare_part(part + "/" + name, options, rules, progress, all);
+    }
+  }
+  if (all.tasks.empty()) {
+    throw FormatError("the graph and pynative folders of the two dumps have no folder in common");
+  }
+  return all;
 }
 
 }  // namespace
 
-RankResult compare_ranks(const RankPair& pair, const CompareOptions& options, const Rules& rules,
-                         Progress* progress) {
-  if (dump::is_debug_json(pair.target.json) != dump::is_debug_json(pair.golden.json)) {
-    throw FormatError(fmt::format("a debug.json is compared with a debug.json only: {}, {}",
-                                  display(pair.target.json), display(pair.golden.json)));
-  }
-  RankResult result;
-  result.step = pair.step;
-  result.rank = pair.target.label;
-  result.python_rules = options.python_rules;
-  LoadOptions target_options{options.stacks, options.stack_json};
-  LoadOptions golden_options{false, {}};
-  parallel_for(2, [&](std::size_t side) {
-    if (side == 0) result.target = load_side(pair.target, target_options);
-    if (side == 1) result.golden = load_side(pair.golden, golden_options);
-  });
-  result.mode = choose_mode(result.target, result.golden);
-  if (options.first_difference && result.mode == Mode::tensor) result.mode = Mode::statistics;
-  if (options.backend) {
-    pair_consistent_rows(result, *options.backend);
-  } else {
-    pair_rows(result, options.match, rules);
-  }
-  if (result.mode == Mode::tensor) compare_tensor_rows(result, options.print_rows, progress);
-  if (!options.first_difference) judge(result, rules);
-  return result;
-}
-
 CompareReport compare(const CompareOptions& asked, Progress* progress) {
-  if (std::optional<CompareReport> report = compare_relatives(asked, progress)) return std::move(*report);
   CompareOptions options = asked;
-  options.match.python_rules = options.python_rules;
-  load_mapping(options.match);
+  load_mapping(options.rank.match);
   const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
-  const Plan plan = make_plan(options);
-  const bool fixed_name = !options.output_file.empty();
-  const std::string time = timestamp();
-  const bool explaining = !options.explain.empty();
-  // Hours of work must not end at a folder that cannot be written.
-  if (explaining) {
-    // Nothing is written.
-  } else if (!fixed_name) {
-    create_directories(options.output_directory);
-    check_output(options.output_directory + "/compare_result_" + time);
-  } else if (options.output_file != "-") {
-    check_output(options.output_file);
-  }
-
-  if (!options.suggest_mapping.empty()) check_output(options.suggest_mapping);
-  CompareReport report;
-  report.one_sided = plan.one_sided;
-  report.ranks.resize(plan.pairs.size());
-  std::vector<RankResult> kept(fixed_name && !options.html ? plan.pairs.size() : 0);
-  std::vector<NamePairs> suggestions(plan.pairs.size());
-  std::vector<PackedRank> packed(plan.pairs.size());
-  std::vector<std::vector<SimilarName>> similar(plan.pairs.size());
-  parallel_for(plan.pairs.size(), [&](std::size_t i) {
-    const RankPair& pair = plan.pairs[i];
-    RankSummary& summary = report.ranks[i];
-    try {
-      RankResult result = compare_ranks(pair, options, rules, progress);
-      summary = summarize(result, options.summary);
-      if (explaining) {
-        summary.story = explain(result, options.explain, options.explain_width, options.explain_color);
-        if (summary.story.empty()) similar[i] = similar_entries(result, options.explain, kSuggestions);
-        return;
-      }
-      summary.advice = advise(result, options.match);
-      if (!options.suggest_mapping.empty()) suggestions[i] = suggest_pairs(result);
-      if (options.html) packed[i] = pack_rank(result, beside(pair.target.json, "construct.json"));
-      if (options.match.method == Method::layer && !fixed_name) {
-        if (!pair.step.empty()) create_directories(options.output_directory + "/" + pair.step);
-        summary.files.push_back(result_stem(options, pair, time, "data_mapping") + ".yaml");
-        write_data_mapping(result, summary.files.back());
-      }
-      if (!kept.empty()) {
-        kept[i] = std::move(result);
-      } else if (!result.rows.empty() && !options.formats.empty()) {
-        if (!pair.step.empty()) create_directories(options.output_directory + "/" + pair.step);
-        for (std::string& file :
-             write_files(*result_table(result), options, result_stem(options, pair, time), true)) {
-          summary.files.push_back(std::move(file));
-        }
-      }
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const UsageError&) {
-      throw;
-    } catch (const Error& error) {
-      // One pair only: there is nothing else to go on with.
-      if (plan.pairs.size() == 1) throw;
-      summary = {};
-      summary.failure = error.what();
-    }
-    summary.label = label_of(pair);
-    summary.target = pair.target.json;
-    summary.golden = pair.golden.json;
-  });
-  if (progress != nullptr) progress->end();
-  if (explaining) {
-    require_story(report, options.explain, similar);
-    return report;
-  }
-  if (!kept.empty()) write_joined(kept, options, report);
-  if (!options.suggest_mapping.empty()) {
-    if (write_suggestion(suggestions, options.suggest_mapping)) {
-      report.ranks.front().files.push_back(options.suggest_mapping);
-    } else {
-      log_warning("--suggest-mapping: there is nothing to propose, and no file");
-    }
-  }
-  if (options.html) {
-    const std::string report_file = options.output_directory + "/compare_result_" + time + ".html";
-    write_report(packed, fixed_name ? options.output_file : report_file, report);
-  }
-  return report;
+  const Found found = classify(options.inputs);
+  if (found.layout == Layout::mixed) return compare_parts(found.parts, options, rules, progress);
+  return compare_found(found, options, rules, progress);
 }
 
 }  // namespace msprobe::compare

@@ -9,6 +9,7 @@
 
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
+#include "support/log.hpp"
 #include "support/output_file.hpp"
 #include "support/parallel.hpp"
 #include "support/progress.hpp"
@@ -17,7 +18,7 @@ namespace msprobe::compare {
 namespace {
 
 std::string folder_of(const CompareOptions& options, const std::string& step) {
-  return step.empty() ? options.output_directory : options.output_directory + "/" + step;
+  return step.empty() ? options.outputs.directory : options.outputs.directory + "/" + step;
 }
 
 std::string nanoseconds() {
@@ -33,12 +34,13 @@ std::int64_t number_of(const RankPair& pair) {
 AnalyzedRank analyze_rank(const RankPair& pair, const CompareOptions& options, const Rules& rules,
                           const std::string& time, Progress* progress) {
   AnalyzedRank rank;
-  const RankResult result = compare_ranks(pair, options, rules, progress);
+  const RankResult result = compare_ranks(pair, options.rank, options.dialect, rules, progress);
+  const SearchTraits& traits = options.dialect.search;
   const CommCalls calls =
-      options.python_rules ? CommCalls() : read_communication(*open_file(result.target.json), rules);
+      traits.guesses_partners ? CommCalls() : read_communication(*open_file(result.target.json), rules);
   OutputFile file(folder_of(options, pair.step) + "/compare_result_" + pair.target.label + "_" + time +
                   ".json");
-  rank.differences = find_differences(result, number_of(pair), calls, rules,
+  rank.differences = find_differences(result, number_of(pair), calls, rules, traits,
                                       [&](std::string_view part) { file.write(part); });
   check_interrupt();
   file.commit();
@@ -53,7 +55,8 @@ void search_step(AnalyzedStep& step, const CompareOptions& options, const Rules&
     step.searched.push_back(i);
     ranks.push_back(std::move(step.ranks[i].differences));
   }
-  step.first = options.python_rules ? search_as_python(ranks) : search_first_difference(ranks, rules);
+  step.first = options.dialect.search.guesses_partners ? search_as_python(ranks)
+                                                       : search_first_difference(ranks, rules);
   // The places point into what the ranks own, which moves with them.
   for (std::size_t i = 0; i < ranks.size(); ++i)
     step.ranks[step.searched[i]].differences = std::move(ranks[i]);
@@ -67,22 +70,23 @@ void search_step(AnalyzedStep& step, const CompareOptions& options, const Rules&
 }  // namespace
 
 bool is_single_pair(const CompareOptions& options) {
-  const dump::TreeKind kind = dump::discover(options.target).kind;
+  const dump::TreeKind kind = dump::discover(options.inputs.target).kind;
   return kind == dump::TreeKind::file || kind == dump::TreeKind::rank;
 }
 
 DifferenceReport find_first_difference(const CompareOptions& asked, Progress* progress) {
   CompareOptions options = asked;
-  options.first_difference = true;
-  options.match.python_rules = options.python_rules;
-  load_mapping(options.match);
+  options.rank.first_difference = true;
+  load_mapping(options.rank.match);
   const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
-  const Plan plan = make_plan(options);
+  const RankPairs plan = pair_ranks(dump::discover(options.inputs.target), dump::discover(options.inputs.golden),
+                                    options.dialect.pairing.ranks_by_position);
+  for (const std::string& remark : plan.remarks) log_warning(remark);
   DifferenceReport report;
   report.one_sided = plan.one_sided;
   const std::string time = fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(std::time(nullptr)));
-  create_directories(options.output_directory);
-  check_output(options.output_directory + "/diff_analyze_" + time);
+  create_directories(options.outputs.directory);
+  check_output(options.outputs.directory + "/diff_analyze_" + time);
   std::vector<std::pair<std::size_t, std::size_t>> slots;  // step and rank of each pair
   for (const RankPair& pair : plan.pairs) {
     if (report.steps.empty() || report.steps.back().label != pair.step) {

@@ -2,18 +2,13 @@
 #include "compare/pairing.hpp"
 
 #include <algorithm>
-#include <unordered_set>
 
-#include "compare/matching/mapping_file.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
-#include "support/output_file.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
 namespace {
-
-const char kFuzzyMessage[] = "Fuzzy matching data, the comparison accuracy may be affected.";
 
 /// What is left of the Python tool's fuzzy match: with statistics all rows lose their partners if all had one
 /// (else it ends in a traceback), with checksums they lose those.
@@ -30,34 +25,34 @@ void imitate_python_fuzzy(RankResult& result) {
 
 }  // namespace
 
-void pair_rows(RankResult& result, const MatchOptions& asked, const Rules& rules) {
-  MatchOptions options = asked;
-  options.keep_surplus = !options.python_rules || result.mode == Mode::statistics;
-  const Matching matching = match(result.target, result.golden, options, rules);
+void pair_rows(RankResult& result, const MatchOptions& options, const PairingTraits& asked,
+               const Rules& rules) {
+  PairingTraits traits = asked;
+  if (result.mode == Mode::statistics) traits.fuzzy_drops_surplus = false;
+  const Matching matching = match(result.target, result.golden, options, traits, rules);
   result.golden_only = matching.golden_only;
   result.rows.resize(matching.pairs.size());
   for (std::size_t i = 0; i < matching.pairs.size(); ++i) result.rows[i].pair = matching.pairs[i];
   if (!options.fuzzy) return;
-  if (options.python_rules) {
+  if (traits.fuzzy_loses_partners) {
     imitate_python_fuzzy(result);
     return;
   }
   for (Row& row : result.rows) {
     if (row.matched() &&
         result.target.name(result.target_item(row)) != result.golden.name(result.golden_item(row)))
-      row.raise(Verdict::pass, kFuzzyMessage);
+      row.findings.add(Rule::fuzzy_pair);
   }
 }
 
-void pair_consistent_rows(RankResult& result, Backend backend) {
+void pair_consistent_rows(RankResult& result, Backend backend, const PairingTraits& traits) {
   if (result.mode == Mode::md5) {
     throw FormatError(
         display(result.target.json),
         "--consistent_check compares tensors or statistics; parts of a tensor have other checksums");
   }
   result.consistent = backend;
-  const ConsistentMatching matching =
-      match_consistent(result.target, result.golden, backend, result.python_rules);
+  const ConsistentMatching matching = match_consistent(result.target, result.golden, backend, traits);
   if (matching.conflict) {
     log_warning(
         "training and inference ran modules in different orders: rows stand in the order of training");
@@ -65,27 +60,6 @@ void pair_consistent_rows(RankResult& result, Backend backend) {
   result.golden_only = matching.golden_only;
   result.rows.resize(matching.pairs.size());
   for (std::size_t i = 0; i < matching.pairs.size(); ++i) result.rows[i].pair = matching.pairs[i];
-}
-
-void write_data_mapping(const RankResult& result, const std::string& path) {
-  OutputFile file(path);
-  std::string text;
-  std::unordered_set<std::string_view> written;
-  for (const Row& row : result.rows) {
-    if (!row.has_target()) continue;
-    const std::string_view name = result.target.name(result.target_item(row));
-    if (!written.insert(name).second) continue;
-    const std::uint32_t golden = row.has_golden() ? row.pair.golden : row.pair.candidate;
-    append_mapping_line(
-        text, name,
-        golden == kUnmatched ? std::string_view("N/A") : result.golden.name(result.golden.items[golden]));
-    constexpr std::size_t kPiece = std::size_t{1} << 20;
-    if (text.size() < kPiece) continue;
-    file.write(text);
-    text.clear();
-  }
-  file.write(text);
-  file.commit();
 }
 
 }  // namespace msprobe::compare

@@ -10,12 +10,10 @@
 namespace msprobe::compare {
 
 /// Gives `result` its rows, not judged yet. Throws what match() throws.
-void pair_rows(RankResult& result, const MatchOptions& options, const Rules& rules);
-
-/// Writes the pairs as a data mapping that -dm reads: the golden row's name, N/A where there is none.
-void write_data_mapping(const RankResult& result, const std::string& path);
+void pair_rows(RankResult& result, const MatchOptions& options, const PairingTraits& traits,
+               const Rules& rules);
 
 /// Training against inference (--consistent_check); rows of both sides. FormatError for checksum dumps.
-void pair_consistent_rows(RankResult& result, Backend backend);
+void pair_consistent_rows(RankResult& result, Backend backend, const PairingTraits& traits);
 
 }  // namespace msprobe::compare

@@ -38,7 +38,7 @@ void declare_pairing(OptionList& options, PairingArguments& arguments) {
       .argument("FILE");
 }
 
-MatchOptions to_match_options(const PairingArguments& arguments, bool python_rules) {
+MatchOptions to_match_options(const PairingArguments& arguments, const PairingTraits& traits) {
   struct Choice {
     const char* name;
     const PairingArguments::Mapping& mapping;
@@ -50,14 +50,13 @@ MatchOptions to_match_options(const PairingArguments& arguments, bool python_rul
                                           {"-lm", arguments.layer, Method::layer},
                                           {"-dm", arguments.data, Method::data}}};
   MatchOptions options;
-  options.python_rules = python_rules;
   options.fuzzy = arguments.fuzzy;
   const Choice* chosen = nullptr;
   for (const Choice& choice : choices) {
     if (!choice.mapping.option.given()) continue;
     if (chosen == nullptr) {
       chosen = &choice;
-    } else if (!python_rules) {
+    } else if (!traits.first_mapping_wins) {
       throw UsageError(std::string(chosen->name) + " and " + choice.name +
                        " exclude each other: one mapping makes the pairs");
     }
@@ -66,7 +65,7 @@ MatchOptions to_match_options(const PairingArguments& arguments, bool python_rul
   options.method = chosen->method;
   options.mapping_file = chosen->mapping.file;
   const bool names_rows = options.method == Method::data || options.method == Method::layer;
-  if (options.fuzzy && names_rows && !python_rules) {
+  if (options.fuzzy && names_rows && !traits.first_mapping_wins) {
     throw UsageError(std::string("-fm and ") + chosen->name +
                      " exclude each other: the mapping names every row with its call number");
   }

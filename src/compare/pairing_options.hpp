@@ -25,8 +25,7 @@ struct PairingArguments {
 
 void declare_pairing(OptionList& options, PairingArguments& arguments);
 
-/// UsageError for options that exclude each other; with `python_rules` one of them wins, as in the Python
-/// tool.
-MatchOptions to_match_options(const PairingArguments& arguments, bool python_rules);
+/// UsageError for options that exclude each other, unless the traits let one of them win.
+MatchOptions to_match_options(const PairingArguments& arguments, const PairingTraits& traits);
 
 }  // namespace msprobe::compare

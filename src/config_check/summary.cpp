@@ -19,6 +19,7 @@ constexpr std::size_t kShownRows = 5;  // of a section
 struct Show {
   std::string operator()(const report::Text& text) const { return std::string(text.value); }
   std::string operator()(const report::Structured& text) const { return std::string(text.value); }
+  std::string operator()(const report::Spelled& number) const { return report::plain_text(number); }
   std::string operator()(double value) const { return fmt::format("{:.4g}", value); }
   std::string operator()(std::int64_t value) const { return std::to_string(value); }
   std::string operator()(bool value) const { return value ? "True" : "False"; }

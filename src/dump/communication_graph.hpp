@@ -21,8 +21,8 @@ struct RankCommunication {
 
 /// Values that go from some entries into others in one go: a collective call, or one transfer. Nodes ascend.
 struct Exchange {
-  std::vector<std::size_t> givers;
-  std::vector<std::size_t> takers;
+  std::vector<std::size_t> senders;
+  std::vector<std::size_t> receivers;
   std::uint32_t layer = 0;
 };
 

@@ -2,8 +2,10 @@
 #include "report/cell_text.hpp"
 
 #include <array>
+#include <charconv>
 #include <cstddef>
 
+#include "report/table.hpp"
 #include "report/writers.hpp"
 #include "support/text.hpp"
 
@@ -60,6 +62,16 @@ void each_part(std::string_view text, Visit visit) {
 
 }  // namespace
 
+void append_spelled(std::string& out, const Spelled& number) {
+  if (number.kind == Spelled::Kind::integer) {
+    std::array<char, 24> digits;
+    out.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number.integer).ptr);
+    return;
+  }
+  append_python_repr(out, number.value);
+  if (number.kind == Spelled::Kind::percent) out += '%';
+}
+
 bool looks_like_formula(std::string_view text) {
   bool formula = false;
   bool numbers = true;
@@ -70,6 +82,23 @@ bool looks_like_formula(std::string_view text) {
   });
   return formula && !numbers;
 }
+
+std::string plain_text(const Cell& cell) {
+  struct Print {
+    std::string operator()(const Text& text) const { return std::string(text.value); }
+    std::string operator()(const Structured& text) const { return std::string(text.value); }
+    std::string operator()(const Spelled& number) const {
+      std::string text;
+      append_spelled(text, number);
+      return text;
+    }
+    std::string operator()(double value) const { return python_repr(value); }
+    std::string operator()(std::int64_t value) const { return std::to_string(value); }
+    std::string operator()(bool value) const { return value ? "True" : "False"; }
+  };
+  return std::visit(Print{}, cell);
+}
+
 
 TextTraits traits_of(std::string_view text) {
   std::uint8_t bits = 0;

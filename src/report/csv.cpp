@@ -41,6 +41,7 @@ struct CsvCellAppender {
 
   void operator()(const Text& text) const { append_text(out, text.value); }
   void operator()(const Structured& text) const { append_text(out, text.value); }
+  void operator()(const Spelled& number) const { append_spelled(out, number); }
   void operator()(double value) const {
     if (std::isnan(value)) {
       out += "Nan";

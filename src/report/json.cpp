@@ -32,6 +32,12 @@ struct JsonCellAppender {
       if (out[i] == '\n' || out[i] == '\r') out[i] = ' ';
     }
   }
+  void operator()(const Spelled& number) const {
+    const bool quoted = number.kind == Spelled::Kind::percent || !std::isfinite(number.value);
+    if (quoted) out += '"';
+    append_spelled(out, number);
+    if (quoted) out += '"';
+  }
   void operator()(double value) const {
     if (std::isnan(value)) {
       out += "\"Nan\"";

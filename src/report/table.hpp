@@ -27,10 +27,24 @@ struct Structured {
   std::string_view json;
 };
 
+/// A number that a workbook holds as text, as the Python tool's do: what is computed from the numbers of both sides.
+/// Spelled as Python does, `%` behind a percentage; JSON takes a percentage, and what is not finite, as a string.
+struct Spelled {
+  enum class Kind : std::uint8_t { real, integer, percent };
+  Kind kind = Kind::integer;
+  double value = 0;          // of every kind
+  std::int64_t integer = 0;  // the digits of an integer
+};
+
 /// double: csv prints Python's repr, infinities with a leading blank (` inf`), NaN as `Nan`; a workbook gets
 /// a number cell, or the texts `inf`, `-inf`, `Nan`. int64: digits / number cell. bool: `True`/`False` /
 /// boolean cell. In JSON: numbers, booleans, and the strings "inf", "-inf", "Nan".
-using Cell = std::variant<Text, Structured, double, std::int64_t, bool>;
+using Cell = std::variant<Text, Structured, Spelled, double, std::int64_t, bool>;
+
+void append_spelled(std::string& out, const Spelled& number);
+
+/// A cell as text: doubles as Python prints them, `True`, `False`.
+std::string plain_text(const Cell& cell);
 
 /// Room for text made while a row is filled.
 class Scratch {

@@ -253,6 +253,11 @@ class RowWriter {
   static void append_cell(std::string& out, const Place& place, const Structured& text) {
     append_text(out, place, text.value);
   }
+  static void append_cell(std::string& out, const Place& place, const Spelled& number) {
+    begin_cell(out, place, " t=\"str\"><v>");
+    append_spelled(out, number);
+    out += "</v></c>";
+  }
   static void append_cell(std::string& out, const Place& place, double value) {
     if (std::isfinite(value)) {
       begin_cell(out, place, "><v>");
@@ -283,6 +288,11 @@ class RowWriter {
 struct CellLength {
   std::size_t operator()(const Text& text) const { return text.value.size(); }
   std::size_t operator()(const Structured& text) const { return text.value.size(); }
+  std::size_t operator()(const Spelled& number) const {
+    std::string text;
+    append_spelled(text, number);
+    return text.size();
+  }
   std::size_t operator()(double) const { return 12; }
   std::size_t operator()(std::int64_t) const { return 8; }
   std::size_t operator()(bool) const { return 6; }

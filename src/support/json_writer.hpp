@@ -86,7 +86,10 @@ class JsonWriter {
   /// Of an item of the container that is open.
   int level() const { return level_ + static_cast<int>(frames_.size()); }
 
-  std::string& text() { return text_; }
+  std::string& text() {
+    started_ = false;
+    return text_;
+  }
   std::string take() { return std::move(text_); }
 
  private:

@@ -2,10 +2,12 @@
 // A hostile dump.json: read, flattened, paired with itself, judged and turned into cells.
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
-#include "compare/reports/result_table.hpp"
+#include "compare/dump_tree/rank_rows.hpp"
 #include "compare/result/verdict.hpp"
 #include "fuzz_input.hpp"
 #include "support/error.hpp"
@@ -22,14 +24,14 @@ void compare_with_itself(const ByteSource& json) {
   result.mode = result.target.has_md5 ? compare::Mode::md5 : compare::Mode::statistics;
   const compare::Matching matching = compare::match_exact(result.target, result.golden, rules);
   if (matching.pairs.size() < result.target.items.size()) throw std::logic_error("an item without a row");
-  for (const compare::Pair& pair : matching.pairs) result.rows.push_back({pair, {}, {}});
+  for (const compare::Pair& pair : matching.pairs) result.rows.push_back({pair, {}});
   compare::judge(result, rules);
-  const auto table = compare::result_table(result);
+  const compare::RankRows table(std::make_shared<const compare::RankResult>(std::move(result)));
   std::vector<report::Cell> cells;
   report::Scratch scratch;
-  for (std::size_t i = 0; i < table->rows(); ++i) {
-    table->row(i, cells, scratch);
-    if (cells.size() != table->columns().size()) throw std::logic_error("a row with missing cells");
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    table.row(i, cells, scratch);
+    if (cells.size() != table.columns().size()) throw std::logic_error("a row with missing cells");
   }
 }
 

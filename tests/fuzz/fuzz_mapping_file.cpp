@@ -30,7 +30,7 @@ void use_names(const ByteSource& file) {
   const compare::NameMapping back = compare::read_name_mapping(*memory_source(again));
   if (back.entries() != mapping.entries())
     throw std::logic_error("a mapping that does not come back as it was");
-  compare::CellNames(mapping, "t.yaml", false)("Cell.fc1.fc2.Dense.forward.0");
+  compare::CellNames(mapping, "t.yaml", {})("Cell.fc1.fc2.Dense.forward.0");
 }
 
 }  // namespace

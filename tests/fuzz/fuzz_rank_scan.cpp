@@ -19,7 +19,7 @@ using namespace msprobe::anomaly;
 void search(const ByteSource& file, const Rules& rules, bool python) {
   std::vector<RankInput> ranks(2);
   ScanOptions options;
-  options.python_rules = python;
+  if (python) options.traits = python_traits();
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     ranks[r].number = static_cast<std::int64_t>(r);
     ranks[r].scan = scan_rank(file, rules, options);

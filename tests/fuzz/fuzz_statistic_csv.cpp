@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <stdexcept>
 
+#include "compare/dialect.hpp"
 #include "compare/static_graph/graph_files.hpp"
 #include "compare/static_graph/graph_rows.hpp"
 #include "fuzz_input.hpp"
@@ -17,10 +18,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const GraphItem& item = side.items[i];
       if (item.time.empty()) throw std::logic_error("a row without a time");
       const GraphItem& other = side.items[side.items.size() - 1 - i];
-      for (const bool python : {false, true}) {
+      for (const GraphTraits& traits : {GraphTraits(), python_dialect().graph}) {
         const std::size_t columns = graph_columns(GraphMode::statistics).size();
-        if (statistics_row(&item, &other, python).cells.size() != columns ||
-            statistics_row(&item, nullptr, python).cells.size() != columns) {
+        if (statistics_row(&item, &other, traits).cells.size() != columns ||
+            statistics_row(&item, nullptr, traits).cells.size() != columns) {
           throw std::logic_error("a row with another number of cells");
         }
       }

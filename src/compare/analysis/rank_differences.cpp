@@ -51,8 +51,8 @@ std::optional<std::int64_t> to_integer(std::string_view text) {
 class Finder {
  public:
   Finder(const RankResult& result, std::int64_t number, const CommCalls& calls, const Rules& rules,
-         const JsonSink& sink)
-      : result_(result), calls_(calls), rules_(rules), sink_(sink), json_(result) {
+         const SearchTraits& traits, const JsonSink& sink)
+      : result_(result), calls_(calls), rules_(rules), traits_(traits), sink_(sink), json_(result, traits) {
     found_.label = result.rank;
     found_.number = number;
     found_.first_in.emplace_back();
@@ -101,10 +101,10 @@ class Finder {
     CommNode node;
     node.name = name;
     // The chain of the Python tool begins here.
-    node.sub_layer = result_.python_rules && found_.comms.empty() ? 0 : sub_layer_;
+    node.sub_layer = traits_.guesses_partners && found_.comms.empty() ? 0 : sub_layer_;
     sub_layer_ = node.sub_layer;
     if (differing) node.found = found(name, rows, *differing);
-    if (result_.python_rules) {
+    if (traits_.guesses_partners) {
       guess_partners(node, rows);
     } else {
       const auto parsed = dump::parse_entry_name(name);
@@ -132,7 +132,7 @@ class Finder {
 
   ValueDifference difference_of(const Item& item, const Item& golden, std::size_t statistic) const {
     return difference(item.statistics[statistic], result_.target.pool, golden.statistics[statistic],
-                      result_.golden.pool, result_.python_rules);
+                      result_.golden.pool, result_.dialect.measure);
   }
 
   bool differs(const Row& row) const {
@@ -140,7 +140,7 @@ class Finder {
     const Item& item = result_.target_item(row);
     const Item& golden = result_.golden_item(row);
     if (result_.mode == Mode::md5) {
-      if (!result_.python_rules && (!item.has_checksum || !golden.has_checksum)) return false;
+      if (!traits_.absent_checksums_count && (!item.has_checksum || !golden.has_checksum)) return false;
       return result_.target.text(item.checksum) != result_.golden.text(golden.checksum);
     }
     for (std::size_t i = 0; i < kStatistics; ++i) {
@@ -149,7 +149,7 @@ class Finder {
       const ValueDifference each = difference_of(item, golden, i);
       if (each.kind == DifferenceKind::number && !each.relative_infinite) {
         if (each.relative_percent / 100 > threshold->second) return true;
-      } else if (!result_.python_rules && each.kind != DifferenceKind::zero &&
+      } else if (!traits_.finite_percentages_only && each.kind != DifferenceKind::zero &&
                  each.kind != DifferenceKind::missing) {
         // A reference of 0, NaN on one side, or something else than a number: there is no percentage.
         return true;
@@ -292,6 +292,7 @@ class Finder {
   const RankResult& result_;
   const CommCalls& calls_;
   const Rules& rules_;
+  const SearchTraits& traits_;
   const JsonSink& sink_;
   RankJson json_;
   RankDifferences found_;
@@ -317,8 +318,8 @@ CommCalls read_communication(const ByteSource& json, const Rules& rules) {
 }
 
 RankDifferences find_differences(const RankResult& result, std::int64_t number, const CommCalls& calls,
-                                 const Rules& rules, const JsonSink& json) {
-  return Finder(result, number, calls, rules, json).run();
+                                 const Rules& rules, const SearchTraits& traits, const JsonSink& json) {
+  return Finder(result, number, calls, rules, traits, json).run();
 }
 
 }  // namespace msprobe::compare

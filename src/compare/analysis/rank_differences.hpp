@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compare/analysis/traits.hpp"
 #include "compare/result/result.hpp"
 #include "compare/rules/rules.hpp"
 #include "dump/communication.hpp"
@@ -59,8 +60,8 @@ CommCalls read_communication(const ByteSource& json, const Rules& rules);
 using JsonSink = std::function<void(std::string_view)>;
 
 /// Looks at all entries of a rank, and writes them to `json` as the Python tool does. `calls` is not looked
-/// at with the Python tool's rules, which guess from the rows.
+/// at where partners are guessed from the rows.
 RankDifferences find_differences(const RankResult& result, std::int64_t number, const CommCalls& calls,
-                                 const Rules& rules, const JsonSink& json);
+                                 const Rules& rules, const SearchTraits& traits, const JsonSink& json);
 
 }  // namespace msprobe::compare

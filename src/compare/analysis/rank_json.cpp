@@ -6,7 +6,6 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "compare/reports/result_table.hpp"
 #include "support/json_writer.hpp"
 
 namespace msprobe::compare {
@@ -27,6 +26,7 @@ void append_cell(std::string& out, const report::Cell& cell) {
     std::string& out;
     void operator()(const report::Text& text) const { append_json_string(out, text.value); }
     void operator()(const report::Structured& text) const { append_json_string(out, text.value); }
+    void operator()(const report::Spelled& number) const { append_json_string(out, report::plain_text(number)); }
     void operator()(double number) const {
       if (std::isnan(number)) {
         out += "\"Nan\"";
@@ -57,15 +57,15 @@ void append_list(std::string& out, const std::vector<std::string>& texts, int le
 
 }  // namespace
 
-RankJson::RankJson(const RankResult& result) : result_(result), table_(result_table(result)) {
-  const std::vector<std::string>& columns = table_->columns();
+RankJson::RankJson(const RankResult& result, const SearchTraits& traits)
+    : result_(result), traits_(traits), rows_(RankRows::of(result)) {
+  const std::vector<Column>& columns = rows_.fields();
   for (std::size_t i = 0; i < columns.size(); ++i) {
     std::string key;
-    append_json_string(key, columns[i]);
+    append_json_string(key, columns[i].title);
     keys_.push_back(key + ": ");
-    for (const char* measure : {"NPU max", "NPU min", "NPU mean", "NPU l2norm", "NPU MD5"}) {
-      if (columns[i] == measure) measures_.push_back(i);
-    }
+    const Field field = columns[i].field;
+    if (field == Field::target_statistic || field == Field::target_checksum) measures_.push_back(i);
   }
 }
 
@@ -103,7 +103,7 @@ std::string_view RankJson::message_text(const Item& item, const Item* golden) co
                                    : "\"No bench data matched.Requires_grad inconsistent. \"";
   }
   // The Python tool leaves the column empty, which JSON readers other than its own refuse.
-  if (checksums) return result_.python_rules ? "NaN" : "\"\"";
+  if (checksums) return traits_.bare_nan ? "NaN" : "\"\"";
   return consistent ? "\"\"" : "\"Requires_grad inconsistent. \"";
 }
 
@@ -111,11 +111,11 @@ void RankJson::append_row(std::string& out, std::string_view entry, std::size_t 
   const Row& row = result_.rows[index];
   const Item& item = result_.target_item(row);
   const Item* golden = row.matched() ? &result_.golden_item(row) : nullptr;
-  table_->row(index, cells_, scratch_);
+  rows_.row(index, cells_, scratch_);
   append_json_line(out, 3, kWide);
   out += '{';
   const auto next = [&] { append_json_line(out, 4, kWide); };
-  const std::vector<std::string>& columns = table_->columns();
+  const std::vector<std::string>& columns = rows_.columns();
   for (std::size_t i = 0; i < columns.size(); ++i) {
     next();
     out += keys_[i];
@@ -142,7 +142,7 @@ void RankJson::append_row(std::string& out, std::string_view entry, std::size_t 
   next();
   append_text(out, "api_origin_name", entry);
   // The Python tool takes the reference's transfer from the row of the same number.
-  if (result_.python_rules)
+  if (traits_.transfers_by_index)
     golden = index < result_.golden.items.size() ? &result_.golden.items[index] : nullptr;
   const auto member = [&](std::string_view key, const std::string& value) {
     out += ',';
@@ -150,7 +150,7 @@ void RankJson::append_row(std::string& out, std::string_view entry, std::size_t 
     append_json_string(out, key);
     out += ": " + value;
   };
-  const std::string none = result_.python_rules && golden == nullptr ? "NaN" : "";
+  const std::string none = traits_.bare_nan && golden == nullptr ? "NaN" : "";
   member("NPU P2POp op", operation(result_.target, &item));
   member("Bench P2POp op", none.empty() ? operation(result_.golden, golden) : none);
   member("NPU P2POp peer", peer(result_.target, &item));
@@ -178,7 +178,7 @@ void RankJson::append_entry(std::string& out, std::string_view name, EntryRows r
 }
 
 void RankJson::append_measures(std::string& out, std::size_t index) {
-  table_->row(index, cells_, scratch_);
+  rows_.row(index, cells_, scratch_);
   out += '{';
   for (const std::size_t column : measures_) {
     append_json_line(out, 6, kNarrow);

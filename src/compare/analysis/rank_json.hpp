@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "compare/analysis/traits.hpp"
+#include "compare/dump_tree/rank_rows.hpp"
 #include "compare/result/result.hpp"
 #include "report/table.hpp"
 
@@ -21,7 +23,7 @@ struct EntryRows {
 
 class RankJson {
  public:
-  explicit RankJson(const RankResult& result);
+  RankJson(const RankResult& result, const SearchTraits& traits);
 
   /// `"name": {"is_same": …, "op_items": […]}` as a member of the file's object (indent 4).
   void append_entry(std::string& out, std::string_view name, EntryRows rows, bool is_same);
@@ -37,7 +39,8 @@ class RankJson {
   std::string operation(const Side& side, const Item* item) const;
 
   const RankResult& result_;
-  std::unique_ptr<report::Table> table_;
+  SearchTraits traits_;
+  RankRows rows_;
   std::vector<std::string> keys_;      // the columns as JSON strings
   std::vector<std::size_t> measures_;  // columns of the statistics under test, or of its checksum
   std::vector<report::Cell> cells_;

@@ -111,17 +111,16 @@ void tell_one_sided(const ByName& names, const ByName& others, const char* where
   }
 }
 
-/// In target order. Repeated names pair one after another; with Python's rules only the last counts, at the
-/// place of the first.
+/// In target order. Repeated names pair one after another.
 std::vector<AtbPair> join(const AtbSide& target, const ByName& targets, const ByName& goldens,
-                          bool python_rules) {
+                          const AtbTraits& traits) {
   std::vector<AtbPair> pairs;
   std::map<std::string_view, std::size_t> seen;
   for (const AtbItem& item : target.items) {
     const auto other = goldens.find(item.name);
     const std::size_t order = seen[item.name]++;
     if (other == goldens.end()) continue;
-    if (python_rules) {
+    if (traits.last_of_repeated) {
       if (order == 0) pairs.push_back({targets.at(item.name).back(), other->second.back()});
     } else if (order < other->second.size()) {
       pairs.push_back({&item, other->second[order]});
@@ -202,7 +201,7 @@ std::array<std::string, 4> statistics_text(const StoredTensor& tensor) {
 }
 
 ListedRow tensor_row(const AtbPair& pair, const std::string& target_folder, const std::string& golden_folder,
-                     bool python_rules) {
+                     const MeasureTraits& measure) {
   ListedRow row;
   start_row(pair, row);
   std::array<std::string, kMetrics> metric_texts;
@@ -216,7 +215,7 @@ ListedRow tensor_row(const AtbPair& pair, const std::string& target_folder, cons
     target_texts = statistics_text(target);
     const StoredTensor golden = open_item(golden_folder, *pair.golden);
     golden_texts = statistics_text(golden);
-    const TensorMetrics metrics = compare_tensors(target, golden, python_rules);
+    const TensorMetrics metrics = compare_tensors(target, golden, measure);
     if (metrics.status == MetricStatus::computed) {
       for (std::size_t i = 0; i < kMetrics; ++i) {
         if (metrics.is_scalar && i != kMaxAbs && i != kMaxRelative) {
@@ -252,7 +251,7 @@ ListedRow tensor_row(const AtbPair& pair, const std::string& target_folder, cons
   return row;
 }
 
-std::vector<std::string> columns_of(bool tensors, bool python_rules) {
+std::vector<std::string> columns_of(bool tensors, const AtbTraits& traits) {
   std::vector<std::string> columns;
   const auto both = [&](const char* name) {
     columns.push_back(std::string("Target ") + name);
@@ -270,7 +269,7 @@ std::vector<std::string> columns_of(bool tensors, bool python_rules) {
       columns.push_back("Relative Err of " + std::string(name) + "(%)");
   }
   for (const char* name : kStatisticNames) both(name);
-  if (!python_rules) columns.emplace_back("Err_message");
+  if (traits.message_column) columns.emplace_back("Err_message");
   return columns;
 }
 
@@ -303,37 +302,47 @@ AtbSide read_atb_csv(const ByteSource& file) {
   return side;
 }
 
-AtbResult compare_atb(const std::string& target, const std::string& golden, bool python_rules,
-                      Progress* progress) {
-  const AtbSide target_side = read_atb_csv(*open_file(target + "/statistic.csv"));
-  const AtbSide golden_side = read_atb_csv(*open_file(golden + "/statistic.csv"));
-  for (const auto& [side, folder] : {std::pair(&target_side, &target), std::pair(&golden_side, &golden)}) {
+AtbDumps read_atb(const std::string& target, const std::string& golden) {
+  AtbDumps dumps{target, golden, read_atb_csv(*open_file(target + "/statistic.csv")),
+                 read_atb_csv(*open_file(golden + "/statistic.csv"))};
+  for (const auto& [side, folder] : {std::pair(&dumps.target, &target), std::pair(&dumps.golden, &golden)}) {
     if (side->skipped > 0) {
       log_warning(fmt::format("{}/statistic.csv: {} rows of another form left out", display(*folder),
                               human_count(side->skipped)));
     }
   }
-  if (target_side.tensors != golden_side.tensors) {
+  if (dumps.target.tensors != dumps.golden.tensors) {
     throw FormatError(fmt::format("only {} has tensors, the other side has statistics",
-                                  display(target_side.tensors ? target : golden)));
+                                  display(dumps.target.tensors ? target : golden)));
   }
-  AtbResult result;
-  result.tensors = target_side.tensors;
-  const ByName targets = by_name(target_side);
-  const ByName goldens = by_name(golden_side);
-  tell_one_sided(targets, goldens, "target", result.one_sided);
-  tell_one_sided(goldens, targets, "golden side", result.one_sided);
-  const std::vector<AtbPair> pairs = join(target_side, targets, goldens, python_rules);
-  result.list.columns = columns_of(result.tensors, python_rules);
-  result.list.rows.resize(pairs.size());
-  if (progress != nullptr && result.tensors) progress->begin("comparing tensors", pairs.size(), "rows");
+  return dumps;
+}
+
+std::vector<std::string> one_sided(const AtbDumps& dumps) {
+  const ByName targets = by_name(dumps.target);
+  const ByName goldens = by_name(dumps.golden);
+  std::vector<std::string> lines;
+  tell_one_sided(targets, goldens, "target", lines);
+  tell_one_sided(goldens, targets, "golden side", lines);
+  return lines;
+}
+
+RowList compare_atb(const AtbDumps& dumps, const AtbTraits& traits, const MeasureTraits& measure,
+                    Progress* progress) {
+  const std::vector<AtbPair> pairs = join(dumps.target, by_name(dumps.target), by_name(dumps.golden), traits);
+  const bool tensors = dumps.tensors();
+  RowList list;
+  list.columns = columns_of(tensors, traits);
+  list.rows.resize(pairs.size());
+  if (progress != nullptr && tensors) progress->begin("comparing tensors", pairs.size(), "rows");
   parallel_for(pairs.size(), [&](std::size_t i) {
-    ListedRow& row = result.list.rows[i];
-    row = result.tensors ? tensor_row(pairs[i], target, golden, python_rules) : statistics_row(pairs[i]);
-    if (!python_rules) row.cells.emplace_back(row.reason);
-    if (progress != nullptr && result.tensors) progress->advance();
+    ListedRow& row = list.rows[i];
+    row = tensors ? tensor_row(pairs[i], dumps.target_folder, dumps.golden_folder, measure)
+                  : statistics_row(pairs[i]);
+    if (traits.message_column) row.cells.emplace_back(row.reason);
+    if (progress != nullptr && tensors) progress->advance();
   });
-  return result;
+  return list;
 }
 
 }  // namespace msprobe::compare

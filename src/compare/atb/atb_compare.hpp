@@ -4,11 +4,11 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "compare/reports/row_list.hpp"
-#include "compare/result/result.hpp"
+#include "compare/atb/traits.hpp"
+#include "compare/lists/list_rows.hpp"
+#include "compare/metrics/traits.hpp"
 #include "support/byte_source.hpp"
 
 namespace msprobe {
@@ -37,15 +37,24 @@ struct AtbSide {
 /// FormatError for a file without rows and for one that is no csv.
 AtbSide read_atb_csv(const ByteSource& file);
 
-struct AtbResult {
-  bool tensors = false;
-  RowList list;
-  std::vector<std::string> one_sided;
+/// Both folders, read but for their tensors.
+struct AtbDumps {
+  std::string target_folder;
+  std::string golden_folder;
+  AtbSide target;
+  AtbSide golden;
+
+  bool tensors() const { return target.tensors; }
 };
 
-/// Both paths are folders. Tensors that cannot be read are rows that say so. FormatError if only one side has
-/// tensors.
-AtbResult compare_atb(const std::string& target, const std::string& golden, bool python_rules,
-                      Progress* progress);
+/// FormatError if only one side has tensors.
+AtbDumps read_atb(const std::string& target, const std::string& golden);
+
+/// What only one side has, in words.
+std::vector<std::string> one_sided(const AtbDumps& dumps);
+
+/// Tensors that cannot be read are rows that say so.
+RowList compare_atb(const AtbDumps& dumps, const AtbTraits& traits, const MeasureTraits& measure,
+                    Progress* progress);
 
 }  // namespace msprobe::compare

@@ -131,9 +131,9 @@ SplitName split_name(std::string_view api) {
 
 class SideKeys {
  public:
-  SideKeys(const Side& side, bool training, Backend backend, bool python_rules)
+  SideKeys(const Side& side, bool training, Backend backend, const PairingTraits& traits)
       : side_(side), included_(side.apis.size(), true) {
-    if (training) choose(backend, python_rules);
+    if (training) choose(backend, traits);
     std::unordered_map<std::string, std::uint64_t> next;
     for (std::size_t i = 0; i < side.apis.size(); ++i) {
       const std::string_view name = side.text(side.apis[i].name);
@@ -164,10 +164,10 @@ class SideKeys {
  private:
   /// A training step goes on where its first forward pass ends; what belongs to the comparison is from the
   /// embedding to the backward pass of the model.
-  void choose(Backend backend, bool python_rules) {
+  void choose(Backend backend, const PairingTraits& traits) {
     const auto begins = [&](std::string_view type) {
       const std::string_view first = backend == Backend::fsdp ? "Embedding" : "VocabParallelEmbedding";
-      return python_rules ? first.find(type) != std::string_view::npos : first == type;
+      return traits.first_class_by_part ? first.find(type) != std::string_view::npos : first == type;
     };
     const auto ends = [&](std::string_view type) {
       if (backend == Backend::megatron) return type == "GPTModel";
@@ -299,9 +299,10 @@ std::optional<Backend> backend_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-ConsistentMatching match_consistent(Side& target, Side& golden, Backend backend, bool python_rules) {
-  const SideKeys target_keys(target, true, backend, python_rules);
-  const SideKeys golden_keys(golden, false, backend, python_rules);
+ConsistentMatching match_consistent(Side& target, Side& golden, Backend backend,
+                                    const PairingTraits& traits) {
+  const SideKeys target_keys(target, true, backend, traits);
+  const SideKeys golden_keys(golden, false, backend, traits);
   using Members = std::unordered_map<std::string, std::vector<std::uint32_t>>;
   Members targets;
   Members goldens;
@@ -360,7 +361,7 @@ ConsistentMatching match_consistent(Side& target, Side& golden, Backend backend,
 
   ConsistentMatching matching;
   matching.conflict = !put_in_order(rows);
-  if (matching.conflict && python_rules) {
+  if (matching.conflict && traits.refuses_conflict) {
     throw FormatError(
         "Conflicting comparison data: the two columns cannot be monotonically increasing at the same time.");
   }

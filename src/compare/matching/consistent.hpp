@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compare/matching/matching.hpp"
+#include "compare/matching/traits.hpp"
 #include "compare/side/side.hpp"
 
 namespace msprobe::compare {
@@ -22,8 +23,9 @@ struct ConsistentMatching {
   bool conflict = false;          // no order keeps that of both sides: rows stand in that of the target
 };
 
-/// Adds items to a side for those that count as one. FormatError, with Python's rules, for a conflict, and if
-/// repeated names would multiply the rows without bound.
-ConsistentMatching match_consistent(Side& target, Side& golden, Backend backend, bool python_rules);
+/// Adds items to a side for those that count as one. FormatError if repeated names would multiply the
+/// rows without bound, and where traits have it for a conflict.
+ConsistentMatching match_consistent(Side& target, Side& golden, Backend backend,
+                                    const PairingTraits& traits);
 
 }  // namespace msprobe::compare

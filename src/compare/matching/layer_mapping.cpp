@@ -113,8 +113,8 @@ bool is_number(std::string_view text) {
 /// The places of one side's entries.
 class Places {
  public:
-  Places(const Side& side, const ModelPlaces& places, bool python_rules)
-      : side_(side), model_(places), python_rules_(python_rules), places_(side.apis.size()) {
+  Places(const Side& side, const ModelPlaces& places, const PairingTraits& traits)
+      : side_(side), model_(places), repeats_module_(traits.repeats_module), places_(side.apis.size()) {
     std::unordered_map<std::string_view, std::uint32_t> by_name;
     for (std::uint32_t i = 0; i < side.apis.size(); ++i) {
       places_[i] = locate(name(i));
@@ -142,7 +142,7 @@ class Places {
       const std::size_t word = count - (gradient_number ? 2 : 1);
       place.state = "parameters_grad";
       place.type = parts[word - 1];
-      place.scope = join(parts, 0, python_rules_ ? count - 3 : word - 2);
+      place.scope = join(parts, 0, repeats_module_ ? count - 3 : word - 2);
       place.scope += ".";
       place.scope += parts[word - 2];
       return place;
@@ -241,7 +241,7 @@ class Places {
 
   const Side& side_;
   const ModelPlaces& model_;
-  bool python_rules_;
+  bool repeats_module_;
   std::vector<Place> places_;
 };
 
@@ -371,9 +371,9 @@ ModelPlaces read_model_places(const Side& side) {
 
 std::vector<std::uint32_t> map_layers(const Side& target, const ModelPlaces& target_places,
                                       const Side& golden, const ModelPlaces& golden_places,
-                                      const LayerMapping& mapping, bool python_rules) {
-  const Places from(target, target_places, python_rules);
-  const Places to(golden, golden_places, python_rules);
+                                      const LayerMapping& mapping, const PairingTraits& traits) {
+  const Places from(target, target_places, traits);
+  const Places to(golden, golden_places, traits);
   const Tree target_tree(from);
   const Tree golden_tree(to);
   const Translator translator(target_tree, golden_tree, mapping);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compare/matching/mapping_file.hpp"
+#include "compare/matching/traits.hpp"
 #include "compare/side/side.hpp"
 #include "dump/construct_json.hpp"
 
@@ -25,9 +26,8 @@ struct ModelPlaces {
 ModelPlaces read_model_places(const Side& side);
 
 /// For each entry of the target its partner among the golden side's entries, or kUnmatched.
-/// `python_rules`: new-style names of parameter gradients get their module twice, as in the Python tool.
 std::vector<std::uint32_t> map_layers(const Side& target, const ModelPlaces& target_places,
                                       const Side& golden, const ModelPlaces& golden_places,
-                                      const LayerMapping& mapping, bool python_rules);
+                                      const LayerMapping& mapping, const PairingTraits& traits);
 
 }  // namespace msprobe::compare

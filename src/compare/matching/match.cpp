@@ -39,14 +39,13 @@ class PlainKeys final : public TargetKeys {
 /// Rows that the mapping names go by the name it gives, the others by their own.
 class DataKeys final : public TargetKeys {
  public:
-  DataKeys(const Side& side, EntryKeys keys, const NameMapping& mapping, bool python_rules)
-      : side_(side), keys_(std::move(keys)), mapping_(mapping), python_rules_(python_rules) {}
+  DataKeys(const Side& side, EntryKeys keys, const NameMapping& mapping, Key::Among named)
+      : side_(side), keys_(std::move(keys)), mapping_(mapping), named_(named) {}
 
   Key of(const Item& item, std::string& buffer) const override {
     const std::string* mapped = mapping_.find(side_.name(item));
     if (mapped == nullptr) return {keys_.of(item, buffer)};
-    // The Python tool looks for the names as they stand among backward calls that it has numbered anew.
-    return {*mapped, python_rules_ ? Key::Among::keys : Key::Among::names};
+    return {*mapped, named_};
   }
   std::string_view of_entry(std::uint32_t api) const override { return keys_.of_entry(api); }
 
@@ -54,7 +53,7 @@ class DataKeys final : public TargetKeys {
   const Side& side_;
   EntryKeys keys_;
   const NameMapping& mapping_;
-  bool python_rules_;
+  Key::Among named_;
 };
 
 /// Rows of operations that a rule names go by their number in its lists.
@@ -112,8 +111,8 @@ class ApiKeys final : public TargetKeys {
 /// Rows of entries that stand at one place of the model.
 class LayerKeys final : public TargetKeys {
  public:
-  LayerKeys(const Side& side, const Side& golden, std::vector<std::uint32_t> partners, bool python_rules)
-      : side_(side), golden_(golden), partners_(std::move(partners)), python_rules_(python_rules) {}
+  LayerKeys(const Side& side, const Side& golden, std::vector<std::uint32_t> partners, Key::Among named)
+      : side_(side), golden_(golden), partners_(std::move(partners)), named_(named) {}
 
   Key of(const Item& item, std::string& buffer) const override {
     const std::string_view entry = side_.text(side_.apis[item.api].name);
@@ -121,7 +120,7 @@ class LayerKeys final : public TargetKeys {
     if (partners_[item.api] == kUnmatched || !name.starts_with(entry)) return {{}, Key::Among::nothing};
     buffer.assign(of_entry(item.api));
     buffer += name.substr(entry.size());
-    return {buffer, python_rules_ ? Key::Among::keys : Key::Among::names};
+    return {buffer, named_};
   }
   std::string_view of_entry(std::uint32_t api) const override {
     return partners_[api] == kUnmatched ? "" : golden_.text(golden_.apis[partners_[api]].name);
@@ -131,15 +130,15 @@ class LayerKeys final : public TargetKeys {
   const Side& side_;
   const Side& golden_;
   std::vector<std::uint32_t> partners_;
-  bool python_rules_;
+  Key::Among named_;
 };
 
 bool is_mindspore(const Side& side) {
   return side.header.framework == "mindspore";
 }
 
-DtypeCheck dtype_check(const Side& target, const Side& golden, bool python_rules) {
-  if (!python_rules) return DtypeCheck::canonical;
+DtypeCheck dtype_check(const Side& target, const Side& golden, const PairingTraits& traits) {
+  if (!traits.dtypes_by_framework) return DtypeCheck::canonical;
   const bool cross = (is_mindspore(target) || target.header.framework == "mindtorch") &&
                      golden.header.framework == "pytorch";
   return cross ? DtypeCheck::classes : DtypeCheck::groups;
@@ -166,11 +165,12 @@ ApiRule reversed(const ApiRule& rule) {
 /// What one way of pairing makes of both sides.
 class Matcher {
  public:
-  Matcher(const Side& target, const Side& golden, const MatchOptions& options, const Rules& rules)
-      : target_(target), golden_(golden), options_(options), rules_(rules), python_(options.python_rules) {}
+  Matcher(const Side& target, const Side& golden, const MatchOptions& options, const PairingTraits& traits,
+          const Rules& rules)
+      : target_(target), golden_(golden), options_(options), traits_(traits), rules_(rules) {}
 
   Matching run() {
-    const DtypeCheck check = dtype_check(target_, golden_, python_);
+    const DtypeCheck check = dtype_check(target_, golden_, traits_);
     switch (options_.method) {
       case Method::exact:
         return finish(PlainKeys(keys(target_, {}, true)), {}, check);
@@ -180,7 +180,9 @@ class Matcher {
         return api(check);
       case Method::data: {
         const NameMapping& names = options_.mapping->names;
-        return finish(DataKeys(target_, keys(target_, {}, !python_), names, python_), {}, DtypeCheck::none);
+        // The Python tool looks for the names as they stand among backward calls that it has numbered anew.
+        const Key::Among named = traits_.renumbers_golden_only ? Key::Among::keys : Key::Among::names;
+        return finish(DataKeys(target_, mapped_keys({}), names, named), {}, DtypeCheck::none);
       }
       case Method::layer:
         break;
@@ -191,9 +193,14 @@ class Matcher {
  private:
   bool is_fuzzy() const { return options_.fuzzy && options_.method < Method::data; }
 
+  /// The target's, where a mapping makes the pairs.
+  EntryKeys mapped_keys(const Rename& rename) const {
+    return keys(target_, rename, !traits_.renumbers_golden_only);
+  }
+
   EntryKeys keys(const Side& side, const Rename& rename, bool renumber) const {
     if (!options_.fuzzy) return EntryKeys(side, rename, renumber);
-    if (python_ || !is_fuzzy()) return EntryKeys(side, rename, false);
+    if (traits_.fuzzy_by_row_name || !is_fuzzy()) return EntryKeys(side, rename, false);
     return EntryKeys(
         side, [&](std::string_view name) { return without_call(rename ? rename(name) : std::string(name)); },
         false);
@@ -208,7 +215,7 @@ class Matcher {
   Matching fuzzy(const TargetKeys& target_keys, const EntryKeys& golden_keys, DtypeCheck check) const {
     TextPool known;
     const auto number = [&](std::string_view key) {
-      return known.intern(python_ ? python_fuzzy_name(key) : std::string(key));
+      return known.intern(traits_.fuzzy_by_row_name ? python_fuzzy_name(key) : std::string(key));
     };
     std::vector<std::uint32_t> target_numbers;
     std::vector<std::uint32_t> golden_numbers;
@@ -220,21 +227,22 @@ class Matcher {
       target_numbers.push_back(key.among == Key::Among::nothing ? kNoKey : number(key.text));
     }
     for (const Item& item : golden_.items) golden_numbers.push_back(number(golden_keys.of(item, buffer)));
-    return finish_pairs(target_, golden_, pair_in_step(target_numbers, golden_numbers, options_.keep_surplus),
-                        rules_, check);
+    const bool keep_surplus = !traits_.fuzzy_drops_surplus;
+    return finish_pairs(target_, golden_, pair_in_step(target_numbers, golden_numbers, keep_surplus), rules_,
+                        check);
   }
 
   Matching cell(DtypeCheck check) const {
-    CellNames names(options_.mapping->names, options_.mapping_file, python_);
-    return finish(PlainKeys(keys(target_, std::ref(names), !python_)), python_ ? Rename() : cell_to_module,
-                  check);
+    CellNames names(options_.mapping->names, options_.mapping_file, traits_);
+    return finish(PlainKeys(mapped_keys(std::ref(names))),
+                  traits_.maps_target_only ? Rename() : cell_to_module, check);
   }
 
   /// Names are those of PyTorch where one side is MindSpore's. The user's rules are written from MindSpore to
   /// PyTorch, and turned round if it is the golden side that is MindSpore.
   Matching api(DtypeCheck check) const {
     const NameMapping& table = options_.mapping->api_table;
-    const bool turned = !python_ && is_mindspore(golden_) && !is_mindspore(target_);
+    const bool turned = !traits_.maps_target_only && is_mindspore(golden_) && !is_mindspore(target_);
     std::vector<ApiRule> rules = options_.mapping->api_rules;
     if (turned) {
       for (ApiRule& rule : rules) rule = reversed(rule);
@@ -251,7 +259,8 @@ class Matcher {
     // MSAdapter's names are those of PyTorch; a dump that does not say where it is from is the one to be
     // mapped.
     const bool rename_target =
-        python_ || (!is_mindspore(golden_) && (is_mindspore(target_) || target_.header.framework.empty()));
+        traits_.maps_target_only ||
+        (!is_mindspore(golden_) && (is_mindspore(target_) || target_.header.framework.empty()));
     const Rename target_rename = [&](std::string_view name) {
       const std::string_view operation = operation_of(name);
       if (const auto rule = effective.find(operation); rule != effective.end())
@@ -261,7 +270,7 @@ class Matcher {
     const Rename golden_rename = [&](std::string_view name) {
       return named.contains(operation_of(name)) ? std::string(name) : to_pytorch(name, table);
     };
-    return finish(ApiKeys(target_, keys(target_, target_rename, !python_), effective),
+    return finish(ApiKeys(target_, mapped_keys(target_rename), effective),
                   turned ? golden_rename : Rename(), check);
   }
 
@@ -269,13 +278,16 @@ class Matcher {
     const ModelPlaces target_places = read_model_places(target_);
     const ModelPlaces golden_places = read_model_places(golden_);
     const auto partners =
-        map_layers(target_, target_places, golden_, golden_places, options_.mapping->layers, python_);
-    Matching by_name = finish(LayerKeys(target_, golden_, partners, false), {}, DtypeCheck::none);
-    if (!python_) return by_name;
+        map_layers(target_, target_places, golden_, golden_places, options_.mapping->layers, traits_);
+    const auto pairs = [&](Key::Among named) {
+      return finish(LayerKeys(target_, golden_, partners, named), {}, DtypeCheck::none);
+    };
+    Matching by_name = pairs(Key::Among::names);
+    if (!traits_.renumbers_golden_only) return by_name;
     // The Python tool writes these pairs down, but then does not find all of them.
     std::vector<std::uint32_t> meant(target_.items.size(), kUnmatched);
     for (const Pair& pair : by_name.pairs) meant[pair.target] = pair.golden;
-    Matching found = finish(LayerKeys(target_, golden_, partners, true), {}, DtypeCheck::none);
+    Matching found = pairs(Key::Among::keys);
     for (Pair& pair : found.pairs) {
       if (pair.golden == kUnmatched) pair.candidate = meant[pair.target];
     }
@@ -285,8 +297,8 @@ class Matcher {
   const Side& target_;
   const Side& golden_;
   const MatchOptions& options_;
+  const PairingTraits& traits_;
   const Rules& rules_;
-  bool python_;
 };
 
 }  // namespace
@@ -312,12 +324,13 @@ void load_mapping(MatchOptions& options) {
   options.mapping = mapping;
 }
 
-Matching match(const Side& target, const Side& golden, const MatchOptions& options, const Rules& rules) {
-  return Matcher(target, golden, options, rules).run();
+Matching match(const Side& target, const Side& golden, const MatchOptions& options,
+               const PairingTraits& traits, const Rules& rules) {
+  return Matcher(target, golden, options, traits, rules).run();
 }
 
 Matching match_exact(const Side& target, const Side& golden, const Rules& rules) {
-  return match(target, golden, {}, rules);
+  return match(target, golden, {}, {}, rules);
 }
 
 }  // namespace msprobe::compare

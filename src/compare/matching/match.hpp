@@ -6,6 +6,7 @@
 #include <string>
 
 #include "compare/matching/matching.hpp"
+#include "compare/matching/traits.hpp"
 
 namespace msprobe::compare {
 
@@ -25,8 +26,6 @@ struct MatchOptions {
   bool fuzzy = false;                      // call numbers do not matter, the order of execution does
   std::string mapping_file;                // YAML; empty: what the method knows by itself
   std::shared_ptr<const Mapping> mapping;  // what load_mapping() made of it
-  bool python_rules = false;               // pair as the Python tool does, defects included
-  bool keep_surplus = true;  // false: no rows behind the golden side's end (fuzzy, python_rules)
 };
 
 /// Reads the mapping file and the built-in table, so that what is wrong with it is told before any work.
@@ -35,6 +34,7 @@ void load_mapping(MatchOptions& options);
 
 /// Pairs every row of the target, by a mapping that load_mapping() read. With Method::layer construct.json
 /// and stack.json are read beside both dumps.
-Matching match(const Side& target, const Side& golden, const MatchOptions& options, const Rules& rules);
+Matching match(const Side& target, const Side& golden, const MatchOptions& options,
+               const PairingTraits& traits, const Rules& rules);
 
 }  // namespace msprobe::compare

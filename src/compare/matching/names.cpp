@@ -44,8 +44,8 @@ std::string cell_to_module(std::string_view name) {
   return name.starts_with("Cell.") ? "Module" + std::string(name.substr(4)) : std::string(name);
 }
 
-CellNames::CellNames(const NameMapping& mapping, std::string file, bool python_rules)
-    : mapping_(mapping), file_(std::move(file)), python_rules_(python_rules) {
+CellNames::CellNames(const NameMapping& mapping, std::string file, const PairingTraits& traits)
+    : mapping_(mapping), file_(std::move(file)), first_cell_anywhere_(traits.first_cell_anywhere) {
   sorted_.resize(mapping.entries().size());
   for (std::size_t i = 0; i < sorted_.size(); ++i) sorted_[i] = static_cast<std::uint32_t>(i);
   std::sort(sorted_.begin(), sorted_.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -104,7 +104,7 @@ std::string CellNames::translate(std::string_view path) const {
 
 std::string CellNames::operator()(std::string_view name) {
   std::string out = cell_to_module(name);
-  if (python_rules_) {
+  if (first_cell_anywhere_) {
     out = name;
     if (const std::size_t at = out.find("Cell"); at != std::string::npos) out.replace(at, 4, "Module");
   }

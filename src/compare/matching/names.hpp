@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compare/matching/mapping_file.hpp"
+#include "compare/matching/traits.hpp"
 
 namespace msprobe::compare {
 
@@ -26,8 +27,8 @@ std::string cell_to_module(std::string_view name);
 /// of the file.
 class CellNames {
  public:
-  /// `python_rules`: the first `Cell` anywhere becomes `Module`. `file` is for messages.
-  CellNames(const NameMapping& mapping, std::string file, bool python_rules);
+  /// `file` is for messages.
+  CellNames(const NameMapping& mapping, std::string file, const PairingTraits& traits);
   /// FormatError if the values of the mapping make a name grow without bound.
   std::string operator()(std::string_view name);
 
@@ -42,7 +43,7 @@ class CellNames {
 
   const NameMapping& mapping_;
   std::string file_;
-  bool python_rules_;
+  bool first_cell_anywhere_;
   std::vector<std::uint32_t> sorted_;  // entries by their keys
   std::unordered_map<std::string, std::string> known_;
 };

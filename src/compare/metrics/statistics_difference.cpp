@@ -10,6 +10,7 @@ namespace msprobe::compare {
 namespace {
 
 using Kind = DifferenceKind;
+using report::Spelled;
 
 constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
 
@@ -47,10 +48,25 @@ bool equal_as_text(const Value& target, const TextPool& target_pool, const Value
   return to_text(target, target_pool) == to_text(golden, golden_pool);
 }
 
+std::string_view word(Kind kind) {
+  switch (kind) {
+    case Kind::nan:
+      return "Nan";
+    case Kind::inf:
+      return "inf";
+    case Kind::neg_inf:
+      return "-inf";
+    case Kind::missing:
+      return "N/A";
+    default:
+      return "Diff";
+  }
+}
+
 }  // namespace
 
 ValueDifference difference(const Value& target, const TextPool& target_pool, const Value& golden,
-                           const TextPool& golden_pool, bool python_rules) {
+                           const TextPool& golden_pool, const MeasureTraits& traits) {
   ValueDifference result;
   if (equal_as_text(target, target_pool, golden, golden_pool)) return result;
   const Classified t = classify(target, target_pool);
@@ -60,11 +76,11 @@ ValueDifference difference(const Value& target, const TextPool& target_pool, con
     return result;
   }
   const bool integers = t.is_integer && g.is_integer;
-  if (!python_rules && !integers && t.number == g.number) return result;
+  if (!traits.compares_spelling && !integers && t.number == g.number) return result;
   result.kind = Kind::number;
-  // The Python tool subtracts in double, where large integers lose their last digits.
-  const bool exact =
-      !python_rules || (std::fabs(t.number) < kExactIntegers && std::fabs(g.number) < kExactIntegers);
+  // In double large integers lose their last digits.
+  const bool exact = !traits.integers_as_double ||
+                     (std::fabs(t.number) < kExactIntegers && std::fabs(g.number) < kExactIntegers);
   if (integers && exact && !__builtin_sub_overflow(t.integer, g.integer, &result.integer)) {
     result.is_integer = true;
     result.difference = static_cast<double>(result.integer);
@@ -79,29 +95,18 @@ ValueDifference difference(const Value& target, const TextPool& target_pool, con
   return result;
 }
 
-std::string difference_text(const ValueDifference& difference) {
-  switch (difference.kind) {
-    case Kind::zero:
-      return "0";
-    case Kind::nan:
-      return "Nan";
-    case Kind::inf:
-      return "inf";
-    case Kind::neg_inf:
-      return "-inf";
-    case Kind::differ:
-      return "Diff";
-    case Kind::missing:
-      return "N/A";
-    case Kind::number:
-      break;
-  }
-  return difference.is_integer ? std::to_string(difference.integer) : python_repr(difference.difference);
+report::Cell difference_cell(const ValueDifference& difference) {
+  if (difference.kind == Kind::zero) return Spelled{};
+  if (difference.kind != Kind::number) return report::Text{word(difference.kind)};
+  if (difference.is_integer) return Spelled{Spelled::Kind::integer, difference.difference, difference.integer};
+  return Spelled{Spelled::Kind::real, difference.difference};
 }
 
-std::string relative_text(const ValueDifference& difference) {
-  if (difference.kind != Kind::number) return difference_text(difference);
-  return difference.relative_infinite ? "inf" : python_repr(difference.relative_percent) + "%";
+report::Cell relative_cell(const ValueDifference& difference) {
+  if (difference.kind == Kind::zero) return Spelled{};
+  if (difference.kind != Kind::number) return report::Text{word(difference.kind)};
+  if (difference.relative_infinite) return report::Text{"inf"};
+  return Spelled{Spelled::Kind::percent, difference.relative_percent};
 }
 
 double relative_fraction(const ValueDifference& difference) {

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
+#include "compare/metrics/traits.hpp"
 #include "compare/side/value.hpp"
+#include "report/table.hpp"
 
 namespace msprobe::compare {
 
@@ -21,13 +22,11 @@ struct ValueDifference {
   double relative_percent = 0;     // |difference / golden * 100|
 };
 
-/// `python_rules`: values of different spelling (0.0 and -0.0, 1 and 1.0) differ even if they are equal
-/// numbers.
 ValueDifference difference(const Value& target, const TextPool& target_pool, const Value& golden,
-                           const TextPool& golden_pool, bool python_rules);
+                           const TextPool& golden_pool, const MeasureTraits& traits);
 
-std::string difference_text(const ValueDifference& difference);
-std::string relative_text(const ValueDifference& difference);
+report::Cell difference_cell(const ValueDifference& difference);
+report::Cell relative_cell(const ValueDifference& difference);
 
 /// The relative error as a fraction for the rules: 0.05 for `5.0%`. Infinite where golden is 0 or the
 /// difference prints as `inf` or `-inf`; NaN where there is no number to judge.

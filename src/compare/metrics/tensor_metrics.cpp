@@ -47,11 +47,10 @@ const char kRelativeNanMessage[] =
     "Cannot compare by MaxRelativeError, the data contains nan/inf/-inf in dump data.";
 const char kComplexMessage[] = "Complex tensors are compared as pairs of real numbers.";
 
-/// The Python tool works on 64-bit integers as doubles, too.
-tensor::Work work_type(DType target, DType golden, bool python_rules) {
+tensor::Work work_type(DType target, DType golden, const MeasureTraits& traits) {
   const tensor::Work work = tensor::work_of(target, golden);
   const bool integers = work == tensor::Work::signed_integer || work == tensor::Work::unsigned_integer;
-  return python_rules && integers ? tensor::Work::real : work;
+  return traits.integers_as_double && integers ? tensor::Work::real : work;
 }
 
 /// The type NumPy holds the loaded data in: narrow floats that NumPy lacks are widened to float32.
@@ -135,8 +134,8 @@ void fill_errors(TensorMetrics& metrics, double max_abs, double max_relative) {
   metrics.value[kMaxRelative] = rounded_or_message(max_relative, kRelativeNanMessage, metrics.messages);
 }
 
-std::string position_message(const tensor::Difference& difference, bool python_rules) {
-  if (python_rules) return kPositionMessage;
+std::string position_message(const tensor::Difference& difference, const MeasureTraits& traits) {
+  if (traits.positions_without_count) return kPositionMessage;
   std::string message = kPositionMessage;
   if (difference.nonfinite_mismatch > 0) {
     message += fmt::format(" ({} of {} elements)", difference.nonfinite_mismatch, difference.count);
@@ -238,8 +237,8 @@ std::int64_t sum_of_integers(const StoredTensor& tensor) {
   return static_cast<std::int64_t>(std::clamp(sum, -kMost, kMost));
 }
 
-TensorMetrics compare_tensors(const StoredTensor& target, const StoredTensor& golden, bool python_rules,
-                              std::optional<std::int64_t> valid_rows) {
+TensorMetrics compare_tensors(const StoredTensor& target, const StoredTensor& golden,
+                              const MeasureTraits& traits, std::optional<std::int64_t> valid_rows) {
   TensorMetrics metrics;
   const std::vector<std::int64_t> shape = squeezed(target.shape);
   if (target.numel() == 0) {
@@ -258,14 +257,14 @@ TensorMetrics compare_tensors(const StoredTensor& target, const StoredTensor& go
   metrics.is_scalar = shape.empty();
   metrics.status = MetricStatus::computed;
   if (metrics.is_scalar) metrics.messages.emplace_back(kScalarMessage);
-  if (metrics.is_scalar && python_rules) {
+  if (metrics.is_scalar && traits.scalars_in_own_type) {
     compare_scalars_like_python(metrics, target, golden);
     return metrics;
   }
   const bool target_complex = tensor::info(target.dtype).kind == Kind::complex;
   const bool golden_complex = tensor::info(golden.dtype).kind == Kind::complex;
   // One complex side only: just the real parts have a counterpart.
-  const bool real_part_only = python_rules || target_complex != golden_complex;
+  const bool real_part_only = traits.real_parts_only || target_complex != golden_complex;
   if (target_complex && !real_part_only) metrics.messages.emplace_back(kComplexMessage);
   Pass elements;
   elements.real_part_only = real_part_only;
@@ -274,10 +273,11 @@ TensorMetrics compare_tensors(const StoredTensor& target, const StoredTensor& go
     elements.valid_elements = target.numel() / shape[0] * rows;
   }
   const tensor::Difference difference =
-      run(target, golden, work_type(target.dtype, golden.dtype, python_rules), elements);
-  if (difference.nonfinite_mismatch > 0 || (!python_rules && difference.infinity_sign_mismatch > 0)) {
+      run(target, golden, work_type(target.dtype, golden.dtype, traits), elements);
+  if (difference.nonfinite_mismatch > 0 ||
+      (!traits.infinities_without_sign && difference.infinity_sign_mismatch > 0)) {
     metrics.status = MetricStatus::not_applicable;
-    metrics.messages.push_back(position_message(difference, python_rules));
+    metrics.messages.push_back(position_message(difference, traits));
     metrics.failed = true;
     return metrics;
   }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "compare/metrics/traits.hpp"
 #include "formats/stored_tensor.hpp"
 
 namespace msprobe::compare {
@@ -28,20 +29,19 @@ struct TensorMetrics {
   /// A 0-d tensor: only kMaxAbs and kMaxRelative are computed, the others print `unsupported`.
   bool is_scalar = false;
   std::array<double, kMetrics> value{};  // NaN prints `Nan`
-  std::vector<std::string> messages;     // whole sentences
+  std::vector<std::string> messages;     // whole sentences; what made it fail comes last
   /// The tensors could not be compared although there was data to compare: never a silent pass.
   bool failed = false;
 };
 
-/// Compares two stored tensors element by element; both are streamed. `python_rules` gives the numbers and
-/// chains of the Python tool 26.x (real parts of complex numbers, 0-d arithmetic in the original type, signs
-/// of infinities ignored). Throws FormatError or IoError if the files turn out to be broken while they are
-/// read.
+/// Compares two stored tensors element by element; both are streamed. Throws FormatError or IoError if the
+/// files turn out to be broken while they are read.
 ///
 /// `valid_rows`: of the target only elements whose first index is below it count; the rest is taken as 0
 /// (grouped kernels leave rubbish behind the last group).
 TensorMetrics compare_tensors(const formats::StoredTensor& target, const formats::StoredTensor& golden,
-                              bool python_rules, std::optional<std::int64_t> valid_rows = std::nullopt);
+                              const MeasureTraits& traits,
+                              std::optional<std::int64_t> valid_rows = std::nullopt);
 
 /// Sum of all elements of an integer or boolean tensor; FormatError for other types.
 std::int64_t sum_of_integers(const formats::StoredTensor& tensor);

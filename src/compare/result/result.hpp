@@ -2,55 +2,48 @@
 // What comparing one pair of ranks yields, before anyone writes it down.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "compare/dialect.hpp"
 #include "compare/matching/consistent.hpp"
 #include "compare/matching/matching.hpp"
 #include "compare/metrics/tensor_metrics.hpp"
+#include "compare/result/finding.hpp"
+#include "compare/result/rows.hpp"
+#include "compare/rules/rules.hpp"
 #include "compare/side/side.hpp"
 
 namespace msprobe::compare {
 
-enum class Mode { statistics, md5, tensor };
-std::string_view mode_name(Mode mode);
-
-enum class Verdict : std::uint8_t { pass, warning, error };
-std::string_view verdict_name(Verdict verdict);
-
 struct Row {
   Pair pair;
-  Verdict verdict = Verdict::pass;
-  std::vector<std::string> messages;
+  Findings findings;
 
   /// Rows without a target item tell of what only the reference has; only some comparisons give them
   /// (--consistent_check).
   bool has_target() const { return pair.target != kUnmatched; }
   bool has_golden() const { return pair.golden != kUnmatched; }
   bool matched() const { return has_target() && has_golden(); }
-  void raise(Verdict level, std::string message) {
-    verdict = std::max(verdict, level);
-    messages.push_back(std::move(message));
-  }
+  Verdict verdict() const { return findings.verdict(); }
 };
 
 struct RankResult {
   std::string step;  // label of the step folder; empty unless several steps were compared
   std::string rank;  // label of the target's rank folder; empty for two files
   Mode mode = Mode::statistics;
-  bool python_rules = false;
+  Dialect dialect;
+  Thresholds thresholds;  // that the findings speak of
   std::optional<Backend> consistent;  // training against inference, and what trained
   Side target;
   Side golden;
   std::vector<Row> rows;               // in target order; some have no target item
   std::vector<TensorMetrics> metrics;  // one a row in tensor mode, else empty
   std::uint64_t golden_only = 0;
-  bool checksums_lost = false;  // no row has one, and all count as different (fuzzy match with python_rules)
+  bool checksums_lost = false;  // no row has one, and all count as different (the Python tool's fuzzy match)
 
   /// For rows that have one.
   const Item& target_item(const Row& row) const { return target.items[row.pair.target]; }

@@ -53,7 +53,7 @@ class RowMeter {
     try {
       const formats::StoredTensor target = open_item(result_.target, row.pair.target);
       const formats::StoredTensor golden = open_item(result_.golden, row.pair.golden);
-      return compare_tensors(target, golden, result_.python_rules, valid_rows(item));
+      return compare_tensors(target, golden, result_.dialect.measure, valid_rows(item));
     } catch (const Interrupted&) {
       throw;
     } catch (const Error& error) {
@@ -117,7 +117,7 @@ class RowMeter {
   }
 
   formats::StoredTensor open(const Side& side, const std::string& name) const {
-    if (result_.python_rules) {
+    if (result_.dialect.judge.files_by_framework) {
       const bool pytorch = side.header.framework.empty() || side.header.framework == "pytorch";
       const std::string_view suffix = pytorch ? ".pt" : ".npy";
       if (!name.ends_with(suffix))
@@ -156,15 +156,10 @@ void compare_tensor_rows(RankResult& result, bool print_rows, Progress* progress
     Row& row = result.rows[i];
     const TensorMetrics& metrics = result.metrics[i];
     if (print_rows) print_row(result, row, metrics);
-    if (result.python_rules || !row.matched()) continue;  // unmatched rows are explained by the judge
-    for (const std::string& message : metrics.messages) {
-      // What kept the tensors from being compared comes last; before it stand remarks.
-      if (metrics.failed && &message == &metrics.messages.back()) {
-        row.raise(Verdict::warning, "warning: " + message);
-      } else {
-        row.raise(Verdict::pass, message);
-      }
-    }
+    // Unmatched rows are explained by the judge.
+    if (!result.dialect.judge.tells_remarks || !row.matched()) continue;
+    if (metrics.failed) row.findings.add(Rule::not_measured);
+    if (metrics.messages.size() > (metrics.failed ? 1 : 0)) row.findings.add(Rule::remark);
   }
 }
 

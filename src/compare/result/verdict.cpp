@@ -19,21 +19,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-const char kNonFiniteMessage[] = "error: There is nan/inf/-inf in the maximum or minimum value of NPU.";
-const char kNormErrorMessage[] = "error: The NormRelativeErr of output is greater than 0.5.";
-const char kRequiresGradMessage[] = "error: The Required_Grad of NPU and Bench are inconsistent";
-const char kScalarsMessage[] = "error: The scalar parameters of NPU and Bench are inconsistent.";
-const char kDtypeError[] = "error: The dtype of NPU and Bench are inconsistent.";
-const char kShapeError[] = "error: The shape of NPU and Bench are inconsistent.";
-const char kPythonRatioMessage[] =
-    "error: The input/parameters of One Thousandth Err Ratio > 0.9 while the output < 0.6.";
-const char kGrowthMessage[] = "warning: The norm relative error of output is 10 times that of input.";
-const char kCosineMessage[] =
-    "warning: The input/parameters of Cosine > 0.9, and input/parameters - output > 0.1";
-const char kChecksumMessage[] = "error: The CRC-32 value of NPU differs from that of the bench.";
-const char kChecksumUnmatchedMessage[] = "warning: The parameter of NPU does not match the bench.";
-const char kNoChecksumMessage[] = "warning: Neither side recorded a checksum.";
-
 /// Which rules an operation is exempt from.
 enum class Exemption { none, everything, inputs };
 
@@ -61,12 +46,11 @@ class Judge {
   Judge(RankResult& result, const Rules& rules)
       : result_(result),
         rules_(rules),
-        python_(result.python_rules),
-        // The Python tool has rules of their own for tensors only.
-        consistent_(result.consistent && (!python_ || result.mode == Mode::tensor)) {}
+        traits_(result.dialect.judge),
+        consistent_(result.consistent && (result.mode == Mode::tensor || traits_.consistent_statistics)) {}
 
   void run() {
-    if (!python_) explain_unmatched();
+    if (traits_.tells_unmatched) explain_unmatched();
     if (result_.consistent) {
       judge_scattered();
       return;
@@ -110,22 +94,20 @@ class Judge {
     if (result_.mode == Mode::md5) return;  // has a message of its own
     for (Row& row : result_.rows) {
       if (!row.has_target()) {
-        row.raise(Verdict::warning, "warning: NPU api/module unmatched.");
+        row.findings.add(Rule::target_missing);
         continue;
       }
       switch (row.pair.reason) {
         case Unmatched::no:
           break;
         case Unmatched::entry_missing:
-          row.raise(Verdict::warning, "warning: Bench api/module unmatched.");
+          row.findings.add(Rule::entry_missing);
           break;
         case Unmatched::item_missing:
-          row.raise(Verdict::warning, "warning: Bench has this api/module, but not this item.");
+          row.findings.add(Rule::item_missing);
           break;
         case Unmatched::dtype:
-          row.raise(Verdict::warning,
-                    fmt::format("warning: Unmatched, because the dtypes cannot be compared (Bench: {}).",
-                                golden().text(golden().items[row.pair.candidate].dtype)));
+          row.findings.add(Rule::dtype_unpaired);
           break;
       }
     }
@@ -136,7 +118,7 @@ class Judge {
     outputs_.clear();
     for (const std::size_t i : rows) {
       const Item& item = result_.target_item(result_.rows[i]);
-      const bool saved_by_name = !python_ && item.state == State::debug;
+      const bool saved_by_name = traits_.saved_values_are_inputs && item.state == State::debug;
       const bool is_output = !saved_by_name && target().name(item).find(".output.") != std::string::npos;
       (is_output ? outputs_ : inputs_).push_back(i);
     }
@@ -162,8 +144,7 @@ class Judge {
 
   Exemption exemption_of(std::uint32_t api) const {
     std::string_view operation;
-    if (python_) {
-      // The Python tool looks at the first input row's name, so an entry without inputs is never exempt.
+    if (traits_.exempts_by_first_input) {
       if (inputs_.empty()) return Exemption::none;
       const std::string_view name = target().name(result_.target_item(result_.rows[inputs_.front()]));
       const std::size_t dot = name.find('.');
@@ -200,7 +181,7 @@ class Judge {
         return;
       }
     }
-    row.raise(Verdict::error, kNonFiniteMessage);
+    row.findings.add(Rule::non_finite);
   }
 
   /// A metric of a row, if it is a number.
@@ -216,23 +197,20 @@ class Judge {
     return low;
   }
 
-  // Rule 2. The Python tool marks the first output; we mark those that are bad.
-  void ratio_drop() {
-    if (outputs_.empty() || smallest(inputs_, kOneThousandth) <= rules_.ratio_input_above) return;
-    if (python_) {
-      if (smallest(outputs_, kOneThousandth) < rules_.ratio_output_below) {
-        result_.rows[outputs_.front()].raise(Verdict::error, kPythonRatioMessage);
-      }
-      return;
-    }
+  /// Marks the outputs that are bad.
+  template <typename IsBad>
+  void mark_outputs(Rule rule, IsBad&& is_bad) {
     for (const std::size_t i : outputs_) {
-      if (metric(i, kOneThousandth).value_or(1.0) < rules_.ratio_output_below) {
-        result_.rows[i].raise(
-            Verdict::error,
-            fmt::format("error: The input/parameters of One Thousandth Err Ratio > {} while the output < {}.",
-                        rules_.ratio_input_above, rules_.ratio_output_below));
-      }
+      if (is_bad(i)) result_.rows[traits_.marks_first_output ? outputs_.front() : i].findings.add(rule);
     }
+  }
+
+  // Rule 2.
+  void ratio_drop() {
+    if (smallest(inputs_, kOneThousandth) <= rules_.ratio_input_above) return;
+    mark_outputs(Rule::ratio_drop, [&](std::size_t i) {
+      return metric(i, kOneThousandth).value_or(1.0) < rules_.ratio_output_below;
+    });
   }
 
   ValueDifference norm_difference(const Row& row) const {
@@ -242,14 +220,13 @@ class Judge {
       return missing;
     }
     return difference(result_.target_item(row).statistics[kNorm], target().pool,
-                      result_.golden_item(row).statistics[kNorm], golden().pool, python_);
+                      result_.golden_item(row).statistics[kNorm], golden().pool, result_.dialect.measure);
   }
 
-  /// The norm's relative error for an aggregate: 0 where there is none. The Python tool takes only texts
-  /// ending in %.
+  /// The norm's relative error for an aggregate: 0 where there is none.
   double aggregate_norm_error(std::size_t index) const {
     const double error = relative_fraction(norm_difference(result_.rows[index]));
-    if (std::isnan(error) || (python_ && std::isinf(error))) return 0;
+    if (std::isnan(error) || (traits_.finite_growth_only && std::isinf(error))) return 0;
     return error;
   }
   double largest_norm_error(const std::vector<std::size_t>& indices) const {
@@ -264,10 +241,7 @@ class Judge {
     for (const std::size_t i : outputs_) {
       const double error = relative_fraction(norm_difference(result_.rows[i]));
       if (!(error > rules_.norm_error_output_above)) continue;
-      result_.rows[i].raise(Verdict::error,
-                            python_ ? std::string(kNormErrorMessage)
-                                    : fmt::format("error: The NormRelativeErr of output is greater than {}.",
-                                                  rules_.norm_error_output_above));
+      result_.rows[i].findings.add(Rule::norm_error);
     }
   }
 
@@ -278,8 +252,8 @@ class Judge {
     const Trilean theirs = result_.golden_item(row).requires_grad;
     // MindSpore's dumps do not tell it; within a framework its absence is a difference.
     const bool told = ours != Trilean::unknown && theirs != Trilean::unknown;
-    if (!python_ && !told && target().header.framework != golden().header.framework) return;
-    if (ours != theirs) row.raise(Verdict::error, kRequiresGradMessage);
+    if (traits_.grad_needs_both_frameworks && !told && target().header.framework != golden().header.framework) return;
+    if (ours != theirs) row.findings.add(Rule::requires_grad);
   }
 
   // Rule 5.
@@ -293,8 +267,8 @@ class Judge {
     if (!is_class(target().text(item.dtype)) || !is_class(golden().text(bench.dtype))) return;
     if (target().text(item.shape) != "[]") return;
     const ValueDifference max =
-        difference(item.statistics[kMax], target().pool, bench.statistics[kMax], golden().pool, python_);
-    if (max.kind != DifferenceKind::zero) row.raise(Verdict::error, kScalarsMessage);
+        difference(item.statistics[kMax], target().pool, bench.statistics[kMax], golden().pool, result_.dialect.measure);
+    if (max.kind != DifferenceKind::zero) row.findings.add(Rule::scalar_argument);
   }
 
   // Rule 6.
@@ -303,8 +277,8 @@ class Judge {
     const Item& bench = result_.golden_item(row);
     const std::string_view a = target().text(result_.target_item(row).dtype);
     const std::string_view b = golden().text(bench.dtype);
-    if ((python_ || result_.consistent) && is_fused(golden().name(bench))) return;
-    if (python_ ? a != b : !same_dtype(a, b)) row.raise(Verdict::error, kDtypeError);
+    if ((traits_.fused_dtypes_pass || result_.consistent) && is_fused(golden().name(bench))) return;
+    if (traits_.dtypes_by_spelling ? a != b : !same_dtype(a, b)) row.findings.add(Rule::dtype);
   }
 
   static bool is_fused(std::string_view name) {
@@ -324,7 +298,7 @@ class Judge {
       const auto third = parse_number(npu[2]);
       if (second && third) npu = {npu[0], fmt::format("{:.0f}", *second * *third)};
     }
-    if (npu != other) row.raise(Verdict::error, kShapeError);
+    if (npu != other) row.findings.add(Rule::shape);
   }
 
   /// `[1, 3, 4]` without its axes of length 1.
@@ -348,7 +322,7 @@ class Judge {
   void shape(Row& row) {
     if (!row.matched()) return;
     if (target().text(result_.target_item(row).shape) != golden().text(result_.golden_item(row).shape)) {
-      row.raise(Verdict::error, kShapeError);
+      row.findings.add(Rule::shape);
     }
   }
 
@@ -360,75 +334,48 @@ class Judge {
 
   // Rule 8.
   void norm_growth() {
-    if (outputs_.empty()) return;
     const double input = largest_norm_error(inputs_);
-    if (python_) {
-      if (grows(input, largest_norm_error(outputs_))) {
-        result_.rows[outputs_.front()].raise(Verdict::warning, kGrowthMessage);
-      }
-      return;
-    }
-    for (const std::size_t i : outputs_) {
-      if (grows(input, aggregate_norm_error(i))) {
-        result_.rows[i].raise(
-            Verdict::warning,
-            fmt::format("warning: The norm relative error of output is {} times that of input.",
-                        rules_.norm_error_growth_above));
-      }
-    }
+    mark_outputs(Rule::norm_growth, [&](std::size_t i) { return grows(input, aggregate_norm_error(i)); });
   }
 
   // Rule 9.
   void cosine_drop() {
-    if (outputs_.empty()) return;
     const double input = smallest(inputs_, kCosine);
     if (input <= rules_.cosine_input_above) return;
-    if (python_) {
-      if (input - smallest(outputs_, kCosine) > rules_.cosine_drop_above) {
-        result_.rows[outputs_.front()].raise(Verdict::warning, kCosineMessage);
-      }
-      return;
-    }
-    for (const std::size_t i : outputs_) {
-      if (input - metric(i, kCosine).value_or(1.0) > rules_.cosine_drop_above) {
-        result_.rows[i].raise(
-            Verdict::warning,
-            fmt::format("warning: The input/parameters of Cosine > {}, and input/parameters - output > {}",
-                        rules_.cosine_input_above, rules_.cosine_drop_above));
-      }
-    }
+    mark_outputs(Rule::cosine_drop, [&](std::size_t i) {
+      return input - metric(i, kCosine).value_or(1.0) > rules_.cosine_drop_above;
+    });
   }
 
   void checksum(Row& row) {
     const Item& item = result_.target_item(row);
     if (!row.matched()) {
-      row.raise(Verdict::warning, kChecksumUnmatchedMessage);
+      row.findings.add(Rule::checksum_missing);
       return;
     }
     const Item& bench = result_.golden_item(row);
     const std::string_view a = target().text(item.checksum);
     const std::string_view b = golden().text(bench.checksum);
-    if (!python_ && (item.is_tensor || bench.is_tensor) && (!item.has_checksum || !bench.has_checksum)) {
-      row.raise(Verdict::warning,
-                item.has_checksum == bench.has_checksum ? kNoChecksumMessage : kChecksumUnmatchedMessage);
+    if (traits_.tensors_need_checksums && (item.is_tensor || bench.is_tensor) && (!item.has_checksum || !bench.has_checksum)) {
+      row.findings.add(item.has_checksum == bench.has_checksum ? Rule::no_checksum : Rule::checksum_missing);
       return;
     }
     if (result_.checksums_lost) {
-      row.raise(Verdict::error, kChecksumMessage);
+      row.findings.add(Rule::checksum);
       return;
     }
     if (a == b) return;
     const auto absent = [](std::string_view text) { return text.empty() || text == "N/A" || text == "Nan"; };
     if (absent(a) || absent(b)) {
-      row.raise(Verdict::warning, kChecksumUnmatchedMessage);
+      row.findings.add(Rule::checksum_missing);
     } else {
-      row.raise(Verdict::error, kChecksumMessage);
+      row.findings.add(Rule::checksum);
     }
   }
 
   RankResult& result_;
   const Rules& rules_;
-  bool python_;
+  const JudgeTraits& traits_;
   bool consistent_;
   std::vector<std::size_t> inputs_;
   std::vector<std::size_t> outputs_;
@@ -461,6 +408,7 @@ std::string_view verdict_name(Verdict verdict) {
 }
 
 void judge(RankResult& result, const Rules& rules) {
+  result.thresholds = rules;
   Judge(result, rules).run();
 }
 

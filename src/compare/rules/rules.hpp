@@ -10,7 +10,7 @@
 
 namespace msprobe::compare {
 
-struct Rules {
+struct Thresholds {
   double ratio_input_above = 0;
   double ratio_output_below = 0;
   double norm_error_input_below = 0;
@@ -19,6 +19,9 @@ struct Rules {
   double norm_error_from_zero_above = 0;
   double cosine_input_above = 0;
   double cosine_drop_above = 0;
+};
+
+struct Rules : Thresholds {
   std::set<std::string, std::less<>> never_judged;
   std::set<std::string, std::less<>> outputs_only;
   std::vector<std::set<std::string, std::less<>>> dtype_groups;

@@ -63,10 +63,10 @@ struct Element {
 };
 
 Element element_at(std::span<const double> n, std::span<const double> b, std::size_t at, std::size_t parts,
-                   bool python_rules) {
+                   const SavedTraits& traits) {
   Element element;
   const auto same = [&](double x, double y) {
-    return x == y || (!python_rules && std::isnan(x) && std::isnan(y));
+    return x == y || (!traits.nan_differs && std::isnan(x) && std::isnan(y));
   };
   if (parts == 1) {
     element.equal = same(n[at], b[at]);
@@ -78,11 +78,11 @@ Element element_at(std::span<const double> n, std::span<const double> b, std::si
     element.distance = std::hypot(n[i] - b[i], n[i + 1] - b[i + 1]);
     element.size = std::max(std::hypot(n[i], n[i + 1]), std::hypot(b[i], b[i + 1]));
   }
-  if (element.equal && !python_rules) element.distance = 0;  // Inf - Inf
+  if (element.equal && !traits.nonfinite_by_formula) element.distance = 0;  // Inf - Inf
   return element;
 }
 
-void add_element(const Element& element, bool python_rules, ArrayDifference& sum) {
+void add_element(const Element& element, const SavedTraits& traits, ArrayDifference& sum) {
   if (element.equal) {
     ++sum.equal;
   } else if (sum.first_unequal < 0) {
@@ -94,7 +94,7 @@ void add_element(const Element& element, bool python_rules, ArrayDifference& sum
   double relative = element.equal ? 0 : element.distance / element.size;
   bool thousandth = element.distance <= 0.001 * element.size;
   bool hundredth = element.distance <= 0.01 * element.size;
-  if (python_rules) {
+  if (traits.nonfinite_by_formula) {
     if (std::isnan(relative)) relative = 0;
   } else if (!element.equal && !std::isfinite(element.distance)) {
     relative = kInfinity;
@@ -107,7 +107,7 @@ void add_element(const Element& element, bool python_rules, ArrayDifference& sum
   sum.within_hundredth += hundredth ? 1 : 0;
 }
 
-ArrayDifference difference_of(const CommonPart& part, bool python_rules) {
+ArrayDifference difference_of(const CommonPart& part, const SavedTraits& traits) {
   formats::ValueReader target(part.target);
   formats::ValueReader golden(part.golden);
   if (target.numbers_per_element() != golden.numbers_per_element()) {
@@ -120,7 +120,7 @@ ArrayDifference difference_of(const CommonPart& part, bool python_rules) {
     const std::span<const double> n = target.read(count);
     const std::span<const double> b = golden.read(count);
     for (std::size_t i = 0; i < count; ++i) {
-      add_element(element_at(n, b, i, target.numbers_per_element(), python_rules), python_rules, sum);
+      add_element(element_at(n, b, i, target.numbers_per_element(), traits), traits, sum);
     }
   }
   return sum;
@@ -150,7 +150,7 @@ void judge(const ArrayDifference& difference, bool same_shape, ListedRow& row) {
 }
 
 ListedRow saved_row(const SavedKey& key, const std::string& target_file, const std::string& golden_file,
-                    bool python_rules) {
+                    const SavedTraits& traits) {
   ListedRow row;
   row.name = saved_name(key);
   row.cells.assign(key.begin(), key.end());
@@ -161,12 +161,12 @@ ListedRow saved_row(const SavedKey& key, const std::string& target_file, const s
     row.cells.emplace_back(shape_text(golden));
     const CommonPart part = common_part(target, golden);
     if (part.count == 0) throw FormatError(target_file, "the arrays have no element in common");
-    const ArrayDifference difference = difference_of(part, python_rules);
+    const ArrayDifference difference = difference_of(part, traits);
     row.cells.emplace_back(percentage(difference.equal, difference.count));
     row.cells.push_back(difference.first_unequal < 0 ? ListedCell(std::string())
                                                      : ListedCell(difference.first_unequal));
-    row.cells.push_back(python_rules && std::isnan(difference.max_abs) ? ListedCell(std::string())
-                                                                       : ListedCell(difference.max_abs));
+    row.cells.push_back(traits.blank_nan && std::isnan(difference.max_abs) ? ListedCell(std::string())
+                                                                           : ListedCell(difference.max_abs));
     row.cells.emplace_back(difference.max_relative);
     row.cells.emplace_back(percentage(difference.within_thousandth, difference.count));
     row.cells.emplace_back(percentage(difference.within_hundredth, difference.count));
@@ -180,7 +180,7 @@ ListedRow saved_row(const SavedKey& key, const std::string& target_file, const s
     row.unreadable = true;
     row.reason = error.what();
   }
-  if (!python_rules) row.cells.emplace_back(row.reason);
+  if (traits.message_column) row.cells.emplace_back(row.reason);
   return row;
 }
 
@@ -190,7 +190,7 @@ std::string saved_name(const SavedKey& key) {
   return fmt::format("step {} rank {} micro step {} id {}", key[0], key[1], key[2], key[3]);
 }
 
-RowList compare_saved(const SavedArrays& target, const SavedArrays& golden, bool python_rules,
+RowList compare_saved(const SavedArrays& target, const SavedArrays& golden, const SavedTraits& traits,
                       Progress* progress) {
   RowList list;
   list.columns = {"step",
@@ -205,7 +205,7 @@ RowList compare_saved(const SavedArrays& target, const SavedArrays& golden, bool
                   "最大相对误差",
                   "误差在千分之一内元素占比(%)",
                   "误差在百分之一内元素占比(%)"};
-  if (!python_rules) list.columns.emplace_back("Err_message");
+  if (traits.message_column) list.columns.emplace_back("Err_message");
   struct Files {
     const SavedKey* key;
     const std::string* target;
@@ -219,11 +219,10 @@ RowList compare_saved(const SavedArrays& target, const SavedArrays& golden, bool
   list.rows.resize(common.size());
   if (progress != nullptr) progress->begin("comparing arrays", common.size(), "arrays");
   parallel_for(common.size(), [&](std::size_t i) {
-    list.rows[i] = saved_row(*common[i].key, *common[i].target, *common[i].golden, python_rules);
+    list.rows[i] = saved_row(*common[i].key, *common[i].target, *common[i].golden, traits);
     if (progress != nullptr) progress->advance();
   });
-  // The Python tool leaves out what it cannot read.
-  if (python_rules) {
+  if (traits.unreadable_left_out) {
     for (const ListedRow& row : list.rows) {
       if (row.unreadable) log_warning(row.name + ": " + row.reason);
     }

@@ -4,7 +4,8 @@
 
 #include <string>
 
-#include "compare/reports/row_list.hpp"
+#include "compare/lists/list_rows.hpp"
+#include "compare/single_save/traits.hpp"
 #include "dump/saved_arrays.hpp"
 
 namespace msprobe {
@@ -17,8 +18,8 @@ using dump::SavedArrays;
 using dump::SavedKey;
 
 /// One row for each key that both sides have; of arrays of different shapes the common part is compared.
-/// Files that cannot be read are rows that say so.
-RowList compare_saved(const SavedArrays& target, const SavedArrays& golden, bool python_rules,
+/// Files that cannot be read are rows that say so, or left out with a warning.
+RowList compare_saved(const SavedArrays& target, const SavedArrays& golden, const SavedTraits& traits,
                       Progress* progress);
 
 /// "step 0 rank 1 micro step 0 id 3"

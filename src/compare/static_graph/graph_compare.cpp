@@ -86,9 +86,9 @@ void tell_gaps(const GraphSide& side, const std::vector<std::string>& folders) {
 
 }  // namespace
 
-GraphPlan plan_graphs(const std::string& target, const std::string& golden, const GraphSelection& selection) {
-  GraphFolders targets = find_graph_folders(target, selection);
-  GraphFolders goldens = find_graph_folders(golden, selection);
+GraphPlan plan_graphs(const FoundGraphs& target, const FoundGraphs& golden, const GraphSelection& selection) {
+  GraphFolders targets = chosen_folders(target.search, selection);
+  GraphFolders goldens = chosen_folders(golden.search, selection);
   GraphPlan plan;
   for (auto& [place, folders] : targets) {
     const auto other = goldens.find(place);
@@ -106,12 +106,13 @@ GraphPlan plan_graphs(const std::string& target, const std::string& golden, cons
                       std::string(selection.ranks.empty() && selection.steps.empty()
                                       ? ": "
                                       : " that --rank and --step name: ") +
-                      display(target) + ", " + display(golden));
+                      display(target.path) + ", " + display(golden.path));
   }
   return plan;
 }
 
-GraphResult compare_graphs(const GraphPair& pair, bool python_rules, Progress* progress) {
+GraphResult compare_graphs(const GraphPair& pair, const GraphTraits& traits, const MeasureTraits& measure,
+                           Progress* progress) {
   GraphSide target;
   GraphSide golden;
   parallel_for(2, [&](std::size_t side) {
@@ -136,8 +137,8 @@ GraphResult compare_graphs(const GraphPair& pair, bool python_rules, Progress* p
   }
   parallel_for(pairs.size(), [&](std::size_t i) {
     result.list.rows[i] = result.mode == GraphMode::tensors
-                              ? tensor_row(pairs[i].target, pairs[i].golden, python_rules)
-                              : statistics_row(pairs[i].target, pairs[i].golden, python_rules);
+                              ? tensor_row(pairs[i].target, pairs[i].golden, traits, measure)
+                              : statistics_row(pairs[i].target, pairs[i].golden, traits);
     if (progress != nullptr && result.mode == GraphMode::tensors) progress->advance();
   });
   return result;

@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "compare/reports/row_list.hpp"
+#include "compare/lists/list_rows.hpp"
+#include "compare/metrics/traits.hpp"
 #include "compare/static_graph/graph_files.hpp"
 #include "compare/static_graph/graph_tree.hpp"
+#include "compare/static_graph/traits.hpp"
 
 namespace msprobe {
 class Progress;
@@ -27,8 +29,14 @@ struct GraphPlan {
   std::vector<std::string> one_sided;
 };
 
+/// Where a dump lies, and what was found there.
+struct FoundGraphs {
+  std::string path;
+  dump::GraphSearch search;
+};
+
 /// Ranks and steps that both dumps have. FormatError if there is none.
-GraphPlan plan_graphs(const std::string& target, const std::string& golden, const GraphSelection& selection);
+GraphPlan plan_graphs(const FoundGraphs& target, const FoundGraphs& golden, const GraphSelection& selection);
 
 struct GraphResult {
   GraphMode mode = GraphMode::tensors;
@@ -37,6 +45,7 @@ struct GraphResult {
 
 /// Pairs by operator, task, direction and slot, repeated ones in the order of their times. FormatError if one
 /// side has tensors and the other statistics; a `.npy` that cannot be read is a row that says so.
-GraphResult compare_graphs(const GraphPair& pair, bool python_rules, Progress* progress);
+GraphResult compare_graphs(const GraphPair& pair, const GraphTraits& traits, const MeasureTraits& measure,
+                           Progress* progress);
 
 }  // namespace msprobe::compare

@@ -28,38 +28,38 @@ const char kScalar[] = "This is type of scalar data, can not compare.";
 const char kShapes[] = "Shape of NPU and bench Tensor do not match.";
 const char kTensorShapes[] = "Tensor shapes do not match.";
 const char kDtypes[] = "Dtype of NPU and bench Tensor do not match. Skipped.";
-const char kPositions[] = "The position of inf or nan in NPU and bench Tensor do not match.";
 const char kNoTarget[] = "Dump file of NPU not found.";
 const char kNoGolden[] = "Dump file of Bench not found.";
 
 using Statistics = std::array<double, kStatistics>;
 
-/// Python prints nothing for NaN here; everywhere else, and with our rules, it is `Nan`.
-ListedCell number(double value, bool python_rules) {
-  if (python_rules && std::isnan(value)) return std::string();
+ListedCell number(double value, const GraphTraits& traits) {
+  if (traits.blank_nan && std::isnan(value)) return std::string();
   return value;
 }
 
-/// What is not there: nothing in the Python tool's table, N/A in ours.
-ListedCell absent(bool python_rules) {
-  return std::string(python_rules ? "" : "N/A");
+ListedCell absent(const GraphTraits& traits) {
+  return std::string(traits.absent);
 }
 
-void add_statistics(ListedRow& row, const Statistics* statistics, bool python_rules) {
+void add_statistics(ListedRow& row, const Statistics* statistics, const GraphTraits& traits) {
   for (std::size_t i = 0; i < kStatistics; ++i) {
-    row.cells.push_back(statistics == nullptr ? absent(python_rules)
-                                              : number((*statistics)[i], python_rules));
+    row.cells.push_back(statistics == nullptr ? absent(traits) : number((*statistics)[i], traits));
   }
 }
 
-/// The Python tool ends every message of this table with a line break.
-std::string joined(const std::vector<std::string>& messages, bool python_rules) {
+std::string sentences(const std::vector<std::string>& messages) {
   std::string out;
   for (const std::string& message : messages) {
-    if (!python_rules && !out.empty()) out += ' ';
+    if (!out.empty()) out += ' ';
     out += message;
-    if (python_rules) out += '\n';
   }
+  return out;
+}
+
+std::string lines(const std::vector<std::string>& messages) {
+  std::string out;
+  for (const std::string& message : messages) out += message + '\n';
   return out;
 }
 
@@ -122,19 +122,19 @@ bool reached(const TensorMetrics& metrics) {
 }
 
 void add_verdict(ListedRow& row, const char* accuracy, const std::vector<std::string>& messages,
-                 bool python_rules) {
+                 const GraphTraits& traits) {
   row.cells.emplace_back(std::string(accuracy));
-  row.cells.emplace_back(joined(messages, python_rules));
+  row.cells.emplace_back(traits.message_lines ? lines(messages) : sentences(messages));
 }
 
 void explain(ListedRow& row, Verdict verdict, const std::vector<std::string>& messages) {
   row.verdict = std::max(row.verdict, verdict);
-  if (!messages.empty()) row.reason = joined(messages, false);
+  if (!messages.empty()) row.reason = sentences(messages);
 }
 
 /// Why two arrays are not compared; sets the row's verdict.
 std::vector<std::string> tensor_obstacles(ListedRow& row, const TensorSide& target, const TensorSide& golden,
-                                          bool python_rules) {
+                                          const GraphTraits& traits) {
   std::vector<std::string> messages;
   for (const TensorSide* side : {&target, &golden}) {
     if (side->failure.empty()) continue;
@@ -146,7 +146,7 @@ std::vector<std::string> tensor_obstacles(ListedRow& row, const TensorSide& targ
     return messages;
   }
   if (!target.found || !golden.found) {
-    messages.emplace_back(python_rules ? kNotArray : target.found ? kNoGolden : kNoTarget);
+    messages.emplace_back(traits.absent_as_mismatch ? kNotArray : target.found ? kNoGolden : kNoTarget);
     explain(row, Verdict::warning, messages);
     return messages;
   }
@@ -156,7 +156,7 @@ std::vector<std::string> tensor_obstacles(ListedRow& row, const TensorSide& targ
     return messages;
   }
   const bool scalar = target.tensor.shape.empty() || golden.tensor.shape.empty();
-  if (scalar && python_rules) messages.emplace_back(kScalar);
+  if (scalar && traits.scalars_left_out) messages.emplace_back(kScalar);
   if (target.tensor.shape != golden.tensor.shape) messages.emplace_back(kShapes);
   if (target.tensor.dtype != golden.tensor.dtype) messages.emplace_back(kDtypes);
   const bool differ =
@@ -167,28 +167,25 @@ std::vector<std::string> tensor_obstacles(ListedRow& row, const TensorSide& targ
 
 // ---- statistics
 
-double shortened(double value, bool python_rules) {
-  return python_rules ? static_cast<double>(static_cast<float>(value)) : value;
-}
-
 struct StatisticDifference {
   double value = 0;
   std::string relative;
 };
 
-StatisticDifference difference_of(double target, double golden, bool python_rules) {
+/// As NumPy computes it with arrays of float32.
+StatisticDifference difference_in_float32(float target, float golden) {
   StatisticDifference result;
-  if (python_rules) {
-    const auto n = static_cast<float>(target);
-    const auto b = static_cast<float>(golden);
-    const float difference = n - b;
-    result.value = static_cast<double>(difference);
-    const float relative = difference / b;
-    result.relative = b == 0                 ? "N/A"
-                      : std::isnan(relative) ? "Nan"
-                                             : formats::float_text(std::fabs(relative * 100)) + "%";
-    return result;
-  }
+  const float difference = target - golden;
+  result.value = static_cast<double>(difference);
+  const float relative = difference / golden;
+  result.relative = golden == 0            ? "N/A"
+                    : std::isnan(relative) ? "Nan"
+                                           : formats::float_text(std::fabs(relative * 100)) + "%";
+  return result;
+}
+
+StatisticDifference difference_of(double target, double golden) {
+  StatisticDifference result;
   const bool same = target == golden || (std::isnan(target) && std::isnan(golden));
   result.value = same ? 0.0 : target - golden;
   if (same) {
@@ -204,12 +201,11 @@ StatisticDifference difference_of(double target, double golden, bool python_rule
   return result;
 }
 
-/// Difference of the maxima in proportion to the larger of them, signed as in the Python tool or not.
-double magnitude(double difference, double target, double golden, bool python_rules) {
+/// Difference of the maxima in proportion to the larger of them.
+double magnitude(double difference, double target, double golden, const GraphTraits& traits) {
   if (std::isnan(target) && std::isnan(golden)) return 0;
-  if (python_rules) {
-    const auto larger = static_cast<double>(static_cast<float>(golden > target ? golden : target));
-    return difference / (larger + kTinyMagnitude);
+  if (traits.magnitude_with_sign) {
+    return difference / (std::max(target, golden) + kTinyMagnitude);
   }
   if (difference == 0) return 0;
   const double larger = std::max(std::fabs(target), std::fabs(golden));
@@ -218,10 +214,10 @@ double magnitude(double difference, double target, double golden, bool python_ru
 }
 
 std::vector<std::string> statistics_obstacles(ListedRow& row, const GraphItem* target,
-                                              const GraphItem* golden, bool python_rules) {
+                                              const GraphItem* golden, const GraphTraits& traits) {
   std::vector<std::string> messages;
   if (target == nullptr || golden == nullptr) {
-    if (!python_rules) {
+    if (!traits.absent_as_mismatch) {
       messages.emplace_back(target == nullptr ? kNoTarget : kNoGolden);
     } else {
       const GraphItem& there = target == nullptr ? *golden : *target;
@@ -233,7 +229,7 @@ std::vector<std::string> statistics_obstacles(ListedRow& row, const GraphItem* t
   }
   const bool scalar = target->shape.empty() || golden->shape.empty();
   const bool shapes = target->shape != golden->shape;
-  if (scalar && python_rules) {
+  if (scalar && traits.scalars_left_out) {
     messages.emplace_back(kScalar);
   } else if (shapes) {
     messages.emplace_back(kTensorShapes);
@@ -271,36 +267,37 @@ std::vector<std::string> graph_columns(GraphMode mode) {
   return columns;
 }
 
-ListedRow tensor_row(const GraphItem* target, const GraphItem* golden, bool python_rules) {
+ListedRow tensor_row(const GraphItem* target, const GraphItem* golden, const GraphTraits& traits,
+                     const MeasureTraits& measure) {
   ListedRow row;
   start_row(row, target, golden);
   row.name = target != nullptr ? target->key : golden->key;
   const TensorSide n = open_side(target);
   const TensorSide b = open_side(golden);
   const auto text = [&](const TensorSide& side, std::string value) -> ListedCell {
-    return side.found ? ListedCell(std::move(value)) : absent(python_rules);
+    return side.found ? ListedCell(std::move(value)) : absent(traits);
   };
   const auto dtype = [](const TensorSide& side) { return std::string(tensor::info(side.tensor.dtype).name); };
   const auto shape = [&](const TensorSide& side) -> ListedCell {
     if (side.found) return tuple_text(side.tensor.shape);
-    return std::string(python_rules ? "None" : "N/A");
+    return std::string(traits.absent_shape_of_array);
   };
-  row.cells.push_back(target != nullptr ? ListedCell(target->file) : absent(python_rules));
-  row.cells.push_back(golden != nullptr ? ListedCell(golden->file) : absent(python_rules));
+  row.cells.push_back(target != nullptr ? ListedCell(target->file) : absent(traits));
+  row.cells.push_back(golden != nullptr ? ListedCell(golden->file) : absent(traits));
   row.cells.push_back(text(n, dtype(n)));
   row.cells.push_back(text(b, dtype(b)));
   row.cells.push_back(shape(n));
   row.cells.push_back(shape(b));
-  add_statistics(row, n.found ? &n.statistics : nullptr, python_rules);
-  add_statistics(row, b.found ? &b.statistics : nullptr, python_rules);
+  add_statistics(row, n.found ? &n.statistics : nullptr, traits);
+  add_statistics(row, b.found ? &b.statistics : nullptr, traits);
 
-  std::vector<std::string> messages = tensor_obstacles(row, n, b, python_rules);
+  std::vector<std::string> messages = tensor_obstacles(row, n, b, traits);
   TensorMetrics metrics;
   if (messages.empty()) {
     try {
-      metrics = compare_tensors(n.tensor, b.tensor, python_rules);
+      metrics = compare_tensors(n.tensor, b.tensor, measure);
       if (metrics.status == MetricStatus::not_applicable) {
-        messages.push_back(python_rules ? kPositions : metrics.messages.back());
+        messages.push_back(metrics.messages.back());
         explain(row, Verdict::error, messages);
       }
     } catch (const Interrupted&) {
@@ -314,8 +311,8 @@ ListedRow tensor_row(const GraphItem* target, const GraphItem* golden, bool pyth
   }
   const bool computed = messages.empty() && metrics.status == MetricStatus::computed;
   if (!computed) {
-    add_verdict(row, "", messages, python_rules);
-    for (std::size_t i = 0; i < kMetrics; ++i) row.cells.push_back(absent(python_rules));
+    add_verdict(row, "", messages, traits);
+    for (std::size_t i = 0; i < kMetrics; ++i) row.cells.push_back(absent(traits));
     return row;
   }
   const bool good = metrics.is_scalar ? !(metrics.value[kMaxAbs] > 1) : reached(metrics);
@@ -339,23 +336,25 @@ ListedRow tensor_row(const GraphItem* target, const GraphItem* golden, bool pyth
   return row;
 }
 
-ListedRow statistics_row(const GraphItem* target, const GraphItem* golden, bool python_rules) {
+ListedRow statistics_row(const GraphItem* target, const GraphItem* golden, const GraphTraits& traits) {
   ListedRow row;
   start_row(row, target, golden);
   row.name = target != nullptr ? target->key : golden->key;
   const auto text = [&](const GraphItem* item, std::string GraphItem::*field) -> ListedCell {
-    return item != nullptr ? ListedCell(item->*field) : absent(python_rules);
+    return item != nullptr ? ListedCell(item->*field) : absent(traits);
   };
-  // The Python tool prints an absent shape as the text of NaN.
   const auto shape = [&](const GraphItem* item) -> ListedCell {
     if (item != nullptr) return bracketed(item->shape);
-    return std::string(python_rules ? "nan" : "N/A");
+    return std::string(traits.absent_shape_of_summary);
   };
   Statistics n{};
   Statistics b{};
   for (std::size_t i = 0; i < kStatistics; ++i) {
-    if (target != nullptr) n[i] = shortened(target->statistics[i], python_rules);
-    if (golden != nullptr) b[i] = shortened(golden->statistics[i], python_rules);
+    const auto value = [&](double written) {
+      return traits.in_float32 ? static_cast<double>(static_cast<float>(written)) : written;
+    };
+    if (target != nullptr) n[i] = value(target->statistics[i]);
+    if (golden != nullptr) b[i] = value(golden->statistics[i]);
   }
   row.cells = {text(target, &GraphItem::key),
                text(golden, &GraphItem::key),
@@ -363,24 +362,26 @@ ListedRow statistics_row(const GraphItem* target, const GraphItem* golden, bool 
                text(golden, &GraphItem::dtype),
                shape(target),
                shape(golden)};
-  add_statistics(row, target != nullptr ? &n : nullptr, python_rules);
-  add_statistics(row, golden != nullptr ? &b : nullptr, python_rules);
+  add_statistics(row, target != nullptr ? &n : nullptr, traits);
+  add_statistics(row, golden != nullptr ? &b : nullptr, traits);
 
-  const std::vector<std::string> messages = statistics_obstacles(row, target, golden, python_rules);
+  const std::vector<std::string> messages = statistics_obstacles(row, target, golden, traits);
   if (!messages.empty()) {
-    add_verdict(row, "", messages, python_rules);
-    for (std::size_t i = 0; i < 2 * kStatistics; ++i) row.cells.push_back(absent(python_rules));
+    add_verdict(row, "", messages, traits);
+    for (std::size_t i = 0; i < 2 * kStatistics; ++i) row.cells.push_back(absent(traits));
   } else {
     std::array<StatisticDifference, kStatistics> differences;
     bool one_sided_nan = false;
     for (std::size_t i = 0; i < kStatistics; ++i) {
-      differences[i] = difference_of(n[i], b[i], python_rules);
+      differences[i] = traits.in_float32
+                           ? difference_in_float32(static_cast<float>(n[i]), static_cast<float>(b[i]))
+                           : difference_of(n[i], b[i]);
       one_sided_nan = one_sided_nan || std::isnan(n[i]) != std::isnan(b[i]);
     }
-    const double off = magnitude(differences[kMax].value, n[kMax], b[kMax], python_rules);
-    const bool good = off <= kMostMagnitude && (python_rules || !one_sided_nan);
-    add_verdict(row, good ? "Yes" : "No", {}, python_rules);
-    for (const StatisticDifference& each : differences) row.cells.push_back(number(each.value, python_rules));
+    const double off = magnitude(differences[kMax].value, n[kMax], b[kMax], traits);
+    const bool good = off <= kMostMagnitude && (traits.one_sided_nan_passes || !one_sided_nan);
+    add_verdict(row, good ? "Yes" : "No", {}, traits);
+    for (const StatisticDifference& each : differences) row.cells.push_back(number(each.value, traits));
     for (const StatisticDifference& each : differences) row.cells.emplace_back(each.relative);
     row.weight = std::isnan(off) || one_sided_nan ? std::numeric_limits<double>::infinity() : off;
     row.measure = "MaxRelativeErr " + differences[kMax].relative;

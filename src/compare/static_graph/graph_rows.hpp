@@ -5,15 +5,18 @@
 #include <string>
 #include <vector>
 
-#include "compare/reports/row_list.hpp"
+#include "compare/lists/list_rows.hpp"
+#include "compare/metrics/traits.hpp"
 #include "compare/static_graph/graph_files.hpp"
+#include "compare/static_graph/traits.hpp"
 
 namespace msprobe::compare {
 
 std::vector<std::string> graph_columns(GraphMode mode);
 
 /// Either side may be null, not both.
-ListedRow tensor_row(const GraphItem* target, const GraphItem* golden, bool python_rules);
-ListedRow statistics_row(const GraphItem* target, const GraphItem* golden, bool python_rules);
+ListedRow tensor_row(const GraphItem* target, const GraphItem* golden, const GraphTraits& traits,
+                     const MeasureTraits& measure);
+ListedRow statistics_row(const GraphItem* target, const GraphItem* golden, const GraphTraits& traits);
 
 }  // namespace msprobe::compare

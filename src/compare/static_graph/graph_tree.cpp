@@ -47,15 +47,15 @@ bool NumberList::contains(std::int64_t number) const {
          });
 }
 
-GraphFolders find_graph_folders(const std::string& root, const GraphSelection& selection) {
-  dump::GraphSearch search = dump::find_graph_folders(root);
+GraphFolders chosen_folders(const dump::GraphSearch& search, const GraphSelection& selection) {
   if (search.unreadable) throw IoError(search.problem);
   if (!search.problem.empty()) throw FormatError(search.problem);
-  std::erase_if(search.folders, [&](const auto& found) {
+  GraphFolders folders = search.folders;
+  std::erase_if(folders, [&](const auto& found) {
     const auto [rank, step] = found.first;
     return !selection.ranks.contains(rank) || !selection.steps.contains(step);
   });
-  return std::move(search.folders);
+  return folders;
 }
 
 }  // namespace msprobe::compare

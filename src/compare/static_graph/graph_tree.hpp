@@ -34,8 +34,7 @@ struct GraphSelection {
 using dump::GraphFolders;
 using dump::GraphPlace;
 
-/// The folders with data that are chosen. IoError if a folder cannot be listed, FormatError if there are too
-/// many.
-GraphFolders find_graph_folders(const std::string& root, const GraphSelection& selection);
+/// The folders with data that are chosen. IoError, FormatError for a search that met a problem.
+GraphFolders chosen_folders(const dump::GraphSearch& search, const GraphSelection& selection);
 
 }  // namespace msprobe::compare

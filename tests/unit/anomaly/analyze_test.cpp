@@ -57,7 +57,7 @@ std::vector<std::int64_t> numbers(const StepInput& step) {
 Analysis run(const std::string& input, bool python = false) {
   AnalyzeOptions options;
   options.input = input;
-  options.python_rules = python;
+  if (python) options.traits = python_traits();
   return analyze(options, default_rules(), nullptr);
 }
 
@@ -71,18 +71,18 @@ TEST_CASE("the ranks of a step, whatever their folders are called") {
   Scratch scratch;
   for (const char* name : {"s/rank10", "s/rank2", "s/rank007", "s/rank", "s/rank_x", "s/proc1", "s/other"})
     scratch.rank(name, {});
-  CHECK(numbers(resolve_input(scratch / "s/", false)[0]) == Numbers{0, 2, 7, 10});
-  CHECK(numbers(resolve_input(scratch / "s", true)[0]) == Numbers{0, 2, 7, 10});
+  CHECK(numbers(resolve_input(scratch / "s/", {})[0]) == Numbers{0, 2, 7, 10});
+  CHECK(numbers(resolve_input(scratch / "s", python_traits())[0]) == Numbers{0, 2, 7, 10});
   scratch.rank("p/proc77", {});
-  CHECK(numbers(resolve_input(scratch / "p", true)[0]) == Numbers{0});
+  CHECK(numbers(resolve_input(scratch / "p", python_traits())[0]) == Numbers{0});
   fs::create_directories(scratch / "p/notes");
-  CHECK(numbers(resolve_input(scratch / "p", false)[0]) == Numbers{0});
-  CHECK(numbers(resolve_input(scratch / "p", true)[0]).empty());
+  CHECK(numbers(resolve_input(scratch / "p", {})[0]) == Numbers{0});
+  CHECK(numbers(resolve_input(scratch / "p", python_traits())[0]).empty());
   scratch.rank("p/proc78", {});
-  CHECK_THROWS_WITH_AS(resolve_input(scratch / "p", false), doctest::Contains("several proc folders"),
+  CHECK_THROWS_WITH_AS(resolve_input(scratch / "p", {}), doctest::Contains("several proc folders"),
                        FormatError);
   scratch.rank("s/rank0010", {});
-  CHECK_THROWS_WITH_AS(resolve_input(scratch / "s", false), doctest::Contains("two folders of one rank"),
+  CHECK_THROWS_WITH_AS(resolve_input(scratch / "s", {}), doctest::Contains("two folders of one rank"),
                        FormatError);
 }
 
@@ -91,14 +91,14 @@ TEST_CASE("steps of a dump, a rank alone, a file alone, and what is no dump") {
   scratch.rank("d/step10/rank3", {});
   scratch.rank("d/step9/rank3", {});
   fs::create_directories(scratch / "d/step1");
-  const auto steps = resolve_input(scratch / "d", false);
+  const auto steps = resolve_input(scratch / "d", {});
   REQUIRE(steps.size() == 2);
   CHECK(steps[0].label == "step9");
   CHECK(steps[1].label == "step10");
-  CHECK(numbers(resolve_input(scratch / "d/step9/rank3", false)[0]) == Numbers{3});
-  CHECK(numbers(resolve_input(scratch / "d/step9/rank3/dump.json", false)[0]) == Numbers{3});
-  CHECK_THROWS_WITH_AS(resolve_input(scratch / "missing", false), doctest::Contains("missing"), IoError);
-  CHECK_THROWS_WITH_AS(resolve_input(scratch / "d/step1", false), doctest::Contains("no dump here"),
+  CHECK(numbers(resolve_input(scratch / "d/step9/rank3", {})[0]) == Numbers{3});
+  CHECK(numbers(resolve_input(scratch / "d/step9/rank3/dump.json", {})[0]) == Numbers{3});
+  CHECK_THROWS_WITH_AS(resolve_input(scratch / "missing", {}), doctest::Contains("missing"), IoError);
+  CHECK_THROWS_WITH_AS(resolve_input(scratch / "d/step1", {}), doctest::Contains("no dump here"),
                        FormatError);
 }
 

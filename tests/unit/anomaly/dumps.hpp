@@ -91,7 +91,7 @@ inline RankInput rank_of(std::int64_t number, const std::vector<std::string>& en
   rank.number = number;
   rank.json = "rank" + std::to_string(number) + "/dump.json";
   ScanOptions options;
-  options.python_rules = python;
+  if (python) options.traits = python_traits();
   rank.scan = scan_rank(*memory_source(dump_of(entries), rank.json), default_rules(), options);
   return rank;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/result/advice.hpp"
+#include "compare/sinks/advice.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 
 #include "compare/matching/mapping_file.hpp"
 #include "compare/pairing.hpp"
-#include "compare/result/suggest.hpp"
+#include "compare/sinks/mapping_proposal.hpp"
 #include "support/byte_source.hpp"
 #include "unit/compare/dumps.hpp"
 #include "unit/support/scratch_directory.hpp"
@@ -37,7 +37,7 @@ RankResult paired(const Dump& target, const Dump& golden, const MatchOptions& as
   result.golden = side_of(golden.members, golden.framework);
   result.target.header.level = target.level;
   result.golden.header.level = golden.level;
-  pair_rows(result, options, default_rules());
+  pair_rows(result, options, {}, default_rules());
   return result;
 }
 

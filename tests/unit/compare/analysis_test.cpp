@@ -47,7 +47,7 @@ RankDifferences rank_of(std::int64_t number, const Two& sides, bool python = fal
   const Rules rules = default_rules();
   const auto source = memory_source(R"({"task": "statistics", "data": {)" + joined(sides.target) + "}}");
   return find_differences(result, number, python ? CommCalls() : read_communication(*source, rules), rules,
-                          [&](std::string_view part) {
+                          dialect(python).search, [&](std::string_view part) {
                             if (json != nullptr) *json += part;
                           });
 }

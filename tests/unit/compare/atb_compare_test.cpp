@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "support/error.hpp"
 #include "unit/compare/dumps.hpp"
@@ -27,16 +28,22 @@ AtbSide read(const std::string& text) {
   return read_atb_csv(*memory_source(text, "statistic.csv"));
 }
 
-AtbResult compared(const std::string& target, const std::string& golden, bool python = false) {
+struct Compared {
+  RowList list;
+  std::vector<std::string> one_sided;
+};
+
+Compared compared(const std::string& target, const std::string& golden, bool python = false) {
   test::ScratchDirectory scratch;
   for (const char* side : {"t", "g"}) std::filesystem::create_directories(scratch / side);
   test::put_file(scratch / "t/statistic.csv", kHeader + target);
   test::put_file(scratch / "g/statistic.csv", kHeader + golden);
-  return compare_atb(scratch / "t", scratch / "g", python, nullptr);
+  const AtbDumps dumps = read_atb(scratch / "t", scratch / "g");
+  return {compare_atb(dumps, dialect(python).atb, dialect(python).measure, nullptr), one_sided(dumps)};
 }
 
-std::string cell_of(const AtbResult& result, std::size_t index, const char* column) {
-  return cell(*list_table(result.list), index, column);
+std::string cell_of(const Compared& result, std::size_t index, const char* column) {
+  return cell(ListRows(Mode::statistics, result.list), index, column);
 }
 
 }  // namespace
@@ -72,18 +79,18 @@ TEST_CASE("atb: differences of statistics as text") {
 
 TEST_CASE("atb: repeated rows pair one after another, with Python's rules the last ones") {
   const std::string twice = row("1") + row("2");
-  const AtbResult ours = compared(twice, twice + row("3"));
+  const Compared ours = compared(twice, twice + row("3"));
   REQUIRE(ours.list.rows.size() == 2);
   CHECK(cell_of(ours, 0, "Max Diff") == "0.0");
   CHECK(cell_of(ours, 1, "Golden Max") == "2");
-  const AtbResult python = compared(twice, twice + row("3"), true);
+  const Compared python = compared(twice, twice + row("3"), true);
   REQUIRE(python.list.rows.size() == 1);
   CHECK(cell_of(python, 0, "Target Max") == "2");
   CHECK(cell_of(python, 0, "Golden Max") == "3");
 }
 
 TEST_CASE("atb: rows of one side only are told, a difference of more than half is an error") {
-  const AtbResult result = compared(row("1.6") + row("1", "N/A", "M/O"), row("1"));
+  const Compared result = compared(row("1.6") + row("1", "N/A", "M/O"), row("1"));
   REQUIRE(result.one_sided.size() == 1);
   CHECK(result.one_sided[0] == "0_M/3_O/input.0: only in the target");
   CHECK(result.list.rows[0].verdict == Verdict::error);

@@ -2,15 +2,18 @@
 // Dumps written in a test, and the steps of a comparison run on them.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "compare/dump_tree/rank_rows.hpp"
 #include "compare/result/result.hpp"
 #include "compare/result/verdict.hpp"
 #include "compare/rules/rules.hpp"
 #include "report/table.hpp"
 #include "support/byte_source.hpp"
+#include "unit/compare/dialects.hpp"
 
 namespace msprobe::compare {
 
@@ -45,12 +48,12 @@ inline std::string forward_json(std::string_view name, std::string_view inputs, 
 inline RankResult matched(std::string_view target, std::string_view golden, Mode mode, bool python_rules) {
   RankResult result;
   result.mode = mode;
-  result.python_rules = python_rules;
+  result.dialect = dialect(python_rules);
   result.target = side_of(target);
   result.golden = side_of(golden);
   const Matching matching = match_exact(result.target, result.golden, default_rules());
   result.golden_only = matching.golden_only;
-  for (const Pair& pair : matching.pairs) result.rows.push_back({pair, {}, {}});
+  for (const Pair& pair : matching.pairs) result.rows.push_back({pair, {}});
   if (mode == Mode::tensor) result.metrics.resize(result.rows.size());
   return result;
 }
@@ -61,10 +64,15 @@ inline RankResult judged(std::string_view target, std::string_view golden, Mode 
   return result;
 }
 
+inline RankRows judged_rows(std::string_view target, std::string_view golden, Mode mode, bool python_rules) {
+  return RankRows(std::make_shared<const RankResult>(judged(target, golden, mode, python_rules)));
+}
+
 inline std::string cell_text(const report::Cell& cell) {
   struct Print {
     std::string operator()(const report::Text& text) const { return std::string(text.value); }
     std::string operator()(const report::Structured& text) const { return std::string(text.value); }
+    std::string operator()(const report::Spelled& number) const { return report::plain_text(number); }
     std::string operator()(double number) const { return "number " + std::to_string(number); }
     std::string operator()(std::int64_t number) const { return "integer " + std::to_string(number); }
     std::string operator()(bool value) const { return value ? "true" : "false"; }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/reports/explain.hpp"
+#include "compare/sinks/story.hpp"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-#include "compare/reports/stack_frames.hpp"
+#include "compare/sinks/stack_frames.hpp"
 #include "support/error.hpp"
 #include "unit/compare/dumps.hpp"
 
@@ -38,7 +38,7 @@ RankResult seven_entries() {
 }
 
 std::string explained(const RankResult& result, std::string_view name) {
-  return explain(result, name, 100, false);
+  return explain(RankRows::of(result), {.entry = std::string(name)});
 }
 
 }  // namespace
@@ -77,13 +77,23 @@ TEST_CASE("entries without a stack and at the edges are told too") {
 TEST_CASE("what no rank has gets the nearest names") {
   const RankResult result = seven_entries();
   CHECK(explained(result, "Torch.e33.0.forward").empty());
-  const std::vector<SimilarName> similar = similar_entries(result, "Torch.e33.0.forward", 5);
+  const std::vector<SimilarName> similar = similar_entries(RankRows::of(result), "Torch.e33.0.forward", 5);
   REQUIRE(similar.size() == 5);
   CHECK(similar[0].name == "Torch.e3.0.forward");
   CHECK(similar[0].distance == 1);
-  CHECK(similar_entries(result, "e5", 1).at(0).name == "Torch.e5.0.forward");
+  CHECK(similar_entries(RankRows::of(result), "e5", 1).at(0).name == "Torch.e5.0.forward");
   try {
-    throw_no_such_entry("x\x1b[2J", similar);
+    const std::unique_ptr<Sink> sink = story_sink({.entry = "x\x1b[2J"});
+    Plan plan;
+    plan.entries = true;
+    plan.tasks.resize(1);
+    sink->begin(plan);
+    TaskSummary summary;
+    sink->take(0, std::make_shared<RankRows>(RankRows::of(result)), summary);
+    CompareReport report;
+    report.tasks.resize(1);
+    sink->end(report);
+    FAIL("the entry was found");
   } catch (const UsageError& error) {
     CHECK(std::string(error.what()) == "--explain: no entry or row is called 'x\\x1b[2J'");
     CHECK(contains(error.hint(), "Torch.e3.0.forward, "));

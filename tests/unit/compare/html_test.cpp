@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/reports/html.hpp"
+#include "compare/sinks/html_page.hpp"
 
 #include <doctest/doctest.h>
 #include <zlib.h>
@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "compare/sinks/summary.hpp"
 #include "unit/compare/dumps.hpp"
 
 using namespace msprobe;
@@ -32,9 +33,9 @@ std::string inflated(const std::string& bytes) {
 
 std::string page(const RankResult& result) {
   CompareReport report;
-  report.ranks.push_back(summarize(result));
+  report.tasks.push_back(summarize(RankRows::of(result)));
   std::vector<PackedRank> ranks;
-  ranks.push_back(pack_rank(result, ""));
+  ranks.push_back(pack_rank(RankRows::of(result)));
   std::string out;
   write_html(report, ranks, [&](std::string_view bytes) { out += bytes; });
   return out;
@@ -66,7 +67,7 @@ TEST_CASE("nothing of a name stands in the page as it is") {
 
 TEST_CASE("names and texts of a packed rank") {
   const RankResult result = two_entries("Torch.a.0.forward");
-  const PackedRank packed = pack_rank(result, "");
+  const PackedRank packed = pack_rank(RankRows::of(result));
   const nlohmann::json names = nlohmann::json::parse(inflated(packed.names));
   CHECK(names["entries"] == nlohmann::json({"Torch.a.0.forward", "Torch.b.0.forward"}));
   CHECK(names["directions"] == nlohmann::json({0, 0}));
@@ -78,7 +79,8 @@ TEST_CASE("names and texts of a packed rank") {
 }
 
 TEST_CASE("a rank without rows has no chunks") {
-  const PackedRank packed = pack_rank(judged("", "", Mode::statistics, false), "");
+  const RankResult result = judged("", "", Mode::statistics, false);
+  const PackedRank packed = pack_rank(RankRows::of(result));
   CHECK(packed.chunks.empty());
 }
 

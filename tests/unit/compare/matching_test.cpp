@@ -19,11 +19,11 @@ namespace {
 /// Pairs as "target name = golden name", or "target name - reason".
 std::vector<std::string> pairs(std::string_view target_members, std::string_view golden_members,
                                const MatchOptions& options = {}, std::string_view target_framework = {},
-                               std::string_view golden_framework = {}) {
+                               std::string_view golden_framework = {}, const PairingTraits& traits = {}) {
   const Side target = side_of(target_members, target_framework);
   const Side golden = side_of(golden_members, golden_framework);
   std::vector<std::string> out;
-  for (const Pair& pair : match(target, golden, options, default_rules()).pairs) {
+  for (const Pair& pair : match(target, golden, options, traits, default_rules()).pairs) {
     std::string line(target.name(target.items[pair.target]));
     switch (pair.reason) {
       case Unmatched::no:
@@ -60,11 +60,10 @@ std::string backward(std::string_view name) {
 }
 
 /// Options with a mapping file of this text.
-MatchOptions mapped(Method method, std::string_view yaml, bool python_rules = false) {
+MatchOptions mapped(Method method, std::string_view yaml) {
   const test::ScratchDirectory scratch;
   MatchOptions options;
   options.method = method;
-  options.python_rules = python_rules;
   if (!yaml.empty()) {
     options.mapping_file = scratch / "map.yaml";
     test::put_file(options.mapping_file, std::string(yaml));
@@ -182,7 +181,7 @@ TEST_CASE("a data mapping means backward calls by their names as they stand") {
         Lines{"Torch.a.1.backward.input.0 = Torch.z.1.backward.input.0",
               "Torch.a.0.backward.input.0 = Torch.z.0.backward.input.0"});
   // The Python tool numbers the golden side anew and looks for the old numbers.
-  CHECK(pairs(target, golden, mapped(Method::data, yaml, true)) ==
+  CHECK(pairs(target, golden, mapped(Method::data, yaml), {}, {}, {.renumbers_golden_only = true}) ==
         Lines{"Torch.a.1.backward.input.0 = Torch.z.0.backward.input.0",
               "Torch.a.0.backward.input.0 = Torch.z.1.backward.input.0"});
 }

@@ -19,8 +19,8 @@ NameMapping mapping(std::initializer_list<std::pair<const char*, const char*>> e
   return made;
 }
 
-std::string cell(const NameMapping& names, std::string_view name, bool python_rules = false) {
-  return CellNames(names, "map.yaml", python_rules)(name);
+std::string cell(const NameMapping& names, std::string_view name, const PairingTraits& traits = {}) {
+  return CellNames(names, "map.yaml", traits)(name);
 }
 
 /// As Python's str.replace(…, 1) for every key in turn.
@@ -68,7 +68,8 @@ TEST_CASE("operations of MindSpore under their names in PyTorch") {
 TEST_CASE("cells are modules, and names in the mapping change") {
   CHECK(cell({}, "Cell.fc.Dense.forward.0") == "Module.fc.Dense.forward.0");
   CHECK(cell({}, "Module.rnn.LSTMCell.forward.0") == "Module.rnn.LSTMCell.forward.0");
-  CHECK(cell({}, "Module.rnn.LSTMCell.forward.0", true) == "Module.rnn.LSTMModule.forward.0");
+  CHECK(cell({}, "Module.rnn.LSTMCell.forward.0", {.first_cell_anywhere = true}) ==
+        "Module.rnn.LSTMModule.forward.0");
   const NameMapping names = mapping({{"fc.Dense", "fc.Linear"}, {"Dense", "Other"}, {"Row", "TERow"}});
   CHECK(cell(names, "Cell.fc.Dense.forward.0") == "Module.fc.Linear.forward.0");
   CHECK(cell(names, "Cell.fc.Dense.parameters_grad") == "Module.fc.Linear.parameters_grad");

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "compare/compare.hpp"
+#include "compare/dump_tree/rank_pairs.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "unit/support/scratch_directory.hpp"
@@ -26,24 +26,21 @@ class Dumps {
   }
   ~Dumps() { set_log_level(LogLevel::normal); }
 
-  Plan plan(const std::string& target = "t", const std::string& golden = "g", bool python = false) const {
-    CompareOptions options;
-    options.target = scratch_ / target;
-    options.golden = scratch_ / golden;
-    options.python_rules = python;
-    return make_plan(options);
+  RankPairs plan(const std::string& target = "t", const std::string& golden = "g",
+                 bool by_position = false) const {
+    return pair_ranks(dump::discover(scratch_ / target), dump::discover(scratch_ / golden), by_position);
   }
 
   /// "step0 rank1 = rank3" for each pair, without the roots.
-  Lines pairs(bool python = false) const {
+  Lines pairs(bool by_position = false) const {
     Lines out;
-    for (const RankPair& pair : plan("t", "g", python).pairs) {
+    for (const RankPair& pair : plan("t", "g", by_position).pairs) {
       out.push_back((pair.step.empty() ? "" : pair.step + " ") + pair.target.label + " = " +
                     pair.golden.label);
     }
     return out;
   }
-  Lines one_sided(bool python = false) const { return plan("t", "g", python).one_sided; }
+  Lines one_sided(bool by_position = false) const { return plan("t", "g", by_position).one_sided; }
 
  private:
   void put(const std::string& folder) {
@@ -70,11 +67,9 @@ TEST_CASE("a folder without a dump.json has its debug.json; with both on both si
   put("t/rank2/debug.json");
   put("t/rank2/dump.json");
   put("g/rank2/dump.json");
-  CompareOptions options;
-  options.target = scratch / "t";
-  options.golden = scratch / "g";
   Lines files;
-  for (const RankPair& pair : make_plan(options).pairs) {
+  const RankPairs plan = pair_ranks(dump::discover(scratch / "t"), dump::discover(scratch / "g"), false);
+  for (const RankPair& pair : plan.pairs) {
     CHECK(pair.target.json.substr(pair.target.json.rfind('/')) ==
           pair.golden.json.substr(pair.golden.json.rfind('/')));
     files.push_back(pair.target.label + pair.target.json.substr(pair.target.json.rfind('/')));
@@ -132,7 +127,7 @@ TEST_CASE("dump roots without a common step are refused") {
 
 TEST_CASE("files and folders of ranks may be mixed, other kinds must agree") {
   const Dumps dumps({"step0/rank0"}, {"step0/rank7"});
-  const Plan plan = dumps.plan("t/step0/rank0", "g/step0/rank7/dump.json");
+  const RankPairs plan = dumps.plan("t/step0/rank0", "g/step0/rank7/dump.json");
   REQUIRE(plan.pairs.size() == 1);
   CHECK(plan.pairs[0].target.label == "rank0");
   CHECK(plan.pairs[0].golden.label.empty());

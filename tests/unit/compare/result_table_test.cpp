@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/reports/result_table.hpp"
+#include "compare/dump_tree/rank_rows.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compare/sinks/joined_table.hpp"
 #include "support/error.hpp"
 #include "unit/compare/dumps.hpp"
 
@@ -29,7 +30,7 @@ Names joined(std::initializer_list<Names> parts) {
 }
 
 std::string one(const RankResult& result, std::string_view column, std::size_t row = 0) {
-  return cell(*result_table(result), row, column);
+  return cell(RankRows::of(result), row, column);
 }
 
 dump::StackTable stacks() {
@@ -44,19 +45,19 @@ const std::string kEntry = forward_json("Torch.a.0.forward", kInput + "," + kInp
 
 TEST_CASE("the columns of each mode") {
   RankResult result = judged(kEntry, kEntry, Mode::statistics, false);
-  CHECK(result_table(result)->columns() ==
+  CHECK(RankRows::of(result).columns() ==
         joined({kCommon,
                 {"Max diff", "Min diff", "Mean diff", "L2norm diff", "MaxRelativeErr", "MinRelativeErr",
                  "MeanRelativeErr", "NormRelativeErr"},
                 kStatisticColumns,
                 kEnd}));
   result.mode = Mode::md5;
-  CHECK(result_table(result)->columns() == joined({kCommon, {"NPU MD5", "BENCH MD5"}, kEnd}));
+  CHECK(RankRows::of(result).columns() == joined({kCommon, {"NPU MD5", "BENCH MD5"}, kEnd}));
   result.target.stacks = stacks();
-  CHECK(result_table(result)->columns() ==
+  CHECK(RankRows::of(result).columns() ==
         joined({kCommon, {"NPU MD5", "BENCH MD5"}, kEnd, {"NPU_Stack_Info"}}));
   result.mode = Mode::tensor;
-  CHECK(result_table(result)->columns() == joined({kCommon,
+  CHECK(RankRows::of(result).columns() == joined({kCommon,
                                                    {"Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr",
                                                     "One Thousandth Err Ratio", "Five Thousandths Err Ratio"},
                                                    kStatisticColumns,
@@ -69,13 +70,13 @@ TEST_CASE("every row has a cell for every column") {
     for (const bool with_stacks : {false, true}) {
       RankResult result = matched(kEntry, "", mode, false);
       if (with_stacks) result.target.stacks = stacks();
-      const auto table = result_table(result);
-      REQUIRE(table->rows() == 3);
+      const RankRows table = RankRows::of(result);
+      REQUIRE(table.rows() == 3);
       std::vector<report::Cell> cells;
       report::Scratch scratch;
-      for (std::size_t i = 0; i < table->rows(); ++i) {
-        table->row(i, cells, scratch);
-        CHECK(cells.size() == table->columns().size());
+      for (std::size_t i = 0; i < table.rows(); ++i) {
+        table.row(i, cells, scratch);
+        CHECK(cells.size() == table.columns().size());
       }
     }
   }
@@ -104,7 +105,7 @@ TEST_CASE("cells of a matched row") {
   CHECK(one(result, "Err_message") == R"(["error: The Required_Grad of NPU and Bench are inconsistent", )"
                                       R"("error: The dtype of NPU and Bench are inconsistent.", )"
                                       R"("error: The shape of NPU and Bench are inconsistent."])");
-  CHECK(result_table(result)->severity(0) == report::Severity::error);
+  CHECK(RankRows::of(result).severity(0) == report::Severity::error);
 }
 
 TEST_CASE("cells of a row without partner") {
@@ -117,11 +118,11 @@ TEST_CASE("cells of a row without partner") {
   CHECK(one(result, "Requires_grad Consistent") == "false");
   CHECK(one(result, "Requires_grad Consistent", 2) == "true");  // N/A on both sides
   CHECK(one(result, "Result") == "warning");
-  CHECK(result_table(result)->severity(0) == report::Severity::warning);
+  CHECK(RankRows::of(result).severity(0) == report::Severity::warning);
   const RankResult python = judged(kEntry, "", Mode::statistics, true);
   CHECK(one(python, "Result") == "pass");
   CHECK(one(python, "Err_message") == "[]");
-  CHECK(result_table(python)->severity(0) == report::Severity::none);
+  CHECK(RankRows::of(python).severity(0) == report::Severity::none);
 }
 
 TEST_CASE("texts and special values in statistics") {
@@ -142,16 +143,18 @@ TEST_CASE("numbers among the differences are numbers to JSON, texts are texts") 
       judged(forward_json("Torch.a.0.forward", tensor_json("3") + "," + tensor_json("Infinity"), ""),
              forward_json("Torch.a.0.forward", tensor_json("2.5") + "," + tensor_json("1"), ""),
              Mode::statistics, false);
-  const auto table = result_table(result);
+  const RankRows table = RankRows::of(result);
   std::vector<report::Cell> cells;
   report::Scratch scratch;
-  table->row(0, cells, scratch);
-  REQUIRE(std::holds_alternative<report::Structured>(cells[8]));
-  CHECK(std::get<report::Structured>(cells[8]).json == "0.5");
+  table.row(0, cells, scratch);
+  REQUIRE(std::holds_alternative<report::Spelled>(cells[8]));
+  CHECK(std::get<report::Spelled>(cells[8]).kind == report::Spelled::Kind::real);
+  CHECK(std::get<report::Spelled>(cells[8]).value == 0.5);
   REQUIRE(std::holds_alternative<report::Structured>(cells[4]));
   CHECK(std::get<report::Structured>(cells[4]).json == "[2, 3]");
-  CHECK(std::holds_alternative<report::Text>(cells[12]));  // 20.0%
-  table->row(1, cells, scratch);
+  REQUIRE(std::holds_alternative<report::Spelled>(cells[12]));
+  CHECK(report::plain_text(cells[12]) == "20.0%");
+  table.row(1, cells, scratch);
   CHECK(std::holds_alternative<report::Text>(cells[8]));  // inf is no JSON number
 }
 
@@ -160,11 +163,11 @@ TEST_CASE("a shape that is no list of numbers is no JSON") {
       judged(R"("Torch.a.0.forward": {"input_args": [{"type": "t", "dtype": "d", "shape": ["x"]},)" +
                  scalar_json("slice", "[1, 2, 3]") + "]}",
              "", Mode::statistics, false);
-  const auto table = result_table(result);
+  const RankRows table = RankRows::of(result);
   std::vector<report::Cell> cells;
   report::Scratch scratch;
   for (const std::size_t row : {0, 1}) {
-    table->row(row, cells, scratch);
+    table.row(row, cells, scratch);
     CHECK(std::holds_alternative<report::Text>(cells[4]));
   }
 }
@@ -225,25 +228,27 @@ TEST_CASE("the stack stands on the first row of its entry") {
   CHECK(one(result, "NPU_Stack_Info", 3) == "N/A");  // no stack is known
   std::vector<report::Cell> cells;
   report::Scratch scratch;
-  result_table(result)->row(0, cells, scratch);
+  RankRows::of(result).row(0, cells, scratch);
   CHECK(std::get<report::Structured>(cells.back()).json == R"(["File a.py, line 1, in f, \n x = 'y'", "b"])");
 }
 
 TEST_CASE("messages are JSON whatever is in them") {
-  RankResult result = matched(kEntry, "", Mode::statistics, false);
-  result.rows[0].messages = {"a \"quote\", a \\ and a \x01", "\xff"};
+  RankResult result = matched(kEntry, kEntry, Mode::tensor, false);
+  result.metrics[0].messages = {"a \"quote\", a \\ and a \x01", "\xff"};
+  result.rows[0].findings.add(Rule::remark);
   CHECK(one(result, "Err_message") == R"(["a \"quote\", a \\ and a \u0001", "\ufffd"])");
 }
 
 TEST_CASE("several ranks in one table") {
-  RankResult first = judged(kEntry, kEntry, Mode::statistics, false);
-  RankResult second = judged(kEntry, "", Mode::statistics, false);
-  first.rank = "rank0";
-  second.rank = "rank1";
+  const RankResult first = judged(kEntry, kEntry, Mode::statistics, false);
+  const RankResult second = judged(kEntry, "", Mode::statistics, false);
+  const auto part = [](const RankResult& result, const char* rank, const char* step = "") {
+    return JoinedPart{step, rank, std::make_shared<RankRows>(RankRows::of(result))};
+  };
   const RankResult empty = judged("", "", Mode::statistics, false);
-  const auto table = joined_table({&first, &empty, &second});
+  const auto table = joined_table({part(first, "rank0"), part(empty, "rank2"), part(second, "rank1")});
   CHECK(table->columns().front() == "Rank");
-  CHECK(table->columns().size() == result_table(first)->columns().size() + 1);
+  CHECK(table->columns().size() == RankRows::of(first).columns().size() + 1);
   REQUIRE(table->rows() == 6);
   CHECK(cell(*table, 2, "Rank") == "rank0");
   CHECK(cell(*table, 3, "Rank") == "rank1");
@@ -251,9 +256,7 @@ TEST_CASE("several ranks in one table") {
   CHECK(cell(*table, 3, "Result") == "warning");
   CHECK(table->severity(2) == report::Severity::none);
   CHECK(table->severity(3) == report::Severity::warning);
-  first.step = "step0";
-  second.step = "step1";
-  const auto steps = joined_table({&first, &second});
+  const auto steps = joined_table({part(first, "rank0", "step0"), part(second, "rank1", "step1")});
   CHECK(steps->columns()[0] == "Step");
   CHECK(steps->columns()[1] == "Rank");
   CHECK(cell(*steps, 5, "Step") == "step1");
@@ -262,5 +265,7 @@ TEST_CASE("several ranks in one table") {
 TEST_CASE("ranks with other columns do not fit into one table") {
   const RankResult first = judged(kEntry, kEntry, Mode::statistics, false);
   const RankResult second = judged(kEntry, kEntry, Mode::md5, false);
-  CHECK_THROWS_AS(joined_table({&first, &second}), UsageError);
+  const std::vector<JoinedPart> parts = {{"", "rank0", std::make_shared<RankRows>(RankRows::of(first))},
+                                         {"", "rank1", std::make_shared<RankRows>(RankRows::of(second))}};
+  CHECK_THROWS_AS(joined_table(parts), UsageError);
 }

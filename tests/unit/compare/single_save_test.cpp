@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "compare/sinks/summary.hpp"
 #include "unit/compare/dumps.hpp"
 #include "unit/support/scratch_directory.hpp"
 
@@ -46,10 +47,10 @@ std::string compared(const std::vector<double>& target, const std::string& targe
   put_array(scratch / "g.npy", golden, golden_shape);
   const SavedArrays targets = {{{0, 0, 0, 0}, scratch / "t.npy"}};
   const SavedArrays goldens = {{{0, 0, 0, 0}, scratch / "g.npy"}};
-  const RowList list = compare_saved(targets, goldens, python, nullptr);
-  const auto table = list_table(list);
+  const RowList list = compare_saved(targets, goldens, dialect(python).saved, nullptr);
+  const ListRows table(Mode::tensor, list);
   std::string out;
-  for (std::size_t i = 6; i < 12; ++i) out += cell(*table, 0, list.columns[i]) + "|";
+  for (std::size_t i = 6; i < 12; ++i) out += cell(table, 0, list.columns[i]) + "|";
   return out;
 }
 
@@ -102,10 +103,10 @@ TEST_CASE("saved arrays: empty and broken ones are rows that say so") {
   test::put_file(scratch / "g.npy", "\x93NUMPY");
   const SavedArrays targets = {{{0, 0, 0, 0}, scratch / "t.npy"}};
   const SavedArrays goldens = {{{0, 0, 0, 0}, scratch / "g.npy"}};
-  const RowList list = compare_saved(targets, goldens, false, nullptr);
+  const RowList list = compare_saved(targets, goldens, {}, nullptr);
   REQUIRE(list.rows.size() == 1);
   CHECK(list.rows[0].unreadable);
   CHECK(list.rows[0].verdict == Verdict::warning);
   CHECK(list.rows[0].cells.size() == list.columns.size());
-  CHECK(summarize(list, Mode::tensor).unreadable == 1);
+  CHECK(summarize(ListRows(Mode::tensor, list)).unreadable == 1);
 }

@@ -9,7 +9,10 @@
 #include <string>
 #include <utility>
 
+#include "unit/compare/dialects.hpp"
+
 using namespace msprobe::compare;
+using namespace msprobe;
 
 namespace {
 
@@ -29,8 +32,8 @@ struct Pools {
   TextPool target;
   TextPool golden;
   Cells cells(const Value& npu, const Value& bench, bool python = false) const {
-    const ValueDifference result = difference(npu, target, bench, golden, python);
-    return {difference_text(result), relative_text(result)};
+    const ValueDifference result = difference(npu, target, bench, golden, dialect(python).measure);
+    return {report::plain_text(difference_cell(result)), report::plain_text(relative_cell(result))};
   }
 };
 
@@ -149,7 +152,7 @@ TEST_CASE("the largest numbers overflow to infinity, not to nonsense") {
 TEST_CASE("relative errors as the rules take them") {
   const auto fraction = [](const Value& npu, const Value& bench) {
     const TextPool pool;
-    return relative_fraction(difference(npu, pool, bench, pool, false));
+    return relative_fraction(difference(npu, pool, bench, pool, {}));
   };
   CHECK(fraction(Value::of(1.0), Value::of(1.0)) == 0);
   CHECK(fraction(Value::of(1.5), Value::of(1.0)) == 0.5);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/reports/summary.hpp"
+#include "compare/sinks/summary.hpp"
 
 #include <doctest/doctest.h>
 
@@ -29,19 +29,18 @@ std::string entries(const std::vector<std::string>& values) {
   return out;
 }
 
-std::string render(RankSummary summary) {
+std::string render(TaskSummary summary) {
   summary.target = "t/dump.json";
   summary.golden = "g/dump.json";
   CompareReport report;
-  report.ranks.push_back(std::move(summary));
+  report.tasks.push_back(std::move(summary));
   return render_summary(report, false);
 }
 
 }  // namespace
 
 TEST_CASE("counts of rows by verdict and kind") {
-  const RankSummary summary = summarize(
-      judged(entries({"1", "1.2", "3", "1"}),
+  const TaskSummary summary = summarize(judged_rows(entries({"1", "1.2", "3", "1"}),
              entries({"1", "1", "1"}) + "," + forward_json("Torch.z.0.forward", tensor_json("1"), ""),
              Mode::statistics, false));
   CHECK(summary.rows == 8);
@@ -64,11 +63,11 @@ TEST_CASE("counts of rows by verdict and kind") {
 }
 
 TEST_CASE("without an error the first warning is told, without either nothing") {
-  const RankSummary warning =
-      summarize(judged(entries({"1", "1.2"}), entries({"1", "1"}), Mode::statistics, false));
+  const TaskSummary warning =
+      summarize(judged_rows(entries({"1", "1.2"}), entries({"1", "1"}), Mode::statistics, false));
   REQUIRE(warning.first_bad.has_value());
   CHECK(warning.first_bad->name == "Torch.e1.0.forward.output.0");
-  const RankSummary clean = summarize(judged(entries({"1"}), entries({"1"}), Mode::statistics, false));
+  const TaskSummary clean = summarize(judged_rows(entries({"1"}), entries({"1"}), Mode::statistics, false));
   CHECK_FALSE(clean.first_bad.has_value());
   CHECK(clean.worst.empty());
   CHECK(contains(render(clean), "2 rows: 0 error, 0 warning, 2 pass"));
@@ -81,7 +80,7 @@ TEST_CASE("the worst ten, worst first, however many there are") {
     target.push_back(std::to_string(2 + (i * 7919) % 3000));  // each number once
     golden.push_back("1");
   }
-  const RankSummary summary = summarize(judged(entries(target), entries(golden), Mode::statistics, false));
+  const TaskSummary summary = summarize(judged_rows(entries(target), entries(golden), Mode::statistics, false));
   CHECK(summary.errors == 3000);
   REQUIRE(summary.worst.size() == 10);
   for (std::size_t i = 0; i < 10; ++i) CHECK(summary.worst[i].weight == 3000.0 - static_cast<double>(i));
@@ -92,42 +91,43 @@ TEST_CASE("the worst rows by a metric of choice") {
   // The second differs most in absolute terms, the third in relative ones; both pass the rules.
   const RankResult result = judged(entries({"1", "1010", "1.05", "NaN"}), entries({"1", "1000", "1", "NaN"}),
                                    Mode::statistics, false);
-  const RankSummary by_difference = summarize(result, {.top = 1, .by = "max DIFF"});
+  const TaskSummary by_difference = summarize(RankRows::of(result), {.top = 1, .by = "max DIFF"});
   CHECK(by_difference.worst_by == "Max diff");
   REQUIRE(by_difference.worst.size() == 1);
   CHECK(by_difference.worst[0].name == "Torch.e1.0.forward.output.0");
   CHECK(by_difference.worst[0].measure == "10");
-  const RankSummary by_error = summarize(result, {.top = 5, .by = "NormRelativeErr"});
+  const TaskSummary by_error = summarize(RankRows::of(result), {.top = 5, .by = "NormRelativeErr"});
   REQUIRE(by_error.worst.size() == 2);  // rows that are equal are not among the worst
   CHECK(by_error.worst[0].name == "Torch.e2.0.forward.output.0");
   CHECK(render(by_error).find("worst 2 by NormRelativeErr:") != std::string::npos);
-  CHECK(summarize(result, {.top = 0, .by = ""}).worst.empty());
+  CHECK(summarize(RankRows::of(result), {.top = 0, .by = ""}).worst.empty());
 }
 
 TEST_CASE("a metric that the comparison does not have is named with those it has") {
   const RankResult result = judged(entries({"1"}), entries({"1"}), Mode::statistics, false);
-  CHECK_THROWS_WITH_AS(summarize(result, {.top = 1, .by = "Cosine"}),
+  CHECK_THROWS_WITH_AS(summarize(RankRows::of(result), {.top = 1, .by = "Cosine"}),
                        doctest::Contains("Max diff, Min diff, Mean diff, L2norm diff, MaxRelativeErr"),
                        UsageError);
   const RankResult checksums = judged(entries({"1"}), entries({"1"}), Mode::md5, false);
-  CHECK_THROWS_AS(summarize(checksums, {.top = 1, .by = "Cosine"}), UsageError);
+  CHECK_THROWS_AS(summarize(RankRows::of(checksums), {.top = 1, .by = "Cosine"}), UsageError);
 }
 
 TEST_CASE("tensors that could not be compared are counted") {
   RankResult result = matched(entries({"1"}), entries({"1"}), Mode::tensor, false);
   result.metrics[0].failed = true;
-  result.rows[0].raise(Verdict::warning, "warning: Dump file: a or b not found or read failed.");
-  const RankSummary summary = summarize(result);
+  result.metrics[0].messages = {"Dump file: a or b not found or read failed."};
+  result.rows[0].findings.add(Rule::not_measured);
+  const TaskSummary summary = summarize(RankRows::of(result));
   CHECK(summary.unreadable == 1);
   CHECK(contains(render(summary), "1 not comparable"));
 }
 
 TEST_CASE("failures, sides that lack a rank, and nothing to compare") {
   CompareReport report;
-  report.ranks.resize(2);
-  report.ranks[0].label = "rank0";
-  report.ranks[0].failure = "t/rank0/dump.json: the file is empty (byte 0)";
-  report.ranks[1].label = "rank1";
+  report.tasks.resize(2);
+  report.tasks[0].label = "rank0";
+  report.tasks[0].failure = "t/rank0/dump.json: the file is empty (byte 0)";
+  report.tasks[1].label = "rank1";
   report.one_sided = {"rank2: only in the target"};
   const std::string text = render_summary(report, false);
   CHECK(contains(text, "rank0  failed: t/rank0/dump.json: the file is empty (byte 0)\n"));
@@ -140,7 +140,7 @@ TEST_CASE("names from a dump cannot drive the terminal") {
       forward_json("Torch.\\u001b[31m\\n.0.forward", tensor_json("1"), tensor_json("5"));
   const std::string golden =
       forward_json("Torch.\\u001b[31m\\n.0.forward", tensor_json("1"), tensor_json("1"));
-  RankSummary summary = summarize(judged(members, golden, Mode::statistics, false));
+  TaskSummary summary = summarize(judged_rows(members, golden, Mode::statistics, false));
   summary.files = {"out/\x1b[2J.csv"};
   summary.label = "\x1b[2J";
   const std::string text = render(summary);
@@ -150,7 +150,7 @@ TEST_CASE("names from a dump cannot drive the terminal") {
 
 TEST_CASE("colour only where it is wanted") {
   CompareReport report;
-  report.ranks.push_back(summarize(judged(entries({"3"}), entries({"1"}), Mode::statistics, false)));
+  report.tasks.push_back(summarize(judged_rows(entries({"3"}), entries({"1"}), Mode::statistics, false)));
   CHECK(render_summary(report, false).find('\x1b') == std::string::npos);
   CHECK(render_summary(report, true).find('\x1b') != std::string::npos);
 }

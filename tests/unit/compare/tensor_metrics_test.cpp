@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "support/error.hpp"
+#include "unit/compare/dialects.hpp"
 
 using namespace msprobe;
 using namespace msprobe::compare;
@@ -91,14 +92,14 @@ void check(const TensorMetrics& metrics, const Numbers& want, bool is_scalar) {
 void both(const StoredTensor& target, const StoredTensor& golden, const Numbers& want) {
   for (const bool python : {false, true}) {
     CAPTURE(python);
-    check(compare_tensors(target, golden, python), want, false);
+    check(compare_tensors(target, golden, dialect(python).measure), want, false);
   }
 }
 
 void scalars(const StoredTensor& target, const StoredTensor& golden, bool python, double max_abs,
              double max_relative) {
   CAPTURE(python);
-  check(compare_tensors(target, golden, python), {0, 0, max_abs, max_relative, 0, 0}, true);
+  check(compare_tensors(target, golden, dialect(python).measure), {0, 0, max_abs, max_relative, 0, 0}, true);
 }
 
 bool says(const TensorMetrics& metrics, std::string_view part) {
@@ -108,7 +109,7 @@ bool says(const TensorMetrics& metrics, std::string_view part) {
 
 void status(const StoredTensor& target, const StoredTensor& golden, bool python, MetricStatus want,
             std::string_view message, bool failed) {
-  const TensorMetrics metrics = compare_tensors(target, golden, python);
+  const TensorMetrics metrics = compare_tensors(target, golden, dialect(python).measure);
   CHECK(metrics.status == want);
   CHECK(metrics.failed == failed);
   REQUIRE(!metrics.messages.empty());
@@ -164,24 +165,26 @@ TEST_CASE("metrics of other types, both rule sets") {
 
 TEST_CASE("other dtypes on the two sides are compared and told") {
   for (const bool python : {false, true}) {
-    const TensorMetrics metrics = compare_tensors(f16({0x3C00, 0x4000, 0x4300}), f32({1, 2, 3}), python);
+    const TensorMetrics metrics = compare_tensors(f16({0x3C00, 0x4000, 0x4300}), f32({1, 2, 3}),
+                                                  dialect(python).measure);
     check(metrics, {0.997408650736, 0.5, 0.5, 0.166666671634, kTwoThirds, kTwoThirds}, false);
     CHECK(metrics.messages == std::vector<std::string>{"Dtype of NPU and bench tensor do not match."});
     CHECK_FALSE(metrics.failed);
     // Types that NumPy lacks are float32 to the Python tool.
     CHECK(compare_tensors(stored(DType::bfloat16, std::vector<std::uint16_t>{0x3F80, 0x4000}, {2}),
-                          f32({1, 2}), python)
+                          f32({1, 2}), dialect(python).measure)
               .messages.empty());
   }
-  check(compare_tensors(i64({1, 3}), f64({1, 2}), false), {0.989949493661, 1, 1, 0.5, 0.5, 0.5}, false);
+  check(compare_tensors(i64({1, 3}), f64({1, 2}), {}), {0.989949493661, 1, 1, 0.5, 0.5, 0.5}, false);
 }
 
 TEST_CASE("zero vectors are told") {
   for (const bool python : {false, true}) {
-    CHECK(says(compare_tensors(f32({0, 0}), f32({1, 2}), python), "All the data is Zero in npu dump data."));
+    const MeasureTraits traits = dialect(python).measure;
+    CHECK(says(compare_tensors(f32({0, 0}), f32({1, 2}), traits), "All the data is Zero in npu dump data."));
     CHECK(
-        says(compare_tensors(f32({1, 2}), f32({0, 0}), python), "All the data is Zero in Bench dump data."));
-    CHECK(compare_tensors(f32({0, 0}), f32({0, 0}), python).messages.empty());
+        says(compare_tensors(f32({1, 2}), f32({0, 0}), traits), "All the data is Zero in Bench dump data."));
+    CHECK(compare_tensors(f32({0, 0}), f32({0, 0}), traits).messages.empty());
   }
 }
 
@@ -197,7 +200,8 @@ TEST_CASE("NaN and Inf at other places") {
 }
 
 TEST_CASE("infinities of opposite sign are equal to the Python tool only") {
-  check(compare_tensors(f32({1, kInf, 3}), f32({1, -kInf, 3}), true), {1, 0, 0, 0, 1, 1}, false);
+  check(compare_tensors(f32({1, kInf, 3}), f32({1, -kInf, 3}), {.infinities_without_sign = true}),
+        {1, 0, 0, 0, 1, 1}, false);
   status(f32({1, kInf, 3}), f32({1, -kInf, 3}), false, MetricStatus::not_applicable,
          "The position of inf or nan in NPU and bench Tensor do not match. (1 infinities of opposite sign)",
          true);
@@ -206,26 +210,27 @@ TEST_CASE("infinities of opposite sign are equal to the Python tool only") {
 
 TEST_CASE("64-bit integers: exact, or in double as the Python tool") {
   constexpr std::int64_t kBig = std::int64_t{1} << 53;
-  check(compare_tensors(i64({kBig + 1, 2}), i64({kBig, 2}), true), {1, 0, 0, 0, 1, 1}, false);
-  check(compare_tensors(i64({kBig + 1, 2}), i64({kBig, 2}), false), {1, 1, 1, 0, 1, 1}, false);
+  check(compare_tensors(i64({kBig + 1, 2}), i64({kBig, 2}), {.integers_as_double = true}),
+        {1, 0, 0, 0, 1, 1}, false);
+  check(compare_tensors(i64({kBig + 1, 2}), i64({kBig, 2}), {}), {1, 1, 1, 0, 1, 1}, false);
   const auto u64 = [](const std::vector<std::uint64_t>& values) {
     return stored(DType::uint64, values, flat(values.size()));
   };
-  check(compare_tensors(u64({UINT64_MAX, 1}), u64({UINT64_MAX - 1, 1}), false), {1, 1, 1, 0, 1, 1}, false);
-  check(compare_tensors(u64({0, 1}), u64({UINT64_MAX, 1}), false),
+  check(compare_tensors(u64({UINT64_MAX, 1}), u64({UINT64_MAX - 1, 1}), {}), {1, 1, 1, 0, 1, 1}, false);
+  check(compare_tensors(u64({0, 1}), u64({UINT64_MAX, 1}), {}),
         {0, 18446744073709551615.0, 18446744073709551615.0, 1, 0.5, 0.5}, false);
-  check(compare_tensors(i64({INT64_MIN, 1}), i64({INT64_MAX, 1}), false),
+  check(compare_tensors(i64({INT64_MIN, 1}), i64({INT64_MAX, 1}), {}),
         {-1, 18446744073709551615.0, 18446744073709551615.0, 2, 0.5, 0.5}, false);
 }
 
 TEST_CASE("complex numbers: as pairs of reals, or their real parts as the Python tool") {
   const StoredTensor n = c64({1, 1, 2, 2});
   const StoredTensor b = c64({1, 5, 2, -2});
-  check(compare_tensors(n, b, true), {1, 0, 0, 0, 1, 1}, false);
-  const TensorMetrics ours = compare_tensors(n, b, false);
+  check(compare_tensors(n, b, {.real_parts_only = true}), {1, 0, 0, 0, 1, 1}, false);
+  const TensorMetrics ours = compare_tensors(n, b, {});
   check(ours, {0.325395686728, 5.656854249492381, 4.0, 2.0, 0.5, 0.5}, false);
   CHECK(says(ours, "Complex tensors are compared as pairs of real numbers."));
-  CHECK(compare_tensors(n, b, true).messages.empty());
+  CHECK(compare_tensors(n, b, {.real_parts_only = true}).messages.empty());
 }
 
 TEST_CASE("0-d tensors, the Python tool's way: in their own type") {
@@ -257,21 +262,21 @@ TEST_CASE("0-d tensors by our rules: as all others") {
   scalars(scalar(DType::int8, std::int8_t{-128}), scalar(DType::int8, std::int8_t{1}), false, 129.0, 129.0);
   scalars(stored(DType::complex64, std::vector<float>{1, 1}, {}),
           stored(DType::complex64, std::vector<float>{1, 5}, {}), false, 4.0, 0.8);
-  CHECK(compare_tensors(scalar(DType::float32, kInf), scalar(DType::float32, 1.0F), false).status ==
+  CHECK(compare_tensors(scalar(DType::float32, kInf), scalar(DType::float32, 1.0F), {}).status ==
         MetricStatus::not_applicable);
-  CHECK(compare_tensors(scalar(DType::float32, kNanF), scalar(DType::float32, 1.0F), false).failed);
+  CHECK(compare_tensors(scalar(DType::float32, kNanF), scalar(DType::float32, 1.0F), {}).failed);
 }
 
 TEST_CASE("one message for a 0-d tensor, and size-1 axes do not count") {
   for (const bool python : {false, true}) {
     const TensorMetrics one = compare_tensors(stored(DType::float32, std::vector<float>{1.5F}, {1}),
-                                              scalar(DType::float32, 1.0F), python);
+                                              scalar(DType::float32, 1.0F), dialect(python).measure);
     CHECK(one.is_scalar);
     CHECK(one.messages ==
           std::vector<std::string>{"This is type of 0-d tensor, can not calculate 'Cosine', 'EucDist', 'One "
                                    "Thousandth Err Ratio' and 'Five Thousandths Err Ratio'."});
     check(compare_tensors(stored(DType::float32, std::vector<float>{1, 2, 3.5F}, {1, 3, 1}), f32({1, 2, 3}),
-                          python),
+                          dialect(python).measure),
           {0.997408650736, 0.5, 0.5, 0.166666671634, kTwoThirds, kTwoThirds}, false);
   }
 }
@@ -294,7 +299,7 @@ TEST_CASE("tensors that cannot be compared") {
 TEST_CASE("a file that is shorter than its tensor is an error, not a number") {
   StoredTensor shortened = f32({1, 2, 3});
   shortened.shape = {4};
-  CHECK_THROWS_AS(compare_tensors(shortened, f32({1, 2, 3, 4}), false), FormatError);
+  CHECK_THROWS_AS(compare_tensors(shortened, f32({1, 2, 3, 4}), {}), FormatError);
 }
 
 TEST_CASE("twelve decimals") {
@@ -382,10 +387,11 @@ TEST_CASE("random data against the definition in extended precision") {
       in[i] = i % 2 == 0 ? ib[i] : static_cast<std::int32_t>(random());
     }
     for (const bool python : {false, true}) {
-      check_against(compare_tensors(f32(fn), f32(fb), python), reference<float>(fn, fb));
-      check_against(compare_tensors(f64(dn), f64(db), python), reference<double>(dn, db));
+      const MeasureTraits traits = dialect(python).measure;
+      check_against(compare_tensors(f32(fn), f32(fb), traits), reference<float>(fn, fb));
+      check_against(compare_tensors(f64(dn), f64(db), traits), reference<double>(dn, db));
       check_against(compare_tensors(stored(DType::int32, in, flat(count)),
-                                    stored(DType::int32, ib, flat(count)), python),
+                                    stored(DType::int32, ib, flat(count)), traits),
                     reference<double>(in, ib));
     }
   }
@@ -397,7 +403,7 @@ TEST_CASE("views give what their elements give") {
   transposed.shape = {2, 3};
   transposed.strides = {1, 2};
   check(compare_tensors(transposed, stored(DType::float32, std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3}),
-                        false),
+                        {}),
         reference<float>(std::vector<float>{1, 2, 3.5F, 4, 5, 6}, std::vector<float>{1, 2, 3, 4, 5, 6}),
         false);
 }
@@ -405,10 +411,10 @@ TEST_CASE("views give what their elements give") {
 TEST_CASE("rows behind the valid ones of the target count as zero") {
   const StoredTensor target = stored(DType::float32, std::vector<float>{1, 2, 9, 9, kNanF, 9}, {3, 2});
   const StoredTensor golden = stored(DType::float32, std::vector<float>{1, 2, 0, 0, 0, 0}, {3, 2});
-  check(compare_tensors(target, golden, false, 1), {1, 0, 0, 0, 1, 1}, false);
-  CHECK(compare_tensors(target, golden, false, 3).status == MetricStatus::not_applicable);
-  CHECK(compare_tensors(target, golden, false, 100).status == MetricStatus::not_applicable);
-  CHECK(compare_tensors(target, golden, false, -5).value[kMaxAbs] == 2);
+  check(compare_tensors(target, golden, {}, 1), {1, 0, 0, 0, 1, 1}, false);
+  CHECK(compare_tensors(target, golden, {}, 3).status == MetricStatus::not_applicable);
+  CHECK(compare_tensors(target, golden, {}, 100).status == MetricStatus::not_applicable);
+  CHECK(compare_tensors(target, golden, {}, -5).value[kMaxAbs] == 2);
 }
 
 TEST_CASE("sums of integers") {

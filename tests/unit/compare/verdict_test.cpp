@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "compare/result/messages.hpp"
 #include "unit/compare/dumps.hpp"
 
 using namespace msprobe;
@@ -20,7 +21,7 @@ using Values = std::vector<std::pair<const char*, const char*>>;  // target and 
 using Lines = std::vector<std::string>;
 
 /// "error 3 8": the verdict and the numbers of the rules that spoke.
-std::string told(const Row& row) {
+std::string told(const RankResult& result, std::size_t index) {
   static const std::vector<std::pair<const char*, const char*>> kRules = {
       {"nan/inf/-inf in the maximum", "1"},
       {"One Thousandth Err Ratio > 0.9", "2"},
@@ -38,8 +39,8 @@ std::string told(const Row& row) {
       {"but not this item", "item"},
       {"dtypes cannot be compared (Bench: ", "dtypes"},
   };
-  std::string out(verdict_name(row.verdict));
-  for (const std::string& message : row.messages) {
+  std::string out(verdict_name(result.rows[index].verdict()));
+  for (const std::string& message : messages_of(result, index)) {
     std::string rule = " ?" + message;
     for (const auto& [part, number] : kRules) {
       if (message.find(part) != std::string::npos) rule = std::string(" ") + number;
@@ -51,7 +52,7 @@ std::string told(const Row& row) {
 
 Lines told(const RankResult& result) {
   Lines out;
-  for (const Row& row : result.rows) out.push_back(told(row));
+  for (std::size_t i = 0; i < result.rows.size(); ++i) out.push_back(told(result, i));
   return out;
 }
 
@@ -213,12 +214,12 @@ TEST_CASE("rule 4: across frameworks what one of them does not record is no diff
   const std::string untold = tensor_json("1", "torch.float32", "[2]");
   const auto errors = [](const std::string& npu, const std::string& bench, bool python) {
     RankResult result;
-    result.python_rules = python;
+    if (python) result.dialect = python_dialect();
     result.target = side_of(forward_json("Torch.a.0.forward", npu, ""), "mindspore");
     result.golden = side_of(forward_json("Torch.a.0.forward", bench, ""), "pytorch");
-    result.rows.push_back({{0, 0, Unmatched::no, kUnmatched}, {}, {}});
+    result.rows.push_back({{0, 0, Unmatched::no, kUnmatched}, {}});
     judge(result, default_rules());
-    return result.rows[0].messages.size();
+    return messages_of(result, 0).size();
   };
   CHECK(errors(untold, told, false) == 0);
   CHECK(errors(told, untold, false) == 0);
@@ -252,12 +253,12 @@ TEST_CASE("rule 6: types, or their spelling by Python's rules") {
   // With rules that let both frameworks pair, Float32 is torch.float32.
   for (const bool python : {false, true}) {
     RankResult result;
-    result.python_rules = python;
+    if (python) result.dialect = python_dialect();
     result.target =
         side_of(forward_json("Torch.a.0.forward", tensor_json("1", "Float32"), tensor_json("1", "Float32")));
     result.golden =
         side_of(forward_json("Torch.a.0.forward", tensor_json("1"), tensor_json("1", "torch.float16")));
-    result.rows = {{{0, 0}, {}, {}}, {{1, 1}, {}, {}}};
+    result.rows = {{{0, 0}, {}}, {{1, 1}, {}}};
     judge(result, default_rules());
     CHECK(told(result) == (python ? Lines{"error 6", "error 6"} : Lines{"pass", "error 6"}));
   }
@@ -302,7 +303,7 @@ TEST_CASE("tensors: the message of rule 2 names the threshold that was used") {
     Rules rules = default_rules();
     rules.ratio_output_below = 0.5;
     judge(result, rules);
-    CHECK(result.rows[1].messages ==
+    CHECK(messages_of(result, 1) ==
           Lines{std::string(
                     "error: The input/parameters of One Thousandth Err Ratio > 0.9 while the output < ") +
                 (python ? "0.6." : "0.5.")});

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dumps of the Ascend Transformer Boost as a plan: one task.
+#pragma once
+
+#include <string>
+
+#include "compare/dialect.hpp"
+#include "compare/task.hpp"
+
+namespace msprobe::compare {
+
+/// Reads the statistic.csv of both folders; tensors are read when the task runs. FormatError if only one side has
+/// tensors. `dialect` must outlive the plan.
+Plan plan_atb(const std::string& target, const std::string& golden, const Dialect& dialect, Progress* progress);
+
+}  // namespace msprobe::compare

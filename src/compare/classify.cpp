@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/classify.hpp"
+
+#include <filesystem>
+
+#include "support/error.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+std::vector<std::string> mixed_parts(const Inputs& inputs) {
+  std::vector<std::string> parts;
+  for (const char* part : {"graph", "pynative"}) {
+    if (is_folder(inputs.target + "/" + part) && is_folder(inputs.golden + "/" + part)) parts.emplace_back(part);
+  }
+  return parts;
+}
+
+void require_tree(const dump::Look& look) {
+  if (look.tree.tree) return;
+  if (look.tree.unreadable) throw IoError(look.tree.problem);
+  throw FormatError(look.tree.problem);
+}
+
+/// What --rank and --step are for; inside of a part only where it has no tree.
+bool asks_for_graph(const Inputs& inputs, bool parted) {
+  return inputs.graph && !(parted && dump::search_tree(inputs.target).tree);
+}
+
+}  // namespace
+
+Found classify(const Inputs& inputs, bool parted) {
+  const bool folders = is_folder(inputs.target) && is_folder(inputs.golden);
+  Found found;
+  if (inputs.kind == DumpKind::atb) {
+    if (!folders) throw UsageError("-m atb compares folders with a statistic.csv");
+    found.layout = Layout::atb;
+    return found;
+  }
+  if (inputs.graph && !folders) {
+    throw UsageError("--rank and --step choose parts of a static-graph dump: both paths must be folders");
+  }
+  if (folders && !parted) found.parts = mixed_parts(inputs);
+  if (!found.parts.empty()) {
+    found.layout = Layout::mixed;
+    return found;
+  }
+  if (asks_for_graph(inputs, parted)) {
+    found.layout = Layout::static_graphs;
+    found.target.graph = dump::find_graph_folders(inputs.target);
+    found.golden.graph = dump::find_graph_folders(inputs.golden);
+    return found;
+  }
+  found.target = dump::look_at(inputs.target);
+  found.golden = dump::look_at(inputs.golden);
+  if (found.target.layout == found.golden.layout) {
+    if (found.target.layout == dump::Layout::saved_arrays) found.layout = Layout::single_saves;
+    if (found.target.layout == dump::Layout::static_graph) found.layout = Layout::static_graphs;
+  }
+  if (found.layout == Layout::dump_trees) {
+    require_tree(found.target);
+    require_tree(found.golden);
+  }
+  return found;
+}
+
+}  // namespace msprobe::compare

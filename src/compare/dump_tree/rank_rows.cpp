@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/dump_tree/rank_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "compare/result/messages.hpp"
+#include "support/json_writer.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+using report::Cell;
+using report::Scratch;
+using report::Structured;
+using report::Text;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::array<const char*, kStatistics> kStatisticNames = {"max", "min", "mean", "l2norm"};
+constexpr std::array<const char*, kStatistics> kDifferenceNames = {"Max diff", "Min diff", "Mean diff",
+                                                                   "L2norm diff"};
+constexpr std::array<const char*, kStatistics> kRelativeNames = {"MaxRelativeErr", "MinRelativeErr",
+                                                                 "MeanRelativeErr", "NormRelativeErr"};
+constexpr std::array<const char*, kMetrics> kMetricNames = {"Cosine",
+                                                            "EucDist",
+                                                            "MaxAbsErr",
+                                                            "MaxRelativeErr",
+                                                            "One Thousandth Err Ratio",
+                                                            "Five Thousandths Err Ratio"};
+
+std::string json_list(const std::vector<std::string>& texts) {
+  std::string out = "[";
+  for (const std::string& text : texts) {
+    if (out.size() > 1) out += ", ";
+    append_json_string(out, valid_utf8(text));
+  }
+  return out + "]";
+}
+
+std::string python_list(const std::vector<std::string>& texts) {
+  std::string out = "[";
+  for (const std::string& text : texts) {
+    if (out.size() > 1) out += ", ";
+    out += python_repr(text);
+  }
+  return out + "]";
+}
+
+std::string_view grad_text(Trilean requires_grad) {
+  switch (requires_grad) {
+    case Trilean::unknown:
+      return "N/A";
+    case Trilean::no:
+      return "False";
+    case Trilean::yes:
+      break;
+  }
+  return "True";
+}
+
+/// Shapes are JSON already when they are a list of numbers.
+Cell shape_cell(std::string_view shape) {
+  if (shape.starts_with('[') && shape.find_first_not_of("[]0123456789, ") == std::string_view::npos) {
+    return Structured{shape, shape};
+  }
+  return Text{shape};
+}
+
+Cell value_cell(const Value& value, const TextPool& pool, Scratch& scratch) {
+  switch (value.kind) {
+    case ValueKind::integer:
+      return value.integer;
+    case ValueKind::real:
+      return value.real;
+    default:
+      return Text{scratch.keep(to_text(value, pool))};
+  }
+}
+
+std::string relative_text(const ValueDifference& each, double fraction) {
+  return std::isfinite(fraction) ? fmt::format("{:.4g}%", fraction * 100) : report::plain_text(relative_cell(each));
+}
+
+}  // namespace
+
+RankRows::RankRows(std::shared_ptr<const RankResult> result) : result_(std::move(result)) {
+  const Mode mode = result_->mode;
+  add(Field::target_name, "NPU Name");
+  add(Field::golden_name, "Bench Name");
+  add(Field::target_dtype, "NPU Dtype");
+  add(Field::golden_dtype, "Bench Dtype");
+  add(Field::target_shape, "NPU Tensor Shape");
+  add(Field::golden_shape, "Bench Tensor Shape");
+  add(Field::target_grad, "NPU Requires_grad");
+  add(Field::golden_grad, "Bench Requires_grad");
+  if (mode == Mode::tensor) {
+    for (std::size_t i = 0; i < kMetrics; ++i) add(Field::metric, kMetricNames[i], i);
+  }
+  if (mode == Mode::statistics) {
+    for (std::size_t i = 0; i < kStatistics; ++i) add(Field::difference, kDifferenceNames[i], i);
+    for (std::size_t i = 0; i < kStatistics; ++i) add(Field::relative, kRelativeNames[i], i);
+  }
+  if (mode == Mode::md5) {
+    add(Field::target_checksum, "NPU MD5");
+    add(Field::golden_checksum, "BENCH MD5");
+  } else {
+    for (std::size_t i = 0; i < kStatistics; ++i)
+      add(Field::target_statistic, std::string("NPU ") + kStatisticNames[i], i);
+    for (std::size_t i = 0; i < kStatistics; ++i)
+      add(Field::golden_statistic, std::string("Bench ") + kStatisticNames[i], i);
+  }
+  add(Field::same_grad, "Requires_grad Consistent");
+  add(Field::verdict, "Result");
+  add(Field::messages, "Err_message");
+  if (result_->target.stacks) add(Field::stack, "NPU_Stack_Info");
+  if (mode == Mode::tensor) add(Field::data_names, "Data_name");
+}
+
+RankRows RankRows::of(const RankResult& result) {
+  return RankRows(std::shared_ptr<const RankResult>(std::shared_ptr<const RankResult>(), &result));
+}
+
+void RankRows::add(Field field, std::string title, std::size_t which) {
+  titles_.push_back(title);
+  columns_.push_back({field, which, std::move(title)});
+}
+
+std::optional<std::size_t> RankRows::place_of(Field field, std::size_t which) const {
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (columns_[i].field == field && columns_[i].which == which) return i;
+  }
+  return std::nullopt;
+}
+
+void RankRows::row(std::size_t index, std::vector<Cell>& cells, Scratch& scratch) const {
+  cells.clear();
+  scratch.clear();
+  const Row& row = result_->rows[index];
+  const Side& target = result_->target;
+  const Side& golden = result_->golden;
+  const Item* item = result_->find_target(row);
+  const Item* bench = result_->find_golden(row);
+  const auto text = [](const Side& side, const Item* one, std::uint32_t Item::*field) {
+    return one ? side.text(one->*field) : std::string_view("N/A");
+  };
+  const std::string_view grad = item ? grad_text(item->requires_grad) : "N/A";
+  const std::string_view bench_grad = bench ? grad_text(bench->requires_grad) : "N/A";
+  cells.push_back(Text{item ? target.name(*item) : "N/A"});
+  cells.push_back(Text{bench ? golden.name(*bench) : "N/A"});
+  cells.push_back(Text{text(target, item, &Item::dtype)});
+  cells.push_back(Text{text(golden, bench, &Item::dtype)});
+  cells.push_back(shape_cell(text(target, item, &Item::shape)));
+  cells.push_back(shape_cell(text(golden, bench, &Item::shape)));
+  cells.push_back(Text{grad});
+  cells.push_back(Text{bench_grad});
+  if (result_->mode == Mode::tensor) add_metrics(index, cells);
+  if (result_->mode == Mode::statistics) add_differences(item, bench, cells);
+  if (result_->mode == Mode::md5) {
+    cells.push_back(Text{item ? checksum_text(target, *item) : "N/A"});
+    cells.push_back(Text{bench ? checksum_text(golden, *bench) : "N/A"});
+  } else {
+    for (const auto& [side, one] : {std::pair(&target, item), std::pair(&golden, bench)}) {
+      for (std::size_t i = 0; i < kStatistics; ++i) {
+        cells.push_back(one ? value_cell(one->statistics[i], side->pool, scratch) : Cell(Text{"N/A"}));
+      }
+    }
+  }
+  cells.push_back(grad == bench_grad);
+  cells.push_back(Text{verdict_name(row.verdict())});
+  if (row.findings.empty()) {
+    cells.push_back(Structured{"[]", "[]"});
+  } else {
+    const std::string_view messages = scratch.keep(json_list(messages_of(*result_, index)));
+    cells.push_back(Structured{messages, messages});
+  }
+  if (target.stacks) add_stack(index, item, cells, scratch);
+  if (result_->mode == Mode::tensor) {
+    const auto name = [](const Side& side, const Item* one) {
+      if (one == nullptr) return std::string("N/A");
+      return one->data_name == 0 ? std::string("-1") : std::string(side.text(one->data_name));
+    };
+    const std::vector<std::string> names = {name(target, item), name(golden, bench)};
+    const std::string_view list = scratch.keep(python_list(names));
+    cells.push_back(Structured{list, scratch.keep(json_list(names))});
+  }
+}
+
+std::string_view RankRows::checksum_text(const Side& side, const Item& item) const {
+  if (result_->checksums_lost) return "";
+  if (result_->dialect.judge.tensors_need_checksums && item.is_tensor && !item.has_checksum) return "N/A";
+  return item.checksum == 0 ? std::string_view("N/A") : side.text(item.checksum);
+}
+
+void RankRows::add_metrics(std::size_t index, std::vector<Cell>& cells) const {
+  const TensorMetrics& metrics = result_->metrics[index];
+  for (std::size_t i = 0; i < kMetrics; ++i) {
+    switch (metrics.status) {
+      case MetricStatus::unsupported:
+        cells.push_back(Text{"unsupported"});
+        continue;
+      case MetricStatus::shape_unmatched:
+        cells.push_back(Text{"shape unmatched"});
+        continue;
+      case MetricStatus::not_applicable:
+        cells.push_back(Text{"N/A"});
+        continue;
+      case MetricStatus::computed:
+        break;
+    }
+    if (metrics.is_scalar && i != kMaxAbs && i != kMaxRelative) {
+      cells.push_back(Text{"unsupported"});
+    } else {
+      cells.push_back(metrics.value[i]);
+    }
+  }
+}
+
+ValueDifference RankRows::difference_of(const Row& row, std::size_t statistic) const {
+  return difference(result_->target_item(row).statistics[statistic], result_->target.pool,
+                    result_->golden_item(row).statistics[statistic], result_->golden.pool,
+                    result_->dialect.measure);
+}
+
+void RankRows::add_differences(const Item* item, const Item* bench, std::vector<Cell>& cells) const {
+  if (item == nullptr || bench == nullptr) {
+    cells.insert(cells.end(), 2 * kStatistics, Cell(Text{"N/A"}));
+    return;
+  }
+  std::array<ValueDifference, kStatistics> differences;
+  for (std::size_t i = 0; i < kStatistics; ++i) {
+    differences[i] = difference(item->statistics[i], result_->target.pool, bench->statistics[i],
+                                result_->golden.pool, result_->dialect.measure);
+  }
+  for (const ValueDifference& each : differences) cells.push_back(difference_cell(each));
+  for (const ValueDifference& each : differences) cells.push_back(relative_cell(each));
+}
+
+void RankRows::add_stack(std::size_t index, const Item* item, std::vector<Cell>& cells, Scratch& scratch) const {
+  const Item* before = index == 0 ? nullptr : result_->find_target(result_->rows[index - 1]);
+  const bool first = item != nullptr && (before == nullptr || before->api != item->api);
+  const auto* frames =
+      first ? result_->target.stacks->find(result_->target.text(result_->target.apis[item->api].name)) : nullptr;
+  if (frames == nullptr) {
+    cells.push_back(Text{"N/A"});
+    return;
+  }
+  const std::string_view text = scratch.keep(python_list(*frames));
+  cells.push_back(Structured{text, scratch.keep(json_list(*frames))});
+}
+
+RowFacts RankRows::facts(std::size_t index) const {
+  const Row& row = result_->rows[index];
+  const bool unreadable = !result_->metrics.empty() && result_->metrics[index].failed;
+  return {row.verdict(), !row.has_golden(), !row.has_target(), unreadable};
+}
+
+/// Relative error of the norm, or of the maximum where there is no norm.
+void RankRows::measure_statistics(const Row& row, NotedRow& noted) const {
+  for (const Statistic which : {kNorm, kMax}) {
+    const ValueDifference each = difference_of(row, which);
+    const double fraction = relative_fraction(each);
+    if (std::isnan(fraction) && each.kind != DifferenceKind::nan) continue;
+    noted.weight = std::isnan(fraction) ? kInfinity : fraction;
+    noted.measure = fmt::format("{} {}", kRelativeNames[which], relative_text(each, fraction));
+    return;
+  }
+}
+
+void RankRows::measure_tensors(const TensorMetrics& metrics, NotedRow& noted) const {
+  if (metrics.status == MetricStatus::not_applicable) {
+    noted.weight = kInfinity;
+    noted.measure = "NaN or Inf at other places";
+  } else if (metrics.status == MetricStatus::shape_unmatched) {
+    noted.weight = kInfinity;
+    noted.measure = "shapes differ";
+  } else if (metrics.status == MetricStatus::computed) {
+    const Metric which = metrics.is_scalar ? kMaxRelative : kCosine;
+    const double value = metrics.value[which];
+    noted.measure = fmt::format("{} {:.6g}", kMetricNames[which], value);
+    noted.weight = std::isnan(value) ? kInfinity : metrics.is_scalar ? value : 1 - value;
+  }
+}
+
+/// The number that tells most about a row, and how bad it is.
+void RankRows::measure(std::size_t index, NotedRow& noted) const {
+  const Row& row = result_->rows[index];
+  if (!row.matched() || result_->mode == Mode::md5) return;
+  if (result_->mode == Mode::tensor) {
+    measure_tensors(result_->metrics[index], noted);
+  } else {
+    measure_statistics(row, noted);
+  }
+  const std::optional<Rule> rule = decisive_rule(row);
+  if (!rule) return;
+  // What the rule speaks of says more than any other number.
+  const Item& item = result_->target_item(row);
+  const Item& bench = result_->golden_item(row);
+  if (*rule == Rule::dtype) {
+    noted.measure = fmt::format("dtype {}, not {}", result_->target.text(item.dtype), result_->golden.text(bench.dtype));
+  } else if (*rule == Rule::shape) {
+    noted.measure = fmt::format("shape {}, not {}", result_->target.text(item.shape), result_->golden.text(bench.shape));
+  } else if (*rule == Rule::scalar_argument) {
+    noted.measure = fmt::format("{}, not {}", to_text(item.statistics[kMax], result_->target.pool),
+                                to_text(bench.statistics[kMax], result_->golden.pool));
+  } else if (*rule == Rule::ratio_drop) {
+    noted.measure = fmt::format("{} {:.4g}", kMetricNames[kOneThousandth], result_->metrics[index].value[kOneThousandth]);
+  }
+}
+
+NotedRow RankRows::note(std::size_t index) const {
+  const Row& row = result_->rows[index];
+  NotedRow noted;
+  noted.name = std::string(result_->name_of(row));
+  noted.verdict = row.verdict();
+  noted.index = index;
+  if (const std::optional<Rule> rule = decisive_rule(row)) noted.reason = words_of(*rule, *result_, index);
+  measure(index, noted);
+  return noted;
+}
+
+std::vector<std::string> RankRows::metrics() const {
+  std::vector<std::string> names;
+  for (const Column& column : columns_) {
+    if (column.field == Field::metric || column.field == Field::difference || column.field == Field::relative)
+      names.push_back(column.title);
+  }
+  return names;
+}
+
+bool RankRows::weigh(std::size_t index, std::size_t metric, NotedRow& noted) const {
+  const Row& row = result_->rows[index];
+  if (!row.matched()) return false;
+  if (result_->mode == Mode::tensor) {
+    const TensorMetrics& metrics = result_->metrics[index];
+    const bool absent = metrics.is_scalar && metric != kMaxAbs && metric != kMaxRelative;
+    if (metrics.status != MetricStatus::computed || absent) return false;
+    const double value = metrics.value[metric];
+    const bool is_distance = metric == kEucDist || metric == kMaxAbs || metric == kMaxRelative;
+    noted.weight = std::isnan(value) ? kInfinity : is_distance ? value : 1 - value;
+    noted.measure = fmt::format("{:.6g}", value);
+  } else {
+    const ValueDifference each = difference_of(row, metric % kStatistics);
+    if (each.kind == DifferenceKind::missing || each.kind == DifferenceKind::differ) return false;
+    if (metric < kStatistics) {
+      const bool finite = each.kind == DifferenceKind::zero || each.kind == DifferenceKind::number;
+      noted.weight = finite ? std::abs(each.difference) : kInfinity;
+      noted.measure = report::plain_text(difference_cell(each));
+    } else {
+      const double fraction = relative_fraction(each);
+      noted.weight = std::isnan(fraction) ? kInfinity : fraction;
+      noted.measure = relative_text(each, fraction);
+    }
+  }
+  if (!(noted.weight > 0)) return false;
+  noted.name = std::string(result_->name_of(row));
+  noted.verdict = row.verdict();
+  noted.index = index;
+  return true;
+}
+
+}  // namespace msprobe::compare

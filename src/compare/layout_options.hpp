@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of `msprobe compare` for dumps other than those with a dump.json.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "compare/options.hpp"
+#include "support/option_list.hpp"
+
+namespace msprobe::compare {
+
+/// What was typed.
+struct LayoutArguments {
+  std::string ranks;
+  std::string steps;
+  bool consistent_check = false;
+  std::string backend;
+  Option rank_option;
+  Option step_option;
+};
+
+/// Of -m. UsageError for other modes, which says why those of the Python tool are not supported.
+DumpKind dump_kind(const std::string& mode);
+
+void declare_layouts(OptionList& options, LayoutArguments& arguments);
+
+/// UsageError for values that are no list of numbers.
+void apply_layouts(const LayoutArguments& arguments, CompareOptions& options);
+
+/// rank_id, step_id, common and map_dict of 8.1.1's compare.json, which is called `file`. FormatError.
+void read_layout_keys(const nlohmann::json& request, const std::string& file, CompareOptions& options);
+
+}  // namespace msprobe::compare

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that are made one by one with cells of their own, as the layouts beside dump.json's give them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "compare/result/rows.hpp"
+
+namespace msprobe::compare {
+
+/// A cell that owns its text.
+using ListedCell = std::variant<std::string, double, std::int64_t, bool>;
+
+struct ListedRow {
+  std::string name;  // for the summary
+  Verdict verdict = Verdict::pass;
+  std::string reason;   // why it is not a pass
+  std::string measure;  // the number that tells most
+  double weight = 0;    // larger is worse
+  bool target_only = false;
+  bool golden_only = false;
+  bool unreadable = false;
+  std::vector<ListedCell> cells;
+};
+
+struct RowList {
+  std::vector<std::string> columns;
+  std::vector<ListedRow> rows;
+};
+
+class ListRows final : public Rows {
+ public:
+  ListRows(Mode mode, RowList list) : mode_(mode), list_(std::move(list)) {}
+
+  const std::vector<std::string>& columns() const override { return list_.columns; }
+  std::size_t rows() const override { return list_.rows.size(); }
+  void row(std::size_t index, std::vector<report::Cell>& cells, report::Scratch& scratch) const override;
+
+  Mode mode() const override { return mode_; }
+  RowFacts facts(std::size_t index) const override;
+  NotedRow note(std::size_t index) const override;
+
+ private:
+  Mode mode_;
+  RowList list_;
+};
+
+}  // namespace msprobe::compare

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rule found about a row. Sentences are made of it where somebody reads them (messages.hpp).
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <string_view>
+
+namespace msprobe::compare {
+
+enum class Verdict : std::uint8_t { pass, warning, error };
+std::string_view verdict_name(Verdict verdict);
+
+/// In the order in which a row tells them; the numbers are those of spec/compare.md 9.
+enum class Rule : std::uint8_t {
+  fuzzy_pair,    // the partner has another name
+  remark,        // the metrics say something of how they came about
+  not_measured,  // the tensors could not be compared
+  target_missing,
+  entry_missing,    // the golden side has no such entry
+  item_missing,     // it has the entry, but not this input or output
+  dtype_unpaired,   // the partner's dtype cannot be compared with this one
+  non_finite,       // 1
+  ratio_drop,       // 2
+  norm_error,       // 3
+  requires_grad,    // 4
+  scalar_argument,  // 5
+  dtype,            // 6
+  shape,            // 7, 10
+  norm_growth,      // 8
+  cosine_drop,      // 9
+  checksum,
+  checksum_missing,  // on one side
+  no_checksum,       // on both
+};
+
+constexpr Verdict verdict_of(Rule rule) {
+  switch (rule) {
+    case Rule::fuzzy_pair:
+    case Rule::remark:
+      return Verdict::pass;
+    case Rule::not_measured:
+    case Rule::target_missing:
+    case Rule::entry_missing:
+    case Rule::item_missing:
+    case Rule::dtype_unpaired:
+    case Rule::norm_growth:
+    case Rule::cosine_drop:
+    case Rule::checksum_missing:
+    case Rule::no_checksum:
+      return Verdict::warning;
+    default:
+      return Verdict::error;
+  }
+}
+
+/// The rules that spoke of one row. Their numbers are those of the row and the thresholds.
+class Findings {
+ public:
+  void add(Rule rule) { bits_ |= bit(rule); }
+  bool has(Rule rule) const { return (bits_ & bit(rule)) != 0; }
+  bool empty() const { return bits_ == 0; }
+  template <typename Visit>
+  void each(Visit&& visit) const {
+    for (std::uint32_t rest = bits_; rest != 0; rest &= rest - 1) {
+      visit(static_cast<Rule>(std::countr_zero(rest)));
+    }
+  }
+  Verdict verdict() const {
+    Verdict worst = Verdict::pass;
+    each([&](Rule rule) { worst = std::max(worst, verdict_of(rule)); });
+    return worst;
+  }
+
+ private:
+  static constexpr std::uint32_t bit(Rule rule) { return std::uint32_t{1} << static_cast<unsigned>(rule); }
+
+  std::uint32_t bits_ = 0;
+};
+
+}  // namespace msprobe::compare

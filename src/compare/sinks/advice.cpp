@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/sinks/advice.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "compare/matching/names.hpp"
+#include "dump/names.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+/// Fewer than this share of the rows, and nobody needs advice.
+constexpr double kManyRows = 0.1;
+/// An explanation holds if it is true of this share of the entries.
+constexpr double kMostEntries = 0.5;
+constexpr int kRootParts = 3;  // a renamed root has at most so many path elements
+
+bool is_mindspore(const Side& side) {
+  return side.header.framework == "mindspore";
+}
+
+/// Names of the entries that have no partner at all.
+struct Loose {
+  std::vector<std::string_view> target;
+  std::vector<std::string_view> golden;
+};
+
+Loose loose_entries(const RankResult& result) {
+  std::vector<bool> target(result.target.apis.size(), false);
+  std::vector<bool> golden(result.golden.apis.size(), false);
+  for (const Row& row : result.rows) {
+    if (row.has_target() && (row.has_golden() || row.pair.reason != Unmatched::entry_missing))
+      target[result.target_item(row).api] = true;
+    if (row.has_golden()) golden[result.golden_item(row).api] = true;
+  }
+  const auto names = [](const Side& side, const std::vector<bool>& used) {
+    std::vector<std::string_view> list;
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      if (!used[i] && side.apis[i].count > 0) list.push_back(side.text(side.apis[i].name));
+    }
+    return list;
+  };
+  return {names(result.target, target), names(result.golden, golden)};
+}
+
+double share(std::size_t part, std::size_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+bool are_modules(const std::vector<std::string_view>& names) {
+  const auto modules = std::count_if(names.begin(), names.end(), [](std::string_view name) {
+    return name.starts_with("Module.") || name.starts_with("Cell.");
+  });
+  return share(static_cast<std::size_t>(modules), names.size()) > kMostEntries;
+}
+
+/// Would most of the entries have a partner if call numbers did not count?
+bool only_call_numbers_differ(const Loose& loose) {
+  std::unordered_set<std::string> golden;
+  for (const std::string_view name : loose.golden) golden.insert(without_call(name));
+  const auto found = std::count_if(loose.target.begin(), loose.target.end(), [&](std::string_view name) {
+    return golden.contains(without_call(name));
+  });
+  return share(static_cast<std::size_t>(found), loose.target.size()) > kMostEntries;
+}
+
+/// The path of a module behind `Module.`, cut in front of its n-th element, for n up to kRootParts.
+template <typename Visit>
+void each_root(std::string_view name, Visit&& visit) {
+  if (!name.starts_with("Module.") && !name.starts_with("Cell.")) return;
+  const std::size_t begin = name.find('.') + 1;
+  std::size_t at = begin;
+  for (int n = 0; n <= kRootParts; ++n) {
+    // What is left must be a module: name, class, direction, call.
+    if (std::count(name.begin() + static_cast<std::ptrdiff_t>(at), name.end(), '.') < 3) return;
+    visit(name.substr(begin, at - begin), name.substr(at));
+    at = name.find('.', at);
+    if (at == std::string_view::npos) return;
+    ++at;
+  }
+}
+
+/// "module. is network. there", if most of the modules pair under another root; empty otherwise.
+std::string renamed_root(const Loose& loose) {
+  std::unordered_map<std::string_view, std::string_view> roots;  // what follows a root -> the root
+  for (const std::string_view name : loose.golden)
+    each_root(name, [&](std::string_view root, std::string_view rest) { roots.emplace(rest, root); });
+  std::map<std::pair<std::string_view, std::string_view>, std::size_t> counts;
+  for (const std::string_view name : loose.target) {
+    bool counted = false;
+    each_root(name, [&](std::string_view root, std::string_view rest) {
+      const auto found = counted ? roots.end() : roots.find(rest);
+      if (found == roots.end() || found->second == root) return;
+      counted = true;
+      ++counts[{root, found->second}];
+    });
+  }
+  for (const auto& [root, count] : counts) {
+    if (share(count, loose.target.size()) <= kMostEntries) continue;
+    const auto shown = [](std::string_view path) {
+      return path.empty() ? std::string("nothing") : "'" + display(path) + "'";
+    };
+    return fmt::format("{} in front of the modules' names is {} on the golden side", shown(root.first),
+                       shown(root.second));
+  }
+  return {};
+}
+
+/// Why most likely, and what would help.
+std::string reason(const RankResult& result, const MatchOptions& options) {
+  const std::string& level = result.target.header.level;
+  const std::string& golden_level = result.golden.header.level;
+  const bool part_of_mix = level == "mix" || golden_level == "mix";
+  if (!level.empty() && !golden_level.empty() && level != golden_level && !part_of_mix) {
+    return fmt::format("the dumps are of different levels ({} and {}); dump both at one level, or one at mix",
+                       display(level), display(golden_level));
+  }
+  const Loose loose = loose_entries(result);
+  if (loose.target.empty()) return {};
+  if (is_mindspore(result.target) != is_mindspore(result.golden)) {
+    const bool by_names = options.method == Method::api || options.method == Method::cell;
+    if (level == "mix" && golden_level == "mix" && (options.method == Method::exact || by_names)) {
+      return "the two are of different frameworks, which name operations differently; -lm pairs those that stand "
+             "at one place of the model";
+    }
+    if (are_modules(loose.target) && options.method == Method::exact)
+      return "the two are of different frameworks, which name modules differently; -cm pairs them";
+    if (!are_modules(loose.target) && options.method == Method::exact)
+      return "the two are of different frameworks, which name operations differently; -am pairs them";
+  }
+  if (!options.fuzzy && only_call_numbers_differ(loose)) {
+    const bool names_rows = options.method == Method::data || options.method == Method::layer;
+    return names_rows ? "the numbers of the calls differ; look at the mapping"
+                      : "the numbers of the calls differ; -fm pairs calls in their order";
+  }
+  if (const std::string root = renamed_root(loose); !root.empty())
+    return root + "; --suggest-mapping FILE writes a mapping for -dm";
+  if (level != golden_level && part_of_mix) {
+    return fmt::format("the dumps are of different levels ({} and {}), so that one has entries of both kinds",
+                       display(level), display(golden_level));
+  }
+  if (loose.golden.empty()) return "the golden side has nothing left that could be their partner";
+  return "their names are not on the golden side; --suggest-mapping FILE proposes partners for -dm";
+}
+
+}  // namespace
+
+std::string advise(const RankResult& result, const MatchOptions& options) {
+  std::size_t targets = 0;
+  std::size_t unmatched = 0;
+  for (const Row& row : result.rows) {
+    if (!row.has_target()) continue;
+    ++targets;
+    if (!row.has_golden() && row.pair.reason != Unmatched::dtype) ++unmatched;
+  }
+  if (unmatched < 2 || share(unmatched, targets) < kManyRows) return {};
+  const std::string why = reason(result, options);
+  if (why.empty()) return {};
+  return fmt::format("{} of {} rows have no partner: {}", human_count(unmatched), human_count(targets), why);
+}
+
+}  // namespace msprobe::compare

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/sinks/html_page.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <stdexcept>
+
+#include "compare/sinks/page_parts.hpp"
+#include "support/interrupt.hpp"
+#include "support/json_writer.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+using Write = std::function<void(std::string_view)>;
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t k = 0; k < 3; ++k) {
+      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U);
+    }
+    for (std::size_t k = 0; k < 4; ++k) {
+      out += i + k > bytes.size() ? '=' : kDigits[group >> (18 - 6 * k) & 0x3F];
+    }
+  }
+  return out;
+}
+
+/// A script or style may be part of the page if its hash is named, and nothing else may.
+std::string policy_source(const PagePart& part) {
+  std::string hash;
+  for (std::size_t i = 0; i + 1 < part.sha256.size(); i += 2) {
+    hash += static_cast<char>(std::stoi(std::string(part.sha256.substr(i, 2)), nullptr, 16));
+  }
+  return " 'sha256-" + base64(hash) + "'";
+}
+
+std::string policy() {
+  std::string styles;
+  for (const PagePart& style : kStyles) styles += policy_source(style);
+  std::string scripts;
+  for (const PagePart& script : kScripts) scripts += policy_source(script);
+  return "default-src 'none'; script-src" + scripts + "; style-src" + styles +
+         "; img-src data:; base-uri 'none'; form-action 'none'";
+}
+
+/// Data lies in elements that the browser does not look into; base64 holds nothing that could end one.
+void write_data(const std::string& id, std::string_view deflated, const Write& sink) {
+  constexpr std::size_t kAtOnce = std::size_t{3} << 18;  // a multiple of three: base64 can be put together
+  sink("<script type=\"application/octet-stream\" id=\"" + id + "\">");
+  for (std::size_t at = 0; at < deflated.size(); at += kAtOnce) {
+    check_interrupt();
+    sink(base64(deflated.substr(at, kAtOnce)));
+  }
+  sink("</script>\n");
+}
+
+/// What the page has to know before it unpacks the rows.
+std::string overview(const CompareReport& report, const std::vector<PackedRank>& ranks) {
+  JsonWriter json({.compact = true, .text = JsonText::utf8});
+  json.open_object();
+  json.member("version", MSPROBE_VERSION);
+  json.member("onlyOneSide", report.one_sided);
+  json.key("ranks");
+  json.open_list();
+  for (std::size_t i = 0; i < report.tasks.size(); ++i) {
+    const TaskSummary& summary = report.tasks[i];
+    json.open_object();
+    json.member("label", summary.label);
+    json.member("target", summary.target);
+    json.member("golden", summary.golden);
+    json.member("failure", summary.failure);
+    json.member("mode", mode_name(summary.mode));
+    json.member("rows", summary.rows);
+    json.member("errors", summary.errors);
+    json.member("warnings", summary.warnings);
+    json.member("unmatched", summary.unmatched);
+    json.member("goldenOnly", summary.golden_only);
+    json.member("unreadable", summary.unreadable);
+    if (summary.first_bad) {
+      json.key("first");
+      json.open_object();
+      json.member("row", summary.first_bad->index);
+      json.member("measure", summary.first_bad->measure);
+      json.member("reason", summary.first_bad->reason);
+      json.close();
+    }
+    json.key("chunks");
+    json.open_list();
+    for (const PackedRank::Chunk& chunk : ranks[i].chunks) json.value(chunk.rows);
+    json.close();
+    json.close();
+  }
+  json.close();
+  json.close();
+  return json.take();
+}
+
+void write_all_data(const CompareReport& report, const std::vector<PackedRank>& ranks, const Write& sink) {
+  write_data("overview", deflate_all(overview(report, ranks)), sink);
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i].chunks.empty()) continue;
+    write_data(fmt::format("rank-{}-names", i), ranks[i].names, sink);
+    for (std::size_t k = 0; k < ranks[i].chunks.size(); ++k) {
+      write_data(fmt::format("rank-{}-rows-{}", i, k), ranks[i].chunks[k].columns, sink);
+    }
+  }
+}
+
+}  // namespace
+
+void write_html(const CompareReport& report, const std::vector<PackedRank>& ranks, const Write& sink) {
+  std::string_view rest = kPage;
+  const auto upto = [&](std::string_view mark) {
+    const std::size_t at = rest.find(mark);
+    if (at == std::string_view::npos) throw std::logic_error("page.html lacks " + std::string(mark));
+    sink(rest.substr(0, at));
+    rest.remove_prefix(at + mark.size());
+  };
+  upto("{{policy}}");
+  sink(policy());
+  upto("{{styles}}");
+  for (const PagePart& style : kStyles) {
+    sink("<style>");
+    sink(style.text);
+    sink("</style>\n");
+  }
+  upto("{{data}}");
+  write_all_data(report, ranks, sink);
+  upto("{{scripts}}");
+  for (const PagePart& script : kScripts) {
+    sink("<script>");
+    sink(script.text);
+    sink("</script>\n");
+  }
+  sink(rest);
+}
+
+}  // namespace msprobe::compare

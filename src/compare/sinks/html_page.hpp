@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole comparison as one HTML file that needs nothing else: opens from a mail, asks the network for
+// nothing, and shows every name as text.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compare/sinks/report_data.hpp"
+#include "compare/sinks/sink.hpp"
+
+namespace msprobe::compare {
+
+/// Writes the report to `sink`, the same bytes for the same results. `ranks` are the tasks of `report`, in its
+/// order; one that could not be compared is empty.
+void write_html(const CompareReport& report, const std::vector<PackedRank>& ranks,
+                const std::function<void(std::string_view)>& sink);
+
+}  // namespace msprobe::compare

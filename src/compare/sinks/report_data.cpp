@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/sinks/report_data.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+
+#include "archive/deflate.hpp"
+#include "compare/sinks/stack_frames.hpp"
+#include "dump/construct_json.hpp"
+#include "dump/names.hpp"
+#include "report/row_blocks.hpp"
+#include "support/byte_source.hpp"
+#include "support/error.hpp"
+#include "support/json_writer.hpp"
+#include "support/log.hpp"
+#include "support/parallel.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+constexpr std::size_t kRowsInChunk = 65'536;
+constexpr std::size_t kBytesInBlock = std::size_t{1} << 20;
+constexpr std::uint32_t kNoEntry = UINT32_MAX;
+constexpr std::uint32_t kWholeName = std::uint32_t{1} << 31;
+constexpr std::size_t kDeepestModule = 256;
+constexpr std::int64_t kExactInDouble = std::int64_t{1} << 53;
+
+void append_json(std::string& out, std::string_view text) {
+  append_json_string(out, text, JsonText::utf8);
+}
+
+/// `"key":[…]` with `item(i)` appending each element.
+template <class Item>
+void append_array(std::string& out, std::string_view key, std::size_t count, Item item) {
+  append_json(out, key);
+  out += ":[";
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i > 0) out += ',';
+    item(i);
+  }
+  out += ']';
+}
+
+/// Appends the values as they lie in memory, up to a multiple of eight bytes.
+template <class T>
+void append_padded(std::string& out, const std::vector<T>& values) {
+  static_assert(std::endian::native == std::endian::little);
+  out.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+  out.append((8 - out.size() % 8) % 8, '\0');
+}
+
+/// Texts that cells share, numbered from 1: 0 says that the cell is a number.
+class Texts {
+ public:
+  std::uint32_t number(std::string_view text) {
+    const std::uint32_t id = pool_.intern(text);
+    count_ = std::max(count_, id + 1);
+    return id + 1;
+  }
+  void append_to(std::string& out) const {
+    append_array(out, "texts", count_,
+                 [&](std::size_t i) { append_json(out, pool_.at(static_cast<std::uint32_t>(i))); });
+  }
+
+ private:
+  TextPool pool_;
+  std::uint32_t count_ = 0;
+};
+
+/// The cells of one column of the table.
+struct PackedColumn {
+  Field field = Field::target_name;
+  std::string name;
+  std::size_t cell = 0;  // its place in the rows of the table
+  Texts texts;
+  std::vector<std::uint32_t> codes;  // of the rows of the chunk in the making
+  std::vector<double> numbers;
+  bool any_number = false;
+
+  /// Behind its numbers.
+  bool percent() const { return field == Field::relative; }
+};
+
+/// Some rows, made on any thread: texts are numbered within the block.
+struct Block {
+  struct Cells {
+    std::vector<std::uint32_t> codes;
+    std::vector<double> numbers;
+    std::vector<std::string> texts;
+    std::unordered_map<std::string, std::uint32_t> known;
+
+    void clear() {
+      codes.clear();
+      numbers.clear();
+      texts.clear();
+      known.clear();
+    }
+    void add(double number) {
+      codes.push_back(0);
+      numbers.push_back(number);
+    }
+    void add(std::string_view text) {
+      numbers.push_back(0);
+      // The cell above often says the same.
+      if (!codes.empty() && codes.back() != 0 && texts[codes.back() - 1] == text) {
+        codes.push_back(codes.back());
+        return;
+      }
+      const auto [place, inserted] =
+          known.try_emplace(std::string(text), static_cast<std::uint32_t>(texts.size() + 1));
+      if (inserted) texts.push_back(place->first);
+      codes.push_back(place->second);
+    }
+  };
+  report::RowRange rows;
+  std::vector<std::uint32_t> targets;  // numbers of APIs, with kWholeName; kNoEntry: none
+  std::vector<std::uint32_t> goldens;
+  std::vector<Cells> columns;
+};
+
+struct CellAdder {
+  Block::Cells& out;
+  bool percent;  // its numbers have a unit, which the 0 of equal values has not
+
+  void operator()(const report::Text& text) const { out.add(text.value); }
+  void operator()(const report::Structured& text) const { out.add(text.value); }
+  void operator()(const report::Spelled& number) const {
+    if (percent && number.kind != report::Spelled::Kind::percent) {
+      out.add(report::plain_text(number));
+    } else {
+      (*this)(number.value);
+    }
+  }
+  void operator()(double value) const {
+    if (std::isnan(value)) {
+      out.add("Nan");
+    } else if (std::isinf(value)) {
+      out.add(value < 0 ? "-inf" : "inf");
+    } else {
+      out.add(value);
+    }
+  }
+  void operator()(std::int64_t value) const {
+    if (value >= -kExactInDouble && value <= kExactInDouble) {
+      out.add(static_cast<double>(value));
+    } else {
+      out.add(std::to_string(value));
+    }
+  }
+  void operator()(bool value) const { out.add(value ? "True" : "False"); }
+};
+
+/// Entries of both sides by one number for each name; those of the target keep their numbers.
+class Entries {
+ public:
+  explicit Entries(const RankResult& result) : result_(result), golden_(result.golden.apis.size(), kNoEntry) {
+    for (const Api& api : result.target.apis) number(result.target.text(api.name));
+    of_rows_ = names_.size();
+  }
+
+  std::uint32_t of_golden(std::uint32_t api) {
+    std::uint32_t& known = golden_[api];
+    if (known == kNoEntry) known = number(result_.golden.text(result_.golden.apis[api].name));
+    return known;
+  }
+
+  /// Enclosing modules, as far as the file names them; they become entries too.
+  void place(const dump::ConstructTable& construct) {
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      const std::string_view parent = construct.parent(names_[i]);
+      parents_.push_back(parent.empty() ? kNoEntry : number(parent));
+    }
+    // A chain that runs in a circle, or deeper than any model, ends somewhere on its way.
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      std::size_t depth = 0;
+      for (auto at = static_cast<std::uint32_t>(i); parents_[at] != kNoEntry; at = parents_[at]) {
+        if (++depth == kDeepestModule) {
+          parents_[at] = kNoEntry;
+          break;
+        }
+      }
+    }
+  }
+
+  void append_to(std::string& out) const {
+    append_array(out, "entries", names_.size(), [&](std::size_t i) { append_json(out, names_[i]); });
+    out += ',';
+    append_array(out, "directions", names_.size(), [&](std::size_t i) {
+      const auto name = dump::parse_entry_name(names_[i]);
+      out += std::to_string(name ? static_cast<int>(name->direction) : 0);
+    });
+    out += ',';
+    append_array(out, "parents", parents_.size(),
+                 [&](std::size_t i) { out += parents_[i] == kNoEntry ? "-1" : std::to_string(parents_[i]); });
+    out += ',';
+    append_stacks(out);
+  }
+
+ private:
+  std::uint32_t number(std::string_view name) {
+    const auto [place, inserted] = index_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
+    if (inserted) names_.push_back(name);
+    return place->second;
+  }
+
+  void append_stacks(std::string& out) const {
+    std::vector<const dump::StackTable::Frames*> stacks;
+    std::unordered_map<const void*, std::size_t> known;
+    const std::size_t count = result_.target.stacks ? of_rows_ : 0;
+    append_array(out, "stackOf", count, [&](std::size_t i) {
+      const auto* frames = result_.target.stacks->find(names_[i]);
+      if (frames == nullptr) {
+        out += "-1";
+        return;
+      }
+      const auto [place, inserted] = known.try_emplace(frames, stacks.size());
+      if (inserted) stacks.push_back(frames);
+      out += std::to_string(place->second);
+    });
+    out += ',';
+    append_array(out, "stacks", stacks.size(), [&](std::size_t i) {
+      out += '[';
+      for (const std::string& frame : *stacks[i]) {
+        if (&frame != &stacks[i]->front()) out += ',';
+        out += is_own_frame(frame) ? "[1," : "[0,";
+        append_json(out, frame);
+        out += ']';
+      }
+      out += ']';
+    });
+  }
+
+  const RankResult& result_;
+  std::vector<std::string_view> names_;  // in the pools of the sides, or in the construct table
+  std::unordered_map<std::string_view, std::uint32_t> index_;
+  std::vector<std::uint32_t> golden_;
+  std::vector<std::uint32_t> parents_;
+  std::size_t of_rows_ = 0;
+};
+
+class Packer {
+ public:
+  explicit Packer(const RankRows& rows) : rows_(rows), result_(rows.result()), entries_(rows.result()) {
+    for (std::size_t i = 0; i < rows.fields().size(); ++i) {
+      const Column& field = rows.fields()[i];
+      if (field.field == Field::stack) continue;  // the stacks stand beside the entries
+      PackedColumn& column = columns_.emplace_back();
+      column.field = field.field;
+      column.name = field.title;
+      column.cell = i;
+    }
+  }
+
+  PackedRank pack(const dump::ConstructTable& construct) {
+    report::each_block<Block>(
+        {0, rows_.rows()}, {}, [&](report::RowRange rows, Block& block) { return fill(rows, block); },
+        [&](const Block& block) { append(block); });
+    if (!verdicts_.empty()) flush();
+    if (construct.size() > 0) entries_.place(construct);
+    packed_.names = deflate_all(names());
+    return std::move(packed_);
+  }
+
+ private:
+  std::size_t fill(report::RowRange rows, Block& block) const {
+    std::vector<report::Cell> cells;
+    report::Scratch scratch;
+    block.rows = rows;
+    block.targets.clear();
+    block.goldens.clear();
+    block.columns.resize(columns_.size());
+    for (Block::Cells& column : block.columns) column.clear();
+    for (std::size_t i = rows.first; i < rows.last; ++i) {
+      const Row& row = result_.rows[i];
+      rows_.row(i, cells, scratch);
+      for (std::size_t k = 0; k < columns_.size(); ++k) {
+        const report::Cell& cell = cells[columns_[k].cell];
+        if (columns_[k].field == Field::target_name) {
+          add_name(std::get<report::Text>(cell).value, result_.target, result_.find_target(row),
+                   block.columns[k], block.targets);
+        } else if (columns_[k].field == Field::golden_name) {
+          add_name(std::get<report::Text>(cell).value, result_.golden, result_.find_golden(row),
+                   block.columns[k], block.goldens);
+        } else {
+          std::visit(CellAdder{block.columns[k], columns_[k].percent()}, cell);
+        }
+      }
+    }
+    return (rows.last - rows.first) * columns_.size() * sizeof(double);
+  }
+
+  static void add_name(std::string_view text, const Side& side, const Item* item, Block::Cells& cells,
+                       std::vector<std::uint32_t>& apis) {
+    if (item == nullptr) {
+      cells.add(text);
+      apis.push_back(kNoEntry);
+      return;
+    }
+    const std::string_view entry = side.text(side.apis[item->api].name);
+    const bool whole = !text.starts_with(entry);
+    cells.add(whole ? text : text.substr(entry.size()));
+    apis.push_back(item->api | (whole ? kWholeName : 0));
+  }
+
+  void append(const Block& block) {
+    for (std::size_t i = block.rows.first; i < block.rows.last; ++i) {
+      verdicts_.push_back(static_cast<std::uint8_t>(result_.rows[i].verdict()));
+    }
+    for (const std::uint32_t api : block.targets) targets_.push_back(api);
+    for (const std::uint32_t api : block.goldens) {
+      goldens_.push_back(api == kNoEntry ? api
+                                         : (entries_.of_golden(api & ~kWholeName) | (api & kWholeName)));
+    }
+    std::vector<std::uint32_t> numbers;
+    for (std::size_t k = 0; k < columns_.size(); ++k) {
+      PackedColumn& column = columns_[k];
+      const Block::Cells& cells = block.columns[k];
+      numbers.assign(1, 0);
+      for (const std::string& text : cells.texts) numbers.push_back(column.texts.number(text));
+      for (const std::uint32_t code : cells.codes) {
+        column.codes.push_back(numbers[code]);
+        column.any_number = column.any_number || code == 0;
+      }
+      column.numbers.insert(column.numbers.end(), cells.numbers.begin(), cells.numbers.end());
+    }
+    if (verdicts_.size() >= kRowsInChunk) flush();
+  }
+
+  /// Deflates the rows gathered so far, an array a thread.
+  void flush() {
+    std::vector<std::string> arrays(3 + columns_.size());
+    std::vector<archive::DeflatedBlock> deflated(arrays.size());
+    std::string any_number;
+    for (const PackedColumn& column : columns_) any_number += column.any_number ? '1' : '0';
+    parallel_for(arrays.size(), [&](std::size_t i) {
+      if (i == 0) append_padded(arrays[i], verdicts_);
+      if (i == 1) append_padded(arrays[i], targets_);
+      if (i == 2) append_padded(arrays[i], goldens_);
+      if (i > 2) {
+        const PackedColumn& column = columns_[i - 3];
+        append_padded(arrays[i], column.codes);
+        if (column.any_number) append_padded(arrays[i], column.numbers);
+      }
+      archive::deflate_block(arrays[i], deflated[i]);
+    });
+    PackedRank::Chunk& chunk = packed_.chunks.emplace_back();
+    chunk.rows = verdicts_.size();
+    for (const archive::DeflatedBlock& block : deflated) chunk.columns += block.bytes;
+    chunk.columns += archive::kLastDeflateBlock;
+    any_number_.push_back(std::move(any_number));
+    verdicts_.clear();
+    targets_.clear();
+    goldens_.clear();
+    for (PackedColumn& column : columns_) {
+      column.codes.clear();
+      column.numbers.clear();
+      column.any_number = false;
+    }
+  }
+
+  std::string names() const {
+    std::string json = "{";
+    entries_.append_to(json);
+    json += ',';
+    append_array(json, "columns", columns_.size(), [&](std::size_t i) {
+      const PackedColumn& column = columns_[i];
+      json += "{\"name\":";
+      append_json(json, column.name);
+      if (column.percent()) json += ",\"unit\":\"%\"";
+      json += ',';
+      append_array(json, "numbers", any_number_.size(),
+                   [&](std::size_t chunk) { json += any_number_[chunk][i]; });
+      json += ',';
+      column.texts.append_to(json);
+      json += '}';
+    });
+    return json + '}';
+  }
+
+  const RankRows& rows_;
+  const RankResult& result_;
+  Entries entries_;
+  std::vector<PackedColumn> columns_;
+  PackedRank packed_;
+  std::vector<std::string> any_number_;  // for each chunk, whether a column has numbers there
+  std::vector<std::uint8_t> verdicts_;   // of the chunk in the making, as the following
+  std::vector<std::uint32_t> targets_;
+  std::vector<std::uint32_t> goldens_;
+};
+
+dump::ConstructTable load_construct(const std::string& path) {
+  if (path.empty() || !std::filesystem::exists(path)) return {};
+  try {
+    return dump::read_construct_json(*open_file(path));
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    log_warning(std::string(error.what()) + "; the report shows the modules by the names of entries");
+    return {};
+  }
+}
+
+}  // namespace
+
+std::string deflate_all(std::string_view raw) {
+  const std::size_t count = (raw.size() + kBytesInBlock - 1) / kBytesInBlock;
+  std::vector<archive::DeflatedBlock> blocks(count);
+  parallel_for(count, [&](std::size_t i) {
+    archive::deflate_block(raw.substr(i * kBytesInBlock, kBytesInBlock), blocks[i]);
+  });
+  std::string out;
+  for (const archive::DeflatedBlock& block : blocks) out += block.bytes;
+  out += archive::kLastDeflateBlock;
+  return out;
+}
+
+PackedRank pack_rank(const RankRows& rows) {
+  const std::filesystem::path json = rows.result().target.json;
+  const dump::ConstructTable construct = load_construct(std::filesystem::path(json).replace_filename("construct.json"));
+  return Packer(rows).pack(construct);
+}
+
+}  // namespace msprobe::compare

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the HTML report keeps of a pair of ranks while the others are compared: the cells of its table in
+// columns, deflated, so that memory follows the rows and never the dumps.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compare/dump_tree/rank_rows.hpp"
+
+namespace msprobe::compare {
+
+/// All parts are raw deflate streams.
+struct PackedRank {
+  /// JSON: names of entries with their directions, enclosing modules and stacks; the columns with the texts
+  /// that their cells have.
+  std::string names;
+  struct Chunk {
+    std::uint64_t rows = 0;
+    /// Little-endian arrays, each padded to eight bytes: verdicts (u8); for both names the entry (u32, the
+    /// highest bit set if the text is the whole name and not what follows the entry); then for each column
+    /// the number of the cell's text (u32, 0: it is a number) and, where any cell of the chunk is one, the
+    /// numbers (f64).
+    std::string columns;
+  };
+  std::vector<Chunk> chunks;
+};
+
+/// The modules around entries are those of construct.json beside the target's dump.json, which need not exist; a
+/// broken one is warned of.
+PackedRank pack_rank(const RankRows& rows);
+
+/// `raw` as one deflate stream.
+std::string deflate_all(std::string_view raw);
+
+}  // namespace msprobe::compare

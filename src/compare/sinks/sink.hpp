@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// One kind of output. A comparison gives its rows to every sink that the user asked for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compare/result/rows.hpp"
+#include "compare/task.hpp"
+
+namespace msprobe::compare {
+
+/// What is kept of a task when its rows are written and gone.
+struct TaskSummary {
+  std::string label;  // "step0/rank1"; empty for two files
+  std::string target;
+  std::string golden;
+  std::string failure;  // why it could not be compared; empty otherwise
+  Mode mode = Mode::statistics;
+  std::uint64_t rows = 0;
+  std::uint64_t errors = 0;
+  std::uint64_t warnings = 0;
+  std::uint64_t unmatched = 0;    // target rows without a partner
+  std::uint64_t golden_only = 0;  // reference items without a row
+  std::uint64_t unreadable = 0;   // rows whose tensors could not be read or compared
+  std::optional<NotedRow> first_bad;
+  std::vector<NotedRow> worst;  // worst first, as many as SummaryOptions says
+  std::string worst_by;         // the metric that sorts them; empty: the verdict
+  std::string advice;           // where many rows are without partner: why, and what helps
+  std::vector<std::string> files;
+};
+
+struct CompareReport {
+  std::vector<TaskSummary> tasks;
+  std::vector<std::string> one_sided;
+  std::string html_file;     // the report on all ranks
+  std::string story;         // of the entry that was to be explained
+  bool pipe_closed = false;  // the reader of stdout went away
+};
+
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  /// Before any work: refuses a plan that it cannot show (UsageError), checks that it can write (IoError).
+  virtual void begin(const Plan& /*plan*/) {}
+  /// Once for each task that could be compared, from any thread. What it throws makes the task a failed one.
+  virtual void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& summary) = 0;
+  /// When all tasks are done, in the order of the sinks.
+  virtual void end(CompareReport& /*report*/) {}
+};
+
+using Sinks = std::vector<std::unique_ptr<Sink>>;
+
+}  // namespace msprobe::compare

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/sinks/story.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "compare/result/messages.hpp"
+#include "compare/sinks/stack_frames.hpp"
+#include "report/terminal.hpp"
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+constexpr std::size_t kNeighbours = 3;
+constexpr std::size_t kMostRows = 64;  // of one entry, told in full
+constexpr std::size_t kSuggestions = 5;
+
+/// Rows of one entry; they stand together.
+struct Group {
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+
+/// The entry that a row belongs to, on the side that has it.
+std::string_view entry_of(const RankResult& result, const Row& row) {
+  const Side& side = row.has_target() ? result.target : result.golden;
+  const Item& item = row.has_target() ? result.target_item(row) : result.golden_item(row);
+  return side.text(side.apis[item.api].name);
+}
+
+std::vector<Group> groups_of(const RankResult& result) {
+  std::vector<Group> groups;
+  std::string_view last;
+  for (std::size_t i = 0; i < result.rows.size(); ++i) {
+    const std::string_view entry = entry_of(result, result.rows[i]);
+    if (groups.empty() || entry != last) groups.push_back({i, i});
+    groups.back().last = i + 1;
+    last = entry;
+  }
+  return groups;
+}
+
+/// What one line tells of a row: a property on both sides and, where there is one, their difference.
+struct Property {
+  const char* label;
+  Field target;
+  Field golden;
+  std::optional<Statistic> statistic;
+};
+constexpr std::array<Property, 9> kProperties = {{
+    {"name", Field::target_name, Field::golden_name, {}},
+    {"dtype", Field::target_dtype, Field::golden_dtype, {}},
+    {"shape", Field::target_shape, Field::golden_shape, {}},
+    {"requires_grad", Field::target_grad, Field::golden_grad, {}},
+    {"checksum", Field::target_checksum, Field::golden_checksum, {}},
+    {"max", Field::target_statistic, Field::golden_statistic, kMax},
+    {"min", Field::target_statistic, Field::golden_statistic, kMin},
+    {"mean", Field::target_statistic, Field::golden_statistic, kMean},
+    {"l2norm", Field::target_statistic, Field::golden_statistic, kNorm},
+}};
+
+class Story {
+ public:
+  Story(const RankRows& rows, const StoryOptions& options)
+      : rows_(rows), result_(rows.result()), width_(options.width), color_(options.color) {}
+
+  /// `told` are the rows to be told of those of the entry.
+  std::string tell(const std::vector<Group>& groups, std::size_t which, Group told) {
+    const std::string_view entry = entry_of(result_, result_.rows[groups[which].first]);
+    out_ = report::paint(entry, report::Color::bold, color_) + "\n";
+    out_ += fmt::format("  {} of {} entries{}\n", which + 1, groups.size(),
+                        label().empty() ? "" : " of " + display(label()));
+    const std::size_t end = std::min(told.last, told.first + kMostRows);
+    for (std::size_t i = told.first; i < end; ++i) tell_row(i);
+    if (end < told.last) out_ += fmt::format("\nand {} rows more, to be named one by one\n", told.last - end);
+    tell_stack(entry);
+    tell_neighbours(groups, which);
+    return std::move(out_);
+  }
+
+ private:
+  std::string label() const {
+    if (result_.step.empty()) return result_.rank;
+    return result_.step + "/" + result_.rank;
+  }
+
+  std::string verdict(Verdict which) const {
+    const report::Color color = which == Verdict::error     ? report::Color::red
+                                : which == Verdict::warning ? report::Color::yellow
+                                                            : report::Color::green;
+    return report::paint(verdict_name(which), color, color_);
+  }
+
+  std::string cell(Field field, std::size_t which = 0) const {
+    const std::optional<std::size_t> place = rows_.place_of(field, which);
+    return place ? report::plain_text(cells_[*place]) : std::string();
+  }
+
+  void tell_row(std::size_t index) {
+    const Row& row = result_.rows[index];
+    report::Scratch scratch;
+    rows_.row(index, cells_, scratch);
+    out_ += "\n" + report::paint(result_.name_of(row), report::Color::bold, color_) + ": " +
+            verdict(row.verdict()) + "\n";
+    for (const std::string& message : messages_of(result_, index)) out_ += "  " + display(message) + "\n";
+    const bool differences = result_.mode == Mode::statistics;
+    std::vector<std::string> header = {"", "target", "golden"};
+    if (differences) header.insert(header.end(), {"difference", "relative"});
+    std::vector<std::vector<std::string>> lines;
+    for (const Property& property : kProperties) {
+      const std::size_t which = property.statistic.value_or(kMax);
+      std::vector<std::string> line = {property.label, cell(property.target, which), cell(property.golden, which)};
+      if (differences) {
+        line.push_back(property.statistic ? cell(Field::difference, which) : std::string());
+        line.push_back(property.statistic ? cell(Field::relative, which) : std::string());
+      }
+      if (line[1].empty() && line[2].empty()) continue;
+      // Names are long, and nearly always the same on both sides.
+      if (property.label == kProperties.front().label && (line[1] == line[2] || !row.matched())) continue;
+      lines.push_back(std::move(line));
+    }
+    out_ += report::render_columns(header, lines, style());
+    if (result_.mode != Mode::tensor) return;
+    lines.clear();
+    const std::vector<std::string> metrics = rows_.metrics();
+    for (std::size_t i = 0; i < metrics.size(); ++i) lines.push_back({metrics[i], cell(Field::metric, i)});
+    out_ += report::render_columns({}, lines, style());
+  }
+
+  /// The user's own frames say where in the model this is; what lies between them and the call comes after.
+  void tell_stack(std::string_view entry) {
+    const auto* frames = result_.target.stacks ? result_.target.stacks->find(entry) : nullptr;
+    out_ += "\ncalled from\n";
+    if (frames == nullptr) {
+      out_ += "  no stack was recorded for this entry\n";
+      return;
+    }
+    for (const bool own : {true, false}) {
+      bool first = true;
+      for (const std::string& frame : *frames) {
+        if (is_own_frame(frame) != own) continue;
+        if (first && !own) out_ += "  in libraries\n";
+        first = false;
+        tell_frame(frame, own ? 2 : 4);
+      }
+    }
+  }
+
+  /// A frame's second line is the code.
+  void tell_frame(std::string_view frame, std::size_t indent) {
+    const std::size_t line_end = std::min(frame.find('\n'), frame.size());
+    std::string_view place = frame.substr(0, line_end);
+    while (place.ends_with(' ') || place.ends_with(',')) place.remove_suffix(1);
+    out_ += std::string(indent, ' ') + display(place) + "\n";
+    std::string_view code = frame.substr(line_end);
+    while (code.starts_with('\n') || code.starts_with(' ')) code.remove_prefix(1);
+    if (!code.empty()) out_ += std::string(indent + 4, ' ') + display(code) + "\n";
+  }
+
+  void tell_neighbours(const std::vector<Group>& groups, std::size_t which) {
+    out_ += "\nbefore and after\n";
+    const std::size_t end = std::min(groups.size(), which + kNeighbours + 1);
+    for (std::size_t i = which - std::min(which, kNeighbours); i < end; ++i) {
+      Verdict worst = Verdict::pass;
+      for (std::size_t k = groups[i].first; k < groups[i].last; ++k) {
+        worst = std::max(worst, result_.rows[k].verdict());
+      }
+      const std::string padding(sizeof("warning") - verdict_name(worst).size(), ' ');
+      out_ += fmt::format("{} {}{} {}\n", i == which ? ">" : " ", verdict(worst), padding,
+                          display(entry_of(result_, result_.rows[groups[i].first])));
+    }
+  }
+
+  report::TerminalStyle style() const { return {.width = width_, .indent = 2, .color = color_}; }
+
+  const RankRows& rows_;
+  const RankResult& result_;
+  std::size_t width_;
+  bool color_;
+  std::vector<report::Cell> cells_;
+  std::string out_;
+};
+
+/// An error that names the most similar of all ranks.
+[[noreturn]] void throw_no_such_entry(std::string_view name, std::vector<SimilarName> similar) {
+  std::stable_sort(similar.begin(), similar.end(),
+                   [](const SimilarName& a, const SimilarName& b) { return a.distance < b.distance; });
+  std::vector<std::string> names;
+  for (const SimilarName& one : similar) {
+    const std::string shown = display(one.name);
+    if (names.size() < kSuggestions && std::find(names.begin(), names.end(), shown) == names.end()) {
+      names.push_back(shown);
+    }
+  }
+  std::string hint;
+  for (const std::string& one : names) hint += (hint.empty() ? "the nearest names are " : ", ") + one;
+  throw UsageError("--explain: no entry or row is called '" + display(name) + "'", hint);
+}
+
+class Stories final : public Sink {
+ public:
+  explicit Stories(const StoryOptions& options) : options_(options) {}
+
+  void begin(const Plan& plan) override {
+    if (!plan.entries) throw UsageError("--explain tells of dumps with a dump.json only");
+    stories_.resize(plan.tasks.size());
+    similar_.resize(plan.tasks.size());
+  }
+
+  void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& /*summary*/) override {
+    const RankRows& entries = *rows->of_entries();
+    stories_[task] = explain(entries, options_);
+    if (stories_[task].empty()) similar_[task] = similar_entries(entries, options_.entry, kSuggestions);
+  }
+
+  void end(CompareReport& report) override {
+    bool asked_all = true;
+    std::vector<SimilarName> similar;
+    for (std::size_t i = 0; i < stories_.size(); ++i) {
+      asked_all = asked_all && report.tasks[i].failure.empty();
+      similar.insert(similar.end(), similar_[i].begin(), similar_[i].end());
+      if (!report.story.empty() && !stories_[i].empty()) report.story += '\n';
+      report.story += stories_[i];
+    }
+    if (report.story.empty() && asked_all) throw_no_such_entry(options_.entry, std::move(similar));
+  }
+
+ private:
+  StoryOptions options_;
+  std::vector<std::string> stories_;
+  std::vector<std::vector<SimilarName>> similar_;
+};
+
+}  // namespace
+
+std::string explain(const RankRows& rows, const StoryOptions& options) {
+  const RankResult& result = rows.result();
+  const std::vector<Group> groups = groups_of(result);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const std::string_view entry = entry_of(result, result.rows[groups[i].first]);
+    if (entry == options.entry) return Story(rows, options).tell(groups, i, groups[i]);
+    for (std::size_t k = groups[i].first; k < groups[i].last; ++k) {
+      if (result.name_of(result.rows[k]) == options.entry) return Story(rows, options).tell(groups, i, {k, k + 1});
+    }
+  }
+  return {};
+}
+
+std::vector<SimilarName> similar_entries(const RankRows& rows, std::string_view name, std::size_t count) {
+  const RankResult& result = rows.result();
+  std::vector<SimilarName> best;
+  const auto nearer = [](const SimilarName& a, const SimilarName& b) { return a.distance < b.distance; };
+  for (const Group& group : groups_of(result)) {
+    const std::string_view entry = entry_of(result, result.rows[group.first]);
+    // What was typed may be a part of the name, which is nearer than any other name of its length.
+    const bool inside = entry.find(name) != std::string_view::npos;
+    const std::size_t distance = inside ? 0 : edit_distance(name, entry);
+    if (best.size() == count && distance >= best.back().distance) continue;
+    const SimilarName found{distance, std::string(entry)};
+    best.insert(std::upper_bound(best.begin(), best.end(), found, nearer), found);
+    if (best.size() > count) best.pop_back();
+  }
+  return best;
+}
+
+std::unique_ptr<Sink> story_sink(const StoryOptions& options) {
+  return std::make_unique<Stories>(options);
+}
+
+}  // namespace msprobe::compare

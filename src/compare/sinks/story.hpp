@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// One entry's whole story on the terminal, as the report's panel tells it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compare/dump_tree/rank_rows.hpp"
+#include "compare/sinks/sink.hpp"
+
+namespace msprobe::compare {
+
+struct StoryOptions {
+  std::string entry;  // or a row; empty: no story
+  std::size_t width = 100;
+  bool color = false;
+};
+
+/// All that is known of an entry (or of one row, if the name is that of a row): both sides, metrics, messages,
+/// the stack with the user's own frames first, the entries before and after. Empty if there is no such entry.
+std::string explain(const RankRows& rows, const StoryOptions& options);
+
+struct SimilarName {
+  std::size_t distance = 0;
+  std::string name;
+};
+
+/// The entries whose names are most like this one, at most `count`, nearest first.
+std::vector<SimilarName> similar_entries(const RankRows& rows, std::string_view name, std::size_t count);
+
+/// Puts the stories of all tasks into the report. UsageError, with the most similar names, if no task has the entry
+/// and all could be asked.
+std::unique_ptr<Sink> story_sink(const StoryOptions& options);
+
+}  // namespace msprobe::compare

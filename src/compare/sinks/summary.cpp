@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/sinks/summary.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "compare/dump_tree/rank_rows.hpp"
+#include "compare/sinks/advice.hpp"
+#include "report/terminal.hpp"
+#include "report/worst.hpp"
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return out;
+}
+
+/// The place of a metric among those of the rows.
+std::size_t find_metric(const Rows& rows, const std::string& name) {
+  const std::vector<std::string> metrics = rows.metrics();
+  const auto found = std::find_if(metrics.begin(), metrics.end(),
+                                  [&](const std::string& one) { return lower(one) == lower(name); });
+  if (found != metrics.end()) return static_cast<std::size_t>(found - metrics.begin());
+  if (metrics.empty()) {
+    throw UsageError(rows.mode() == Mode::md5 ? "--by: a comparison of checksums has no metrics"
+                                              : "--by: it weighs rows of dumps with a dump.json only");
+  }
+  throw UsageError(fmt::format("--by: '{}' is no metric of a {} comparison: {}", display(name),
+                               mode_name(rows.mode()), fmt::join(metrics, ", ")));
+}
+
+/// By weight alone, where a metric was asked for.
+bool weighs_more(const NotedRow& a, const NotedRow& b) {
+  return a.weight != b.weight ? a.weight > b.weight : a.index < b.index;
+}
+
+bool worse(const NotedRow& a, const NotedRow& b) {
+  if (a.verdict != b.verdict) return a.verdict > b.verdict;
+  if (a.weight != b.weight) return a.weight > b.weight;
+  return a.index < b.index;
+}
+
+using Order = bool (*)(const NotedRow&, const NotedRow&);
+
+std::string counts(const TaskSummary& rank, bool color) {
+  const std::uint64_t pass = rank.rows - rank.errors - rank.warnings;
+  std::string line = fmt::format("{} rows: ", human_count(rank.rows));
+  const auto part = [&](std::uint64_t count, const char* what, report::Severity severity) {
+    const std::string text = human_count(count) + " " + what;
+    return count == 0 ? text : report::paint(text, report::color_of(severity), color);
+  };
+  line += part(rank.errors, "error", report::Severity::error) + ", ";
+  line += part(rank.warnings, "warning", report::Severity::warning) + ", ";
+  line += human_count(pass) + " pass";
+  if (rank.unmatched > 0) line += fmt::format("; {} unmatched", human_count(rank.unmatched));
+  if (rank.unreadable > 0) line += fmt::format("; {} not comparable", human_count(rank.unreadable));
+  if (rank.golden_only > 0)
+    line += fmt::format("; {} only in the golden side", human_count(rank.golden_only));
+  return line;
+}
+
+/// One row told in full: the name is never cut.
+std::string first_bad(const NotedRow& row, bool color) {
+  std::string out =
+      "  first in execution order: " + report::paint(row.name, report::Color::bold, color) + "\n";
+  out += "    " +
+         report::paint(verdict_name(row.verdict), report::color_of(severity_of(row.verdict)), color) + ": " +
+         display(row.reason);
+  if (!row.measure.empty()) out += " (" + display(row.measure) + ")";
+  return out + "\n";
+}
+
+std::string worst(const std::vector<NotedRow>& rows, const std::string& by, bool color) {
+  std::vector<report::WorstLine> lines;
+  for (const NotedRow& row : rows) {
+    lines.push_back({severity_of(row.verdict),
+                     {std::string(verdict_name(row.verdict)), row.name, row.measure.empty() ? row.reason : row.measure}});
+  }
+  return report::render_worst(std::move(lines), by, color);
+}
+
+class Summaries final : public Sink {
+ public:
+  Summaries(const SummaryOptions& options, const MatchOptions& match) : options_(options), match_(match) {}
+
+  void take(std::size_t /*task*/, const std::shared_ptr<const Rows>& rows, TaskSummary& summary) override {
+    summary = summarize(*rows, options_);
+    if (const RankRows* entries = rows->of_entries()) summary.advice = advise(entries->result(), match_);
+  }
+
+ private:
+  SummaryOptions options_;
+  MatchOptions match_;
+};
+
+}  // namespace
+
+TaskSummary summarize(const Rows& rows, const SummaryOptions& options) {
+  TaskSummary summary;
+  summary.mode = rows.mode();
+  summary.rows = rows.rows();
+  summary.golden_only = rows.golden_without_row();
+  std::optional<std::size_t> metric;
+  if (!options.by.empty()) {
+    metric = find_metric(rows, options.by);
+    summary.worst_by = rows.metrics()[*metric];
+  }
+  report::Worst<NotedRow, Order> worst(options.top, metric ? weighs_more : worse);
+  std::optional<std::size_t> first_error;
+  std::optional<std::size_t> first_warning;
+  for (std::size_t i = 0; i < rows.rows(); ++i) {
+    const RowFacts facts = rows.facts(i);
+    summary.unmatched += facts.target_only ? 1 : 0;
+    summary.golden_only += facts.golden_only ? 1 : 0;
+    summary.unreadable += facts.unreadable ? 1 : 0;
+    if (NotedRow noted; metric && rows.weigh(i, *metric, noted)) worst.add(std::move(noted));
+    if (facts.verdict == Verdict::pass) continue;
+    const bool error = facts.verdict == Verdict::error;
+    ++(error ? summary.errors : summary.warnings);
+    std::optional<std::size_t>& first = error ? first_error : first_warning;
+    if (!first) first = i;
+    if (!metric) worst.add(rows.note(i));
+  }
+  if (first_error || first_warning) summary.first_bad = rows.note(first_error ? *first_error : *first_warning);
+  summary.worst = worst.take();
+  return summary;
+}
+
+std::unique_ptr<Sink> summary_sink(const SummaryOptions& options, const MatchOptions& match) {
+  return std::make_unique<Summaries>(options, match);
+}
+
+std::string render_summary(const CompareReport& report, bool color) {
+  std::string out;
+  for (const TaskSummary& rank : report.tasks) {
+    const std::string label = rank.label.empty() ? "" : display(rank.label) + "  ";
+    if (!rank.failure.empty()) {
+      out += label + report::paint("failed: ", report::Color::red, color) + rank.failure + "\n";
+      continue;
+    }
+    out += fmt::format("{}{} against {} ({})\n", label, display(rank.target), display(rank.golden),
+                       mode_name(rank.mode));
+    if (rank.rows == 0) {
+      out += "  no rows: there is nothing to compare in the target\n";
+      continue;
+    }
+    out += "  " + counts(rank, color) + "\n";
+    if (!rank.advice.empty())
+      out += "  " + report::paint("unmatched: ", report::Color::yellow, color) + rank.advice + "\n";
+    if (rank.first_bad) out += first_bad(*rank.first_bad, color);
+    if (rank.worst.size() > (rank.worst_by.empty() ? 1 : 0)) out += worst(rank.worst, rank.worst_by, color);
+    for (const std::string& file : rank.files) out += "  written: " + display(file) + "\n";
+  }
+  if (!report.html_file.empty()) out += "report: " + display(report.html_file) + "\n";
+  for (const std::string& line : report.one_sided) {
+    out += report::paint("not compared: ", report::Color::yellow, color) + display(line) + "\n";
+  }
+  return out;
+}
+
+}  // namespace msprobe::compare

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/sinks/tables.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "compare/sinks/joined_table.hpp"
+#include "support/error.hpp"
+#include "support/output_file.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+std::vector<std::string> write_files(const report::Table& table, const std::vector<report::Format>& formats,
+                                     const std::string& stem, bool add_extension) {
+  std::vector<std::string> files;
+  for (const report::Format format : formats) {
+    const std::string path = add_extension ? stem + "." + std::string(report::extension(format)) : stem;
+    for (std::string& file : report::write_file(table, format, path)) files.push_back(std::move(file));
+  }
+  return files;
+}
+
+const std::vector<report::Format>& formats_of(const TableOptions& options, const Task& task) {
+  static const std::vector<report::Format> kWorkbook = {report::Format::xlsx};
+  return task.workbook && !options.formats_chosen ? kWorkbook : options.formats;
+}
+
+class FileForEach final : public Sink {
+ public:
+  explicit FileForEach(const TableOptions& options) : options_(options) {}
+
+  void begin(const Plan& plan) override {
+    plan_ = &plan;
+    create_directories(options_.directory);
+    check_output(options_.directory + "/compare_result_" + options_.time);
+  }
+
+  void take(std::size_t index, const std::shared_ptr<const Rows>& rows, TaskSummary& summary) override {
+    const Task& task = plan_->tasks[index];
+    const std::vector<report::Format>& formats = formats_of(options_, task);
+    if (rows->rows() == 0 || formats.empty()) return;
+    const std::string stem = result_stem(options_.directory, task, task.name, options_.time);
+    create_directories(std::filesystem::path(stem).parent_path().string());
+    for (std::string& file : write_files(*rows, formats, stem, true)) summary.files.push_back(std::move(file));
+  }
+
+ private:
+  TableOptions options_;
+  const Plan* plan_ = nullptr;
+};
+
+class OneFile final : public Sink {
+ public:
+  explicit OneFile(const TableOptions& options) : options_(options) {}
+
+  void begin(const Plan& plan) override {
+    plan_ = &plan;
+    if (!plan.entries && plan.tasks.size() > 1) {
+      throw UsageError(fmt::format("there are {} results, which do not fit into one file", plan.tasks.size()),
+                       "leave out --output-file to get one file for each");
+    }
+    if (options_.file != "-") check_output(options_.file);
+    kept_.resize(plan.tasks.size());
+  }
+
+  void take(std::size_t index, const std::shared_ptr<const Rows>& rows, TaskSummary& /*summary*/) override {
+    kept_[index] = rows;
+  }
+
+  void end(CompareReport& report) override {
+    std::vector<JoinedPart> parts;
+    for (std::size_t i = 0; i < kept_.size(); ++i) {
+      const Task& task = plan_->tasks[i];
+      if (kept_[i] != nullptr && kept_[i]->rows() > 0) parts.push_back({task.step, task.rank, std::move(kept_[i])});
+    }
+    if (parts.empty()) return;
+    const std::vector<report::Format>& formats = formats_of(options_, plan_->tasks.front());
+    if (formats.empty()) return;
+    std::shared_ptr<const report::Table> table = parts.front().rows;
+    if (parts.size() > 1) table = joined_table(std::move(parts));
+    if (options_.file == "-") {
+      report.pipe_closed = !report::write_stdout(*table, formats.front());
+    } else {
+      report.tasks.front().files = write_files(*table, formats, options_.file, false);
+    }
+  }
+
+ private:
+  TableOptions options_;
+  const Plan* plan_ = nullptr;
+  std::vector<std::shared_ptr<const Rows>> kept_;
+};
+
+}  // namespace
+
+std::string result_stem(const std::string& directory, const Task& task, const std::string& what,
+                        const std::string& time) {
+  return directory + "/" + task.folder + task.prefix + what + task.suffix + (task.timed ? "_" + time : "");
+}
+
+std::unique_ptr<Sink> table_sink(const TableOptions& options) {
+  if (options.file.empty()) return std::make_unique<FileForEach>(options);
+  return std::make_unique<OneFile>(options);
+}
+
+}  // namespace msprobe::compare

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The result tables: a file for each task and format, or one for all tasks.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compare/sinks/sink.hpp"
+#include "report/writers.hpp"
+
+namespace msprobe::compare {
+
+struct TableOptions {
+  std::string directory;
+  std::string file;                     // one file of this name instead; "-" is stdout
+  std::vector<report::Format> formats;
+  bool formats_chosen = false;  // else a task's own usual one goes before these
+  std::string time;             // in the names of files
+};
+
+/// `DIR/[step/]compare_result[_rank]_TIMESTAMP`, without extension: the Python tool's name. `what` stands for
+/// `compare_result`.
+std::string result_stem(const std::string& directory, const Task& task, const std::string& what,
+                        const std::string& time);
+
+std::unique_ptr<Sink> table_sink(const TableOptions& options);
+
+}  // namespace msprobe::compare
