@@ -8,6 +8,7 @@ import torch
 
 from msprobe import _native
 from msprobe.core import debugger, saving, session
+from msprobe.core.describe import Record
 
 from . import apis, compiling, describe, device, distributed, framework, megatron, modules, optimizers
 from . import triton_kernels, versions
@@ -32,7 +33,7 @@ def _binding():
         is_grad_enabled=framework.is_grad_enabled,
         tracing_state=torch._C._get_tracing_state,
         compile_context=framework.find_compile_context(),
-        record_type=describe.Record,
+        record_type=Record,
         describe=describe.describe,
         describe_named=describe.describe_named,
         asynchronous=_follow_asynchronous,
