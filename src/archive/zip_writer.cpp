@@ -110,8 +110,8 @@ void ZipWriter::begin_blocks(std::string name) {
 }
 
 void ZipWriter::append(const DeflatedBlock& block) {
+  if (!open_ || !entries_.back().deflated) throw std::logic_error("an entry of a zip archive takes no blocks");
   Entry& entry = entries_.back();
-  if (!open_ || !entry.deflated) throw std::logic_error("an entry of a zip archive takes no blocks");
   file_.write(block.bytes);
   entry.crc =
       static_cast<std::uint32_t>(::crc32_combine(entry.crc, block.crc, static_cast<z_off_t>(block.raw_size)));

@@ -261,15 +261,20 @@ msprobe_status msprobe_enter(msprobe_session* session, msprobe_kind kind, uint32
 }
 
 msprobe_status msprobe_leave(msprobe_session* session, msprobe_event* event) {
-  return with_recorder(session, [&](Recorder& r) { return r.leave(needed(event, "the event")); });
+  return with(session, [&](Session& s) {
+    const msprobe_event& left = needed(event, "the event");
+    if (left.step == 0) return MSPROBE_SKIP;  // what was never entered waits for nobody
+    return s.locked([&](Recorder& r) { return r.leave(left); });
+  });
 }
 
 msprobe_status msprobe_enter_backward(msprobe_session* session, const msprobe_event* forward,
                                       msprobe_event* event) {
-  return with_recorder(session, [&](Recorder& r) {
+  return with(session, [&](Session& s) {
     const msprobe_event before = needed(forward, "the forward's event");
     needed(event, "the place for the event") = {};
-    return r.enter_backward(before, *event);
+    if (before.step == 0 || before.nested != 0 || before.backward != 0) return MSPROBE_SKIP;
+    return s.locked([&](Recorder& r) { return r.enter_backward(before, *event); });
   });
 }
 
@@ -298,11 +303,11 @@ msprobe_status msprobe_use_stack(msprobe_session* session, const msprobe_event* 
 
 msprobe_status msprobe_define_stack(msprobe_session* session, uint64_t key, const char* const* frames,
                                     size_t count) {
-  return with_recorder(session, [&](Recorder& r) {
+  return with(session, [&](Session& s) {
     std::vector<std::string> texts;
     if (count > 0) needed(frames, "the list of frames");
     for (size_t i = 0; i < count; ++i) texts.emplace_back(&needed(frames[i], "a frame"));
-    return r.define_stack(key, std::move(texts));
+    return s.locked([&](Recorder& r) { return r.define_stack(key, std::move(texts)); });
   });
 }
 
@@ -314,6 +319,7 @@ msprobe_status msprobe_section_begin(msprobe_session* session, const msprobe_eve
     if (section < MSPROBE_INPUT || section > MSPROBE_NAMED_OUTPUT)
       throw InvalidCall("there is no such section");
     const msprobe_event& filled = needed(event, "the event");
+    if (filled.entry == 0) return hand_out(nullptr, builder);
     return hand_out(s.build([&](Recorder& r) { return r.begin_section(filled, section); }), builder);
   });
 }

@@ -137,7 +137,6 @@ void Recorder::finish_call(OpenCall& open) {
 }
 
 msprobe_status Recorder::leave(const msprobe_event& event) {
-  if (event.step == 0) return MSPROBE_SKIP;
   if (!step_ || event.step != serial_) return MSPROBE_SKIP;
   if (event.nested != 0) {
     Thread& thread = step_->structure.thread();
@@ -165,7 +164,6 @@ msprobe_status Recorder::leave(const msprobe_event& event) {
 }
 
 msprobe_status Recorder::enter_backward(const msprobe_event& forward, msprobe_event& event) {
-  if (forward.step == 0 || forward.nested != 0 || forward.backward != 0) return MSPROBE_SKIP;
   if (!step_ || step_->debug || finished_) return MSPROBE_SKIP;
   name_of(forward.name);
   event.name = forward.name;
@@ -236,7 +234,6 @@ msprobe_status Recorder::hold(const msprobe_event& event, bool on) {
 }
 
 std::optional<Builder::Target> Recorder::begin_section(const msprobe_event& event, msprobe_section section) {
-  if (event.entry == 0) return std::nullopt;
   if (!step_ || event.step != serial_) return std::nullopt;
   const bool named = section == MSPROBE_NAMED_OUTPUT;
   if (named) section = MSPROBE_OUTPUT;

@@ -70,6 +70,7 @@ class Recorder {
   msprobe_status end_step();
   msprobe_status log_error(std::string_view kind, std::string_view text);
 
+  // Events as the C interface lets them through: entered, of a forward call, with an entry.
   msprobe_status enter(bool module, std::uint32_t name, msprobe_event& event);
   msprobe_status leave(const msprobe_event& event);
   msprobe_status enter_backward(const msprobe_event& forward, msprobe_event& event);
