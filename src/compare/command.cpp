@@ -23,7 +23,9 @@ namespace {
 
 constexpr std::uint64_t kMaxRequestFile = std::uint64_t{1} << 20;
 
-constexpr std::string_view kHtml = "html";  // not a table of one rank but a page on all of them
+// Not tables of one rank but texts on all of them.
+constexpr std::string_view kHtml = "html";
+constexpr std::string_view kMarkdown = "md";
 
 /// What was typed.
 struct Typed {
@@ -80,21 +82,21 @@ void read_request(const std::string& path, bool stack_mode, CompareOptions& opti
   }
 }
 
-bool wants_html(const Typed& typed) {
-  return std::find(typed.formats.begin(), typed.formats.end(), kHtml) != typed.formats.end();
+bool wants(const Typed& typed, std::string_view format) {
+  return std::find(typed.formats.begin(), typed.formats.end(), format) != typed.formats.end();
 }
 
 std::vector<report::Format> chosen_formats(const Typed& typed) {
   std::vector<report::Format> formats;
   for (const std::string& name : typed.formats) {
-    if (name == kHtml) continue;
+    if (name == kHtml || name == kMarkdown) continue;
     const auto format = report::format_from_name(name);
     if (!format)
-      throw UsageError("--format: '" + display(name) + "' is none of csv, xlsx, json, jsonl, html");
+      throw UsageError("--format: '" + display(name) + "' is none of csv, xlsx, json, jsonl, html, md");
     if (std::find(formats.begin(), formats.end(), *format) == formats.end()) formats.push_back(*format);
   }
   if (typed.xlsx && formats.empty()) formats.push_back(report::Format::xlsx);
-  if (formats.empty() && !wants_html(typed))
+  if (formats.empty() && !wants(typed, kHtml) && !wants(typed, kMarkdown))
     formats.push_back(typed.request.empty() ? report::Format::csv : report::Format::xlsx);
   return formats;
 }
@@ -105,14 +107,15 @@ Outputs to_outputs(const Typed& typed) {
   outputs.file = typed.output_file;
   outputs.formats = chosen_formats(typed);
   outputs.formats_chosen = typed.xlsx || !typed.formats.empty();
-  outputs.html = wants_html(typed);
+  outputs.html = wants(typed, kHtml);
+  outputs.markdown = wants(typed, kMarkdown);
   outputs.suggest_mapping = typed.pairing.suggest;
   outputs.story.entry = typed.explain;
   if (typed.output == "-") {
     if (!typed.output_file.empty()) throw UsageError("-o - and --output-file exclude each other");
     outputs.file = "-";
   }
-  if (!outputs.file.empty() && outputs.formats.size() + (outputs.html ? 1 : 0) > 1) {
+  if (!outputs.file.empty() && outputs.formats.size() + outputs.html + outputs.markdown > 1) {
     throw UsageError("one output file takes one --format");
   }
   return outputs;
@@ -136,7 +139,7 @@ CompareOptions to_options(const Typed& typed) {
   if (typed.python_rules) options.dialect = python_dialect();
   options.rules_file = typed.rules;
   options.summary = typed.summary;
-  options.rank.match = to_match_options(typed.pairing, options.dialect.pairing);
+  options.rank.match = to_match_options(typed.pairing, options.dialect.rank.pairing);
   options.rank.first_difference = typed.diff_analyze;
   apply_layouts(typed.layouts, options);
   options.outputs = to_outputs(typed);
@@ -169,7 +172,7 @@ class CompareCommand final : public Command {
     options.add("--output-file", typed_.output_file, "One result file of this name, or - for standard output")
         .argument("FILE");
     options.add("-m,--mode", typed_.mode, "Kind of the dumps: auto, atb").show_default();
-    options.add("--format", typed_.formats, "Any of csv, xlsx, json, jsonl, html, separated by commas")
+    options.add("--format", typed_.formats, "Any of csv, xlsx, json, jsonl, html, md, separated by commas")
         .commas()
         .argument("LIST");
     options.add_flag("--xlsx", typed_.xlsx, "The same as --format xlsx");

@@ -14,6 +14,7 @@
 #include "compare/sinks/data_mapping.hpp"
 #include "compare/sinks/html_report.hpp"
 #include "compare/sinks/mapping_proposal.hpp"
+#include "compare/sinks/markdown.hpp"
 #include "compare/sinks/tables.hpp"
 #include "compare/static_graph/graph_tasks.hpp"
 #include "support/error.hpp"
@@ -27,17 +28,19 @@ namespace {
 
 Plan make_plan(const Found& found, const CompareOptions& options, const Rules& rules, Progress* progress) {
   const Inputs& inputs = options.inputs;
+  const Dialect& dialect = options.dialect;
   switch (found.layout) {
     case Layout::static_graphs:
       return plan_static_graphs({inputs.target, found.target.graph}, {inputs.golden, found.golden.graph},
-                                inputs.graph.value_or(GraphSelection{}), options.dialect, progress);
+                                inputs.graph.value_or(GraphSelection{}), dialect.graph, dialect.rank.measure,
+                                progress);
     case Layout::single_saves:
       return plan_single_saves({inputs.target, found.target.saved.tags}, {inputs.golden, found.golden.saved.tags},
-                               options.dialect, progress);
+                               dialect.saved, progress);
     case Layout::atb:
-      return plan_atb(inputs.target, inputs.golden, options.dialect, progress);
+      return plan_atb(inputs.target, inputs.golden, dialect.atb, dialect.rank.measure, progress);
     default:
-      return plan_dump_trees(*found.target.tree.tree, *found.golden.tree.tree, options.rank, options.dialect, rules,
+      return plan_dump_trees(*found.target.tree.tree, *found.golden.tree.tree, options.rank, dialect.rank, rules,
                              progress);
   }
 }
@@ -59,8 +62,7 @@ Sinks make_sinks(const CompareOptions& options, bool entries) {
   }
   if (entries && options.rank.match.method == Method::layer && outputs.file.empty())
     sinks.push_back(data_mapping_sink(outputs.directory, time));
-  const bool only_html = outputs.html && outputs.formats.empty();
-  if (!only_html)
+  if (!outputs.formats.empty())
     sinks.push_back(
         table_sink({outputs.directory, outputs.file, outputs.formats, outputs.formats_chosen, time}));
   if (entries && !outputs.suggest_mapping.empty())
@@ -68,6 +70,10 @@ Sinks make_sinks(const CompareOptions& options, bool entries) {
   if (outputs.html) {
     sinks.push_back(outputs.file.empty() ? html_sink(outputs.directory, "compare_result_" + time + ".html")
                                          : html_sink({}, outputs.file));
+  }
+  if (outputs.markdown) {
+    sinks.push_back(outputs.file.empty() ? markdown_sink(outputs.directory, "compare_result_" + time + ".md")
+                                         : markdown_sink({}, outputs.file));
   }
   return sinks;
 }

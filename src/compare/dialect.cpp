@@ -7,7 +7,7 @@ namespace msprobe::compare {
 Dialect python_dialect() {
   Dialect python;
   python.ignores_idle_options = true;  // D28, D84
-  python.pairing = {
+  python.rank.pairing = {
       .ranks_by_position = true,      // D21
       .first_mapping_wins = true,     // D45
       .renumbers_golden_only = true,  // D41
@@ -21,7 +21,7 @@ Dialect python_dialect() {
       .first_class_by_part = true,    // D71
       .refuses_conflict = true,       // D71
   };
-  python.measure = {
+  python.rank.measure = {
       .compares_spelling = true,        // D15
       .integers_as_double = true,       // D13
       .scalars_in_own_type = true,      // D10
@@ -29,7 +29,7 @@ Dialect python_dialect() {
       .infinities_without_sign = true,  // D12
       .positions_without_count = true,  // D14
   };
-  python.judge = {
+  python.rank.judge = {
       .tells_unmatched = false,            // D2
       .saved_values_are_inputs = false,    // D66
       .consistent_statistics = false,      // D72

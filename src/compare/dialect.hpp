@@ -4,8 +4,6 @@
 
 #include "compare/analysis/traits.hpp"
 #include "compare/atb/traits.hpp"
-#include "compare/matching/traits.hpp"
-#include "compare/metrics/traits.hpp"
 #include "compare/result/traits.hpp"
 #include "compare/single_save/traits.hpp"
 #include "compare/static_graph/traits.hpp"
@@ -15,9 +13,7 @@ namespace msprobe::compare {
 /// Ours, unless a trait is changed.
 struct Dialect {
   bool ignores_idle_options = false;  // those that do not apply to the dumps, which are refused otherwise
-  PairingTraits pairing;
-  MeasureTraits measure;
-  JudgeTraits judge;
+  RankTraits rank;
   SearchTraits search;
   GraphTraits graph;
   SavedTraits saved;

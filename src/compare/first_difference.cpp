@@ -34,7 +34,7 @@ std::int64_t number_of(const RankPair& pair) {
 AnalyzedRank analyze_rank(const RankPair& pair, const CompareOptions& options, const Rules& rules,
                           const std::string& time, Progress* progress) {
   AnalyzedRank rank;
-  const RankResult result = compare_ranks(pair, options.rank, options.dialect, rules, progress);
+  const RankResult result = compare_ranks(pair, options.rank, options.dialect.rank, rules, progress);
   const SearchTraits& traits = options.dialect.search;
   const CommCalls calls =
       traits.guesses_partners ? CommCalls() : read_communication(*open_file(result.target.json), rules);
@@ -80,7 +80,7 @@ DifferenceReport find_first_difference(const CompareOptions& asked, Progress* pr
   load_mapping(options.rank.match);
   const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
   const RankPairs plan = pair_ranks(dump::discover(options.inputs.target), dump::discover(options.inputs.golden),
-                                    options.dialect.pairing.ranks_by_position);
+                                    options.dialect.rank.pairing.ranks_by_position);
   for (const std::string& remark : plan.remarks) log_warning(remark);
   DifferenceReport report;
   report.one_sided = plan.one_sided;

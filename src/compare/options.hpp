@@ -33,7 +33,8 @@ struct Outputs {
   std::string file;                     // fixed name instead; "-" is stdout
   std::vector<report::Format> formats;  // of tables
   bool formats_chosen = false;          // not the default
-  bool html = false;                    // the report on all ranks, too
+  bool html = false;                    // the report on all tasks, too
+  bool markdown = false;                // and the verdict for a comment
   std::string suggest_mapping;          // where to write a proposal for rows without partner; empty: nowhere
   StoryOptions story;                   // told instead of all that is written otherwise
 };

@@ -132,7 +132,7 @@ class Finder {
 
   ValueDifference difference_of(const Item& item, const Item& golden, std::size_t statistic) const {
     return difference(item.statistics[statistic], result_.target.pool, golden.statistics[statistic],
-                      result_.golden.pool, result_.dialect.measure);
+                      result_.golden.pool, result_.traits.measure);
   }
 
   bool differs(const Row& row) const {

@@ -5,7 +5,7 @@
 
 namespace msprobe::compare {
 
-Plan plan_atb(const std::string& target, const std::string& golden, const Dialect& dialect, Progress* progress) {
+Plan plan_atb(const std::string& target, const std::string& golden, const AtbTraits& traits, const MeasureTraits& measure, Progress* progress) {
   auto dumps = std::make_shared<AtbDumps>(read_atb(target, golden));
   Plan plan;
   plan.one_at_a_time = true;
@@ -15,9 +15,9 @@ Plan plan_atb(const std::string& target, const std::string& golden, const Dialec
   task.golden = golden;
   task.name = dumps->tensors() ? "atb_tensor_compare_result" : "atb_stats_compare_result";
   task.workbook = true;
-  task.run = [dumps, &dialect, progress] {
+  task.run = [dumps, traits, measure, progress] {
     const Mode mode = dumps->tensors() ? Mode::tensor : Mode::statistics;
-    return std::make_shared<ListRows>(mode, compare_atb(*dumps, dialect.atb, dialect.measure, progress));
+    return std::make_shared<ListRows>(mode, compare_atb(*dumps, traits, measure, progress));
   };
   return plan;
 }

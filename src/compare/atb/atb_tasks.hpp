@@ -4,13 +4,14 @@
 
 #include <string>
 
-#include "compare/dialect.hpp"
+#include "compare/atb/traits.hpp"
+#include "compare/metrics/traits.hpp"
 #include "compare/task.hpp"
 
 namespace msprobe::compare {
 
 /// Reads the statistic.csv of both folders; tensors are read when the task runs. FormatError if only one side has
-/// tensors. `dialect` must outlive the plan.
-Plan plan_atb(const std::string& target, const std::string& golden, const Dialect& dialect, Progress* progress);
+/// tensors.
+Plan plan_atb(const std::string& target, const std::string& golden, const AtbTraits& traits, const MeasureTraits& measure, Progress* progress);
 
 }  // namespace msprobe::compare

@@ -7,8 +7,8 @@
 namespace msprobe::compare {
 
 Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const RankOptions& options,
-                     const Dialect& dialect, const Rules& rules, Progress* progress) {
-  RankPairs ranks = pair_ranks(target, golden, dialect.pairing.ranks_by_position);
+                     const RankTraits& traits, const Rules& rules, Progress* progress) {
+  RankPairs ranks = pair_ranks(target, golden, traits.pairing.ranks_by_position);
   for (const std::string& remark : ranks.remarks) log_warning(remark);
   Plan plan;
   plan.entries = true;
@@ -23,9 +23,9 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
     if (!pair.step.empty()) task.folder = pair.step + "/";
     if (dump::is_debug_json(pair.target.json)) task.prefix = "debug_";
     if (!task.rank.empty()) task.suffix = "_" + task.rank;
-    task.run = [pair = std::move(pair), &options, &dialect, &rules, progress] {
+    task.run = [pair = std::move(pair), &options, &traits, &rules, progress] {
       return std::make_shared<RankRows>(
-          std::make_shared<const RankResult>(compare_ranks(pair, options, dialect, rules, progress)));
+          std::make_shared<const RankResult>(compare_ranks(pair, options, traits, rules, progress)));
     };
   }
   return plan;

@@ -10,6 +10,6 @@ namespace msprobe::compare {
 
 /// The arguments must outlive the plan. UsageError, FormatError as pair_ranks().
 Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const RankOptions& options,
-                     const Dialect& dialect, const Rules& rules, Progress* progress);
+                     const RankTraits& traits, const Rules& rules, Progress* progress);
 
 }  // namespace msprobe::compare

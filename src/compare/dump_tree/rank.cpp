@@ -43,7 +43,7 @@ Mode choose_mode(const Side& target, const Side& golden) {
 
 }  // namespace
 
-RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const Dialect& dialect, const Rules& rules,
+RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const RankTraits& traits, const Rules& rules,
                          Progress* progress) {
   if (dump::is_debug_json(pair.target.json) != dump::is_debug_json(pair.golden.json)) {
     throw FormatError(fmt::format("a debug.json is compared with a debug.json only: {}, {}",
@@ -52,7 +52,7 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
   RankResult result;
   result.step = pair.step;
   result.rank = pair.target.label;
-  result.dialect = dialect;
+  result.traits = traits;
   LoadOptions target_options{options.stacks, options.stack_json};
   LoadOptions golden_options{false, {}};
   parallel_for(2, [&](std::size_t side) {
@@ -62,9 +62,9 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
   result.mode = choose_mode(result.target, result.golden);
   if (options.first_difference && result.mode == Mode::tensor) result.mode = Mode::statistics;
   if (options.backend) {
-    pair_consistent_rows(result, *options.backend, dialect.pairing);
+    pair_consistent_rows(result, *options.backend, traits.pairing);
   } else {
-    pair_rows(result, options.match, dialect.pairing, rules);
+    pair_rows(result, options.match, traits.pairing, rules);
   }
   if (result.mode == Mode::tensor) compare_tensor_rows(result, options.print_rows, progress);
   if (!options.first_difference) judge(result, rules);

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "compare/dialect.hpp"
 #include "compare/dump_tree/rank_pairs.hpp"
 #include "compare/matching/match.hpp"
 #include "compare/result/result.hpp"
@@ -28,7 +27,7 @@ struct RankOptions {
 
 /// A mapping has been loaded. Throws what the readers throw, and FormatError for dumps that do not go together
 /// (other task, nothing to compare).
-RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const Dialect& dialect, const Rules& rules,
+RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const RankTraits& traits, const Rules& rules,
                          Progress* progress);
 
 }  // namespace msprobe::compare

@@ -191,7 +191,7 @@ void RankRows::row(std::size_t index, std::vector<Cell>& cells, Scratch& scratch
 
 std::string_view RankRows::checksum_text(const Side& side, const Item& item) const {
   if (result_->checksums_lost) return "";
-  if (result_->dialect.judge.tensors_need_checksums && item.is_tensor && !item.has_checksum) return "N/A";
+  if (result_->traits.judge.tensors_need_checksums && item.is_tensor && !item.has_checksum) return "N/A";
   return item.checksum == 0 ? std::string_view("N/A") : side.text(item.checksum);
 }
 
@@ -222,7 +222,7 @@ void RankRows::add_metrics(std::size_t index, std::vector<Cell>& cells) const {
 ValueDifference RankRows::difference_of(const Row& row, std::size_t statistic) const {
   return difference(result_->target_item(row).statistics[statistic], result_->target.pool,
                     result_->golden_item(row).statistics[statistic], result_->golden.pool,
-                    result_->dialect.measure);
+                    result_->traits.measure);
 }
 
 void RankRows::add_differences(const Item* item, const Item* bench, std::vector<Cell>& cells) const {
@@ -233,7 +233,7 @@ void RankRows::add_differences(const Item* item, const Item* bench, std::vector<
   std::array<ValueDifference, kStatistics> differences;
   for (std::size_t i = 0; i < kStatistics; ++i) {
     differences[i] = difference(item->statistics[i], result_->target.pool, bench->statistics[i],
-                                result_->golden.pool, result_->dialect.measure);
+                                result_->golden.pool, result_->traits.measure);
   }
   for (const ValueDifference& each : differences) cells.push_back(difference_cell(each));
   for (const ValueDifference& each : differences) cells.push_back(relative_cell(each));

@@ -8,12 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "compare/dialect.hpp"
 #include "compare/matching/consistent.hpp"
 #include "compare/matching/matching.hpp"
 #include "compare/metrics/tensor_metrics.hpp"
 #include "compare/result/finding.hpp"
 #include "compare/result/rows.hpp"
+#include "compare/result/traits.hpp"
 #include "compare/rules/rules.hpp"
 #include "compare/side/side.hpp"
 
@@ -35,7 +35,7 @@ struct RankResult {
   std::string step;  // label of the step folder; empty unless several steps were compared
   std::string rank;  // label of the target's rank folder; empty for two files
   Mode mode = Mode::statistics;
-  Dialect dialect;
+  RankTraits traits;
   Thresholds thresholds;  // that the findings speak of
   std::optional<Backend> consistent;  // training against inference, and what trained
   Side target;

@@ -53,7 +53,7 @@ class RowMeter {
     try {
       const formats::StoredTensor target = open_item(result_.target, row.pair.target);
       const formats::StoredTensor golden = open_item(result_.golden, row.pair.golden);
-      return compare_tensors(target, golden, result_.dialect.measure, valid_rows(item));
+      return compare_tensors(target, golden, result_.traits.measure, valid_rows(item));
     } catch (const Interrupted&) {
       throw;
     } catch (const Error& error) {
@@ -117,7 +117,7 @@ class RowMeter {
   }
 
   formats::StoredTensor open(const Side& side, const std::string& name) const {
-    if (result_.dialect.judge.files_by_framework) {
+    if (result_.traits.judge.files_by_framework) {
       const bool pytorch = side.header.framework.empty() || side.header.framework == "pytorch";
       const std::string_view suffix = pytorch ? ".pt" : ".npy";
       if (!name.ends_with(suffix))
@@ -157,7 +157,7 @@ void compare_tensor_rows(RankResult& result, bool print_rows, Progress* progress
     const TensorMetrics& metrics = result.metrics[i];
     if (print_rows) print_row(result, row, metrics);
     // Unmatched rows are explained by the judge.
-    if (!result.dialect.judge.tells_remarks || !row.matched()) continue;
+    if (!result.traits.judge.tells_remarks || !row.matched()) continue;
     if (metrics.failed) row.findings.add(Rule::not_measured);
     if (metrics.messages.size() > (metrics.failed ? 1 : 0)) row.findings.add(Rule::remark);
   }

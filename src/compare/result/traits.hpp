@@ -5,6 +5,9 @@
 
 #include <optional>
 
+#include "compare/matching/traits.hpp"
+#include "compare/metrics/traits.hpp"
+
 namespace msprobe::compare {
 
 struct JudgeTraits {
@@ -21,6 +24,13 @@ struct JudgeTraits {
   bool tells_remarks = true;               // what kept tensors from being compared is a finding
   std::optional<double> ratio_in_words;    // what rule 2 says was its limit for outputs, whatever it was
   bool files_by_framework = false;         // only .pt of PyTorch and .npy of MindSpore are read
+};
+
+/// All that a pair of ranks goes by.
+struct RankTraits {
+  PairingTraits pairing;
+  MeasureTraits measure;
+  JudgeTraits judge;
 };
 
 }  // namespace msprobe::compare

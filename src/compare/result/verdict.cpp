@@ -46,7 +46,7 @@ class Judge {
   Judge(RankResult& result, const Rules& rules)
       : result_(result),
         rules_(rules),
-        traits_(result.dialect.judge),
+        traits_(result.traits.judge),
         consistent_(result.consistent && (result.mode == Mode::tensor || traits_.consistent_statistics)) {}
 
   void run() {
@@ -220,7 +220,7 @@ class Judge {
       return missing;
     }
     return difference(result_.target_item(row).statistics[kNorm], target().pool,
-                      result_.golden_item(row).statistics[kNorm], golden().pool, result_.dialect.measure);
+                      result_.golden_item(row).statistics[kNorm], golden().pool, result_.traits.measure);
   }
 
   /// The norm's relative error for an aggregate: 0 where there is none.
@@ -267,7 +267,7 @@ class Judge {
     if (!is_class(target().text(item.dtype)) || !is_class(golden().text(bench.dtype))) return;
     if (target().text(item.shape) != "[]") return;
     const ValueDifference max =
-        difference(item.statistics[kMax], target().pool, bench.statistics[kMax], golden().pool, result_.dialect.measure);
+        difference(item.statistics[kMax], target().pool, bench.statistics[kMax], golden().pool, result_.traits.measure);
     if (max.kind != DifferenceKind::zero) row.findings.add(Rule::scalar_argument);
   }
 

@@ -25,7 +25,7 @@ void tell_missing(const std::string& tag, const SavedArrays& here, const SavedAr
 
 }  // namespace
 
-Plan plan_single_saves(const FoundSaves& target, const FoundSaves& golden, const Dialect& dialect,
+Plan plan_single_saves(const FoundSaves& target, const FoundSaves& golden, const SavedTraits& traits,
                        Progress* progress) {
   Plan plan;
   plan.one_at_a_time = true;
@@ -40,8 +40,8 @@ Plan plan_single_saves(const FoundSaves& target, const FoundSaves& golden, const
     task.workbook = true;
     task.target = target.path + "/data/" + tag;
     task.golden = golden.path + "/data/" + tag;
-    task.run = [here = arrays, there = other->second, &dialect, progress] {
-      return std::make_shared<ListRows>(Mode::tensor, compare_saved(here, there, dialect.saved, progress));
+    task.run = [here = arrays, there = other->second, traits, progress] {
+      return std::make_shared<ListRows>(Mode::tensor, compare_saved(here, there, traits, progress));
     };
   }
   for (const auto& [tag, arrays] : golden.tags) {

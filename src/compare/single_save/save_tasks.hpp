@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "compare/dialect.hpp"
+#include "compare/single_save/traits.hpp"
 #include "compare/task.hpp"
 #include "dump/saved_arrays.hpp"
 
@@ -17,8 +17,8 @@ struct FoundSaves {
   std::map<std::string, dump::SavedArrays> tags;
 };
 
-/// FormatError if the trees have no tag in common. `dialect` must outlive the plan.
-Plan plan_single_saves(const FoundSaves& target, const FoundSaves& golden, const Dialect& dialect,
+/// FormatError if the trees have no tag in common.
+Plan plan_single_saves(const FoundSaves& target, const FoundSaves& golden, const SavedTraits& traits,
                        Progress* progress);
 
 }  // namespace msprobe::compare

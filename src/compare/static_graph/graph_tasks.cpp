@@ -8,7 +8,7 @@
 namespace msprobe::compare {
 
 Plan plan_static_graphs(const FoundGraphs& target, const FoundGraphs& golden, const GraphSelection& selection,
-                        const Dialect& dialect, Progress* progress) {
+                        const GraphTraits& traits, const MeasureTraits& measure, Progress* progress) {
   GraphPlan graphs = plan_graphs(target, golden, selection);
   Plan plan;
   plan.one_at_a_time = true;
@@ -20,8 +20,8 @@ Plan plan_static_graphs(const FoundGraphs& target, const FoundGraphs& golden, co
     task.suffix = fmt::format("_{}_{}", rank, step);
     task.target = pair.target.front();
     task.golden = pair.golden.front();
-    task.run = [pair = std::move(pair), &dialect, progress] {
-      GraphResult result = compare_graphs(pair, dialect.graph, dialect.measure, progress);
+    task.run = [pair = std::move(pair), traits, measure, progress] {
+      GraphResult result = compare_graphs(pair, traits, measure, progress);
       const Mode mode = result.mode == GraphMode::tensors ? Mode::tensor : Mode::statistics;
       return std::make_shared<ListRows>(mode, std::move(result.list));
     };

@@ -4,14 +4,13 @@
 
 #include <string>
 
-#include "compare/dialect.hpp"
 #include "compare/static_graph/graph_compare.hpp"
 #include "compare/task.hpp"
 
 namespace msprobe::compare {
 
-/// FormatError if the dumps have no rank and step in common. `dialect` must outlive the plan.
+/// FormatError if the dumps have no rank and step in common.
 Plan plan_static_graphs(const FoundGraphs& target, const FoundGraphs& golden, const GraphSelection& selection,
-                        const Dialect& dialect, Progress* progress);
+                        const GraphTraits& traits, const MeasureTraits& measure, Progress* progress);
 
 }  // namespace msprobe::compare

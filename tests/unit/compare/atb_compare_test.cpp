@@ -39,7 +39,7 @@ Compared compared(const std::string& target, const std::string& golden, bool pyt
   test::put_file(scratch / "t/statistic.csv", kHeader + target);
   test::put_file(scratch / "g/statistic.csv", kHeader + golden);
   const AtbDumps dumps = read_atb(scratch / "t", scratch / "g");
-  return {compare_atb(dumps, dialect(python).atb, dialect(python).measure, nullptr), one_sided(dumps)};
+  return {compare_atb(dumps, dialect(python).atb, dialect(python).rank.measure, nullptr), one_sided(dumps)};
 }
 
 std::string cell_of(const Compared& result, std::size_t index, const char* column) {

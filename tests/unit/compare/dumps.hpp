@@ -48,7 +48,7 @@ inline std::string forward_json(std::string_view name, std::string_view inputs, 
 inline RankResult matched(std::string_view target, std::string_view golden, Mode mode, bool python_rules) {
   RankResult result;
   result.mode = mode;
-  result.dialect = dialect(python_rules);
+  result.traits = dialect(python_rules).rank;
   result.target = side_of(target);
   result.golden = side_of(golden);
   const Matching matching = match_exact(result.target, result.golden, default_rules());

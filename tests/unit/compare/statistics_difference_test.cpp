@@ -32,7 +32,7 @@ struct Pools {
   TextPool target;
   TextPool golden;
   Cells cells(const Value& npu, const Value& bench, bool python = false) const {
-    const ValueDifference result = difference(npu, target, bench, golden, dialect(python).measure);
+    const ValueDifference result = difference(npu, target, bench, golden, dialect(python).rank.measure);
     return {report::plain_text(difference_cell(result)), report::plain_text(relative_cell(result))};
   }
 };

@@ -92,14 +92,14 @@ void check(const TensorMetrics& metrics, const Numbers& want, bool is_scalar) {
 void both(const StoredTensor& target, const StoredTensor& golden, const Numbers& want) {
   for (const bool python : {false, true}) {
     CAPTURE(python);
-    check(compare_tensors(target, golden, dialect(python).measure), want, false);
+    check(compare_tensors(target, golden, dialect(python).rank.measure), want, false);
   }
 }
 
 void scalars(const StoredTensor& target, const StoredTensor& golden, bool python, double max_abs,
              double max_relative) {
   CAPTURE(python);
-  check(compare_tensors(target, golden, dialect(python).measure), {0, 0, max_abs, max_relative, 0, 0}, true);
+  check(compare_tensors(target, golden, dialect(python).rank.measure), {0, 0, max_abs, max_relative, 0, 0}, true);
 }
 
 bool says(const TensorMetrics& metrics, std::string_view part) {
@@ -109,7 +109,7 @@ bool says(const TensorMetrics& metrics, std::string_view part) {
 
 void status(const StoredTensor& target, const StoredTensor& golden, bool python, MetricStatus want,
             std::string_view message, bool failed) {
-  const TensorMetrics metrics = compare_tensors(target, golden, dialect(python).measure);
+  const TensorMetrics metrics = compare_tensors(target, golden, dialect(python).rank.measure);
   CHECK(metrics.status == want);
   CHECK(metrics.failed == failed);
   REQUIRE(!metrics.messages.empty());
@@ -166,13 +166,13 @@ TEST_CASE("metrics of other types, both rule sets") {
 TEST_CASE("other dtypes on the two sides are compared and told") {
   for (const bool python : {false, true}) {
     const TensorMetrics metrics = compare_tensors(f16({0x3C00, 0x4000, 0x4300}), f32({1, 2, 3}),
-                                                  dialect(python).measure);
+                                                  dialect(python).rank.measure);
     check(metrics, {0.997408650736, 0.5, 0.5, 0.166666671634, kTwoThirds, kTwoThirds}, false);
     CHECK(metrics.messages == std::vector<std::string>{"Dtype of NPU and bench tensor do not match."});
     CHECK_FALSE(metrics.failed);
     // Types that NumPy lacks are float32 to the Python tool.
     CHECK(compare_tensors(stored(DType::bfloat16, std::vector<std::uint16_t>{0x3F80, 0x4000}, {2}),
-                          f32({1, 2}), dialect(python).measure)
+                          f32({1, 2}), dialect(python).rank.measure)
               .messages.empty());
   }
   check(compare_tensors(i64({1, 3}), f64({1, 2}), {}), {0.989949493661, 1, 1, 0.5, 0.5, 0.5}, false);
@@ -180,7 +180,7 @@ TEST_CASE("other dtypes on the two sides are compared and told") {
 
 TEST_CASE("zero vectors are told") {
   for (const bool python : {false, true}) {
-    const MeasureTraits traits = dialect(python).measure;
+    const MeasureTraits traits = dialect(python).rank.measure;
     CHECK(says(compare_tensors(f32({0, 0}), f32({1, 2}), traits), "All the data is Zero in npu dump data."));
     CHECK(
         says(compare_tensors(f32({1, 2}), f32({0, 0}), traits), "All the data is Zero in Bench dump data."));
@@ -270,13 +270,13 @@ TEST_CASE("0-d tensors by our rules: as all others") {
 TEST_CASE("one message for a 0-d tensor, and size-1 axes do not count") {
   for (const bool python : {false, true}) {
     const TensorMetrics one = compare_tensors(stored(DType::float32, std::vector<float>{1.5F}, {1}),
-                                              scalar(DType::float32, 1.0F), dialect(python).measure);
+                                              scalar(DType::float32, 1.0F), dialect(python).rank.measure);
     CHECK(one.is_scalar);
     CHECK(one.messages ==
           std::vector<std::string>{"This is type of 0-d tensor, can not calculate 'Cosine', 'EucDist', 'One "
                                    "Thousandth Err Ratio' and 'Five Thousandths Err Ratio'."});
     check(compare_tensors(stored(DType::float32, std::vector<float>{1, 2, 3.5F}, {1, 3, 1}), f32({1, 2, 3}),
-                          dialect(python).measure),
+                          dialect(python).rank.measure),
           {0.997408650736, 0.5, 0.5, 0.166666671634, kTwoThirds, kTwoThirds}, false);
   }
 }
@@ -387,7 +387,7 @@ TEST_CASE("random data against the definition in extended precision") {
       in[i] = i % 2 == 0 ? ib[i] : static_cast<std::int32_t>(random());
     }
     for (const bool python : {false, true}) {
-      const MeasureTraits traits = dialect(python).measure;
+      const MeasureTraits traits = dialect(python).rank.measure;
       check_against(compare_tensors(f32(fn), f32(fb), traits), reference<float>(fn, fb));
       check_against(compare_tensors(f64(dn), f64(db), traits), reference<double>(dn, db));
       check_against(compare_tensors(stored(DType::int32, in, flat(count)),

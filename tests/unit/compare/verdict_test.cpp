@@ -214,7 +214,7 @@ TEST_CASE("rule 4: across frameworks what one of them does not record is no diff
   const std::string untold = tensor_json("1", "torch.float32", "[2]");
   const auto errors = [](const std::string& npu, const std::string& bench, bool python) {
     RankResult result;
-    if (python) result.dialect = python_dialect();
+    if (python) result.traits = python_dialect().rank;
     result.target = side_of(forward_json("Torch.a.0.forward", npu, ""), "mindspore");
     result.golden = side_of(forward_json("Torch.a.0.forward", bench, ""), "pytorch");
     result.rows.push_back({{0, 0, Unmatched::no, kUnmatched}, {}});
@@ -253,7 +253,7 @@ TEST_CASE("rule 6: types, or their spelling by Python's rules") {
   // With rules that let both frameworks pair, Float32 is torch.float32.
   for (const bool python : {false, true}) {
     RankResult result;
-    if (python) result.dialect = python_dialect();
+    if (python) result.traits = python_dialect().rank;
     result.target =
         side_of(forward_json("Torch.a.0.forward", tensor_json("1", "Float32"), tensor_json("1", "Float32")));
     result.golden =

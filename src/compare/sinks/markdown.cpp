@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/sinks/markdown.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "support/output_file.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+constexpr std::size_t kMostBytes = 60'000;
+constexpr std::size_t kMostRows = 500;  // kept of a task; more would not fit anyway
+constexpr std::size_t kTail = 200;      // room for the lines that tell what is left out
+
+std::string heading(const TaskSummary& task) {
+  const std::string label = task.label.empty() ? task.target : task.label;
+  if (!task.failure.empty()) return fmt::format("**{}** failed: {}\n", markdown_cell(label), markdown_cell(task.failure));
+  return fmt::format("**{}**: {} rows: {} error, {} warning, {} pass{}{}\n", markdown_cell(label),
+                     human_count(task.rows), human_count(task.errors), human_count(task.warnings),
+                     human_count(task.rows - task.errors - task.warnings),
+                     task.unmatched > 0 ? fmt::format("; {} unmatched", human_count(task.unmatched)) : "",
+                     task.golden_only > 0 ? fmt::format("; {} only in the golden side", human_count(task.golden_only))
+                                          : "");
+}
+
+class Markdown final : public Sink {
+ public:
+  Markdown(const std::string& directory, const std::string& file)
+      : directory_(directory), path_(directory.empty() ? file : directory + "/" + file) {}
+
+  void begin(const Plan& plan) override {
+    if (!directory_.empty()) create_directories(directory_);
+    if (path_ != "-") check_output(path_);
+    bad_.resize(plan.tasks.size());
+  }
+
+  void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& /*summary*/) override {
+    for (std::size_t i = 0; i < rows->rows() && bad_[task].size() < kMostRows; ++i) {
+      if (rows->facts(i).verdict != Verdict::pass) bad_[task].push_back(rows->note(i));
+    }
+  }
+
+  void end(CompareReport& report) override {
+    std::string text;
+    std::size_t tasks_left = 0;
+    for (std::size_t i = 0; i < bad_.size(); ++i) {
+      const std::string head = heading(report.tasks[i]);
+      if (text.size() + head.size() + kTail > kMostBytes) {
+        ++tasks_left;
+        continue;
+      }
+      text += (text.empty() ? "" : "\n") + head;
+      append_rows(bad_[i], report.tasks[i], text);
+    }
+    if (tasks_left > 0) text += fmt::format("\nand {} comparisons more\n", tasks_left);
+    for (const std::string& line : report.one_sided) {
+      if (text.size() + line.size() > kMostBytes) break;
+      text += "\nnot compared: " + markdown_cell(line) + "\n";
+    }
+    if (path_ == "-") {
+      report.pipe_closed = !write_all(STDOUT_FILENO, text, "standard output");
+      return;
+    }
+    OutputFile file(path_);
+    file.write(text);
+    file.commit();
+    report.tasks.front().files.push_back(path_);
+  }
+
+ private:
+  static void append_rows(const std::vector<NotedRow>& rows, const TaskSummary& task, std::string& text) {
+    const std::uint64_t all = task.errors + task.warnings;
+    if (rows.empty()) return;
+    text += "\n| Result | Name | Measure | Reason |\n|---|---|---|---|\n";
+    std::uint64_t told = 0;
+    for (const NotedRow& row : rows) {
+      const std::string line = fmt::format("| {} | {} | {} | {} |\n", verdict_name(row.verdict), markdown_cell(row.name),
+                                           markdown_cell(row.measure), markdown_cell(row.reason));
+      if (text.size() + line.size() + kTail > kMostBytes) break;
+      text += line;
+      ++told;
+    }
+    if (told < all) text += fmt::format("\nand {} rows more\n", human_count(all - told));
+  }
+
+  std::string directory_;
+  std::string path_;
+  std::vector<std::vector<NotedRow>> bad_;  // by task
+};
+
+}  // namespace
+
+std::string markdown_cell(std::string_view text) {
+  std::string out;
+  for (const char c : display(text)) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '@':  // calls nobody
+        out += "&#64;";
+        break;
+      case '|':
+      case '\\':
+      case '`':
+      case '*':
+      case '_':
+      case '[':
+      case ']':
+      case '~':
+      case '#':
+        out += '\\';
+        out += c;
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+std::unique_ptr<Sink> markdown_sink(const std::string& directory, const std::string& file) {
+  return std::make_unique<Markdown>(directory, file);
+}
+
+}  // namespace msprobe::compare
