@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kWorst = 10;
 constexpr std::size_t kNames = 5;
 
-report::Severity severity_of(Status status) {
+report::Severity severity_shown(Status status) {
   if (status == Status::different || status == Status::shapes_differ || status == Status::unreadable) {
     return report::Severity::error;
   }
@@ -54,7 +54,8 @@ std::string counts(const CompareReport& report, bool color) {
   const auto part = [&](Status status, const char* what) {
     const std::size_t n = count(status);
     if (n == 0) return;
-    line += ", " + report::paint(human_count(n) + " " + what, report::color_of(severity_of(status)), color);
+    line +=
+        ", " + report::paint(human_count(n) + " " + what, report::color_of(severity_shown(status)), color);
   };
   part(Status::same_values, "of equal values");
   part(Status::close, "close");
@@ -86,8 +87,8 @@ std::string worst(const CompareReport& report, bool color) {
   }
   if (bad.empty()) return "";
   std::stable_sort(bad.begin(), bad.end(), [](const ParameterResult* a, const ParameterResult* b) {
-    if (severity_of(a->status) != severity_of(b->status))
-      return severity_of(a->status) > severity_of(b->status);
+    if (severity_shown(a->status) != severity_shown(b->status))
+      return severity_shown(a->status) > severity_shown(b->status);
     return badness(*a) > badness(*b);
   });
   bad.resize(std::min(bad.size(), kWorst));
@@ -100,7 +101,7 @@ std::string worst(const CompareReport& report, bool color) {
     std::vector<std::string>& line = lines.emplace_back();
     line = {std::string(status_name(result->status)), result->name};
     for (std::string& cell : measure_cells(*result)) line.push_back(std::move(cell));
-    style.severities.push_back(severity_of(result->status));
+    style.severities.push_back(severity_shown(result->status));
   }
   return fmt::format("  worst {}:\n", bad.size()) + report::render_columns({}, lines, style);
 }

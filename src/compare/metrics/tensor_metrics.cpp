@@ -22,7 +22,7 @@ namespace {
 using formats::ElementReader;
 using formats::StoredTensor;
 using tensor::DType;
-using tensor::Kind;
+using ElementKind = tensor::Kind;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kTiny = std::numeric_limits<double>::epsilon();
@@ -51,7 +51,7 @@ const char kComplexMessage[] = "Complex tensors are compared as pairs of real nu
 enum class Work { single, real, signed_integer, unsigned_integer };
 
 bool is_float_like(DType dtype) {
-  return tensor::info(dtype).kind == Kind::floating && dtype != DType::float64;
+  return tensor::info(dtype).kind == ElementKind::floating && dtype != DType::float64;
 }
 
 bool is_64_bit(DType dtype) {
@@ -68,8 +68,9 @@ Work work_type(DType target, DType golden, bool python_rules) {
 
 /// The type NumPy holds the loaded data in: narrow floats that NumPy lacks are widened to float32.
 DType numpy_dtype(DType dtype) {
-  return tensor::info(dtype).kind == Kind::floating && tensor::info(dtype).numpy.empty() ? DType::float32
-                                                                                         : dtype;
+  return tensor::info(dtype).kind == ElementKind::floating && tensor::info(dtype).numpy.empty()
+             ? DType::float32
+             : dtype;
 }
 
 std::vector<std::int64_t> squeezed(const std::vector<std::int64_t>& shape) {
@@ -85,7 +86,7 @@ class Feed {
   Feed(const StoredTensor& tensor, bool real_part_only)
       : dtype_(tensor.dtype),
         size_(tensor::info(tensor.dtype).size),
-        complex_(tensor::info(tensor.dtype).kind == Kind::complex),
+        complex_(tensor::info(tensor.dtype).kind == ElementKind::complex),
         real_part_only_(real_part_only),
         reader_(tensor) {}
 
@@ -295,8 +296,8 @@ double round_12(double value) {
 }
 
 std::int64_t sum_of_integers(const StoredTensor& tensor) {
-  const Kind kind = tensor::info(tensor.dtype).kind;
-  if (kind != Kind::integer && kind != Kind::boolean) {
+  const ElementKind kind = tensor::info(tensor.dtype).kind;
+  if (kind != ElementKind::integer && kind != ElementKind::boolean) {
     throw FormatError(display(tensor.storage->name()), "integers expected");
   }
   Feed<double> feed(tensor, false);
@@ -333,8 +334,8 @@ TensorMetrics compare_tensors(const StoredTensor& target, const StoredTensor& go
     compare_scalars_like_python(metrics, target, golden);
     return metrics;
   }
-  const bool target_complex = tensor::info(target.dtype).kind == Kind::complex;
-  const bool golden_complex = tensor::info(golden.dtype).kind == Kind::complex;
+  const bool target_complex = tensor::info(target.dtype).kind == ElementKind::complex;
+  const bool golden_complex = tensor::info(golden.dtype).kind == ElementKind::complex;
   // One complex side only: just the real parts have a counterpart.
   const bool real_part_only = python_rules || target_complex != golden_complex;
   if (target_complex && !real_part_only) metrics.messages.emplace_back(kComplexMessage);
