@@ -19,7 +19,7 @@ namespace {
 
 using tensor::DType;
 
-constexpr std::size_t kBlock = 1024;  // elements that are widened at a time
+constexpr std::size_t kWidened = 1024;  // elements that are widened at a time
 constexpr std::size_t kCachedBytes = std::size_t{32} << 10;
 
 const tensor::Kernels& kernels() {
@@ -27,7 +27,7 @@ const tensor::Kernels& kernels() {
   return kBest;
 }
 
-/// Hands runs of elements to `feed(pointer, n)`, n at most kBlock if they have to be gathered.
+/// Hands runs of elements to `feed(pointer, n)`, n at most kWidened if they have to be gathered.
 template <typename Feed>
 void each_stretch(const TensorView& view, const Walk& walk, std::size_t most, std::uint32_t* crc, Feed pass) {
   const std::size_t size = view.element_size();
@@ -45,11 +45,11 @@ void each_stretch(const TensorView& view, const Walk& walk, std::size_t most, st
     });
     return;
   }
-  alignas(64) std::array<std::byte, kBlock * 16> buffer;
+  alignas(64) std::array<std::byte, kWidened * 16> buffer;
   const std::int64_t step = walk.inner_stride() * static_cast<std::int64_t>(size);
   walk.each_run(size, [&](const std::byte* from) {
-    for (std::size_t done = 0; done < length; done += kBlock) {
-      const std::size_t n = std::min(kBlock, length - done);
+    for (std::size_t done = 0; done < length; done += kWidened) {
+      const std::size_t n = std::min(kWidened, length - done);
       tensor::gather(from + static_cast<std::int64_t>(done) * step, step, size, n, buffer.data());
       feed(buffer.data(), n);
     }
@@ -85,8 +85,8 @@ Measured measure_native(const TensorView& view, std::uint32_t* crc) {
       pass.add(std::span(reinterpret_cast<const T*>(from), n));
     });
   } else {
-    std::array<T, kBlock> buffer;
-    each_stretch(view, walk, kBlock, crc, [&](const std::byte* from, std::size_t n) {
+    std::array<T, kWidened> buffer;
+    each_stretch(view, walk, kWidened, crc, [&](const std::byte* from, std::size_t n) {
       std::memcpy(buffer.data(), from, n * sizeof(T));
       pass.add(std::span<const T>(buffer.data(), n));
     });
@@ -99,8 +99,8 @@ template <typename T, typename Widen>
 Measured measure_widened(const TensorView& view, std::uint32_t* crc, Widen widen) {
   const Walk walk = walk_in_memory(view);
   tensor::StatisticsPass<T> pass(kernels());
-  std::array<T, kBlock> buffer;
-  each_stretch(view, walk, kBlock, crc, [&](const std::byte* from, std::size_t n) {
+  std::array<T, kWidened> buffer;
+  each_stretch(view, walk, kWidened, crc, [&](const std::byte* from, std::size_t n) {
     widen(from, n, buffer.data());
     pass.add(std::span<const T>(buffer.data(), n));
   });
@@ -150,7 +150,7 @@ Measured measure_complex(const TensorView& view, std::uint32_t* crc) {
 
 Measured measure_complex32(const TensorView& view, std::uint32_t* crc) {
   return measure_widened<float>(view, crc, [](const std::byte* from, std::size_t n, float* out) {
-    std::array<float, 2 * kBlock> parts;
+    std::array<float, 2 * kWidened> parts;
     tensor::to_float(DType::float16, std::span(from, 4 * n), std::span(parts.data(), 2 * n));
     for (std::size_t i = 0; i < n; ++i) out[i] = complex_modulus(parts[2 * i], parts[2 * i + 1]);
   });

@@ -12,7 +12,7 @@ namespace {
 
 using pack::Value;
 
-constexpr std::size_t kMostDepth = 200;
+constexpr std::size_t kDeepestLiteral = 200;
 
 void append_code(std::string& out, std::uint32_t code) {
   const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
@@ -174,7 +174,7 @@ bool LiteralStream::step(const Token& token, std::vector<char>& open, State& sta
   switch (token.kind) {
     case Kind::open:
       if (state.expect != Expect::value && state.expect != Expect::value_or_close) return false;
-      if (open.size() >= kMostDepth) return false;
+      if (open.size() >= kDeepestLiteral) return false;
       open.push_back(token.bracket);
       state = {token.bracket == '{' ? Expect::key_or_close : Expect::value_or_close, false};
       return true;

@@ -22,7 +22,7 @@ constexpr std::uint64_t kContext = 64 * 1024;                   // kept before a
 constexpr std::uint64_t kMostConfig = std::uint64_t{64} << 20;  // read behind it
 constexpr std::size_t kMostPrefix = 4096;                       // of a line
 constexpr std::size_t kBlock = std::size_t{4} << 20;
-constexpr std::size_t kMostNames = std::size_t{64} << 20;  // bytes of all paths
+constexpr std::size_t kMostPaths = std::size_t{64} << 20;  // bytes of all paths
 
 bool is_blank(char c) {
   return c == ' ' || c == '\t';
@@ -127,7 +127,7 @@ class Flattener {
   explicit Flattener(const std::string& file) : file_(file) {}
   void add(const std::string& path, const Value& value) {
     spent_ += path.size();
-    if (spent_ > kMostNames)
+    if (spent_ > kMostPaths)
       throw FormatError(display(file_), "refused: its nested names make too much text");
     if (!value.is(Value::Kind::map) || value.items().empty()) {
       if (!path.empty()) out_.set(path, value);

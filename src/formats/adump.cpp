@@ -19,8 +19,8 @@ namespace {
 
 using tensor::DType;
 
-constexpr std::uint64_t kMaxHeader = std::uint64_t{64} << 20;
-constexpr std::uint64_t kLengthSize = 8;
+constexpr std::uint64_t kMaxDumpHeader = std::uint64_t{64} << 20;
+constexpr std::uint64_t kLengthField = 8;
 constexpr std::int64_t kUndefined = 0;
 constexpr std::int64_t kUint1 = 29;
 
@@ -133,16 +133,16 @@ AdumpFile open_adump(std::shared_ptr<const ByteSource> file) {
   dump.file = std::move(file);
   const std::uint64_t size = dump.file->size();
   if (size == 0) fail_adump(dump, "an empty file");
-  if (size <= kLengthSize) fail_adump(dump, fmt::format("not a kernel dump: {} bytes only", size));
-  std::array<std::byte, kLengthSize> raw{};
+  if (size <= kLengthField) fail_adump(dump, fmt::format("not a kernel dump: {} bytes only", size));
+  std::array<std::byte, kLengthField> raw{};
   dump.file->read_at(0, raw);
   const auto length = load_le<std::uint64_t>(raw.data());
-  if (length > size - kLengthSize) {
+  if (length > size - kLengthField) {
     fail_adump(dump, fmt::format("not a kernel dump: a header of {} bytes in a file of {}", length, size));
   }
-  if (length > kMaxHeader) fail_adump(dump, fmt::format("a header of {} bytes refused", length));
+  if (length > kMaxDumpHeader) fail_adump(dump, fmt::format("a header of {} bytes refused", length));
   std::string header(static_cast<std::size_t>(length), '\0');
-  dump.file->read_at(kLengthSize, std::as_writable_bytes(std::span(header)));
+  dump.file->read_at(kLengthField, std::as_writable_bytes(std::span(header)));
   dump.nano = header.size() >= sizeof kAdumpMagic &&
               load_le<std::uint32_t>(std::as_bytes(std::span(header)).data()) == kAdumpMagic;
   if (dump.nano) {
@@ -150,7 +150,7 @@ AdumpFile open_adump(std::shared_ptr<const ByteSource> file) {
   } else {
     read_protobuf_header(header, dump);
   }
-  place_items(dump, kLengthSize + length);
+  place_items(dump, kLengthField + length);
   return dump;
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 using tensor::DType;
 
-constexpr std::uint64_t kMaxHeader = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxTextHeader = std::uint64_t{1} << 20;
 constexpr std::uint64_t kHeaderPiece = 4096;
 constexpr int kMaxLinks = 8;
 
@@ -53,7 +53,7 @@ std::optional<std::int64_t> integer(std::string_view text) {
   return value;
 }
 
-std::optional<DType> dtype_of(std::int64_t code) {
+std::optional<DType> dtype_of_code(std::int64_t code) {
   switch (code) {
     case 0:
       return DType::float32;
@@ -93,7 +93,7 @@ class Lines {
       searched = buffer_.size();
       const std::uint64_t at = position_ + buffer_.size();
       const std::uint64_t count =
-          std::min({kHeaderPiece, file_.size() - at, kMaxHeader - std::min(at, kMaxHeader)});
+          std::min({kHeaderPiece, file_.size() - at, kMaxTextHeader - std::min(at, kMaxTextHeader)});
       if (count == 0) return std::nullopt;
       buffer_.resize(searched + static_cast<std::size_t>(count));
       file_.read_at(at, std::as_writable_bytes(std::span(buffer_)).subspan(searched));
@@ -153,7 +153,7 @@ Header read_header(const ByteSource& file) {
 
 StoredTensor open_atb_bin(std::shared_ptr<const ByteSource> file, const OpenBeside& open_beside) {
   const Header header = read_header(*file);
-  const auto dtype = dtype_of(header.dtype);
+  const auto dtype = dtype_of_code(header.dtype);
   if (!dtype) fail(*file, fmt::format("element type {} is not supported", header.dtype));
   auto bytes = static_cast<std::int64_t>(tensor::info(*dtype).size);
   for (const std::int64_t length : header.dims) {

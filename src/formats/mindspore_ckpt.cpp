@@ -21,8 +21,8 @@ constexpr std::uint64_t kMaxType = 64;
 constexpr std::string_view kChecksumMark = "crc_num";
 constexpr std::uint64_t kChecksumSize = 17;
 
-/// Fields of a protobuf message, read through a small window, so that the message may have any size.
-class Fields {
+/// The fields of a protobuf message, read through a small window, so that the message may have any size.
+class MessageFields {
  public:
   struct Field {
     std::uint64_t number = 0;
@@ -32,7 +32,7 @@ class Fields {
     std::uint64_t length = 0;
   };
 
-  Fields(const ByteSource& file, std::uint64_t begin, std::uint64_t end)
+  MessageFields(const ByteSource& file, std::uint64_t begin, std::uint64_t end)
       : file_(file), at_(begin), end_(end) {}
 
   bool next(Field& field) {
@@ -150,8 +150,8 @@ class MindSporeCkpt::Parser {
   explicit Parser(const ByteSource& file) : file_(file) {}
 
   std::vector<Entry> run() {
-    Fields top(file_, 0, message_end(file_));
-    Fields::Field field;
+    MessageFields top(file_, 0, message_end(file_));
+    MessageFields::Field field;
     while (top.next(field)) {
       if (field.number == 1 && field.wire == 2) value(field.offset, field.offset + field.length);
     }
@@ -172,7 +172,7 @@ class MindSporeCkpt::Parser {
     throw FormatError(display(file_.name()), reason);
   }
 
-  std::string text(const Fields::Field& field, std::uint64_t limit) const {
+  std::string text(const MessageFields::Field& field, std::uint64_t limit) const {
     if (field.length > limit) fail(fmt::format("a name of {} bytes refused", field.length));
     std::string text(static_cast<std::size_t>(field.length), '\0');
     file_.read_at(field.offset, std::as_writable_bytes(std::span(text)));
@@ -180,8 +180,8 @@ class MindSporeCkpt::Parser {
   }
 
   void value(std::uint64_t begin, std::uint64_t end) {
-    Fields fields(file_, begin, end);
-    Fields::Field field;
+    MessageFields fields(file_, begin, end);
+    MessageFields::Field field;
     Entry entry;
     while (fields.next(field)) {
       if (field.number == 1 && field.wire == 2) {
@@ -204,8 +204,8 @@ class MindSporeCkpt::Parser {
   }
 
   void tensor(Entry& entry, std::uint64_t begin, std::uint64_t end) {
-    Fields fields(file_, begin, end);
-    Fields::Field field;
+    MessageFields fields(file_, begin, end);
+    MessageFields::Field field;
     const auto dimension = [&](std::uint64_t value) {
       if (entry.shape.size() == kMaxRank) fail("a tensor of more than 64 dimensions refused");
       entry.shape.push_back(static_cast<std::int64_t>(value));
@@ -214,7 +214,7 @@ class MindSporeCkpt::Parser {
       if (field.number == 1 && field.wire == 0) {
         dimension(field.value);
       } else if (field.number == 1 && field.wire == 2) {
-        Fields packed(file_, field.offset, field.offset + field.length);
+        MessageFields packed(file_, field.offset, field.offset + field.length);
         while (!packed.at_end()) dimension(packed.varint());
       } else if (field.number == 2 && field.wire == 2) {
         entry.type = text(field, kMaxType);
@@ -276,11 +276,11 @@ StoredTensor MindSporeCkpt::tensor(std::size_t index) const {
 
 bool looks_like_mindspore_ckpt(const ByteSource& file) {
   try {
-    Fields top(file, 0, message_end(file));
-    Fields::Field value;
+    MessageFields top(file, 0, message_end(file));
+    MessageFields::Field value;
     if (!top.next(value) || value.number != 1 || value.wire != 2) return false;
-    Fields inner(file, value.offset, value.offset + value.length);
-    Fields::Field name;
+    MessageFields inner(file, value.offset, value.offset + value.length);
+    MessageFields::Field name;
     return inner.next(name) && name.number == 1 && name.wire == 2 && name.length > 0 &&
            name.length <= kMaxName;
   } catch (const Error&) {

@@ -23,9 +23,10 @@ namespace {
 using tensor::DType;
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr std::size_t kMaxHeader = std::size_t{64} << 10;  // NumPy itself refuses more than 10,000 by default
+constexpr std::size_t kMaxNpyHeader = std::size_t{64}
+                                      << 10;  // NumPy itself refuses more than 10,000 by default
 
-struct Header {
+struct NpyHeader {
   std::optional<std::string> descr;
   std::optional<bool> fortran_order;
   std::optional<std::vector<std::int64_t>> shape;
@@ -37,8 +38,8 @@ class HeaderParser {
  public:
   HeaderParser(std::string_view text, const std::string& file) : rest_(text), file_(file) {}
 
-  Header parse() {
-    Header header;
+  NpyHeader parse() {
+    NpyHeader header;
     expect('{');
     while (!accept('}')) {
       const std::string key(string());
@@ -150,17 +151,20 @@ struct ElementType {
   bool big_endian;
 };
 
-struct TypeCode {
+struct TypeString {
   std::string_view code;
   DType dtype;
 };
 
-constexpr std::array kTypeCodes = {
-    TypeCode{"b1", DType::boolean},   TypeCode{"i1", DType::int8},        TypeCode{"i2", DType::int16},
-    TypeCode{"i4", DType::int32},     TypeCode{"i8", DType::int64},       TypeCode{"u1", DType::uint8},
-    TypeCode{"u2", DType::uint16},    TypeCode{"u4", DType::uint32},      TypeCode{"u8", DType::uint64},
-    TypeCode{"f2", DType::float16},   TypeCode{"f4", DType::float32},     TypeCode{"f8", DType::float64},
-    TypeCode{"c8", DType::complex64}, TypeCode{"c16", DType::complex128}, TypeCode{"V2", DType::bfloat16},
+constexpr std::array kTypeStrings = {
+    TypeString{"b1", DType::boolean},   TypeString{"i1", DType::int8},
+    TypeString{"i2", DType::int16},     TypeString{"i4", DType::int32},
+    TypeString{"i8", DType::int64},     TypeString{"u1", DType::uint8},
+    TypeString{"u2", DType::uint16},    TypeString{"u4", DType::uint32},
+    TypeString{"u8", DType::uint64},    TypeString{"f2", DType::float16},
+    TypeString{"f4", DType::float32},   TypeString{"f8", DType::float64},
+    TypeString{"c8", DType::complex64}, TypeString{"c16", DType::complex128},
+    TypeString{"V2", DType::bfloat16},
 };
 
 ElementType element_type(const std::string& descr, const std::string& file) {
@@ -170,7 +174,7 @@ ElementType element_type(const std::string& descr, const std::string& file) {
     if (code.front() == '<' || code.front() == '>') big_endian = code.front() == '>';
     code.remove_prefix(1);
   }
-  for (const TypeCode& known : kTypeCodes) {
+  for (const TypeString& known : kTypeStrings) {
     if (known.code == code) return {known.dtype, big_endian};
   }
   const char kind = code.empty() ? '\0' : code.front();
@@ -212,10 +216,10 @@ StoredTensor open_npy(std::shared_ptr<const ByteSource> file) {
   const std::size_t length_size = major == 1 ? 2 : 4;
   file->read_at(start.size(), std::span(raw_length).first(length_size));
   const auto length = load_le<std::uint32_t>(raw_length.data());
-  if (length > kMaxHeader) fail(fmt::format("a header of {} bytes refused", length));
+  if (length > kMaxNpyHeader) fail(fmt::format("a header of {} bytes refused", length));
   std::string text(length, '\0');
   file->read_at(start.size() + length_size, std::as_writable_bytes(std::span(text)));
-  const Header header = HeaderParser(text, file->name()).parse();
+  const NpyHeader header = HeaderParser(text, file->name()).parse();
 
   const ElementType type = element_type(*header.descr, file->name());
   const auto item_size = static_cast<std::int64_t>(tensor::info(type.dtype).size);

@@ -19,7 +19,7 @@ using tensor::DType;
 using tensor::Kind;
 
 // A view whose elements lie in rising order is read through a window of this many bytes.
-constexpr std::uint64_t kWindow = std::uint64_t{1} << 20;
+constexpr std::uint64_t kStridedWindow = std::uint64_t{1} << 20;
 
 struct Axis {
   std::int64_t length;
@@ -62,7 +62,7 @@ bool rises(const std::vector<Axis>& axes) {
 
 std::uint64_t gather_memory(const std::vector<Axis>& axes, std::uint64_t item_size) {
   const std::uint64_t span = span_bytes(axes, item_size);
-  return rises(axes) ? std::min(span, kWindow) : span;
+  return rises(axes) ? std::min(span, kStridedWindow) : span;
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ namespace {
 using tensor::DType;
 using tensor::Kind;
 
-constexpr std::size_t kMaxName = 60'000;  // a zip archive has 16 bits for the length
+constexpr std::size_t kMaxZipName = 60'000;  // a zip archive has 16 bits for the length
 
 constexpr std::array<std::pair<std::string_view, OutputFormat>, 5> kNames = {{
     {"pt", OutputFormat::pt},
@@ -156,7 +156,7 @@ std::uint64_t payload_size(const TensorSpec& spec, const std::string& file) {
 
 void check_spec(const TensorSpec& spec, const std::string& file) {
   if (spec.name.empty()) throw FormatError(display(file), "a tensor without a name cannot be put in it");
-  if (spec.name.size() > kMaxName || spec.name.find('\0') != std::string::npos)
+  if (spec.name.size() > kMaxZipName || spec.name.find('\0') != std::string::npos)
     throw FormatError(display(file), "a tensor's name is too long, or has a zero byte in it");
   if (!is_utf8(spec.name))
     throw FormatError(display(file), fmt::format("a tensor's name is not UTF-8: {}", display(spec.name)));

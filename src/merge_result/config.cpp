@@ -13,18 +13,18 @@ namespace {
 
 constexpr std::uint64_t kMaxFile = std::uint64_t{16} << 20;
 
-using Kind = YamlDocument::Kind;
+using NodeKind = YamlDocument::Kind;
 
 /// Names without those that stand there twice.
 std::vector<std::string> names_of(const YamlDocument& document, const YamlDocument::Node& node,
                                   const std::string& key) {
   const std::string wrong =
       "The config format of '" + key + "' is incorrect, please check: a list of names is needed";
-  if (node.kind != Kind::list) document.fail(node, wrong);
+  if (node.kind != NodeKind::list) document.fail(node, wrong);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < document.size(node); ++i) {
     const YamlDocument::Node& name = document.child(node, i);
-    if (name.kind != Kind::scalar || name.text.empty()) document.fail(name, wrong);
+    if (name.kind != NodeKind::scalar || name.text.empty()) document.fail(name, wrong);
     if (std::find(names.begin(), names.end(), name.text) == names.end()) names.push_back(name.text);
     if (names.size() > 10'000) document.fail(name, "more than 10,000 names of '" + key + "'");
   }
@@ -38,13 +38,13 @@ Config parse_config(std::string_view text, const std::string& file) {
   if (document.empty() || document.root().is_null())
     throw FormatError(display(file), "config.yaml is empty, please check.");
   const YamlDocument::Node& root = document.root();
-  if (root.kind != Kind::map) document.fail(root, "'api' and 'compare_index' are needed as keys");
+  if (root.kind != NodeKind::map) document.fail(root, "'api' and 'compare_index' are needed as keys");
   Config config;
   std::vector<std::string> seen;
   for (std::size_t i = 0; i + 1 < document.size(root); i += 2) {
     const YamlDocument::Node& key = document.child(root, i);
     const YamlDocument::Node& value = document.child(root, i + 1);
-    if (key.kind != Kind::scalar) document.fail(key, "a key must be a name");
+    if (key.kind != NodeKind::scalar) document.fail(key, "a key must be a name");
     if (std::find(seen.begin(), seen.end(), key.text) != seen.end())
       document.fail(key, "'" + display(key.text) + "' stands there twice");
     seen.push_back(key.text);

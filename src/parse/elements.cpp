@@ -26,7 +26,7 @@ using formats::StoredTensor;
 using formats::ValueReader;
 using tensor::Kind;
 
-constexpr std::size_t kPiece = 16 * 1024;
+constexpr std::size_t kElementsAtOnce = 16 * 1024;
 constexpr std::size_t kShownRows = 16;
 constexpr std::size_t kShownColumns = 8;
 // Nothing is cut: who reads elements wants them whole.
@@ -144,7 +144,7 @@ bool save_as_text(const StoredTensor& tensor, const std::string& path) {
   while (reader.remaining() > 0) {
     check_interrupt();
     text.clear();
-    const auto values = reader.read(kPiece);
+    const auto values = reader.read(kElementsAtOnce);
     for (std::size_t i = 0; i < values.size(); i += parts) {
       if (parts == 2) {
         text += fmt::format("({:g}{:+g}j)", plain(values[i]), plain(values[i + 1]));
@@ -187,9 +187,10 @@ ElementComparison compare_elements(const StoredTensor& left, const StoredTensor&
   double dot = 0;
   double left_squares = 0;
   double right_squares = 0;
-  for (std::uint64_t begin = 0; begin < result.count; begin += kPiece) {
+  for (std::uint64_t begin = 0; begin < result.count; begin += kElementsAtOnce) {
     check_interrupt();
-    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, result.count - begin));
+    const auto count =
+        static_cast<std::size_t>(std::min<std::uint64_t>(kElementsAtOnce, result.count - begin));
     const std::vector<float>& l = left_feed.next(count);
     const std::vector<float>& r = right_feed.next(count);
     for (std::size_t i = 0; i < count; ++i) {

@@ -21,7 +21,7 @@ using dump::Entry;
 using dump::NodeKind;
 
 constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 30;
-constexpr std::size_t kLongestLine = std::size_t{16} << 20;
+constexpr std::size_t kLongestRecord = std::size_t{16} << 20;
 constexpr int kDeepest = 8;
 
 /// Lines of a file, one in memory at a time.
@@ -34,7 +34,7 @@ class FileLines {
     while (true) {
       const std::size_t end = block_.find('\n', at_);
       line.append(block_, at_, end - at_);
-      if (line.size() > kLongestLine)
+      if (line.size() > kLongestRecord)
         throw FormatError(display(file_->name()), "a line too long for an entry");
       if (end != std::string::npos) {
         at_ = end + 1;

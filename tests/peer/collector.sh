@@ -23,13 +23,12 @@ fi
 MSPROBE_PYTHON_TOOL_APIS=$("$MSPROBE_PEER_PYTHON" -c 'import importlib.util as u
 print(u.find_spec("msprobe").submodule_search_locations[0])')/pytorch/dump/api_dump/support_wrap_ops.yaml
 export MSPROBE_PYTHON_TOOL_APIS
-for test in "$here"/../python/*_test.py; do
-  name=$(basename -- "$test" .py)
-  PYTHONPATH=$package PYTHONDONTWRITEBYTECODE=1 "$MSPROBE_PEER_PYTHON" -W ignore "$test" >"$scratch/$name.log" 2>&1 || {
-    cat "$scratch/$name.log"
-    echo "$name failed under $MSPROBE_PEER_PYTHON"
-    exit 1
-  }
-  rm "$scratch/$name.log"
-done
+# A file is a process of its own: one for each core at a time.
+printf '%s\0' "$here"/../python/*_test.py | xargs -0 -n 1 -P "$(nproc)" sh -c '
+  name=$(basename -- "$2" .py)
+  PYTHONPATH=$1 PYTHONDONTWRITEBYTECODE=1 "$MSPROBE_PEER_PYTHON" -W ignore "$2" >"$0/$name.log" 2>&1 && exit
+  cat "$0/$name.log"
+  echo "$name failed under $MSPROBE_PEER_PYTHON"
+  exit 255 # xargs starts no other
+' "$scratch" "$package"
 python3 "$here/collector_parity.py" "$package" --peer-python "$MSPROBE_PEER_PYTHON"

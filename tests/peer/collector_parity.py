@@ -226,21 +226,24 @@ def main():
         scenarios = subprocess.run([python, "-W", "ignore", "-c", code], env={**os.environ, "PYTHONPATH": str(HERE)},
                                    capture_output=True, text=True, check=True).stdout.split()
     failed = 0
-    with tempfile.TemporaryDirectory(prefix="msprobe_parity_") as scratch:
+    with (tempfile.TemporaryDirectory(prefix="msprobe_parity_") as scratch,
+          concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool):
+        recordings = []
         for scenario in scenarios:
             folder = {name: pathlib.Path(scratch, name, scenario) for name in ("ours", "theirs")}
             for path in folder.values():
                 path.mkdir(parents=True)
-            with concurrent.futures.ThreadPoolExecutor(2) as pool:
-                runs = []
-                if not options.golden:
-                    runs.append(pool.submit(run, options.peer_python, module, scenario, folder["theirs"]))
-                if not options.store:
-                    package = os.path.abspath(options.ours)
-                    runs.append(pool.submit(run, python, module, scenario, folder["ours"], package,
-                                            {"python_compatible": True}))
-                for future in runs:
-                    future.result()
+            runs = []
+            if not options.golden:
+                runs.append(pool.submit(run, options.peer_python, module, scenario, folder["theirs"]))
+            if not options.store:
+                package = os.path.abspath(options.ours)
+                runs.append(pool.submit(run, python, module, scenario, folder["ours"], package,
+                                        {"python_compatible": True}))
+            recordings.append((scenario, folder, runs))
+        for scenario, folder, runs in recordings:
+            for future in runs:
+                future.result()
             if options.golden:
                 theirs = json.loads((options.golden / f"{scenario}.json").read_text())
             else:

@@ -8,8 +8,10 @@ orders them by the hash of a text.
 """
 
 import argparse
+import concurrent.futures
 import json
 import math
+import os
 import pathlib
 import random
 import re
@@ -125,6 +127,25 @@ def differences(ours, theirs, place=""):
     return [f"{place}: ours {ours!r}, theirs {theirs!r}"]
 
 
+def check_tree(options, folder, seed):
+    """What to print; is there a first difference, does the Python tool fail, do the two differ?"""
+    make_tree(folder, seed)
+    ours_done = run([options.msprobe, "-q"], folder, folder / "ours", "--python-rules")
+    theirs_done = run([options.python, "-c", "from msprobe.msprobe import main; main()"], folder, folder / "theirs")
+    if ours_done.returncode != 0:
+        return [f"FAIL tree {seed}: {ours_done.stderr}"], False, False, True
+    text = []
+    ours, theirs = results(folder / "ours"), results(folder / "theirs")
+    crashed = theirs_done.returncode != 0
+    if crashed:
+        # Its search fails where it does not know a rank; its files of ranks are there.
+        ours.pop("diff_analyze.json", None)
+        text.append(f"tree {seed}: the Python tool fails: {theirs_done.stderr.strip().splitlines()[-1][:200]}")
+    lines = differences(ours, theirs)
+    text.append(f"{'FAIL' if lines else 'ok'} tree {seed}: {sorted(ours)}")
+    return text + [f"   {line}" for line in lines[:20]], "diff_analyze.json" in ours, crashed, bool(lines)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("msprobe")
@@ -134,27 +155,15 @@ def main():
     options = parser.parse_args()
     failed = crashed = found = 0
     with tempfile.TemporaryDirectory(prefix="msprobe-peer-") as scratch:
-        for seed in range(options.seed, options.seed + options.trees):
-            folder = pathlib.Path(scratch) / str(seed)
-            make_tree(folder, seed)
-            ours_done = run([options.msprobe, "-q"], folder, folder / "ours", "--python-rules")
-            theirs_done = run([options.python, "-c", "from msprobe.msprobe import main; main()"], folder, folder / "theirs")
-            if ours_done.returncode != 0:
-                print(f"FAIL tree {seed}: {ours_done.stderr}")
-                failed += 1
-                continue
-            ours, theirs = results(folder / "ours"), results(folder / "theirs")
-            if theirs_done.returncode != 0:
-                # Its search fails where it does not know a rank; its files of ranks are there.
-                crashed += 1
-                ours.pop("diff_analyze.json", None)
-                print(f"tree {seed}: the Python tool fails: {theirs_done.stderr.strip().splitlines()[-1][:200]}")
-            found += "diff_analyze.json" in ours
-            lines = differences(ours, theirs)
-            print(f"{'FAIL' if lines else 'ok'} tree {seed}: {sorted(ours)}")
-            for line in lines[:20]:
-                print("  ", line)
-            failed += bool(lines)
+        seeds = range(options.seed, options.seed + options.trees)
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for text, differs, fails, bad in pool.map(
+                lambda seed: check_tree(options, pathlib.Path(scratch) / str(seed), seed), seeds
+            ):
+                print("\n".join(text))
+                found += differs
+                crashed += fails
+                failed += bad
     print(f"{options.trees} trees, {found} with a first difference, {crashed} where the Python tool fails, {failed} differ")
     return 1 if failed else 0
 

@@ -9,6 +9,8 @@ sorts them. Our result out of csv must be the same. The second form compares two
 """
 
 import argparse
+import concurrent.futures
+import os
 import pathlib
 import random
 import subprocess
@@ -120,8 +122,10 @@ def main():
         return 1 if lines or cells == 0 else 0
     failed = 0
     with tempfile.TemporaryDirectory(prefix="msprobe-peer-") as scratch:
-        for seed in range(options.seed, options.seed + options.trees):
-            cells, problems = check_tree(options, pathlib.Path(scratch) / str(seed), seed)
+        seeds = range(options.seed, options.seed + options.trees)
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            checked = pool.map(lambda seed: check_tree(options, pathlib.Path(scratch) / str(seed), seed), seeds)
+        for seed, (cells, problems) in zip(seeds, checked):
             print(f"{'FAIL' if problems or cells == 0 else 'ok'} tree {seed}: {cells} cells equal to the Python tool's")
             for line in problems[:20]:
                 print("  ", line)

@@ -22,7 +22,7 @@ namespace {
 using formats::ElementReader;
 using formats::StoredTensor;
 using tensor::DType;
-using tensor::Kind;
+using ElementKind = tensor::Kind;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kTiny = std::numeric_limits<double>::epsilon();
@@ -55,8 +55,9 @@ tensor::Work work_type(DType target, DType golden, const MeasureTraits& traits) 
 
 /// The type NumPy holds the loaded data in: narrow floats that NumPy lacks are widened to float32.
 DType numpy_dtype(DType dtype) {
-  return tensor::info(dtype).kind == Kind::floating && tensor::info(dtype).numpy.empty() ? DType::float32
-                                                                                         : dtype;
+  return tensor::info(dtype).kind == ElementKind::floating && tensor::info(dtype).numpy.empty()
+             ? DType::float32
+             : dtype;
 }
 
 std::vector<std::int64_t> squeezed(const std::vector<std::int64_t>& shape) {
@@ -223,8 +224,8 @@ double round_12(double value) {
 }
 
 std::int64_t sum_of_integers(const StoredTensor& tensor) {
-  const Kind kind = tensor::info(tensor.dtype).kind;
-  if (kind != Kind::integer && kind != Kind::boolean) {
+  const ElementKind kind = tensor::info(tensor.dtype).kind;
+  if (kind != ElementKind::integer && kind != ElementKind::boolean) {
     throw FormatError(display(tensor.storage->name()), "integers expected");
   }
   Feed<double> feed(tensor);
@@ -261,8 +262,8 @@ TensorMetrics compare_tensors(const StoredTensor& target, const StoredTensor& go
     compare_scalars_like_python(metrics, target, golden);
     return metrics;
   }
-  const bool target_complex = tensor::info(target.dtype).kind == Kind::complex;
-  const bool golden_complex = tensor::info(golden.dtype).kind == Kind::complex;
+  const bool target_complex = tensor::info(target.dtype).kind == ElementKind::complex;
+  const bool golden_complex = tensor::info(golden.dtype).kind == ElementKind::complex;
   // One complex side only: just the real parts have a counterpart.
   const bool real_part_only = traits.real_parts_only || target_complex != golden_complex;
   if (target_complex && !real_part_only) metrics.messages.emplace_back(kComplexMessage);
