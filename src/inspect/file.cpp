@@ -29,8 +29,8 @@ using formats::PickleRef;
 using formats::StoredTensor;
 using Source = std::shared_ptr<const ByteSource>;
 
-// A legacy PyTorch file is a chain of five pickles; what has many more is no data.
-constexpr int kMostPickles = 16;
+// A legacy PyTorch file is a chain of five pickles. Of one with more than this the rest would go unseen.
+constexpr int kMostPickles = 10'000;
 constexpr std::size_t kMostValues = 50;
 // Of one file; twice as many if they are dangerous.
 constexpr std::size_t kMostGlobals = 10'000;
@@ -115,8 +115,10 @@ class FileInspector {
       return;
     }
     file_.container = "pickle";
-    // A chain that reads well to its end is a pickle that was inspected, if not one of tensors.
+    // A chain that reads well to its end is a pickle that was inspected, if not one of tensors. What else the
+    // file holds nobody knows, so it must not pass for clean.
     if (!failure.empty()) problem(failure);
+    if (!failure.empty() && !reason.empty() && reason != failure) problem(reason);
   }
 
   // All pickles from `offset` to the end of `source`. False if not even the first one is whole and nothing
@@ -124,17 +126,16 @@ class FileInspector {
   bool scan_chain(const ByteSource& source, std::uint64_t offset, const std::string& where,
                   std::string& failure) {
     bool any = false;
-    std::uint64_t storages = 0;
-    for (int i = 0; i < kMostPickles && offset < source.size(); ++i) {
+    for (int i = 0; offset < source.size(); ++i) {
+      check_interrupt();
+      if (i == kMostPickles) {
+        failure = fmt::format("{}: more than {} pickles refused", display(source.name()), kMostPickles);
+        break;
+      }
       const Pickle pickle = formats::scan_pickle(source, offset, failure);
       for (const formats::PickleGlobal& global : pickle.globals()) note(global, where);
       any = any || failure.empty() || !pickle.globals().empty();
-      storages += pickle.persistents().size();
-      if (!failure.empty()) {
-        // Behind the last pickle of a legacy PyTorch file the storages follow.
-        if (i >= 5 || storages > 0) failure.clear();
-        break;
-      }
+      if (!failure.empty()) break;
       if (i == 0 && where.empty() && file_.holds.empty())
         file_.holds = formats::kind_name(pickle.kind(pickle.root()));
       offset = pickle.end();
