@@ -14,7 +14,6 @@
 namespace msprobe::checkpoint {
 namespace {
 
-using Kind = RuleFile::Kind;
 using Node = RuleFile::Node;
 
 NameRule to_rule(const RuleFile& file, const Node& node) {
@@ -133,7 +132,7 @@ NameMap NameMap::from_file(const std::string& path) {
 
 NameMap NameMap::parse(const RuleFile& file) {
   NameMap map;
-  if (file.root().kind != Kind::list) file.fail(file.root(), "a name map is a list of rules");
+  if (file.root().kind != RuleFile::Kind::list) file.fail(file.root(), "a name map is a list of rules");
   for (const Node* node : file.elements(file.root())) map.rules_.push_back(to_rule(file, *node));
   return map;
 }

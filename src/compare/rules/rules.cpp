@@ -11,7 +11,7 @@
 namespace msprobe::compare {
 namespace {
 
-using Kind = RuleFile::Kind;
+using RuleKind = RuleFile::Kind;
 using NameSet = std::set<std::string, std::less<>>;
 using Node = RuleFile::Node;
 
@@ -23,7 +23,7 @@ double to_threshold(const RuleFile& file, const Node& node, const std::string& k
 
 NameSet to_names(const RuleFile& file, const Node& node, const std::string& key) {
   NameSet names;
-  if (node.kind != Kind::list) file.fail(node, display(key) + " must be a list of names");
+  if (node.kind != RuleKind::list) file.fail(node, display(key) + " must be a list of names");
   for (const Node* item : file.elements(node)) {
     if (!item->is_text()) file.fail(*item, display(key) + " must be a list of names");
     names.insert(item->text);
@@ -32,7 +32,7 @@ NameSet to_names(const RuleFile& file, const Node& node, const std::string& key)
 }
 
 std::vector<NameSet> to_name_lists(const RuleFile& file, const Node& node, const std::string& key) {
-  if (node.kind != Kind::list) file.fail(node, key + " must be a list of lists");
+  if (node.kind != RuleKind::list) file.fail(node, key + " must be a list of lists");
   std::vector<NameSet> lists;
   for (const Node* names : file.elements(node)) lists.push_back(to_names(file, *names, key));
   return lists;
@@ -40,7 +40,7 @@ std::vector<NameSet> to_name_lists(const RuleFile& file, const Node& node, const
 
 std::vector<std::string> to_list(const RuleFile& file, const Node& node, const std::string& key) {
   std::vector<std::string> list;
-  if (node.kind != Kind::list) file.fail(node, display(key) + " must be a list of names");
+  if (node.kind != RuleKind::list) file.fail(node, display(key) + " must be a list of names");
   for (const Node* item : file.elements(node)) {
     if (!item->is_text() || item->text.empty()) file.fail(*item, display(key) + " must be a list of names");
     list.push_back(item->text);
@@ -52,7 +52,7 @@ std::vector<std::string> to_list(const RuleFile& file, const Node& node, const s
 void set_differs_above(Rules& rules, const RuleFile& file, const Node& node) {
   static const NameSet kMetricNames = {"MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr",
                                        "NormRelativeErr"};
-  if (node.kind != Kind::map) file.fail(node, "differs_above must name metrics and numbers");
+  if (node.kind != RuleKind::map) file.fail(node, "differs_above must name metrics and numbers");
   for (const auto& [metric, value] : file.members(node)) {
     if (!kMetricNames.contains(metric->text))
       file.fail(*metric, "differs_above: there is no metric '" + display(metric->text) + "'");
@@ -62,10 +62,10 @@ void set_differs_above(Rules& rules, const RuleFile& file, const Node& node) {
 
 /// Outputs by their numbers, for each operation.
 void set_ignored_outputs(Rules& rules, const RuleFile& file, const Node& node) {
-  if (node.kind != Kind::map) file.fail(node, "ignored_outputs must name operations and lists of numbers");
+  if (node.kind != RuleKind::map) file.fail(node, "ignored_outputs must name operations and lists of numbers");
   rules.ignored_outputs.clear();
   for (const auto& [operation, outputs] : file.members(node)) {
-    if (!operation->is_text() || outputs->kind != Kind::list)
+    if (!operation->is_text() || outputs->kind != RuleKind::list)
       file.fail(*operation, "ignored_outputs must name operations and lists of numbers");
     for (const Node* item : file.elements(*outputs)) {
       const double number = to_threshold(file, *item, operation->text);
@@ -93,7 +93,7 @@ void apply(Rules& rules, const RuleFile& file) {
       {"communication_words", &rules.communication_words},
       {"framework_frames", &rules.framework_frames},
   };
-  if (file.root().kind != Kind::map) file.fail(file.root(), "rules must be a mapping of names to values");
+  if (file.root().kind != RuleKind::map) file.fail(file.root(), "rules must be a mapping of names to values");
   for (const auto& [name, value] : file.members(file.root())) {
     const std::string& key = name->text;
     if (const auto threshold = thresholds.find(key); threshold != thresholds.end()) {
