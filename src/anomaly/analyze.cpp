@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 
 #include "anomaly/input.hpp"
 #include "support/error.hpp"
-#include "support/log.hpp"
 #include "support/parallel.hpp"
 #include "support/progress.hpp"
 #include "support/text.hpp"
@@ -79,13 +79,19 @@ void add_details(Analysis& analysis, bool python) {
   analysis.details.resize(analysis.roots.size());
   std::vector<std::size_t> ranks;
   for (const auto& [rank, roots] : by_rank) ranks.push_back(rank);
+  std::vector<std::vector<std::string>> problems(ranks.size());
   parallel_for(ranks.size(), [&](std::size_t k) {
     const std::vector<std::size_t>& indices = by_rank.at(ranks[k]);
     std::vector<const Root*> roots;
     for (const std::size_t i : indices) roots.push_back(&analysis.roots[i]);
-    std::vector<RootDetails> details = read_details(analysis.ranks[ranks[k]], roots, python);
-    for (std::size_t j = 0; j < indices.size(); ++j) analysis.details[indices[j]] = std::move(details[j]);
+    RankDetails details = read_details(analysis.ranks[ranks[k]], roots, python);
+    for (std::size_t j = 0; j < indices.size(); ++j)
+      analysis.details[indices[j]] = std::move(details.roots[j]);
+    problems[k] = std::move(details.problems);
   });
+  for (const std::vector<std::string>& each : problems) {
+    for (const std::string& problem : each) analysis.remarks.push_back({Remark::Kind::warning, problem});
+  }
 }
 
 void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules& rules, Progress* progress) {
@@ -104,16 +110,10 @@ void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules
   if (progress != nullptr) scan.on_bytes = [progress](std::uint64_t bytes) { progress->advance(bytes); };
   read_ranks(ranks, options.python_rules, progress,
              [&](std::size_t r, const ByteSource& file) { ranks[r].scan = scan_rank(file, rules, scan); });
-  if (options.python_rules) {
-    check_framework(ranks);
-    analysis.roots = search_as_python(ranks);
-  } else {
-    for (const RankInput& rank : ranks) {
-      if (rank.failure.empty() && rank.scan.entries == 0)
-        log_warning("Rank " + std::to_string(rank.number) + " has no dump data!");
-    }
-    analysis.roots = search_roots(ranks, rules, options.all);
-  }
+  if (options.python_rules) check_framework(ranks);
+  SearchResult found = options.python_rules ? search_as_python(ranks) : search_roots(ranks, rules, options.all);
+  analysis.roots = std::move(found.roots);
+  std::move(found.remarks.begin(), found.remarks.end(), std::back_inserter(analysis.remarks));
   add_details(analysis, options.python_rules);
 }
 
@@ -129,17 +129,21 @@ Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* pr
   Analysis analysis;
   bool failed = false;
   for (std::size_t s = 0; s < steps.size(); ++s) {
+    std::vector<Remark> remarks = std::move(analysis.remarks);
     analysis = Analysis();
+    analysis.remarks = std::move(remarks);
     analysis.step = steps[s].label;
     analysis.steps_before = s;
     analysis.python_rules = options.python_rules;
     analysis.with_path = options.all;
     analysis.ranks = std::move(steps[s].ranks);
-    if (!analysis.step.empty()) log_verbose("Step " + display(analysis.step));
+    if (!analysis.step.empty())
+      analysis.remarks.push_back({Remark::Kind::verbose, "Step " + display(analysis.step)});
     analyze_step(analysis, options, rules, progress);
     for (const RankInput& rank : analysis.ranks) {
       if (rank.failure.empty()) continue;
-      log_warning("rank " + std::to_string(rank.number) + " left out: " + rank.failure);
+      analysis.remarks.push_back(
+          {Remark::Kind::warning, "rank " + std::to_string(rank.number) + " left out: " + rank.failure});
       failed = true;
     }
     if (analysis.anomaly()) break;

@@ -36,8 +36,9 @@ struct Analysis {
   std::vector<RootDetails> details;    // of each root
   std::vector<RankFindings> findings;  // of each rank, where a listing was asked for
   bool python_rules = false;
-  bool with_path = false;  // the result tells how bad values spread
-  bool failed = false;     // a rank of this step or one before could not be read
+  bool with_path = false;       // the result tells how bad values spread
+  std::vector<Remark> remarks;  // of all steps, for the log
+  bool failed = false;          // a rank of this step or one before could not be read
 
   bool anomaly() const;
 };

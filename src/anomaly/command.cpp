@@ -109,6 +109,7 @@ class AnomalyCommand final : public Command {
     const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
     if (options.output != "-") check_folder(options.output);
     const Analysis analysis = analyze(options, rules, context.progress);
+    for (const Remark& remark : analysis.remarks) log(remark);
     if (analysis.anomaly() || (options.listing != Listing::none && options.output == "-")) {
       write(analysis, options, rules, context.color);
     } else if (options.listing != Listing::none) {
@@ -121,6 +122,13 @@ class AnomalyCommand final : public Command {
   }
 
  private:
+  static void log(const Remark& remark) {
+    if (remark.kind == Remark::Kind::warning) log_warning(remark.text);
+    if (remark.kind == Remark::Kind::info) log_info(remark.text);
+    if (remark.kind == Remark::Kind::verbose) log_verbose(remark.text);
+    if (remark.kind == Remark::Kind::debug && log_level() == LogLevel::debug) log_verbose(remark.text);
+  }
+
   static std::string without_last_newline(std::string text) {
     if (text.ends_with('\n')) text.pop_back();
     return text;

@@ -8,7 +8,6 @@
 #include "dump/member_stream.hpp"
 #include "dump/stack_json.hpp"
 #include "support/error.hpp"
-#include "support/log.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::anomaly {
@@ -17,16 +16,16 @@ namespace {
 using dump::Entry;
 using dump::NodeKind;
 
-/// Runs `read`; a file that is missing or broken is a warning, unless the Python tool's rules hold.
+/// Runs `read`; a file that is missing or broken is a problem, unless the Python tool's rules hold.
 template <typename Read>
-auto lenient(bool python, Read&& read) -> std::optional<decltype(read())> {
+auto lenient(bool python, std::vector<std::string>& problems, Read&& read) -> std::optional<decltype(read())> {
   try {
     return read();
   } catch (const Interrupted&) {
     throw;
   } catch (const Error& error) {
     if (python) throw;
-    log_warning(error.what());
+    problems.emplace_back(error.what());
   }
   return std::nullopt;
 }
@@ -106,23 +105,24 @@ void find_stack(const dump::StackTable& table, const std::string& entry, RootDet
 
 }  // namespace
 
-std::vector<RootDetails> read_details(const RankInput& rank, const std::vector<const Root*>& roots,
-                                      bool python) {
-  std::vector<RootDetails> result(roots.size());
+RankDetails read_details(const RankInput& rank, const std::vector<const Root*>& roots, bool python) {
+  RankDetails result;
+  result.roots.resize(roots.size());
   const auto file = open_file(rank.json);
-  const auto construct = lenient(
-      python, [&] { return dump::read_construct_json(*open_file(rank.directory + "/construct.json")); });
+  const std::string stack_json = rank.directory + "/stack.json";
+  const auto construct = lenient(python, result.problems, [&] {
+    return dump::read_construct_json(*open_file(rank.directory + "/construct.json"));
+  });
   std::optional<dump::StackTable> stacks;
   if (!python)
-    stacks =
-        lenient(python, [&] { return dump::read_stack_json(*open_file(rank.directory + "/stack.json")); });
+    stacks = lenient(python, result.problems, [&] { return dump::read_stack_json(*open_file(stack_json)); });
   for (std::size_t i = 0; i < roots.size(); ++i) {
     const EntryPlace& place = roots[i]->entry;
-    RootDetails& details = result[i];
+    RootDetails& details = result.roots[i];
     dump::read_entry_at(*file, place.offset, place.size, details.entry, place.name);
     if (construct) details.construct = construct->chain(place.name);
     no_stack(details);
-    if (python) find_stack_as_python(rank.directory + "/stack.json", place.name, details);
+    if (python) find_stack_as_python(stack_json, place.name, details);
     if (stacks) find_stack(*stacks, place.name, details);
   }
   return result;

@@ -19,9 +19,13 @@ struct RootDetails {
   bool frames_of_forward = false;  // of the forward call of a backward entry
 };
 
+struct RankDetails {
+  std::vector<RootDetails> roots;
+  std::vector<std::string> problems;  // files that could not be read, and why
+};
+
 /// Reads the details of roots of one rank. Its construct.json and stack.json are read once; what cannot be
-/// read is a warning, and left empty (`python`: an exception).
-std::vector<RootDetails> read_details(const RankInput& rank, const std::vector<const Root*>& roots,
-                                      bool python);
+/// read is a problem, and left empty (`python`: an exception).
+RankDetails read_details(const RankInput& rank, const std::vector<const Root*>& roots, bool python);
 
 }  // namespace msprobe::anomaly

@@ -6,7 +6,6 @@
 
 #include "anomaly/search.hpp"
 #include "support/error.hpp"
-#include "support/log.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::anomaly {
@@ -64,23 +63,31 @@ class PythonSearch {
  public:
   explicit PythonSearch(const std::vector<RankInput>& ranks) : ranks_(ranks) {}
 
-  std::vector<Root> run() {
-    log_info("Start searching anomaly node before communication.");
+  SearchResult run() {
+    std::vector<Root> roots = find();
+    return {std::move(roots), std::move(remarks_)};
+  }
+
+ private:
+  void remark(Remark::Kind kind, std::string text) { remarks_.push_back({kind, std::move(text)}); }
+
+  std::vector<Root> find() {
+    remark(Remark::Kind::info, "Start searching anomaly node before communication.");
     std::vector<Root> roots;
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       const RankScan& scan = ranks_[r].scan;
-      if (scan.entries == 0) log_warning("Rank " + std::to_string(ranks_[r].number) + " has no dump data!");
+      if (scan.entries == 0) remark(Remark::Kind::warning, no_data(ranks_[r]));
       if (!scan.suspects.empty() && scan.suspects[0].interval == 0)
         roots.push_back(root_of(r, scan.suspects[0], Phase::before));
     }
     if (!roots.empty()) return roots;
-    log_info("Start searching anomaly node during communication.");
+    remark(Remark::Kind::info, "Start searching anomaly node during communication.");
     make_nodes();
     connect();
     prune();
     search(roots);
     if (!roots.empty()) return roots;
-    log_info("Start searching anomaly node after communication.");
+    remark(Remark::Kind::info, "Start searching anomaly node after communication.");
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       const RankScan& scan = ranks_[r].scan;
       const auto behind =
@@ -92,7 +99,6 @@ class PythonSearch {
     return roots;
   }
 
- private:
   static Root root_of(std::size_t rank, const Suspect& suspect, Phase phase) {
     Root root;
     root.rank = rank;
@@ -231,7 +237,8 @@ class PythonSearch {
         bool found = nodes_[n].connected;
         for (const std::size_t other : others) found = join_first(n, index[other], seen) || found;
         if (!found)
-          log_info("Cannot find connected communication node for \"" + display(id(nodes_[n])) + "\".");
+          remark(Remark::Kind::info,
+                 "Cannot find connected communication node for \"" + display(id(nodes_[n])) + "\".");
       }
     }
   }
@@ -262,10 +269,9 @@ class PythonSearch {
     std::string removed;
     for (Node& node : nodes_) {
       node.pruned = !node.has_bad() && node.compute.empty();
-      if (node.pruned && log_level() == LogLevel::debug) removed += (removed.empty() ? "" : ", ") + id(node);
+      if (node.pruned) removed += (removed.empty() ? "" : ", ") + id(node);
     }
-    if (log_level() == LogLevel::debug)
-      log_verbose("After pruning, following nodes are removed: [" + display(removed) + "]");
+    remark(Remark::Kind::debug, "After pruning, following nodes are removed: [" + display(removed) + "]");
   }
 
   /// All that can be reached from a node over its edges, by rank and place in the chain.
@@ -354,11 +360,12 @@ class PythonSearch {
   const std::vector<RankInput>& ranks_;
   std::vector<Node> nodes_;
   std::vector<std::size_t> first_;  // of each rank in nodes_
+  std::vector<Remark> remarks_;
 };
 
 }  // namespace
 
-std::vector<Root> search_as_python(const std::vector<RankInput>& ranks) {
+SearchResult search_as_python(const std::vector<RankInput>& ranks) {
   return PythonSearch(ranks).run();
 }
 

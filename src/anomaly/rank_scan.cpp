@@ -2,7 +2,6 @@
 #include "anomaly/rank_scan.hpp"
 
 #include "anomaly/entry_probe.hpp"
-#include "dump/names.hpp"
 
 namespace msprobe::anomaly {
 namespace {
@@ -58,7 +57,7 @@ class Scanner {
   void communication(std::string_view name) {
     CommNode node;
     node.place = place(name);
-    split_name(name, node);
+    node.set_name(name, options_.python_rules);
     node.sub_layer = options_.python_rules && result_.comms.empty() ? 0 : sub_layer_;
     const auto write_only = rules_.write_only_inputs.find(node.operation);
     const bool corrected = !options_.python_rules;
@@ -76,20 +75,6 @@ class Scanner {
     sub_layer_ = 0;
   }
 
-  /// API and direction out of the name. Python counts the parts from the left, names are meant to be read
-  /// from the right.
-  void split_name(std::string_view name, CommNode& node) const {
-    const auto parsed = dump::parse_entry_name(name);
-    node.backward = parsed && parsed->direction == dump::Direction::backward;
-    if (parsed && !options_.python_rules) {
-      node.operation = parsed->operation();
-      return;
-    }
-    const std::size_t first = name.find('.');
-    const std::size_t second = name.find('.', first + 1);
-    node.operation = name.substr(first + 1, second - first - 1);
-  }
-
   void compute(std::string_view name, bool ignored, const EntryBadness& bad) {
     if (bad.inputs == 0 && bad.outputs == 0) return;
     if (bad.inputs != 0) {
@@ -100,8 +85,8 @@ class Scanner {
     }
     if (!ignored) {
       if (bad.inputs != 0 && !result_.first_bad) result_.external = suspect(name, bad);
-      if (bad.inputs == kInf && (bad.outputs & kNan) != 0 && !result_.turned)
-        result_.turned = suspect(name, bad);
+      if (bad.inputs == kInf && (bad.outputs & kNan) != 0 && !result_.nan_of_inf)
+        result_.nan_of_inf = suspect(name, bad);
       if (bad.inputs == 0) {
         settle_last();
         result_.suspects.push_back(suspect(name, bad));
@@ -122,7 +107,7 @@ class Scanner {
   void confirm_last() { watching_ = false; }
   /// Nothing more will be known of the last suspect.
   void settle_last() {
-    if (watching_ && consumed_) result_.suspects.back().quenched = true;
+    if (watching_ && consumed_) result_.suspects.back().masked = true;
     watching_ = false;
   }
 

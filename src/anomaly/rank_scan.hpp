@@ -27,7 +27,6 @@ struct EntryPlace {
 
 struct CommNode : dump::Communication {
   EntryPlace place;
-  std::uint32_t sub_layer = 0;  // compute entries since the communication before it
   EntryBadness bad;
 };
 
@@ -39,7 +38,7 @@ struct Suspect {
   Bad inputs = 0;
   Bad outputs = 0;
   /// Something took its bad values and gave clean ones, and nothing was bad behind that: a mask, most likely.
-  bool quenched = false;
+  bool masked = false;
 };
 
 struct RankScan {
@@ -56,7 +55,7 @@ struct RankScan {
   std::optional<Suspect> external;
   bool external_is_comm = false;
   /// The first entry that made NaN of inputs with Inf.
-  std::optional<Suspect> turned;
+  std::optional<Suspect> nan_of_inf;
 };
 
 struct ScanOptions {

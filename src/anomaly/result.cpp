@@ -173,7 +173,7 @@ std::string_view kind_name(RootKind kind) {
       return "communication";
     case RootKind::external:
       return "external";
-    case RootKind::turned:
+    case RootKind::nan_of_inf:
       break;
   }
   return "inf_to_nan";

@@ -7,7 +7,6 @@
 
 #include "anomaly/search.hpp"
 #include "dump/communication_graph.hpp"
-#include "support/log.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::anomaly {
@@ -22,7 +21,7 @@ class RankSuspects {
     for (std::size_t i = 0; i < scan.suspects.size(); ++i) {
       std::size_t& slot = by_interval_[scan.suspects[i].interval];
       // Bad values that went no further are a mask rather than a fault.
-      if (slot == kNone || (scan.suspects[slot].quenched && !scan.suspects[i].quenched)) slot = i;
+      if (slot == kNone || (scan.suspects[slot].masked && !scan.suspects[i].masked)) slot = i;
     }
   }
 
@@ -51,24 +50,35 @@ class RootSearch {
     find_origins();
   }
 
-  std::vector<Root> first() {
-    log_info("Start searching anomaly node before communication.");
+  SearchResult run(bool all) {
+    for (const RankInput& rank : ranks_) {
+      if (rank.failure.empty() && rank.scan.entries == 0) remark(Remark::Kind::warning, no_data(rank));
+    }
+    std::vector<Root> roots = all ? find_all() : find_first();
+    return {std::move(roots), std::move(remarks_)};
+  }
+
+ private:
+  void remark(Remark::Kind kind, std::string text) { remarks_.push_back({kind, std::move(text)}); }
+
+  std::vector<Root> find_first() {
+    remark(Remark::Kind::info, "Start searching anomaly node before communication.");
     std::vector<Root> roots = before_communication();
     if (!roots.empty()) return finish(std::move(roots));
-    log_info("Start searching anomaly node during communication.");
+    remark(Remark::Kind::info, "Start searching anomaly node during communication.");
     warn_of_doubts();
     roots = during_communication();
     if (!roots.empty()) {
       roots = {*std::min_element(roots.begin(), roots.end(), earlier)};
       return finish(std::move(roots));
     }
-    log_info("Start searching anomaly node after communication.");
+    remark(Remark::Kind::info, "Start searching anomaly node after communication.");
     roots = after_communication();
     if (roots.empty()) roots = otherwise();
     return finish(std::move(roots));
   }
 
-  std::vector<Root> all() {
+  std::vector<Root> find_all() {
     warn_of_doubts();
     std::vector<Root> roots = before_communication();
     for (std::vector<Root> more : {during_communication(), all_suspects(), otherwise()})
@@ -91,23 +101,24 @@ class RootSearch {
     return independent;
   }
 
- private:
   static bool earlier(const Root& a, const Root& b) {
     const auto key = [](const Root& root) {
-      return std::tuple(root.quenched, root.layer, root.kind == RootKind::communication, root.sub_layer,
+      return std::tuple(root.masked, root.layer, root.kind == RootKind::communication, root.sub_layer,
                         root.rank, root.entry.position);
     };
     return key(a) < key(b);
   }
 
-  void warn_of_doubts() const {
-    if (graph_.contradictory())
-      log_warning(
-          "the communication of the ranks contradicts itself; entries are ordered by their places in each "
-          "rank");
+  void warn_of_doubts() {
+    if (graph_.contradictory()) {
+      remark(Remark::Kind::warning,
+             "the communication of the ranks contradicts itself; entries are ordered by their places in each "
+             "rank");
+    }
     if (!graph_.uneven().empty()) {
-      log_warning(graph_.uneven() +
-                  "; calls are matched by their numbers, so that some may be matched wrongly");
+      remark(Remark::Kind::warning,
+             graph_.uneven() +
+                 "; calls are matched by their numbers, so that some may be matched wrongly");
     }
   }
 
@@ -167,7 +178,7 @@ class RootSearch {
     std::vector<Root> externals;
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       const Suspect* suspect = suspects_[r].in(0);
-      if (suspect != nullptr && !suspect->quenched)
+      if (suspect != nullptr && !suspect->masked)
         roots.push_back(root_of(r, *suspect, RootKind::produced, Phase::before));
       if (const Suspect* external = suspects_[r].external_nan(0))
         externals.push_back(root_of(r, *external, RootKind::external, Phase::before));
@@ -180,12 +191,12 @@ class RootSearch {
     std::vector<bool> explained(graph_.nodes(), false);
     for (const dump::Exchange& exchange : graph_.exchanges()) {
       bool bad = false;
-      for (const std::size_t n : exchange.givers) {
+      for (const std::size_t n : exchange.senders) {
         if (comm_of(n).bad.inputs == 0) continue;
         bad = true;
         add_origin(n, roots);
       }
-      for (const std::size_t n : exchange.takers) explained[n] = explained[n] || bad;
+      for (const std::size_t n : exchange.receivers) explained[n] = explained[n] || bad;
     }
     for (std::size_t n = 0; n < graph_.nodes(); ++n) {
       const CommNode& comm = comm_of(n);
@@ -243,7 +254,7 @@ class RootSearch {
       const std::size_t intervals = ranks_[r].scan.comms.size();
       for (std::size_t i = 1; i <= intervals; ++i) {
         const Suspect* suspect = suspects_[r].in(i);
-        if (suspect == nullptr || suspect->quenched) continue;
+        if (suspect == nullptr || suspect->masked) continue;
         roots.push_back(root_of(r, *suspect, RootKind::produced, Phase::after));
         break;
       }
@@ -261,13 +272,13 @@ class RootSearch {
       const auto offer = [&](const Suspect& suspect, RootKind kind) {
         if (first && first->entry.position <= suspect.place.position) return;
         first = root_of(r, suspect, kind, Phase::otherwise);
-        first->quenched = suspect.quenched;
+        first->masked = suspect.masked;
       };
       if (scan.external) {
         if (const Suspect* external = suspects_[r].external_nan(scan.external->interval))
           offer(*external, RootKind::external);
       }
-      if (scan.turned) offer(*scan.turned, RootKind::turned);
+      if (scan.nan_of_inf) offer(*scan.nan_of_inf, RootKind::nan_of_inf);
       if (!first && !scan.suspects.empty()) offer(scan.suspects[0], RootKind::produced);
       if (first) roots.push_back(*std::move(first));
     }
@@ -278,7 +289,7 @@ class RootSearch {
     std::vector<Root> roots;
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       for (const Suspect& suspect : ranks_[r].scan.suspects) {
-        if (!suspect.quenched) roots.push_back(root_of(r, suspect, RootKind::produced, Phase::otherwise));
+        if (!suspect.masked) roots.push_back(root_of(r, suspect, RootKind::produced, Phase::otherwise));
       }
     }
     return roots;
@@ -300,10 +311,10 @@ class RootSearch {
         const bool is_root = graph_.rank(n) == root.rank && comm.place.position == root.entry.position;
         return comm.bad.inputs != 0 || is_root;
       };
-      auto carrier = std::find_if(exchange.givers.begin(), exchange.givers.end(), carries);
+      auto carrier = std::find_if(exchange.senders.begin(), exchange.senders.end(), carries);
       // A receiver that is the root itself gives to nobody; a collective that is, reaches all its members.
-      if (carrier == exchange.givers.end()) continue;
-      for (const std::size_t n : exchange.takers) {
+      if (carrier == exchange.senders.end()) continue;
+      for (const std::size_t n : exchange.receivers) {
         const std::size_t rank = graph_.rank(n);
         if (bad_from[rank] != UINT32_MAX || comm_of(n).bad.outputs == 0) continue;
         bad_from[rank] = comm_of(n).place.position;
@@ -316,23 +327,23 @@ class RootSearch {
   dump::CommGraph graph_;
   std::vector<RankSuspects> suspects_;
   std::vector<Origin> origins_;  // of each node
+  std::vector<Remark> remarks_;
 };
 
 }  // namespace
 
 std::vector<dump::RankCommunication> communication_of(const std::vector<RankInput>& ranks) {
   std::vector<dump::RankCommunication> all;
-  for (const RankInput& rank : ranks) {
-    dump::RankCommunication& one = all.emplace_back();
-    one.number = rank.number;
-    for (const CommNode& comm : rank.scan.comms) one.calls.push_back(&comm);
-  }
+  for (const RankInput& rank : ranks) all.push_back(dump::communication_of(rank.number, rank.scan.comms));
   return all;
 }
 
-std::vector<Root> search_roots(const std::vector<RankInput>& ranks, const Rules& rules, bool all) {
-  RootSearch search(ranks, rules);
-  return all ? search.all() : search.first();
+std::string no_data(const RankInput& rank) {
+  return "Rank " + std::to_string(rank.number) + " has no dump data!";
+}
+
+SearchResult search_roots(const std::vector<RankInput>& ranks, const Rules& rules, bool all) {
+  return RootSearch(ranks, rules).run(all);
 }
 
 }  // namespace msprobe::anomaly

@@ -25,7 +25,7 @@ enum class RootKind : std::uint8_t {
   produced,       // a compute entry made bad values of clean ones
   communication,  // a communication entry did
   external,       // a bad value that no recorded entry made came in here
-  turned,         // NaN out of inputs with Inf
+  nan_of_inf,     // NaN out of inputs with Inf
 };
 
 enum class Phase : std::uint8_t { before, during, after, otherwise };
@@ -46,18 +46,33 @@ struct Root {
   Bad outputs = 0;
   std::uint32_t layer = 0;
   std::uint32_t sub_layer = 0;
-  bool quenched = false;
+  bool masked = false;
   std::vector<Reached> path;               // in the order of reaching; only of the corrected search
   std::vector<std::int64_t> absent_ranks;  // members of its communication group that are not in the dump
+};
+
+/// What there is to say beside a result, for the log.
+struct Remark {
+  enum class Kind : std::uint8_t { warning, info, verbose, debug };
+  Kind kind = Kind::info;
+  std::string text;
+};
+
+/// The remark on a rank without entries.
+std::string no_data(const RankInput& rank);
+
+struct SearchResult {
+  std::vector<Root> roots;
+  std::vector<Remark> remarks;  // in order
 };
 
 /// The communication of all ranks, to be matched.
 std::vector<dump::RankCommunication> communication_of(const std::vector<RankInput>& ranks);
 
 /// The search of the Python tool, ranks in the order given. FormatError where the Python tool fails.
-std::vector<Root> search_as_python(const std::vector<RankInput>& ranks);
+SearchResult search_as_python(const std::vector<RankInput>& ranks);
 
 /// The corrected search. `all`: every independent root, not only those of the first phase that has any.
-std::vector<Root> search_roots(const std::vector<RankInput>& ranks, const Rules& rules, bool all);
+SearchResult search_roots(const std::vector<RankInput>& ranks, const Rules& rules, bool all);
 
 }  // namespace msprobe::anomaly

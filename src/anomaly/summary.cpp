@@ -88,7 +88,7 @@ std::string verdict(const Root& root, bool python) {
                                        : "brought " + out + " that no rank read gave";
     case RootKind::external:
       return "got " + std::string(bad_name(root.inputs)) + " that nothing recorded before it made";
-    case RootKind::turned:
+    case RootKind::nan_of_inf:
       break;
   }
   return "made NaN of inputs with Inf";
@@ -150,7 +150,7 @@ class Answer {
     if (!root.absent_ranks.empty())
       line("missing", "not in this dump, or not readable: rank " + join_numbers(root.absent_ranks) +
                           "; the origin may be there");
-    if (root.quenched) line("note", "its bad values were seen to go no further: perhaps a mask");
+    if (root.masked) line("note", "its bad values were seen to go no further: perhaps a mask");
     const std::optional<Suspect>& external = analysis_.ranks[root.rank].scan.external;
     if (external && (external->inputs & kNan) != 0 && external->place.position < root.entry.position)
       line("note", "before it, NaN that nothing recorded made came in at " + external->place.name);

@@ -34,11 +34,9 @@ AnalyzedRank analyze_rank(const RankPair& pair, const CompareOptions& options, c
                           const std::string& time, Progress* progress) {
   AnalyzedRank rank;
   const RankResult result = compare_ranks(pair, options, rules, progress);
-  const CommCalls calls =
-      options.python_rules ? CommCalls() : read_communication(*open_file(result.target.json), rules);
   OutputFile file(folder_of(options, pair.step) + "/compare_result_" + pair.target.label + "_" + time +
                   ".json");
-  rank.differences = find_differences(result, number_of(pair), calls, rules,
+  rank.differences = find_differences(result, number_of(pair), rules,
                                       [&](std::string_view part) { file.write(part); });
   check_interrupt();
   file.commit();

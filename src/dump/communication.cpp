@@ -5,6 +5,8 @@
 #include <charconv>
 #include <map>
 
+#include "dump/names.hpp"
+
 namespace msprobe::dump {
 namespace {
 
@@ -134,6 +136,17 @@ class CallReader {
 };
 
 }  // namespace
+
+void Communication::set_name(std::string_view name, bool from_left) {
+  const auto parsed = parse_entry_name(name);
+  backward = parsed && parsed->direction == Direction::backward;
+  if (parsed && !from_left) {
+    operation = parsed->operation();
+    return;
+  }
+  const std::size_t first = name.find('.');
+  operation = name.substr(first + 1, name.find('.', first + 1) - first - 1);
+}
 
 bool is_send(std::string_view operation) {
   return operation == "send" || operation == "isend" || operation == "send_object_list";

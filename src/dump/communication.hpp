@@ -74,9 +74,14 @@ class RankListPool {
 
 /// One call of communication.
 struct Communication {
-  std::string operation;  // all_reduce
-  bool backward = false;  // a backward entry
+  std::string operation;        // all_reduce
+  bool backward = false;        // a backward entry
+  std::uint32_t sub_layer = 0;  // compute entries since the communication before it
   CommCall call;
+
+  /// Reads operation and direction out of the name of an entry, which is meant to be read from the right.
+  /// `from_left`: the operation is the second part of the name, as the Python tool has it.
+  void set_name(std::string_view name, bool from_left);
 };
 
 bool is_send(std::string_view operation);

@@ -144,7 +144,7 @@ void CommGraph::match(const std::vector<RankCommunication>& ranks, const NameSet
         Exchange& exchange = transfer.sends
                                  ? matcher.transfer(false, true, own, transfer.peer, transfer.tag)
                                  : matcher.transfer(false, false, transfer.peer, own, transfer.tag);
-        (transfer.sends ? exchange.givers : exchange.takers).push_back(n);
+        (transfer.sends ? exchange.senders : exchange.receivers).push_back(n);
       }
     } else if (!is_collective(comm)) {
       const bool sends = is_send(comm.operation);
@@ -153,11 +153,11 @@ void CommGraph::match(const std::vector<RankCommunication>& ranks, const NameSet
       if (!peer) continue;
       Exchange& exchange = matcher.transfer(is_object_transfer(comm.operation), sends, sends ? own : *peer,
                                             sends ? *peer : own, call.tag);
-      (sends ? exchange.givers : exchange.takers).push_back(n);
+      (sends ? exchange.senders : exchange.receivers).push_back(n);
     } else {
       Exchange& exchange = matcher.collective(own, comm, groups.number(call));
-      if (gives_values(comm, own, names_source)) exchange.givers.push_back(n);
-      exchange.takers.push_back(n);
+      if (gives_values(comm, own, names_source)) exchange.senders.push_back(n);
+      exchange.receivers.push_back(n);
     }
   }
   uneven_ = matcher.uneven();
@@ -169,7 +169,7 @@ void CommGraph::find_layers() {
   const std::size_t points = 2 * count + exchanges_.size();
   std::vector<std::vector<std::size_t>> gives(count);
   for (std::size_t e = 0; e < exchanges_.size(); ++e) {
-    for (const std::size_t n : exchanges_[e].givers) gives[n].push_back(e);
+    for (const std::size_t n : exchanges_[e].senders) gives[n].push_back(e);
   }
   const auto followers = [&](std::size_t point, auto&& visit) {
     if (point < count) {
@@ -179,7 +179,7 @@ void CommGraph::find_layers() {
       const std::size_t n = point - count;
       if (n + 1 < first_[nodes_[n].rank + 1]) visit(n + 1, 1U);
     } else {
-      for (const std::size_t n : exchanges_[point - 2 * count].takers) visit(count + n, 0U);
+      for (const std::size_t n : exchanges_[point - 2 * count].receivers) visit(count + n, 0U);
     }
   };
   std::vector<std::size_t> waiting_for(points, 0);
@@ -205,7 +205,7 @@ void CommGraph::find_layers() {
   const auto place = [&](std::size_t n) { return static_cast<std::uint32_t>(n - first_[nodes_[n].rank]); };
   for (std::size_t e = 0; e < exchanges_.size(); ++e) {
     Exchange& exchange = exchanges_[e];
-    const std::vector<std::size_t>& members = exchange.givers.empty() ? exchange.takers : exchange.givers;
+    const std::vector<std::size_t>& members = exchange.senders.empty() ? exchange.receivers : exchange.senders;
     exchange.layer = contradictory_ ? place(members[0]) : layers[2 * count + e];
   }
   for (std::size_t n = 0; n < count; ++n) {

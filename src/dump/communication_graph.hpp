@@ -19,10 +19,19 @@ struct RankCommunication {
   std::vector<const Communication*> calls;
 };
 
+/// `calls`: a vector of what is derived from Communication.
+template <typename Calls>
+RankCommunication communication_of(std::int64_t number, const Calls& calls) {
+  RankCommunication rank{number, {}};
+  rank.calls.reserve(calls.size());
+  for (const auto& call : calls) rank.calls.push_back(&call);
+  return rank;
+}
+
 /// Values that go from some entries into others in one go: a collective call, or one transfer. Nodes ascend.
 struct Exchange {
-  std::vector<std::size_t> givers;
-  std::vector<std::size_t> takers;
+  std::vector<std::size_t> senders;
+  std::vector<std::size_t> receivers;
   std::uint32_t layer = 0;
 };
 

@@ -24,9 +24,9 @@ void search(const ByteSource& file, const Rules& rules, bool python) {
     ranks[r].number = static_cast<std::int64_t>(r);
     ranks[r].scan = scan_rank(file, rules, options);
   }
-  std::vector<Root> roots = python ? search_as_python(ranks) : search_roots(ranks, rules, true);
+  const SearchResult found = python ? search_as_python(ranks) : search_roots(ranks, rules, true);
   if (!python) search_roots(ranks, rules, false);
-  for (const Root& root : roots) {
+  for (const Root& root : found.roots) {
     dump::Entry entry;
     dump::read_entry_at(file, root.entry.offset, root.entry.size, entry, root.entry.name);
   }

@@ -11,7 +11,6 @@
 #include "compare/analysis/rank_json.hpp"
 #include "compare/metrics/statistics_difference.hpp"
 #include "dump/names.hpp"
-#include "dump/dump_json.hpp"
 #include "support/interrupt.hpp"
 
 namespace msprobe::compare {
@@ -50,9 +49,8 @@ std::optional<std::int64_t> to_integer(std::string_view text) {
 
 class Finder {
  public:
-  Finder(const RankResult& result, std::int64_t number, const CommCalls& calls, const Rules& rules,
-         const JsonSink& sink)
-      : result_(result), calls_(calls), rules_(rules), sink_(sink), json_(result) {
+  Finder(const RankResult& result, std::int64_t number, const Rules& rules, const JsonSink& sink)
+      : result_(result), rules_(rules), sink_(sink), json_(result) {
     found_.label = result.rank;
     found_.number = number;
     found_.first_in.emplace_back();
@@ -62,9 +60,14 @@ class Finder {
     std::string out = "{";
     bool any = false;
     for (std::size_t first = 0; first < result_.rows.size();) {
-      const std::uint32_t api = result_.target_item(result_.rows[first]).api;
+      const std::optional<std::uint32_t> entry_of_row = api_of(first);
       std::size_t last = first + 1;
-      while (last < result_.rows.size() && result_.target_item(result_.rows[last]).api == api) ++last;
+      while (last < result_.rows.size() && api_of(last) == entry_of_row) ++last;
+      if (!entry_of_row) {
+        first = last;
+        continue;
+      }
+      const std::uint32_t api = *entry_of_row;
       const std::string_view name = result_.target.text(result_.target.apis[api].name);
       if (std::count(name.begin(), name.end(), '.') >= 3) {
         const std::optional<std::size_t> row = first_differing(name, {first, last});
@@ -84,6 +87,12 @@ class Finder {
   }
 
  private:
+  /// The entry of a row; rows of what only the reference has belong to none.
+  std::optional<std::uint32_t> api_of(std::size_t row) const {
+    const Item* item = result_.find_target(result_.rows[row]);
+    return item == nullptr ? std::nullopt : std::optional(item->api);
+  }
+
   void entry(std::string_view name, EntryRows rows, std::optional<std::size_t> differing) {
     ++found_.entries;
     if (differing) ++found_.differing;
@@ -104,13 +113,11 @@ class Finder {
     node.sub_layer = result_.python_rules && found_.comms.empty() ? 0 : sub_layer_;
     sub_layer_ = node.sub_layer;
     if (differing) node.found = found(name, rows, *differing);
+    node.set_name(name, result_.python_rules);
     if (result_.python_rules) {
       guess_partners(node, rows);
-    } else {
-      const auto parsed = dump::parse_entry_name(name);
-      node.operation = parsed ? parsed->operation() : part_from_end(name, 3);
-      node.backward = parsed && parsed->direction == dump::Direction::backward;
-      if (const auto call = calls_.find(name); call != calls_.end()) node.call = call->second;
+    } else if (const auto call = result_.target.calls.find(name); call != result_.target.calls.end()) {
+      node.call = call->second;
     }
     found_.comms.push_back(std::move(node));
     found_.first_in.emplace_back();
@@ -135,6 +142,7 @@ class Finder {
                       result_.golden.pool, result_.python_rules);
   }
 
+  /// A row without a partner does not.
   bool differs(const Row& row) const {
     if (!row.matched()) return false;
     const Item& item = result_.target_item(row);
@@ -173,7 +181,9 @@ class Finder {
   /// `output.0: norm 9.0, not 3.0 (NormRelativeErr 200.0%)`, of the statistic that is off the furthest.
   std::string describe(std::string_view name, std::size_t row) const {
     const Item& item = result_.target_item(result_.rows[row]);
-    const Item& golden = result_.golden_item(result_.rows[row]);
+    const Item* const partner = result_.find_golden(result_.rows[row]);
+    if (partner == nullptr) return std::string(result_.target.name(item));
+    const Item& golden = *partner;
     std::string_view place = result_.target.name(item);
     if (place.starts_with(name) && place.size() > name.size()) place.remove_prefix(name.size() + 1);
     if (result_.mode == Mode::md5)
@@ -201,8 +211,6 @@ class Finder {
 
   /// As the Python tool reads them: from the names of the inputs and from what stands in their maximum.
   void guess_partners(CommNode& node, EntryRows rows) {
-    const std::size_t first = node.name.find('.');
-    node.operation = node.name.substr(first + 1, node.name.find('.', first + 1) - first - 1);
     const Item* names[2] = {nullptr, nullptr};  // the first input that says source, and destination
     for (std::size_t i = rows.first; i < rows.last; ++i) {
       const Item& item = result_.target_item(result_.rows[i]);
@@ -216,8 +224,8 @@ class Finder {
         if (const auto rank = rank_in(item); rank && *rank != 0) node.partners.push_back(*rank);
       } else if (name.ends_with(".group")) {
         if (const dump::RankList group = group_in(item)) add_group(node, group);
-      } else if (item.p2p_peer != 0) {
-        if (const auto peer = to_integer(result_.target.text(item.p2p_peer))) node.partners.push_back(*peer);
+      } else if (const Transfer* transfer = result_.target.transfer(item); transfer != nullptr) {
+        if (const auto peer = to_integer(result_.target.text(transfer->peer))) node.partners.push_back(*peer);
       }
     }
     for (const Role role : {Role::source, Role::destination}) {
@@ -242,7 +250,7 @@ class Finder {
   /// Ranks in text never equal a number there.
   bool is_own_rank(const Item& item) const {
     if (result_.mode == Mode::md5) return false;
-    const Value& value = item.statistics[kMax];
+    const Value value = item.statistics[kMax];
     if (value.kind == ValueKind::integer) return value.integer == found_.number;
     if (value.kind == ValueKind::real) return value.real == static_cast<double>(found_.number);
     return false;
@@ -250,7 +258,7 @@ class Finder {
 
   std::optional<std::int64_t> rank_in(const Item& item) const {
     if (result_.mode == Mode::md5) return to_integer(result_.target.text(item.checksum));
-    const Value& value = item.statistics[kMax];
+    const Value value = item.statistics[kMax];
     switch (value.kind) {
       case ValueKind::integer:
         return value.integer;
@@ -290,7 +298,6 @@ class Finder {
   }
 
   const RankResult& result_;
-  const CommCalls& calls_;
   const Rules& rules_;
   const JsonSink& sink_;
   RankJson json_;
@@ -301,24 +308,9 @@ class Finder {
 
 }  // namespace
 
-CommCalls read_communication(const ByteSource& json, const Rules& rules) {
-  CommCalls calls;
-  dump::RankListPool pool;
-  dump::Entry entry;
-  dump::read_values(json, [&](dump::MemberStream& stream, std::string_view name) {
-    if (!dump::is_communication(name, rules.communication_prefixes, rules.communication_words)) {
-      stream.skip();
-      return;
-    }
-    stream.entry(entry, name);
-    calls.insert_or_assign(std::string(name), dump::read_comm_call(entry, pool));
-  });
-  return calls;
-}
-
-RankDifferences find_differences(const RankResult& result, std::int64_t number, const CommCalls& calls,
-                                 const Rules& rules, const JsonSink& json) {
-  return Finder(result, number, calls, rules, json).run();
+RankDifferences find_differences(const RankResult& result, std::int64_t number, const Rules& rules,
+                                 const JsonSink& json) {
+  return Finder(result, number, rules, json).run();
 }
 
 }  // namespace msprobe::compare

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,7 +13,6 @@
 #include "compare/result/result.hpp"
 #include "compare/rules/rules.hpp"
 #include "dump/communication.hpp"
-#include "support/byte_source.hpp"
 
 namespace msprobe::compare {
 
@@ -31,7 +29,6 @@ enum class Role : std::uint8_t { link, source, destination };
 
 struct CommNode : dump::Communication {
   std::string name;
-  std::uint32_t sub_layer = 0;
   std::optional<FoundEntry> found;  // if it differs
   // What the Python tool makes of its rows:
   Role role = Role::link;
@@ -51,16 +48,12 @@ struct RankDifferences {
   std::vector<std::optional<FoundEntry>> first_in;
 };
 
-/// The arguments of the communication of a dump.json, by entry.
-using CommCalls = std::map<std::string, dump::CommCall, std::less<>>;
-CommCalls read_communication(const ByteSource& json, const Rules& rules);
-
 /// Takes the parts of `compare_result_{rank}_*.json` in order.
 using JsonSink = std::function<void(std::string_view)>;
 
-/// Looks at all entries of a rank, and writes them to `json` as the Python tool does. `calls` is not looked
-/// at with the Python tool's rules, which guess from the rows.
-RankDifferences find_differences(const RankResult& result, std::int64_t number, const CommCalls& calls,
-                                 const Rules& rules, const JsonSink& json);
+/// Looks at all entries of a rank, and writes them to `json` as the Python tool does. The calls of the target
+/// are not looked at with the Python tool's rules, which guess from the rows.
+RankDifferences find_differences(const RankResult& result, std::int64_t number, const Rules& rules,
+                                 const JsonSink& json);
 
 }  // namespace msprobe::compare

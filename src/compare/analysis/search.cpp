@@ -31,11 +31,8 @@ FirstDifference search_first_difference(const std::vector<RankDifferences>& rank
   FirstDifference result = before_communication(ranks);
   if (result.phase != Phase::none) return result;
   std::vector<dump::RankCommunication> communication;
-  for (const RankDifferences& rank : ranks) {
-    dump::RankCommunication& one = communication.emplace_back();
-    one.number = rank.number;
-    for (const CommNode& comm : rank.comms) one.calls.push_back(&comm);
-  }
+  for (const RankDifferences& rank : ranks)
+    communication.push_back(dump::communication_of(rank.number, rank.comms));
   const dump::CommGraph graph(communication, rules.names_source);
   // What is computed ahead of a call is earlier than what any call of its layer brings.
   using Key = std::tuple<std::uint32_t, bool, std::uint32_t>;

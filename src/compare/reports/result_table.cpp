@@ -182,7 +182,8 @@ class ResultTable final : public report::Table {
       cells.insert(cells.end(), kStatistics, Cell(Text{"N/A"}));
       return;
     }
-    for (const Value& value : item->statistics) cells.push_back(value_cell(value, side.pool, scratch));
+    for (std::size_t i = 0; i < kStatistics; ++i)
+      cells.push_back(value_cell(item->statistics[i], side.pool, scratch));
   }
 
   void add_differences(const Item* item, const Item* bench, std::vector<Cell>& cells,

@@ -13,11 +13,11 @@ using Ranks = std::vector<RankInput>;
 
 std::vector<Root> search(const Ranks& ranks, bool all = false) {
   const Quiet quiet;
-  return search_roots(ranks, default_rules(), all);
+  return search_roots(ranks, default_rules(), all).roots;
 }
 std::vector<Root> as_python(const Ranks& ranks) {
   const Quiet quiet;
-  return search_as_python(ranks);
+  return search_as_python(ranks).roots;
 }
 std::string first(const Ranks& ranks) {
   return told(ranks, search(ranks));
@@ -48,7 +48,7 @@ TEST_CASE("a mask that goes no further is not blamed while there is something el
   const auto roots = search(only);
   CHECK(told(only, roots) == "0 Tensor.masked_fill.0.forward");
   REQUIRE(roots.size() == 1);
-  CHECK(roots[0].quenched);
+  CHECK(roots[0].masked);
   CHECK(roots[0].phase == Phase::otherwise);
   CHECK(told(only, as_python(only)) == "0 Tensor.masked_fill.0.forward");
 }
@@ -105,7 +105,7 @@ TEST_CASE("NaN out of Inf is named if nothing else is to blame") {
   const auto roots = search(ranks);
   CHECK(told(ranks, roots) == "0 Functional.softmax.0.forward");
   REQUIRE(roots.size() == 1);
-  CHECK(roots[0].kind == RootKind::turned);
+  CHECK(roots[0].kind == RootKind::nan_of_inf);
 }
 
 TEST_CASE("a bad value that passes by one communication and goes into the next") {
@@ -173,14 +173,14 @@ TEST_CASE("the source of a broadcast, by keyword, by place in the group and by p
                       rank_of(3, {broadcast("c", "c", keywords)})};
     const dump::CommGraph graph(communication_of(ranks), default_rules().names_source);
     REQUIRE(graph.exchanges().size() == 1);
-    CHECK(graph.exchanges()[0].givers == std::vector<std::size_t>{1});
-    CHECK(graph.exchanges()[0].takers == std::vector<std::size_t>{0, 1});
+    CHECK(graph.exchanges()[0].senders == std::vector<std::size_t>{1});
+    CHECK(graph.exchanges()[0].receivers == std::vector<std::size_t>{0, 1});
   }
   const std::string positional = R"("Distributed.broadcast.0.forward": {"input_args": [null, )" +
                                  tensor('c') + ", " + integer(0) + R"(], "output": []})";
   const Ranks ranks{rank_of(0, {positional}), rank_of(1, {positional})};
   const dump::CommGraph graph(communication_of(ranks), default_rules().names_source);
-  CHECK(graph.exchanges()[0].givers == std::vector<std::size_t>{0});
+  CHECK(graph.exchanges()[0].senders == std::vector<std::size_t>{0});
 }
 
 TEST_CASE("transfers in batches: a pipeline whose batches overlap") {
