@@ -8,14 +8,14 @@
 #include <string_view>
 
 #include "anomaly/badness.hpp"
-#include "dump/json_scan.hpp"
+#include "support/json_scan.hpp"
 
 namespace msprobe::anomaly {
 
-/// A handler of dump::scan_value() that comes to what judge_entry() says of the tree (without write-only
+/// A handler of scan_value() that comes to what judge_entry() says of the tree (without write-only
 /// arguments). Where that would take a table of names (names that stand twice or hold escapes, objects inside
 /// of items), it says that it does not know.
-class EntryProbe : public dump::IgnoreTokens {
+class EntryProbe : public IgnoreTokens {
  public:
   explicit EntryProbe(bool nested) : nested_(nested) {}
 
@@ -115,7 +115,7 @@ class EntryProbe : public dump::IgnoreTokens {
   std::size_t item_ = 0;  // depth of the item that is an object
   std::size_t names_ = 0;
   std::array<std::string_view, kNames> name_{};         // of the items of the present section
-  std::array<std::uint8_t, dump::kMaxDepth + 1> seen_;  // statistics of the objects that are open
+  std::array<std::uint8_t, kMaxJsonDepth + 1> seen_;  // statistics of the objects that are open
 };
 
 }  // namespace msprobe::anomaly

@@ -36,11 +36,9 @@ AnalyzedRank analyze_rank(const RankPair& pair, const CompareOptions& options, c
   AnalyzedRank rank;
   const RankResult result = compare_ranks(pair, options.rank, options.dialect.rank, rules, progress);
   const SearchTraits& traits = options.dialect.search;
-  const CommCalls calls =
-      traits.guesses_partners ? CommCalls() : read_communication(*open_file(result.target.json), rules);
   OutputFile file(folder_of(options, pair.step) + "/compare_result_" + pair.target.label + "_" + time +
                   ".json");
-  rank.differences = find_differences(result, number_of(pair), calls, rules, traits,
+  rank.differences = find_differences(result, number_of(pair), rules, traits,
                                       [&](std::string_view part) { file.write(part); });
   check_interrupt();
   file.commit();

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "support/text.hpp"
+#include "support/utf8.hpp"
 
 namespace msprobe::config_check {
 namespace {
@@ -13,25 +14,6 @@ namespace {
 using pack::Value;
 
 constexpr std::size_t kDeepestLiteral = 200;
-
-void append_code(std::string& out, std::uint32_t code) {
-  const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xC0 | (code >> 6));
-    put(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    put(0xE0 | (code >> 12));
-    put(0x80 | ((code >> 6) & 0x3F));
-    put(0x80 | (code & 0x3F));
-  } else {
-    put(0xF0 | (code >> 18));
-    put(0x80 | ((code >> 12) & 0x3F));
-    put(0x80 | ((code >> 6) & 0x3F));
-    put(0x80 | (code & 0x3F));
-  }
-}
 
 bool is_word(char c) {
   return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_' || c == '.' ||
@@ -112,14 +94,14 @@ bool LiteralStream::text_token(std::string_view& rest, Token& token) {
           rest = after;
         }
       }
-      append_code(text, std::min<std::uint32_t>(*code, 0x10FFFF));
+      append_utf8(text, std::min<std::uint32_t>(*code, 0x10FFFF));
     } else if (kind >= '0' && kind <= '7') {
       std::uint32_t code = static_cast<std::uint32_t>(kind - '0');
       for (int i = 0; i < 2 && !rest.empty() && rest.front() >= '0' && rest.front() <= '7'; ++i) {
         code = code * 8 + static_cast<std::uint32_t>(rest.front() - '0');
         rest.remove_prefix(1);
       }
-      append_code(text, code);
+      append_utf8(text, code);
     } else if (const std::size_t which = kKinds.find(kind); which < kValues.size()) {
       text += kValues[which];
     } else if (kind == '\\' || kind == '\'' || kind == '"' || kind == '/') {

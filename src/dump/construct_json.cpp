@@ -8,8 +8,16 @@
 
 namespace msprobe::dump {
 std::string_view ConstructTable::parent(std::string_view entry) const {
-  const auto found = parents_.find(entry);
-  return found == parents_.end() ? std::string_view() : std::string_view(found->second);
+  const std::uint32_t number = names_.find(entry);
+  return number < parents_.size() ? names_.at(parents_[number]) : std::string_view();
+}
+
+void ConstructTable::add(std::string_view entry, std::string_view parent) {
+  const std::uint32_t number = names_.intern(entry);
+  const std::uint32_t above = names_.intern(parent);
+  if (names_.size() > parents_.size()) parents_.resize(names_.size(), 0);
+  if (parents_[number] == 0 && above != 0) ++known_;
+  parents_[number] = above;
 }
 
 std::vector<std::string> ConstructTable::chain(std::string_view entry) const {
@@ -33,7 +41,7 @@ ConstructTable read_construct_json(const ByteSource& file) {
     stream.entry(value, entry);
     const Entry::Index parent = value.is(0, NodeKind::array) && !value.empty(0) ? 1 : 0;
     if (value.is(parent, NodeKind::string) && !value.text(parent).empty())
-      table.add(entry, std::string(value.text(parent)));
+      table.add(entry, value.text(parent));
   }
   return table;
 }

@@ -3,12 +3,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "support/byte_source.hpp"
+#include "support/text_pool.hpp"
 
 namespace msprobe::dump {
 
@@ -18,17 +19,14 @@ class ConstructTable {
   std::string_view parent(std::string_view entry) const;
   /// From the outermost module to the entry itself. A chain that runs in a circle ends where it would repeat.
   std::vector<std::string> chain(std::string_view entry) const;
-  std::size_t size() const { return parents_.size(); }
+  std::size_t size() const { return known_; }
 
-  void add(std::string entry, std::string parent) {
-    parents_.insert_or_assign(std::move(entry), std::move(parent));
-  }
+  void add(std::string_view entry, std::string_view parent);
 
  private:
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
-  std::unordered_map<std::string, std::string, Hash, std::equal_to<>> parents_;
+  TextTable names_;
+  std::vector<std::uint32_t> parents_;  // of the names, by number; 0 for none
+  std::size_t known_ = 0;
 };
 
 /// A parent given as `[parent, micro batch]` counts as its first element; values of another shape as no

@@ -27,7 +27,7 @@ using EntryVisitor = std::function<void(std::string_view name, const Entry& entr
 
 /// Calls `visit` for each member of `data`, in file order; names may come twice. Any key order is accepted.
 /// Throws FormatError with the byte offset for broken JSON, `data` that is not an object, text that is not
-/// UTF-8, nesting beyond kMaxDepth, one value larger than kMaxEntryMemory.
+/// UTF-8, nesting beyond kMaxJsonDepth, one value larger than kMaxEntryMemory.
 Header read_values(const ByteSource& file, const ValueVisitor& visit);
 /// The same with the trees of the values.
 Header read_dump_json(const ByteSource& file, const EntryVisitor& visit);

@@ -3,43 +3,24 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 #include "support/text.hpp"
+#include "support/utf8.hpp"
 
 namespace msprobe::dump {
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{256} << 10;
 
-char32_t hex4(std::string_view raw, std::size_t at) {
-  char32_t code = 0;
-  for (std::size_t k = at; k < at + 4; ++k) {
-    const char c = raw[k];
-    code = code * 16 + static_cast<char32_t>(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
-  }
+/// Of four hexadecimal digits.
+std::uint32_t hex4(const char* digits) {
+  std::uint32_t code = 0;
+  std::from_chars(digits, digits + 4, code, 16);
   return code;
-}
-
-void append_code(std::string& out, char32_t code) {
-  const auto put = [&](char32_t byte) { out += static_cast<char>(byte); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xC0 | (code >> 6));
-    put(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    put(0xE0 | (code >> 12));
-    put(0x80 | ((code >> 6) & 0x3F));
-    put(0x80 | (code & 0x3F));
-  } else {
-    put(0xF0 | (code >> 18));
-    put(0x80 | ((code >> 12) & 0x3F));
-    put(0x80 | ((code >> 6) & 0x3F));
-    put(0x80 | (code & 0x3F));
-  }
 }
 
 class EntryBuilder : public IgnoreTokens {
@@ -92,7 +73,7 @@ class EntryBuilder : public IgnoreTokens {
   Entry& entry_;
   const std::string& file_;
   std::string_view name_;
-  std::array<Entry::Index, kMaxDepth> open_;
+  std::array<Entry::Index, kMaxJsonDepth> open_;
   std::size_t depth_ = 0;
   std::string scratch_;
 };
@@ -195,17 +176,17 @@ void append_unescaped(std::string& out, std::string_view raw) {
     const char kind = raw[plain + 1];
     i = plain + 2;
     if (kind == 'u') {
-      char32_t code = hex4(raw, i);
+      std::uint32_t code = hex4(raw.data() + i);
       i += 4;
       const bool pair = code >= 0xD800 && code < 0xDC00 && raw.substr(i).starts_with("\\u");
       if (pair) {
-        const char32_t low = hex4(raw, i + 2);
+        const std::uint32_t low = hex4(raw.data() + i + 2);
         if (low >= 0xDC00 && low < 0xE000) {
           code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
           i += 6;
         }
       }
-      append_code(out, code);
+      append_utf8(out, code);
     } else {
       constexpr std::string_view kKinds = "bfnrt";
       constexpr std::string_view kValues = "\b\f\n\r\t";
@@ -218,7 +199,7 @@ void append_unescaped(std::string& out, std::string_view raw) {
 void MemberStream::entry(Entry& entry, std::string_view name) {
   whole_value([&](Scan& scan, bool) {
     EntryBuilder builder(entry, {scan.at, scan.end}, source_.name(), name);
-    return scan_value(scan, builder, kMaxDepth - depth());
+    return scan_value(scan, builder, kMaxJsonDepth - depth());
   });
 }
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "dump/entry.hpp"
-#include "dump/json_scan.hpp"
 #include "support/byte_source.hpp"
+#include "support/json_scan.hpp"
 
 namespace msprobe::dump {
 
@@ -35,7 +35,7 @@ class MemberStream {
   std::string_view value(Handler& handler) {
     return whole_value([&](Scan& scan, bool again) {
       if (again) handler.restart();
-      return scan_value(scan, handler, kMaxDepth - depth());
+      return scan_value(scan, handler, kMaxJsonDepth - depth());
     });
   }
   std::string_view skip() {
@@ -92,7 +92,7 @@ class MemberStream {
 void build_entry(std::string_view text, Entry& entry, const std::string& file, std::string_view name);
 
 /// The tree of a text that is one value, which it keeps. FormatError, naming `file`, for anything else.
-void read_json(std::string_view text, Entry& entry, const std::string& file, std::size_t max_depth = kMaxDepth);
+void read_json(std::string_view text, Entry& entry, const std::string& file, std::size_t max_depth = kMaxJsonDepth);
 
 /// Reads the value that stands at `offset` of the file, and keeps it.
 void read_entry_at(const ByteSource& file, std::uint64_t offset, std::uint64_t size, Entry& entry,

@@ -2,7 +2,6 @@
 #include "dump/stack_json.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "dump/member_stream.hpp"
@@ -10,40 +9,37 @@
 namespace msprobe::dump {
 namespace {
 
-using Texts = std::vector<std::string>;
-
-/// The texts of a list of nothing else.
-std::optional<Texts> texts_of(const Entry& value, Entry::Index list) {
-  if (!value.is(list, NodeKind::array)) return std::nullopt;
-  Texts texts;
-  bool regular = true;
-  value.children(list, [&](Entry::Index item) {
-    regular = regular && value.is(item, NodeKind::string);
-    if (regular) texts.emplace_back(value.text(item));
-  });
-  if (!regular) return std::nullopt;
-  return texts;
+/// Is it a list of nothing but values for which `regular` holds?
+template <typename Regular>
+bool is_list_of(const Entry& value, Entry::Index list, Regular&& regular) {
+  if (!value.is(list, NodeKind::array)) return false;
+  bool all = true;
+  value.children(list, [&](Entry::Index item) { all = all && regular(item); });
+  return all;
 }
 
-/// The lists of texts in a list of nothing else.
-std::optional<std::vector<Texts>> lists_of(const Entry& value) {
-  if (!value.is(0, NodeKind::array)) return std::nullopt;
-  std::vector<Texts> lists;
-  bool regular = true;
-  value.children(0, [&](Entry::Index item) {
-    std::optional<Texts> texts = texts_of(value, item);
-    regular = regular && texts;
-    if (regular) lists.push_back(*std::move(texts));
-  });
-  if (!regular) return std::nullopt;
-  return lists;
+bool is_list_of_texts(const Entry& value, Entry::Index list) {
+  return is_list_of(value, list, [&](Entry::Index item) { return value.is(item, NodeKind::string); });
+}
+
+StackTable::Frames frames_of(const Entry& value, Entry::Index list) {
+  StackTable::Frames frames;
+  value.children(list, [&](Entry::Index item) { frames.emplace_back(value.text(item)); });
+  return frames;
 }
 
 }  // namespace
 
 const StackTable::Frames* StackTable::find(std::string_view entry) const {
-  const auto found = index_.find(entry);
-  return found == index_.end() ? nullptr : &stacks_[found->second];
+  const std::uint32_t number = entries_.find(entry);
+  if (number >= stack_of_.size() || stack_of_[number] == kNoStack) return nullptr;
+  return &stacks_[stack_of_[number]];
+}
+
+void StackTable::add_entry(std::string_view entry, std::uint32_t stack) {
+  const std::uint32_t number = entries_.intern(entry);
+  if (number >= stack_of_.size()) stack_of_.resize(number + 1, kNoStack);
+  stack_of_[number] = stack;
 }
 
 std::uint32_t StackTable::add_stack(Frames frames) {
@@ -68,10 +64,9 @@ std::string user_frame(const std::vector<std::string>& frames, const std::vector
 }
 
 StackTable read_stack_json(const ByteSource& file) {
-  StackTable table;
   // Which layout the file has is known when the key "0" was seen (spec/dump-format.md 4.1).
-  std::vector<std::pair<std::string, std::uint32_t>> plain;
-  std::vector<std::pair<std::string, std::uint32_t>> grouped;
+  StackTable plain;
+  StackTable grouped;
   bool grouped_layout = false;
   MemberStream stream(file);
   stream.enter();
@@ -79,18 +74,20 @@ StackTable read_stack_json(const ByteSource& file) {
   Entry value;
   while (stream.next(key)) {
     stream.entry(value, key);
-    std::optional<Texts> frames = texts_of(value, 0);
-    std::optional<std::vector<Texts>> lists = lists_of(value);
+    const bool frames = is_list_of_texts(value, 0);
+    const bool lists = is_list_of(value, 0, [&](Entry::Index item) { return is_list_of_texts(value, item); });
     if (key == "0" && (frames || lists) && !value.empty(0)) grouped_layout = true;
     if (frames) {
-      plain.emplace_back(key, table.add_stack(*std::move(frames)));
-    } else if (lists && lists->size() == 2) {
-      const std::uint32_t stack = table.add_stack(std::move((*lists)[1]));
-      for (std::string& entry : (*lists)[0]) grouped.emplace_back(std::move(entry), stack);
+      plain.add_entry(key, plain.add_stack(frames_of(value, 0)));
+    } else if (lists) {
+      std::vector<Entry::Index> parts;
+      value.children(0, [&](Entry::Index list) { parts.push_back(list); });
+      if (parts.size() != 2) continue;
+      const std::uint32_t stack = grouped.add_stack(frames_of(value, parts[1]));
+      value.children(parts[0], [&](Entry::Index entry) { grouped.add_entry(value.text(entry), stack); });
     }
   }
-  for (auto& [entry, stack] : grouped_layout ? grouped : plain) table.add_entry(std::move(entry), stack);
-  return table;
+  return grouped_layout ? std::move(grouped) : std::move(plain);
 }
 
 }  // namespace msprobe::dump

@@ -4,13 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "support/byte_source.hpp"
+#include "support/text_pool.hpp"
 
 namespace msprobe::dump {
 
@@ -23,14 +22,13 @@ class StackTable {
   std::size_t size() const { return stacks_.size(); }
 
   std::uint32_t add_stack(Frames frames);
-  void add_entry(std::string entry, std::uint32_t stack) { index_[std::move(entry)] = stack; }
+  void add_entry(std::string_view entry, std::uint32_t stack);
 
  private:
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
+  static constexpr std::uint32_t kNoStack = UINT32_MAX;
   std::vector<Frames> stacks_;
-  std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> index_;
+  TextTable entries_;
+  std::vector<std::uint32_t> stack_of_;  // of the entries, by number
 };
 
 /// The innermost frame that is not the framework's own, else the innermost one, on one line; empty if there

@@ -18,9 +18,9 @@ namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
 constexpr std::size_t kBlock = std::size_t{1} << 20;
-constexpr std::size_t kLongestName = 100;
+constexpr std::size_t kLongestSearched = 100;
 // Two names with their opcodes.
-constexpr std::size_t kOverlap = 2 * kLongestName + 8;
+constexpr std::size_t kOverlap = 2 * kLongestSearched + 8;
 // Comparing with the tables takes the time of some hundred bytes.
 constexpr std::uint64_t kMostComparisons = 200'000;
 
@@ -51,10 +51,10 @@ class Search {
 
  private:
   void lines(std::string_view text, std::uint64_t offset) {
-    const std::size_t module = name_length(text.substr(0, kLongestName));
+    const std::size_t module = name_length(text.substr(0, kLongestSearched));
     if (module == 0 || module >= text.size() || text[module] != '\n') return;
     const std::string_view rest = text.substr(module + 1);
-    const std::size_t name = name_length(rest.substr(0, kLongestName));
+    const std::size_t name = name_length(rest.substr(0, kLongestSearched));
     if (name == 0 || name >= rest.size() || rest[name] != '\n') return;
     consider(text.substr(0, module), rest.substr(0, name), offset);
   }

@@ -7,28 +7,10 @@
 
 #include "support/little_endian.hpp"
 
+#include "support/utf8.hpp"
+
 namespace msprobe::formats {
 namespace {
-
-// UTF-8 of any code point, surrogates included: Python text may hold them.
-void append_utf8(std::string& out, std::uint32_t code) {
-  const auto tail = [&](unsigned shift) { out += static_cast<char>(0x80U | ((code >> shift) & 0x3fU)); };
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xc0U | (code >> 6));
-    tail(0);
-  } else if (code < 0x10000) {
-    out += static_cast<char>(0xe0U | (code >> 12));
-    tail(6);
-    tail(0);
-  } else {
-    out += static_cast<char>(0xf0U | (code >> 18));
-    tail(12);
-    tail(6);
-    tail(0);
-  }
-}
 
 std::optional<std::uint32_t> digits(std::string_view text, std::size_t at, std::size_t count, int base) {
   if (at > text.size() || count > text.size() - at) return {};

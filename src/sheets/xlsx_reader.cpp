@@ -12,6 +12,7 @@
 #include "sheets/xml_reader.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
+#include "support/utf8.hpp"
 
 namespace msprobe::sheets {
 namespace {
@@ -21,19 +22,6 @@ class BrokenPart : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
-
-void append_utf8(std::string& out, std::uint32_t code) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xC0U | (code >> 6U));
-    out += static_cast<char>(0x80U | (code & 0x3FU));
-  } else {
-    out += static_cast<char>(0xE0U | (code >> 12U));
-    out += static_cast<char>(0x80U | ((code >> 6U) & 0x3FU));
-    out += static_cast<char>(0x80U | (code & 0x3FU));
-  }
-}
 
 /// Control characters, which XML has no place for, stand in texts as `_x0007_`.
 std::string unescaped(std::string_view text) {

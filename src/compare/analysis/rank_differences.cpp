@@ -50,9 +50,9 @@ std::optional<std::int64_t> to_integer(std::string_view text) {
 
 class Finder {
  public:
-  Finder(const RankResult& result, std::int64_t number, const CommCalls& calls, const Rules& rules,
-         const SearchTraits& traits, const JsonSink& sink)
-      : result_(result), calls_(calls), rules_(rules), traits_(traits), sink_(sink), json_(result, traits) {
+  Finder(const RankResult& result, std::int64_t number, const Rules& rules, const SearchTraits& traits,
+         const JsonSink& sink)
+      : result_(result), rules_(rules), traits_(traits), sink_(sink), json_(result, traits) {
     found_.label = result.rank;
     found_.number = number;
     found_.first_in.emplace_back();
@@ -110,7 +110,8 @@ class Finder {
       const auto parsed = dump::parse_entry_name(name);
       node.operation = parsed ? parsed->operation() : part_from_end(name, 3);
       node.backward = parsed && parsed->direction == dump::Direction::backward;
-      if (const auto call = calls_.find(name); call != calls_.end()) node.call = call->second;
+      const auto& calls = result_.target.calls;
+      if (const auto call = calls.find(name); call != calls.end()) node.call = call->second;
     }
     found_.comms.push_back(std::move(node));
     found_.first_in.emplace_back();
@@ -216,8 +217,8 @@ class Finder {
         if (const auto rank = rank_in(item); rank && *rank != 0) node.partners.push_back(*rank);
       } else if (name.ends_with(".group")) {
         if (const dump::RankList group = group_in(item)) add_group(node, group);
-      } else if (item.p2p_peer != 0) {
-        if (const auto peer = to_integer(result_.target.text(item.p2p_peer))) node.partners.push_back(*peer);
+      } else if (const Transfer* transfer = result_.target.transfer(item); transfer != nullptr) {
+        if (const auto peer = to_integer(result_.target.text(transfer->peer))) node.partners.push_back(*peer);
       }
     }
     for (const Role role : {Role::source, Role::destination}) {
@@ -290,7 +291,6 @@ class Finder {
   }
 
   const RankResult& result_;
-  const CommCalls& calls_;
   const Rules& rules_;
   const SearchTraits& traits_;
   const JsonSink& sink_;
@@ -302,24 +302,9 @@ class Finder {
 
 }  // namespace
 
-CommCalls read_communication(const ByteSource& json, const Rules& rules) {
-  CommCalls calls;
-  dump::RankListPool pool;
-  dump::Entry entry;
-  dump::read_values(json, [&](dump::MemberStream& stream, std::string_view name) {
-    if (!dump::is_communication(name, rules.communication_prefixes, rules.communication_words)) {
-      stream.skip();
-      return;
-    }
-    stream.entry(entry, name);
-    calls.insert_or_assign(std::string(name), dump::read_comm_call(entry, pool));
-  });
-  return calls;
-}
-
-RankDifferences find_differences(const RankResult& result, std::int64_t number, const CommCalls& calls,
-                                 const Rules& rules, const SearchTraits& traits, const JsonSink& json) {
-  return Finder(result, number, calls, rules, traits, json).run();
+RankDifferences find_differences(const RankResult& result, std::int64_t number, const Rules& rules,
+                                 const SearchTraits& traits, const JsonSink& json) {
+  return Finder(result, number, rules, traits, json).run();
 }
 
 }  // namespace msprobe::compare

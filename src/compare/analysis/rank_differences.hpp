@@ -52,16 +52,12 @@ struct RankDifferences {
   std::vector<std::optional<FoundEntry>> first_in;
 };
 
-/// The arguments of the communication of a dump.json, by entry.
-using CommCalls = std::map<std::string, dump::CommCall, std::less<>>;
-CommCalls read_communication(const ByteSource& json, const Rules& rules);
-
 /// Takes the parts of `compare_result_{rank}_*.json` in order.
 using JsonSink = std::function<void(std::string_view)>;
 
-/// Looks at all entries of a rank, and writes them to `json` as the Python tool does. `calls` is not looked
-/// at where partners are guessed from the rows.
-RankDifferences find_differences(const RankResult& result, std::int64_t number, const CommCalls& calls,
-                                 const Rules& rules, const SearchTraits& traits, const JsonSink& json);
+/// Looks at all entries of a rank, and writes them to `json` as the Python tool does. The calls of the target
+/// are not looked at where partners are guessed from the rows.
+RankDifferences find_differences(const RankResult& result, std::int64_t number, const Rules& rules,
+                                 const SearchTraits& traits, const JsonSink& json);
 
 }  // namespace msprobe::compare

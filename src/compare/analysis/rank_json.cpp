@@ -70,8 +70,9 @@ RankJson::RankJson(const RankResult& result, const SearchTraits& traits)
 }
 
 std::string RankJson::peer(const Side& side, const Item* item) const {
-  if (item == nullptr || item->p2p_peer == 0) return "\"None\"";
-  const std::string_view text = side.text(item->p2p_peer);
+  const Transfer* transfer = item == nullptr ? nullptr : side.transfer(*item);
+  if (transfer == nullptr || transfer->peer == 0) return "\"None\"";
+  const std::string_view text = side.text(transfer->peer);
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc() && end == text.data() + text.size()) return std::to_string(number);
@@ -82,7 +83,9 @@ std::string RankJson::peer(const Side& side, const Item* item) const {
 
 std::string RankJson::operation(const Side& side, const Item* item) const {
   std::string out;
-  append_json_string(out, item == nullptr || item->p2p_op == 0 ? "None" : side.text(item->p2p_op));
+  const Transfer* transfer = item == nullptr ? nullptr : side.transfer(*item);
+  const bool known = transfer != nullptr && transfer->operation != 0;
+  append_json_string(out, known ? side.text(transfer->operation) : "None");
   return out;
 }
 
@@ -124,7 +127,8 @@ void RankJson::append_row(std::string& out, std::string_view entry, std::size_t 
     } else if (columns[i] == "Err_message") {
       out += message_text(item, golden);
     } else if (columns[i] == "NPU_Stack_Info") {
-      const bool first = index == 0 || result_.target_item(result_.rows[index - 1]).api != item.api;
+      const Item* before = index == 0 ? nullptr : result_.find_target(result_.rows[index - 1]);
+      const bool first = before == nullptr || before->api != item.api;
       const auto* frames = first ? result_.target.stacks->find(entry) : nullptr;
       if (frames == nullptr) {
         out += "\"N/A\"";

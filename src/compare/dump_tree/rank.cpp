@@ -53,8 +53,9 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
   result.step = pair.step;
   result.rank = pair.target.label;
   result.traits = traits;
-  LoadOptions target_options{options.stacks, options.stack_json};
-  LoadOptions golden_options{false, {}};
+  LoadOptions target_options{.stacks = options.stacks, .stack_json = options.stack_json};
+  if (options.first_difference) target_options.communication = &rules;
+  const LoadOptions golden_options{.stacks = false, .stack_json = {}};
   parallel_for(2, [&](std::size_t side) {
     if (side == 0) result.target = load_side(pair.target, target_options);
     if (side == 1) result.golden = load_side(pair.golden, golden_options);

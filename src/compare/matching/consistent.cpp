@@ -203,7 +203,7 @@ std::string joined(const Side& side, const std::vector<std::uint32_t>& parts, st
 void join_statistics(Side& side, const std::vector<std::uint32_t>& parts, Item& item) {
   for (const Statistic which : {kMax, kMin}) {
     for (const std::uint32_t part : parts) {
-      const Value& value = side.items[part].statistics[which];
+      const Value value = side.items[part].statistics[which];
       const Classified next = classify(value, side.pool);
       const Classified best = classify(item.statistics[which], side.pool);
       const auto is_number = [](const Classified& one) {
@@ -214,7 +214,7 @@ void join_statistics(Side& side, const std::vector<std::uint32_t>& parts, Item& 
       if (best.type == ValueClass::nan) break;
       const bool better = which == kMax ? next.number > best.number : next.number < best.number;
       if (next.type == ValueClass::nan || (is_number(next) && (!is_number(best) || better))) {
-        item.statistics[which] = value;
+        item.statistics.set(which, value);
       }
     }
   }
@@ -224,7 +224,7 @@ void join_statistics(Side& side, const std::vector<std::uint32_t>& parts, Item& 
       if (!text.empty()) text += ';';
       text += to_text(side.items[part].statistics[which], side.pool);
     }
-    item.statistics[which] = Value::of_text(side.pool.intern(text));
+    item.statistics.set(which, Value::of_text(side.pool.intern(text)));
   }
 }
 

@@ -158,7 +158,8 @@ class Places {
     const Parts parent = split(model_.construct.parent(entry));
     place.scope =
         parent.size() >= 4 && parent.size() <= kMostParts ? join(parent, 0, parent.size() - 3) : "TopLayer";
-    if (const auto* stack = model_.stacks.find(entry);
+    const dump::StackTable& stacks = model_.stacks_of_side ? *side_.stacks : model_.stacks;
+    if (const auto* stack = stacks.find(entry);
         stack != nullptr && parts[0] != "Primitive" && parts[0] != "Jit") {
       if (const std::string_view function = frame_function(*stack, model_.mindspore); !function.empty()) {
         place.scope += ".";
@@ -364,7 +365,8 @@ ModelPlaces read_model_places(const Side& side) {
   }
   places.construct = dump::read_construct_json(*open_file(construct));
   const std::string stacks = (folder / "stack.json").string();
-  if (std::error_code ignored; std::filesystem::exists(stacks, ignored))
+  places.stacks_of_side = side.stacks && side.stack_json == stacks;
+  if (std::error_code ignored; !places.stacks_of_side && std::filesystem::exists(stacks, ignored))
     places.stacks = dump::read_stack_json(*open_file(stacks));
   return places;
 }

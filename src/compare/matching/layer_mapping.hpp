@@ -18,10 +18,11 @@ namespace msprobe::compare {
 struct ModelPlaces {
   dump::ConstructTable construct;
   dump::StackTable stacks;
+  bool stacks_of_side = false;  // those that the side itself has are the ones
   bool mindspore = false;
 };
 
-/// Reads both files beside the side's dump.json. A missing stack.json is nothing; a missing construct.json is
+/// Reads both files beside the side's dump.json, a stack.json that the side has read not again. A missing stack.json is nothing; a missing construct.json is
 /// an IoError that says what it is needed for. FormatError for broken files.
 ModelPlaces read_model_places(const Side& side);
 

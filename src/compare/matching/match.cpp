@@ -213,7 +213,7 @@ class Matcher {
   }
 
   Matching fuzzy(const TargetKeys& target_keys, const EntryKeys& golden_keys, DtypeCheck check) const {
-    TextPool known;
+    TextTable known;
     const auto number = [&](std::string_view key) {
       return known.intern(traits_.fuzzy_by_row_name ? python_fuzzy_name(key) : std::string(key));
     };

@@ -7,7 +7,6 @@
 #include <charconv>
 #include <filesystem>
 #include <limits>
-#include <unordered_map>
 
 #include "dump/names.hpp"
 #include "support/error.hpp"
@@ -44,8 +43,10 @@ class Flattener {
     path_.assign(name);
     Api api;
     api.first = static_cast<std::uint32_t>(side_.items.size());
-    const auto [place, inserted] = known_.try_emplace(std::string(name), side_.apis.size());
-    api_index_ = static_cast<std::uint32_t>(place->second);
+    const auto name_of = [this](std::uint32_t index) { return side_.text(side_.apis[index].name); };
+    const std::uint32_t known = known_.find(name, name_of);
+    const bool repeated = known != TextIndex::kNone;
+    api_index_ = repeated ? known : static_cast<std::uint32_t>(side_.apis.size());
     if (parsed->direction == dump::Direction::parameters_grad) {
       state_ = State::parameters_grad;
       walk(0);
@@ -63,13 +64,14 @@ class Flattener {
     }
     look_for_md5();
     api.count = static_cast<std::uint32_t>(side_.items.size()) - api.first;
-    api.name = inserted ? side_.pool.add(name) : side_.apis[place->second].name;
-    if (inserted) {
-      side_.apis.push_back(api);
-    } else {
+    api.name = repeated ? side_.apis[known].name : side_.pool.add(name);
+    if (repeated) {
       // A duplicate key: the place of the first, the value of the last, as Python reads it.
-      side_.apis[place->second] = api;
+      side_.apis[known] = api;
       duplicates_ = true;
+    } else {
+      side_.apis.push_back(api);
+      known_.add(api_index_, name_of);
     }
   }
 
@@ -172,8 +174,7 @@ class Flattener {
       const Entry::Index member = entry_->find(node, key);
       return side_.pool.intern(member == Entry::kNone ? "None" : entry_->python_str(member));
     };
-    side_.items.back().p2p_op = text_of("op");
-    side_.items.back().p2p_peer = text_of("peer");
+    side_.transfers[side_.items.back().name] = {text_of("op"), text_of("peer")};
   }
 
   void add_leaf(Entry::Index node, std::string_view type) {
@@ -207,7 +208,7 @@ class Flattener {
       static constexpr std::array<std::string_view, kStatistics> kKeys = {"Max", "Min", "Mean", "Norm"};
       for (std::size_t i = 0; i < kStatistics; ++i) {
         const Entry::Index statistic = entry.find(node, kKeys[i]);
-        if (statistic != Entry::kNone) item.statistics[i] = to_value(statistic);
+        if (statistic != Entry::kNone) item.statistics.set(i, to_value(statistic));
       }
     } else {
       describe_argument(item, node, type, value);
@@ -339,22 +340,31 @@ class Flattener {
   std::uint32_t api_index_ = 0;
   State state_ = State::input;
   bool duplicates_ = false;
-  std::unordered_map<std::string, std::size_t> known_;
+  TextIndex known_;  // entries by name
 };
 
-void load_entries(Side& side, const ByteSource& json) {
+void load_entries(Side& side, const ByteSource& json, const Rules* communication) {
+  // Room that is not used costs nothing but addresses; a list that grows leaves holes behind.
+  constexpr std::uint64_t kBytesPerItem = 128;  // real dumps have twice as many
+  constexpr std::uint64_t kMostReserved = std::uint64_t{8} << 20;
+  side.items.reserve(static_cast<std::size_t>(std::min(json.size() / kBytesPerItem, kMostReserved)));
   Flattener flattener(side, json.size());
-  side.header = dump::read_dump_json(
-      json, [&](std::string_view name, const Entry& entry) { flattener.add_entry(name, entry); });
+  dump::RankListPool rank_lists;
+  side.header = dump::read_dump_json(json, [&](std::string_view name, const Entry& entry) {
+    flattener.add_entry(name, entry);
+    if (communication != nullptr && dump::is_communication(name, communication->communication_prefixes,
+                                                           communication->communication_words))
+      side.calls.insert_or_assign(std::string(name), dump::read_comm_call(entry, rank_lists));
+  });
   flattener.finish();
 }
 
 }  // namespace
 
-Side load_side(const ByteSource& json) {
+Side load_side(const ByteSource& json, const Rules* communication) {
   Side side;
   side.json = json.name();
-  load_entries(side, json);
+  load_entries(side, json, communication);
   return side;
 }
 
@@ -362,14 +372,13 @@ Side load_side(const dump::RankDump& rank, const LoadOptions& options) {
   Side side;
   side.json = rank.json;
   side.tensor_directory = rank.directory + "/dump_tensor_data";
-  load_entries(side, *open_file(rank.json));
+  load_entries(side, *open_file(rank.json), options.communication);
   if (options.stacks) {
-    const std::string beside = rank.directory + "/stack.json";
-    if (!options.stack_json.empty()) {
-      side.stacks = dump::read_stack_json(*open_file(options.stack_json));
-    } else if (std::error_code ignored; std::filesystem::exists(beside, ignored)) {
-      side.stacks = dump::read_stack_json(*open_file(beside));
-    }
+    side.stack_json = options.stack_json.empty() ? rank.directory + "/stack.json" : options.stack_json;
+    // The one beside the dump.json need not be there.
+    if (std::error_code ignored;
+        !options.stack_json.empty() || std::filesystem::exists(side.stack_json, ignored))
+      side.stacks = dump::read_stack_json(*open_file(side.stack_json));
   }
   return side;
 }

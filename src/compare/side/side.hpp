@@ -2,14 +2,17 @@
 // One side of a comparison: a rank's dump.json flattened into items, one for each row it can give.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "compare/side/value.hpp"
+#include "compare/rules/rules.hpp"
+#include "dump/communication.hpp"
 #include "dump/dump_json.hpp"
 #include "dump/stack_json.hpp"
 #include "dump/tree.hpp"
@@ -19,9 +22,6 @@ namespace msprobe::compare {
 enum class State : std::uint8_t { input, output, parameters, parameters_grad, debug };
 enum class Trilean : std::uint8_t { unknown, no, yes };
 
-/// Order of the statistics everywhere.
-enum Statistic { kMax, kMin, kMean, kNorm, kStatistics };
-
 struct Item {
   std::uint32_t api = 0;
   std::uint32_t name = 0;  // numbers of texts in the side's pool
@@ -29,13 +29,18 @@ struct Item {
   std::uint32_t shape = 0;
   std::uint32_t checksum = 0;   // CRC-32 or xor text; 0: nothing, prints N/A
   std::uint32_t data_name = 0;  // 0: there is no data file
-  std::uint32_t p2p_op = 0;     // of a point-to-point transfer, with its peer; 0: it is none
-  std::uint32_t p2p_peer = 0;
   State state = State::input;
   Trilean requires_grad = Trilean::unknown;
   bool is_tensor = false;     // has a dtype of its own: a tensor or an array, not a plain argument
   bool has_checksum = false;  // recorded, or made from a recorded value
-  std::array<Value, kStatistics> statistics{};
+  StatisticValues statistics;
+};
+static_assert(sizeof(Item) <= 64);
+
+/// Of a point-to-point transfer, as texts.
+struct Transfer {
+  std::uint32_t operation = 0;
+  std::uint32_t peer = 0;
 };
 
 struct Api {
@@ -54,14 +59,25 @@ struct Side {
   std::string json;
   std::string tensor_directory;
   std::optional<dump::StackTable> stacks;
+  std::string stack_json;  // where they were read
   /// Items that stand for several others (--consistent_check), and which; they follow those of the file.
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> merged;
 
+  std::unordered_map<std::uint32_t, Transfer> transfers;  // by the names of their items
+  /// The arguments of communication, by entry; if they were asked for.
+  std::map<std::string, dump::CommCall, std::less<>> calls;
+
   std::string_view text(std::uint32_t id) const { return pool.at(id); }
   std::string_view name(const Item& item) const { return pool.at(item.name); }
+  /// Null if it is none.
+  const Transfer* transfer(const Item& item) const {
+    const auto found = transfers.find(item.name);
+    return found == transfers.end() ? nullptr : &found->second;
+  }
 };
 
 struct LoadOptions {
+  const Rules* communication = nullptr;  // given: the calls that it names are kept
   bool stacks = true;
   std::string stack_json;  // empty: stack.json beside the dump.json, if there is one
 };
@@ -70,6 +86,6 @@ struct LoadOptions {
 Side load_side(const dump::RankDump& rank, const LoadOptions& options);
 
 /// For tests and fuzzing: the same from a source, without stacks.
-Side load_side(const ByteSource& json);
+Side load_side(const ByteSource& json, const Rules* communication = nullptr);
 
 }  // namespace msprobe::compare

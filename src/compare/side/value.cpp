@@ -2,9 +2,9 @@
 #include "compare/side/value.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <cmath>
-#include <cstring>
 
 #include "support/text.hpp"
 
@@ -38,37 +38,6 @@ Classified classify_number(double number) {
 
 }  // namespace
 
-TextPool::TextPool() {
-  index_.emplace(std::string_view(), add({}));
-}
-
-std::string_view TextPool::keep(std::string_view text) {
-  if (text.size() > free_size_) {
-    const std::size_t size = std::max(kBlock, text.size());
-    blocks_.push_back(std::make_unique<char[]>(size));
-    free_ = blocks_.back().get();
-    free_size_ = size;
-  }
-  if (!text.empty()) std::memcpy(free_, text.data(), text.size());
-  const std::string_view kept(free_, text.size());
-  free_ += text.size();
-  free_size_ -= text.size();
-  return kept;
-}
-
-std::uint32_t TextPool::add(std::string_view text) {
-  texts_.push_back(keep(text));
-  return static_cast<std::uint32_t>(texts_.size() - 1);
-}
-
-std::uint32_t TextPool::intern(std::string_view text) {
-  const auto found = index_.find(text);
-  if (found != index_.end()) return found->second;
-  const std::uint32_t id = add(text);
-  index_.emplace(texts_[id], id);
-  return id;
-}
-
 Value Value::missing() {
   Value value;
   value.kind = ValueKind::missing;
@@ -101,6 +70,30 @@ Value Value::of_text(std::uint32_t id) {
   value.kind = ValueKind::text;
   value.text = id;
   return value;
+}
+
+Value StatisticValues::operator[](std::size_t which) const {
+  Value value;
+  value.kind = kinds_[which];
+  if (value.kind == ValueKind::text) {
+    value.text = contents_[which][0];
+  } else if (value.kind == ValueKind::boolean) {
+    value.boolean = contents_[which][0] != 0;
+  } else {
+    value.integer = std::bit_cast<std::int64_t>(contents_[which]);
+  }
+  return value;
+}
+
+void StatisticValues::set(std::size_t which, const Value& value) {
+  kinds_[which] = value.kind;
+  if (value.kind == ValueKind::text) {
+    contents_[which] = {value.text, 0};
+  } else if (value.kind == ValueKind::boolean) {
+    contents_[which] = {value.boolean, 0};
+  } else {
+    contents_[which] = std::bit_cast<std::array<std::uint32_t, 2>>(value.integer);
+  }
 }
 
 std::string to_text(const Value& value, const TextPool& pool) {

@@ -1,37 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A statistic or argument as the Python tool would hold it in a cell, in 16 bytes; and the pool of texts
-// behind it.
+// A statistic or argument as the Python tool would hold it in a cell.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <string_view>
-#include <unordered_map>
-#include <vector>
+
+#include "support/text_pool.hpp"
 
 namespace msprobe::compare {
 
-/// Texts known by number; they stay where they are until the pool goes. Text 0 is the empty one.
-class TextPool {
- public:
-  TextPool();
-  /// The number of an equal text, which is added if it is new.
-  std::uint32_t intern(std::string_view text);
-  /// Adds a text without looking for an equal one (row names: nearly all differ).
-  std::uint32_t add(std::string_view text);
-  std::string_view at(std::uint32_t id) const { return texts_[id]; }
-
- private:
-  static constexpr std::size_t kBlock = std::size_t{1} << 20;
-  std::string_view keep(std::string_view text);
-
-  std::vector<std::unique_ptr<char[]>> blocks_;
-  char* free_ = nullptr;
-  std::size_t free_size_ = 0;
-  std::vector<std::string_view> texts_;
-  std::unordered_map<std::string_view, std::uint32_t> index_;
-};
+using msprobe::TextPool;
 
 enum class ValueKind : std::uint8_t {
   missing,  // prints N/A: there is no such row
@@ -58,6 +38,25 @@ struct Value {
   static Value of_text(std::uint32_t id);
 };
 static_assert(sizeof(Value) == 16);
+
+/// Order of the statistics everywhere.
+enum Statistic { kMax, kMin, kMean, kNorm, kStatistics };
+
+/// Four values in 36 bytes: millions of them are kept.
+class StatisticValues {
+ public:
+  StatisticValues() { fill({}); }
+  Value operator[](std::size_t which) const;
+  void set(std::size_t which, const Value& value);
+  void fill(const Value& value) {
+    for (std::size_t which = 0; which < kStatistics; ++which) set(which, value);
+  }
+
+ private:
+  std::array<std::array<std::uint32_t, 2>, kStatistics> contents_;  // halves, which need no padding
+  std::array<ValueKind, kStatistics> kinds_;
+};
+static_assert(sizeof(StatisticValues) == 36);
 
 /// As the cell prints it; NaN in any spelling is `Nan`, infinities are `inf` and `-inf`.
 std::string to_text(const Value& value, const TextPool& pool);

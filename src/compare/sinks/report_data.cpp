@@ -69,7 +69,7 @@ class Texts {
   }
 
  private:
-  TextPool pool_;
+  TextTable pool_;
   std::uint32_t count_ = 0;
 };
 

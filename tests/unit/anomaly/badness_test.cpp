@@ -24,9 +24,9 @@ namespace {
 /// What the probe says of an entry; nothing if it does not know.
 std::optional<std::pair<int, int>> probed(const std::string& text, bool nested) {
   EntryProbe probe(nested);
-  const std::string padded = text + std::string(1 + dump::kScanPadding, '\0');
-  dump::Scan scan{padded.data(), padded.data() + text.size() + 1, nullptr};
-  REQUIRE(dump::scan_value(scan, probe) == dump::ScanStatus::done);
+  const std::string padded = text + std::string(1 + kScanPadding, '\0');
+  Scan scan{padded.data(), padded.data() + text.size() + 1, nullptr};
+  REQUIRE(scan_value(scan, probe) == ScanStatus::done);
   if (!probe.known()) return std::nullopt;
   return std::pair<int, int>(probe.badness().inputs, probe.badness().outputs);
 }

@@ -46,8 +46,9 @@ RankDifferences rank_of(std::int64_t number, const Two& sides, bool python = fal
   result.rank = "rank" + std::to_string(number);
   const Rules rules = default_rules();
   const auto source = memory_source(R"({"task": "statistics", "data": {)" + joined(sides.target) + "}}");
-  return find_differences(result, number, python ? CommCalls() : read_communication(*source, rules), rules,
-                          dialect(python).search, [&](std::string_view part) {
+  result.target.calls = load_side(*source, &rules).calls;
+  return find_differences(result, number, rules, dialect(python).search,
+                          [&](std::string_view part) {
                             if (json != nullptr) *json += part;
                           });
 }

@@ -22,7 +22,7 @@ std::string describe(const Side& side, const Item& item) {
     out += side.text(id);
   }
   out += " |";
-  for (const Value& value : item.statistics) out += " " + to_text(value, side.pool);
+  for (std::size_t i = 0; i < kStatistics; ++i) out += " " + to_text(item.statistics[i], side.pool);
   if (item.requires_grad != Trilean::unknown)
     out += item.requires_grad == Trilean::yes ? " | grad" : " | no grad";
   return out;

@@ -78,21 +78,18 @@ TEST_CASE("classes of texts") {
   }
 }
 
-TEST_CASE("a pool gives equal texts one number and never moves a text") {
+TEST_CASE("statistics keep their values whatever their kinds") {
+  StatisticValues statistics;
+  for (std::size_t i = 0; i < kStatistics; ++i) CHECK(statistics[i].kind == ValueKind::none);
   TextPool pool;
-  CHECK(pool.at(0).empty());
-  CHECK(pool.intern("") == 0);
-  const std::uint32_t first = pool.intern("torch.float32");
-  CHECK(pool.intern("torch.float32") == first);
-  CHECK(pool.add("torch.float32") != first);
-  const std::string_view kept = pool.at(first);
-  const std::string large(3'000'000, 'x');
-  const std::uint32_t big = pool.add(large);
-  for (int i = 0; i < 100'000; ++i) pool.intern(std::to_string(i));
-  CHECK(pool.at(first).data() == kept.data());
-  CHECK(pool.at(first) == "torch.float32");
-  CHECK(pool.at(big) == large);
-  CHECK(pool.at(pool.intern("99999")) == "99999");
-  const TextPool moved = std::move(pool);
-  CHECK(moved.at(first) == "torch.float32");
+  statistics.set(kMax, Value::of(-0.0));
+  statistics.set(kMin, Value::of(std::numeric_limits<std::int64_t>::min()));
+  statistics.set(kMean, Value::of(true));
+  statistics.set(kNorm, Value::of_text(pool.intern("nAn")));
+  CHECK(to_text(statistics[kMax], pool) == "-0.0");
+  CHECK(to_text(statistics[kMin], pool) == "-9223372036854775808");
+  CHECK(to_text(statistics[kMean], pool) == "True");
+  CHECK(to_text(statistics[kNorm], pool) == "Nan");
+  statistics.fill(Value::missing());
+  CHECK(to_text(statistics[kNorm], pool) == "N/A");
 }

@@ -13,7 +13,7 @@
 
 #include "support/text.hpp"
 
-namespace msprobe::dump {
+namespace msprobe {
 
 enum class ScanStatus : std::uint8_t {
   done,
@@ -22,7 +22,7 @@ enum class ScanStatus : std::uint8_t {
 };
 
 /// No value is deeper: 400 levels of a value in a dump.json, plus root, data, entry, section.
-inline constexpr std::size_t kMaxDepth = 404;
+inline constexpr std::size_t kMaxJsonDepth = 404;
 
 /// The text to scan must be followed by this many NUL bytes.
 inline constexpr std::size_t kScanPadding = 8;
@@ -161,8 +161,8 @@ inline ScanStatus scan_number(Scan& scan, const char*& exponent) {
 
 /// Scans one value; `max_depth` levels of containers are accepted.
 template <typename Handler>
-ScanStatus scan_value(Scan& scan, Handler& handler, std::size_t max_depth = kMaxDepth) {
-  std::array<bool, kMaxDepth> is_object;
+ScanStatus scan_value(Scan& scan, Handler& handler, std::size_t max_depth = kMaxJsonDepth) {
+  std::array<bool, kMaxJsonDepth> is_object;
   std::size_t depth = 0;
   bool expect_key = false;
   for (;;) {
@@ -186,7 +186,7 @@ ScanStatus scan_value(Scan& scan, Handler& handler, std::size_t max_depth = kMax
       if (const ScanStatus status = scan_string(scan, escaped); status != ScanStatus::done) return status;
       handler.string({first, static_cast<std::size_t>(scan.at - 1 - first)}, escaped);
     } else if (c == '{' || c == '[') {
-      if (depth == max_depth || depth == kMaxDepth) return scan.fail("nested too deep");
+      if (depth == max_depth || depth == kMaxJsonDepth) return scan.fail("nested too deep");
       is_object[depth++] = c == '{';
       handler.open(c == '{');
       ++scan.at;
@@ -223,4 +223,4 @@ ScanStatus scan_value(Scan& scan, Handler& handler, std::size_t max_depth = kMax
   }
 }
 
-}  // namespace msprobe::dump
+}  // namespace msprobe
