@@ -16,7 +16,8 @@ bool is_folder(const std::string& path) {
 std::vector<std::string> mixed_parts(const Inputs& inputs) {
   std::vector<std::string> parts;
   for (const char* part : {"graph", "pynative"}) {
-    if (is_folder(inputs.target + "/" + part) && is_folder(inputs.golden + "/" + part)) parts.emplace_back(part);
+    if (is_folder(inputs.target + "/" + part) && is_folder(inputs.golden + "/" + part))
+      parts.emplace_back(part);
   }
   return parts;
 }

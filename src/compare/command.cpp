@@ -8,8 +8,8 @@
 
 #include "compare/compare.hpp"
 #include "compare/first_difference.hpp"
-#include "compare/pairing_options.hpp"
 #include "compare/layout_options.hpp"
+#include "compare/pairing_options.hpp"
 #include "report/terminal.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"

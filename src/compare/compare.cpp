@@ -35,13 +35,13 @@ Plan make_plan(const Found& found, const CompareOptions& options, const Rules& r
                                 inputs.graph.value_or(GraphSelection{}), dialect.graph, dialect.rank.measure,
                                 progress);
     case Layout::single_saves:
-      return plan_single_saves({inputs.target, found.target.saved.tags}, {inputs.golden, found.golden.saved.tags},
-                               dialect.saved, progress);
+      return plan_single_saves({inputs.target, found.target.saved.tags},
+                               {inputs.golden, found.golden.saved.tags}, dialect.saved, progress);
     case Layout::atb:
       return plan_atb(inputs.target, inputs.golden, dialect.atb, dialect.rank.measure, progress);
     default:
-      return plan_dump_trees(*found.target.tree.tree, *found.golden.tree.tree, options.rank, dialect.rank, rules,
-                             progress);
+      return plan_dump_trees(*found.target.tree.tree, *found.golden.tree.tree, options.rank, dialect.rank,
+                             rules, progress);
   }
 }
 
@@ -115,10 +115,12 @@ CompareReport run(const Plan& plan, const Sinks& sinks, Progress* progress) {
 
 void refuse_pairing(const CompareOptions& options) {
   const MatchOptions& match = options.rank.match;
-  const bool pairing = match.method != Method::exact || match.fuzzy || !options.outputs.suggest_mapping.empty();
+  const bool pairing =
+      match.method != Method::exact || match.fuzzy || !options.outputs.suggest_mapping.empty();
   if (!pairing || options.dialect.ignores_idle_options) return;
-  throw UsageError("these dumps pair by the names of their files: leave out -fm, -am, -cm, -dm, -lm and "
-                   "--suggest-mapping");
+  throw UsageError(
+      "these dumps pair by the names of their files: leave out -fm, -am, -cm, -dm, -lm and "
+      "--suggest-mapping");
 }
 
 CompareReport compare_found(const Found& found, const CompareOptions& options, const Rules& rules,
@@ -137,8 +139,8 @@ void tell_missing(const std::string& part, const std::vector<std::string>& here,
 }
 
 /// One folder of a part, compared as if it had been given.
-void compare_part(const std::string& place, const CompareOptions& options, const Rules& rules, Progress* progress,
-                  CompareReport& all) {
+void compare_part(const std::string& place, const CompareOptions& options, const Rules& rules,
+                  Progress* progress, CompareReport& all) {
   CompareOptions inner = options;
   inner.inputs.target += "/" + place;
   inner.inputs.golden += "/" + place;

@@ -30,19 +30,19 @@ Dialect python_dialect() {
       .positions_without_count = true,  // D14
   };
   python.rank.judge = {
-      .tells_unmatched = false,            // D2
-      .saved_values_are_inputs = false,    // D66
-      .consistent_statistics = false,      // D72
-      .exempts_by_first_input = true,      // D9
-      .marks_first_output = true,          // D7
-      .finite_growth_only = true,          // D8
-      .grad_needs_both_frameworks = false, // D58
-      .fused_dtypes_pass = true,           // D6
-      .dtypes_by_spelling = true,          // D4
-      .tensors_need_checksums = false,     // D16
-      .tells_remarks = false,              // D1, D3
-      .ratio_in_words = 0.6,               // D5
-      .files_by_framework = true,          // D18
+      .tells_unmatched = false,             // D2
+      .saved_values_are_inputs = false,     // D66
+      .consistent_statistics = false,       // D72
+      .exempts_by_first_input = true,       // D9
+      .marks_first_output = true,           // D7
+      .finite_growth_only = true,           // D8
+      .grad_needs_both_frameworks = false,  // D58
+      .fused_dtypes_pass = true,            // D6
+      .dtypes_by_spelling = true,           // D4
+      .tensors_need_checksums = false,      // D16
+      .tells_remarks = false,               // D1, D3
+      .ratio_in_words = 0.6,                // D5
+      .files_by_framework = true,           // D18
   };
   python.search = {
       .finite_percentages_only = true,  // D80
@@ -52,16 +52,16 @@ Dialect python_dialect() {
       .bare_nan = true,                 // D86
   };
   python.graph = {
-      .absent = "",                       // D60
-      .absent_shape_of_array = "None",    // D60
-      .absent_shape_of_summary = "nan",   // D60
-      .absent_as_mismatch = true,         // D60
-      .blank_nan = true,                  // D61
-      .in_float32 = true,                 // D61, D65
-      .magnitude_with_sign = true,        // D62
-      .one_sided_nan_passes = true,       // D62
-      .scalars_left_out = true,           // D63
-      .message_lines = true,              // D64
+      .absent = "",                      // D60
+      .absent_shape_of_array = "None",   // D60
+      .absent_shape_of_summary = "nan",  // D60
+      .absent_as_mismatch = true,        // D60
+      .blank_nan = true,                 // D61
+      .in_float32 = true,                // D61, D65
+      .magnitude_with_sign = true,       // D62
+      .one_sided_nan_passes = true,      // D62
+      .scalars_left_out = true,          // D63
+      .message_lines = true,             // D64
   };
   python.saved = {
       .nan_differs = true,           // D67

@@ -77,8 +77,9 @@ DifferenceReport find_first_difference(const CompareOptions& asked, Progress* pr
   options.rank.first_difference = true;
   load_mapping(options.rank.match);
   const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
-  const RankPairs plan = pair_ranks(dump::discover(options.inputs.target), dump::discover(options.inputs.golden),
-                                    options.dialect.rank.pairing.ranks_by_position);
+  const RankPairs plan =
+      pair_ranks(dump::discover(options.inputs.target), dump::discover(options.inputs.golden),
+                 options.dialect.rank.pairing.ranks_by_position);
   for (const std::string& remark : plan.remarks) log_warning(remark);
   DifferenceReport report;
   report.one_sided = plan.one_sided;

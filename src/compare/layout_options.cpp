@@ -74,7 +74,7 @@ void apply_layouts(const LayoutArguments& arguments, CompareOptions& options) {
   const bool steps = arguments.step_option.given();
   if (ranks || steps) {
     options.inputs.graph = GraphSelection{NumberList::parse("--rank", arguments.ranks),
-                                   NumberList::parse("--step", arguments.steps)};
+                                          NumberList::parse("--step", arguments.steps)};
   }
 }
 

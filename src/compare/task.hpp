@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a comparison consists of: independent tasks, each of two things that belong together. A layout of dumps is a
-// function that makes a plan; outputs see tasks and rows, never the layout.
+// What a comparison consists of: independent tasks, each of two things that belong together. A layout of
+// dumps is a function that makes a plan; outputs see tasks and rows, never the layout.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ struct Task {
   std::string label;   // "step0/rank1"; empty for two files
   std::string target;  // what is compared, as the summary shows it
   std::string golden;
-  std::string step;    // labels of the columns where several tasks share one table
+  std::string step;  // labels of the columns where several tasks share one table
   std::string rank;
   std::string folder;  // of its results, below the output folder; empty or ending in /
   std::string prefix;  // of its results' names
@@ -35,8 +35,8 @@ struct Task {
 struct Plan {
   std::vector<Task> tasks;
   std::vector<std::string> one_sided;  // "step0/rank3: only in the target", …
-  bool entries = false;         // rows are those of entries: Rows::of_entries() is there
-  bool one_at_a_time = false;   // each task is parallel in itself and keeps much
+  bool entries = false;                // rows are those of entries: Rows::of_entries() is there
+  bool one_at_a_time = false;          // each task is parallel in itself and keeps much
 };
 
 }  // namespace msprobe::compare

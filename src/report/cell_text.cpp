@@ -65,7 +65,8 @@ void each_part(std::string_view text, Visit visit) {
 void append_spelled(std::string& out, const Spelled& number) {
   if (number.kind == Spelled::Kind::integer) {
     std::array<char, 24> digits;
-    out.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number.integer).ptr);
+    out.append(digits.data(),
+               std::to_chars(digits.data(), digits.data() + digits.size(), number.integer).ptr);
     return;
   }
   append_python_repr(out, number.value);
@@ -98,7 +99,6 @@ std::string plain_text(const Cell& cell) {
   };
   return std::visit(Print{}, cell);
 }
-
 
 TextTraits traits_of(std::string_view text) {
   std::uint8_t bits = 0;

@@ -27,8 +27,9 @@ struct Structured {
   std::string_view json;
 };
 
-/// A number that a workbook holds as text, as the Python tool's do: what is computed from the numbers of both sides.
-/// Spelled as Python does, `%` behind a percentage; JSON takes a percentage, and what is not finite, as a string.
+/// A number that a workbook holds as text, as the Python tool's do: what is computed from the numbers of both
+/// sides. Spelled as Python does, `%` behind a percentage; JSON takes a percentage, and what is not finite,
+/// as a string.
 struct Spelled {
   enum class Kind : std::uint8_t { real, integer, percent };
   Kind kind = Kind::integer;

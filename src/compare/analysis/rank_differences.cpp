@@ -10,8 +10,8 @@
 
 #include "compare/analysis/rank_json.hpp"
 #include "compare/metrics/statistics_difference.hpp"
-#include "dump/names.hpp"
 #include "dump/dump_json.hpp"
+#include "dump/names.hpp"
 #include "support/interrupt.hpp"
 
 namespace msprobe::compare {

@@ -26,7 +26,9 @@ void append_cell(std::string& out, const report::Cell& cell) {
     std::string& out;
     void operator()(const report::Text& text) const { append_json_string(out, text.value); }
     void operator()(const report::Structured& text) const { append_json_string(out, text.value); }
-    void operator()(const report::Spelled& number) const { append_json_string(out, report::plain_text(number)); }
+    void operator()(const report::Spelled& number) const {
+      append_json_string(out, report::plain_text(number));
+    }
     void operator()(double number) const {
       if (std::isnan(number)) {
         out += "\"Nan\"";

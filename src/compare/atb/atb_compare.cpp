@@ -29,8 +29,8 @@ constexpr std::size_t kColumns = 15;
 constexpr std::size_t kMaxItems = 5'000'000;
 constexpr std::size_t kMostOneSided = 20;
 // Places of the columns.
-constexpr std::size_t kDevice = 0, kExecution = 1, kOperation = 2, kOpId = 4, kDirection = 5, kIndex = 6, kDtype = 7,
-                      kShape = 9, kFirstStatistic = 10, kTensor = 14;
+constexpr std::size_t kDevice = 0, kExecution = 1, kOperation = 2, kOpId = 4, kDirection = 5, kIndex = 6,
+                      kDtype = 7, kShape = 9, kFirstStatistic = 10, kTensor = 14;
 constexpr const char* kStatisticNames[] = {"Max", "Min", "Mean", "Norm"};
 
 std::vector<std::string_view> split(std::string_view text, char separator) {

@@ -5,7 +5,8 @@
 
 namespace msprobe::compare {
 
-Plan plan_atb(const std::string& target, const std::string& golden, const AtbTraits& traits, const MeasureTraits& measure, Progress* progress) {
+Plan plan_atb(const std::string& target, const std::string& golden, const AtbTraits& traits,
+              const MeasureTraits& measure, Progress* progress) {
   auto dumps = std::make_shared<AtbDumps>(read_atb(target, golden));
   Plan plan;
   plan.one_at_a_time = true;

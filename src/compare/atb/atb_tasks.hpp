@@ -10,8 +10,9 @@
 
 namespace msprobe::compare {
 
-/// Reads the statistic.csv of both folders; tensors are read when the task runs. FormatError if only one side has
-/// tensors.
-Plan plan_atb(const std::string& target, const std::string& golden, const AtbTraits& traits, const MeasureTraits& measure, Progress* progress);
+/// Reads the statistic.csv of both folders; tensors are read when the task runs. FormatError if only one side
+/// has tensors.
+Plan plan_atb(const std::string& target, const std::string& golden, const AtbTraits& traits,
+              const MeasureTraits& measure, Progress* progress);
 
 }  // namespace msprobe::compare

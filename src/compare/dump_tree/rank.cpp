@@ -43,8 +43,8 @@ Mode choose_mode(const Side& target, const Side& golden) {
 
 }  // namespace
 
-RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const RankTraits& traits, const Rules& rules,
-                         Progress* progress) {
+RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
+                         const Rules& rules, Progress* progress) {
   if (dump::is_debug_json(pair.target.json) != dump::is_debug_json(pair.golden.json)) {
     throw FormatError(fmt::format("a debug.json is compared with a debug.json only: {}, {}",
                                   display(pair.target.json), display(pair.golden.json)));

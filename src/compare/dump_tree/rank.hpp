@@ -25,9 +25,9 @@ struct RankOptions {
   bool first_difference = false;   // only what -da looks at: no tensors, no verdicts
 };
 
-/// A mapping has been loaded. Throws what the readers throw, and FormatError for dumps that do not go together
-/// (other task, nothing to compare).
-RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const RankTraits& traits, const Rules& rules,
-                         Progress* progress);
+/// A mapping has been loaded. Throws what the readers throw, and FormatError for dumps that do not go
+/// together (other task, nothing to compare).
+RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
+                         const Rules& rules, Progress* progress);
 
 }  // namespace msprobe::compare

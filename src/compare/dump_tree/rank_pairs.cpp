@@ -33,7 +33,8 @@ std::string place(const std::string& step, const std::string& rank) {
   return step.empty() ? rank : step + "/" + rank;
 }
 
-void pair_by_position(const std::string& step, const StepDump& target, const StepDump& golden, RankPairs& plan) {
+void pair_by_position(const std::string& step, const StepDump& target, const StepDump& golden,
+                      RankPairs& plan) {
   const std::size_t common = std::min(target.ranks.size(), golden.ranks.size());
   for (std::size_t i = 0; i < common; ++i) plan.pairs.push_back({step, target.ranks[i], golden.ranks[i]});
   for (std::size_t i = common; i < target.ranks.size(); ++i) {
@@ -45,7 +46,7 @@ void pair_by_position(const std::string& step, const StepDump& target, const Ste
 }
 
 void pair_step(const std::string& step, const StepDump& target, const StepDump& golden, bool by_position,
-                RankPairs& plan) {
+               RankPairs& plan) {
   const auto partner = [&](const RankDump& rank, const std::vector<RankDump>& others) {
     return std::find_if(others.begin(), others.end(),
                         [&](const RankDump& other) { return rank.number && other.number == rank.number; });

@@ -21,8 +21,9 @@ struct RankPairs {
   std::vector<std::string> remarks;    // on how ranks were paired, where that needs a word
 };
 
-/// Finds the ranks of both sides and pairs them: by number; by position where no number is common, or always with
-/// `by_position`. UsageError if the two are not of the same kind, FormatError if they have no step in common.
+/// Finds the ranks of both sides and pairs them: by number; by position where no number is common, or always
+/// with `by_position`. UsageError if the two are not of the same kind, FormatError if they have no step in
+/// common.
 RankPairs pair_ranks(const dump::Tree& target, const dump::Tree& golden, bool by_position);
 
 }  // namespace msprobe::compare

@@ -82,7 +82,8 @@ Cell value_cell(const Value& value, const TextPool& pool, Scratch& scratch) {
 }
 
 std::string relative_text(const ValueDifference& each, double fraction) {
-  return std::isfinite(fraction) ? fmt::format("{:.4g}%", fraction * 100) : report::plain_text(relative_cell(each));
+  return std::isfinite(fraction) ? fmt::format("{:.4g}%", fraction * 100)
+                                 : report::plain_text(relative_cell(each));
 }
 
 }  // namespace
@@ -239,11 +240,13 @@ void RankRows::add_differences(const Item* item, const Item* bench, std::vector<
   for (const ValueDifference& each : differences) cells.push_back(relative_cell(each));
 }
 
-void RankRows::add_stack(std::size_t index, const Item* item, std::vector<Cell>& cells, Scratch& scratch) const {
+void RankRows::add_stack(std::size_t index, const Item* item, std::vector<Cell>& cells,
+                         Scratch& scratch) const {
   const Item* before = index == 0 ? nullptr : result_->find_target(result_->rows[index - 1]);
   const bool first = item != nullptr && (before == nullptr || before->api != item->api);
   const auto* frames =
-      first ? result_->target.stacks->find(result_->target.text(result_->target.apis[item->api].name)) : nullptr;
+      first ? result_->target.stacks->find(result_->target.text(result_->target.apis[item->api].name))
+            : nullptr;
   if (frames == nullptr) {
     cells.push_back(Text{"N/A"});
     return;
@@ -300,14 +303,17 @@ void RankRows::measure(std::size_t index, NotedRow& noted) const {
   const Item& item = result_->target_item(row);
   const Item& bench = result_->golden_item(row);
   if (*rule == Rule::dtype) {
-    noted.measure = fmt::format("dtype {}, not {}", result_->target.text(item.dtype), result_->golden.text(bench.dtype));
+    noted.measure =
+        fmt::format("dtype {}, not {}", result_->target.text(item.dtype), result_->golden.text(bench.dtype));
   } else if (*rule == Rule::shape) {
-    noted.measure = fmt::format("shape {}, not {}", result_->target.text(item.shape), result_->golden.text(bench.shape));
+    noted.measure =
+        fmt::format("shape {}, not {}", result_->target.text(item.shape), result_->golden.text(bench.shape));
   } else if (*rule == Rule::scalar_argument) {
     noted.measure = fmt::format("{}, not {}", to_text(item.statistics[kMax], result_->target.pool),
                                 to_text(bench.statistics[kMax], result_->golden.pool));
   } else if (*rule == Rule::ratio_drop) {
-    noted.measure = fmt::format("{} {:.4g}", kMetricNames[kOneThousandth], result_->metrics[index].value[kOneThousandth]);
+    noted.measure =
+        fmt::format("{} {:.4g}", kMetricNames[kOneThousandth], result_->metrics[index].value[kOneThousandth]);
   }
 }
 

@@ -25,7 +25,6 @@ struct ConsistentMatching {
 
 /// Adds items to a side for those that count as one. FormatError if repeated names would multiply the
 /// rows without bound, and where traits have it for a conflict.
-ConsistentMatching match_consistent(Side& target, Side& golden, Backend backend,
-                                    const PairingTraits& traits);
+ConsistentMatching match_consistent(Side& target, Side& golden, Backend backend, const PairingTraits& traits);
 
 }  // namespace msprobe::compare

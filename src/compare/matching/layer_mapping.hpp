@@ -22,8 +22,9 @@ struct ModelPlaces {
   bool mindspore = false;
 };
 
-/// Reads both files beside the side's dump.json, a stack.json that the side has read not again. A missing stack.json is nothing; a missing construct.json is
-/// an IoError that says what it is needed for. FormatError for broken files.
+/// Reads both files beside the side's dump.json, a stack.json that the side has read not again. A missing
+/// stack.json is nothing; a missing construct.json is an IoError that says what it is needed for. FormatError
+/// for broken files.
 ModelPlaces read_model_places(const Side& side);
 
 /// For each entry of the target its partner among the golden side's entries, or kUnmatched.

@@ -270,8 +270,8 @@ class Matcher {
     const Rename golden_rename = [&](std::string_view name) {
       return named.contains(operation_of(name)) ? std::string(name) : to_pytorch(name, table);
     };
-    return finish(ApiKeys(target_, mapped_keys(target_rename), effective),
-                  turned ? golden_rename : Rename(), check);
+    return finish(ApiKeys(target_, mapped_keys(target_rename), effective), turned ? golden_rename : Rename(),
+                  check);
   }
 
   Matching layer() const {

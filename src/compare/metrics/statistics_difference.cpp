@@ -98,7 +98,8 @@ ValueDifference difference(const Value& target, const TextPool& target_pool, con
 report::Cell difference_cell(const ValueDifference& difference) {
   if (difference.kind == Kind::zero) return Spelled{};
   if (difference.kind != Kind::number) return report::Text{word(difference.kind)};
-  if (difference.is_integer) return Spelled{Spelled::Kind::integer, difference.difference, difference.integer};
+  if (difference.is_integer)
+    return Spelled{Spelled::Kind::integer, difference.difference, difference.integer};
   return Spelled{Spelled::Kind::real, difference.difference};
 }
 

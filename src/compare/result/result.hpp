@@ -36,7 +36,7 @@ struct RankResult {
   std::string rank;  // label of the target's rank folder; empty for two files
   Mode mode = Mode::statistics;
   RankTraits traits;
-  Thresholds thresholds;  // that the findings speak of
+  Thresholds thresholds;              // that the findings speak of
   std::optional<Backend> consistent;  // training against inference, and what trained
   Side target;
   Side golden;

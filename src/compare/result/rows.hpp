@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of one comparison as every output takes them, whatever the layout of the dumps. Rows are made on demand and
-// by number, so that outputs read them in parallel, in their own order, and format each cell once.
+// The rows of one comparison as every output takes them, whatever the layout of the dumps. Rows are made on
+// demand and by number, so that outputs read them in parallel, in their own order, and format each cell once.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,8 @@ class Rows : public report::Table {
   virtual std::uint64_t golden_without_row() const { return 0; }
   /// The metrics that rows can be weighed by; none: only their verdicts tell.
   virtual std::vector<std::string> metrics() const { return {}; }
-  /// Weighs a row by one of these alone. False if it has no such number, or one that says that nothing differs.
+  /// Weighs a row by one of these alone. False if it has no such number, or one that says that nothing
+  /// differs.
   virtual bool weigh(std::size_t /*row*/, std::size_t /*metric*/, NotedRow& /*noted*/) const { return false; }
   /// Itself, if the rows are those of entries, for outputs that show these; null: this layout has none.
   virtual const RankRows* of_entries() const { return nullptr; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How rows are judged where the Python tool does it in another way; the defaults are ours. Numbers name the items of
-// docs/differences.md.
+// How rows are judged where the Python tool does it in another way; the defaults are ours. Numbers name the
+// items of docs/differences.md.
 #pragma once
 
 #include <optional>

@@ -252,7 +252,8 @@ class Judge {
     const Trilean theirs = result_.golden_item(row).requires_grad;
     // MindSpore's dumps do not tell it; within a framework its absence is a difference.
     const bool told = ours != Trilean::unknown && theirs != Trilean::unknown;
-    if (traits_.grad_needs_both_frameworks && !told && target().header.framework != golden().header.framework) return;
+    if (traits_.grad_needs_both_frameworks && !told && target().header.framework != golden().header.framework)
+      return;
     if (ours != theirs) row.findings.add(Rule::requires_grad);
   }
 
@@ -266,8 +267,8 @@ class Judge {
     };
     if (!is_class(target().text(item.dtype)) || !is_class(golden().text(bench.dtype))) return;
     if (target().text(item.shape) != "[]") return;
-    const ValueDifference max =
-        difference(item.statistics[kMax], target().pool, bench.statistics[kMax], golden().pool, result_.traits.measure);
+    const ValueDifference max = difference(item.statistics[kMax], target().pool, bench.statistics[kMax],
+                                           golden().pool, result_.traits.measure);
     if (max.kind != DifferenceKind::zero) row.findings.add(Rule::scalar_argument);
   }
 
@@ -356,7 +357,8 @@ class Judge {
     const Item& bench = result_.golden_item(row);
     const std::string_view a = target().text(item.checksum);
     const std::string_view b = golden().text(bench.checksum);
-    if (traits_.tensors_need_checksums && (item.is_tensor || bench.is_tensor) && (!item.has_checksum || !bench.has_checksum)) {
+    if (traits_.tensors_need_checksums && (item.is_tensor || bench.is_tensor) &&
+        (!item.has_checksum || !bench.has_checksum)) {
       row.findings.add(item.has_checksum == bench.has_checksum ? Rule::no_checksum : Rule::checksum_missing);
       return;
     }

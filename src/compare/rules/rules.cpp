@@ -62,7 +62,8 @@ void set_differs_above(Rules& rules, const RuleFile& file, const Node& node) {
 
 /// Outputs by their numbers, for each operation.
 void set_ignored_outputs(Rules& rules, const RuleFile& file, const Node& node) {
-  if (node.kind != RuleKind::map) file.fail(node, "ignored_outputs must name operations and lists of numbers");
+  if (node.kind != RuleKind::map)
+    file.fail(node, "ignored_outputs must name operations and lists of numbers");
   rules.ignored_outputs.clear();
   for (const auto& [operation, outputs] : file.members(node)) {
     if (!operation->is_text() || outputs->kind != RuleKind::list)

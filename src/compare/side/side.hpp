@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "compare/side/value.hpp"
 #include "compare/rules/rules.hpp"
+#include "compare/side/value.hpp"
 #include "dump/communication.hpp"
 #include "dump/dump_json.hpp"
 #include "dump/stack_json.hpp"

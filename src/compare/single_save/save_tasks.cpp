@@ -10,8 +10,8 @@
 namespace msprobe::compare {
 namespace {
 
-void tell_missing(const std::string& tag, const SavedArrays& here, const SavedArrays* there, const char* where,
-                  std::vector<std::string>& lines) {
+void tell_missing(const std::string& tag, const SavedArrays& here, const SavedArrays* there,
+                  const char* where, std::vector<std::string>& lines) {
   constexpr std::size_t kMostOneSided = 20;
   std::size_t missing = 0;
   for (const auto& [key, file] : here) {
@@ -31,7 +31,8 @@ Plan plan_single_saves(const FoundSaves& target, const FoundSaves& golden, const
   plan.one_at_a_time = true;
   for (const auto& [tag, arrays] : target.tags) {
     const auto other = golden.tags.find(tag);
-    tell_missing(tag, arrays, other == golden.tags.end() ? nullptr : &other->second, "target", plan.one_sided);
+    tell_missing(tag, arrays, other == golden.tags.end() ? nullptr : &other->second, "target",
+                 plan.one_sided);
     if (other == golden.tags.end()) continue;
     Task& task = plan.tasks.emplace_back();
     task.label = tag;
@@ -46,7 +47,8 @@ Plan plan_single_saves(const FoundSaves& target, const FoundSaves& golden, const
   }
   for (const auto& [tag, arrays] : golden.tags) {
     const auto other = target.tags.find(tag);
-    tell_missing(tag, arrays, other == target.tags.end() ? nullptr : &other->second, "golden side", plan.one_sided);
+    tell_missing(tag, arrays, other == target.tags.end() ? nullptr : &other->second, "golden side",
+                 plan.one_sided);
   }
   if (plan.tasks.empty()) throw FormatError("the two trees of saved arrays have no tag in common");
   return plan;

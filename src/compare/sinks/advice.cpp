@@ -127,7 +127,8 @@ std::string reason(const RankResult& result, const MatchOptions& options) {
   if (is_mindspore(result.target) != is_mindspore(result.golden)) {
     const bool by_names = options.method == Method::api || options.method == Method::cell;
     if (level == "mix" && golden_level == "mix" && (options.method == Method::exact || by_names)) {
-      return "the two are of different frameworks, which name operations differently; -lm pairs those that stand "
+      return "the two are of different frameworks, which name operations differently; -lm pairs those that "
+             "stand "
              "at one place of the model";
     }
     if (are_modules(loose.target) && options.method == Method::exact)

@@ -9,7 +9,8 @@
 
 namespace msprobe::compare {
 
-/// `data_mapping_*.yaml` beside the result of each task: the golden row's name for each row, N/A where there is none.
+/// `data_mapping_*.yaml` beside the result of each task: the golden row's name for each row, N/A where there
+/// is none.
 std::unique_ptr<Sink> data_mapping_sink(const std::string& directory, const std::string& time);
 
 }  // namespace msprobe::compare

@@ -13,8 +13,8 @@
 
 namespace msprobe::compare {
 
-/// Writes the report to `sink`, the same bytes for the same results. `ranks` are the tasks of `report`, in its
-/// order; one that could not be compared is empty.
+/// Writes the report to `sink`, the same bytes for the same results. `ranks` are the tasks of `report`, in
+/// its order; one that could not be compared is empty.
 void write_html(const CompareReport& report, const std::vector<PackedRank>& ranks,
                 const std::function<void(std::string_view)>& sink);
 

@@ -9,8 +9,8 @@
 
 namespace msprobe::compare {
 
-/// `file` lies in `directory`, which is made if it is not there; without one `file` is a path, or "-" for standard
-/// output.
+/// `file` lies in `directory`, which is made if it is not there; without one `file` is a path, or "-" for
+/// standard output.
 std::unique_ptr<Sink> html_sink(const std::string& directory, const std::string& file);
 
 }  // namespace msprobe::compare

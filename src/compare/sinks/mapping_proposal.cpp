@@ -5,9 +5,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "compare/dump_tree/rank_rows.hpp"
 #include "compare/matching/mapping_file.hpp"
 #include "compare/matching/names.hpp"
-#include "compare/dump_tree/rank_rows.hpp"
 #include "dump/names.hpp"
 #include "support/log.hpp"
 #include "support/output_file.hpp"

@@ -18,13 +18,14 @@ constexpr std::size_t kTail = 200;      // room for the lines that tell what is 
 
 std::string heading(const TaskSummary& task) {
   const std::string label = task.label.empty() ? task.target : task.label;
-  if (!task.failure.empty()) return fmt::format("**{}** failed: {}\n", markdown_cell(label), markdown_cell(task.failure));
-  return fmt::format("**{}**: {} rows: {} error, {} warning, {} pass{}{}\n", markdown_cell(label),
-                     human_count(task.rows), human_count(task.errors), human_count(task.warnings),
-                     human_count(task.rows - task.errors - task.warnings),
-                     task.unmatched > 0 ? fmt::format("; {} unmatched", human_count(task.unmatched)) : "",
-                     task.golden_only > 0 ? fmt::format("; {} only in the golden side", human_count(task.golden_only))
-                                          : "");
+  if (!task.failure.empty())
+    return fmt::format("**{}** failed: {}\n", markdown_cell(label), markdown_cell(task.failure));
+  return fmt::format(
+      "**{}**: {} rows: {} error, {} warning, {} pass{}{}\n", markdown_cell(label), human_count(task.rows),
+      human_count(task.errors), human_count(task.warnings),
+      human_count(task.rows - task.errors - task.warnings),
+      task.unmatched > 0 ? fmt::format("; {} unmatched", human_count(task.unmatched)) : "",
+      task.golden_only > 0 ? fmt::format("; {} only in the golden side", human_count(task.golden_only)) : "");
 }
 
 class Markdown final : public Sink {
@@ -78,8 +79,9 @@ class Markdown final : public Sink {
     text += "\n| Result | Name | Measure | Reason |\n|---|---|---|---|\n";
     std::uint64_t told = 0;
     for (const NotedRow& row : rows) {
-      const std::string line = fmt::format("| {} | {} | {} | {} |\n", verdict_name(row.verdict), markdown_cell(row.name),
-                                           markdown_cell(row.measure), markdown_cell(row.reason));
+      const std::string line =
+          fmt::format("| {} | {} | {} | {} |\n", verdict_name(row.verdict), markdown_cell(row.name),
+                      markdown_cell(row.measure), markdown_cell(row.reason));
       if (text.size() + line.size() + kTail > kMostBytes) break;
       text += line;
       ++told;

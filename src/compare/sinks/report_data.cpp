@@ -422,7 +422,8 @@ std::string deflate_all(std::string_view raw) {
 
 PackedRank pack_rank(const RankRows& rows) {
   const std::filesystem::path json = rows.result().target.json;
-  const dump::ConstructTable construct = load_construct(std::filesystem::path(json).replace_filename("construct.json"));
+  const dump::ConstructTable construct =
+      load_construct(std::filesystem::path(json).replace_filename("construct.json"));
   return Packer(rows).pack(construct);
 }
 

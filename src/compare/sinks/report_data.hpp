@@ -27,8 +27,8 @@ struct PackedRank {
   std::vector<Chunk> chunks;
 };
 
-/// The modules around entries are those of construct.json beside the target's dump.json, which need not exist; a
-/// broken one is warned of.
+/// The modules around entries are those of construct.json beside the target's dump.json, which need not
+/// exist; a broken one is warned of.
 PackedRank pack_rank(const RankRows& rows);
 
 /// `raw` as one deflate stream.

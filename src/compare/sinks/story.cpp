@@ -114,7 +114,8 @@ class Story {
     std::vector<std::vector<std::string>> lines;
     for (const Property& property : kProperties) {
       const std::size_t which = property.statistic.value_or(kMax);
-      std::vector<std::string> line = {property.label, cell(property.target, which), cell(property.golden, which)};
+      std::vector<std::string> line = {property.label, cell(property.target, which),
+                                       cell(property.golden, which)};
       if (differences) {
         line.push_back(property.statistic ? cell(Field::difference, which) : std::string());
         line.push_back(property.statistic ? cell(Field::relative, which) : std::string());
@@ -245,7 +246,8 @@ std::string explain(const RankRows& rows, const StoryOptions& options) {
     const std::string_view entry = entry_of(result, result.rows[groups[i].first]);
     if (entry == options.entry) return Story(rows, options).tell(groups, i, groups[i]);
     for (std::size_t k = groups[i].first; k < groups[i].last; ++k) {
-      if (result.name_of(result.rows[k]) == options.entry) return Story(rows, options).tell(groups, i, {k, k + 1});
+      if (result.name_of(result.rows[k]) == options.entry)
+        return Story(rows, options).tell(groups, i, {k, k + 1});
     }
   }
   return {};

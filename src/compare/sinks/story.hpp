@@ -19,8 +19,9 @@ struct StoryOptions {
   bool color = false;
 };
 
-/// All that is known of an entry (or of one row, if the name is that of a row): both sides, metrics, messages,
-/// the stack with the user's own frames first, the entries before and after. Empty if there is no such entry.
+/// All that is known of an entry (or of one row, if the name is that of a row): both sides, metrics,
+/// messages, the stack with the user's own frames first, the entries before and after. Empty if there is no
+/// such entry.
 std::string explain(const RankRows& rows, const StoryOptions& options);
 
 struct SimilarName {
@@ -31,8 +32,8 @@ struct SimilarName {
 /// The entries whose names are most like this one, at most `count`, nearest first.
 std::vector<SimilarName> similar_entries(const RankRows& rows, std::string_view name, std::size_t count);
 
-/// Puts the stories of all tasks into the report. UsageError, with the most similar names, if no task has the entry
-/// and all could be asked.
+/// Puts the stories of all tasks into the report. UsageError, with the most similar names, if no task has the
+/// entry and all could be asked.
 std::unique_ptr<Sink> story_sink(const StoryOptions& options);
 
 }  // namespace msprobe::compare

@@ -82,8 +82,9 @@ std::string first_bad(const NotedRow& row, bool color) {
 std::string worst(const std::vector<NotedRow>& rows, const std::string& by, bool color) {
   std::vector<report::WorstLine> lines;
   for (const NotedRow& row : rows) {
-    lines.push_back({severity_of(row.verdict),
-                     {std::string(verdict_name(row.verdict)), row.name, row.measure.empty() ? row.reason : row.measure}});
+    lines.push_back(
+        {severity_of(row.verdict),
+         {std::string(verdict_name(row.verdict)), row.name, row.measure.empty() ? row.reason : row.measure}});
   }
   return report::render_worst(std::move(lines), by, color);
 }
@@ -130,7 +131,8 @@ TaskSummary summarize(const Rows& rows, const SummaryOptions& options) {
     if (!first) first = i;
     if (!metric) worst.add(rows.note(i));
   }
-  if (first_error || first_warning) summary.first_bad = rows.note(first_error ? *first_error : *first_warning);
+  if (first_error || first_warning)
+    summary.first_bad = rows.note(first_error ? *first_error : *first_warning);
   summary.worst = worst.take();
   return summary;
 }

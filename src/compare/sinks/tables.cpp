@@ -43,7 +43,8 @@ class FileForEach final : public Sink {
     if (rows->rows() == 0 || formats.empty()) return;
     const std::string stem = result_stem(options_.directory, task, task.name, options_.time);
     create_directories(std::filesystem::path(stem).parent_path().string());
-    for (std::string& file : write_files(*rows, formats, stem, true)) summary.files.push_back(std::move(file));
+    for (std::string& file : write_files(*rows, formats, stem, true))
+      summary.files.push_back(std::move(file));
   }
 
  private:
@@ -73,7 +74,8 @@ class OneFile final : public Sink {
     std::vector<JoinedPart> parts;
     for (std::size_t i = 0; i < kept_.size(); ++i) {
       const Task& task = plan_->tasks[i];
-      if (kept_[i] != nullptr && kept_[i]->rows() > 0) parts.push_back({task.step, task.rank, std::move(kept_[i])});
+      if (kept_[i] != nullptr && kept_[i]->rows() > 0)
+        parts.push_back({task.step, task.rank, std::move(kept_[i])});
     }
     if (parts.empty()) return;
     const std::vector<report::Format>& formats = formats_of(options_, plan_->tasks.front());

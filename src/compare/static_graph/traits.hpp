@@ -16,7 +16,7 @@ struct GraphTraits {
   bool magnitude_with_sign = false;   // of what the difference of the maxima is a part
   bool one_sided_nan_passes = false;  // in minima, means and norms
   bool scalars_left_out = false;
-  bool message_lines = false;            // each message ends with a line break
+  bool message_lines = false;  // each message ends with a line break
 };
 
 }  // namespace msprobe::compare

@@ -47,10 +47,9 @@ RankDifferences rank_of(std::int64_t number, const Two& sides, bool python = fal
   const Rules rules = default_rules();
   const auto source = memory_source(R"({"task": "statistics", "data": {)" + joined(sides.target) + "}}");
   result.target.calls = load_side(*source, &rules).calls;
-  return find_differences(result, number, rules, dialect(python).search,
-                          [&](std::string_view part) {
-                            if (json != nullptr) *json += part;
-                          });
+  return find_differences(result, number, rules, dialect(python).search, [&](std::string_view part) {
+    if (json != nullptr) *json += part;
+  });
 }
 
 /// The rank's dump, and the same with each output 1.0.

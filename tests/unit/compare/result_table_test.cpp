@@ -58,11 +58,11 @@ TEST_CASE("the columns of each mode") {
         joined({kCommon, {"NPU MD5", "BENCH MD5"}, kEnd, {"NPU_Stack_Info"}}));
   result.mode = Mode::tensor;
   CHECK(RankRows::of(result).columns() == joined({kCommon,
-                                                   {"Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr",
-                                                    "One Thousandth Err Ratio", "Five Thousandths Err Ratio"},
-                                                   kStatisticColumns,
-                                                   kEnd,
-                                                   {"NPU_Stack_Info", "Data_name"}}));
+                                                  {"Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr",
+                                                   "One Thousandth Err Ratio", "Five Thousandths Err Ratio"},
+                                                  kStatisticColumns,
+                                                  kEnd,
+                                                  {"NPU_Stack_Info", "Data_name"}}));
 }
 
 TEST_CASE("every row has a cell for every column") {

@@ -40,9 +40,10 @@ std::string render(TaskSummary summary) {
 }  // namespace
 
 TEST_CASE("counts of rows by verdict and kind") {
-  const TaskSummary summary = summarize(judged_rows(entries({"1", "1.2", "3", "1"}),
-             entries({"1", "1", "1"}) + "," + forward_json("Torch.z.0.forward", tensor_json("1"), ""),
-             Mode::statistics, false));
+  const TaskSummary summary = summarize(
+      judged_rows(entries({"1", "1.2", "3", "1"}),
+                  entries({"1", "1", "1"}) + "," + forward_json("Torch.z.0.forward", tensor_json("1"), ""),
+                  Mode::statistics, false));
   CHECK(summary.rows == 8);
   CHECK(summary.errors == 1);
   CHECK(summary.warnings == 3);  // one rule, two rows without partner
@@ -80,7 +81,8 @@ TEST_CASE("the worst ten, worst first, however many there are") {
     target.push_back(std::to_string(2 + (i * 7919) % 3000));  // each number once
     golden.push_back("1");
   }
-  const TaskSummary summary = summarize(judged_rows(entries(target), entries(golden), Mode::statistics, false));
+  const TaskSummary summary =
+      summarize(judged_rows(entries(target), entries(golden), Mode::statistics, false));
   CHECK(summary.errors == 3000);
   REQUIRE(summary.worst.size() == 10);
   for (std::size_t i = 0; i < 10; ++i) CHECK(summary.worst[i].weight == 3000.0 - static_cast<double>(i));

@@ -99,7 +99,8 @@ void both(const StoredTensor& target, const StoredTensor& golden, const Numbers&
 void scalars(const StoredTensor& target, const StoredTensor& golden, bool python, double max_abs,
              double max_relative) {
   CAPTURE(python);
-  check(compare_tensors(target, golden, dialect(python).rank.measure), {0, 0, max_abs, max_relative, 0, 0}, true);
+  check(compare_tensors(target, golden, dialect(python).rank.measure), {0, 0, max_abs, max_relative, 0, 0},
+        true);
 }
 
 bool says(const TensorMetrics& metrics, std::string_view part) {
@@ -165,8 +166,8 @@ TEST_CASE("metrics of other types, both rule sets") {
 
 TEST_CASE("other dtypes on the two sides are compared and told") {
   for (const bool python : {false, true}) {
-    const TensorMetrics metrics = compare_tensors(f16({0x3C00, 0x4000, 0x4300}), f32({1, 2, 3}),
-                                                  dialect(python).rank.measure);
+    const TensorMetrics metrics =
+        compare_tensors(f16({0x3C00, 0x4000, 0x4300}), f32({1, 2, 3}), dialect(python).rank.measure);
     check(metrics, {0.997408650736, 0.5, 0.5, 0.166666671634, kTwoThirds, kTwoThirds}, false);
     CHECK(metrics.messages == std::vector<std::string>{"Dtype of NPU and bench tensor do not match."});
     CHECK_FALSE(metrics.failed);
@@ -210,8 +211,8 @@ TEST_CASE("infinities of opposite sign are equal to the Python tool only") {
 
 TEST_CASE("64-bit integers: exact, or in double as the Python tool") {
   constexpr std::int64_t kBig = std::int64_t{1} << 53;
-  check(compare_tensors(i64({kBig + 1, 2}), i64({kBig, 2}), {.integers_as_double = true}),
-        {1, 0, 0, 0, 1, 1}, false);
+  check(compare_tensors(i64({kBig + 1, 2}), i64({kBig, 2}), {.integers_as_double = true}), {1, 0, 0, 0, 1, 1},
+        false);
   check(compare_tensors(i64({kBig + 1, 2}), i64({kBig, 2}), {}), {1, 1, 1, 0, 1, 1}, false);
   const auto u64 = [](const std::vector<std::uint64_t>& values) {
     return stored(DType::uint64, values, flat(values.size()));
@@ -402,8 +403,7 @@ TEST_CASE("views give what their elements give") {
   StoredTensor transposed = stored(DType::float32, values, {3, 2});
   transposed.shape = {2, 3};
   transposed.strides = {1, 2};
-  check(compare_tensors(transposed, stored(DType::float32, std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3}),
-                        {}),
+  check(compare_tensors(transposed, stored(DType::float32, std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3}), {}),
         reference<float>(std::vector<float>{1, 2, 3.5F, 4, 5, 6}, std::vector<float>{1, 2, 3, 4, 5, 6}),
         false);
 }
