@@ -33,7 +33,7 @@ enum class PickleKind : std::uint8_t {
   dict,
   global,      // a name, never what it names
   object,      // the result of a call that was not made
-  persistent,  // something the pickle refers to by an id, such as a storage
+  persistent,  // something the pickle refers to by an id, such as a storage or a class
 };
 
 /// "a list", "an integer": for messages.
@@ -46,12 +46,14 @@ struct PickleGlobal {
   std::string name;
   std::uint64_t offset = 0;  // of its first mention in the pickle
   bool called = false;
+  // Of a name made of the results of calls: no reading of the pickle tells it. What is missing is "?".
+  bool computed = false;
   std::string full_name() const { return module + "." + name; }
 };
 
 /// What a REDUCE, NEWOBJ, OBJ or INST would have made. All but `callable` and `args` may be kNoPickleRef.
 struct PickleObject {
-  PickleRef callable = kNoPickleRef;  // a global or an object
+  PickleRef callable = kNoPickleRef;  // a global, an object or what a persistent id stands for
   PickleRef args = kNoPickleRef;      // a tuple
   PickleRef kwargs = kNoPickleRef;    // a dict
   PickleRef state = kNoPickleRef;     // what BUILD would have set

@@ -316,7 +316,8 @@ Rating rate_global(std::string_view module, std::string_view name) {
   std::string full(module);
   full += '.';
   full += name;
-  if (in_dangerous_module(module) || contains(kDangerousNames, full)) return Rating::dangerous;
+  // A name may hold the rest of the module's: `numpy` and `f2py.x` are `numpy.f2py` and `x`.
+  if (in_dangerous_module(full) || contains(kDangerousNames, full)) return Rating::dangerous;
   if (passes_through(name)) return Rating::dangerous;
   if (contains(kKnownNames, full) || is_torch_type(module, name)) return Rating::ok;
   return Rating::unknown;

@@ -61,6 +61,12 @@ void PickleMemo::put(std::uint64_t key, PickleRef ref) {
     dense_[static_cast<std::size_t>(key)] = ref;
   } else if (key == dense_.size()) {
     dense_.push_back(ref);
+    // A key counts once, wherever it is kept.
+    sparse_.erase(key);
+    for (auto next = sparse_.begin(); next != sparse_.end() && next->first == dense_.size();) {
+      dense_.push_back(next->second);
+      next = sparse_.erase(next);
+    }
   } else {
     sparse_[key] = ref;
   }

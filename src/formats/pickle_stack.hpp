@@ -33,6 +33,10 @@ class PickleStack {
   PickleRef below_mark() const;
   void drop_to_mark();
 
+  void clear() {
+    values_.clear();
+    marks_.clear();
+  }
   /// The only value left, at the end.
   PickleRef result() const;
 

@@ -17,8 +17,13 @@ constexpr std::size_t kWindow = std::size_t{64} << 10;
 
 }  // namespace
 
-PickleStream::PickleStream(const ByteSource& source, std::uint64_t offset, std::uint64_t max_bytes)
-    : source_(source), begin_(offset), end_(source.size()), window_offset_(offset) {
+PickleStream::PickleStream(const ByteSource& source, std::uint64_t offset, std::uint64_t max_bytes,
+                           Straddling straddling)
+    : source_(source),
+      begin_(offset),
+      end_(source.size()),
+      straddling_(straddling),
+      window_offset_(offset) {
   if (offset > end_) fail("truncated");
   if (end_ - offset > max_bytes) {
     end_ = offset + max_bytes;
@@ -44,11 +49,17 @@ void PickleStream::fill(std::size_t length) {
   source_.read_at(window_offset_ + kept, std::span(window_).subspan(kept));
 }
 
+void PickleStream::check_frame(std::uint64_t begin, std::uint64_t length) {
+  if (begin >= frame_end_ || length <= frame_end_ - begin) return;
+  if (straddling_ == Straddling::refused) fail("a value reaches beyond its frame");
+  straddled_ = true;
+}
+
 const std::byte* PickleStream::take(std::size_t length) {
   if (length > left()) {
     fail(limited_ ? fmt::format("more than {} bytes refused", end_ - begin_) : std::string("truncated"));
   }
-  if (position() < frame_end_ && length > frame_end_ - position()) fail("a value reaches beyond its frame");
+  check_frame(position(), length);
   if (window_.size() - at_ < length) fill(length);
   const std::byte* data = window_.data() + at_;
   at_ += length;
@@ -79,7 +90,47 @@ std::string_view PickleStream::line() {
   }
 }
 
+std::optional<std::string_view> PickleStream::short_line(std::size_t longest) {
+  const std::uint64_t line_begin = position();
+  std::size_t passed = 0;
+  while (true) {
+    const auto begin = window_.begin() + static_cast<std::ptrdiff_t>(at_);
+    const auto found = std::find(begin, window_.end(), std::byte{'\n'});
+    const auto length = static_cast<std::size_t>(found - begin);
+    if (found != window_.end()) {
+      std::string_view text = characters(std::uint64_t{length} + 1);
+      text.remove_suffix(1);
+      check_frame(line_begin, position() - line_begin);
+      if (passed + length > longest) return {};
+      return text;
+    }
+    if (length >= left()) fail("truncated");
+    if (length > longest) {
+      at_ += length;
+      passed += length;
+    }
+    fill(window_.size() - at_ + 1);
+  }
+}
+
+void PickleStream::skip(std::uint64_t length) {
+  if (length > left()) fail("truncated");
+  check_frame(position(), length);
+  if (length <= window_.size() - at_) {
+    at_ += static_cast<std::size_t>(length);
+    return;
+  }
+  window_offset_ = position() + length;
+  window_.clear();
+  at_ = 0;
+}
+
 void PickleStream::begin_frame(std::uint64_t length) {
+  if (straddling_ == Straddling::noticed) {
+    straddled_ = straddled_ || position() < frame_end_;
+    frame_end_ = std::max(frame_end_, position() + std::min(length, UINT64_MAX - position()));
+    return;
+  }
   if (position() < frame_end_) fail("a frame inside a frame");
   if (length > left()) fail("truncated: a frame reaches beyond the end");
   frame_end_ = position() + length;

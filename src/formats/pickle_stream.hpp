@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,10 +13,15 @@
 
 namespace msprobe::formats {
 
+/// What a value that straddles the end of a frame is. The readers of Python differ: one refuses it, one reads
+/// on, and one loses what is left of the frame.
+enum class Straddling { refused, noticed };
+
 /// Every read checks that the bytes are there, inside the limit, and do not straddle the end of a frame.
 class PickleStream {
  public:
-  PickleStream(const ByteSource& source, std::uint64_t offset, std::uint64_t max_bytes);
+  PickleStream(const ByteSource& source, std::uint64_t offset, std::uint64_t max_bytes,
+               Straddling straddling = Straddling::refused);
 
   std::uint8_t u8() { return std::to_integer<std::uint8_t>(*take(1)); }
   template <typename T>
@@ -26,8 +32,13 @@ class PickleStream {
   std::string_view characters(std::uint64_t length);
   /// The bytes up to the next newline, which is skipped; valid until the next read.
   std::string_view line();
+  /// The same; nothing if the line is longer than `longest`: it is skipped without being kept.
+  std::optional<std::string_view> short_line(std::size_t longest);
+  void skip(std::uint64_t length);
 
   void begin_frame(std::uint64_t length);
+  /// Did a value straddle the end of a frame, or a frame that of another?
+  bool straddled() const { return straddled_; }
   /// FormatError if STOP came before the end of a frame.
   void end_of_pickle() const;
 
@@ -36,6 +47,7 @@ class PickleStream {
 
  private:
   const std::byte* take(std::size_t length);
+  void check_frame(std::uint64_t begin, std::uint64_t length);
   void fill(std::size_t length);
   std::uint64_t left() const { return end_ - position(); }
 
@@ -43,6 +55,8 @@ class PickleStream {
   std::uint64_t begin_;
   std::uint64_t end_;            // of what may be read
   std::uint64_t frame_end_ = 0;  // of the current frame; not after position() if there is none
+  Straddling straddling_;
+  bool straddled_ = false;
   bool limited_ = false;         // end_ is the limit, not the end of the source
   std::vector<std::byte> window_;
   std::uint64_t window_offset_;  // of window_[0] in the source

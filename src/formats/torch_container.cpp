@@ -27,6 +27,15 @@ constexpr std::int64_t kLegacyProtocol = 1001;
   throw FormatError(display(file), reason);
 }
 
+// ("module", class, file, source): a class with the text that it had. Legacy files have one for each class of
+// a module that was saved whole.
+bool is_module_id(const Pickle& pickle, PickleRef persistent) {
+  const PickleRef id = pickle.persistent_id(persistent);
+  if (pickle.kind(id) != PickleKind::tuple || pickle.items(id).empty()) return false;
+  const PickleRef type = pickle.items(id)[0];
+  return pickle.kind(type) == PickleKind::text && pickle.text(type) == "module";
+}
+
 std::uint64_t count_of(const Pickle& pickle, PickleRef ref, const std::string& file) {
   const std::int64_t value = pickle.integer(ref);
   if (value < 0) fail(file, "a storage of negative size");
@@ -128,6 +137,7 @@ class LegacyContainer final : public TorchContainer {
   // The raw bytes only have element counts, so how long each storage is comes from the ids in the pickle.
   void place_storages(const Pickle& keys) {
     for (const PickleRef ref : pickle_.persistents()) {
+      if (is_module_id(pickle_, ref)) continue;
       const TorchStorageId id = read_storage_id(pickle_, ref, file_->name());
       const std::uint64_t item_size = id.dtype ? tensor::info(*id.dtype).size : 1;
       const auto [at, is_new] = places_.try_emplace(id.key, Place{.bytes = id.bytes, .item_size = item_size});

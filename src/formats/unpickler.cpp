@@ -3,13 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <map>
 #include <utility>
 
+#include "formats/pickle_containers.hpp"
 #include "formats/pickle_opcodes.hpp"
 #include "formats/pickle_stack.hpp"
 #include "formats/pickle_stream.hpp"
@@ -24,31 +23,8 @@ namespace {
 using Op = PickleOp;
 
 constexpr std::uint8_t kNewestProtocol = 5;
-
-// Display types whose calls are evaluated, because that only copies handles.
-enum class PythonContainer : std::uint8_t { dict, set, list, tuple };
-
-struct ContainerName {
-  std::string_view name;
-  PythonContainer container;
-  bool takes_factory;  // the first argument is not content
-};
-
-constexpr std::array kContainerNames = {
-    ContainerName{"collections.OrderedDict", PythonContainer::dict, false},
-    ContainerName{"collections.defaultdict", PythonContainer::dict, true},
-    ContainerName{"builtins.dict", PythonContainer::dict, false},
-    ContainerName{"__builtin__.dict", PythonContainer::dict, false},
-    ContainerName{"builtins.set", PythonContainer::set, false},
-    ContainerName{"__builtin__.set", PythonContainer::set, false},
-    ContainerName{"builtins.frozenset", PythonContainer::set, false},
-    ContainerName{"__builtin__.frozenset", PythonContainer::set, false},
-    ContainerName{"builtins.list", PythonContainer::list, false},
-    ContainerName{"__builtin__.list", PythonContainer::list, false},
-    ContainerName{"builtins.tuple", PythonContainer::tuple, false},
-    ContainerName{"__builtin__.tuple", PythonContainer::tuple, false},
-    ContainerName{"torch.Size", PythonContainer::tuple, false},
-};
+// Each takes the memory of many opcodes, and no data needs as many.
+constexpr std::size_t kMostGlobals = 100'000;
 
 }  // namespace
 
@@ -73,17 +49,6 @@ class Unpickler {
     pickle_.root_ = stack_.result();
     pickle_.end_ = stream_.position();
     return std::move(pickle_);
-  }
-
-  Pickle run_as_far_as_it_goes(std::string& failure) {
-    failure.clear();
-    try {
-      return run();
-    } catch (const FormatError& error) {
-      failure = error.what();
-      pickle_.end_ = stream_.position();
-      return std::move(pickle_);
-    }
   }
 
  private:
@@ -127,21 +92,18 @@ class Unpickler {
 
   PickleKind kind(PickleRef ref) const { return pickle_.kind(ref); }
 
-  template <typename T>
-  T number_line() {
-    std::string_view line = stream_.line();
-    T value{};
-    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), value);
-    if (error != std::errc{} || end != line.data() + line.size()) fail("a number is malformed");
-    return value;
+  std::uint64_t key_line() {
+    const auto key = decode_key(stream_.line());
+    if (!key) fail("a number is malformed");
+    return *key;
   }
 
   void push_integer(std::int64_t value) {
     stack_.push(add(PickleKind::integer, static_cast<std::uint64_t>(value)));
   }
 
-  void push_long(std::uint64_t length) {
-    const std::string_view bytes = stream_.characters(length);
+  // Little-endian two's complement.
+  void push_long(std::string_view bytes) {
     if (bytes.size() > 8) return stack_.push(add_characters(PickleKind::big_integer, bytes));
     std::uint64_t value = 0;
     for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -152,23 +114,23 @@ class Unpickler {
     stack_.push(add(PickleKind::integer, value));
   }
 
+  void push_number_line(std::string_view line) {
+    charge(line.size());  // long numbers take time
+    const auto bytes = decode_integer(line);
+    if (!bytes) fail("a number is malformed");
+    push_long(*bytes);
+  }
+
   void push_int_line() {
     const std::string_view line = stream_.line();
     if (line == "00" || line == "01") return stack_.push(add(PickleKind::boolean, line == "01"));
-    push_integer(parse_integer(line));
+    push_number_line(line);
   }
 
   void push_long_line() {
     std::string_view line = stream_.line();
     if (line.ends_with('L')) line.remove_suffix(1);
-    push_integer(parse_integer(line));
-  }
-
-  std::int64_t parse_integer(std::string_view line) const {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), value);
-    if (error != std::errc{} || end != line.data() + line.size()) fail("a number is malformed or too large");
-    return value;
+    push_number_line(line);
   }
 
   bool push_scalar(Op op) {
@@ -190,12 +152,12 @@ class Unpickler {
         push_integer(stream_.little<std::uint16_t>());
         return true;
       case Op::long1:
-        push_long(stream_.u8());
+        push_long(stream_.characters(stream_.u8()));
         return true;
       case Op::long4: {
         const auto length = stream_.little<std::uint32_t>();
         if (length > 0x7fffffff) fail("a negative length");
-        push_long(length);
+        push_long(stream_.characters(length));
         return true;
       }
       case Op::int_line:
@@ -282,7 +244,7 @@ class Unpickler {
         stack_.push(stack_.top());
         return true;
       case Op::put:
-        memo_.put(number_line<std::uint64_t>(), stack_.top());
+        memo_.put(key_line(), stack_.top());
         return true;
       case Op::binput:
         memo_.put(stream_.u8(), stack_.top());
@@ -294,7 +256,7 @@ class Unpickler {
         memo_.append(stack_.top());
         return true;
       case Op::get:
-        stack_.push(memo_.get(number_line<std::uint64_t>()));
+        stack_.push(memo_.get(key_line()));
         return true;
       case Op::binget:
         stack_.push(memo_.get(stream_.u8()));
@@ -418,8 +380,12 @@ class Unpickler {
 
   PickleRef add_global(std::string module, std::string name, std::uint64_t offset) {
     PickleGlobal mention{.module = std::move(module), .name = std::move(name), .offset = offset};
-    const auto [at, is_new] = global_index_.try_emplace(mention.full_name(), pickle_.globals_.size());
-    if (is_new) pickle_.globals_.push_back(std::move(mention));
+    const auto [at, is_new] =
+        global_index_.try_emplace(std::pair(mention.module, mention.name), pickle_.globals_.size());
+    if (is_new) {
+      if (at->second == kMostGlobals) fail(fmt::format("more than {} names refused", kMostGlobals));
+      pickle_.globals_.push_back(std::move(mention));
+    }
     return add(PickleKind::global, at->second);
   }
 
@@ -480,11 +446,10 @@ class Unpickler {
     if (kind(callable) == PickleKind::global) {
       PickleGlobal& callee = pickle_.globals_[static_cast<std::size_t>(pickle_.node(callable).value)];
       const std::string name = callee.full_name();
-      const auto* type = std::find_if(kContainerNames.begin(), kContainerNames.end(),
-                                      [&](const ContainerName& known) { return known.name == name; });
-      if (type != kContainerNames.end() && kwargs == kNoPickleRef) return evaluate(*type, args);
+      const ContainerName* type = container_of_name(name);
+      if (type != nullptr && kwargs == kNoPickleRef) return evaluate(*type, args);
       callee.called = true;
-    } else if (kind(callable) != PickleKind::object) {
+    } else if (kind(callable) != PickleKind::object && kind(callable) != PickleKind::persistent) {
       fail(fmt::format("it calls {}", kind_name(kind(callable))));
     }
     pickle_.objects_.push_back(PickleObject{.callable = callable, .args = args, .kwargs = kwargs});
@@ -570,17 +535,12 @@ class Unpickler {
   std::uint64_t spent_ = 0;
   PickleStack stack_;
   PickleMemo memo_;
-  std::map<std::string, std::size_t, std::less<>> global_index_;
+  std::map<std::pair<std::string, std::string>, std::size_t> global_index_;
   Pickle pickle_;
 };
 
 Pickle load_pickle(const ByteSource& source, std::uint64_t offset, const PickleLimits& limits) {
   return Unpickler(source, offset, limits).run();
-}
-
-Pickle scan_pickle(const ByteSource& source, std::uint64_t offset, std::string& failure,
-                   const PickleLimits& limits) {
-  return Unpickler(source, offset, limits).run_as_far_as_it_goes(failure);
 }
 
 }  // namespace msprobe::formats

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "formats/pickle.hpp"
 #include "support/byte_source.hpp"
@@ -21,11 +20,5 @@ struct PickleLimits {
 /// is. FormatError naming the source, the position and the reason if it is broken, exceeds a limit, leaves
 /// values on the stack, or uses an opcode that data does not need (extension registry, out-of-band buffers).
 Pickle load_pickle(const ByteSource& source, std::uint64_t offset = 0, const PickleLimits& limits = {});
-
-/// The same for who wants to know what a pickle that breaks off names before it does: `failure` is empty, or
-/// the message that load_pickle() would have thrown; then the result has no root, and end() tells how far it
-/// was read.
-Pickle scan_pickle(const ByteSource& source, std::uint64_t offset, std::string& failure,
-                   const PickleLimits& limits = {});
 
 }  // namespace msprobe::formats

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inspect/command.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -29,6 +30,14 @@ bool has_rating(const PathFacts& facts, Rating least) {
                      [&](const GlobalFacts& global) { return global.rating >= least; });
 }
 
+bool has_tensor_files(const PathFacts& facts) {
+  if (!facts.tree || facts.tree->kind == "file") return false;
+  return std::any_of(facts.tree->steps.begin(), facts.tree->steps.end(), [](const StepFacts& step) {
+    return std::any_of(step.ranks.begin(), step.ranks.end(),
+                       [](const RankFacts& rank) { return rank.files > 0; });
+  });
+}
+
 class InspectCommand final : public Command {
  public:
   std::string_view name() const override { return "inspect"; }
@@ -50,7 +59,8 @@ class InspectCommand final : public Command {
         ->check(CLI::Range(0, 1'000'000))
         ->capture_default_str();
     app.add_option("--fail-on", typed_.fail_on,
-                   "Exit with 1 if a pickle names globals that are: dangerous, unknown (or worse), never")
+                   "Exit with 1 if a pickle names globals that are: dangerous, unknown (or worse), never; "
+                   "with 2 if it cannot be followed to its end")
         ->check(CLI::IsMember({"dangerous", "unknown", "never"}))
         ->capture_default_str();
   }
@@ -66,8 +76,10 @@ class InspectCommand final : public Command {
     for (const std::string& path : typed_.paths) {
       PathFacts facts = inspect_path(path, typed_.options);
       // The pickles of a folder are many and were not rated: silence would be a promise.
-      if (facts.checkpoint && typed_.fail_on != "never")
-        facts.problems.emplace_back("--fail-on rates the pickles of files: name those of the checkpoint");
+      if (typed_.fail_on != "never" && (facts.checkpoint || has_tensor_files(facts))) {
+        facts.problems.push_back(fmt::format("--fail-on rates the pickles of files: name those of the {}",
+                                             facts.checkpoint ? "checkpoint" : "dump"));
+      }
       failed = failed || facts.failed();
       if (typed_.fail_on != "never") {
         findings =

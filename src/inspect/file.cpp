@@ -2,20 +2,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
-#include "archive/zip_reader.hpp"
 #include "formats/element_values.hpp"
 #include "formats/npz.hpp"
 #include "formats/safetensors.hpp"
 #include "formats/tensor_set.hpp"
 #include "formats/torch_tensors.hpp"
-#include "formats/unpickler.hpp"
 #include "inspect/facts.hpp"
+#include "inspect/pickles.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
-#include "support/little_endian.hpp"
 #include "support/text.hpp"
 #include "tensor/dtype.hpp"
 
@@ -29,19 +26,19 @@ using formats::PickleRef;
 using formats::StoredTensor;
 using Source = std::shared_ptr<const ByteSource>;
 
-// A legacy PyTorch file is a chain of five pickles. Of one with more than this the rest would go unseen.
-constexpr int kMostPickles = 10'000;
 constexpr std::size_t kMostValues = 50;
-// Of one file; twice as many if they are dangerous.
-constexpr std::size_t kMostGlobals = 10'000;
 constexpr std::size_t kMostText = 60;
-// A pickle that is met beside tensors, in a member of an archive.
-constexpr std::uint64_t kMostInflated = std::uint64_t{256} << 20;
+// Those of a legacy PyTorch file: the fourth one is what was saved. The storages follow.
+constexpr int kLegacyPickles = 5;
 
 class FileInspector {
  public:
   FileInspector(Source source, const Options& options, PathFacts& facts)
-      : source_(std::move(source)), options_(options), facts_(facts), file_(facts.file.emplace()) {}
+      : source_(std::move(source)),
+        options_(options),
+        facts_(facts),
+        file_(facts.file.emplace()),
+        pickles_(source_, facts) {}
 
   void run() {
     file_.size = source_->size();
@@ -54,26 +51,29 @@ class FileInspector {
     const Container container = formats::container_of(source_);
     file_.container = formats::container_name(container);
     switch (container) {
-      case Container::npy:
       case Container::npz:
+        pickles_.scan_members(true);
+        tensors();
+        break;
+      case Container::npy:
       case Container::atb_bin:
         tensors();
         break;
       case Container::safetensors:
       case Container::adump:
         tensors();
-        look_for_second_face();
+        pickles_.look_for_second_face();
         break;
       case Container::torch_zip:
-        scan_members();
+        pickles_.scan_members(false);
         tensors();
         break;
       case Container::torchscript:
-        scan_members();
+        pickles_.scan_members(false);
         problem("a TorchScript archive: it holds code, which is not looked at");
         break;
       case Container::other_zip:
-        scan_members();
+        pickles_.scan_members(false);
         if (!file_.has_pickle) problem("a zip archive of neither PyTorch nor NumPy");
         break;
       case Container::torch_legacy:
@@ -81,7 +81,10 @@ class FileInspector {
         stream_of_pickles(container == Container::torch_legacy);
         break;
     }
-    if (untold_globals_ > 0) problem(fmt::format("its pickles name {} more globals", untold_globals_));
+    const bool is_zip = container == Container::npz || container == Container::torch_zip ||
+                        container == Container::torchscript || container == Container::other_zip;
+    if (!is_zip) pickles_.look_for_archives();
+    pickles_.tell_what_was_left_out();
   }
 
   void problem(const std::string& message) {
@@ -91,114 +94,36 @@ class FileInspector {
  private:
   // Anything may be a pickle: protocols 0 and 1 have no magic. A legacy PyTorch file is one, too.
   void stream_of_pickles(bool announced) {
-    std::string failure;
-    const bool is_pickle = scan_chain(*source_, 0, "", failure) || announced;
-    if (!is_pickle) {
+    std::unique_ptr<formats::TorchTensors> tensors;
+    std::string reason;
+    try {
+      tensors = std::make_unique<formats::TorchTensors>(source_);
+    } catch (const FormatError& error) {
+      reason = error.what();
+    }
+    if (tensors != nullptr) {
+      file_.container = formats::container_name(Container::torch_legacy);
+      // It was read to its last byte, all behind the pickles is storages.
+      const auto chain = pickles_.scan_chain(*source_, 0, "", kLegacyPickles);
+      if (!chain.failure.empty()) problem(chain.failure);
+      describe_root(tensors->pickle());
+      list(*tensors);
+      return;
+    }
+    const auto chain = pickles_.scan_chain(*source_, 0, "");
+    if (!chain.is_pickle && !announced) {
       file_.container = "unknown";
       file_.globals.clear();
       file_.has_pickle = false;
       problem("no file that msprobe knows, by its contents");
       return;
     }
-    std::unique_ptr<formats::TorchTensors> tensors;
-    std::string reason;
-    if (announced) {
-      try {
-        tensors = std::make_unique<formats::TorchTensors>(source_);
-      } catch (const FormatError& error) {
-        reason = error.what();
-      }
-    }
-    if (tensors != nullptr) {
-      describe_root(tensors->pickle());
-      list(*tensors);
-      return;
-    }
     file_.container = "pickle";
+    file_.has_pickle = true;
     // A chain that reads well to its end is a pickle that was inspected, if not one of tensors. What else the
     // file holds nobody knows, so it must not pass for clean.
-    if (!failure.empty()) problem(failure);
-    if (!failure.empty() && !reason.empty() && reason != failure) problem(reason);
-  }
-
-  // All pickles from `offset` to the end of `source`. False if not even the first one is whole and nothing
-  // was named.
-  bool scan_chain(const ByteSource& source, std::uint64_t offset, const std::string& where,
-                  std::string& failure) {
-    bool any = false;
-    for (int i = 0; offset < source.size(); ++i) {
-      check_interrupt();
-      if (i == kMostPickles) {
-        failure = fmt::format("{}: more than {} pickles refused", display(source.name()), kMostPickles);
-        break;
-      }
-      const Pickle pickle = formats::scan_pickle(source, offset, failure);
-      for (const formats::PickleGlobal& global : pickle.globals()) note(global, where);
-      any = any || failure.empty() || !pickle.globals().empty();
-      if (!failure.empty()) break;
-      if (i == 0 && where.empty() && file_.holds.empty())
-        file_.holds = formats::kind_name(pickle.kind(pickle.root()));
-      offset = pickle.end();
-    }
-    file_.has_pickle = file_.has_pickle || any;
-    return any;
-  }
-
-  void note(const formats::PickleGlobal& global, const std::string& where) {
-    const Rating rating = formats::rate_global(global.module, global.name);
-    const std::size_t limit = rating == Rating::dangerous ? 2 * kMostGlobals : kMostGlobals;
-    if (file_.globals.size() >= limit) {
-      ++untold_globals_;
-      return;
-    }
-    file_.globals.push_back({global.full_name(), where, global.offset, global.called, rating});
-  }
-
-  // These two begin with a number, which may be chosen so that Python reads the file as a pickle, too. What a
-  // pickle made of mere numbers would name, no Python could import.
-  void look_for_second_face() {
-    std::string failure;
-    const bool had_pickle = file_.has_pickle;
-    const Pickle pickle = formats::scan_pickle(*source_, 0, failure);
-    const auto importable = [](const formats::PickleGlobal& global) {
-      return !global.module.empty() && std::all_of(global.module.begin(), global.module.end(), [](char c) {
-        return c == '.' || c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-               (c >= 'A' && c <= 'Z');
-      });
-    };
-    for (const formats::PickleGlobal& global : pickle.globals()) {
-      if (importable(global)) note(global, "");
-    }
-    file_.has_pickle = had_pickle || !file_.globals.empty();
-    if (file_.has_pickle) problem("it is a pickle as well, and names globals");
-  }
-
-  // Every member of the archive that is a pickle by its name, and those that begin like one; the elements of
-  // tensors may begin in any way.
-  void scan_members() {
-    const archive::ZipReader zip(source_);
-    for (const archive::ZipEntry& entry : zip.entries()) {
-      check_interrupt();
-      const bool named = entry.name.ends_with(".pkl") || entry.name.ends_with(".pickle");
-      if (!named && entry.name.find("/data/") != std::string::npos) continue;
-      try {
-        const Source member = zip.open(entry, kMostInflated);
-        if (!named && !begins_like_pickle(*member)) continue;
-        std::string failure;
-        scan_chain(*member, 0, entry.name, failure);
-        file_.has_pickle = true;
-        if (!failure.empty()) problem(display(entry.name) + ": " + without_path(failure, source_->name()));
-      } catch (const FormatError& error) {
-        problem(error.what());
-      }
-    }
-  }
-
-  static bool begins_like_pickle(const ByteSource& member) {
-    std::array<std::byte, 2> start{};
-    if (member.size() < start.size()) return false;
-    member.read_at(0, start);
-    return start[0] == std::byte{0x80} && start[1] >= std::byte{1} && start[1] <= std::byte{5};
+    if (!chain.failure.empty()) problem(chain.failure);
+    if (!chain.failure.empty() && announced && reason != chain.failure) problem(reason);
   }
 
   void tensors() {
@@ -207,7 +132,7 @@ class FileInspector {
       set = formats::open_tensors(source_);
     } catch (const FormatError& error) {
       problem(error.what());
-      scan_object_array(*source_, "");
+      pickles_.scan_object_array(*source_, "");
       return;
     }
     if (const auto* torch = dynamic_cast<const formats::TorchTensors*>(set.get()))
@@ -242,7 +167,7 @@ class FileInspector {
     }
     if (const auto* npz = dynamic_cast<const formats::NpzFile*>(&set)) {
       try {
-        scan_object_array(*npz->member(index), set.name(index));
+        pickles_.scan_object_array(*npz->member(index), set.name(index));
       } catch (const FormatError&) {
         // Its problem is told already.
       }
@@ -262,24 +187,6 @@ class FileInspector {
     if (!in_full) return;
     tensor.statistics = formats::statistics_of(stored);
     tensor.first = formats::first_elements(stored, options_.first);
-  }
-
-  // An object array of NumPy is a pickle behind the header.
-  void scan_object_array(const ByteSource& npy, const std::string& where) {
-    std::array<std::byte, 12> start{};
-    if (npy.size() <= start.size()) return;
-    npy.read_at(0, start);
-    const bool is_npy = start[0] == std::byte{0x93} && start[1] == std::byte{'N'};
-    const bool short_length = start[6] == std::byte{1};
-    const std::uint64_t payload = short_length ? 10 + std::uint64_t{load_le<std::uint16_t>(&start[8])}
-                                               : 12 + std::uint64_t{load_le<std::uint32_t>(&start[8])};
-    if (!is_npy || payload >= npy.size()) return;
-    const std::size_t before = file_.globals.size();
-    const bool had_pickle = file_.has_pickle;
-    std::string failure;
-    scan_chain(npy, payload, where, failure);
-    // Numbers that are not a pickle may still begin like one.
-    if (file_.globals.size() == before) file_.has_pickle = had_pickle;
   }
 
   void describe_root(const Pickle& pickle) {
@@ -324,7 +231,7 @@ class FileInspector {
   const Options& options_;
   PathFacts& facts_;
   FileFacts& file_;
-  std::uint64_t untold_globals_ = 0;
+  PickleFinder pickles_;
 };
 
 }  // namespace

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads a pickle and visits every value of it: each handle must lead to a value.
+// Loads a pickle and visits every value of it: each handle must lead to a value. Scans it as well: what can
+// be loaded can be followed, to the same end and to the same names.
 #include "formats/pickle.hpp"
 
 #include <cstddef>
 #include <cstdint>
 
+#include "formats/pickle_scan.hpp"
+#include "formats/pickle_search.hpp"
 #include "formats/unpickler.hpp"
 #include "fuzz_input.hpp"
 #include "support/error.hpp"
@@ -13,8 +16,10 @@ namespace {
 
 using msprobe::formats::kNoPickleRef;
 using msprobe::formats::Pickle;
+using msprobe::formats::PickleGlobal;
 using msprobe::formats::PickleKind;
 using msprobe::formats::PickleRef;
+using msprobe::formats::PickleScan;
 
 void check(const Pickle& pickle, PickleRef ref) {
   if (static_cast<std::size_t>(ref) >= pickle.size()) __builtin_trap();
@@ -72,14 +77,35 @@ std::size_t visit(const Pickle& pickle, PickleRef ref) {
   return sum;
 }
 
+// Names that are too long to be any are not followed over the stack.
+bool is_same(const PickleGlobal& loaded, const PickleGlobal& scanned) {
+  constexpr std::size_t kLongest = 500;
+  if (loaded.module.size() > kLongest || loaded.name.size() > kLongest) return true;
+  return loaded.module == scanned.module && loaded.name == scanned.name && loaded.offset == scanned.offset &&
+         loaded.called == scanned.called && !scanned.computed;
+}
+
+void compare(const Pickle& pickle, const PickleScan& scan) {
+  if (!scan.failure.empty() || scan.end != pickle.end()) __builtin_trap();
+  if (scan.globals.size() > pickle.globals().size()) __builtin_trap();
+  for (std::size_t i = 0; i < scan.globals.size(); ++i) {
+    if (scan.globals.size() == pickle.globals().size() && !is_same(pickle.globals()[i], scan.globals[i]))
+      __builtin_trap();
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static volatile std::size_t sink = 0;
+  const auto input = msprobe::fuzz_input(data, size);
+  const PickleScan scan = msprobe::formats::scan_pickle(*input, 0);
+  if (scan.end > size) __builtin_trap();
+  sink = sink + msprobe::formats::search_dangerous_names(*input, 0).size();
   try {
-    const Pickle pickle =
-        msprobe::formats::load_pickle(*msprobe::fuzz_input(data, size), 0,
-                                      {.max_bytes = 1 << 20, .max_opcodes = 100'000, .max_stack = 10'000});
+    const Pickle pickle = msprobe::formats::load_pickle(
+        *input, 0, {.max_bytes = 1 << 20, .max_opcodes = 100'000, .max_stack = 10'000});
+    compare(pickle, scan);
     check(pickle, pickle.root());
     if (pickle.end() > size) __builtin_trap();
     for (std::uint32_t i = 0; i < pickle.size(); ++i) sink = sink + visit(pickle, PickleRef{i});

@@ -79,6 +79,9 @@ def pickles():
     put("pickle", "nested.pkl", b"]" * 300 + b"a" * 299 + b".")
     put("pickle", "laughs.pkl", b"N" + b"2\x86" * 60 + b".")
     put("pickle", "old_calls.pkl", b"(cm\nf\nI1\no(S'a\\x41'\nim\nf\nL5L\nF1.5\nV\\u00e9\np1\ng1\nt.")
+    put("pickle", "odd_numbers.pkl", b"(I 5 \nI0x1_f\nL123456789012345678901234567890L\nI-0b1\0x\nNp1_0\ng+10\nh\x0at.")
+    put("pickle", "memo_order.pkl", b"(Nq\x01q\x00q\x01]\x94h\x02\x8c\x02os\x94\x8c\x06system\x94\x93h\x03t.")
+    put("pickle", "not_values.pkl", b"(U\x06modulecm\nf\nNNtQ)Rcm\nf\n(N}tb0\x82\x05N\x98S'\\160osix'\nVs\n\x93)R.")
     put("pickle", "two.pkl", b"K\x01.K\x02.")
     put("pickle", "lies.pkl", b"\x80\x04\x95\xff\x00\x00\x00\x00\x00\x00\x00\x8d\xff\xff\xff\xff\x34\x00\x00\x00hi.")
     for name in ["type_float32", "view_slice", "parameter_with_state", "type_float8_e4m3fn", "tensor_with_attribute"]:

@@ -35,6 +35,7 @@ TEST_CASE("what runs code is dangerous, by whatever road") {
            Name{"marshal", "loads"},
            Name{"ctypes", "CDLL"},
            Name{"operator", "methodcaller"},
+           Name{"numpy", "f2py.crackfortran.myeval"},
            Name{"functools", "partial"},
            Name{"types", "FunctionType"},
            Name{"_io", "open"},

@@ -53,11 +53,24 @@ TEST_CASE("scalars of every protocol") {
   CHECK(integer("\x8a\x02\xff\x00."s) == 255);
   CHECK(integer("\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x80."s) == INT64_MIN);
   CHECK(integer("\x8b\x02\x00\x00\x00\x00\x80."s) == -32768);
+  // Blanks, signs, underscores and prefixes as int() takes them; C ends the text at a zero byte.
+  CHECK(integer("I 5 \n."s) == 5);
+  CHECK(integer("I+0x1_f\n."s) == 31);
+  CHECK(integer("I-0b101\n."s) == -5);
+  CHECK(integer("L-0o17L\n."s) == -15);
+  CHECK(integer("I7\0x\n."s) == 7);
+  CHECK(integer("L-9223372036854775808L\n."s) == INT64_MIN);
+  CHECK(integer("L-128\n."s) == -128);
   CHECK(real("G\x3f\xf8\x00\x00\x00\x00\x00\x00."s) == 1.5);
   CHECK(real("F-2.5e3\n."s) == -2500.0);
   const Pickle large = load("\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."s);
   CHECK(large.kind(large.root()) == PickleKind::big_integer);
   CHECK(large.raw(large.root()) == "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"s);
+  // (1 << 70) and -(1 << 70) - 1
+  const Pickle decimal = load("L1180591620717411303424L\n."s);
+  CHECK(decimal.raw(decimal.root()) == "\0\0\0\0\0\0\0\0\x40"s);
+  const Pickle below = load("I-1180591620717411303425\n."s);
+  CHECK(below.raw(below.root()) == "\xff\xff\xff\xff\xff\xff\xff\xff\xbf"s);
   for (const auto& [bytes, value] :
        {std::pair{"\x88."s, true}, {"\x89."s, false}, {"I01\n."s, true}, {"I00\n."s, false}}) {
     const Pickle pickle = load(bytes);
@@ -82,6 +95,7 @@ TEST_CASE("strings of every protocol") {
     CHECK(pickle.kind(pickle.root()) == PickleKind::bytes);
     CHECK(pickle.raw(pickle.root()) == "\x00\xff"s);
   }
+  CHECK(text("V\\\\u0041\\\\\\u0041\n."s) == "\\\\u0041\\\\A");
   CHECK_REFUSED("S'a\n."s, "malformed");
   CHECK_REFUSED("S'\\q'\n."s, "malformed");
   CHECK_REFUSED("S'\\'\n."s, "malformed");
@@ -109,6 +123,15 @@ TEST_CASE("containers hold their items in order, and dicts their last value") {
 TEST_CASE("the memo gives the same value again, also under scattered keys") {
   for (const auto& bytes : {"(]q\x00h\x00t."s, "(]q\x07h\x07t."s, "(]r\xff\xff\xff\xffj\xff\xff\xff\xfft."s,
                             "(]p12345678901\ng12345678901\nt."s, "(]\x94h\x00t."s, "(]2t."s}) {
+    const Pickle pickle = load(bytes);
+    const auto items = pickle.items(pickle.root());
+    REQUIRE(items.size() == 2);
+    CHECK(items[0] == items[1]);
+  }
+  // Python reads the keys as numbers; it counts a key once, however often and in whatever order it is set.
+  for (const auto& bytes : {"(]p7\ng+7\nt."s, "(]p 1_0\nh\x0at."s, "(]p7\ng07\0x\nt."s,
+                            "(Nq\x01q\x00q\x01\x30]\x94h\x02t."s}) {
+    CAPTURE(bytes);
     const Pickle pickle = load(bytes);
     const auto items = pickle.items(pickle.root());
     REQUIRE(items.size() == 2);
@@ -270,7 +293,7 @@ TEST_CASE("lengths are checked against the bytes that are there before anything 
 
 TEST_CASE("malformed lines and numbers are refused") {
   for (const auto& bytes :
-       {"I\n."s, "I1x\n."s, "I 1\n."s, "L\n."s, "LL\n."s, "L99999999999999999999L\n."s, "F\n."s, "Fx\n."s,
+       {"I\n."s, "I1x\n."s, "I1__0\n."s, "I0x\n."s, "L\n."s, "LL\n."s, "F\n."s, "Fx\n."s,
         "Np-1\n."s, "Np\n."s, "gx\n."s, "g99999999999999999999999\n."s}) {
     CAPTURE(bytes);
     CHECK_REFUSED(bytes, "malformed");
@@ -295,6 +318,12 @@ TEST_CASE("limits on size, steps and stack hold") {
   CHECK(complaint(nones, {.max_opcodes = 1999}).find("more than 1999 steps") != std::string::npos);
   CHECK(complaint(nones, {.max_stack = 999}).find("more than 999") != std::string::npos);
   CHECK(complaint(nones, {.max_bytes = 1999}).find("more than 1999 bytes refused") != std::string::npos);
+}
+
+TEST_CASE("names are kept up to a number that no data needs") {
+  std::string bytes;
+  for (int i = 0; i < 100'001; ++i) bytes += "cm\n" + std::to_string(i) + "\n0";
+  CHECK_REFUSED(bytes + "N.", "more than 100000 names refused");
 }
 
 TEST_CASE("deep nesting, cycles and shared values cost no more than their opcodes") {
