@@ -171,8 +171,7 @@ bool is_collective(const Communication& communication) {
          !is_receive(communication.operation);
 }
 
-bool is_communication(std::string_view entry, const std::vector<std::string>& prefixes,
-                      const std::vector<std::string>& words) {
+bool CommunicationNames::has(std::string_view entry) const {
   return std::any_of(prefixes.begin(), prefixes.end(), [&](const std::string& prefix) {
     if (!entry.starts_with(prefix)) return false;
     const std::string_view rest = entry.substr(prefix.size());

@@ -19,8 +19,8 @@ using namespace msprobe;
 void compare_with_itself(const ByteSource& json) {
   static const compare::Rules rules = compare::default_rules();
   compare::RankResult result;
-  result.target = compare::load_side(json);
-  result.golden = compare::load_side(json);
+  result.target = dump::load_side(json);
+  result.golden = dump::load_side(json);
   result.mode = result.target.has_md5 ? compare::Mode::md5 : compare::Mode::statistics;
   const compare::Matching matching = compare::match_exact(result.target, result.golden, rules);
   if (matching.pairs.size() < result.target.items.size()) throw std::logic_error("an item without a row");

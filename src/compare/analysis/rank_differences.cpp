@@ -87,7 +87,7 @@ class Finder {
   void entry(std::string_view name, EntryRows rows, std::optional<std::size_t> differing) {
     ++found_.entries;
     if (differing) ++found_.differing;
-    if (dump::is_communication(name, rules_.communication_prefixes, rules_.communication_words)) {
+    if (rules_.communication.has(name)) {
       communication(name, rows, differing);
       return;
     }
@@ -217,7 +217,7 @@ class Finder {
         if (const auto rank = rank_in(item); rank && *rank != 0) node.partners.push_back(*rank);
       } else if (name.ends_with(".group")) {
         if (const dump::RankList group = group_in(item)) add_group(node, group);
-      } else if (const Transfer* transfer = result_.target.transfer(item); transfer != nullptr) {
+      } else if (const P2PNames* transfer = result_.target.transfer(item); transfer != nullptr) {
         if (const auto peer = to_integer(result_.target.text(transfer->peer))) node.partners.push_back(*peer);
       }
     }

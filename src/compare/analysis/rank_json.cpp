@@ -72,7 +72,7 @@ RankJson::RankJson(const RankResult& result, const SearchTraits& traits)
 }
 
 std::string RankJson::peer(const Side& side, const Item* item) const {
-  const Transfer* transfer = item == nullptr ? nullptr : side.transfer(*item);
+  const P2PNames* transfer = item == nullptr ? nullptr : side.transfer(*item);
   if (transfer == nullptr || transfer->peer == 0) return "\"None\"";
   const std::string_view text = side.text(transfer->peer);
   std::int64_t number = 0;
@@ -85,7 +85,7 @@ std::string RankJson::peer(const Side& side, const Item* item) const {
 
 std::string RankJson::operation(const Side& side, const Item* item) const {
   std::string out;
-  const Transfer* transfer = item == nullptr ? nullptr : side.transfer(*item);
+  const P2PNames* transfer = item == nullptr ? nullptr : side.transfer(*item);
   const bool known = transfer != nullptr && transfer->operation != 0;
   append_json_string(out, known ? side.text(transfer->operation) : "None");
   return out;
@@ -101,7 +101,7 @@ std::string_view RankJson::result_text(const Item& item, const Item* golden) con
 
 std::string_view RankJson::message_text(const Item& item, const Item* golden) const {
   const bool checksums = result_.mode == Mode::md5;
-  const Trilean grad = golden == nullptr ? Trilean::unknown : golden->requires_grad;
+  const RequiresGrad grad = golden == nullptr ? RequiresGrad::unknown : golden->requires_grad;
   const bool consistent = item.requires_grad == grad;
   if (golden == nullptr) {
     return consistent || checksums ? "\"No bench data matched.\""

@@ -50,13 +50,13 @@ std::string python_list(const std::vector<std::string>& texts) {
   return out + "]";
 }
 
-std::string_view grad_text(Trilean requires_grad) {
+std::string_view grad_text(RequiresGrad requires_grad) {
   switch (requires_grad) {
-    case Trilean::unknown:
+    case RequiresGrad::unknown:
       return "N/A";
-    case Trilean::no:
+    case RequiresGrad::no:
       return "False";
-    case Trilean::yes:
+    case RequiresGrad::yes:
       break;
   }
   return "True";
@@ -251,8 +251,7 @@ void RankRows::add_stack(std::size_t index, const Item* item, std::vector<Cell>&
     cells.push_back(Text{"N/A"});
     return;
   }
-  const std::string_view text = scratch.keep(python_list(*frames));
-  cells.push_back(Structured{text, scratch.keep(json_list(*frames))});
+  cells.push_back(Structured{scratch.keep(python_list(*frames)), {}, frames});
 }
 
 RowFacts RankRows::facts(std::size_t index) const {

@@ -9,7 +9,7 @@
 
 #include "compare/matching/matching.hpp"
 #include "compare/matching/traits.hpp"
-#include "compare/side/side.hpp"
+#include "compare/side.hpp"
 
 namespace msprobe::compare {
 

@@ -9,7 +9,7 @@
 
 #include "compare/matching/mapping_file.hpp"
 #include "compare/matching/traits.hpp"
-#include "compare/side/side.hpp"
+#include "compare/side.hpp"
 #include "dump/construct_json.hpp"
 
 namespace msprobe::compare {

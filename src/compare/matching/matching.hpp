@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compare/rules/rules.hpp"
-#include "compare/side/side.hpp"
+#include "compare/side.hpp"
 
 namespace msprobe::compare {
 

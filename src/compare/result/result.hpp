@@ -15,7 +15,7 @@
 #include "compare/result/rows.hpp"
 #include "compare/result/traits.hpp"
 #include "compare/rules/rules.hpp"
-#include "compare/side/side.hpp"
+#include "compare/side.hpp"
 
 namespace msprobe::compare {
 

@@ -90,8 +90,8 @@ void apply(Rules& rules, const RuleFile& file) {
   };
   const std::map<std::string_view, std::vector<std::string>*> lists = {
       {"never_first", &rules.never_first},
-      {"communication_prefixes", &rules.communication_prefixes},
-      {"communication_words", &rules.communication_words},
+      {"communication_prefixes", &rules.communication.prefixes},
+      {"communication_words", &rules.communication.words},
       {"framework_frames", &rules.framework_frames},
   };
   if (file.root().kind != RuleKind::map) file.fail(file.root(), "rules must be a mapping of names to values");

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compare/side/side.hpp"
+#include "compare/side.hpp"
 #include "support/byte_source.hpp"
 
 namespace msprobe::compare {

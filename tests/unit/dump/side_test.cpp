@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/side/side.hpp"
+#include "dump/side.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "support/error.hpp"
-#include "unit/compare/dumps.hpp"
 
 using namespace msprobe;
-using namespace msprobe::compare;
+using namespace msprobe::dump;
 
 namespace {
 
@@ -23,8 +22,8 @@ std::string describe(const Side& side, const Item& item) {
   }
   out += " |";
   for (std::size_t i = 0; i < kStatistics; ++i) out += " " + to_text(item.statistics[i], side.pool);
-  if (item.requires_grad != Trilean::unknown)
-    out += item.requires_grad == Trilean::yes ? " | grad" : " | no grad";
+  if (item.requires_grad != RequiresGrad::unknown)
+    out += item.requires_grad == RequiresGrad::yes ? " | grad" : " | no grad";
   return out;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/side/side.hpp"
+#include "dump/side.hpp"
 
 #include <fmt/format.h>
 
@@ -12,11 +12,8 @@
 #include "support/error.hpp"
 #include "support/text.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::dump {
 namespace {
-
-using dump::Entry;
-using dump::NodeKind;
 
 constexpr std::string_view kP2POp = "torch.distributed.P2POp";
 
@@ -34,7 +31,7 @@ class Flattener {
   Flattener(Side& side, std::uint64_t file_size) : side_(side), name_budget_(name_budget(file_size)) {}
 
   void add_entry(std::string_view name, const Entry& entry) {
-    const auto parsed = dump::parse_entry_name(name);
+    const auto parsed = parse_entry_name(name);
     if (!parsed) {
       ++side_.skipped;
       return;
@@ -47,10 +44,10 @@ class Flattener {
     const std::uint32_t known = known_.find(name, name_of);
     const bool repeated = known != TextIndex::kNone;
     api_index_ = repeated ? known : static_cast<std::uint32_t>(side_.apis.size());
-    if (parsed->direction == dump::Direction::parameters_grad) {
+    if (parsed->direction == Direction::parameters_grad) {
       state_ = State::parameters_grad;
       walk(0);
-    } else if (parsed->direction == dump::Direction::debug) {
+    } else if (parsed->direction == Direction::debug) {
       // Saved by name (debug.json): the entry is the value itself.
       state_ = State::debug;
       walk(0);
@@ -108,11 +105,11 @@ class Flattener {
       std::size_t index = 0;
       entry.children(node, [&](Entry::Index child) { descend(child, std::to_string(index++)); });
     } else if (entry.is(node, NodeKind::object)) {
-      if (string_member(node, "class_type") == kP2POp) {
+      const LeafMembers members = entry.find_all(node, kLeafKeys);
+      if (text_of(members[kClassType]) == kP2POp) {
         add_p2p(node);
-      } else if (const Entry::Index type = entry.find(node, "type");
-                 type != Entry::kNone && entry.is(type, NodeKind::string)) {
-        add_leaf(node, entry.text(type));
+      } else if (members[kType] != Entry::kNone && entry.is(members[kType], NodeKind::string)) {
+        add_leaf(node, members);
       } else {
         entry.children(node, [&](Entry::Index child) { descend(child, entry.key(child)); });
       }
@@ -131,8 +128,26 @@ class Flattener {
     path_.resize(length);
   }
 
-  std::string_view string_member(Entry::Index object, std::string_view key) const {
-    const Entry::Index node = entry_->find(object, key);
+  /// Of what a leaf tells, found in one pass.
+  enum Member {
+    kClassType,
+    kType,
+    kDtype,
+    kShape,
+    kFirstStatistic,
+    kChecksum = kFirstStatistic + kStatistics,
+    kGrad,
+    kDataName,
+    kValue,
+    kMembers
+  };
+  static constexpr std::array<Entry::Key, kMembers> kLeafKeys = {
+      "class_type", "type", "dtype", "shape",         "Max",       "Min",
+      "Mean",       "Norm", "md5",   "requires_grad", "data_name", "value"};
+  using LeafMembers = std::array<Entry::Index, kMembers>;
+
+  /// Empty if it is no text.
+  std::string_view text_of(Entry::Index node) const {
     if (node == Entry::kNone || !entry_->is(node, NodeKind::string)) return {};
     return entry_->text(node);
   }
@@ -164,56 +179,65 @@ class Flattener {
 
   void add_p2p(Entry::Index node) {
     const Entry::Index tensor = entry_->find(node, "tensor");
-    const Entry::Index type = tensor == Entry::kNone ? Entry::kNone : entry_->find(tensor, "type");
-    if (type == Entry::kNone) {
+    if (tensor == Entry::kNone || entry_->find(tensor, "type") == Entry::kNone) {
       add_null();
     } else {
-      add_leaf(tensor, entry_->text(type));
+      add_leaf(tensor, entry_->find_all(tensor, kLeafKeys));
     }
-    const auto text_of = [&](std::string_view key) {
+    const auto interned = [&](std::string_view key) {
       const Entry::Index member = entry_->find(node, key);
       return side_.pool.intern(member == Entry::kNone ? "None" : entry_->python_str(member));
     };
-    side_.transfers[side_.items.back().name] = {text_of("op"), text_of("peer")};
+    side_.transfers[side_.items.back().name] = {interned("op"), interned("peer")};
   }
 
-  void add_leaf(Entry::Index node, std::string_view type) {
+  void add_leaf(Entry::Index node, const LeafMembers& members) {
     const Entry& entry = *entry_;
     TextPool& pool = side_.pool;
     Item item;
     item.api = api_index_;
     item.state = state_;
-    const std::string_view data_name = string_member(node, "data_name");
+    const std::string_view data_name = text_of(members[kDataName]);
     if (data_name.empty()) {
       item.name = add_path_as_name();
     } else {
       item.data_name = pool.add(data_name);
       item.name = pool.add(data_name.substr(0, data_name.rfind('.')));
     }
-    if (const Entry::Index grad = entry.find(node, "requires_grad");
-        grad != Entry::kNone && entry.is(grad, NodeKind::boolean)) {
-      item.requires_grad = entry.boolean(grad) ? Trilean::yes : Trilean::no;
+    if (const Entry::Index grad = members[kGrad]; grad != Entry::kNone && entry.is(grad, NodeKind::boolean)) {
+      item.requires_grad = entry.boolean(grad) ? RequiresGrad::yes : RequiresGrad::no;
     }
-    const Entry::Index md5 = entry.find(node, "md5");
-    const Entry::Index value = entry.find(node, "value");
+    const Entry::Index md5 = members[kChecksum];
+    const Entry::Index value = members[kValue];
     const bool recorded = md5 != Entry::kNone && !entry.is(md5, NodeKind::null);
     item.has_checksum = recorded || value != Entry::kNone;
-    item.checksum = pool.intern(recorded ? entry.python_str(md5)
-                                         : crc32_hex(value == Entry::kNone ? "" : entry.python_str(value)));
-    if (const Entry::Index dtype = entry.find(node, "dtype"); dtype != Entry::kNone) {
+    item.checksum = recorded                ? intern(md5)
+                    : value == Entry::kNone ? checksum_of_nothing()
+                                            : pool.intern(crc32_hex(entry.python_str(value)));
+    if (const Entry::Index dtype = members[kDtype]; dtype != Entry::kNone) {
       item.is_tensor = true;
-      item.dtype = pool.intern(entry.python_str(dtype));
-      const Entry::Index shape = entry.find(node, "shape");
-      item.shape = pool.intern(shape == Entry::kNone ? "None" : entry.python_str(shape));
-      static constexpr std::array<std::string_view, kStatistics> kKeys = {"Max", "Min", "Mean", "Norm"};
+      item.dtype = intern(dtype);
+      const Entry::Index shape = members[kShape];
+      item.shape = shape == Entry::kNone ? pool.intern("None") : intern(shape);
       for (std::size_t i = 0; i < kStatistics; ++i) {
-        const Entry::Index statistic = entry.find(node, kKeys[i]);
+        const Entry::Index statistic = members[kFirstStatistic + i];
         if (statistic != Entry::kNone) item.statistics.set(i, to_value(statistic));
       }
     } else {
-      describe_argument(item, node, type, value);
+      describe_argument(item, node, entry.text(members[kType]), value);
     }
     side_.items.push_back(item);
+  }
+
+  /// What `str()` of Python makes of a value.
+  std::uint32_t intern(Entry::Index node) {
+    return entry_->is(node, NodeKind::string) ? side_.pool.intern(entry_->text(node))
+                                              : side_.pool.intern(entry_->python_str(node));
+  }
+
+  std::uint32_t checksum_of_nothing() {
+    if (checksum_of_nothing_ == 0) checksum_of_nothing_ = side_.pool.intern(crc32_hex(""));
+    return checksum_of_nothing_;
   }
 
   /// dtype, shape and statistics of a leaf that is no tensor.
@@ -237,7 +261,7 @@ class Flattener {
       item.statistics.fill(Value::of_text(pool.intern(text)));
       return;
     }
-    if (const std::string_view last = dump::split_last(side_.name(item)).second;
+    if (const std::string_view last = split_last(side_.name(item)).second;
         last == "src" || last == "dst" || last == "group_src" || last == "group_dst") {
       item.dtype = pool.intern(type);
       item.checksum = pool.intern(text);
@@ -301,7 +325,7 @@ class Flattener {
         return Value::of_text(side_.pool.intern(digits));
       }
       default:
-        return Value::of_text(side_.pool.intern(entry.python_str(node)));
+        return Value::of_text(intern(node));
     }
   }
 
@@ -340,35 +364,35 @@ class Flattener {
   std::uint32_t api_index_ = 0;
   State state_ = State::input;
   bool duplicates_ = false;
+  std::uint32_t checksum_of_nothing_ = 0;
   TextIndex known_;  // entries by name
 };
 
-void load_entries(Side& side, const ByteSource& json, const Rules* communication) {
+void load_entries(Side& side, const ByteSource& json, const CommunicationNames* communication) {
   // Room that is not used costs nothing but addresses; a list that grows leaves holes behind.
   constexpr std::uint64_t kBytesPerItem = 128;  // real dumps have twice as many
   constexpr std::uint64_t kMostReserved = std::uint64_t{8} << 20;
   side.items.reserve(static_cast<std::size_t>(std::min(json.size() / kBytesPerItem, kMostReserved)));
   Flattener flattener(side, json.size());
-  dump::RankListPool rank_lists;
-  side.header = dump::read_dump_json(json, [&](std::string_view name, const Entry& entry) {
+  RankListPool rank_lists;
+  side.header = read_dump_json(json, [&](std::string_view name, const Entry& entry) {
     flattener.add_entry(name, entry);
-    if (communication != nullptr && dump::is_communication(name, communication->communication_prefixes,
-                                                           communication->communication_words))
-      side.calls.insert_or_assign(std::string(name), dump::read_comm_call(entry, rank_lists));
+    if (communication != nullptr && communication->has(name))
+      side.calls.insert_or_assign(std::string(name), read_comm_call(entry, rank_lists));
   });
   flattener.finish();
 }
 
 }  // namespace
 
-Side load_side(const ByteSource& json, const Rules* communication) {
+Side load_side(const ByteSource& json, const CommunicationNames* communication) {
   Side side;
   side.json = json.name();
   load_entries(side, json, communication);
   return side;
 }
 
-Side load_side(const dump::RankDump& rank, const LoadOptions& options) {
+Side load_side(const RankDump& rank, const LoadOptions& options) {
   Side side;
   side.json = rank.json;
   side.tensor_directory = rank.directory + "/dump_tensor_data";
@@ -378,9 +402,9 @@ Side load_side(const dump::RankDump& rank, const LoadOptions& options) {
     // The one beside the dump.json need not be there.
     if (std::error_code ignored;
         !options.stack_json.empty() || std::filesystem::exists(side.stack_json, ignored))
-      side.stacks = dump::read_stack_json(*open_file(side.stack_json));
+      side.stacks = read_stack_json(*open_file(side.stack_json));
   }
   return side;
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::dump

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/side/value.hpp"
+#include "dump/value.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -8,7 +8,7 @@
 
 #include "support/text.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::dump {
 namespace {
 
 std::string lower(std::string_view text) {
@@ -72,19 +72,6 @@ Value Value::of_text(std::uint32_t id) {
   return value;
 }
 
-Value StatisticValues::operator[](std::size_t which) const {
-  Value value;
-  value.kind = kinds_[which];
-  if (value.kind == ValueKind::text) {
-    value.text = contents_[which][0];
-  } else if (value.kind == ValueKind::boolean) {
-    value.boolean = contents_[which][0] != 0;
-  } else {
-    value.integer = std::bit_cast<std::int64_t>(contents_[which]);
-  }
-  return value;
-}
-
 void StatisticValues::set(std::size_t which, const Value& value) {
   kinds_[which] = value.kind;
   if (value.kind == ValueKind::text) {
@@ -145,4 +132,4 @@ Classified classify(const Value& value, const TextPool& pool) {
   return result;
 }
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::dump

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/side/value.hpp"
+#include "dump/value.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-using namespace msprobe::compare;
+using namespace msprobe::dump;
 
 namespace {
 

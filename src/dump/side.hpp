@@ -10,17 +10,16 @@
 #include <unordered_map>
 #include <vector>
 
-#include "compare/rules/rules.hpp"
-#include "compare/side/value.hpp"
 #include "dump/communication.hpp"
 #include "dump/dump_json.hpp"
 #include "dump/stack_json.hpp"
 #include "dump/tree.hpp"
+#include "dump/value.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::dump {
 
 enum class State : std::uint8_t { input, output, parameters, parameters_grad, debug };
-enum class Trilean : std::uint8_t { unknown, no, yes };
+enum class RequiresGrad : std::uint8_t { unknown, no, yes };
 
 struct Item {
   std::uint32_t api = 0;
@@ -30,7 +29,7 @@ struct Item {
   std::uint32_t checksum = 0;   // CRC-32 or xor text; 0: nothing, prints N/A
   std::uint32_t data_name = 0;  // 0: there is no data file
   State state = State::input;
-  Trilean requires_grad = Trilean::unknown;
+  RequiresGrad requires_grad = RequiresGrad::unknown;
   bool is_tensor = false;     // has a dtype of its own: a tensor or an array, not a plain argument
   bool has_checksum = false;  // recorded, or made from a recorded value
   StatisticValues statistics;
@@ -38,7 +37,7 @@ struct Item {
 static_assert(sizeof(Item) <= 64);
 
 /// Of a point-to-point transfer, as texts.
-struct Transfer {
+struct P2PNames {
   std::uint32_t operation = 0;
   std::uint32_t peer = 0;
 };
@@ -50,7 +49,7 @@ struct Api {
 };
 
 struct Side {
-  dump::Header header;
+  Header header;
   TextPool pool;
   std::vector<Api> apis;      // in the order of the file
   std::vector<Item> items;    // those of an API together: inputs, parameters, outputs, parameter gradients
@@ -58,34 +57,34 @@ struct Side {
   std::uint64_t skipped = 0;  // entries whose name says neither forward, backward nor parameters_grad
   std::string json;
   std::string tensor_directory;
-  std::optional<dump::StackTable> stacks;
+  std::optional<StackTable> stacks;
   std::string stack_json;  // where they were read
   /// Items that stand for several others (--consistent_check), and which; they follow those of the file.
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> merged;
 
-  std::unordered_map<std::uint32_t, Transfer> transfers;  // by the names of their items
+  std::unordered_map<std::uint32_t, P2PNames> transfers;  // by the names of their items
   /// The arguments of communication, by entry; if they were asked for.
-  std::map<std::string, dump::CommCall, std::less<>> calls;
+  std::map<std::string, CommCall, std::less<>> calls;
 
   std::string_view text(std::uint32_t id) const { return pool.at(id); }
   std::string_view name(const Item& item) const { return pool.at(item.name); }
   /// Null if it is none.
-  const Transfer* transfer(const Item& item) const {
+  const P2PNames* transfer(const Item& item) const {
     const auto found = transfers.find(item.name);
     return found == transfers.end() ? nullptr : &found->second;
   }
 };
 
 struct LoadOptions {
-  const Rules* communication = nullptr;  // given: the calls that it names are kept
+  const CommunicationNames* communication = nullptr;  // given: the calls that it names are kept
   bool stacks = true;
   std::string stack_json;  // empty: stack.json beside the dump.json, if there is one
 };
 
 /// Reads and flattens one rank. Throws IoError, FormatError.
-Side load_side(const dump::RankDump& rank, const LoadOptions& options);
+Side load_side(const RankDump& rank, const LoadOptions& options);
 
 /// For tests and fuzzing: the same from a source, without stacks.
-Side load_side(const ByteSource& json, const Rules* communication = nullptr);
+Side load_side(const ByteSource& json, const CommunicationNames* communication = nullptr);
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::dump

@@ -3,13 +3,14 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "support/text_pool.hpp"
 
-namespace msprobe::compare {
+namespace msprobe::dump {
 
 using msprobe::TextPool;
 
@@ -46,7 +47,18 @@ enum Statistic { kMax, kMin, kMean, kNorm, kStatistics };
 class StatisticValues {
  public:
   StatisticValues() { fill({}); }
-  Value operator[](std::size_t which) const;
+  Value operator[](std::size_t which) const {
+    Value value;
+    value.kind = kinds_[which];
+    if (value.kind == ValueKind::text) {
+      value.text = contents_[which][0];
+    } else if (value.kind == ValueKind::boolean) {
+      value.boolean = contents_[which][0] != 0;
+    } else {
+      value.integer = std::bit_cast<std::int64_t>(contents_[which]);
+    }
+    return value;
+  }
   void set(std::size_t which, const Value& value);
   void fill(const Value& value) {
     for (std::size_t which = 0; which < kStatistics; ++which) set(which, value);
@@ -72,4 +84,4 @@ struct Classified {
 };
 Classified classify(const Value& value, const TextPool& pool);
 
-}  // namespace msprobe::compare
+}  // namespace msprobe::dump
