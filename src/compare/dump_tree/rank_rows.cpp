@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -64,9 +65,11 @@ std::string_view grad_text(RequiresGrad requires_grad) {
 
 /// Shapes are JSON already when they are a list of numbers.
 Cell shape_cell(std::string_view shape) {
-  if (shape.starts_with('[') && shape.find_first_not_of("[]0123456789, ") == std::string_view::npos) {
+  const auto in_list = [](char c) {
+    return (c >= '0' && c <= '9') || c == ',' || c == ' ' || c == '[' || c == ']';
+  };
+  if (shape.starts_with('[') && std::all_of(shape.begin(), shape.end(), in_list))
     return Structured{shape, shape};
-  }
   return Text{shape};
 }
 

@@ -27,7 +27,8 @@ class EntryKeys {
 
  private:
   const Side& side_;
-  std::vector<std::string> changed_;  // by entry; empty: its own name
+  std::vector<std::string> changed_;  // by entry; empty: its own name. None at all if no key is another one
+  const std::string& changed(std::uint32_t api) const;
 };
 
 /// A row's key, and among what it is looked up.
