@@ -152,17 +152,16 @@ Entry::Index Entry::add_scalar(NodeKind kind, std::string_view text, bool boolea
 }
 
 void Entry::resolve_duplicates(Index object) {
-  // Small objects, nearly all of them, are checked pair by pair without a table.
-  constexpr std::size_t kSmall = 12;
-  std::size_t members = 0;
-  bool duplicate = false;
-  for (Index child = object + 1; child < nodes_[object].end && members <= kSmall; child = nodes_[child].end) {
-    ++members;
-    for (Index other = object + 1; other < child && !duplicate; other = nodes_[other].end) {
-      duplicate = nodes_[other].tag == nodes_[child].tag && key(other) == key(child);
-    }
+  // Equal keys have equal tags: nearly all objects are known to have none after one look at each member.
+  std::uint64_t seen = 0;
+  bool suspect = false;
+  for (Index child = object + 1; child < nodes_[object].end; child = nodes_[child].end) {
+    constexpr std::uint32_t kSpread = 0x85EBCA6B;  // the members of a tensor do not meet
+    const std::uint64_t bit = std::uint64_t{1} << (nodes_[child].tag * kSpread >> 26);
+    suspect = suspect || (seen & bit) != 0;
+    seen |= bit;
   }
-  if (!duplicate && members <= kSmall) return;
+  if (!suspect) return;
   std::unordered_map<std::string_view, Index> first;
   for (Index child = object + 1; child < nodes_[object].end; child = nodes_[child].end) {
     const auto [place, inserted] = first.emplace(key(child), child);
