@@ -29,11 +29,23 @@ void pair_rows(RankResult& result, const MatchOptions& options, const PairingTra
                const Rules& rules) {
   PairingTraits traits = asked;
   if (result.mode == Mode::statistics) traits.fuzzy_drops_surplus = false;
-  const Matching matching = match(result.target, result.golden, options, traits, rules);
+  const Constructs constructs = {result.target_construct.get(), result.golden_construct.get()};
+  const Matching matching = match(result.target, result.golden, options, traits, rules, constructs);
   result.golden_only = matching.golden_only;
   result.rows.resize(matching.pairs.size());
   for (std::size_t i = 0; i < matching.pairs.size(); ++i) result.rows[i].pair = matching.pairs[i];
-  if (!options.fuzzy) return;
+  if (!options.fuzzy && !matching.aligned) return;
+  if (matching.aligned) {
+    for (Row& row : result.rows) {
+      if (!row.matched()) continue;
+      const auto entry = [](const Side& side, const Item& item) {
+        return side.text(side.apis[item.api].name);
+      };
+      if (entry(result.target, result.target_item(row)) != entry(result.golden, result.golden_item(row)))
+        row.findings.add(Rule::aligned_pair);
+    }
+    return;
+  }
   if (traits.fuzzy_loses_partners) {
     imitate_python_fuzzy(result);
     return;

@@ -235,7 +235,11 @@ class EntryAligner {
           rest.b_last = b;
           if (rest.a_first < a && rest.b_first < b) left.push_back(rest);
         };
-        for (const SequenceMatch& match : aligner.align(gap)) {
+        const std::vector<SequenceMatch> found = aligner.align(gap);
+        for (std::size_t i = 0; i < found.size(); ++i) {
+          rest.a_last = i + 1 < found.size() ? found[i + 1].a : gap.a_last;
+          rest.b_last = i + 1 < found.size() ? found[i + 1].b : gap.b_last;
+          const SequenceMatch match = of_one_name(found[i], rest, t, g, grade);
           pair(t.apis[match.a], g.apis[match.b]);
           close(match.a, match.b);
           rest.a_first = match.a + 1;
@@ -248,7 +252,27 @@ class EntryAligner {
     pair_moved(t, g, signatures.alphabet());
   }
 
-  /// What only its place in the order sets apart, in one module: the same entry on both sides.
+  /// Of several equal calls on one side, all free, the one that has the other's name: calls that are made
+  /// again, as recomputation does, are those that the other side lacks.
+  SequenceMatch of_one_name(SequenceMatch match, const SequenceRange& free, const AlignedEntries& t,
+                            const AlignedEntries& g, std::size_t grade) const {
+    const std::uint32_t symbol = t.symbols[grade][match.a];
+    const auto named = [&](const Side& side, const AlignedEntries& entries, std::uint32_t first,
+                           std::uint32_t last, std::string_view name, std::uint32_t otherwise) {
+      for (std::uint32_t i = first; i < last; ++i) {
+        if (entries.symbols[grade][i] == symbol && api_name(side, entries.apis[i]) == name) return i;
+      }
+      return otherwise;
+    };
+    const std::string_view ours = api_name(target_, t.apis[match.a]);
+    const std::string_view theirs = api_name(golden_, g.apis[match.b]);
+    if (ours == theirs) return match;
+    const std::uint32_t b = named(golden_, g, free.b_first, free.b_last, ours, match.b);
+    if (b != match.b) return {match.a, b};
+    return {named(target_, t, free.a_first, free.a_last, theirs, match.a), match.b};
+  }
+
+  /// What only its place in the order sets apart: the same entry on both sides, in one module or of one name.
   void pair_moved(const AlignedEntries& t, const AlignedEntries& g, std::uint32_t alphabet) {
     constexpr std::uint32_t kSeveral = kNone - 1;
     std::vector<std::uint32_t> alone_in_golden(alphabet, kNone);
@@ -256,16 +280,19 @@ class EntryAligner {
     const auto collect = [](const AlignedEntries& side, const std::vector<std::uint32_t>& partners,
                             std::vector<std::uint32_t>& alone) {
       for (std::size_t i = 0; i < side.apis.size(); ++i) {
-        if (partners[side.apis[i]] != kNone || !side.has_path[i]) continue;
+        if (partners[side.apis[i]] != kNone) continue;
         std::uint32_t& slot = alone[side.symbols[kWithShapes][i]];
-        slot = slot == kNone ? side.apis[i] : kSeveral;
+        slot = slot == kNone ? static_cast<std::uint32_t>(i) : kSeveral;
       }
     };
     collect(t, out_.golden_of, alone_in_target);
     collect(g, out_.target_of, alone_in_golden);
     for (std::uint32_t symbol = 0; symbol < alphabet; ++symbol) {
-      if (alone_in_target[symbol] < kSeveral && alone_in_golden[symbol] < kSeveral)
-        pair(alone_in_target[symbol], alone_in_golden[symbol]);
+      if (alone_in_target[symbol] >= kSeveral || alone_in_golden[symbol] >= kSeveral) continue;
+      const std::uint32_t target = t.apis[alone_in_target[symbol]];
+      const std::uint32_t golden = g.apis[alone_in_golden[symbol]];
+      if (t.has_path[alone_in_target[symbol]] || api_name(target_, target) == api_name(golden_, golden))
+        pair(target, golden);
     }
   }
 

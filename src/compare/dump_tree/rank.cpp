@@ -60,6 +60,8 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
     if (side == 0) result.target = load_side(pair.target, target_options);
     if (side == 1) result.golden = load_side(pair.golden, golden_options);
   });
+  result.target_construct = std::make_shared<dump::ConstructBeside>(pair.target.json);
+  result.golden_construct = std::make_shared<dump::ConstructBeside>(pair.golden.json);
   result.mode = choose_mode(result.target, result.golden);
   if (options.first_difference && result.mode == Mode::tensor) result.mode = Mode::statistics;
   if (options.backend) {

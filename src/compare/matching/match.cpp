@@ -10,6 +10,8 @@
 #include "compare/matching/layer_mapping.hpp"
 #include "compare/matching/mapping_file.hpp"
 #include "compare/matching/names.hpp"
+#include "diagnosis/alignment.hpp"
+#include "dump/names.hpp"
 #include "support/error.hpp"
 
 namespace msprobe::compare {
@@ -162,17 +164,43 @@ ApiRule reversed(const ApiRule& rule) {
           turn(rule.outputs), turn(rule.parameters), turn(rule.parameters_grad)};
 }
 
+bool is_forward(std::string_view name) {
+  const auto parsed = dump::parse_entry_name(name);
+  return parsed && parsed->direction == dump::Direction::forward;
+}
+
+/// Do both sides hold forward entries of the same names in the same order?
+bool same_calls(const Side& target, const Side& golden) {
+  const auto next_forward = [](const Side& side, std::size_t api) {
+    while (api < side.apis.size() && !is_forward(side.text(side.apis[api].name))) ++api;
+    return api;
+  };
+  for (std::size_t t = 0, g = 0;; ++t, ++g) {
+    t = next_forward(target, t);
+    g = next_forward(golden, g);
+    if (t == target.apis.size() || g == golden.apis.size())
+      return t == target.apis.size() && g == golden.apis.size();
+    if (target.text(target.apis[t].name) != golden.text(golden.apis[g].name)) return false;
+  }
+}
+
 /// What one way of pairing makes of both sides.
 class Matcher {
  public:
   Matcher(const Side& target, const Side& golden, const MatchOptions& options, const PairingTraits& traits,
-          const Rules& rules)
-      : target_(target), golden_(golden), options_(options), traits_(traits), rules_(rules) {}
+          const Rules& rules, const Constructs& constructs)
+      : target_(target),
+        golden_(golden),
+        options_(options),
+        traits_(traits),
+        rules_(rules),
+        constructs_(constructs) {}
 
   Matching run() {
     const DtypeCheck check = dtype_check(target_, golden_, traits_);
     switch (options_.method) {
       case Method::exact:
+        if (!options_.fuzzy && !traits_.pairs_by_name && !same_calls(target_, golden_)) return aligned(check);
         return finish(PlainKeys(keys(target_, {}, true)), {}, check);
       case Method::cell:
         return cell(check);
@@ -230,6 +258,26 @@ class Matcher {
     const bool keep_surplus = !traits_.fuzzy_drops_surplus;
     return finish_pairs(target_, golden_, pair_in_step(target_numbers, golden_numbers, keep_surplus), rules_,
                         check);
+  }
+
+  Matching aligned(DtypeCheck check) const {
+    const auto table = [](const dump::ConstructBeside* construct) {
+      return construct == nullptr ? nullptr : &construct->table();
+    };
+    const diagnosis::Alignment alignment =
+        diagnosis::align(target_, golden_, table(constructs_.target), table(constructs_.golden));
+    const std::vector<std::uint32_t> partners = diagnosis::pair_items(target_, golden_, alignment);
+    std::vector<Pair> pairs;
+    pairs.reserve(partners.size());
+    for (std::uint32_t t = 0; t < partners.size(); ++t) {
+      Pair& pair = pairs.emplace_back(Pair{.target = t, .golden = partners[t]});
+      if (pair.golden != kUnmatched) continue;
+      pair.reason =
+          alignment.has_golden(target_.items[t].api) ? Unmatched::item_missing : Unmatched::entry_missing;
+    }
+    Matching matching = finish_pairs(target_, golden_, std::move(pairs), rules_, check);
+    matching.aligned = true;
+    return matching;
   }
 
   Matching cell(DtypeCheck check) const {
@@ -299,6 +347,7 @@ class Matcher {
   const MatchOptions& options_;
   const PairingTraits& traits_;
   const Rules& rules_;
+  const Constructs& constructs_;
 };
 
 }  // namespace
@@ -325,12 +374,14 @@ void load_mapping(MatchOptions& options) {
 }
 
 Matching match(const Side& target, const Side& golden, const MatchOptions& options,
-               const PairingTraits& traits, const Rules& rules) {
-  return Matcher(target, golden, options, traits, rules).run();
+               const PairingTraits& traits, const Rules& rules, const Constructs& constructs) {
+  return Matcher(target, golden, options, traits, rules, constructs).run();
 }
 
 Matching match_exact(const Side& target, const Side& golden, const Rules& rules) {
-  return match(target, golden, {}, {}, rules);
+  PairingTraits traits;
+  traits.pairs_by_name = true;
+  return match(target, golden, {}, traits, rules);
 }
 
 }  // namespace msprobe::compare

@@ -7,6 +7,7 @@
 
 #include "compare/matching/matching.hpp"
 #include "compare/matching/traits.hpp"
+#include "dump/construct_json.hpp"
 
 namespace msprobe::compare {
 
@@ -32,9 +33,16 @@ struct MatchOptions {
 /// IoError, FormatError.
 void load_mapping(MatchOptions& options);
 
-/// Pairs every row of the target, by a mapping that load_mapping() read. With Method::layer construct.json
-/// and stack.json are read beside both dumps.
+/// Which modules enclose the entries of both sides; null if that is not known.
+struct Constructs {
+  const dump::ConstructBeside* target = nullptr;
+  const dump::ConstructBeside* golden = nullptr;
+};
+
+/// Pairs every row of the target, by a mapping that load_mapping() read. Without a mapping rows are paired by
+/// name if both sides hold the same entries, and else aligned. With Method::layer that and stack.json always
+/// are.
 Matching match(const Side& target, const Side& golden, const MatchOptions& options,
-               const PairingTraits& traits, const Rules& rules);
+               const PairingTraits& traits, const Rules& rules, const Constructs& constructs = {});
 
 }  // namespace msprobe::compare

@@ -31,6 +31,7 @@ struct Pair {
 struct Matching {
   std::vector<Pair> pairs;        // every target item, in target order (several times where keys repeat)
   std::uint64_t golden_only = 0;  // reference items without a partner; they give no row
+  bool aligned = false;           // by what entries do and where, as their names are not the same
 };
 
 /// Exact match by row name; the call numbers of backward entries count by order of appearance, so that

@@ -5,6 +5,7 @@
 namespace msprobe::compare {
 
 struct PairingTraits {
+  bool pairs_by_name = false;          // even where the entries of both sides are not the same ones
   bool ranks_by_position = false;      // even where both sides have numbers in common
   bool first_mapping_wins = false;     // of several, which are refused otherwise
   bool renumbers_golden_only = false;  // backward calls; mapped names are looked up among the new ones

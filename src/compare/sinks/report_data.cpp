@@ -394,18 +394,6 @@ class Packer {
   std::vector<std::uint32_t> goldens_;
 };
 
-dump::ConstructTable load_construct(const std::string& path) {
-  if (path.empty() || !std::filesystem::exists(path)) return {};
-  try {
-    return dump::read_construct_json(*open_file(path));
-  } catch (const Interrupted&) {
-    throw;
-  } catch (const Error& error) {
-    log_warning(std::string(error.what()) + "; the report shows the modules by the names of entries");
-    return {};
-  }
-}
-
 }  // namespace
 
 std::string deflate_all(std::string_view raw) {
@@ -421,10 +409,11 @@ std::string deflate_all(std::string_view raw) {
 }
 
 PackedRank pack_rank(const RankRows& rows) {
-  const std::filesystem::path json = rows.result().target.json;
-  const dump::ConstructTable construct =
-      load_construct(std::filesystem::path(json).replace_filename("construct.json"));
-  return Packer(rows).pack(construct);
+  static const dump::ConstructTable kNone;
+  const dump::ConstructBeside* construct = rows.result().target_construct.get();
+  if (construct != nullptr && !construct->problem().empty())
+    log_warning(construct->problem() + "; the report shows the modules by the names of entries");
+  return Packer(rows).pack(construct == nullptr ? kNone : construct->table());
 }
 
 }  // namespace msprobe::compare

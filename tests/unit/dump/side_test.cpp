@@ -7,9 +7,14 @@
 #include <vector>
 
 #include "support/error.hpp"
+#include "unit/compare/dumps.hpp"
 
 using namespace msprobe;
 using namespace msprobe::dump;
+using compare::forward_json;
+using compare::scalar_json;
+using compare::side_of;
+using compare::tensor_json;
 
 namespace {
 
