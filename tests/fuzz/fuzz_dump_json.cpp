@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compare/dump_tree/rank_rows.hpp"
+#include "compare/matching/match.hpp"
 #include "compare/result/verdict.hpp"
 #include "fuzz_input.hpp"
 #include "support/error.hpp"
@@ -22,7 +23,7 @@ void compare_with_itself(const ByteSource& json) {
   result.target = dump::load_side(json);
   result.golden = dump::load_side(json);
   result.mode = result.target.has_md5 ? compare::Mode::md5 : compare::Mode::statistics;
-  const compare::Matching matching = compare::match_exact(result.target, result.golden, rules);
+  const compare::Matching matching = compare::match(result.target, result.golden, {}, {}, rules);
   if (matching.pairs.size() < result.target.items.size()) throw std::logic_error("an item without a row");
   for (const compare::Pair& pair : matching.pairs) result.rows.push_back({pair, {}});
   compare::judge(result, rules);

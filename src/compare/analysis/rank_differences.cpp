@@ -59,8 +59,9 @@ class Finder {
   }
 
   RankDifferences run() {
-    std::string out = "{";
-    bool any = false;
+    constexpr int kIndent = 4;
+    JsonWriter json({.indent = kIndent});
+    json.open_object();
     for (std::size_t first = 0; first < result_.rows.size();) {
       const std::uint32_t api = result_.target_item(result_.rows[first]).api;
       std::size_t last = first + 1;
@@ -68,18 +69,17 @@ class Finder {
       const std::string_view name = result_.target.text(result_.target.apis[api].name);
       if (std::count(name.begin(), name.end(), '.') >= 3) {
         const std::optional<std::size_t> row = first_differing(name, {first, last});
-        if (any) out += ',';
-        any = true;
-        json_.append_entry(out, name, {first, last}, !row);
+        json_.add_entry(json, name, {first, last}, !row);
         entry(name, {first, last}, row);
       }
       first = last;
-      if (out.size() < kJsonBlock) continue;
+      if (json.text().size() < kJsonBlock) continue;
       check_interrupt();
-      sink_(out);
-      out.clear();
+      sink_(json.text());
+      json.text().clear();
     }
-    sink_(out + (any ? "\n}" : "}"));
+    json.close();
+    sink_(json.take());
     return std::move(found_);
   }
 

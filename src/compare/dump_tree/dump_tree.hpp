@@ -1,12 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dumps with a dump.json: files, ranks, steps, whole trees. One task for each pair of ranks.
+// Dumps with a dump.json: files, ranks, steps, whole trees. One task for each pair of ranks, in which each is
+// loaded once, rows are paired, measured and judged.
 #pragma once
 
-#include "compare/dump_tree/rank.hpp"
+#include <optional>
+#include <string>
+
+#include "compare/dump_tree/rank_pairs.hpp"
+#include "compare/matching/match.hpp"
+#include "compare/result/result.hpp"
+#include "compare/rules/rules.hpp"
 #include "compare/task.hpp"
-#include "dump/tree.hpp"
 
 namespace msprobe::compare {
+
+struct RankOptions {
+  bool stacks = true;
+  std::string stack_json;  // empty: beside the dump.json
+  MatchOptions match;
+  std::optional<Backend> backend;  // training against inference, and what trained
+  bool print_rows = false;         // one log line a row in tensor mode
+  bool first_difference = false;   // only what -da looks at: no tensors, no verdicts
+};
+
+/// A mapping has been loaded. Throws what the readers throw, and FormatError for dumps that do not go
+/// together (other task, nothing to compare).
+RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
+                         const Rules& rules, Progress* progress);
+
+/// Gives `result` its rows, not judged yet. Throws what match() throws.
+void pair_rows(RankResult& result, const MatchOptions& options, const PairingTraits& traits,
+               const Rules& rules);
 
 /// The arguments must outlive the plan. UsageError, FormatError as pair_ranks().
 Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const RankOptions& options,

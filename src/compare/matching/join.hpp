@@ -39,12 +39,10 @@ struct Key {
 };
 
 /// Makes the keys of the target's rows.
-class TargetKeys {
- public:
-  virtual ~TargetKeys() = default;
-  virtual Key of(const Item& item, std::string& buffer) const = 0;
+struct TargetKeys {
+  std::function<Key(const Item& item, std::string& buffer)> of;
   /// Does the golden side have this entry's partner? For the message of a row without one.
-  virtual std::string_view of_entry(std::uint32_t api) const = 0;
+  std::function<std::string_view(std::uint32_t api)> of_entry;
 };
 
 /// Rows with equal keys are paired, each with each where keys repeat; FormatError if that would multiply the

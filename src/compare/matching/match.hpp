@@ -12,7 +12,7 @@
 namespace msprobe::compare {
 
 enum class Method {
-  exact,  // by row name
+  exact,  // by row name; call numbers of backward entries count by order of appearance (recomputation)
   api,    // operations of MindSpore by what they are called in PyTorch
   cell,   // modules by a table of names
   data,   // rows by a table of names

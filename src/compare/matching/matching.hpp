@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
 #include "compare/rules/rules.hpp"
 #include "compare/side.hpp"
+#include "dump/construct_json.hpp"
 
 namespace msprobe::compare {
 
@@ -30,14 +32,11 @@ struct Pair {
 
 struct Matching {
   std::vector<Pair> pairs;        // every target item, in target order (several times where keys repeat)
-  std::uint64_t golden_only = 0;  // reference items without a partner; they give no row
+  std::uint64_t golden_only = 0;  // reference items without a partner; they give no row, or one of their own
   bool aligned = false;           // by what entries do and where, as their names are not the same
+  std::shared_ptr<const dump::ConstructTable> construct;  // the target's, if it was read to make them
+  bool conflict = false;  // no order keeps that of both sides: rows stand in that of the target
 };
-
-/// Exact match by row name; the call numbers of backward entries count by order of appearance, so that
-/// recomputation does not break them (spec/compare.md 5.1, 5.2). FormatError if repeated names would multiply
-/// the rows without bound.
-Matching match_exact(const Side& target, const Side& golden, const Rules& rules);
 
 /// When may rows of different dtypes stay paired (spec/compare.md 5.9)?
 enum class DtypeCheck {

@@ -58,7 +58,7 @@ Analysis run(const std::string& input, bool python = false) {
   AnalyzeOptions options;
   options.input = input;
   if (python) options.traits = python_traits();
-  return analyze(options, default_rules(), nullptr);
+  return analyze(options, default_rules(), nullptr, [](Remark, const std::string&) {});
 }
 
 using Numbers = std::vector<std::int64_t>;

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "compare/analysis/difference_report.hpp"
+#include "compare/first_difference.hpp"
 #include "dumps.hpp"
 
 using namespace msprobe;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compare/dump_tree/rank_rows.hpp"
+#include "compare/matching/match.hpp"
 #include "compare/result/result.hpp"
 #include "compare/result/verdict.hpp"
 #include "compare/rules/rules.hpp"
@@ -51,7 +52,9 @@ inline RankResult matched(std::string_view target, std::string_view golden, Mode
   result.traits = dialect(python_rules).rank;
   result.target = side_of(target);
   result.golden = side_of(golden);
-  const Matching matching = match_exact(result.target, result.golden, default_rules());
+  PairingTraits traits;
+  traits.pairs_by_name = true;
+  const Matching matching = match(result.target, result.golden, {}, traits, default_rules());
   result.golden_only = matching.golden_only;
   for (const Pair& pair : matching.pairs) result.rows.push_back({pair, {}});
   if (mode == Mode::tensor) result.metrics.resize(result.rows.size());

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "compare/sinks/joined_table.hpp"
+#include "compare/sinks/tables.hpp"
 #include "support/error.hpp"
 #include "unit/compare/dumps.hpp"
 

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/analysis/difference_report.hpp"
+#include "compare/first_difference.hpp"
 
 #include <fmt/format.h>
 
 #include <string_view>
 
+#include "compare/analysis/rank_json.hpp"
 #include "report/terminal.hpp"
-#include "support/json_writer.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
 namespace {
 
 constexpr std::size_t kMostPlaces = 8;  // shown with their details
-constexpr int kIndent = 2;              // of diff_analyze_*.json
 
 std::string_view phase_text(Phase phase) {
   switch (phase) {
@@ -46,30 +45,19 @@ void render_place(std::string& out, const AnalyzedStep& step, const FirstDiffere
 }  // namespace
 
 std::string difference_json(const AnalyzedStep& step) {
-  std::string out = "{";
-  std::size_t last = SIZE_MAX;
-  for (const FirstDifference::Place& place : step.first.places) {
-    if (place.rank == last) {
-      out += ',';
-    } else {
-      if (last != SIZE_MAX) {
-        append_json_line(out, 1, kIndent);
-        out += "],";
-      }
-      append_json_line(out, 1, kIndent);
-      const std::int64_t number = step.ranks[step.searched[place.rank]].differences.number;
-      out += fmt::format("\"rank_{}\": [", number);
+  JsonWriter json({.indent = kDifferenceIndent});
+  json.open_object();
+  for (std::size_t i = 0; i < step.first.places.size(); ++i) {
+    const FirstDifference::Place& place = step.first.places[i];
+    if (i == 0 || place.rank != step.first.places[i - 1].rank) {
+      if (i != 0) json.close();
+      json.key(fmt::format("rank_{}", step.ranks[step.searched[place.rank]].differences.number));
+      json.open_list();
     }
-    last = place.rank;
-    append_json_line(out, 2, kIndent);
-    out += place.entry->info;
+    json.raw(place.entry->info);
   }
-  if (last != SIZE_MAX) {
-    append_json_line(out, 1, kIndent);
-    out += ']';
-    append_json_line(out, 0, kIndent);
-  }
-  return out + "}";
+  while (json.depth() > 0) json.close();
+  return json.take();
 }
 
 std::string render_differences(const DifferenceReport& report, bool color) {
