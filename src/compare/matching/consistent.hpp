@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "compare/matching/matching.hpp"
-#include "compare/matching/traits.hpp"
 #include "compare/side.hpp"
 
 namespace msprobe::compare {

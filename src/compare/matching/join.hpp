@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The join behind all pairings by key: a way of pairing is a way of making keys for the target's rows.
+// How rows find each other by their keys: a way of pairing is a way of making keys for the target's rows.
 #pragma once
 
 #include <functional>
@@ -53,5 +53,18 @@ Matching join(const Side& target, const TargetKeys& target_keys, const EntryKeys
 /// Pairs found in another way: the same dtype check, and the same account of what is left.
 Matching finish_pairs(const Side& target, const Side& golden, std::vector<Pair> pairs, const Rules& rules,
                       DtypeCheck check);
+
+// Fuzzy match (spec/compare.md 5.4): rows of one name but for the call number, in order of execution.
+
+/// A key that equals nothing.
+inline constexpr std::uint32_t kNoKey = UINT32_MAX;
+
+/// Two queues are filled in step, one row of each side at a time. A row that comes in is paired with the
+/// oldest waiting row of the other side that has its key (the target's newest row is tried first), and both
+/// queues are cut behind the pair; what was cut off has no partner. Gives a pair for each target row, in
+/// order; without `keep_surplus` none for rows behind the end of the golden side, as in the Python tool.
+/// Linear in the number of rows; keys are small numbers.
+std::vector<Pair> pair_in_step(const std::vector<std::uint32_t>& target_keys,
+                               const std::vector<std::uint32_t>& golden_keys, bool keep_surplus);
 
 }  // namespace msprobe::compare

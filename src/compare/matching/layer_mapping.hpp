@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compare/matching/mapping_file.hpp"
-#include "compare/matching/traits.hpp"
+#include "compare/matching/matching.hpp"
 #include "compare/side.hpp"
 #include "dump/construct_json.hpp"
 

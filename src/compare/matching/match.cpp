@@ -7,7 +7,6 @@
 #include <unordered_set>
 
 #include "compare/matching/default_api_table.hpp"
-#include "compare/matching/fuzzy.hpp"
 #include "compare/matching/join.hpp"
 #include "compare/matching/layer_mapping.hpp"
 #include "compare/matching/mapping_file.hpp"

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "compare/matching/matching.hpp"
-#include "compare/matching/traits.hpp"
 #include "dump/construct_json.hpp"
 
 namespace msprobe::compare {

@@ -22,7 +22,7 @@ using namespace msprobe::anomaly;
 
 namespace {
 
-/// A folder of its own that goes with the test; the log is quiet meanwhile.
+/// A folder of its own that goes with the test.
 class Scratch {
  public:
   Scratch() {
@@ -44,7 +44,6 @@ class Scratch {
   }
 
  private:
-  Quiet quiet_;
   fs::path path_;
 };
 
