@@ -279,10 +279,8 @@ class Finder {
     text.remove_prefix(1);
     text.remove_suffix(1);
     std::vector<std::int64_t> ranks;
-    while (!text.empty()) {
-      const std::size_t comma = std::min(text.find(','), text.size());
-      if (const auto rank = to_integer(text.substr(0, comma))) ranks.push_back(*rank);
-      text.remove_prefix(std::min(comma + 1, text.size()));
+    for (const std::string_view part : dump::split(text, ',')) {
+      if (const auto rank = to_integer(part)) ranks.push_back(*rank);
     }
     std::sort(ranks.begin(), ranks.end());
     ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
