@@ -51,14 +51,11 @@ ConstructTable read_construct_json(const ByteSource& file) {
 }
 
 ConstructBeside::ConstructBeside(const std::string& dump_json)
-    : path_(std::filesystem::path(dump_json).replace_filename("construct.json")),
-      table_(std::make_shared<ConstructTable>()) {}
-
-ConstructBeside::ConstructBeside(std::shared_ptr<const ConstructTable> table) : table_(std::move(table)) {}
+    : path_(std::filesystem::path(dump_json).replace_filename("construct.json")) {}
 
 const ConstructTable& ConstructBeside::table() const {
   std::call_once(once_, [this] { read(); });
-  return *table_;
+  return table_;
 }
 
 const std::string& ConstructBeside::problem() const {
@@ -67,9 +64,9 @@ const std::string& ConstructBeside::problem() const {
 }
 
 void ConstructBeside::read() const {
-  if (std::error_code ignored; path_.empty() || !std::filesystem::exists(path_, ignored)) return;
+  if (std::error_code ignored; !std::filesystem::exists(path_, ignored)) return;
   try {
-    table_ = std::make_shared<ConstructTable>(read_construct_json(*open_file(path_)));
+    table_ = read_construct_json(*open_file(path_));
   } catch (const Interrupted&) {
     throw;
   } catch (const Error& error) {

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -35,8 +34,6 @@ class ConstructTable {
 class ConstructBeside {
  public:
   explicit ConstructBeside(const std::string& dump_json);
-  /// One that was read already.
-  explicit ConstructBeside(std::shared_ptr<const ConstructTable> table);
   /// Empty if there is none, or none that can be read.
   const ConstructTable& table() const;
   /// Why it cannot be read; empty if it can, or is not there.
@@ -47,7 +44,7 @@ class ConstructBeside {
 
   std::string path_;
   mutable std::once_flag once_;
-  mutable std::shared_ptr<const ConstructTable> table_;
+  mutable ConstructTable table_;
   mutable std::string problem_;
 };
 

@@ -23,7 +23,8 @@ void compare_with_itself(const ByteSource& json) {
   result.target = dump::load_side(json);
   result.golden = dump::load_side(json);
   result.mode = result.target.has_md5 ? compare::Mode::md5 : compare::Mode::statistics;
-  const compare::Matching matching = compare::match(result.target, result.golden, {}, {}, rules);
+  const compare::Matching matching =
+      compare::match(result.target, result.golden, {}, {.pairs_by_name = true}, rules);
   if (matching.pairs.size() < result.target.items.size()) throw std::logic_error("an item without a row");
   for (const compare::Pair& pair : matching.pairs) result.rows.push_back({pair, {}});
   compare::judge(result, rules);

@@ -46,8 +46,6 @@ Mode choose_mode(const Side& target, const Side& golden) {
 
 void take_pairs(RankResult& result, const Matching& matching) {
   result.golden_only = matching.golden_only;
-  if (matching.construct)
-    result.target_construct = std::make_shared<dump::ConstructBeside>(matching.construct);
   result.rows.resize(matching.pairs.size());
   for (std::size_t i = 0; i < matching.pairs.size(); ++i) result.rows[i].pair = matching.pairs[i];
 }
@@ -91,12 +89,10 @@ void pair_rows(RankResult& result, const MatchOptions& options, const PairingTra
   const Matching matching = match(result.target, result.golden, options, traits, rules, constructs);
   take_pairs(result, matching);
   if (matching.aligned) {
+    const auto entry = [](const Side& side, const Item& item) { return side.text(side.apis[item.api].name); };
     for (Row& row : result.rows) {
-      if (!row.matched()) continue;
-      const auto entry = [](const Side& side, const Item& item) {
-        return side.text(side.apis[item.api].name);
-      };
-      if (entry(result.target, result.target_item(row)) != entry(result.golden, result.golden_item(row)))
+      if (row.matched() &&
+          entry(result.target, result.target_item(row)) != entry(result.golden, result.golden_item(row)))
         row.findings.add(Rule::aligned_pair);
     }
   }

@@ -135,7 +135,7 @@ class Places {
     }
     place.state = parts[count - 1];
     place.type = parts[count - 3];
-    const Parts parent = dump::split(model_.construct.parent(entry));
+    const Parts parent = dump::split(model_.construct->parent(entry));
     place.scope =
         parent.size() >= 4 && parent.size() <= kMostParts ? join(parent, 0, parent.size() - 3) : "TopLayer";
     const dump::StackTable& stacks = model_.stacks_of_side ? *side_.stacks : model_.stacks;
@@ -316,7 +316,7 @@ std::uint32_t find_partner(const Tree& target, const Tree& golden, const LayerMa
 
 }  // namespace
 
-ModelPlaces read_model_places(const Side& side) {
+ModelPlaces read_model_places(const Side& side, const dump::ConstructBeside* beside) {
   const std::filesystem::path folder = std::filesystem::path(side.json).parent_path();
   ModelPlaces places;
   places.mindspore = side.header.framework == "mindspore" || side.header.framework == "mindtorch";
@@ -325,7 +325,13 @@ ModelPlaces read_model_places(const Side& side) {
     throw IoError(display(construct),
                   "not found; --layer_mapping needs it to know where an operation stands in the model");
   }
-  places.construct = dump::read_construct_json(*open_file(construct));
+  if (beside == nullptr) {
+    places.construct =
+        std::make_shared<dump::ConstructTable>(dump::read_construct_json(*open_file(construct)));
+  } else {
+    if (!beside->problem().empty()) throw FormatError(beside->problem());
+    places.construct = {std::shared_ptr<void>(), &beside->table()};  // it is kept elsewhere
+  }
   const std::string stacks = (folder / "stack.json").string();
   places.stacks_of_side = side.stacks && side.stack_json == stacks;
   if (std::error_code ignored; !places.stacks_of_side && std::filesystem::exists(stacks, ignored))

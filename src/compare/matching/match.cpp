@@ -260,11 +260,10 @@ class Matcher {
   }
 
   Matching layer() const {
-    ModelPlaces target_places = read_model_places(target_);
-    const ModelPlaces golden_places = read_model_places(golden_);
+    const ModelPlaces target_places = read_model_places(target_, constructs_.target);
+    const ModelPlaces golden_places = read_model_places(golden_, constructs_.golden);
     const auto partners =
         map_layers(target_, target_places, golden_, golden_places, options_.mapping->layers, traits_);
-    const auto construct = std::make_shared<const dump::ConstructTable>(std::move(target_places.construct));
     const auto partner = [&](std::uint32_t api) {
       return partners[api] == kUnmatched ? "" : golden_.text(golden_.apis[partners[api]].name);
     };
@@ -277,9 +276,7 @@ class Matcher {
         buffer += name.substr(entry.size());
         return {buffer, named};
       };
-      Matching matching = finish({key, partner}, {}, DtypeCheck::none);
-      matching.construct = construct;
-      return matching;
+      return finish({key, partner}, {}, DtypeCheck::none);
     };
     Matching by_name = pairs(Key::Among::names);
     if (!traits_.renumbers_golden_only) return by_name;

@@ -3,13 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string_view>
 #include <vector>
 
 #include "compare/rules/rules.hpp"
 #include "compare/side.hpp"
-#include "dump/construct_json.hpp"
 
 namespace msprobe::compare {
 
@@ -33,9 +31,8 @@ struct Pair {
 struct Matching {
   std::vector<Pair> pairs;        // every target item, in target order (several times where keys repeat)
   std::uint64_t golden_only = 0;  // reference items without a partner; they give no row, or one of their own
+  bool conflict = false;          // no order keeps that of both sides: rows stand in that of the target
   bool aligned = false;           // by what entries do and where, as their names are not the same
-  std::shared_ptr<const dump::ConstructTable> construct;  // the target's, if it was read to make them
-  bool conflict = false;  // no order keeps that of both sides: rows stand in that of the target
 };
 
 /// What can be otherwise, for the sake of the Python tool; the defaults are our way.

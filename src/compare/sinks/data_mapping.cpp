@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/sinks/data_mapping.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <unordered_map>
@@ -71,6 +73,7 @@ std::vector<LooseEntry> loose_entries(const Side& side, const std::vector<bool>&
 
 std::string_view last_parts(std::string_view base, int count) {
   std::size_t at = base.size();
+  if (count == 0) return {};
   for (; count > 0 && at != std::string_view::npos; --count)
     at = at == 0 ? std::string_view::npos : base.rfind('.', at - 1);
   return at == std::string_view::npos ? base : base.substr(at + 1);
@@ -108,19 +111,18 @@ class Proposer {
 
   /// The place of the partner among `golden` for each of `target`, or kUnmatched.
   const std::vector<std::uint32_t>& run() {
-    // The same module under another root; the same class or operation; anything that looks alike.
-    pass([](const LooseEntry& one) { return join(last_parts(one.base, 3), one.call, one.signature); });
-    pass([](const LooseEntry& one) { return join(last_parts(one.base, 2), one.call, one.signature); });
-    pass([](const LooseEntry& one) { return join(last_parts(one.base, 1), "", one.signature); });
-    pass([](const LooseEntry& one) { return one.signature; });
+    // The same module under another root, with three parts of its path in common and with two; the same class
+    // or operation; anything that looks alike.
+    for (const int parts : {3, 2, 1, 0}) {
+      pass([&](const LooseEntry& one) {
+        const std::string_view call = parts > 1 ? one.call : std::string_view();
+        return fmt::format("{}\n{}\n{}", last_parts(one.base, parts), call, one.signature);
+      });
+    }
     return partner_;
   }
 
  private:
-  static std::string join(std::string_view a, std::string_view b, std::string_view c) {
-    return std::string(a) + "\n" + std::string(b) + "\n" + std::string(c);
-  }
-
   template <typename MakeKey>
   void pass(MakeKey&& key) {
     std::unordered_map<std::string, std::vector<std::size_t>> waiting;

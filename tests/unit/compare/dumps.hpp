@@ -45,6 +45,12 @@ inline std::string forward_json(std::string_view name, std::string_view inputs, 
          std::string(outputs) + "]}";
 }
 
+inline Matching match_by_name(const Side& target, const Side& golden) {
+  PairingTraits traits;
+  traits.pairs_by_name = true;
+  return match(target, golden, {}, traits, default_rules());
+}
+
 /// Two dumps matched, but not yet judged.
 inline RankResult matched(std::string_view target, std::string_view golden, Mode mode, bool python_rules) {
   RankResult result;
@@ -52,9 +58,7 @@ inline RankResult matched(std::string_view target, std::string_view golden, Mode
   result.traits = dialect(python_rules).rank;
   result.target = side_of(target);
   result.golden = side_of(golden);
-  PairingTraits traits;
-  traits.pairs_by_name = true;
-  const Matching matching = match(result.target, result.golden, {}, traits, default_rules());
+  const Matching matching = match_by_name(result.target, result.golden);
   result.golden_only = matching.golden_only;
   for (const Pair& pair : matching.pairs) result.rows.push_back({pair, {}});
   if (mode == Mode::tensor) result.metrics.resize(result.rows.size());

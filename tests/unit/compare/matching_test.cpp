@@ -48,7 +48,7 @@ std::vector<std::string> pairs(std::string_view target_members, std::string_view
 }
 
 std::uint64_t golden_only(std::string_view target, std::string_view golden) {
-  return match(side_of(target), side_of(golden), {}, {}, default_rules()).golden_only;
+  return match_by_name(side_of(target), side_of(golden)).golden_only;
 }
 
 std::string entry(std::string_view name, std::string_view dtype = "torch.float32") {
@@ -171,7 +171,7 @@ TEST_CASE("repeated names cannot multiply without bound") {
     return R"("Module.f.L.parameters_grad": {"weight": [)" + list + "]}";
   };
   CHECK(pairs(nulls(200), nulls(200)).size() == 40'000);
-  CHECK_THROWS_WITH_AS(match(side_of(nulls(3000)), side_of(nulls(3000)), {}, {}, default_rules()),
+  CHECK_THROWS_WITH_AS(match_by_name(side_of(nulls(3000)), side_of(nulls(3000))),
                        "dump.json: too many rows share one name: Module.f.L.parameters_grad.weight",
                        FormatError);
 }

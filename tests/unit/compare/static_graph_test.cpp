@@ -113,10 +113,10 @@ TEST_CASE("static graph: lists of ranks and steps") {
 }
 
 TEST_CASE("static graph: rank and step of a folder") {
-  CHECK(dump::graph_place("/d/rank_3/Net/0/7") == GraphPlace{3, 7});
-  CHECK(dump::graph_place("/d/3/Net/0/7") == GraphPlace{3, 7});
-  CHECK(dump::graph_place("/d/x/5/Net/7") == GraphPlace{5, 7});
-  CHECK(dump::graph_place("rank_12/Net/0/1") == GraphPlace{12, 1});
+  CHECK(dump::graph_place("/d/rank_3/Net/0/7") == dump::GraphPlace{3, 7});
+  CHECK(dump::graph_place("/d/3/Net/0/7") == dump::GraphPlace{3, 7});
+  CHECK(dump::graph_place("/d/x/5/Net/7") == dump::GraphPlace{5, 7});
+  CHECK(dump::graph_place("rank_12/Net/0/1") == dump::GraphPlace{12, 1});
   CHECK_FALSE(dump::graph_place("/d/rank_3/Net/0/step"));
   CHECK_FALSE(dump::graph_place("/d/x/y/z/1"));
   CHECK_FALSE(dump::graph_place("0/1"));
