@@ -136,7 +136,10 @@ CompareOptions to_options(const Typed& typed) {
     }
     read_request(typed.request, typed.stack_mode, options);
   }
-  if (typed.python_rules) options.dialect = python_dialect();
+  if (typed.python_rules) {
+    options.dialect = python_dialect();
+    options.rank.diagnosis.wanted = false;
+  }
   options.rules_file = typed.rules;
   options.summary = typed.summary;
   options.rank.match = to_match_options(typed.pairing, options.dialect.rank.pairing);

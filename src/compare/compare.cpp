@@ -11,6 +11,7 @@
 #include "compare/classify.hpp"
 #include "compare/dump_tree/dump_tree.hpp"
 #include "compare/single_save/single_save.hpp"
+#include "compare/sinks/culprit.hpp"
 #include "compare/sinks/data_mapping.hpp"
 #include "compare/sinks/html_page.hpp"
 #include "compare/sinks/markdown.hpp"
@@ -50,11 +51,12 @@ std::string timestamp() {
 }
 
 /// The summary first: other outputs add to it.
-Sinks make_sinks(const CompareOptions& options, bool entries) {
+Sinks make_sinks(const CompareOptions& options, const Rules& rules, bool entries) {
   const Outputs& outputs = options.outputs;
   const std::string time = timestamp();
   Sinks sinks;
   sinks.push_back(summary_sink(options.summary, options.rank.match));
+  sinks.push_back(culprit_sink(rules));
   if (!outputs.story.entry.empty()) {
     sinks.push_back(story_sink(outputs.story));
     return sinks;
@@ -97,6 +99,16 @@ void run_task(std::size_t index, const Plan& plan, const Sinks& sinks, TaskSumma
   summary.golden = task.golden;
 }
 
+std::vector<std::vector<std::size_t>> chains_of(const Plan& plan) {
+  std::vector<std::vector<std::size_t>> chains;
+  for (std::size_t i = 0; i < plan.tasks.size(); ++i) {
+    const std::size_t chain = plan.chained ? plan.tasks[i].chain : i;
+    if (chain >= chains.size()) chains.resize(chain + 1);
+    chains[chain].push_back(i);
+  }
+  return chains;
+}
+
 CompareReport run(const Plan& plan, const Sinks& sinks, Progress* progress) {
   CompareReport report;
   report.one_sided = plan.one_sided;
@@ -105,7 +117,10 @@ CompareReport run(const Plan& plan, const Sinks& sinks, Progress* progress) {
   if (plan.one_at_a_time) {
     for (std::size_t i = 0; i < plan.tasks.size(); ++i) run_task(i, plan, sinks, report.tasks[i]);
   } else {
-    parallel_for(plan.tasks.size(), [&](std::size_t i) { run_task(i, plan, sinks, report.tasks[i]); });
+    const std::vector<std::vector<std::size_t>> chains = chains_of(plan);
+    parallel_for(chains.size(), [&](std::size_t chain) {
+      for (const std::size_t i : chains[chain]) run_task(i, plan, sinks, report.tasks[i]);
+    });
   }
   if (progress != nullptr) progress->end();
   for (const std::unique_ptr<Sink>& sink : sinks) sink->end(report);
@@ -126,7 +141,7 @@ CompareReport compare_found(const Found& found, const CompareOptions& options, c
                             Progress* progress) {
   const Plan plan = make_plan(found, options, rules, progress);
   if (!plan.entries) refuse_pairing(options);
-  return run(plan, make_sinks(options, plan.entries), progress);
+  return run(plan, make_sinks(options, rules, plan.entries), progress);
 }
 
 void tell_missing(const std::string& part, const std::vector<std::string>& here,

@@ -21,7 +21,8 @@ struct Task {
   std::string label;   // "step0/rank1"; empty for two files
   std::string target;  // what is compared, as the summary shows it
   std::string golden;
-  std::string step;  // labels of the columns where several tasks share one table
+  std::size_t chain = 0;  // tasks of one chain run one after the other: each goes on from the one before
+  std::string step;       // labels of the columns where several tasks share one table
   std::string rank;
   std::string folder;  // of its results, below the output folder; empty or ending in /
   std::string prefix;  // of its results' names
@@ -36,6 +37,7 @@ struct Plan {
   std::vector<Task> tasks;
   std::vector<std::string> one_sided;  // "step0/rank3: only in the target", …
   bool entries = false;                // rows are those of entries: Rows::of_entries() is there
+  bool chained = false;                // chains of tasks count; else each task is independent
   bool one_at_a_time = false;          // each task is parallel in itself and keeps much
 };
 

@@ -26,7 +26,7 @@ struct Placed {
 /// The ranks of one step.
 class StepRanks {
  public:
-  StepRanks(const std::vector<RankDiagnosis>& all, std::vector<std::size_t> which, std::size_t step,
+  StepRanks(const std::vector<RankFindings>& all, std::vector<std::size_t> which, std::size_t step,
             const std::set<std::string, std::less<>>& names_source)
       : all_(all), which_(std::move(which)), step_(step) {
     std::vector<dump::RankCommunication> communication;
@@ -42,7 +42,7 @@ class StepRanks {
 
   void place_findings(std::vector<Placed>& out) const {
     for (std::size_t r = 0; r < which_.size(); ++r) {
-      const RankDiagnosis& rank = all_[which_[r]];
+      const RankFindings& rank = all_[which_[r]];
       for (const Finding& finding : rank.findings)
         out.push_back({finding, moment(r, finding.order), which_[r]});
     }
@@ -66,7 +66,7 @@ class StepRanks {
     for (std::size_t node = 0; node < graph_->nodes(); ++node) {
       const CommPlace& call = place(node);
       const std::size_t index = which_[graph_->rank(node)];
-      const RankDiagnosis& rank = all_[index];
+      const RankFindings& rank = all_[index];
       if (!call.arrived) continue;
       const double ahead = std::max(call.e_in, explained[node]);
       const double j = call.e_out / (ahead + call.u);
@@ -118,7 +118,7 @@ class StepRanks {
     return {step_, layer, false, since};
   }
 
-  const std::vector<RankDiagnosis>& all_;
+  const std::vector<RankFindings>& all_;
   std::vector<std::size_t> which_;
   std::size_t step_;
   std::optional<dump::CommGraph> graph_;
@@ -137,7 +137,7 @@ bool same_change(const Finding& a, const Finding& b) {
 
 class Conclusion {
  public:
-  Conclusion(const std::vector<RankDiagnosis>& ranks, const std::set<std::string, std::less<>>& names_source)
+  Conclusion(const std::vector<RankFindings>& ranks, const std::set<std::string, std::less<>>& names_source)
       : ranks_(ranks), names_source_(names_source) {}
 
   Diagnosis run() {
@@ -167,7 +167,7 @@ class Conclusion {
     std::vector<std::vector<std::size_t>> steps;
     std::map<std::string_view, std::size_t> known;
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
-      const RankDiagnosis& rank = ranks_[i];
+      const RankFindings& rank = ranks_[i];
       const auto [step, added] = known.try_emplace(rank.step, steps.size());
       if (added) steps.emplace_back();
       steps[step->second].push_back(i);
@@ -229,7 +229,7 @@ class Conclusion {
   void describe_culprit() {
     Finding& culprit = out_.findings.front();
     culprit.passed_on = out_.count(Origin::passed_on);
-    for (const RankDiagnosis& rank : ranks_) {
+    for (const RankFindings& rank : ranks_) {
       if (rank.rank == culprit.rank && rank.step == culprit.step) out_.agreeing = rank.agreeing;
       if (!(rank.passed_on_largest > culprit.passed_on_largest)) continue;
       culprit.passed_on_largest = rank.passed_on_largest;
@@ -237,7 +237,7 @@ class Conclusion {
     }
   }
 
-  const std::vector<RankDiagnosis>& ranks_;
+  const std::vector<RankFindings>& ranks_;
   const std::set<std::string, std::less<>>& names_source_;
   std::vector<Placed> placed_;
   std::vector<std::pair<Moment, std::size_t>> firsts_;
@@ -246,7 +246,7 @@ class Conclusion {
 
 }  // namespace
 
-Diagnosis conclude(const std::vector<RankDiagnosis>& ranks,
+Diagnosis conclude(const std::vector<RankFindings>& ranks,
                    const std::set<std::string, std::less<>>& names_source) {
   return Conclusion(ranks, names_source).run();
 }

@@ -37,7 +37,7 @@ struct Diagnosis {
 
 /// The ranks in the order of their steps. Items are not looked at any more. `names_source`: operations whose
 /// argument names the rank that gives.
-Diagnosis conclude(const std::vector<RankDiagnosis>& ranks,
+Diagnosis conclude(const std::vector<RankFindings>& ranks,
                    const std::set<std::string, std::less<>>& names_source = {});
 
 }  // namespace msprobe::diagnosis

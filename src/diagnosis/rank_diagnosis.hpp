@@ -81,7 +81,8 @@ struct CommPlace {
   bool arrived = false;  // its own inputs do not explain what came out
 };
 
-struct RankDiagnosis {
+/// What is kept of a rank until all are judged together.
+struct RankFindings {
   std::string step;
   std::string rank;
   std::int64_t number = 0;
@@ -90,11 +91,6 @@ struct RankDiagnosis {
   std::vector<Finding> findings;  // evidence before hints, each in order; not more than kMostFindings of both
   std::uint64_t evidence = 0;     // entries with evidence, kept or not
   std::vector<CommPlace> communication;
-
-  // Of each item under test:
-  std::vector<std::uint32_t> golden_item;  // its partner, or kNone
-  std::vector<float> error;                // e; NaN: not measured
-  std::vector<Origin> origin;
 
   std::array<std::uint64_t, kOrigins> counts{};  // of origins
   std::uint64_t agreeing = 0;                    // paired entries ahead of the first evidence
@@ -110,6 +106,13 @@ struct RankDiagnosis {
 
   /// The finding of an entry under test, or null.
   const Finding* finding_of(std::uint32_t target_api) const;
+};
+
+struct RankDiagnosis : RankFindings {
+  // Of each item under test:
+  std::vector<std::uint32_t> golden_item;  // its partner, or kNone
+  std::vector<float> error;                // e; NaN: not measured
+  std::vector<Origin> origin;
 };
 
 inline constexpr std::size_t kMostFindings = 64;

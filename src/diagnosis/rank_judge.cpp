@@ -534,7 +534,7 @@ void RankJudge::keep_parameters() {
   }
 }
 
-const Finding* RankDiagnosis::finding_of(std::uint32_t target_api) const {
+const Finding* RankFindings::finding_of(std::uint32_t target_api) const {
   const auto found = std::find_if(findings.begin(), findings.end(),
                                   [&](const Finding& each) { return each.target_api == target_api; });
   return found == findings.end() ? nullptr : &*found;

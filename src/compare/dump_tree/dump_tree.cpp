@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
+#include "compare/dump_tree/rank_diagnosis.hpp"
 #include "compare/dump_tree/rank_rows.hpp"
 #include "compare/result/tensor_rows.hpp"
 #include "compare/result/verdict.hpp"
@@ -88,7 +90,8 @@ void pair_rows(RankResult& result, const MatchOptions& options, const PairingTra
   const Constructs constructs = {result.target_construct.get(), result.golden_construct.get()};
   const Matching matching = match(result.target, result.golden, options, traits, rules, constructs);
   take_pairs(result, matching);
-  if (matching.aligned) {
+  result.alignment = matching.alignment;
+  if (matching.alignment) {
     const auto entry = [](const Side& side, const Item& item) { return side.text(side.apis[item.api].name); };
     for (Row& row : result.rows) {
       if (row.matched() &&
@@ -109,7 +112,7 @@ void pair_rows(RankResult& result, const MatchOptions& options, const PairingTra
 }
 
 RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
-                         const Rules& rules, Progress* progress) {
+                         const Rules& rules, Progress* progress, RankHistory* past) {
   if (dump::is_debug_json(pair.target.json) != dump::is_debug_json(pair.golden.json)) {
     throw FormatError(fmt::format("a debug.json is compared with a debug.json only: {}, {}",
                                   display(pair.target.json), display(pair.golden.json)));
@@ -117,6 +120,7 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
   RankResult result;
   result.step = pair.step;
   result.rank = pair.target.label;
+  result.number = pair.target.number.value_or(0);
   result.traits = traits;
   LoadOptions target_options{.stacks = options.stacks, .stack_json = options.stack_json};
   if (options.first_difference) target_options.communication = &rules.communication;
@@ -136,6 +140,8 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
   }
   if (result.mode == Mode::tensor) compare_tensor_rows(result, options.print_rows, progress);
   if (!options.first_difference) judge(result, rules);
+  const bool mapped = options.match.method != Method::exact || options.match.fuzzy;
+  if (past != nullptr) diagnose(result, options.diagnosis, rules, mapped, *past);
   return result;
 }
 
@@ -145,6 +151,8 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
   for (const std::string& remark : ranks.remarks) log_warning(remark);
   Plan plan;
   plan.entries = true;
+  plan.chained = options.diagnosis.wanted;
+  std::map<std::string, std::pair<std::size_t, std::shared_ptr<RankHistory>>> histories;  // by rank
   plan.one_sided = std::move(ranks.one_sided);
   for (RankPair& pair : ranks.pairs) {
     Task& task = plan.tasks.emplace_back();
@@ -156,9 +164,17 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
     if (!pair.step.empty()) task.folder = pair.step + "/";
     if (dump::is_debug_json(pair.target.json)) task.prefix = "debug_";
     if (!task.rank.empty()) task.suffix = "_" + task.rank;
-    task.run = [pair = std::move(pair), &options, &traits, &rules, progress] {
-      return std::make_shared<RankRows>(
-          std::make_shared<const RankResult>(compare_ranks(pair, options, traits, rules, progress)));
+    auto& [chain, history] =
+        histories.try_emplace(pair.target.label, histories.size(), nullptr).first->second;
+    if (!history) history = std::make_shared<RankHistory>();
+    task.chain = chain;
+    const bool diagnosed = options.diagnosis.wanted && !options.backend && task.prefix.empty();
+    task.run = [pair = std::move(pair), past = diagnosed ? history : nullptr, &options, &traits, &rules,
+                progress] {
+      const auto result = std::make_shared<const RankResult>(
+          compare_ranks(pair, options, traits, rules, progress, past.get()));
+      if (past && result->mode == Mode::tensor) past->before = result;
+      return std::make_shared<RankRows>(result);
     };
   }
   return plan;

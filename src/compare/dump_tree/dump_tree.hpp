@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compare/dump_tree/rank_diagnosis.hpp"
 #include "compare/matching/match.hpp"
 #include "compare/result/result.hpp"
 #include "compare/rules/rules.hpp"
@@ -39,12 +40,14 @@ struct RankOptions {
   std::optional<Backend> backend;  // training against inference, and what trained
   bool print_rows = false;         // one log line a row in tensor mode
   bool first_difference = false;   // only what -da looks at: no tensors, no verdicts
+  DiagnosisOptions diagnosis;
 };
 
-/// A mapping has been loaded. Throws what the readers throw, and FormatError for dumps that do not go
-/// together (other task, nothing to compare).
+/// A mapping has been loaded. `past`: given, the result is diagnosed, as the next step of that rank. Throws
+/// what the readers throw, and FormatError for dumps that do not go together (other task, nothing to
+/// compare).
 RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
-                         const Rules& rules, Progress* progress);
+                         const Rules& rules, Progress* progress, RankHistory* past = nullptr);
 
 /// Gives `result` its rows, not judged yet. Throws what match() throws.
 void pair_rows(RankResult& result, const MatchOptions& options, const PairingTraits& traits,

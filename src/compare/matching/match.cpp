@@ -169,19 +169,19 @@ class Matcher {
     const auto table = [](const dump::ConstructBeside* construct) {
       return construct == nullptr ? nullptr : &construct->table();
     };
-    const diagnosis::Alignment alignment =
-        diagnosis::align(target_, golden_, table(constructs_.target), table(constructs_.golden));
-    const std::vector<std::uint32_t> partners = diagnosis::pair_items(target_, golden_, alignment);
+    const auto alignment = std::make_shared<const diagnosis::Alignment>(
+        diagnosis::align(target_, golden_, table(constructs_.target), table(constructs_.golden)));
+    const std::vector<std::uint32_t> partners = diagnosis::pair_items(target_, golden_, *alignment);
     std::vector<Pair> pairs;
     pairs.reserve(partners.size());
     for (std::uint32_t t = 0; t < partners.size(); ++t) {
       Pair& pair = pairs.emplace_back(Pair{.target = t, .golden = partners[t]});
       if (pair.golden != kUnmatched) continue;
       pair.reason =
-          alignment.has_golden(target_.items[t].api) ? Unmatched::item_missing : Unmatched::entry_missing;
+          alignment->has_golden(target_.items[t].api) ? Unmatched::item_missing : Unmatched::entry_missing;
     }
     Matching matching = finish_pairs(target_, golden_, std::move(pairs), rules_, check);
-    matching.aligned = true;
+    matching.alignment = alignment;
     return matching;
   }
 

@@ -9,6 +9,8 @@
 #include "compare/rules/rules.hpp"
 #include "compare/side.hpp"
 
+#include "diagnosis/alignment.hpp"
+
 namespace msprobe::compare {
 
 inline constexpr std::uint32_t kUnmatched = UINT32_MAX;
@@ -32,7 +34,7 @@ struct Matching {
   std::vector<Pair> pairs;        // every target item, in target order (several times where keys repeat)
   std::uint64_t golden_only = 0;  // reference items without a partner; they give no row, or one of their own
   bool conflict = false;          // no order keeps that of both sides: rows stand in that of the target
-  bool aligned = false;           // by what entries do and where, as their names are not the same
+  std::shared_ptr<const diagnosis::Alignment> alignment;  // by what entries do and where, if not by name
 };
 
 /// What can be otherwise, for the sake of the Python tool; the defaults are our way.

@@ -275,6 +275,7 @@ TensorMetrics compare_tensors(const StoredTensor& target, const StoredTensor& go
   }
   const tensor::Difference difference =
       run(target, golden, work_type(target.dtype, golden.dtype, traits), elements);
+  metrics.measure = diagnosis::measure(difference);
   if (difference.nonfinite_mismatch > 0 ||
       (!traits.infinities_without_sign && difference.infinity_sign_mismatch > 0)) {
     metrics.status = MetricStatus::not_applicable;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compare/metrics/traits.hpp"
+#include "diagnosis/measures.hpp"
 #include "formats/stored_tensor.hpp"
 
 namespace msprobe::compare {
@@ -29,6 +30,7 @@ struct TensorMetrics {
   /// A 0-d tensor: only kMaxAbs and kMaxRelative are computed, the others print `unsupported`.
   bool is_scalar = false;
   std::array<double, kMetrics> value{};  // NaN prints `Nan`
+  diagnosis::Measure measure;            // of all elements, whatever the status
   std::vector<std::string> messages;     // whole sentences; what made it fail comes last
   /// The tensors could not be compared although there was data to compare: never a silent pass.
   bool failed = false;

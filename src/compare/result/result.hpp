@@ -17,6 +17,7 @@
 #include "compare/result/traits.hpp"
 #include "compare/rules/rules.hpp"
 #include "compare/side.hpp"
+#include "diagnosis/rank_diagnosis.hpp"
 #include "dump/construct_json.hpp"
 
 namespace msprobe::compare {
@@ -34,8 +35,9 @@ struct Row {
 };
 
 struct RankResult {
-  std::string step;  // label of the step folder; empty unless several steps were compared
-  std::string rank;  // label of the target's rank folder; empty for two files
+  std::string step;         // label of the step folder; empty unless several steps were compared
+  std::string rank;         // label of the target's rank folder; empty for two files
+  std::int64_t number = 0;  // of the rank; 0 if it has none
   Mode mode = Mode::statistics;
   RankTraits traits;
   Thresholds thresholds;              // that the findings speak of
@@ -44,8 +46,10 @@ struct RankResult {
   Side golden;
   std::shared_ptr<const dump::ConstructBeside> target_construct;  // null for what has none
   std::shared_ptr<const dump::ConstructBeside> golden_construct;
-  std::vector<Row> rows;               // in target order; some have no target item
-  std::vector<TensorMetrics> metrics;  // one a row in tensor mode, else empty
+  std::shared_ptr<const diagnosis::Alignment> alignment;  // that made the rows; null: names or a mapping did
+  std::shared_ptr<const diagnosis::RankDiagnosis> diagnosis;  // null: it was not asked for
+  std::vector<Row> rows;                                      // in target order; some have no target item
+  std::vector<TensorMetrics> metrics;                         // one a row in tensor mode, else empty
   std::uint64_t golden_only = 0;
   bool checksums_lost = false;  // no row has one, and all count as different (the Python tool's fuzzy match)
 

@@ -11,6 +11,7 @@
 
 #include "compare/result/rows.hpp"
 #include "compare/task.hpp"
+#include "diagnosis/conclusion.hpp"
 
 namespace msprobe::compare {
 
@@ -37,9 +38,10 @@ struct TaskSummary {
 struct CompareReport {
   std::vector<TaskSummary> tasks;
   std::vector<std::string> one_sided;
-  std::string html_file;     // the report on all ranks
-  std::string story;         // of the entry that was to be explained
-  bool pipe_closed = false;  // the reader of stdout went away
+  std::string html_file;                          // the report on all ranks
+  std::optional<diagnosis::Diagnosis> diagnosis;  // of tasks that have one
+  std::string story;                              // of the entry that was to be explained
+  bool pipe_closed = false;                       // the reader of stdout went away
 };
 
 class Sink {

@@ -16,7 +16,7 @@ namespace msprobe::compare {
 namespace {
 
 constexpr std::size_t kNeighbours = 3;
-constexpr std::size_t kMostRows = 64;  // of one entry, told in full
+constexpr std::size_t kMostStoryRows = 64;  // of one entry, told in full
 constexpr std::size_t kSuggestions = 5;
 
 /// Rows of one entry; they stand together.
@@ -74,7 +74,7 @@ class Story {
     out_ = report::paint(entry, report::Color::bold, color_) + "\n";
     out_ += fmt::format("  {} of {} entries{}\n", which + 1, groups.size(),
                         label().empty() ? "" : " of " + display(label()));
-    const std::size_t end = std::min(told.last, told.first + kMostRows);
+    const std::size_t end = std::min(told.last, told.first + kMostStoryRows);
     for (std::size_t i = told.first; i < end; ++i) tell_row(i);
     if (end < told.last) out_ += fmt::format("\nand {} rows more, to be named one by one\n", told.last - end);
     tell_stack(entry);

@@ -10,6 +10,7 @@
 
 #include "compare/dump_tree/rank_rows.hpp"
 #include "compare/sinks/advice.hpp"
+#include "diagnosis/sentences.hpp"
 #include "report/terminal.hpp"
 #include "report/worst.hpp"
 #include "support/error.hpp"
@@ -65,6 +66,21 @@ std::string counts(const TaskSummary& rank, bool color) {
   if (rank.unreadable > 0) line += fmt::format("; {} not comparable", human_count(rank.unreadable));
   if (rank.golden_only > 0)
     line += fmt::format("; {} only in the golden side", human_count(rank.golden_only));
+  return line;
+}
+
+/// What became of all rows, in words that say something.
+std::string origins(const diagnosis::Diagnosis& diagnosis) {
+  using diagnosis::Origin;
+  std::uint64_t rows = 0;
+  for (const std::uint64_t count : diagnosis.counts) rows += count;
+  std::string line = fmt::format("{} rows: ", human_count(rows));
+  const std::pair<Origin, const char*> parts[] = {{Origin::equal, " equal, "},
+                                                  {Origin::rounding, " rounding, "},
+                                                  {Origin::born, " born here, "},
+                                                  {Origin::passed_on, " passed on, "},
+                                                  {Origin::not_compared, " not compared\n"}};
+  for (const auto& [origin, words] : parts) line += human_count(diagnosis.count(origin)) + words;
   return line;
 }
 
@@ -143,6 +159,7 @@ std::unique_ptr<Sink> summary_sink(const SummaryOptions& options, const MatchOpt
 
 std::string render_summary(const CompareReport& report, bool color) {
   std::string out;
+  if (report.diagnosis) out += diagnosis::block(*report.diagnosis) + "\n" + origins(*report.diagnosis);
   for (const TaskSummary& rank : report.tasks) {
     const std::string label = rank.label.empty() ? "" : display(rank.label) + "  ";
     if (!rank.failure.empty()) {

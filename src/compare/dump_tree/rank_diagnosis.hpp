@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pair of ranks as the diagnosis sees it: rows become pairs of entries, metrics measures, and what a rank
+// knows of its earlier steps goes along.
+#pragma once
+
+#include <memory>
+
+#include "compare/result/result.hpp"
+#include "diagnosis/rank_diagnosis.hpp"
+
+namespace msprobe::compare {
+
+struct DiagnosisOptions {
+  bool wanted = true;
+  diagnosis::ReplayMode replay = diagnosis::ReplayMode::suspects;
+};
+
+/// The steps of a rank, in order.
+struct RankHistory {
+  diagnosis::History history;
+  std::shared_ptr<const RankResult> before;  // the step before, where its tensors are needed once more
+};
+
+/// Gives the result its diagnosis. Rows must have been measured. `mapped`: they do not pair as names or the
+/// alignment have it.
+void diagnose(RankResult& result, const DiagnosisOptions& options, const Rules& rules, bool mapped,
+              RankHistory& past);
+
+}  // namespace msprobe::compare
