@@ -44,7 +44,7 @@ class Maker:
 
 
 def randn(*shape, dtype=torch.float32, scale=1.0, shift=0.0):
-    return (torch.randn(*shape, dtype=torch.float64) * scale + shift).to(dtype)
+    return (torch.randn(shape, dtype=torch.float64) * scale + shift).to(dtype)
 
 
 def linear(make):
@@ -60,7 +60,7 @@ def linear(make):
     # Large ones are not computed but multiplied by vectors.
     make.add("Functional.linear", randn(260, 256), randn(300, 256), randn(300))
     make.add("Torch.matmul", randn(3, 200, 256), randn(3, 256, 200))
-    make.add("Tensor.__matmul__", randn(2, 2, 180, 256), randn(256, 200).t())
+    make.add("Tensor.__matmul__", randn(2, 2, 180, 256), randn(200, 256).t())
     # Rows whose products nearly cancel.
     make.add("Functional.linear", randn(40, 512, shift=3.0), randn(20, 512) - 0.0)
 
@@ -167,9 +167,11 @@ def unary(make):
         make.add("Tensor.neg", x)
         make.add("Tensor.__neg__", x, function=lambda value: -value)
         make.add("Torch.log", 1 + x * 1e-3)
-        for name in ("relu", "relu6", "silu", "leaky_relu", "elu", "softplus", "hardtanh", "mish", "hardswish",
+        for name in ("relu", "relu6", "silu", "leaky_relu", "elu", "softplus", "hardtanh", "hardswish",
                      "hardsigmoid", "selu", "celu", "logsigmoid", "softsign", "gelu", "tanh", "sigmoid", "glu"):
             make.add("Functional." + name, randn(6, 14, dtype=dtype, scale=3.0))
+        if dtype != torch.bfloat16:
+            make.add("Functional.mish", x)
         make.add("Functional.relu", x, inplace=True)
         make.add("Functional.silu", x, True)
         make.add("Functional.gelu", x, approximate="tanh")
@@ -220,9 +222,10 @@ def normalization(make):
         make.add("Functional.layer_norm", r(4, 3, 5), (3, 5), r(3, 5), r(3, 5), 1e-3)
         make.add("Functional.layer_norm", r(4, 33, scale=1e-3), [33], eps=1e-6)
         make.add("Functional.layer_norm", r(4, 33), normalized_shape=[33], weight=r(33), bias=None)
+        make.add("Functional.layer_norm", r(4, 64, shift=10.0), [64], r(64), r(64))
         if dtype != torch.bfloat16:
-            make.add("Functional.layer_norm", r(4, 64, shift=100.0), [64], r(64), r(64))
-        make.add("Functional.layer_norm", r(2, 7, 1), [1], r(1), r(1), corruptible=False)
+            make.add("Functional.layer_norm", r(4, 64, shift=1000.0), [64], r(64), r(64))
+            make.add("Functional.layer_norm", r(2, 7, 1), [1], r(1), r(1), corruptible=False)
 
 
 def embedding(make):

@@ -96,6 +96,12 @@ std::size_t normalized_size(const Array& input, const Shape& normalized) {
   return static_cast<std::size_t>(count_of(normalized));
 }
 
+/// What is as good as subtracted in (x - mean) * factor + bias; some kernels round the mean to the type of the output.
+double shift_sizes(Arguments& arguments, double squares) {
+  const double coarse = unit_roundoff(arguments.output(0).dtype) / 0x1p-24;
+  return std::max(4.0, coarse) * std::sqrt(squares);
+}
+
 void need_shape(const std::optional<Array>& array, const Shape& shape) {
   if (array && array->shape != shape) refuse_argument();
 }
@@ -121,7 +127,7 @@ Results run_layer_norm(Arguments& arguments) {
       x[i] = (x[i] - moments.mean) * factor + (bias ? bias->values[i] : 0);
     }
   }
-  return only(std::move(array), 4 * std::sqrt(sizes));
+  return only(std::move(array), shift_sizes(arguments, sizes));
 }
 
 Results rms_norm_of(Arguments& arguments, Array array, std::size_t length, const std::optional<Array>& weight,
@@ -188,7 +194,7 @@ class Channels {
     if (std::isfinite(size)) sizes_ += size * size;
     return (x - moments.mean) * factor + bias;
   }
-  double sizes() const { return 4 * std::sqrt(sizes_); }
+  double squares() const { return sizes_; }
 
  private:
   std::optional<Array> weight_;
@@ -223,7 +229,7 @@ Results run_batch_norm(Arguments& arguments) {
     const std::size_t channel = i / inner % count;
     array.values[i] = channels.apply(array.values[i], moments[channel], eps, channel);
   }
-  const double sizes = channels.sizes();
+  const double sizes = shift_sizes(arguments, channels.squares());
   return only(std::move(array), sizes);
 }
 
@@ -243,7 +249,7 @@ Results grouped(Arguments& arguments, Array array, std::int64_t groups) {
       x[i] = channels.apply(x[i], moments, eps, (start + i) / inner % count);
     }
   }
-  const double sizes = channels.sizes();
+  const double sizes = shift_sizes(arguments, channels.squares());
   return only(std::move(array), sizes);
 }
 

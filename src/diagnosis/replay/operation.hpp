@@ -114,5 +114,7 @@ std::span<const Operation> pointwise_operations();
 std::span<const Operation> product_operations();
 std::span<const Operation> normalization_operations();
 std::span<const Operation> index_operations();
+std::span<const Operation> reduction_operations();
+std::span<const Operation> loss_operations();
 
 }  // namespace msprobe::diagnosis::replay

@@ -78,8 +78,8 @@ bool applies(Where where, const Call& call) {
 }
 
 const Operation* find_operation(const Call& call, std::string_view name) {
-  for (const auto& table :
-       {pointwise_operations(), product_operations(), normalization_operations(), index_operations()}) {
+  for (const auto& table : {pointwise_operations(), product_operations(), normalization_operations(),
+                            index_operations(), reduction_operations(), loss_operations()}) {
     for (const Operation& operation : table) {
       if (has_word(operation.names, name) && applies(operation.where, call)) return &operation;
     }
