@@ -21,8 +21,6 @@ except ImportError:
 
 import replay_cases
 
-HALVES = (torch.bfloat16, torch.float16)
-
 
 class Dump:
     """A folder as the collector writes it, as far as the replay reads it."""
@@ -78,11 +76,11 @@ class Dump:
 
 
 def corrupt(tensor, block):
-    """A copy in which a block of elements is half as large again, and by how much that changed it."""
+    """A copy in which a block of elements is shifted, and by how much that changed it."""
     flat = tensor.detach().clone().flatten()
     start = (flat.numel() - block) // 2
     before = flat.double().clone()
-    flat[start:start + block] += flat[start:start + block] * 0.5 + before.norm().item() / math.sqrt(flat.numel())
+    flat[start:start + block] += 2 * before.norm().item() / math.sqrt(flat.numel())
     after = flat.double()
     return flat.view(tensor.shape), ((after - before).norm() / before.norm()).item()
 

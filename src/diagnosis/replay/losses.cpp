@@ -165,8 +165,8 @@ Results run_cross_entropy(Arguments& arguments) {
   std::vector<double> sizes;
   to_logs(classes, scores, sizes);
   // Half types may keep the logarithms in the type between the two steps.
-  const double coarse = std::max(1.0, unit_roundoff(arguments.output(0).dtype) / 0x1p-24);
-  for (double& size : sizes) size *= coarse > 1 ? coarse * 0.5 : 2;
+  const double coarse = unit_roundoff(arguments.output(0).dtype) / 0x1p-24;
+  for (double& size : sizes) size *= std::max(4.0, coarse);
   ClassLosses losses(arguments, scores, sizes);
   // Probabilities have the shape of the scores, labels lack the axis of the classes.
   const bool has_probabilities = target.shape == scores.shape && is_floating(target.dtype);

@@ -271,12 +271,11 @@ Results run_cumsum(Arguments& arguments) {
   const std::size_t inner =
       array.shape.empty() || array.values.empty() ? 1 : static_cast<std::size_t>(row_major(array.shape)[axis]);
   // Each sum goes on from the one before: its error stays.
-  const double sizes = 0.5 * std::sqrt(static_cast<double>(length)) * norm_of(array.values);
+  const double sizes = 0.5 * static_cast<double>(length) * norm_of(array.values);
   for (std::size_t i = 0; i < array.size(); ++i) {
     if (i / inner % length != 0) array.values[i] += array.values[i - inner];
   }
-  const double coarse = std::max(1.0, unit_roundoff(arguments.output(0).dtype) / 0x1p-24);
-  return only(std::move(array), coarse > 1 ? sizes * coarse * 0.25 : sizes * std::sqrt(static_cast<double>(length)));
+  return only(std::move(array), sizes);
 }
 
 constexpr std::string_view kReduction = "input|x|self dim|axis keepdim|keepdims|keep_dims dtype";
