@@ -27,7 +27,7 @@ struct Expected {
     double norm = 0;
   };
   std::optional<Distance> distance;
-  bool judged = true;
+  double covered = 1;  // the part of the elements that is not open only because there are too many
 };
 using Results = std::vector<Expected>;
 

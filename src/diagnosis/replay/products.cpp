@@ -448,7 +448,7 @@ constexpr std::string_view kConvolution = "input weight bias stride padding dila
 
 std::span<const Operation> product_operations() {
   static const std::vector<Operation> kOperations = {
-      {"linear", Where::torch, "input weight bias", &run_linear},
+      {"linear", Where::anywhere, "input weight bias", &run_linear},
       {"matmul", Where::anywhere, "input|x|self other|tensor2", &run_matmul},
       {"mm bmm mv dot", Where::torch, "input other|mat2|vec|tensor", &run_matmul},
       {"addmm addmv baddbmm", Where::torch, "input batch1|mat1|mat batch2|mat2|vec beta alpha", &run_added_product},

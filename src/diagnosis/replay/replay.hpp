@@ -35,6 +35,7 @@ struct ReplayedOutput {
   // rounding explains of it: 3 u(output) + 16 * 2^-24, and more where the operation subtracts what is nearly equal.
   double r = 0;
   double tolerance = 0;
+  double covered = 1;  // less where only a part of the rows was looked at, evenly spread (long attention)
 };
 
 using ReplayResult = std::vector<ReplayedOutput>;

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -166,6 +167,33 @@ TEST_CASE("replay: a large product is judged without being computed, and the sam
   CHECK(told_of().r == told.r);
   y[5] = std::numeric_limits<double>::quiet_NaN();
   CHECK(told_of().r == kInf);
+}
+
+TEST_CASE("replay: of long attention some rows are looked at, and a block of wrong ones is seen") {
+  // Keys that are all alike: the result is the mean of the values.
+  constexpr std::int64_t kLength = 512;
+  const auto values = numbers(kLength, 31);
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / kLength;
+  std::vector<double> y(kLength, mean);
+  const auto told_of = [&](std::uint64_t work) {
+    const Value same = f64({1, kLength, 1}, std::vector<double>(kLength, 1.0));
+    return one(call_of("Functional.scaled_dot_product_attention", {same, same, f64({1, kLength, 1}, values)},
+                       f64({1, kLength, 1}, y)),
+               {1 << 28, work});
+  };
+  for (const std::uint64_t work : {std::uint64_t{1} << 30, std::uint64_t{1} << 20}) {
+    std::fill(y.begin(), y.end(), mean);
+    ReplayedOutput told = told_of(work);
+    CHECK(told.status == Status::computed);
+    CHECK(told.covered == (work == std::uint64_t{1} << 30 ? 1 : 0.2));
+    CHECK(told.r < told.tolerance);
+    std::fill(y.begin() + 100, y.begin() + 110, 1.5 * mean);
+    told = told_of(work);
+    // 10 rows of 512, of which 2 are among the 103 that are looked at.
+    CHECK(told.r == doctest::Approx(0.5 * std::sqrt(10.0 / 512)).epsilon(0.02));
+    CHECK(told.r > told.tolerance);
+  }
+  CHECK(told_of(1 << 10).status == Status::too_large);
 }
 
 // ---------------------------------------------------------------------- numbers that are not finite
