@@ -194,8 +194,8 @@ void append_unescaped(std::string& out, std::string_view raw) {
   }
 }
 
-void MemberStream::entry(Entry& entry, std::string_view name) {
-  whole_value([&](Scan& scan, bool) {
+std::string_view MemberStream::entry(Entry& entry, std::string_view name) {
+  return whole_value([&](Scan& scan, bool) {
     EntryBuilder builder(entry, {scan.at, scan.end}, source_.name(), name);
     return scan_value(scan, builder, kMaxJsonDepth - depth());
   });

@@ -44,7 +44,7 @@ class MemberStream {
   }
   /// Makes `entry` the tree of the value, which is of the member `name`. It borrows the stream's text until
   /// the next call.
-  void entry(Entry& entry, std::string_view name);
+  std::string_view entry(Entry& entry, std::string_view name);
   /// Where in the file the value stands that was scanned last.
   std::uint64_t value_offset() const { return value_offset_; }
   /// FormatError with the file and the place in it.

@@ -30,7 +30,8 @@ class Flattener {
  public:
   Flattener(Side& side, std::uint64_t file_size) : side_(side), name_budget_(name_budget(file_size)) {}
 
-  void add_entry(std::string_view name, const Entry& entry) {
+  /// `place`: where its value stands in the file.
+  void add_entry(std::string_view name, const Entry& entry, const Api& place) {
     const auto parsed = parse_entry_name(name);
     if (!parsed) {
       ++side_.skipped;
@@ -38,7 +39,7 @@ class Flattener {
     }
     entry_ = &entry;
     path_.assign(name);
-    Api api;
+    Api api = place;
     api.first = static_cast<std::uint32_t>(side_.items.size());
     const auto name_of = [this](std::uint32_t index) { return side_.text(side_.apis[index].name); };
     const std::uint32_t known = known_.find(name, name_of);
@@ -375,8 +376,12 @@ void load_entries(Side& side, const ByteSource& json, const CommunicationNames* 
   side.items.reserve(static_cast<std::size_t>(std::min(json.size() / kBytesPerItem, kMostReserved)));
   Flattener flattener(side, json.size());
   RankListPool rank_lists;
-  side.header = read_dump_json(json, [&](std::string_view name, const Entry& entry) {
-    flattener.add_entry(name, entry);
+  Entry entry;
+  side.header = read_values(json, [&](MemberStream& stream, std::string_view name) {
+    Api place;
+    place.size = static_cast<std::uint32_t>(stream.entry(entry, name).size());  // at most kMaxEntryMemory
+    place.offset = stream.value_offset();
+    flattener.add_entry(name, entry, place);
     if (communication != nullptr && communication->has(name))
       side.calls.insert_or_assign(std::string(name), read_comm_call(entry, rank_lists));
   });

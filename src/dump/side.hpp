@@ -46,6 +46,8 @@ struct Api {
   std::uint32_t name = 0;
   std::uint32_t first = 0;  // index of its first item
   std::uint32_t count = 0;
+  std::uint32_t size = 0;    // bytes of its value in the file
+  std::uint64_t offset = 0;  // and where that stands, for read_entry_at()
 };
 
 struct Side {

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/dump_tree/rank_diagnosis.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
+
+#include "diagnosis/replay/replay.hpp"
+#include "dump/member_stream.hpp"
 
 namespace msprobe::compare {
 namespace {
@@ -38,6 +42,10 @@ diagnosis::Alignment alignment_of_rows(const RankResult& result) {
   return alignment;
 }
 
+bool is_computed(const diagnosis::replay::ReplayedOutput& output) {
+  return output.status == diagnosis::replay::Status::computed;
+}
+
 /// The first row of each item under test.
 std::vector<std::uint32_t> rows_of_items(const RankResult& result) {
   std::vector<std::uint32_t> rows(result.target.items.size(), kNoRow);
@@ -45,6 +53,38 @@ std::vector<std::uint32_t> rows_of_items(const RankResult& result) {
     if (result.rows[i].has_target()) rows[result.rows[i].pair.target] = static_cast<std::uint32_t>(i);
   }
   return rows;
+}
+
+diagnosis::replay::ReplayResult replay_entry_of(const Side& side, std::uint32_t api) {
+  const Api& place = side.apis[api];
+  const std::string_view name = side.text(place.name);
+  dump::Entry entry;
+  dump::read_entry_at(*open_file(side.json), place.offset, place.size, entry, name);
+  return diagnosis::replay::replay_entry(name, entry, side.tensor_directory);
+}
+
+/// What both sides' outputs are apart from what their inputs give.
+std::vector<diagnosis::Replayed> replay_pair(const RankResult& result, std::uint32_t target_api,
+                                             std::uint32_t golden_api) {
+  std::vector<diagnosis::Replayed> out;
+  const diagnosis::replay::ReplayResult ours = replay_entry_of(result.target, target_api);
+  if (std::none_of(ours.begin(), ours.end(), is_computed)) return out;
+  const diagnosis::replay::ReplayResult theirs = replay_entry_of(result.golden, golden_api);
+  const Api& api = result.target.apis[target_api];
+  for (std::uint32_t item = api.first; item < api.first + api.count; ++item) {
+    if (result.target.items[item].state != dump::State::output) continue;
+    std::string_view place = diagnosis::place_of(result.target, result.target.items[item]).rest;
+    if (place.starts_with('.')) place.remove_prefix(1);
+    const auto of_place = [&](const diagnosis::replay::ReplayResult& outputs) {
+      return std::find_if(outputs.begin(), outputs.end(),
+                          [&](const auto& one) { return one.place == place && is_computed(one); });
+    };
+    const auto target = of_place(ours);
+    const auto golden = of_place(theirs);
+    if (target == ours.end() || golden == theirs.end()) continue;
+    out.push_back({item, target->r, golden->r, std::max(target->tolerance, golden->tolerance)});
+  }
+  return out;
 }
 
 }  // namespace
@@ -74,6 +114,11 @@ void diagnose(RankResult& result, const DiagnosisOptions& options, const Rules& 
       if (row == kNoRow || result.rows[row].pair.golden != golden) return std::nullopt;
       const TensorMetrics& metrics = result.metrics[row];
       return metrics.measure.known ? std::optional(metrics.measure) : std::nullopt;
+    };
+  }
+  if (result.mode == Mode::tensor && options.replay != diagnosis::ReplayMode::never) {
+    pair.replay = [&](std::uint32_t target_api, std::uint32_t golden_api) {
+      return replay_pair(result, target_api, golden_api);
     };
   }
   result.diagnosis =

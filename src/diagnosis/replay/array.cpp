@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/replay/array.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "formats/element_values.hpp"
+#include "support/error.hpp"
+#include "support/interrupt.hpp"
+
+namespace msprobe::diagnosis::replay {
+namespace {
+
+using tensor::DType;
+
+constexpr std::size_t kLoadPiece = 16 * 1024;
+// Integers beyond it are not exact in a double.
+constexpr double kExactIntegers = 0x1p53;
+
+/// Bits of the fraction, exponents of the smallest normal and of the largest number.
+struct FloatForm {
+  int fraction;
+  int least;
+  int most;
+  double largest;
+};
+
+FloatForm form_of(DType dtype) {
+  switch (dtype) {
+    case DType::float32:
+      return {23, -126, 127, 0x1.fffffep127};
+    case DType::float16:
+      return {10, -14, 15, 65504};
+    case DType::bfloat16:
+      return {7, -126, 127, 0x1.fep127};
+    case DType::float8_e4m3fn:
+      return {3, -6, 8, 448};
+    case DType::float8_e5m2:
+      return {2, -14, 15, 57344};
+    case DType::float8_e4m3fnuz:
+      return {3, -7, 7, 240};
+    case DType::float8_e5m2fnuz:
+      return {2, -15, 15, 57344};
+    case DType::hifloat8:
+      return {1, -15, 15, 32768};
+    default:
+      return {52, -1022, 1023, std::numeric_limits<double>::max()};
+  }
+}
+
+}  // namespace
+
+void refuse_argument() {
+  throw NoStatement(Status::unknown_argument);
+}
+
+std::int64_t count_of(const Shape& shape) {
+  std::int64_t product = 1;
+  for (const std::int64_t length : shape) {
+    if (length < 0) refuse_argument();
+    if (__builtin_mul_overflow(product, length, &product)) throw NoStatement(Status::too_large);
+  }
+  return product;
+}
+
+void Workspace::take(std::uint64_t elements) {
+  if (elements > limits_.elements) throw NoStatement(Status::too_large);
+  limits_.elements -= elements;
+}
+
+void Workspace::work(std::uint64_t steps) {
+  check_interrupt();
+  if (steps > limits_.work) throw NoStatement(Status::too_large);
+  limits_.work -= steps;
+}
+
+Array Workspace::make(Shape shape, double fill) {
+  Array array;
+  const std::int64_t size = count_of(shape);
+  take(static_cast<std::uint64_t>(size));
+  array.shape = std::move(shape);
+  array.values.assign(static_cast<std::size_t>(size), fill);
+  return array;
+}
+
+Array Workspace::load(const Tensor& tensor) {
+  if (!tensor.plain) refuse_argument();
+  if (tensor.size() > limits_.elements) throw NoStatement(Status::too_large);
+  Array array = make(tensor.shape);
+  array.dtype = tensor.dtype;
+  if (array.values.empty()) return array;
+  if (!tensor.open) throw NoStatement(Status::argument_not_recorded);
+  try {
+    const formats::StoredTensor stored = tensor.open();
+    if (tensor::info(stored.dtype).kind == tensor::Kind::complex) refuse_argument();
+    if (stored.shape != tensor.shape) throw NoStatement(Status::argument_not_recorded);
+    const bool is_wide = tensor::info(stored.dtype).kind == tensor::Kind::integer;
+    formats::ValueReader reader(stored);
+    std::size_t at = 0;
+    while (reader.remaining() > 0) {
+      const std::span<const double> piece = reader.read(kLoadPiece);
+      std::copy(piece.begin(), piece.end(), array.values.begin() + static_cast<std::ptrdiff_t>(at));
+      at += piece.size();
+    }
+    if (is_wide && std::any_of(array.values.begin(), array.values.end(),
+                               [](double value) { return std::fabs(value) >= kExactIntegers; })) {
+      refuse_argument();
+    }
+  } catch (const FormatError&) {
+    throw NoStatement(Status::argument_not_recorded);
+  } catch (const IoError&) {
+    throw NoStatement(Status::argument_not_recorded);
+  }
+  return array;
+}
+
+Shape row_major(const Shape& shape) {
+  Shape strides(shape.size(), 1);
+  for (std::size_t axis = shape.size(); axis-- > 1;) {
+    // Unsigned: lengths beside a length of 0 may be anything.
+    strides[axis - 1] = static_cast<std::int64_t>(static_cast<std::uint64_t>(strides[axis]) *
+                                                  static_cast<std::uint64_t>(shape[axis]));
+  }
+  return strides;
+}
+
+Shape broadcast(const Shape& a, const Shape& b) {
+  const Shape& longer = a.size() >= b.size() ? a : b;
+  const Shape& shorter = a.size() >= b.size() ? b : a;
+  Shape result = longer;
+  const std::size_t shift = longer.size() - shorter.size();
+  for (std::size_t axis = 0; axis < shorter.size(); ++axis) {
+    std::int64_t& length = result[axis + shift];
+    if (length == 1) {
+      length = shorter[axis];
+    } else if (shorter[axis] != 1 && shorter[axis] != length) {
+      refuse_argument();
+    }
+  }
+  return result;
+}
+
+Shape broadcast_strides(const Shape& array, const Shape& shape) {
+  if (array.size() > shape.size()) refuse_argument();
+  const Shape own = row_major(array);
+  Shape strides(shape.size(), 0);
+  const std::size_t shift = shape.size() - array.size();
+  for (std::size_t axis = 0; axis < array.size(); ++axis) {
+    if (array[axis] == shape[axis + shift]) {
+      strides[axis + shift] = own[axis];
+    } else if (array[axis] != 1) {
+      refuse_argument();
+    }
+  }
+  return strides;
+}
+
+std::size_t axis_of(std::int64_t axis, std::int64_t rank) {
+  // A tensor without axes is taken for one of length 1.
+  const std::int64_t axes = std::max<std::int64_t>(rank, 1);
+  if (axis < -axes || axis >= axes) refuse_argument();
+  return static_cast<std::size_t>(axis < 0 ? axis + axes : axis);
+}
+
+bool is_floating(DType dtype) {
+  return tensor::info(dtype).kind == tensor::Kind::floating;
+}
+
+double unit_roundoff(DType dtype) {
+  if (!is_floating(dtype)) return 0;
+  switch (dtype) {
+    case DType::float64:
+      return 0x1p-53;
+    case DType::float32:
+      return 0x1p-24;
+    case DType::float16:
+      return 0x1p-11;
+    case DType::bfloat16:
+      return 0x1p-8;
+    default:
+      return 0x1p-4;
+  }
+}
+
+double largest_of(DType dtype) {
+  return form_of(dtype).largest;
+}
+
+double smallest_normal(DType dtype) {
+  return std::ldexp(1.0, form_of(dtype).least);
+}
+
+double smallest_step(DType dtype) {
+  return std::ldexp(1.0, form_of(dtype).least - form_of(dtype).fraction);
+}
+
+double round_to(DType dtype, double value) {
+  if (!std::isfinite(value) || value == 0) return value;
+  const tensor::Kind kind = tensor::info(dtype).kind;
+  if (kind == tensor::Kind::boolean) return 1;
+  if (kind == tensor::Kind::integer) return std::trunc(value);
+  if (dtype == DType::float64) return value;
+  const FloatForm form = form_of(dtype);
+  int exponent = 0;
+  std::frexp(value, &exponent);
+  const int last_bit = std::max(exponent - 1, form.least) - form.fraction;
+  const double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -last_bit)), last_bit);
+  if (std::fabs(rounded) <= form.largest) return rounded;
+  return std::copysign(std::numeric_limits<double>::infinity(), value);
+}
+
+double norm_of(std::span<const double> values) {
+  double sum = 0;
+  for (const double value : values) {
+    if (std::isfinite(value)) sum += value * value;
+  }
+  return std::sqrt(sum);
+}
+
+}  // namespace msprobe::diagnosis::replay

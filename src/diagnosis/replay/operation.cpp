@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/replay/operation.hpp"
+
+#include <cmath>
+
+namespace msprobe::diagnosis::replay {
+namespace {
+
+/// The next word of a text, which is taken off it.
+std::string_view take_word(std::string_view& text, char separator) {
+  const std::size_t end = text.find(separator);
+  const std::string_view word = text.substr(0, end);
+  text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+  return word;
+}
+
+bool has_name(std::string_view names, std::string_view name) {
+  while (!names.empty()) {
+    if (take_word(names, '|') == name) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Arguments::Arguments(const Call& call, const Operation& operation, bool is_reflected, Workspace& workspace)
+    : call_(call), operation_(operation), workspace_(workspace) {
+  if (!call.has_inputs) throw NoStatement(Status::argument_not_recorded);
+  for (std::string_view left = operation.signature; !left.empty();) {
+    Slot slot;
+    slot.names = take_word(left, ' ');
+    slot.ignored = slot.names.ends_with('-');
+    if (slot.ignored) slot.names.remove_suffix(1);
+    slots_.push_back(slot);
+  }
+  if (call.positional.size() > slots_.size()) refuse_argument();
+  for (std::size_t i = 0; i < call.positional.size(); ++i) slots_[i].value = &call.positional[i];
+  for (const NamedValue& keyword : call.keywords) {
+    // Where a result is put changes nothing about it.
+    if (keyword.name == "out") continue;
+    Slot* const found = slot(keyword.name);
+    if (found == nullptr || found->value != nullptr) refuse_argument();
+    found->value = &keyword.value;
+  }
+  if (is_reflected && slots_.size() >= 2) std::swap(slots_[0].value, slots_[1].value);
+}
+
+Arguments::Slot* Arguments::slot(std::string_view name) {
+  for (Slot& slot : slots_) {
+    if (has_name(slot.names, name)) return &slot;
+  }
+  return nullptr;
+}
+
+const Value* Arguments::find(std::string_view name) {
+  Slot* const found = slot(name);
+  if (found == nullptr) return nullptr;
+  found->used = true;
+  return found->value == nullptr || found->value->kind == Value::Kind::none ? nullptr : found->value;
+}
+
+const Value& Arguments::need(std::string_view name) {
+  const Value* const value = find(name);
+  if (value == nullptr) throw NoStatement(Status::argument_not_recorded);
+  return *value;
+}
+
+Array Arguments::tensor(std::string_view name) {
+  const Value& value = need(name);
+  if (value.kind != Value::Kind::tensor) refuse_argument();
+  return workspace_.load(value.tensor);
+}
+
+std::optional<Array> Arguments::tensor_if_given(std::string_view name) {
+  if (!given(name)) return std::nullopt;
+  return tensor(name);
+}
+
+Array Arguments::operand(std::string_view name) {
+  const Value& value = need(name);
+  if (value.kind == Value::Kind::tensor) return workspace_.load(value.tensor);
+  if (!value.is_number()) refuse_argument();
+  return workspace_.make({}, value.number);
+}
+
+bool Arguments::is_tensor(std::string_view name) {
+  const Value* const value = find(name);
+  return value != nullptr && value->kind == Value::Kind::tensor;
+}
+
+double Arguments::number(std::string_view name, double otherwise) {
+  const Value* const value = find(name);
+  if (value == nullptr) return otherwise;
+  if (value->kind == Value::Kind::tensor && value->tensor.size() == 1) return tensor(name).values[0];
+  if (!value->is_number()) refuse_argument();
+  return value->number;
+}
+
+std::int64_t Arguments::integer(std::string_view name, std::int64_t otherwise) {
+  const Value* const value = find(name);
+  if (value == nullptr) return otherwise;
+  if (value->kind != Value::Kind::integer || !(std::fabs(value->number) < 0x1p53)) refuse_argument();
+  return static_cast<std::int64_t>(value->number);
+}
+
+bool Arguments::flag(std::string_view name, bool otherwise) {
+  const Value* const value = find(name);
+  if (value == nullptr) return otherwise;
+  if (value->kind != Value::Kind::boolean && value->kind != Value::Kind::integer) refuse_argument();
+  return value->number != 0;
+}
+
+std::string_view Arguments::text(std::string_view name, std::string_view otherwise) {
+  const Value* const value = find(name);
+  if (value == nullptr) return otherwise;
+  if (value->kind != Value::Kind::text) refuse_argument();
+  return value->text;
+}
+
+Shape Arguments::integers(std::string_view name, Shape otherwise) {
+  const Value* const value = find(name);
+  if (value == nullptr) return otherwise;
+  if (value->kind == Value::Kind::integer) return {integer(name, 0)};
+  if (value->kind != Value::Kind::list) refuse_argument();
+  Shape result;
+  for (const Value& item : value->items) {
+    if (item.kind != Value::Kind::integer || !(std::fabs(item.number) < 0x1p53)) refuse_argument();
+    result.push_back(static_cast<std::int64_t>(item.number));
+  }
+  return result;
+}
+
+std::optional<tensor::DType> Arguments::dtype(std::string_view name) {
+  const Value* const value = find(name);
+  if (value == nullptr) return std::nullopt;
+  if (value->kind != Value::Kind::dtype) refuse_argument();
+  return value->dtype;
+}
+
+std::optional<Array> Arguments::parameter(std::string_view name) {
+  if (!call_.has_parameters) throw NoStatement(Status::argument_not_recorded);
+  for (const NamedValue& parameter : call_.parameters) {
+    if (parameter.name != name) continue;
+    if (parameter.value.kind == Value::Kind::none) return std::nullopt;
+    if (parameter.value.kind != Value::Kind::tensor) refuse_argument();
+    return workspace_.load(parameter.value.tensor);
+  }
+  return std::nullopt;
+}
+
+Array Arguments::need_parameter(std::string_view name) {
+  std::optional<Array> found = parameter(name);
+  if (!found) throw NoStatement(Status::argument_not_recorded);
+  return std::move(*found);
+}
+
+const Tensor& Arguments::output(std::size_t index) const {
+  if (index >= call_.outputs.size()) throw NoStatement(Status::argument_not_recorded);
+  return call_.outputs[index].tensor;
+}
+
+void Arguments::finish() const {
+  for (const Slot& slot : slots_) {
+    const bool given = slot.value != nullptr && slot.value->kind != Value::Kind::none;
+    if (given && !slot.used && !slot.ignored) refuse_argument();
+  }
+}
+
+Results only(Array value, double sizes) {
+  Results results(1);
+  results[0].value = std::move(value);
+  results[0].sizes = sizes;
+  return results;
+}
+
+}  // namespace msprobe::diagnosis::replay

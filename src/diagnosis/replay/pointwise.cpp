@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations whose every element follows from the elements in the same place.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "diagnosis/replay/operation.hpp"
+
+namespace msprobe::diagnosis::replay {
+namespace {
+
+using Two = std::array<double, 2>;
+using Three = std::array<double, 3>;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+template <typename Function>
+Array map(Arguments& arguments, const Array& input, Function&& function) {
+  Array result = arguments.workspace().make(input.shape);
+  std::transform(input.values.begin(), input.values.end(), result.values.begin(), function);
+  return result;
+}
+
+template <typename Function>
+Array map2(Arguments& arguments, const Array& a, const Array& b, Function&& function) {
+  Array result = arguments.workspace().make(broadcast(a.shape, b.shape));
+  walk<2>(result.shape, {&a, &b}, [&](std::size_t i, const Two& x) { result.values[i] = function(x[0], x[1]); });
+  return result;
+}
+
+// ---------------------------------------------------------------------- functions of one number
+
+double sigmoid(double x) {
+  return 1 / (1 + std::exp(-x));
+}
+double softplus1(double x) {
+  return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+}
+double normal_distribution(double x) {
+  return 0.5 * std::erfc(-x * std::sqrt(0.5));
+}
+double relu(double x) {
+  return x > 0 || std::isnan(x) ? x : 0;
+}
+double clamp(double x, double low, double high) {
+  return std::isnan(x) ? x : std::min(std::max(x, low), high);
+}
+double sign(double x) {
+  return x > 0 ? 1 : (x < 0 ? -1 : x);
+}
+
+Results run_unary(Arguments& arguments) {
+  return only(map(arguments, arguments.tensor("input"), arguments.operation().unary));
+}
+
+Results run_gelu(Arguments& arguments) {
+  const std::string_view approximate = arguments.text("approximate", "none");
+  const Array input = arguments.tensor("input");
+  if (approximate == "none") {
+    return only(map(arguments, input, [](double x) { return x == 0 ? x : x * normal_distribution(x); }));
+  }
+  if (approximate != "tanh") refuse_argument();
+  return only(map(arguments, input, [](double x) {
+    constexpr double kRootOfTwoOverPi = 0.79788456080286535588;
+    return 0.5 * x * (1 + std::tanh(kRootOfTwoOverPi * (x + 0.044715 * x * x * x)));
+  }));
+}
+
+Results run_leaky_relu(Arguments& arguments) {
+  const double slope = arguments.number("negative_slope", 0.01);
+  return only(map(arguments, arguments.tensor("input"), [=](double x) { return x > 0 ? x : x * slope; }));
+}
+
+Results run_elu(Arguments& arguments) {
+  const double alpha = arguments.number("alpha", 1);
+  return only(map(arguments, arguments.tensor("input"),
+                  [=](double x) { return x > 0 ? x : alpha * std::expm1(x); }));
+}
+
+Results run_celu(Arguments& arguments) {
+  const double alpha = arguments.number("alpha", 1);
+  return only(map(arguments, arguments.tensor("input"),
+                  [=](double x) { return x > 0 ? x : alpha * std::expm1(x / alpha); }));
+}
+
+Results run_softplus(Arguments& arguments) {
+  const double beta = arguments.number("beta", 1);
+  const double threshold = arguments.number("threshold", 20);
+  return only(map(arguments, arguments.tensor("input"),
+                  [=](double x) { return x * beta > threshold ? x : softplus1(x * beta) / beta; }));
+}
+
+Results run_hardtanh(Arguments& arguments) {
+  const double low = arguments.number("min_val", -1);
+  const double high = arguments.number("max_val", 1);
+  return only(map(arguments, arguments.tensor("input"), [=](double x) { return clamp(x, low, high); }));
+}
+
+Results run_threshold(Arguments& arguments) {
+  const double threshold = arguments.number("threshold", 0);
+  const double value = arguments.number("value", 0);
+  return only(map(arguments, arguments.tensor("input"), [=](double x) { return x <= threshold ? value : x; }));
+}
+
+Results run_glu(Arguments& arguments) {
+  const Array input = arguments.tensor("input");
+  const std::size_t axis = axis_of(arguments.integer("dim", -1), input.rank());
+  if (input.shape.empty() || input.shape[axis] % 2 != 0) refuse_argument();
+  Shape shape = input.shape;
+  shape[axis] /= 2;
+  Array result = arguments.workspace().make(shape);
+  const Shape strides = row_major(input.shape);
+  const auto block = static_cast<std::size_t>(strides[axis] * shape[axis]);
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const std::size_t at = i / block * (2 * block) + i % block;
+    result.values[i] = input.values[at] * sigmoid(input.values[at + block]);
+  }
+  return only(std::move(result));
+}
+
+/// Bounds are numbers or tensors.
+Results run_clamp(Arguments& arguments) {
+  Array result = arguments.tensor("input");
+  if (!arguments.given("min") && !arguments.given("max")) refuse_argument();
+  // The upper bound wins where the bounds are the wrong way round.
+  if (arguments.given("min")) {
+    const Array low = arguments.operand("min");
+    result = map2(arguments, result, low, [](double x, double bound) {
+      return std::isnan(x) || std::isnan(bound) ? kNaN : std::max(x, bound);
+    });
+  }
+  if (arguments.given("max")) {
+    const Array high = arguments.operand("max");
+    result = map2(arguments, result, high, [](double x, double bound) {
+      return std::isnan(x) || std::isnan(bound) ? kNaN : std::min(x, bound);
+    });
+  }
+  return only(std::move(result));
+}
+
+// ---------------------------------------------------------------------- functions of two numbers
+
+/// `input + sign * alpha * other`; `rsub` is `other - alpha * input`.
+Results run_sum(Arguments& arguments, double sign, bool is_swapped) {
+  const double alpha = arguments.number("alpha", 1);
+  const double left = is_swapped ? sign * alpha : 1;
+  const double right = is_swapped ? 1 : sign * alpha;
+  const Array a = arguments.operand("input");
+  const Array b = arguments.operand("other");
+  double sizes = 0;
+  Array result = arguments.workspace().make(broadcast(a.shape, b.shape));
+  walk<2>(result.shape, {&a, &b}, [&](std::size_t i, const Two& x) {
+    result.values[i] = left * x[0] + right * x[1];
+    const double scaled = is_swapped ? left * x[0] : right * x[1];
+    sizes += scaled * scaled;
+  });
+  // A sum of two numbers is rounded once; only the product is rounded before. A number that is no tensor is rounded to
+  // the type as well.
+  const bool is_exact = std::fabs(alpha) == 1 && arguments.is_tensor("input") && arguments.is_tensor("other");
+  return only(std::move(result), is_exact || !std::isfinite(sizes) ? 0 : std::sqrt(sizes));
+}
+
+Results run_add(Arguments& arguments) {
+  return run_sum(arguments, 1, false);
+}
+Results run_sub(Arguments& arguments) {
+  return run_sum(arguments, -1, false);
+}
+Results run_rsub(Arguments& arguments) {
+  return run_sum(arguments, -1, true);
+}
+
+Results run_binary(Arguments& arguments) {
+  const Array a = arguments.operand("input");
+  const Array b = arguments.operand("other");
+  return only(map2(arguments, a, b, arguments.operation().binary));
+}
+
+/// Quotients that are rounded down or towards 0 may come out on either side of a whole number.
+Results rounded_quotient(Arguments& arguments, double (*rounding)(double)) {
+  const Array a = arguments.operand("input");
+  const Array b = arguments.operand("other");
+  Results results = only(map2(arguments, a, b, [](double x, double y) { return x / y; }));
+  std::vector<double>& values = results[0].value.values;
+  results[0].open.assign(values.size(), 0);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double whole = std::round(values[i]);
+    const bool is_near = values[i] != whole && std::fabs(values[i] - whole) <= 0x1p-20 * std::fabs(whole);
+    const bool is_floating_type = is_floating(arguments.output(0).dtype);
+    results[0].open[i] = is_floating_type && (is_near || !std::isfinite(values[i])) ? 1 : 0;
+    values[i] = rounding(values[i]);
+  }
+  return results;
+}
+
+Results run_div(Arguments& arguments) {
+  const std::string_view mode = arguments.text("rounding_mode", "");
+  if (mode == "floor") return rounded_quotient(arguments, &std::floor);
+  if (mode == "trunc") return rounded_quotient(arguments, &std::trunc);
+  if (!mode.empty()) refuse_argument();
+  return run_binary(arguments);
+}
+
+Results run_floor_divide(Arguments& arguments) {
+  return rounded_quotient(arguments, &std::floor);
+}
+
+double maximum(double a, double b) {
+  return std::isnan(a) || std::isnan(b) ? kNaN : std::max(a, b);
+}
+double minimum(double a, double b) {
+  return std::isnan(a) || std::isnan(b) ? kNaN : std::min(a, b);
+}
+
+/// Comparisons: a number is first rounded to the type of the tensor, or not; what lies between is open.
+Results run_comparison(Arguments& arguments) {
+  const Array a = arguments.operand("input");
+  const Array b = arguments.operand("other");
+  Results results = only(map2(arguments, a, b, arguments.operation().binary));
+  const bool is_number = !arguments.is_tensor("other") || !arguments.is_tensor("input");
+  const Array& number = arguments.is_tensor("other") ? a : b;
+  const Array& other = arguments.is_tensor("other") ? b : a;
+  if (is_number && is_floating(other.dtype)) {
+    const double exact = number.values[0];
+    const double rounded = round_to(other.dtype, exact);
+    if (exact == rounded || other.shape != results[0].value.shape) return results;
+    results[0].open.assign(other.size(), 0);
+    for (std::size_t i = 0; i < other.size(); ++i) {
+      const double x = other.values[i];
+      results[0].open[i] = x >= std::min(exact, rounded) && x <= std::max(exact, rounded) ? 1 : 0;
+    }
+  } else if (a.dtype != b.dtype && !is_number) {
+    refuse_argument();
+  }
+  return results;
+}
+
+// ---------------------------------------------------------------------- functions of three
+
+Results run_where(Arguments& arguments) {
+  const Array condition = arguments.tensor("condition");
+  const Array yes = arguments.operand("input");
+  const Array no = arguments.operand("other");
+  Array result =
+      arguments.workspace().make(broadcast(condition.shape, broadcast(yes.shape, no.shape)));
+  walk<3>(result.shape, {&condition, &yes, &no},
+          [&](std::size_t i, const Three& x) { result.values[i] = x[0] != 0 ? x[1] : x[2]; });
+  return only(std::move(result));
+}
+
+Results run_masked_fill(Arguments& arguments) {
+  const Array input = arguments.tensor("input");
+  const Array mask = arguments.tensor("mask");
+  const Array value = arguments.operand("value");
+  if (value.size() != 1) refuse_argument();
+  const double filling = round_to(arguments.output(0).dtype, value.values[0]);
+  return only(map2(arguments, input, mask, [=](double x, double masked) { return masked != 0 ? filling : x; }));
+}
+
+template <typename Function>
+Results add_scaled(Arguments& arguments, Function&& function) {
+  const Array input = arguments.tensor("input");
+  const Array a = arguments.tensor("tensor1");
+  const Array b = arguments.tensor("tensor2");
+  const double value = arguments.number("value", 1);
+  Array result = arguments.workspace().make(broadcast(input.shape, broadcast(a.shape, b.shape)));
+  double sizes = 0;
+  walk<3>(result.shape, {&input, &a, &b}, [&](std::size_t i, const Three& x) {
+    const double added = value * function(x[1], x[2]);
+    result.values[i] = x[0] + added;
+    sizes += added * added;
+  });
+  return only(std::move(result), std::isfinite(sizes) ? 2 * std::sqrt(sizes) : 0);
+}
+
+Results run_addcmul(Arguments& arguments) {
+  return add_scaled(arguments, [](double a, double b) { return a * b; });
+}
+Results run_addcdiv(Arguments& arguments) {
+  return add_scaled(arguments, [](double a, double b) { return a / b; });
+}
+
+Results run_lerp(Arguments& arguments) {
+  const Array input = arguments.tensor("input");
+  const Array end = arguments.tensor("end");
+  const Array weight = arguments.operand("weight");
+  Array result =
+      arguments.workspace().make(broadcast(input.shape, broadcast(end.shape, weight.shape)));
+  double sizes = 0;
+  walk<3>(result.shape, {&input, &end, &weight}, [&](std::size_t i, const Three& x) {
+    const double added = x[2] * (x[1] - x[0]);
+    result.values[i] = x[0] + added;
+    sizes += added * added;
+  });
+  return only(std::move(result), std::isfinite(sizes) ? 3 * std::sqrt(sizes) : 0);
+}
+
+Operation unary(std::string_view names, double (*function)(double), Where where = Where::anywhere) {
+  return {names, where, "input|x|self", &run_unary, function};
+}
+Operation binary(std::string_view names, double (*function)(double, double)) {
+  return {names, Where::anywhere, "input|x|self other|y", &run_binary, nullptr, function};
+}
+Operation comparison(std::string_view names, double (*function)(double, double)) {
+  return {names, Where::anywhere, "input|x|self other|y", &run_comparison, nullptr, function};
+}
+
+using Real = double;
+constexpr std::string_view kActivation = "input|x|self inplace-";
+
+}  // namespace
+
+std::span<const Operation> pointwise_operations() {
+  static const std::vector<Operation> kOperations = {
+      unary("neg negative", [](Real x) { return -x; }),
+      unary("abs absolute", [](Real x) { return std::fabs(x); }),
+      unary("sqrt", [](Real x) { return std::sqrt(x); }),
+      unary("rsqrt", [](Real x) { return 1 / std::sqrt(x); }),
+      unary("reciprocal", [](Real x) { return 1 / x; }),
+      unary("square", [](Real x) { return x * x; }),
+      unary("exp", [](Real x) { return std::exp(x); }),
+      unary("exp2", [](Real x) { return std::exp2(x); }),
+      unary("expm1", [](Real x) { return std::expm1(x); }),
+      unary("log", [](Real x) { return std::log(x); }),
+      unary("log2", [](Real x) { return std::log2(x); }),
+      unary("log10", [](Real x) { return std::log10(x); }),
+      unary("log1p", [](Real x) { return std::log1p(x); }),
+      unary("sin", [](Real x) { return std::sin(x); }),
+      unary("cos", [](Real x) { return std::cos(x); }),
+      unary("erf", [](Real x) { return std::erf(x); }),
+      unary("floor", [](Real x) { return std::floor(x); }),
+      unary("ceil", [](Real x) { return std::ceil(x); }),
+      unary("sign", &sign),
+      unary("tanh", [](Real x) { return std::tanh(x); }),
+      unary("sigmoid", &sigmoid),
+      unary("logical_not", [](Real x) { return x == 0 ? 1.0 : 0.0; }),
+      unary("isnan", [](Real x) { return std::isnan(x) ? 1.0 : 0.0; }, Where::torch),
+      {"logsigmoid", Where::torch, "input", &run_unary, [](Real x) { return -softplus1(-x); }},
+      {"softsign", Where::torch, "input", &run_unary, [](Real x) { return x / (1 + std::fabs(x)); }},
+      {"relu", Where::anywhere, kActivation, &run_unary, &relu},
+      {"relu6", Where::torch, kActivation, &run_unary, [](Real x) { return clamp(x, 0, 6); }},
+      {"silu", Where::anywhere, kActivation, &run_unary, [](Real x) { return x * sigmoid(x); }},
+      {"mish", Where::torch, kActivation, &run_unary, [](Real x) { return x * std::tanh(softplus1(x)); }},
+      {"hardsigmoid", Where::torch, kActivation, &run_unary, [](Real x) { return clamp(x / 6 + 0.5, 0, 1); }},
+      {"hardswish", Where::torch, kActivation, &run_unary,
+       [](Real x) { return x * clamp(x + 3, 0, 6) / 6; }},
+      {"selu", Where::torch, kActivation, &run_unary,
+       [](Real x) {
+         constexpr double kScale = 1.0507009873554804934193349852946;
+         constexpr double kAlpha = 1.6732632423543772848170429916717;
+         return kScale * (x > 0 ? x : kAlpha * std::expm1(x));
+       }},
+      {"gelu", Where::anywhere, "input|x approximate", &run_gelu},
+      {"leaky_relu", Where::torch, "input negative_slope inplace-", &run_leaky_relu},
+      {"elu", Where::torch, "input alpha inplace-", &run_elu},
+      {"celu", Where::torch, "input alpha inplace-", &run_celu},
+      {"softplus", Where::torch, "input beta threshold", &run_softplus},
+      {"hardtanh", Where::torch, "input min_val max_val inplace-", &run_hardtanh},
+      {"threshold", Where::torch, "input threshold value inplace-", &run_threshold},
+      {"glu", Where::torch, "input dim", &run_glu},
+      {"clamp clip", Where::torch, "input min max", &run_clamp},
+
+      {"add", Where::anywhere, "input|x|self other|y alpha", &run_add},
+      {"sub subtract", Where::anywhere, "input|x|self other|y alpha", &run_sub},
+      {"rsub", Where::torch, "input other alpha", &run_rsub},
+      {"mul multiply", Where::anywhere, "input|x|self other|y", &run_binary, nullptr,
+       [](Real x, Real y) { return x * y; }},
+      {"div divide", Where::anywhere, "input|x|self other|y rounding_mode", &run_div, nullptr,
+       [](Real x, Real y) { return x / y; }},
+      {"truediv true_divide", Where::anywhere, "input|x|self other|y", &run_binary, nullptr,
+       [](Real x, Real y) { return x / y; }},
+      {"floordiv floor_divide", Where::torch, "input other", &run_floor_divide},
+      {"pow", Where::anywhere, "input|x|self exponent|other|y", &run_binary, nullptr,
+       [](Real x, Real y) { return std::pow(x, y); }},
+      binary("maximum", &maximum),
+      binary("minimum", &minimum),
+      binary("logical_and", [](Real x, Real y) { return x != 0 && y != 0 ? 1.0 : 0.0; }),
+      binary("logical_or", [](Real x, Real y) { return x != 0 || y != 0 ? 1.0 : 0.0; }),
+      comparison("eq", [](Real x, Real y) { return x == y ? 1.0 : 0.0; }),
+      comparison("ne not_equal", [](Real x, Real y) { return x != y ? 1.0 : 0.0; }),
+      comparison("lt less", [](Real x, Real y) { return x < y ? 1.0 : 0.0; }),
+      comparison("le less_equal", [](Real x, Real y) { return x <= y ? 1.0 : 0.0; }),
+      comparison("gt greater", [](Real x, Real y) { return x > y ? 1.0 : 0.0; }),
+      comparison("ge greater_equal", [](Real x, Real y) { return x >= y ? 1.0 : 0.0; }),
+
+      {"where", Where::methods, "input condition other", &run_where},
+      {"where", Where::torch, "condition input|x|self other|y", &run_where},
+      {"masked_fill", Where::torch, "input mask value", &run_masked_fill},
+      {"addcmul", Where::torch, "input tensor1 tensor2 value", &run_addcmul},
+      {"addcdiv", Where::torch, "input tensor1 tensor2 value", &run_addcdiv},
+      {"lerp", Where::torch, "input end weight", &run_lerp},
+      {"ReLU", Where::module, kActivation, &run_unary, &relu},
+      {"ReLU6", Where::module, kActivation, &run_unary, [](Real x) { return clamp(x, 0, 6); }},
+      {"SiLU", Where::module, kActivation, &run_unary, [](Real x) { return x * sigmoid(x); }},
+      {"Tanh", Where::module, kActivation, &run_unary, [](Real x) { return std::tanh(x); }},
+      {"Sigmoid", Where::module, kActivation, &run_unary, &sigmoid},
+      {"LogSigmoid", Where::module, kActivation, &run_unary, [](Real x) { return -softplus1(-x); }},
+      {"Identity", Where::module, kActivation, &run_unary, [](Real x) { return x; }},
+  };
+  return kOperations;
+}
+
+}  // namespace msprobe::diagnosis::replay

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/replay/replay.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <new>
+
+#include "diagnosis/replay/operation.hpp"
+
+namespace msprobe::diagnosis::replay {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// Numbers that differ by no more than rounding from the end of a type's range may be on either side of it.
+constexpr double kNearTheEnd = 0x1p-6;
+
+/// What is left of the name of a function without the marks of its variants.
+struct PlainName {
+  std::string_view name;
+  bool is_reflected = false;
+  bool is_in_place = false;
+};
+
+bool has_word(std::string_view words, std::string_view word) {
+  for (std::size_t at = words.find(word); at != std::string_view::npos; at = words.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || words[at - 1] == ' ') && (end == words.size() || words[end] == ' ')) return true;
+  }
+  return false;
+}
+
+PlainName plain_name(std::string_view name) {
+  constexpr std::string_view kOperators =
+      "add sub mul div truediv floordiv mod pow matmul and or xor eq ne lt le gt ge neg abs invert";
+  PlainName result{name};
+  if (name.size() > 4 && name.starts_with("__") && name.ends_with("__")) {
+    result.name = name.substr(2, name.size() - 4);
+    if (!has_word(kOperators, result.name) && has_word(kOperators, result.name.substr(1))) {
+      result.is_reflected = result.name.front() == 'r';
+      result.is_in_place = result.name.front() == 'i';
+      result.name.remove_prefix(1);
+    }
+  } else if (name.size() > 1 && name.back() == '_' && name[name.size() - 2] != '_') {
+    result.is_in_place = true;
+    result.name.remove_suffix(1);
+  }
+  return result;
+}
+
+bool applies(Where where, const Call& call) {
+  const std::string_view prefix = call.prefix;
+  if (where == Where::module || call.is_module) {
+    return where == Where::module && (prefix == "Module" || prefix == "Cell");
+  }
+  const bool is_mint = prefix == "Mint" || prefix == "MintFunctional";
+  // MindSpore's operations of the same prefix are others; of MSAdapter only `Torch` can be told from them.
+  const bool is_torch = prefix == "Torch" || (!call.is_mindspore && (prefix == "Functional" || prefix == "Tensor"));
+  const bool is_functional = prefix == "Functional" || prefix == "MintFunctional";
+  switch (where) {
+    case Where::torch:
+      return is_torch || is_mint;
+    case Where::functional:
+      return (is_torch || is_mint) && is_functional;
+    case Where::plain:
+      return (is_torch || is_mint) && !is_functional;
+    case Where::methods:
+      return is_torch && prefix == "Tensor";
+    case Where::anywhere:
+      return is_torch || is_mint || prefix == "Functional" || prefix == "Tensor" || prefix == "Aten";
+    case Where::npu:
+      return prefix == "NPU";
+    case Where::module:
+      break;
+  }
+  return false;
+}
+
+const Operation* find_operation(const Call& call, std::string_view name) {
+  for (const auto& table : {pointwise_operations(), product_operations(), normalization_operations(),
+                            index_operations(), reduction_operations(), loss_operations()}) {
+    for (const Operation& operation : table) {
+      if (has_word(operation.names, name) && applies(operation.where, call)) return &operation;
+    }
+  }
+  return nullptr;
+}
+
+/// Does a recorded element that is no finite number, or stands for one, agree?
+bool agrees(double recorded, double expected, double largest) {
+  if (std::isnan(recorded) || std::isnan(expected)) return std::isnan(recorded) && std::isnan(expected);
+  const bool same_sign = std::signbit(recorded) == std::signbit(expected);
+  if (std::isinf(recorded)) return same_sign && std::fabs(expected) >= largest * (1 - kNearTheEnd);
+  return same_sign && std::isfinite(expected) && std::fabs(expected) <= largest * (1 + kNearTheEnd);
+}
+
+class Judge {
+ public:
+  Judge(const Expected& expected, const Array& recorded) : expected_(expected), recorded_(recorded) {}
+
+  void measure(ReplayedOutput& into) const {
+    const double u = unit_roundoff(recorded_.dtype);
+    double difference = 0;
+    double norm = 0;
+    if (expected_.distance) {
+      difference = expected_.distance->difference;
+      norm = expected_.distance->norm;
+    } else {
+      elements(difference, norm);
+    }
+    double slack = 0x1p-24 * expected_.sizes;
+    if (is_floating(recorded_.dtype)) {
+      // Small numbers have fewer digits, or are taken for 0.
+      const double least = recorded_.dtype == tensor::DType::float16 ? smallest_step(recorded_.dtype)
+                                                                    : smallest_normal(recorded_.dtype);
+      slack += least * std::sqrt(static_cast<double>(recorded_.size()));
+    }
+    into.tolerance = 3 * u + 16 * 0x1p-24 + (norm > 0 ? slack / norm : 0);
+    if (norm > 0) {
+      into.r = difference / norm;
+    } else {
+      into.r = difference <= slack ? 0 : kInfinity;
+    }
+    into.covered = expected_.covered;
+    into.status = Status::computed;
+  }
+
+ private:
+  void elements(double& difference, double& norm) const {
+    const bool is_bool = tensor::info(recorded_.dtype).kind == tensor::Kind::boolean;
+    const bool is_integer = tensor::info(recorded_.dtype).kind == tensor::Kind::integer;
+    const double largest = is_floating(recorded_.dtype) ? largest_of(recorded_.dtype) : kInfinity;
+    const bool is_unsigned = is_integer && tensor::info(recorded_.dtype).name.starts_with('u');
+    const int bits = std::min(static_cast<int>(8 * tensor::info(recorded_.dtype).size), 53);
+    const double most_integer = std::ldexp(1.0, is_unsigned ? bits : bits - 1) - 1;
+    const double least_integer = is_unsigned ? 0 : -most_integer - 1;
+    double squares = 0;
+    double squared_norm = 0;
+    bool disagree = false;
+    for (std::size_t i = 0; i < recorded_.size(); ++i) {
+      if (!expected_.open.empty() && expected_.open[i] != 0) continue;
+      const double y = recorded_.values[i];
+      double f = expected_.value.values[i];
+      if (is_bool) f = f != 0 ? 1 : 0;
+      if (is_integer) {
+        // What a type does with numbers beyond its range is no matter of the operation.
+        if (!std::isfinite(f) || f < least_integer || f > most_integer) refuse_argument();
+        f = std::trunc(f);
+      }
+      if (!std::isfinite(y) || !std::isfinite(f) || std::fabs(f) > largest) {
+        disagree = disagree || !agrees(y, f, largest);
+        continue;
+      }
+      squares += (y - f) * (y - f);
+      squared_norm += f * f;
+    }
+    difference = disagree ? kInfinity : std::sqrt(squares);
+    norm = std::sqrt(squared_norm);
+  }
+
+  const Expected& expected_;
+  const Array& recorded_;
+};
+
+/// An operation in place whose input was read after it: input and output are one.
+bool input_is_output(const Call& call, const Array& output, Workspace& workspace) {
+  for (const Value& value : call.positional) {
+    if (value.kind != Value::Kind::tensor) continue;
+    if (value.tensor.shape != output.shape) return false;
+    return workspace.load(value.tensor).values == output.values;
+  }
+  return false;
+}
+
+bool may_be_in_place(const Call& call, const PlainName& name) {
+  return call.is_module || name.is_in_place ||
+         std::any_of(call.keywords.begin(), call.keywords.end(), [](const NamedValue& keyword) {
+           return keyword.name == "inplace" && keyword.value.number != 0;
+         });
+}
+
+void judge(const Call& call, const PlainName& name, const Expected& expected, std::size_t index,
+           Workspace& workspace, ReplayedOutput& into) {
+  const Array recorded = workspace.load(call.outputs[index].tensor);
+  if (!expected.distance && expected.value.shape != recorded.shape) refuse_argument();
+  Judge(expected, recorded).measure(into);
+  if (into.r > into.tolerance && may_be_in_place(call, name) && input_is_output(call, recorded, workspace)) {
+    throw NoStatement(Status::argument_not_recorded);
+  }
+}
+
+void set_all(ReplayResult& result, Status status) {
+  for (ReplayedOutput& output : result) output.status = status;
+}
+
+}  // namespace
+
+std::string_view to_text(Status status) {
+  constexpr std::array<std::string_view, 6> kTexts = {
+      "computed", "unknown operation", "unknown argument", "argument not recorded", "random", "too large"};
+  return kTexts[static_cast<std::size_t>(status)];
+}
+
+ReplayResult replay(const Call& call, const ReplayLimits& limits) {
+  ReplayResult result;
+  for (const Output& output : call.outputs) {
+    ReplayedOutput replayed;
+    replayed.place = output.place;
+    result.push_back(std::move(replayed));
+  }
+  const PlainName name = call.is_module ? PlainName{call.operation} : plain_name(call.operation);
+  const Operation* const operation = find_operation(call, name.name);
+  if (operation == nullptr || result.empty()) return result;
+  try {
+    Workspace workspace(limits);
+    Arguments arguments(call, *operation, name.is_reflected, workspace);
+    const Results expected = operation->run(arguments);
+    arguments.finish();
+    if (expected.size() < result.size()) refuse_argument();
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      try {
+        judge(call, name, expected[i], i, workspace, result[i]);
+      } catch (const NoStatement& reason) {
+        result[i].status = reason.status();
+      }
+    }
+  } catch (const NoStatement& reason) {
+    set_all(result, reason.status());
+  } catch (const std::bad_alloc&) {
+    set_all(result, Status::too_large);
+  }
+  return result;
+}
+
+ReplayResult replay_entry(std::string_view name, const dump::Entry& entry, const std::string& directory,
+                          const ReplayLimits& limits) {
+  const std::optional<Call> call = read_call(name, entry, directory);
+  return call ? replay(*call, limits) : ReplayResult();
+}
+
+}  // namespace msprobe::diagnosis::replay
