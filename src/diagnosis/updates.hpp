@@ -5,11 +5,23 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "diagnosis/rank_diagnosis.hpp"
+#include "formats/stored_tensor.hpp"
 
 namespace msprobe::diagnosis {
+
+/// A parameter of one side, before and after a step.
+struct StepTensors {
+  formats::StoredTensor before;
+  formats::StoredTensor after;
+};
+
+/// Nothing for tensors that are not of one shape, or not floating. Throws FormatError, IoError for files that
+/// are broken.
+std::optional<Update> update_between(const StepTensors& target, const StepTensors& golden);
 
 class UpdateStatistics {
  public:

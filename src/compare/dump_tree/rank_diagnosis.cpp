@@ -8,7 +8,11 @@
 #include <vector>
 
 #include "diagnosis/replay/replay.hpp"
+#include "diagnosis/updates.hpp"
 #include "dump/member_stream.hpp"
+#include "formats/tensor_file.hpp"
+#include "support/error.hpp"
+#include "support/interrupt.hpp"
 
 namespace msprobe::compare {
 namespace {
@@ -87,6 +91,57 @@ std::vector<diagnosis::Replayed> replay_pair(const RankResult& result, std::uint
   return out;
 }
 
+/// What a step did to parameters, from the tensors of this step and of the one before.
+class StepUpdates {
+ public:
+  StepUpdates(const RankResult& before, const RankResult& now)
+      : now_(now), target_(before.target), golden_(before.golden) {}
+
+  std::optional<diagnosis::Update> operator()(std::uint32_t target_item, std::uint32_t golden_item) const {
+    const Item* const target = target_.find(now_.target, target_item);
+    const Item* const golden = golden_.find(now_.golden, golden_item);
+    if (target == nullptr || golden == nullptr) return std::nullopt;
+    try {
+      return diagnosis::update_between(
+          {open(target_.side(), *target), open(now_.target, now_.target.items[target_item])},
+          {open(golden_.side(), *golden), open(now_.golden, now_.golden.items[golden_item])});
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error&) {
+      return std::nullopt;  // the row of the tensor says that it cannot be read
+    }
+  }
+
+ private:
+  /// Items of the step before, by name.
+  class Before {
+   public:
+    explicit Before(const Side& side) : side_(side) {
+      for (std::uint32_t i = 0; i < side.items.size(); ++i) {
+        if (side.items[i].data_name != 0) items_.emplace(side.name(side.items[i]), i);
+      }
+    }
+    const Item* find(const Side& now, std::uint32_t item) const {
+      const auto found = items_.find(now.name(now.items[item]));
+      return found == items_.end() || now.items[item].data_name == 0 ? nullptr : &side_.items[found->second];
+    }
+    const Side& side() const { return side_; }
+
+   private:
+    const Side& side_;
+    std::unordered_map<std::string_view, std::uint32_t> items_;
+  };
+
+  static formats::StoredTensor open(const Side& side, const Item& item) {
+    return formats::open_tensor(
+        open_file_beneath(side.tensor_directory, std::string(side.text(item.data_name))));
+  }
+
+  const RankResult& now_;
+  Before target_;
+  Before golden_;
+};
+
 }  // namespace
 
 void diagnose(RankResult& result, const DiagnosisOptions& options, const Rules& rules, bool mapped,
@@ -120,6 +175,11 @@ void diagnose(RankResult& result, const DiagnosisOptions& options, const Rules& 
     pair.replay = [&](std::uint32_t target_api, std::uint32_t golden_api) {
       return replay_pair(result, target_api, golden_api);
     };
+  }
+  std::optional<StepUpdates> updates;
+  if (past.before) {
+    updates.emplace(*past.before, result);
+    pair.update = [&](std::uint32_t item, std::uint32_t golden) { return (*updates)(item, golden); };
   }
   result.diagnosis =
       std::make_shared<const diagnosis::RankDiagnosis>(diagnosis::diagnose_rank(pair, past.history));
