@@ -18,7 +18,7 @@ namespace {
 
 using sheets::CsvRows;
 
-constexpr std::size_t kMostParts = 64;  // of a name
+constexpr std::size_t kMostNameParts = 64;  // of a name
 constexpr std::size_t kLeastColumns = 13;
 // Columns with a place of their own; the others are found by the header.
 constexpr std::size_t kOpName = 1;
@@ -89,7 +89,7 @@ bool read_graph_name(std::string_view name, GraphItem& item) {
   const std::vector<std::string_view> parts = dump::split(name, '.');
   if (std::ranges::find(parts, "") != parts.end()) return false;
   constexpr std::size_t kTimeAt = 4;
-  if (parts.size() < kTimeAt + 5 || parts.size() > kMostParts || parts.back() != "npy") return false;
+  if (parts.size() < kTimeAt + 5 || parts.size() > kMostNameParts || parts.back() != "npy") return false;
   const std::size_t slot = parts.size() - 3;
   std::size_t io = kTimeAt;
   while (io < slot && dump::is_digits(parts[io])) ++io;
