@@ -42,7 +42,9 @@ double RankJudge::carried(std::uint32_t target_item, std::uint32_t golden_item) 
   if (target_item != kNone) {
     const std::uint32_t api = target_.items[target_item].api;
     const auto alone = alone_target_.find(api);
-    error = alone != alone_target_.end() ? alone->second : errors_.output[api];
+    error = alone != alone_target_.end()
+                ? alone->second
+                : std::max(static_cast<double>(errors_.output[api]), e_of(target_item));
   }
   if (golden_item != kNone) {
     const std::uint32_t api = golden_.items[golden_item].api;
@@ -73,13 +75,15 @@ void RankJudge::structure(Entry& entry, double& scalar_error) {
   const bool input_grad = difference.kind == Kind::requires_grad && difference.item != kNone &&
                           item_of(difference.item).state != State::output;
   // A shape or dtype that was handed on is no news.
-  const bool handed_on = entry.touched && difference.kind != Kind::argument;
+  const bool by_decision = difference.kind == Kind::shape && (flipped_ || entry.nature == Nature::discrete);
+  const bool handed_on = (entry.touched && difference.kind != Kind::argument) || by_decision;
   Finding found = finding(entry, difference.kind, Rule::structure, kInfinite);
   found.item = difference.item;
   found.place = difference.place;
   found.downstream = entry.touched || history_.evidence;
   if (effect || difference.kind == Kind::dtype || difference.kind == Kind::shape) {
     found.confidence = handed_on ? Confidence::hint : Confidence::certain;
+    if (by_decision) flipped_ = entry.touched = true;
   } else {
     found.confidence = input_grad && !entry.touched && target_name(entry.target).starts_with("Module.")
                            ? Confidence::likely
@@ -122,7 +126,7 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
   const double e = e_of(index);
   if (!known && !golden_known) {
     const auto position = position_of(place_of(target_, item));
-    if (parameter_keys_.find(key) != ContentMap::kUnknown ||
+    if (parameter_items_.find(key) != ContentMap::kUnknown ||
         (position && is_parameter_position(entry.name.operation(), *position))) {
       parameter(entry, index, key);
       return;
@@ -132,9 +136,10 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
   const double u = entry.u;
   Finding found;
   if (!known && !golden_known) {
-    const double ahead = entry.optimizer ? std::max(forward_error(), backward_) : forward_error();
-    if (e <= ahead + 4 * u && is_half(u)) return;
-    found = finding(entry, Kind::data, Rule::source, e / (ahead + 4 * u));
+    const double ahead = entry.optimizer ? std::max(forward_error(), gradients_) : forward_error();
+    // What comes first has no noise of half types yet.
+    const double own = forward_ > 0 ? u : std::max(unit_roundoff(target_.text(item.dtype)), kSingle);
+    found = finding(entry, Kind::data, Rule::source, e / (ahead + 4 * own));
     found.text = fmt::format(
         "{} comes from outside of what is recorded and differs by {}; nothing ahead of it by more than {}",
         place_text(target_, item), error_text(e), error_text(ahead));
@@ -186,25 +191,52 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
   offer(entry, std::move(found));
 }
 
+/// How much of the golden parameter's norm its last step is, at least; 1 where it is not known.
+double RankJudge::moved(std::uint32_t index) {
+  const double norm = std::abs(number_of(golden_, golden_.items[errors_.golden_item[index]], dump::kNorm));
+  const std::string_view name = target_.name(item_of(index));
+  const auto [known, added] = history_.parameter_norms.try_emplace(std::hash<std::string_view>{}(name), 0.0F);
+  const double before = known->second;
+  known->second = static_cast<float>(norm);
+  if (added || !std::isfinite(norm) || !std::isfinite(before) || norm == 0) return 1;
+  return std::min(1.0, std::sqrt(std::abs(norm * norm - before * before)) / norm);
+}
+
+/// Relative error of the gradient that the parameter was updated by; of one that nobody recorded 0.
+double RankJudge::gradient_error(std::uint64_t key) const {
+  const std::uint32_t index = parameter_items_.find(key);
+  if (index == ContentMap::kUnknown) return 0;
+  const auto parsed = dump::parse_entry_name(target_name(item_of(index).api));
+  const std::string name =
+      std::string(parsed->base) + '.' + std::string(dump::split_last(target_.name(item_of(index))).second);
+  const auto found = history_.gradient_errors.find(std::hash<std::string>{}(name));
+  return found == history_.gradient_errors.end() ? 0 : found->second;
+}
+
 /// A parameter is judged where it is used first.
 void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) {
   const Item& item = item_of(index);
   if (key != 0) {
-    if (parameter_keys_.find(key) == 1) return;
-    parameter_keys_.put(key, 1);
+    if (judged_parameters_.find(key) != ContentMap::kUnknown) return;
+    judged_parameters_.put(key, index);
   }
   ++parameters_judged_;
   const double e = e_of(index);
   parameters_ = std::max(parameters_, std::min(e, 1.0));
   const double u = std::max(unit_roundoff(target_.text(item.dtype)), kSingle);
+  const double step = moved(index);
+  // Where gradients are nothing but noise, so are updates.
+  constexpr double kNoise = 0.05;
+  const bool noisy = gradient_error(key) > kNoise;
   double j = e / (4 * u);
   std::string text = fmt::format("{} is a parameter and differs by {} before it is used",
                                  place_text(target_, item), error_text(e));
   if (history_.steps > 0) {
     if (history_.evidence) return;  // by what was seen in an earlier step
     const double steps = history_.steps;
-    const double limit = (is_half(u) ? 2e-2 : 2e-3) * steps;
-    j = threshold_ * e / limit;
+    // Where the step is most of the value, noise of small gradients shows: their sign may flip.
+    const double limit = std::max((is_half(u) ? 2e-2 : 2e-3) * steps, 0.5 * step);
+    j = noisy ? 0 : threshold_ * e / limit;
     text = fmt::format("{} differs by {} after the update, more than rounding explains",
                        place_text(target_, item), error_text(e));
     std::optional<Update> update;
@@ -217,20 +249,22 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
         first_updated_->place = place_text(target_, item);
         first_updated_->item = index;
       }
-      updates_.add(*update);
+      if (!noisy) updates_.add(*update);
       const double deviation = std::abs(update->gain - 1);
-      j = deviation > kOtherStep && e > 1e-6 ? threshold_ * deviation / kOtherStep : 0;
+      j = !noisy && deviation > kOtherStep && e > 1e-6 ? threshold_ * deviation / kOtherStep : 0;
       text = fmt::format("{} was updated by {:.3g} times the step of golden", place_text(target_, item),
                          update->gain);
     }
-    const double n = static_cast<double>(elements_of(target_.text(item.shape)));
-    if (pair_.tensors && std::isfinite(e) && n > 0) {
-      const double shift = errors_.b[index] / (4 * e / std::sqrt(n) + 2.4e-7 + (is_half(u) ? u / 2 : 0));
-      if (shift >= 2 && threshold_ * shift / 2 > j) {
-        j = threshold_ * shift / 2;
-        text = fmt::format("{} changed its norm by {} in the update, more than rounding does",
-                           place_text(target_, item), error_text(errors_.b[index]));
-      }
+  }
+  // Noise hardly moves a norm.
+  const double n = static_cast<double>(elements_of(target_.text(item.shape)));
+  if ((pair_.tensors || history_.steps == 0) && std::isfinite(e) && n > 0 && !noisy) {
+    const double shift = errors_.b[index] / (4 * e / std::sqrt(n) + 2.4e-7 + (is_half(u) ? u / 2 : 0));
+    if (shift >= 2 && threshold_ * shift / 2 > j) {
+      j = threshold_ * shift / 2;
+      text =
+          fmt::format("{} is a parameter whose norm differs by {} before it is used, more than rounding does",
+                      place_text(target_, item), error_text(errors_.b[index]));
     }
   }
   Finding found = finding(entry, Kind::parameter, Rule::source, j);
@@ -306,12 +340,12 @@ double RankJudge::amplification(const Entry& entry) const {
   return std::isfinite(factor) ? std::clamp(factor, 1.0, kMost) : 1.0;
 }
 
-double RankJudge::birth_j(const Entry& entry, std::uint32_t index, double e) const {
+double RankJudge::birth_j(const Entry& entry, std::uint32_t index, double e, double sums) const {
   const double noise = pair_.noise ? pair_.noise(errors_.golden_item[index]) : 0;
   double in = entry.grown * (entry.e_in + (entry.grown > 1 ? kSingle : 0));
   if (!pair_.tensors && (entry.nature == Nature::division || entry.optimizer))
     in = std::max(in, std::sqrt(std::min(in, 1.0)));
-  return e / (in + entry.u + (std::isfinite(noise) ? noise : 0));
+  return e / (in + entry.u + sums + (std::isfinite(noise) ? noise : 0));
 }
 
 std::vector<Replayed> RankJudge::replayed(const Entry& entry, double j) const {
@@ -320,10 +354,16 @@ std::vector<Replayed> RankJudge::replayed(const Entry& entry, double j) const {
   return pair_.replay(entry.target, entry.golden);
 }
 
+/// Statistics of one tensor may hide most of its error: what was seen elsewhere counts.
+double RankJudge::floor_of(double e_in) const {
+  if (pair_.tensors) return e_in;
+  return std::max({e_in, forward_ / 2, backward_ / 2, coarsest_ / 4});
+}
+
 /// Rules c, d and e for what the entry put out.
 void RankJudge::outputs(Entry& entry) {
   const Api& api = target_.apis[entry.target];
-  if (!pair_.tensors) entry.e_in = std::max(entry.e_in, forward_ / 2);
+  entry.e_in = floor_of(entry.e_in);
   // Where the extremes are a mask's, norms are blind.
   constexpr double kMask = 1e4;
   for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
@@ -357,6 +397,7 @@ void RankJudge::outputs(Entry& entry) {
     if (e <= threshold_ * (entry.e_in + entry.u) || entry.e_in > 2 * (forward_error() + entry.u)) return;
     Finding found = finding(entry, Kind::decision, Rule::birth, e / (entry.e_in + entry.u));
     found.confidence = Confidence::hint;
+    flipped_ = entry.touched = true;
     found.text = fmt::format("a decision flipped: output error {}, inputs within rounding ({})",
                              error_text(e), error_text(entry.worst_in));
     offer(entry, std::move(found));
@@ -367,7 +408,7 @@ void RankJudge::outputs(Entry& entry) {
 }
 
 void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double b,
-                             const std::vector<Replayed>& replays) {
+                             const std::vector<Replayed>& replays, double sums) {
   const std::string place = place_text(target_, item_of(index));
   const auto offered = [&](Kind kind, Rule rule, double j, std::string text, std::string side) {
     Finding found = finding(entry, kind, rule, j);
@@ -397,7 +438,7 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
     side = "neither side follows from its inputs by the operation's name";
   }
   if (e == 0) return;
-  const double j = birth_j(entry, index, e);
+  const double j = birth_j(entry, index, e, sums);
   const std::string inputs =
       fmt::format("output error {} from inputs {}", error_text(e), error_text(entry.worst_in));
   if (entry.nature == Nature::random) {
@@ -409,7 +450,7 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
   constexpr double kFewest = 64;
   if (n < kFewest || !std::isfinite(e) || !std::isfinite(b)) return;
   const double expected =
-      entry.grown * entry.b_in + 4 * (e + entry.grown * entry.e_in + entry.u) / std::sqrt(n) + 2.4e-7;
+      entry.grown * entry.b_in + 4 * (e + entry.grown * entry.e_in + entry.u + sums) / std::sqrt(n) + 2.4e-7;
   offered(Kind::gain, Rule::gain, threshold_ / 2.5 * b / expected,
           fmt::format("its size differs by {}, which errors of {} do not do by chance", error_text(b),
                       error_text(e)),
@@ -471,11 +512,37 @@ double RankJudge::gradient_scale(const Entry& entry, std::uint32_t index) const 
       elements += static_cast<double>(elements_of(golden_.text(item.shape)));
     }
   }
-  double scale = gradient;
+  // Partial sums grow as they are added up one by one.
+  double scale = sizes.size() == 1 && sizes[0] > 0
+                     ? gradient * std::sqrt(std::max(1.0, elements / static_cast<double>(sizes[0])))
+                     : gradient;
   if (sizes.size() >= 2 && input > 0 && sizes[0] > 0)
     scale = gradient * input / std::sqrt(std::max(1.0, elements / static_cast<double>(sizes[0])));
   if (!std::isfinite(scale) || !std::isfinite(norm) || scale <= 0) return 1;
   return std::min(1.0, norm / scale);
+}
+
+/// What a parameter's gradient collects while it is added up row by row.
+double RankJudge::accumulated(const Entry& entry, std::uint32_t index) const {
+  const Item& partner = golden_.items[errors_.golden_item[index]];
+  const std::vector<std::uint64_t> sizes = sizes_of(golden_.text(partner.shape));
+  if (sizes.empty() || sizes[0] == 0) return 0;
+  double elements = 0;
+  if (entry.name.direction == dump::Direction::parameters_grad) {
+    const ModuleErrors* module = errors_.module(entry.name.base);
+    if (module != nullptr) elements = static_cast<double>(module->gradient_elements);
+  } else {
+    const Api& api = golden_.apis[entry.golden];
+    for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+      if (golden_.items[i].state == State::input && golden_.items[i].is_tensor)
+        elements += static_cast<double>(elements_of(golden_.text(golden_.items[i].shape)));
+    }
+    // An output as large as what came in is no sum.
+    if (static_cast<double>(elements_of(golden_.text(partner.shape))) >= elements && sizes.size() == 1)
+      return 0;
+  }
+  const double rows = elements / static_cast<double>(sizes[0]);
+  return rows > 1 ? kSingle * std::sqrt(rows) : 0;
 }
 
 /// Nodes of autograd may give outputs in another order: the error against the best of those that have one
@@ -516,10 +583,11 @@ void RankJudge::backward_pair(Entry& entry) {
       offer(entry, std::move(found));
     }
     if (forward != kNone) {
+      entry.u = std::max(entry.u, static_cast<double>(errors_.u[forward]));
       entry.e_in = std::max(entry.e_in, static_cast<double>(errors_.anything[forward]));
       entry.b_in = std::max(entry.b_in, static_cast<double>(errors_.anything_b[forward]));
     }
-    if (!pair_.tensors) entry.e_in = std::max(entry.e_in, std::max(forward_, backward_) / 2);
+    entry.e_in = floor_of(entry.e_in);
     if (forward == kNone) entry.e_in = std::max(entry.e_in, ahead);
     entry.worst_in = entry.e_in;
     std::uint32_t ours = 0;
@@ -537,7 +605,8 @@ void RankJudge::backward_pair(Entry& entry) {
       const double e = scale * best_match(entry, i, threshold_ * (entry.e_in + entry.u));
       const double b = e < scale * e_of(i) ? 0 : scale * errors_.b[i];
       backward_ = std::max(backward_, std::min(e, 1.0));
-      judge_output(entry, i, e, b, {});
+      gradients_ = std::max(gradients_, std::min(e_of(i), 100.0));
+      judge_output(entry, i, e, b, {}, accumulated(entry, i));
     }
   }
 }
@@ -547,9 +616,10 @@ void RankJudge::gradients_pair(Entry& entry) {
   const ModuleErrors* module = errors_.module(entry.name.base);
   const double ahead = std::max({forward_error(), backward_, history_.backward});
   entry.e_in = module != nullptr ? module->e : 0;
+  if (module != nullptr) entry.u = std::max(entry.u, module->u);
   entry.b_in = module != nullptr ? module->b : 0;
   if (module == nullptr || !module->has_gradient) entry.e_in = std::max(entry.e_in, ahead);
-  if (!pair_.tensors) entry.e_in = std::max(entry.e_in, std::max(forward_, backward_) / 2);
+  entry.e_in = floor_of(entry.e_in);
   entry.worst_in = entry.e_in;
   if (any_evidence_ && entry.e_in > threshold_ * (clean_ + entry.u)) entry.touched = true;
   const Api& api = target_.apis[entry.target];
@@ -557,7 +627,11 @@ void RankJudge::gradients_pair(Entry& entry) {
     if (!item_of(i).is_tensor || std::isnan(errors_.e[i]) || errors_.golden_item[i] == kNone) continue;
     const double scale = gradient_scale(entry, i);
     backward_ = std::max(backward_, std::min(scale * e_of(i), 1.0));
-    judge_output(entry, i, scale * e_of(i), scale * errors_.b[i], {});
+    gradients_ = std::max(gradients_, std::min(e_of(i), 100.0));
+    const std::string name =
+        std::string(entry.name.base) + '.' + std::string(dump::split_last(target_.name(item_of(i))).second);
+    history_.gradient_errors[std::hash<std::string>{}(name)] = errors_.e[i];
+    judge_output(entry, i, scale * e_of(i), scale * errors_.b[i], {}, accumulated(entry, i));
   }
 }
 

@@ -29,14 +29,19 @@ ItemErrors::ItemErrors(const RankPair& pair)
   output.assign(target.apis.size(), 0);
   anything.assign(target.apis.size(), 0);
   anything_b.assign(target.apis.size(), 0);
+  u.assign(target.apis.size(), 0);
   const auto name_of = [&](std::uint32_t api) { return target.text(target.apis[api].name); };
   for (std::uint32_t api = 0; api < target.apis.size(); ++api) {
     names_.add(api, name_of);
     for (std::uint32_t i = target.apis[api].first; i < target.apis[api].first + target.apis[api].count; ++i) {
       const Item& item = target.items[i];
-      if (golden_item[i] == kNone || !item.is_tensor) continue;
+      if (!item.is_tensor) continue;
+      const double roundoff = unit_roundoff(target.text(item.dtype));
+      raise_to(u[api], static_cast<float>(roundoff));
+      if (golden_item[i] == kNone) continue;
       const Item& partner = golden.items[golden_item[i]];
       if (!partner.is_tensor) continue;
+      raise_to(u[api], static_cast<float>(unit_roundoff(golden.text(partner.dtype))));
       std::optional<Measure> found;
       if (pair.tensors) found = pair.tensors(i, golden_item[i]);
       if (!found) found = measure(target, item, golden, partner);
@@ -46,8 +51,7 @@ ItemErrors::ItemErrors(const RankPair& pair)
       b[i] = other_shape ? std::numeric_limits<float>::infinity() : static_cast<float>(found->b);
       raise_to(anything[api], e[i]);
       raise_to(anything_b[api], b[i]);
-      const bool floating = unit_roundoff(target.text(item.dtype)) > 0;
-      if (item.state == State::output && floating) raise_to(output[api], e[i]);
+      if (item.state == State::output && roundoff > 0) raise_to(output[api], e[i]);
     }
     add_to_module(api);
   }
@@ -60,6 +64,7 @@ void ItemErrors::add_to_module(std::uint32_t api) {
   const bool backward = parsed->direction == Direction::backward;
   if (!backward && parsed->direction != Direction::forward) return;
   ModuleErrors& module = modules_[parsed->base];
+  module.u = std::max(module.u, static_cast<double>(u[api]));
   for (std::uint32_t i = target.apis[api].first; i < target.apis[api].first + target.apis[api].count; ++i) {
     const Item& item = target.items[i];
     if (std::isnan(e[i]) || (backward && item.state != State::input)) continue;

@@ -20,6 +20,7 @@ struct ModuleErrors {
   double gradient_norm = 0;  // of its output's gradient, and how many elements it has
   std::uint64_t gradient_elements = 0;
   double input_norm = 0;
+  double u = 0;  // largest of its tensors
 };
 
 class ItemErrors {
@@ -32,6 +33,7 @@ class ItemErrors {
   std::vector<float> output;    // by entry under test: largest e of its floating outputs
   std::vector<float> anything;  // of all its tensors
   std::vector<float> anything_b;
+  std::vector<float> u;  // unit roundoff of the coarsest of its tensors, of both sides
 
   std::uint32_t entry_named(std::string_view name) const;
   /// The forward entry of a backward one, or kNone.

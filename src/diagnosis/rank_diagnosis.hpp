@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "diagnosis/alignment.hpp"
@@ -65,6 +66,9 @@ struct History {
   std::uint32_t steps = 0;
   bool evidence = false;  // or something bad that came in by communication
   double clean = 0;       // the largest error ahead of it
+  // Of the step before, by name:
+  std::unordered_map<std::uint64_t, float> parameter_norms;  // entry and place
+  std::unordered_map<std::uint64_t, float> gradient_errors;  // module and parameter
 };
 
 /// A call of communication, and how much worse it left what it took.

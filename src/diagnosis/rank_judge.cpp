@@ -139,8 +139,8 @@ void RankJudge::mark_compounds() {
       if (alignment_.target_of[i] != kNone) compound_golden_[i] = compound_[alignment_.target_of[i]];
     }
   }
-  for (const Item& item : target_.items) {
-    if (item.state == State::parameters) parameter_keys_.put(content_key(target_, item), 0);
+  for (std::uint32_t i = 0; i < target_.items.size(); ++i) {
+    if (item_of(i).state == State::parameters) parameter_items_.put(content_key(target_, item_of(i)), i);
   }
 }
 
@@ -214,19 +214,13 @@ void RankJudge::put_outputs(const Side& side, std::uint32_t api, ContentMap& map
 
 void RankJudge::measure_inputs(Entry& entry) {
   const Api& api = target_.apis[entry.target];
-  double scalar_roundoff = 0;
   for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
     const Item& item = item_of(i);
-    if (!item.is_tensor) continue;
-    scalar_roundoff = std::max(scalar_roundoff, unit_roundoff(target_.text(item.dtype)));
-    if (errors_.golden_item[i] == kNone) continue;
-    scalar_roundoff =
-        std::max(scalar_roundoff, unit_roundoff(golden_.text(golden_.items[errors_.golden_item[i]].dtype)));
-    if (item.state == State::output) continue;
+    if (!item.is_tensor || errors_.golden_item[i] == kNone || item.state == State::output) continue;
     entry.e_in = std::max(entry.e_in, e_of(i));
     entry.b_in = std::max(entry.b_in, static_cast<double>(errors_.b[i]));
   }
-  entry.u = scalar_roundoff > 0 ? scalar_roundoff : 0x1p-24;
+  entry.u = errors_.u[entry.target] > 0 ? errors_.u[entry.target] : 0x1p-24;
   entry.worst_in = entry.e_in;
   entry.e_out = errors_.output[entry.target];
 }
@@ -260,6 +254,7 @@ void RankJudge::forward_pair(Entry& entry) {
   }
   last_paired_ = entry.target;
   forward_ = std::max(forward_, std::min(entry.e_out, 1.0));
+  if (entry.e_out > 0) coarsest_ = std::max(coarsest_, entry.u);
 }
 
 /// What comes out of communication is other ranks' as well: judged when they are known.

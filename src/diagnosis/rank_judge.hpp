@@ -87,11 +87,15 @@ class RankJudge {
   void gradients_pair(Entry& entry);
   double amplification(const Entry& entry) const;
   std::vector<Replayed> replayed(const Entry& entry, double j) const;
+  double floor_of(double e_in) const;
+  double moved(std::uint32_t item);
+  double gradient_error(std::uint64_t key) const;
+  double accumulated(const Entry& entry, std::uint32_t item) const;
   double gradient_scale(const Entry& entry, std::uint32_t item) const;
   double best_match(const Entry& entry, std::uint32_t item, double enough) const;
   void judge_output(Entry& entry, std::uint32_t item, double e, double b,
-                    const std::vector<Replayed>& replays);
-  double birth_j(const Entry& entry, std::uint32_t item, double e) const;
+                    const std::vector<Replayed>& replays, double more = 0);
+  double birth_j(const Entry& entry, std::uint32_t item, double e, double more = 0) const;
   void checksum(Entry& entry);
   bool checksums_differ(std::uint32_t item) const;
   std::string_view producer_name(std::uint32_t target_item, std::uint32_t golden_item) const;
@@ -115,7 +119,8 @@ class RankJudge {
   std::vector<bool> compound_golden_;
   ContentMap target_flow_;  // items that put out a content
   ContentMap golden_flow_;
-  ContentMap parameter_keys_;  // contents of modules' parameters; 1 once they were judged
+  ContentMap parameter_items_;                              // contents of modules' parameters: their items
+  ContentMap judged_parameters_;                            // contents that were judged
   std::unordered_map<std::uint32_t, double> alone_target_;  // carried errors of entries without a partner
   std::unordered_map<std::uint32_t, double> alone_golden_;
   std::unordered_map<std::uint32_t, std::uint32_t> run_of_target_;
@@ -131,11 +136,14 @@ class RankJudge {
   double forward_ = 0;     // E
   double backward_ = 0;    // Eb
   double parameters_ = 0;  // largest error of a parameter in this step
+  double gradients_ = 0;   // largest error of a gradient, however small the gradient
+  double coarsest_ = 0;    // largest unit roundoff of what has differed so far
   bool any_evidence_ = false;
   bool any_certain_ = false;
   double before_ = 0;  // largest error ahead of the entry at hand
   double clean_ = 0;   // and ahead of the first evidence
   bool any_checksum_ = false;
+  bool flipped_ = false;  // a discrete decision, so that shapes may follow it
   UpdateStatistics updates_;
   std::optional<Finding> first_updated_;    // place of the first parameter whose update is known
   std::optional<Finding> first_parameter_;  // the first that differs
