@@ -47,6 +47,7 @@ struct Typed {
   SummaryOptions summary;
   std::string explain;
   PairingArguments pairing;
+  std::string replay = "suspects";
   bool diff_analyze = false;
   LayoutArguments layouts;
 };
@@ -140,6 +141,11 @@ CompareOptions to_options(const Typed& typed) {
     options.dialect = python_dialect();
     options.rank.diagnosis.wanted = false;
   }
+  options.rank.diagnosis.replay = typed.replay == "all"     ? diagnosis::ReplayMode::all
+                                  : typed.replay == "never" ? diagnosis::ReplayMode::never
+                                                            : diagnosis::ReplayMode::suspects;
+  if (typed.python_rules && typed.fail_on == "culprit")
+    throw UsageError("--python-rules names no culprit: leave out one of it and --fail-on culprit");
   options.rules_file = typed.rules;
   options.summary = typed.summary;
   options.rank.match = to_match_options(typed.pairing, options.dialect.rank.pairing);
@@ -184,13 +190,21 @@ class CompareCommand final : public Command {
     options.add_flag("-c,--compare_only", typed_.compare_only,
                      "Accepted for 8.1.1: there is no advisor to leave out");
     options.add_flag("--is_print_compare_log", typed_.print_rows, "Log one line for each pair of tensors");
-    options.add("--fail-on", typed_.fail_on, "Exit with 1 if there is: error, warning, unmatched, never")
-        .one_of({"error", "warning", "unmatched", "never"})
+    options
+        .add("--fail-on", typed_.fail_on,
+             "Exit with 1 if there is: culprit, error, warning, unmatched, never")
+        .one_of({"culprit", "error", "warning", "unmatched", "never"})
         .show_default();
     options.add_flag("--strict", typed_.strict,
                      "Exit with 2 if any pair of tensors or ranks could not be compared");
     options.add_flag("--python-rules", typed_.python_rules,
                      "Verdicts, messages and numbers of the Python tool 26.x");
+    options
+        .add("--replay", typed_.replay,
+             "Operations that are done again in double precision to see which side is wrong, from tensors: "
+             "suspects, all, never")
+        .one_of({"suspects", "all", "never"})
+        .show_default();
     options.add_flag("--diff_analyze", typed_.diff_analyze,
                      "Search all ranks of a step for the entries where the runs part first; writes JSON");
     options.add("--rules", typed_.rules, "YAML file with thresholds in place of the built-in ones")
@@ -258,16 +272,28 @@ class CompareCommand final : public Command {
     write_all(STDOUT_FILENO, report.story, "standard output");
   }
 
+  /// What was not judged at all is a finding, too: it must not pass for agreement.
+  static bool found_culprit(const CompareReport& report) {
+    if (!report.diagnosis || !report.one_sided.empty()) return true;
+    const diagnosis::Diagnosis& diagnosis = *report.diagnosis;
+    using diagnosis::Origin;
+    return diagnosis.has_culprit() || diagnosis.count(Origin::equal) + diagnosis.count(Origin::rounding) +
+                                              diagnosis.count(Origin::passed_on) ==
+                                          0;
+  }
+
   Outcome judge_outcome(const CompareReport& report) const {
     bool failed = false;
     bool findings = false;
     for (const TaskSummary& rank : report.tasks) {
       failed = failed || !rank.failure.empty() || (typed_.strict && rank.unreadable > 0);
       if (typed_.fail_on == "never") continue;
+      if (typed_.fail_on == "culprit") continue;
       findings = findings || rank.errors > 0;
       if (typed_.fail_on == "warning") findings = findings || rank.warnings > 0;
       if (typed_.fail_on == "unmatched") findings = findings || rank.unmatched > 0 || rank.golden_only > 0;
     }
+    if (typed_.fail_on == "culprit") findings = found_culprit(report);
     if (typed_.strict) failed = failed || !report.one_sided.empty();
     if (typed_.fail_on == "unmatched") findings = findings || !report.one_sided.empty();
     if (failed) return Outcome::failure;

@@ -217,4 +217,22 @@ std::string to_json(const Finding& finding) {
   return json.take();
 }
 
+std::vector<std::string> to_json(const Diagnosis& diagnosis) {
+  std::vector<std::string> objects;
+  if (!diagnosis.has_culprit()) {
+    JsonWriter json;
+    json.open_object();
+    json.member("kind", "no_culprit");
+    json.member("text", no_culprit(diagnosis));
+    json.member("entry", diagnosis.largest_entry);
+    json.member("J", diagnosis.largest_j);
+    json.member("threshold", diagnosis.threshold);
+    json.member("visible", diagnosis.visible);
+    json.close();
+    objects.push_back(json.take());
+  }
+  for (const Finding& finding : diagnosis.findings) objects.push_back(to_json(finding));
+  return objects;
+}
+
 }  // namespace msprobe::diagnosis

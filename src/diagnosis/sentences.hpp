@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "diagnosis/conclusion.hpp"
 #include "diagnosis/finding.hpp"
@@ -24,5 +25,8 @@ std::string evidence_cell(const Finding* finding);
 /// A finding as one JSON object on one line: kind, entry, golden_entry, place, step, rank, module, J,
 /// confidence, side, text, next, where, passed_on, concerned, other_ranks. An infinite J is null.
 std::string to_json(const Finding& finding);
+
+/// All findings in their order; one object of kind `no_culprit` ahead of hints where there is no evidence.
+std::vector<std::string> to_json(const Diagnosis& diagnosis);
 
 }  // namespace msprobe::diagnosis

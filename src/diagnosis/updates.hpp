@@ -26,8 +26,11 @@ std::optional<Update> update_between(const StepTensors& target, const StepTensor
 class UpdateStatistics {
  public:
   void add(const Update& update) {
-    deviations_.push_back(std::abs(update.gain - 1));
-    scatters_.push_back(update.e / std::sqrt(static_cast<double>(std::max<std::uint64_t>(update.n, 1))));
+    const double deviation = std::abs(update.gain - 1);
+    deviations_.push_back(deviation);
+    // What is left of the error besides the common factor: noise, which scatters the factor.
+    const double noise = std::sqrt(std::max(0.0, update.e * update.e - deviation * deviation));
+    scatters_.push_back(noise / std::sqrt(static_cast<double>(std::max<std::uint64_t>(update.n, 1))));
     gains_.push_back(update.gain);
   }
   std::size_t size() const { return gains_.size(); }

@@ -65,11 +65,11 @@ struct JsonCellAppender {
 };
 
 /// The objects, each with `separator` after it.
-void write_objects(const Table& table, std::string_view separator, const Sink& sink,
+void write_objects(const Table& table, std::string_view begin, std::string_view separator, const Sink& sink,
                    const WriteOptions& options) {
   std::vector<std::string> keys;
   for (const std::string& name : table.columns()) {
-    std::string& key = keys.emplace_back(keys.empty() ? "{" : ", ");
+    std::string& key = keys.emplace_back(keys.empty() ? begin : ", ");
     append_string(key, name);
     key += ": ";
   }
@@ -95,8 +95,11 @@ void write_objects(const Table& table, std::string_view separator, const Sink& s
 }  // namespace
 
 void write_jsonl(const Table& table, const Sink& sink, const WriteOptions& options) {
-  write_objects(table, "\n", sink, options);
+  const std::optional<std::vector<std::string>> objects = table.objects();
+  write_objects(table, objects ? "{\"kind\": \"row\", " : "{", "\n", sink, options);
   if (table.rows() != 0) sink("\n");
+  if (!objects) return;
+  for (const std::string& object : *objects) sink(object + "\n");
 }
 
 void write_json(const Table& table, const Sink& sink, const WriteOptions& options) {
@@ -107,7 +110,11 @@ void write_json(const Table& table, const Sink& sink, const WriteOptions& option
   }
   head += "],\n\"rows\": [\n";
   sink(head);
-  write_objects(table, ",\n", sink, options);
+  write_objects(table, "{", ",\n", sink, options);
+  if (const std::optional<std::vector<std::string>> objects = table.objects()) {
+    sink("\n],\n\"findings\": [");
+    for (std::size_t i = 0; i < objects->size(); ++i) sink((i == 0 ? "\n" : ",\n") + (*objects)[i]);
+  }
   sink("\n]}\n");
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -69,6 +70,9 @@ class Table {
   virtual void row(std::size_t index, std::vector<Cell>& cells, Scratch& scratch) const = 0;
   /// Colours the row in a workbook.
   virtual Severity severity(std::size_t index) const = 0;
+  /// What there is to say besides, as JSON objects of one line each, which JSON writers put behind the rows:
+  /// each has a `kind`, and rows of a file of lines then get one, too: `row`. Nothing: never anything.
+  virtual std::optional<std::vector<std::string>> objects() const { return std::nullopt; }
 };
 
 }  // namespace msprobe::report

@@ -9,6 +9,8 @@
 #include <limits>
 
 #include "compare/result/messages.hpp"
+#include "diagnosis/conclusion.hpp"
+#include "diagnosis/sentences.hpp"
 #include "support/json_writer.hpp"
 #include "support/text.hpp"
 
@@ -122,6 +124,11 @@ RankRows::RankRows(std::shared_ptr<const RankResult> result) : result_(std::move
   add(Field::messages, "Err_message");
   if (result_->target.stacks) add(Field::stack, "NPU_Stack_Info");
   if (mode == Mode::tensor) add(Field::data_names, "Data_name");
+  if (result_->diagnosis) {
+    add(Field::error, "Error");
+    add(Field::origin, "Origin");
+    add(Field::evidence, "Evidence");
+  }
 }
 
 RankRows RankRows::of(const RankResult& result) {
@@ -191,6 +198,33 @@ void RankRows::row(std::size_t index, std::vector<Cell>& cells, Scratch& scratch
     const std::string_view list = scratch.keep(python_list(names));
     cells.push_back(Structured{list, scratch.keep(json_list(names))});
   }
+  if (result_->diagnosis) add_diagnosis(index, cells, scratch);
+}
+
+void RankRows::add_diagnosis(std::size_t index, std::vector<Cell>& cells, Scratch& scratch) const {
+  const diagnosis::RankDiagnosis& diagnosis = *result_->diagnosis;
+  const Row& row = result_->rows[index];
+  // What a mapping pairs otherwise than by place was not judged.
+  const bool judged = row.matched() && diagnosis.golden_item[row.pair.target] == row.pair.golden;
+  const float error = judged ? diagnosis.error[row.pair.target] : NAN;
+  cells.push_back(std::isnan(error) ? Cell(Text{"N/A"}) : Cell(static_cast<double>(error)));
+  cells.push_back(
+      Text{name_of(judged ? diagnosis.origin[row.pair.target] : diagnosis::Origin::not_compared)});
+  const diagnosis::Finding* finding = row.has_target() && is_first_of_entry(index)
+                                          ? diagnosis.finding_of(result_->target_item(row).api)
+                                          : nullptr;
+  cells.push_back(Text{finding == nullptr ? "" : scratch.keep(diagnosis::evidence_cell(finding))});
+}
+
+std::optional<std::vector<std::string>> RankRows::objects() const {
+  if (!result_->diagnosis) return std::nullopt;
+  return diagnosis::to_json(diagnosis::conclude({*result_->diagnosis}));
+}
+
+bool RankRows::is_first_of_entry(std::size_t index) const {
+  const Item* item = result_->find_target(result_->rows[index]);
+  const Item* before = index == 0 ? nullptr : result_->find_target(result_->rows[index - 1]);
+  return item != nullptr && (before == nullptr || before->api != item->api);
 }
 
 std::string_view RankRows::checksum_text(const Side& side, const Item& item) const {
@@ -245,11 +279,10 @@ void RankRows::add_differences(const Item* item, const Item* bench, std::vector<
 
 void RankRows::add_stack(std::size_t index, const Item* item, std::vector<Cell>& cells,
                          Scratch& scratch) const {
-  const Item* before = index == 0 ? nullptr : result_->find_target(result_->rows[index - 1]);
-  const bool first = item != nullptr && (before == nullptr || before->api != item->api);
   const auto* frames =
-      first ? result_->target.stacks->find(result_->target.text(result_->target.apis[item->api].name))
-            : nullptr;
+      is_first_of_entry(index)
+          ? result_->target.stacks->find(result_->target.text(result_->target.apis[item->api].name))
+          : nullptr;
   if (frames == nullptr) {
     cells.push_back(Text{"N/A"});
     return;

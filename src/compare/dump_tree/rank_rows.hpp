@@ -37,6 +37,9 @@ enum class Field : std::uint8_t {
   messages,
   stack,
   data_names,
+  error,     // relative to the reference, of the whole tensor
+  origin,    // where the error comes from
+  evidence,  // on the first row of an entry that is to blame
 };
 
 struct Column {
@@ -67,6 +70,8 @@ class RankRows final : public Rows {
   }
   std::vector<std::string> metrics() const override;
   bool weigh(std::size_t index, std::size_t metric, NotedRow& noted) const override;
+  /// The findings of this rank, taken alone.
+  std::optional<std::vector<std::string>> objects() const override;
   const RankRows* of_entries() const override { return this; }
   const RankResult& result() const { return *result_; }
 
@@ -76,6 +81,8 @@ class RankRows final : public Rows {
   void add_differences(const Item* item, const Item* bench, std::vector<report::Cell>& cells) const;
   void add_stack(std::size_t index, const Item* item, std::vector<report::Cell>& cells,
                  report::Scratch& scratch) const;
+  bool is_first_of_entry(std::size_t index) const;
+  void add_diagnosis(std::size_t index, std::vector<report::Cell>& cells, report::Scratch& scratch) const;
   std::string_view checksum_text(const Side& side, const Item& item) const;
   ValueDifference difference_of(const Row& row, std::size_t statistic) const;
   void measure_statistics(const Row& row, NotedRow& noted) const;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "diagnosis/sentences.hpp"
 #include "support/error.hpp"
 #include "support/output_file.hpp"
 
@@ -24,7 +25,8 @@ std::vector<std::string> write_files(const report::Table& table, const std::vect
 
 class JoinedTable final : public report::Table {
  public:
-  explicit JoinedTable(std::vector<JoinedPart> parts) : parts_(std::move(parts)) {
+  JoinedTable(std::vector<JoinedPart> parts, std::optional<std::vector<std::string>> objects)
+      : parts_(std::move(parts)), objects_(std::move(objects)) {
     for (const JoinedPart& part : parts_) {
       ends_.push_back(part.rows->rows() + (ends_.empty() ? 0 : ends_.back()));
       if (part.rows->columns() != parts_.front().rows->columns()) {
@@ -42,6 +44,7 @@ class JoinedTable final : public report::Table {
 
   const std::vector<std::string>& columns() const override { return columns_; }
   std::size_t rows() const override { return ends_.back(); }
+  std::optional<std::vector<std::string>> objects() const override { return objects_; }
   report::Severity severity(std::size_t index) const override {
     const std::size_t part = part_of(index);
     return parts_[part].rows->severity(index - begin(part));
@@ -64,6 +67,7 @@ class JoinedTable final : public report::Table {
   std::vector<std::size_t> ends_;
   std::vector<std::string> columns_;
   bool steps_ = false;
+  std::optional<std::vector<std::string>> objects_;
 };
 
 const std::vector<report::Format>& formats_of(const TableOptions& options, const Task& task) {
@@ -125,7 +129,11 @@ class OneFile final : public Sink {
     const std::vector<report::Format>& formats = formats_of(options_, plan_->tasks.front());
     if (formats.empty()) return;
     std::shared_ptr<const report::Table> table = parts.front().rows;
-    if (parts.size() > 1) table = joined_table(std::move(parts));
+    if (parts.size() > 1) {
+      std::optional<std::vector<std::string>> objects;
+      if (report.diagnosis) objects = diagnosis::to_json(*report.diagnosis);
+      table = joined_table(std::move(parts), std::move(objects));
+    }
     if (options_.file == "-") {
       report.pipe_closed = !report::write_stdout(*table, formats.front());
     } else {
@@ -141,8 +149,9 @@ class OneFile final : public Sink {
 
 }  // namespace
 
-std::shared_ptr<const report::Table> joined_table(std::vector<JoinedPart> parts) {
-  return std::make_shared<JoinedTable>(std::move(parts));
+std::shared_ptr<const report::Table> joined_table(std::vector<JoinedPart> parts,
+                                                  std::optional<std::vector<std::string>> objects) {
+  return std::make_shared<JoinedTable>(std::move(parts), std::move(objects));
 }
 
 std::string result_stem(const std::string& directory, const Task& task, const std::string& what,

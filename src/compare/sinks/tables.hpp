@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,9 @@ struct JoinedPart {
 
 /// The rows of several tasks under one header, with the columns Step (if any part has one) and Rank in front.
 /// All must have the same columns (UsageError otherwise).
-std::shared_ptr<const report::Table> joined_table(std::vector<JoinedPart> parts);
+/// `objects`: what JSON has besides.
+std::shared_ptr<const report::Table> joined_table(std::vector<JoinedPart> parts,
+                                                  std::optional<std::vector<std::string>> objects = {});
 
 std::unique_ptr<Sink> table_sink(const TableOptions& options);
 
