@@ -145,7 +145,7 @@ void RankJudge::mark_compounds() {
 }
 
 double RankJudge::forward_error() const {
-  return std::max({forward_, parameters_, history_.forward});
+  return std::max({forward_, parameters_, history_.forward, flips_});
 }
 
 /// Entries of the reference up to `end` have put out what they put out.
@@ -381,6 +381,8 @@ Finding RankJudge::finding(const Entry& entry, Kind kind, Rule rule, double j) c
   found.downstream = entry.touched || history_.evidence;
   const bool sure = kind == Kind::replay || (rule == Rule::source && j >= kCertain * threshold_);
   found.confidence = j < threshold_ ? Confidence::hint : sure ? Confidence::certain : Confidence::likely;
+  // Behind a decision that noise flipped, everything is different, and nothing is evidence.
+  if (flipped_ && entry.touched && !any_evidence_) found.confidence = Confidence::hint;
   return found;
 }
 
