@@ -36,6 +36,13 @@ bool is_half(double u) {
 
 }  // namespace
 
+/// What follows from it is different, by no fault.
+void RankJudge::flip(Entry& entry, double error) {
+  flipped_ = true;
+  entry.touched = true;
+  flips_ = std::max(flips_, std::min(error, 1.0));
+}
+
 /// The largest output error of those who put the items out.
 double RankJudge::carried(std::uint32_t target_item, std::uint32_t golden_item) const {
   double error = 0;
@@ -83,7 +90,7 @@ void RankJudge::structure(Entry& entry, double& scalar_error) {
   found.downstream = entry.touched || history_.evidence;
   if (effect || difference.kind == Kind::dtype || difference.kind == Kind::shape) {
     found.confidence = handed_on ? Confidence::hint : Confidence::certain;
-    if (by_decision) flipped_ = entry.touched = true;
+    if (by_decision) flip(entry, 1);
   } else {
     found.confidence = input_grad && !entry.touched && target_name(entry.target).starts_with("Module.")
                            ? Confidence::likely
@@ -132,7 +139,7 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
       return;
     }
   }
-  if (e == 0) return;
+  if (e == 0 || (flipped_ && std::isinf(e))) return;
   const double u = entry.u;
   Finding found;
   if (!known && !golden_known) {
@@ -234,8 +241,9 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
   if (history_.steps > 0) {
     if (history_.evidence) return;  // by what was seen in an earlier step
     const double steps = history_.steps;
+    const bool is_vector = sizes_of(target_.text(item.shape)).size() < 2;
     // Where the step is most of the value, noise of small gradients shows: their sign may flip.
-    const double limit = std::max((is_half(u) ? 2e-2 : 2e-3) * steps, 0.5 * step);
+    const double limit = std::max((is_half(u) ? 2e-2 : 2e-3) * steps, step * (is_vector ? 1 : 0.25));
     j = noisy ? 0 : threshold_ * e / limit;
     text = fmt::format("{} differs by {} after the update, more than rounding explains",
                        place_text(target_, item), error_text(e));
@@ -357,7 +365,7 @@ std::vector<Replayed> RankJudge::replayed(const Entry& entry, double j) const {
 /// Statistics of one tensor may hide most of its error: what was seen elsewhere counts.
 double RankJudge::floor_of(double e_in) const {
   if (pair_.tensors) return e_in;
-  return std::max({e_in, forward_ / 2, backward_ / 2, coarsest_ / 4});
+  return std::max({e_in, forward_ / 2, backward_ / 2, flips_ / 2, coarsest_ / 4});
 }
 
 /// Rules c, d and e for what the entry put out.
@@ -397,7 +405,7 @@ void RankJudge::outputs(Entry& entry) {
     if (e <= threshold_ * (entry.e_in + entry.u) || entry.e_in > 2 * (forward_error() + entry.u)) return;
     Finding found = finding(entry, Kind::decision, Rule::birth, e / (entry.e_in + entry.u));
     found.confidence = Confidence::hint;
-    flipped_ = entry.touched = true;
+    flip(entry, e);
     found.text = fmt::format("a decision flipped: output error {}, inputs within rounding ({})",
                              error_text(e), error_text(entry.worst_in));
     offer(entry, std::move(found));

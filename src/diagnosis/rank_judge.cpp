@@ -145,7 +145,7 @@ void RankJudge::mark_compounds() {
 }
 
 double RankJudge::forward_error() const {
-  return std::max({forward_, parameters_, history_.forward});
+  return std::max({forward_, parameters_, history_.forward, flips_});
 }
 
 /// Entries of the reference up to `end` have put out what they put out.
@@ -381,6 +381,8 @@ Finding RankJudge::finding(const Entry& entry, Kind kind, Rule rule, double j) c
   found.downstream = entry.touched || history_.evidence;
   const bool sure = kind == Kind::replay || (rule == Rule::source && j >= kCertain * threshold_);
   found.confidence = j < threshold_ ? Confidence::hint : sure ? Confidence::certain : Confidence::likely;
+  // Behind a decision that noise flipped, everything is different, and nothing is evidence.
+  if (flipped_ && entry.touched && !any_evidence_) found.confidence = Confidence::hint;
   return found;
 }
 
@@ -460,14 +462,17 @@ Origin RankJudge::origin_of(std::uint32_t index, const std::vector<const Finding
   } else if (e == 0) {
     return Origin::equal;
   }
+  bool own = false;  // what its entry took was right, unless it is large itself
   for (const Finding* found : born) {
     if (found->target_api != item.api) continue;
+    own = true;
     const bool puts_out = found->rule != Rule::source && item.state == State::output;
     if (found->item == index || puts_out) return Origin::born;
   }
   const double u = std::max(unit_roundoff(target_.text(item.dtype)), 0x1p-24);
   const bool behind = 2 * std::uint64_t{item.api} + 1 >= fault_order_;
-  if (behind && (touched_[item.api] || !measured || e > threshold_ * (clean + u))) return Origin::passed_on;
+  if (behind && ((touched_[item.api] && !own) || !measured || e > threshold_ * (clean + u)))
+    return Origin::passed_on;
   return measured ? Origin::rounding : Origin::not_compared;
 }
 

@@ -97,6 +97,7 @@ class RankJudge {
                     const std::vector<Replayed>& replays, double more = 0);
   double birth_j(const Entry& entry, std::uint32_t item, double e, double more = 0) const;
   void checksum(Entry& entry);
+  void flip(Entry& entry, double error);
   bool checksums_differ(std::uint32_t item) const;
   std::string_view producer_name(std::uint32_t target_item, std::uint32_t golden_item) const;
   double carried(std::uint32_t target_item, std::uint32_t golden_item) const;
@@ -143,6 +144,7 @@ class RankJudge {
   double before_ = 0;  // largest error ahead of the entry at hand
   double clean_ = 0;   // and ahead of the first evidence
   bool any_checksum_ = false;
+  double flips_ = 0;      // largest error of a decision
   bool flipped_ = false;  // a discrete decision, so that shapes may follow it
   UpdateStatistics updates_;
   std::optional<Finding> first_updated_;    // place of the first parameter whose update is known

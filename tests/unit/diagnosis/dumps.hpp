@@ -25,6 +25,15 @@ inline std::string tensor(double size, std::string_view shape = "[4, 64]",
   return text + std::string(more) + "}";
 }
 
+/// The same with a random error: only the largest element shows it, by that much of itself.
+inline std::string rough(double size, double error, std::string_view shape = "[4, 64]",
+                         std::string_view dtype = "torch.float32", std::string_view more = {}) {
+  std::string text = tensor(size, shape, dtype, more);
+  const std::string key = "\"Max\": ";
+  const std::size_t at = text.find(key) + key.size();
+  return text.replace(at, text.find(',', at) - at, python_repr(3 * size * (1 + error)));
+}
+
 inline std::string scalar(std::string_view type, std::string_view value) {
   return R"({"type": ")" + std::string(type) + R"(", "value": )" + std::string(value) + "}";
 }

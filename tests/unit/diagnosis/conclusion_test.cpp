@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/conclusion.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "diagnosis/sentences.hpp"
+#include "unit/diagnosis/dumps.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+Finding found_at(std::string_view entry, std::uint32_t api, Confidence confidence = Confidence::likely) {
+  Finding finding;
+  finding.entry = finding.golden_entry = entry;
+  finding.target_api = api;
+  finding.order = 2 * std::uint64_t{api} + 1;
+  finding.confidence = confidence;
+  finding.j = 50;
+  finding.text = "output error 1.0e-02 from inputs 1.0e-07";
+  return finding;
+}
+
+RankDiagnosis rank_of(std::int64_t number, std::vector<Finding> findings, std::string_view step = "step0") {
+  RankDiagnosis rank;
+  rank.step = step;
+  rank.rank = "rank" + std::to_string(number);
+  rank.number = number;
+  rank.threshold = 10;
+  rank.findings = std::move(findings);
+  for (Finding& finding : rank.findings) {
+    finding.step = rank.step;
+    finding.rank = rank.rank;
+  }
+  return rank;
+}
+
+CommPlace all_reduce(std::uint32_t api, double e_in, double e_out) {
+  CommPlace place;
+  place.call.operation = "all_reduce";
+  place.call.call.group = dump::GroupState::ranks;
+  place.call.call.group_ranks =
+      std::make_shared<const std::vector<std::int64_t>>(std::vector<std::int64_t>{0, 1});
+  place.entry = place.golden_entry = "Distributed.all_reduce.0.forward";
+  place.api = api;
+  place.e_in = e_in;
+  place.e_out = e_out;
+  place.u = 0x1p-24;
+  place.arrived = e_out > 10 * (e_in + place.u);
+  return place;
+}
+
+}  // namespace
+
+TEST_CASE("what came in by communication is born where it was sent from") {
+  std::vector<RankDiagnosis> ranks;
+  ranks.push_back(rank_of(0, {found_at("Functional.gelu.9.forward", 30)}));
+  ranks.back().communication.push_back(all_reduce(20, 1e-7, 1e-2));
+  ranks.push_back(rank_of(1, {found_at("Functional.linear.3.forward", 15)}));
+  ranks.back().communication.push_back(all_reduce(20, 1e-2, 1e-2));
+  const Diagnosis diagnosis = conclude(ranks);
+  REQUIRE(diagnosis.independent == 1);
+  CHECK(diagnosis.culprit().entry == "Functional.linear.3.forward");
+  CHECK(diagnosis.culprit().rank == "rank1");
+}
+
+TEST_CASE("an exchange that left more than anyone gave") {
+  std::vector<RankDiagnosis> ranks;
+  for (std::int64_t number = 0; number < 2; ++number) {
+    ranks.push_back(rank_of(number, {}));
+    ranks.back().communication.push_back(all_reduce(20, 1e-7, 1e-2));
+  }
+  const Diagnosis diagnosis = conclude(ranks);
+  REQUIRE(diagnosis.independent == 1);
+  CHECK(diagnosis.culprit().kind == Kind::communication);
+  CHECK(diagnosis.culprit().other_ranks == std::vector<std::string>{"rank1"});
+  CHECK(diagnosis.culprit().text.find("nothing that any rank gave has more than 1.0e-07") !=
+        std::string::npos);
+}
+
+TEST_CASE("a rank alone cannot tell what others sent") {
+  std::vector<RankDiagnosis> ranks;
+  ranks.push_back(rank_of(0, {}));
+  ranks.back().communication.push_back(all_reduce(20, 1e-7, 1e-2));
+  const Diagnosis diagnosis = conclude(ranks);
+  REQUIRE(diagnosis.independent == 1);
+  CHECK(diagnosis.culprit().text.find("their dumps are not here") != std::string::npos);
+}
+
+TEST_CASE("one fault of all ranks is one line") {
+  const std::vector<RankDiagnosis> ranks = {rank_of(0, {found_at("Functional.gelu.0.forward", 3)}),
+                                            rank_of(1, {found_at("Functional.gelu.0.forward", 3)})};
+  const Diagnosis diagnosis = conclude(ranks);
+  CHECK(diagnosis.independent == 1);
+  CHECK(diagnosis.culprit().other_ranks == std::vector<std::string>{"rank1"});
+  CHECK(block(diagnosis).find("rank0, rank1") != std::string::npos);
+}
+
+TEST_CASE("the second line is no consequence of the first") {
+  Finding downstream = found_at("Functional.linear.1.forward", 4);
+  downstream.downstream = true;
+  const std::vector<RankDiagnosis> ranks = {
+      rank_of(0, {found_at("Functional.linear.0.forward", 3), downstream,
+                  found_at("Functional.relu.0.forward", 9),
+                  found_at("Functional.tanh.0.forward", 1, Confidence::hint)}),
+      rank_of(0, {found_at("Functional.linear.0.forward", 3)}, "step1")};
+  const Diagnosis diagnosis = conclude(ranks);
+  REQUIRE(diagnosis.independent == 2);
+  CHECK(diagnosis.culprit().entry == "Functional.linear.0.forward");
+  REQUIRE(diagnosis.second() != nullptr);
+  CHECK(diagnosis.second()->entry == "Functional.relu.0.forward");
+  CHECK(diagnosis.findings.size() == 5);
+  CHECK(diagnosis.findings.back().confidence == Confidence::hint);
+}
+
+TEST_CASE("structural differences of one module are one line") {
+  Finding one = found_at("Functional.silu.0.forward", 3);
+  one.rule = Rule::structure;
+  one.module = "layers.1.mlp";
+  Finding other = found_at("Torch.mul.0.forward", 5);
+  other.rule = Rule::structure;
+  other.module = "layers.1.mlp";
+  const Diagnosis diagnosis = conclude({rank_of(0, {one, other})});
+  CHECK(diagnosis.independent == 1);
+  CHECK(diagnosis.culprit().concerned == 2);
+}
+
+TEST_CASE("the block on the terminal") {
+  Finding finding = found_at("Functional.interpolate.1.forward", 3, Confidence::certain);
+  finding.kind = Kind::argument;
+  finding.golden_entry = "Functional.interpolate.0.forward";
+  finding.module = "decoder.up2";
+  finding.text = "argument mode is 'bilinear', golden 'nearest'";
+  finding.side = "the code differs, not a kernel";
+  finding.where = "model.py:94 in forward";
+  finding.next = "set mode";
+  RankDiagnosis rank = rank_of(0, {finding});
+  rank.counts[static_cast<std::size_t>(Origin::passed_on)] = 1214;
+  rank.agreeing = 118;
+  rank.largest_j = 1.44;
+  rank.passed_on_largest = 0.33;
+  rank.passed_on_entry = "Module.out.Conv2d.forward.0";
+  CHECK(block(conclude({rank})) ==
+        "culprit   Functional.interpolate.1.forward   in decoder.up2   step0   rank0   certain\n"
+        "  why     argument mode is 'bilinear', golden 'nearest'\n"
+        "  golden  Functional.interpolate.0.forward\n"
+        "  side    the code differs, not a kernel\n"
+        "  where   model.py:94 in forward\n"
+        "  passed on  1,214 rows later differ by it, largest 3.3e-01 at Module.out.Conv2d.forward.0\n"
+        "  before  118 entries agree within rounding (largest J 1.4 of 10)\n"
+        "  next    set mode\n");
+}
+
+TEST_CASE("no culprit") {
+  RankDiagnosis rank = rank_of(0, {});
+  CHECK(block(conclude({rank})) == "no culprit: nothing could be compared\n");
+  CHECK(block(conclude({})) == "no culprit: nothing could be compared\n");
+  rank.counts[static_cast<std::size_t>(Origin::equal)] = 7;
+  CHECK(block(conclude({rank})) == "no culprit: all 7 rows that could be compared are equal\n");
+  rank.counts[static_cast<std::size_t>(Origin::rounding)] = 2384;
+  rank.largest_j = 1.6;
+  rank.largest_entry = "Functional.linear.0.forward";
+  rank.visible = 2e-6;
+  rank.visible_module = "decoder";
+  CHECK(block(conclude({rank})) ==
+        "no culprit: 2,384 rows differ by rounding only; closest to evidence: Functional.linear.0.forward "
+        "with J 1.6 "
+        "of 10; errors above 2.0e-06 would have been seen everywhere (smaller ones but in decoder)\n");
+}
+
+TEST_CASE("hostile names stay on their line") {
+  const std::string text = block(conclude({rank_of(0, {found_at("Torch.\x1b[31m\nx.0.forward", 1)})}));
+  CHECK(text.find('\x1b') == std::string::npos);
+  CHECK(text.find("culprit") == 0);
+  CHECK(text.find("\nx") == std::string::npos);
+}
+
+TEST_CASE("a finding as JSON") {
+  Finding finding = found_at("Functional.linear.0.forward", 1);
+  finding.place = "output.0";
+  const auto json = nlohmann::json::parse(to_json(finding));
+  CHECK(json["kind"] == "birth");
+  CHECK(json["entry"] == "Functional.linear.0.forward");
+  CHECK(json["place"] == "output.0");
+  CHECK(json["J"] == 50.0);
+  CHECK(json["confidence"] == "likely");
+  finding.j = std::numeric_limits<double>::infinity();
+  CHECK(nlohmann::json::parse(to_json(finding))["J"].is_null());
+  CHECK(to_json(finding).find('\n') == std::string::npos);
+}
+
+TEST_CASE("the cell of an entry") {
+  CHECK(evidence_cell(nullptr).empty());
+  const Finding finding = found_at("Functional.linear.0.forward", 1);
+  CHECK(evidence_cell(&finding) == "J 50.0: output error 1.0e-02 from inputs 1.0e-07");
+}
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/rank_diagnosis.hpp"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <memory>
+
+#include "diagnosis/sentences.hpp"
+#include "unit/diagnosis/dumps.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::Side;
+using testing::DumpText;
+using testing::named;
+using testing::rough;
+using testing::scalar;
+using testing::tensor;
+using testing::Texts;
+
+/// Both sides at once.
+struct Two {
+  DumpText target;
+  DumpText golden;
+
+  Two& forward(std::string_view name, const Texts& inputs, const Texts& outputs, const Texts& golden_inputs,
+               const Texts& golden_outputs) {
+    target.forward(name, inputs, outputs);
+    golden.forward(name, golden_inputs, golden_outputs);
+    return *this;
+  }
+  Two& backward(std::string_view name, const Texts& inputs, const Texts& outputs, const Texts& golden_inputs,
+                const Texts& golden_outputs) {
+    target.backward(name, inputs, outputs);
+    golden.backward(name, golden_inputs, golden_outputs);
+    return *this;
+  }
+};
+
+constexpr double kNoise = 1e-7;
+
+/// Three linear layers; the input of each is the output of the one before, but for `changes` of the target.
+struct Chain {
+  std::vector<std::string> inputs;  // of the target
+  std::vector<std::string> weights;
+  std::vector<std::string> outputs;
+  std::vector<Texts> arguments = {{}, {}, {}};
+  std::vector<Texts> golden_arguments = {{}, {}, {}};
+
+  Chain() {
+    for (int i = 0; i < 3; ++i) {
+      inputs.push_back(i == 0 ? tensor(1) : rough(1 + i, kNoise));
+      weights.push_back(tensor(0.1 + i, "[64, 64]"));
+      outputs.push_back(rough(2 + i, kNoise));
+    }
+  }
+  Two text() const {
+    Two two;
+    for (std::size_t i = 0; i < 3; ++i) {
+      Texts ours = {inputs[i], weights[i]};
+      Texts theirs = {i == 0 ? tensor(1) : tensor(1 + static_cast<double>(i)),
+                      tensor(0.1 + static_cast<double>(i), "[64, 64]")};
+      ours.insert(ours.end(), arguments[i].begin(), arguments[i].end());
+      theirs.insert(theirs.end(), golden_arguments[i].begin(), golden_arguments[i].end());
+      two.forward("Functional.linear." + std::to_string(i) + ".forward", ours, {outputs[i]}, theirs,
+                  {tensor(2 + static_cast<double>(i))});
+    }
+    return two;
+  }
+};
+
+using Configure = std::function<void(RankPair&, const Side&, const Side&)>;
+
+RankDiagnosis diagnosed(const Two& two, History& history, const Configure& configure = {},
+                        const dump::ConstructTable* construct = nullptr) {
+  const Side target = two.target.side();
+  const Side golden = two.golden.side();
+  const Alignment alignment = align(target, golden, construct, construct);
+  RankPair pair;
+  pair.target = &target;
+  pair.golden = &golden;
+  pair.alignment = &alignment;
+  pair.target_construct = construct;
+  if (configure) configure(pair, target, golden);
+  return diagnose_rank(pair, history);
+}
+
+RankDiagnosis diagnosed(const Two& two, const Configure& configure = {},
+                        const dump::ConstructTable* construct = nullptr) {
+  History history;
+  return diagnosed(two, history, configure, construct);
+}
+
+/// As if tensors had been read: what the statistics tell.
+void with_tensors(RankPair& pair, const Side& target, const Side& golden) {
+  pair.tensors = [&](std::uint32_t t, std::uint32_t g) -> std::optional<Measure> {
+    return measure(target, target.items[t], golden, golden.items[g]);
+  };
+}
+
+bool no_evidence(const RankDiagnosis& rank) {
+  return rank.evidence == 0 && (rank.findings.empty() || !rank.findings.front().is_evidence());
+}
+
+const Finding& first(const RankDiagnosis& rank) {
+  REQUIRE(!rank.findings.empty());
+  return rank.findings.front();
+}
+
+std::uint64_t count(const RankDiagnosis& rank, Origin origin) {
+  return rank.counts[static_cast<std::size_t>(origin)];
+}
+
+}  // namespace
+
+TEST_CASE("rounding is no evidence") {
+  for (const bool tensors : {false, true}) {
+    const RankDiagnosis rank = diagnosed(Chain().text(), tensors ? Configure(with_tensors) : Configure());
+    CHECK(no_evidence(rank));
+    CHECK(rank.threshold == (tensors ? 4 : 10));
+    CHECK(count(rank, Origin::rounding) == 5);
+    CHECK(count(rank, Origin::equal) == 4);
+    CHECK(rank.agreeing == 3);
+    CHECK(rank.largest_j > 0);
+  }
+}
+
+TEST_CASE("an error that does not follow from what came in is born there") {
+  Chain chain;
+  chain.outputs[1] = rough(3, 1e-2);
+  chain.inputs[2] = rough(3, 1e-2);
+  chain.outputs[2] = rough(4, 2e-2);
+  const RankDiagnosis rank = diagnosed(chain.text());
+  CHECK(first(rank).kind == Kind::birth);
+  CHECK(first(rank).confidence == Confidence::likely);
+  CHECK(first(rank).entry == "Functional.linear.1.forward");
+  CHECK(first(rank).place == "output.0");
+  CHECK(rank.evidence == 1);
+  // e_out / (e_in + u)
+  CHECK(first(rank).j == doctest::Approx(1e-2 / (kNoise + 0x1p-24)).epsilon(1e-4));
+  CHECK(count(rank, Origin::born) == 1);
+  CHECK(count(rank, Origin::passed_on) == 2);
+  CHECK(rank.passed_on_entry == "Functional.linear.2.forward");
+  CHECK(rank.passed_on_largest == doctest::Approx(2e-2));
+  CHECK(rank.agreeing == 1);
+}
+
+TEST_CASE("an argument counts by its effect") {
+  Chain chain;
+  chain.arguments[1] = {scalar("str", "\"bilinear\"")};
+  chain.golden_arguments[1] = {scalar("str", "\"nearest\"")};
+  SUBCASE("with") {
+    chain.outputs[1] = rough(3, 1e-6);
+    const Finding found = first(diagnosed(chain.text()));
+    CHECK(found.kind == Kind::argument);
+    CHECK(found.confidence == Confidence::certain);
+    CHECK(found.text.find("argument input.2 is 'bilinear', golden 'nearest'") == 0);
+    CHECK(found.place == "input.2");
+  }
+  SUBCASE("without") {
+    chain.outputs[1] = tensor(3);
+    const RankDiagnosis rank = diagnosed(chain.text());
+    CHECK(no_evidence(rank));
+    CHECK(first(rank).kind == Kind::argument);
+    CHECK(first(rank).text.find("without effect") != std::string::npos);
+  }
+}
+
+TEST_CASE("numbers that rounding explains are no other argument") {
+  Chain chain;
+  chain.arguments[1] = {scalar("float", "0.30000001")};
+  chain.golden_arguments[1] = {scalar("float", "0.3")};
+  chain.outputs[1] = rough(3, 2e-7);
+  CHECK(no_evidence(diagnosed(chain.text())));
+}
+
+TEST_CASE("a dtype counts by itself") {
+  Two two;
+  two.forward("Torch.exp.0.forward", {tensor(1)}, {tensor(1, "[4, 64]", "torch.bfloat16")}, {tensor(1)},
+              {tensor(1)});
+  const Finding found = first(diagnosed(two));
+  CHECK(found.kind == Kind::dtype);
+  CHECK(found.confidence == Confidence::certain);
+  CHECK(found.text.find("dtype of output.0 is torch.bfloat16, golden torch.float32") == 0);
+}
+
+TEST_CASE("a parameter that differs before it is used") {
+  Chain chain;
+  chain.weights[1] = rough(1.1, 1e-4, "[64, 64]");
+  chain.outputs[1] = rough(3, 1e-4);
+  chain.inputs[2] = rough(3, 1e-4);
+  chain.outputs[2] = rough(4, 1e-4);
+  const RankDiagnosis rank = diagnosed(chain.text());
+  CHECK(first(rank).kind == Kind::parameter);
+  CHECK(first(rank).entry == "Functional.linear.1.forward");
+  CHECK(first(rank).place == "input.1");
+  CHECK(first(rank).j == doctest::Approx(1e-4 / (4 * 0x1p-24)).epsilon(1e-4));
+  CHECK(rank.evidence == 1);
+  SUBCASE("an ulp or two are the kernels'") {
+    Chain near;
+    near.weights[1] = rough(1.1, 1e-7, "[64, 64]");
+    CHECK(no_evidence(diagnosed(near.text())));
+  }
+  SUBCASE("several are one line") {
+    chain.weights[2] = rough(2.1, 1e-3, "[64, 64]");
+    const RankDiagnosis both = diagnosed(chain.text());
+    CHECK(both.evidence == 1);
+    CHECK(first(both).concerned == 2);
+  }
+}
+
+TEST_CASE("data from outside") {
+  Chain chain;
+  chain.inputs[0] = rough(1, 1e-3);
+  for (std::size_t i = 0; i < 3; ++i) chain.outputs[i] = rough(2 + static_cast<double>(i), 1e-3);
+  chain.inputs[1] = rough(2, 1e-3);
+  chain.inputs[2] = rough(3, 1e-3);
+  const Finding found = first(diagnosed(chain.text()));
+  CHECK(found.kind == Kind::data);
+  CHECK(found.entry == "Functional.linear.0.forward");
+  CHECK(found.place == "input.0");
+}
+
+TEST_CASE("what something unrecorded changed") {
+  Chain chain;
+  chain.inputs[2] = rough(3, 1e-3);
+  chain.outputs[2] = rough(4, 1e-3);
+  const Finding found = first(diagnosed(chain.text()));
+  CHECK(found.kind == Kind::unrecorded);
+  CHECK(found.entry == "Functional.linear.2.forward");
+  CHECK(found.text.find("between Functional.linear.1.forward and this entry") == 0);
+}
+
+TEST_CASE("what is fed from elsewhere") {
+  Chain chain;
+  chain.inputs[2] = chain.outputs[0];
+  chain.outputs[2] = rough(4, 0.3);
+  const Finding found = first(diagnosed(chain.text()));
+  CHECK(found.kind == Kind::feed);
+  CHECK(found.entry == "Functional.linear.2.forward");
+  CHECK(found.text.find(
+            "input.0 is fed from Functional.linear.0.forward, in golden from Functional.linear.1.forward") ==
+        0);
+}
+
+TEST_CASE("an operation in place of another is named with both names") {
+  Two two;
+  two.forward("Functional.linear.0.forward", {tensor(1), tensor(0.1, "[64, 64]")}, {rough(2, kNoise)},
+              {tensor(1), tensor(0.1, "[64, 64]")}, {tensor(2)});
+  const double size = 1.5;
+  two.target.forward("Functional.gelu.0.forward", {rough(2, kNoise)}, {rough(size, 0.1)});
+  two.golden.forward("Functional.silu.0.forward", {tensor(2)}, {tensor(size)});
+  SUBCASE("with effect") {
+    two.forward("Torch.exp.0.forward", {rough(size, 0.1)}, {rough(7, 0.2)}, {tensor(size)}, {tensor(7)});
+    const RankDiagnosis rank = diagnosed(two);
+    CHECK(first(rank).kind == Kind::exchanged);
+    CHECK(first(rank).confidence == Confidence::certain);
+    CHECK(first(rank).entry == "Functional.gelu.0.forward");
+    CHECK(first(rank).golden_entry == "Functional.silu.0.forward");
+    CHECK(first(rank).text.find("runs Functional.gelu where golden runs Functional.silu") == 0);
+    CHECK(rank.evidence == 1);
+  }
+  SUBCASE("without") {
+    two.forward("Torch.exp.0.forward", {rough(size, kNoise)}, {rough(7, 2e-7)}, {tensor(size)}, {tensor(7)});
+    const RankDiagnosis rank = diagnosed(two);
+    CHECK(no_evidence(rank));
+    CHECK(first(rank).kind == Kind::exchanged);
+  }
+}
+
+TEST_CASE("an operation that only golden has stands in its place") {
+  Two two;
+  two.forward("Torch.exp.0.forward", {tensor(1)}, {rough(2, kNoise)}, {tensor(1)}, {tensor(2)});
+  two.golden.forward("Torch.mul.0.forward", {tensor(2)}, {tensor(5)});
+  two.forward("Torch.tanh.0.forward", {rough(2, kNoise)}, {rough(0.5, 0.4)}, {tensor(5)}, {tensor(0.5)});
+  const Finding found = first(diagnosed(two));
+  CHECK(found.kind == Kind::removed);
+  CHECK(found.entry == "Torch.mul.0.forward");
+  CHECK(found.order == 2);
+}
+
+TEST_CASE("other random numbers") {
+  Two two;
+  two.forward("Functional.dropout.0.forward", {tensor(1)}, {rough(1.4, 0.5)}, {tensor(1)}, {tensor(1.4)});
+  CHECK(first(diagnosed(two)).kind == Kind::random);
+  CHECK(first(diagnosed(two)).next.find("seed") != std::string::npos);
+}
+
+TEST_CASE("a decision that noise flips is a hint, and so is what follows") {
+  Two two;
+  two.forward("Torch.exp.0.forward", {tensor(1)}, {rough(2, kNoise)}, {tensor(1)}, {tensor(2)});
+  two.forward("Torch.topk.0.forward", {rough(2, kNoise)},
+              {tensor(2.2, "[4]"), rough(9, 0.4, "[4]", "torch.int64")}, {tensor(2)},
+              {tensor(2.2, "[4]"), tensor(9, "[4]", "torch.int64")});
+  two.forward("Torch.gather.0.forward", {rough(2, kNoise), rough(9, 0.4, "[4]", "torch.int64")},
+              {rough(3, 0.5)}, {tensor(2), tensor(9, "[4]", "torch.int64")}, {tensor(3)});
+  const RankDiagnosis rank = diagnosed(two);
+  CHECK(no_evidence(rank));
+  CHECK(first(rank).kind == Kind::decision);
+}
+
+TEST_CASE("gradients") {
+  Chain chain;
+  Two two = chain.text();
+  SUBCASE("one that is born in a backward") {
+    two.backward("Functional.linear.2.backward", {rough(1.5, kNoise)}, {rough(0.7, 1e-2)}, {tensor(1.5)},
+                 {tensor(0.7)});
+    const Finding found = first(diagnosed(two));
+    CHECK(found.kind == Kind::birth);
+    CHECK(found.entry == "Functional.linear.2.backward");
+  }
+  SUBCASE("one that arrives wrong") {
+    two.backward("Functional.linear.2.backward", {rough(1.5, 1e-2)}, {rough(0.7, 1e-2)}, {tensor(1.5)},
+                 {tensor(0.7)});
+    const Finding found = first(diagnosed(two));
+    CHECK(found.kind == Kind::gradient);
+    CHECK(found.place == "input.0");
+  }
+  SUBCASE("outputs in another order") {
+    two.backward("Functional.linear.2.backward", {tensor(1.5)}, {tensor(0.7), tensor(0.2)}, {tensor(1.5)},
+                 {tensor(0.2), tensor(0.7)});
+    CHECK(no_evidence(diagnosed(two)));
+  }
+  SUBCASE("outputs of another number") {
+    two.backward("Functional.linear.2.backward", {tensor(1.5)}, {tensor(0.7), tensor(0.2)}, {tensor(1.5)},
+                 {tensor(0.2)});
+    CHECK(no_evidence(diagnosed(two)));
+  }
+}
+
+TEST_CASE("gradients of parameters that cancel are noise, others are not") {
+  const auto with = [](const std::string& weight, const std::string& bias) {
+    Two two;
+    for (DumpText* text : {&two.target, &two.golden}) {
+      const bool ours = text == &two.target;
+      text->forward("Module.fc.Linear.forward.0", {tensor(1)}, {tensor(2)}, {},
+                    {named("weight", tensor(0.1, "[64, 64]")), named("bias", tensor(0.2, "[64]"))});
+      text->backward("Module.fc.Linear.backward.0", {tensor(3)}, {tensor(1.1)});
+      text->gradients("Module.fc.Linear.parameters_grad.0",
+                      {named("bias", "[" + (ours ? bias : tensor(1e-8, "[64]")) + "]"),
+                       named("weight", "[" + (ours ? weight : tensor(2, "[64, 64]")) + "]")});
+    }
+    return two;
+  };
+  const auto construct = testing::construct_of({{"Module.fc.Linear.forward.0", ""}});
+  CHECK(no_evidence(diagnosed(with(tensor(2, "[64, 64]"), rough(1e-8, 1, "[64]")), {}, &construct)));
+  const Finding found =
+      first(diagnosed(with(rough(2, 0.1, "[64, 64]"), rough(1e-8, 1, "[64]")), {}, &construct));
+  CHECK(found.entry == "Module.fc.Linear.parameters_grad.0");
+  CHECK(found.place == "weight");
+  CHECK(found.module == "fc");
+}
+
+TEST_CASE("replay convicts and acquits") {
+  Chain chain;
+  chain.outputs[1] = rough(3, 1e-4);
+  const auto replaying = [](double ours, double theirs) {
+    return [=](RankPair& pair, const Side& target, const Side& golden) {
+      with_tensors(pair, target, golden);
+      pair.replay = [=, &target](std::uint32_t api, std::uint32_t) {
+        return std::vector<Replayed>{{target.apis[api].first + 2, ours, theirs, 1e-6}};
+      };
+    };
+  };
+  CHECK(first(diagnosed(chain.text(), with_tensors)).kind == Kind::birth);
+  const Finding guilty = first(diagnosed(chain.text(), replaying(1e-4, 1e-8)));
+  CHECK(guilty.kind == Kind::replay);
+  CHECK(guilty.confidence == Confidence::certain);
+  CHECK(guilty.j == doctest::Approx(4 * 1e-4 / 1e-6));
+  CHECK(guilty.side == "this run's kernel is wrong");
+  CHECK(first(diagnosed(chain.text(), replaying(1e-8, 1e-4))).side == "golden's kernel is wrong");
+  CHECK(no_evidence(diagnosed(chain.text(), replaying(1e-8, 1e-8))));
+  CHECK(first(diagnosed(chain.text(), replaying(1e-4, 1e-4))).kind == Kind::birth);
+  const auto never = [&](RankPair& pair, const Side& target, const Side& golden) {
+    replaying(1e-4, 1e-8)(pair, target, golden);
+    pair.replay_mode = ReplayMode::never;
+  };
+  CHECK(first(diagnosed(chain.text(), never)).kind == Kind::birth);
+}
+
+TEST_CASE("a third dump's noise explains as much") {
+  Chain chain;
+  chain.outputs[1] = rough(3, 1e-4);
+  const auto noisy = [](RankPair& pair, const Side& target, const Side& golden) {
+    with_tensors(pair, target, golden);
+    pair.noise = [](std::uint32_t) { return 1e-4; };
+  };
+  CHECK(no_evidence(diagnosed(chain.text(), noisy)));
+}
+
+TEST_CASE("steps") {
+  Chain chain;
+  History history;
+  const auto updated = [](double gain) {
+    return [=](RankPair& pair, const Side& target, const Side& golden) {
+      with_tensors(pair, target, golden);
+      pair.update = [=](std::uint32_t, std::uint32_t) { return Update{4096, 1e-3, gain}; };
+    };
+  };
+  REQUIRE(no_evidence(diagnosed(chain.text(), history, with_tensors)));
+  for (std::size_t i = 0; i < 3; ++i)
+    chain.weights[i] = rough(0.1 + static_cast<double>(i), 1e-5, "[64, 64]");
+  SUBCASE("noise of an update") {
+    CHECK(no_evidence(diagnosed(chain.text(), history, updated(1.0001))));
+  }
+  SUBCASE("a wrong setting is the optimizer's") {
+    const Finding found = first(diagnosed(chain.text(), history, updated(1.1)));
+    CHECK(found.kind == Kind::optimizer);
+    CHECK(found.concerned == 3);
+    CHECK(found.entry == "Functional.linear.0.forward");
+  }
+  SUBCASE("parameters follow from evidence of an earlier step") {
+    history.evidence = true;
+    chain.weights[1] = rough(1.1, 0.5, "[64, 64]");
+    const RankDiagnosis rank = diagnosed(chain.text(), history, updated(1.1));
+    for (const Finding& found : rank.findings) CHECK(found.downstream);
+  }
+}
+
+TEST_CASE("checksums name the first difference as a hint") {
+  const auto with = [](std::string_view in, std::string_view out) {
+    const auto sum = [](std::string_view text) {
+      return R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "md5": ")" +
+             std::string(text) + "\"}";
+    };
+    return std::make_pair(Texts{sum(in)}, Texts{sum(out)});
+  };
+  Two two;
+  const auto [in, out] = with("a", "b");
+  const auto [golden_in, golden_out] = with("a", "c");
+  two.forward("Torch.exp.0.forward", in, out, golden_in, golden_out);
+  const RankDiagnosis rank = diagnosed(two);
+  CHECK(no_evidence(rank));
+  CHECK(first(rank).kind == Kind::checksum);
+  CHECK(first(rank).text.find("from equal inputs") != std::string::npos);
+  CHECK(count(rank, Origin::equal) == 1);
+  CHECK(count(rank, Origin::not_compared) == 1);
+}
+
+TEST_CASE("nothing, and what is not finite") {
+  const RankDiagnosis empty = diagnosed(Two());
+  CHECK(empty.findings.empty());
+  Two one_sided;
+  one_sided.golden.forward("Torch.exp.0.forward", {tensor(1)}, {tensor(2)});
+  CHECK(no_evidence(diagnosed(one_sided)));
+
+  const std::string nan =
+      R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4, 64], "Max": NaN, "Min": NaN, "Mean": NaN, "Norm": NaN})";
+  Two both;
+  both.forward("Torch.exp.0.forward", {tensor(1)}, {nan}, {tensor(1)}, {nan});
+  both.forward("Torch.exp.1.forward", {nan}, {nan}, {nan}, {nan});
+  CHECK(no_evidence(diagnosed(both)));
+
+  Two born;
+  born.forward("Torch.exp.0.forward", {tensor(1)}, {nan}, {tensor(1)}, {tensor(2)});
+  born.forward("Torch.tanh.0.forward", {nan}, {nan}, {tensor(2)}, {tensor(3)});
+  const RankDiagnosis rank = diagnosed(born);
+  CHECK(first(rank).entry == "Torch.exp.0.forward");
+  CHECK(first(rank).text == "output error without bound from inputs 0");
+  CHECK(rank.evidence == 1);
+}
+
+}  // namespace msprobe::diagnosis
