@@ -93,13 +93,15 @@ def _after_backward(dump, name):
 
 
 def expectation(fault, sides, steps):
-    """{"steps": ..., "target": names, "golden": names}; sides: {"target": folder of a task, ...}."""
-    expected = {"steps": sorted({where.step for where in fault.expect if where.step is not None}) or list(range(steps))}
+    """{"steps": ..., "ranks": ..., "target": names, "golden": names}; sides: {"target": folder of a task, ...}."""
+    rank = fault.rank or 0
+    expected = {"steps": sorted({where.step for where in fault.expect if where.step is not None}) or list(range(steps)),
+                "ranks": [rank]}
     for side, folder in sides.items():
         names = []
         for where in fault.expect:
             for step in range(steps) if where.step is None else [where.step]:
-                names += resolve(load(str(pathlib.Path(folder) / f"step{step}" / "rank0")), where)
+                names += resolve(load(str(pathlib.Path(folder) / f"step{step}" / f"rank{rank}")), where)
         expected[side] = list(dict.fromkeys(names))
     if not expected["target"] and not expected["golden"]:
         raise LookupError(f"{fault.bench}.{fault.name}: no entry answers to {fault.expect}")

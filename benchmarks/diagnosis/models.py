@@ -22,10 +22,17 @@ class Bench:
     held_out = False
     risk_level = "FOCUS"
     records_optimizer = False
+    seeds = (11, 12, 13)
+    ranks = 1
+    rank = 0
     kernels = ("avx512", "plain", "avx2")
 
     def build(self):
         raise NotImplementedError
+
+    def distribute(self, model):
+        """What is trained on one of several ranks."""
+        return model
 
     def batch(self, generator):
         raise NotImplementedError

@@ -35,7 +35,7 @@ class Fault:
     size: str
     plant: Callable
     expect: tuple
-    text: str = ""
+    rank: int | None = None  # where it is planted; None: on all
 
 
 @dataclass

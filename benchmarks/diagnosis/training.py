@@ -35,25 +35,29 @@ def settings_of(task, level, risk_level, folder):
             task: {"scope": [], "list": []}}
 
 
-def record(make_bench, seed, kernel, fault, folder, task):
-    """Trains and records into `folder`. To be called once in a process."""
+def record(make_bench, seed, kernel, fault, folder, task, rank=0):
+    """Trains one rank and records into `folder`. To be called once in a process."""
     special = KERNELS[kernel][1]
     torch.set_num_threads(2 if special == "two_threads" else 1)
     if special == "no_mkldnn":
         torch.backends.mkldnn.enabled = False
     bench = make_bench()
+    bench.rank = rank
+    if bench.ranks > 1:
+        torch.distributed.init_process_group("gloo", init_method=f"file://{folder}.meeting", rank=rank,
+                                             world_size=bench.ranks)
     torch.manual_seed(seed)
-    model = bench.build()
+    model = bench.distribute(bench.build())
     if special == "channels_last":
         model = model.to(memory_format=torch.channels_last)
     run = Run(bench, model, bench.optimizer(model))
-    if fault is not None:
+    if fault is not None and fault.rank in (None, rank):
         fault.plant(run)
         run.optimizer = _same_optimizer(run)
 
     from msprobe.pytorch import PrecisionDebugger
 
-    config = pathlib.Path(str(folder) + ".json")
+    config = pathlib.Path(f"{folder}.{rank}.json")
     config.write_text(json.dumps(settings_of(task, "mix", bench.risk_level, folder)), encoding="utf-8")
     debugger = PrecisionDebugger(config_path=str(config))
     with _attention(special):
@@ -61,6 +65,9 @@ def record(make_bench, seed, kernel, fault, folder, task):
             run.step = step
             _train(run, debugger, seed, special)
     config.unlink()
+    if bench.ranks > 1:
+        torch.distributed.barrier()
+        pathlib.Path(f"{folder}.meeting").unlink(missing_ok=True)
     if getattr(run, "spoiled", True) is False:
         raise RuntimeError("the fault was not met")
 
@@ -81,7 +88,7 @@ def _train(run, debugger, seed, special):
         batch["images"] = batch["images"].contiguous(memory_format=torch.channels_last)
     for change in run.batch_changes:
         change(batch, run.step)
-    debugger.start(model, rank_id=0)
+    debugger.start(model, rank_id=bench.rank)
     run.optimizer.zero_grad()
     bench.loss(model, batch).backward()
     if not bench.records_optimizer:
@@ -101,26 +108,29 @@ def _attention(special):
     return sdpa_kernel(SDPBackend.MATH)
 
 
-def forked(environment, work):
-    """Calls work() in a child with this environment; raises if it fails."""
+def forked(environment, works):
+    """Calls each of `works` in a child of its own with this environment; raises if one fails."""
     sys.stdout.flush()
     sys.stderr.flush()
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            os.environ.update(environment)
-            work()
-            status = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            if status == 0:
-                from msprobe.core import session
-
-                session._at_exit()
-            sys.stderr.flush()
-            os._exit(status)
-    _, status = os.waitpid(child, 0)
-    if status != 0:
+    children = [_fork(environment, work) for work in works]
+    if any([os.waitpid(child, 0)[1] for child in children]):
         raise RuntimeError("a recording failed")
+
+
+def _fork(environment, work):
+    child = os.fork()
+    if child != 0:
+        return child
+    status = 1
+    try:
+        os.environ.update(environment)
+        work()
+        from msprobe.core import session
+
+        session._at_exit()
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(status)
