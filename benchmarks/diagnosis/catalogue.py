@@ -249,11 +249,12 @@ def _disturbed(batch):
 
 
 add(_B, "gates_as_they_are", "code", "3e-1", setting("blocks.0.routed", "renormalise", False),
-    Where("blocks.0.routed", "sum", 0), Where("blocks.0.routed", "__truediv__"), Where("blocks.0.routed", "div"))
+    Where("blocks.0.routed", "sum", 0, side="golden"), Where("blocks.0.routed", "__truediv__", 1, side="golden"),
+    Where("blocks.0.routed", "__mul__", 0))
 add(_B, "temperature", "argument", "1e-1", setting("blocks.1.routed", "temperature", 1.3),
     Where("blocks.1.routed", "__truediv__", 0))
 add(_B, "one_expert", "argument", "5e-1", setting("blocks.0.routed", "chosen", 1), Where("blocks.0.routed", "topk"))
-add(_B, "bias_slope", "argument", "5e-2", setting("", "slope", 0.3), Where("", "__rmul__", 0), Where("", "__mul__", 0))
+add(_B, "bias_slope", "argument", "5e-2", setting("", "slope", 0.3), Where("", "__rmul__", 0))
 add(_B, "square_missing", "code", "5e-1", method("blocks.1.routed.experts.2", _bare_expert),
     Where("blocks.1.routed.experts.2", "square"), Where("blocks.1.routed.experts.2.down", "linear"))
 add(_B, "out_in_single", "precision", "3e-3", method("blocks.1.out", _wide_linear), Where("blocks.1.out", "linear"))
@@ -368,8 +369,7 @@ def _later(batch):
 
 add(_B, "bilinear", "argument", "3e-1", setting("", "mode", "bilinear"), Where("", "interpolate"))
 add(_B, "groups", "argument", "2e-1", setting("up.norm2", "num_groups", 2), Where("up.norm2", "group_norm"))
-add(_B, "period", "argument", "3e-1", setting("", "period", 100.0), Where("", "__rmul__", 0), Where("", "__mul__", 0),
-    Where("", "exp", 0))
+add(_B, "period", "argument", "3e-1", setting("", "period", 100.0), Where("", "__rmul__", 1))
 add(_B, "extra_tanh", "code", "1e-1", method("middle", _with_tanh), Where("middle", "tanh"))
 add(_B, "no_skip", "code", "5e-1", method("down", _without_skip), Where("down.skip", "conv2d"), Where("down.skip"),
     Where("down", "__add__", 1))
@@ -379,8 +379,7 @@ add(_B, "outlet_bias", "parameter", "2e-1", changed_parameter("outlet", "bias", 
     *holder("outlet", "conv2d"))
 add(_B, "one_skip_weight", "parameter", "2e-2", changed_parameter("up.skip", "weight", one_element(1.5)),
     *holder("up.skip", "conv2d"))
-add(_B, "later", "input", "5e-2", changed_batch(_later), Where("", "__mul__", 1), Where("", "mul", 0),
-    Where("", "__getitem__", 0), Where("", "__mul__", 0))
+add(_B, "later", "input", "5e-2", changed_batch(_later), Where("", "__mul__", 0))
 add(_B, "silu_tile", "kernel", "1e-1", kernel(F, "silu", "middle.act", tile(6, 6, 0.5)), Where("middle.act", "silu", 0))
 add(_B, "norm_scaled", "kernel", "3e-3", kernel(F, "group_norm", "down.norm2", scaled(1.003)),
     Where("down.norm2", "group_norm"))
@@ -390,5 +389,5 @@ add(_B, "interpolate_backward", "backward", "2e-1", kernel_backward(F, "interpol
     backward("", "interpolate"))
 add(_B, "halve_gradient", "backward", "1e-1", kernel_gradient("halve", "weight", tile(8, 3, 0.0)),
     Where("halve", "*grad*"))
-add(_B, "rate", "update", "2e-1", optimizer_setting("lr", 0.06), every_parameter())
-add(_B, "time_not_updated", "update", "1e-2", not_updated("time1", "weight"), *holder("time1", "linear", step=1))
+add(_B, "rate", "update", "2e-1", optimizer_setting("lr", 0.6), every_parameter())
+add(_B, "outlet_not_updated", "update", "1e-2", not_updated("outlet", "weight"), *holder("outlet", "conv2d", step=1))

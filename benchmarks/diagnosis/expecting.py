@@ -7,7 +7,7 @@ import pathlib
 import re
 
 _MODULE = re.compile(r"Module\.(?P<path>.*)\.\w+\.(?P<way>forward|backward|parameters_grad)\.(?P<call>\d+)$")
-_CALL = re.compile(r"\w+\.(?P<op>\w+)\.\d+\.(?P<way>forward|backward)$")
+_CALL = re.compile(r"\w+\.(?P<op>\w+)\.(?P<number>\d+)\.(?P<way>forward|backward)$")
 
 
 class Dump:
@@ -43,11 +43,14 @@ def path_of(name):
 
 
 def _calls(dump, where):
+    """Calls in the order of their numbers: backwards come the other way round."""
+    calls = []
     for name in dump.names:
         match = _CALL.match(name)
         if match and match["op"] == where.op and match["way"] == where.way:
             if where.path is None or path_of(dump.parent(name)) == where.path:
-                yield name
+                calls.append((int(match["number"]), name))
+    return [name for _, name in sorted(calls)]
 
 
 def _modules(dump, path, way):
@@ -71,7 +74,7 @@ def resolve(dump, where):
                   and path_of(dump.parent(name)) == where.path)]
     if where.op is None:
         return list(_modules(dump, where.path, where.way))
-    calls = list(_calls(dump, where))
+    calls = _calls(dump, where)
     if where.nth is not None:
         calls = calls[where.nth:where.nth + 1]
     found = list(calls)
@@ -100,6 +103,8 @@ def expectation(fault, sides, steps):
     for side, folder in sides.items():
         names = []
         for where in fault.expect:
+            if where.side not in (None, side):
+                continue
             for step in range(steps) if where.step is None else [where.step]:
                 names += resolve(load(str(pathlib.Path(folder) / f"step{step}" / f"rank{rank}")), where)
         expected[side] = list(dict.fromkeys(names))

@@ -41,7 +41,7 @@ class Bench:
         raise NotImplementedError
 
     def optimizer(self, model):
-        return torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+        raise NotImplementedError
 
     def finish(self, model):
         """Between backward and update."""
@@ -244,6 +244,9 @@ class Gated(Bench):
     def loss(self, model, batch):
         logits = model(batch["tokens"]).float()
         return F.cross_entropy(logits.flatten(0, 1), batch["labels"].flatten())
+
+    def optimizer(self, model):
+        return torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
 
 
 # ---------------------------------------------------------------------- convolutions: batch norm, biases that cancel
@@ -533,7 +536,7 @@ class Denoiser(Bench):
         return F.mse_loss(guess.float(), batch["noise"])
 
     def optimizer(self, model):
-        return torch.optim.SGD(model.parameters(), lr=0.05)
+        return torch.optim.SGD(model.parameters(), lr=0.5)
 
 
 BENCHES = {bench.name: bench for bench in (Decoder, Gated, Convolution, Mixture, Recurrent, Denoiser)}

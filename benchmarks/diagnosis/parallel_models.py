@@ -44,6 +44,9 @@ class DataParallel(Bench):
     def loss(self, model, batch):
         return F.cross_entropy(model(batch["features"]), batch["labels"])
 
+    def optimizer(self, model):
+        return torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+
 
 class _Copied(torch.autograd.Function):
     """The same on all ranks; gradients are summed."""

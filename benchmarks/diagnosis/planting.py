@@ -25,6 +25,7 @@ class Where:
     way: str = "forward"
     step: int | None = 0
     around: bool = False
+    side: str | None = None  # target or golden only
 
 
 @dataclass(frozen=True)
