@@ -131,7 +131,7 @@ for _name, _dtype_size in (("bert", "1e-3"), ("bert_half", "5e-2")):
         Fault(_name, "epsilon", "argument", "5e-2", setting(f"{_layer}.output.LayerNorm", "eps", 1e-1),
               (Where(f"{_layer}.output.LayerNorm", "layer_norm"),)),
         Fault(_name, "mask", "input", "1e-1", changed_batch(_one_masked),
-              (Where("bert", "where"), Where("bert"),
+              (Where("bert", "where"), Where("bert", "all", 0), Where("bert"),
                Where("bert.encoder.layer.0.attention.self", "__add__", around=True))),
         Fault(_name, "one_weight", "parameter", _dtype_size,
               changed_parameter(f"{_layer}.attention.self.value", "weight", one_element(_factor)),
