@@ -98,8 +98,8 @@ def _after_backward(dump, name):
 def expectation(fault, sides, steps):
     """{"steps": ..., "ranks": ..., "target": names, "golden": names}; sides: {"target": folder of a task, ...}."""
     rank = fault.rank or 0
-    expected = {"steps": sorted({where.step for where in fault.expect if where.step is not None}) or list(range(steps)),
-                "ranks": [rank]}
+    planted = sorted({where.step for where in fault.expect if where.step is not None})
+    expected = {"steps": planted or list(range(steps)), "ranks": [rank]}
     for side, folder in sides.items():
         names = []
         for where in fault.expect:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The small models of the diagnosis benchmark: what is trained, on which batches, by which optimizer.
 
-Each differs from the others in what makes two runs hard to compare: the types it computes in, norms with and without
-statistics of the batch, attention by hand and fused, recurrence, routing, gradients that cancel, optimizers that divide.
-What a fault may change of a module is an attribute of it, so that the models themselves know nothing of faults.
+Each differs from the others in what makes two runs hard to compare: the types it computes in, norms with and
+without statistics of the batch, attention by hand and fused, recurrence, routing, gradients that cancel, optimizers
+that divide. What a fault may change of a module is an attribute of it: the models know nothing of faults.
 """
 
 import math
@@ -403,7 +403,7 @@ class Mixture(Bench):
         return torch.optim.AdamW(model.parameters(), lr=2e-3, weight_decay=0.05)
 
 
-# ---------------------------------------------------------------------- recurrent: cells by hand and fused, Adam, clipping
+# ---------------------------------------------------------------------- recurrent: by hand and fused, Adam, clipping
 
 
 class HandCell(nn.Module):
@@ -466,7 +466,7 @@ class Recurrent(Bench):
         torch.nn.utils.clip_grad_norm_(model.parameters(), self.clip)
 
 
-# ---------------------------------------------------------------------- denoiser: autocast, group norm, attention module
+# ---------------------------------------------------------------------- denoiser: autocast, group norm
 
 
 class TimedBlock(nn.Module):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How faults are planted in a run, and where they are to be found.
 
-A run (`Run`) is a model, its optimizer and its batches before recording begins. What computes wrongly is put *below* the
-recorder: functions are replaced before the collector wraps them, results are changed behind autograd's back, so that no
-entry, argument or line of a stack tells of it.
+A run (`Run`) is a model, its optimizer and its batches before recording begins. What computes wrongly is put *below*
+the recorder: functions are replaced before the collector wraps them, results are changed behind autograd's back, so
+that no entry, argument or line of a stack tells of it.
 """
 
 import contextlib

@@ -78,7 +78,8 @@ TINY_FAULTS = [
           (Where("", "softmax"),)),
     Fault("tiny_half", "gelu_backward", "backward", "2e-1", kernel_backward(F, "gelu", "act", scaled(0.8)),
           (backward("act", "gelu"),)),
-    Fault("tiny_half", "brighter", "input", "5e-2", changed_batch(_brighter), (Where("inlet", "linear", around=True),)),
+    Fault("tiny_half", "brighter", "input", "5e-2", changed_batch(_brighter),
+          (Where("inlet", "linear", around=True),)),
     Fault("tiny_half", "rate", "update", "1e-1", optimizer_setting("lr", 0.2), (Where(None, "*parameters*", step=1),)),
 ]
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One recorded training of two steps, in a process of its own that was forked off one that has PyTorch loaded.
 
-Kernels are chosen by what PyTorch and its libraries look at when they are first used: the parent must not have computed
-anything.
+Kernels are chosen by what PyTorch and its libraries look at when they are first used: the parent must not have
+computed anything.
 """
 
 import contextlib
