@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One recorded training of two steps, in a process of its own that was forked off one that has PyTorch loaded.
+
+Kernels are chosen by what PyTorch and its libraries look at when they are first used: the parent must not have
+computed anything.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import sys
+import traceback
+
+import torch
+
+from planting import Run, spoiled_updates
+
+STEPS = 2
+
+# name -> (environment, what is done in the process)
+KERNELS = {
+    "avx512": ({}, None),
+    "avx2": ({"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2"}, None),
+    "plain": ({"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE", "ONEDNN_MAX_CPU_ISA": "SSE41"}, None),
+    "native": ({"MKL_CBWR": "SSE4_2"}, "no_mkldnn"),
+    "two_threads": ({"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "AVX"}, "two_threads"),
+    "channels_last": ({"ATEN_CPU_CAPABILITY": "avx2"}, "channels_last"),
+    "math_attention": ({"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "COMPATIBLE"}, "math_attention"),
+}
+
+
+def settings_of(task, level, risk_level, folder):
+    return {"task": task, "dump_path": str(folder), "level": level, "risk_level": risk_level, "rank": [], "step": [],
+            task: {"scope": [], "list": []}}
+
+
+def record(make_bench, seed, kernel, fault, folder, task, rank=0):
+    """Trains one rank and records into `folder`. To be called once in a process."""
+    special = KERNELS[kernel][1]
+    torch.set_num_threads(2 if special == "two_threads" else 1)
+    if special == "no_mkldnn":
+        torch.backends.mkldnn.enabled = False
+    bench = make_bench()
+    bench.rank = rank
+    if bench.ranks > 1:
+        torch.distributed.init_process_group("gloo", init_method=f"file://{folder}.meeting", rank=rank,
+                                             world_size=bench.ranks)
+    torch.manual_seed(seed)
+    model = bench.distribute(bench.build())
+    if special == "channels_last":
+        model = model.to(memory_format=torch.channels_last)
+    run = Run(bench, model, bench.optimizer(model))
+    if fault is not None and fault.rank in (None, rank):
+        fault.plant(run)
+        run.optimizer = _same_optimizer(run)
+
+    from msprobe.pytorch import PrecisionDebugger
+
+    config = pathlib.Path(f"{folder}.{rank}.json")
+    config.write_text(json.dumps(settings_of(task, "mix", bench.risk_level, folder)), encoding="utf-8")
+    debugger = PrecisionDebugger(config_path=str(config))
+    with _attention(special):
+        for step in range(STEPS):
+            run.step = step
+            _train(run, debugger, seed, special)
+    config.unlink()
+    if bench.ranks > 1:
+        torch.distributed.barrier()
+        pathlib.Path(f"{folder}.meeting").unlink(missing_ok=True)
+    if getattr(run, "spoiled", True) is False:
+        raise RuntimeError("the fault was not met")
+
+
+def _same_optimizer(run):
+    """Modules that a fault has exchanged may have brought other parameters."""
+    known = {id(p) for group in run.optimizer.param_groups for p in group["params"]}
+    if known == {id(p) for p in run.model.parameters()}:
+        return run.optimizer
+    return run.bench.optimizer(run.model)
+
+
+def _train(run, debugger, seed, special):
+    bench, model = run.bench, run.model
+    torch.manual_seed(1000 * seed + run.step)
+    batch = bench.batch(torch.Generator().manual_seed(100 * seed + run.step))
+    if special == "channels_last" and "images" in batch:
+        batch["images"] = batch["images"].contiguous(memory_format=torch.channels_last)
+    for change in run.batch_changes:
+        change(batch, run.step)
+    debugger.start(model, rank_id=bench.rank)
+    run.optimizer.zero_grad()
+    bench.loss(model, batch).backward()
+    if not bench.records_optimizer:
+        debugger.stop()
+    bench.finish(model)
+    with spoiled_updates(run):
+        run.optimizer.step()
+    debugger.stop()
+    debugger.step()
+
+
+def _attention(special):
+    if special != "math_attention":
+        return contextlib.nullcontext()
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    return sdpa_kernel(SDPBackend.MATH)
+
+
+def forked(environment, works):
+    """Calls each of `works` in a child of its own with this environment; raises if one fails."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    children = [_fork(environment, work) for work in works]
+    if any([os.waitpid(child, 0)[1] for child in children]):
+        raise RuntimeError("a recording failed")
+
+
+def _fork(environment, work):
+    child = os.fork()
+    if child != 0:
+        return child
+    status = 1
+    try:
+        os.environ.update(environment)
+        work()
+        from msprobe.core import session
+
+        session._at_exit()
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(status)
