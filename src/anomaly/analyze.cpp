@@ -7,7 +7,6 @@
 
 #include "anomaly/input.hpp"
 #include "support/error.hpp"
-#include "support/log.hpp"
 #include "support/parallel.hpp"
 #include "support/progress.hpp"
 #include "support/text.hpp"
@@ -72,22 +71,28 @@ void check_framework(const std::vector<RankInput>& ranks) {
                     "framework.");
 }
 
-void add_details(Analysis& analysis) {
+void add_details(Analysis& analysis, const Tell& tell) {
   std::map<std::size_t, std::vector<std::size_t>> by_rank;
   for (std::size_t i = 0; i < analysis.roots.size(); ++i) by_rank[analysis.roots[i].rank].push_back(i);
   analysis.details.resize(analysis.roots.size());
   std::vector<std::size_t> ranks;
   for (const auto& [rank, roots] : by_rank) ranks.push_back(rank);
+  std::vector<std::vector<std::string>> problems(ranks.size());
   parallel_for(ranks.size(), [&](std::size_t k) {
     const std::vector<std::size_t>& indices = by_rank.at(ranks[k]);
     std::vector<const Root*> roots;
     for (const std::size_t i : indices) roots.push_back(&analysis.roots[i]);
-    std::vector<RootDetails> details = read_details(analysis.ranks[ranks[k]], roots, analysis.traits);
+    std::vector<RootDetails> details =
+        read_details(analysis.ranks[ranks[k]], roots, analysis.traits, problems[k]);
     for (std::size_t j = 0; j < indices.size(); ++j) analysis.details[indices[j]] = std::move(details[j]);
   });
+  for (const std::vector<std::string>& one : problems) {
+    for (const std::string& problem : one) tell(Remark::warning, problem);
+  }
 }
 
-void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules& rules, Progress* progress) {
+void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules& rules, Progress* progress,
+                  const Tell& tell) {
   std::vector<RankInput>& ranks = analysis.ranks;
   const Traits& traits = options.traits;
   if (traits.needs_all_files) require_files(ranks);
@@ -106,15 +111,15 @@ void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules
              [&](std::size_t r, const ByteSource& file) { ranks[r].scan = scan_rank(file, rules, scan); });
   if (traits.pytorch_only) check_framework(ranks);
   if (traits.search_by_rank) {
-    analysis.roots = search_as_python(ranks);
+    analysis.roots = search_as_python(ranks, tell);
   } else {
     for (const RankInput& rank : ranks) {
       if (rank.failure.empty() && rank.scan.entries == 0)
-        log_warning("Rank " + std::to_string(rank.number) + " has no dump data!");
+        tell(Remark::warning, "Rank " + std::to_string(rank.number) + " has no dump data!");
     }
-    analysis.roots = search_roots(ranks, rules, options.all);
+    analysis.roots = search_roots(ranks, rules, options.all, tell);
   }
-  add_details(analysis);
+  add_details(analysis, tell);
 }
 
 }  // namespace
@@ -124,7 +129,7 @@ bool Analysis::anomaly() const {
                                        [](const RankFindings& rank) { return !rank.found.empty(); });
 }
 
-Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* progress) {
+Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* progress, const Tell& tell) {
   std::vector<StepInput> steps = resolve_input(options.input, options.traits);
   Analysis analysis;
   bool failed = false;
@@ -135,11 +140,11 @@ Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* pr
     analysis.traits = options.traits;
     analysis.with_path = options.all;
     analysis.ranks = std::move(steps[s].ranks);
-    if (!analysis.step.empty()) log_verbose("Step " + display(analysis.step));
-    analyze_step(analysis, options, rules, progress);
+    if (!analysis.step.empty()) tell(Remark::detail, "Step " + display(analysis.step));
+    analyze_step(analysis, options, rules, progress, tell);
     for (const RankInput& rank : analysis.ranks) {
       if (rank.failure.empty()) continue;
-      log_warning("rank " + std::to_string(rank.number) + " left out: " + rank.failure);
+      tell(Remark::warning, "rank " + std::to_string(rank.number) + " left out: " + rank.failure);
       failed = true;
     }
     if (analysis.anomaly()) break;

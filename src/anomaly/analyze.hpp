@@ -43,6 +43,6 @@ struct Analysis {
 };
 
 /// Reads and searches. Ranks that cannot be read are in the result, unless none could.
-Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* progress);
+Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* progress, const Tell& tell);
 
 }  // namespace msprobe::anomaly

@@ -73,6 +73,12 @@ void check_folder(const std::string& folder) {
     throw IoError(display(path.string()), std::generic_category().message(errno));
 }
 
+void show(Remark kind, const std::string& text) {
+  if (kind == Remark::warning) log_warning(text);
+  if (kind == Remark::progress) log_info(text);
+  if (kind == Remark::detail) log_verbose(text);
+}
+
 class AnomalyCommand final : public Command {
  public:
   AnomalyCommand(std::string_view name, std::string_view summary) : name_(name), summary_(summary) {}
@@ -107,7 +113,7 @@ class AnomalyCommand final : public Command {
     const AnalyzeOptions options = to_options(typed_);
     const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
     if (options.output != "-") check_folder(options.output);
-    const Analysis analysis = analyze(options, rules, context.progress);
+    const Analysis analysis = analyze(options, rules, context.progress, show);
     if (analysis.anomaly() || (options.listing != Listing::none && options.output == "-")) {
       write(analysis, options, rules, context.color);
     } else if (options.listing != Listing::none) {

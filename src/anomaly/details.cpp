@@ -8,7 +8,6 @@
 #include "dump/member_stream.hpp"
 #include "dump/stack_json.hpp"
 #include "support/error.hpp"
-#include "support/log.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::anomaly {
@@ -17,16 +16,17 @@ namespace {
 using dump::Entry;
 using dump::NodeKind;
 
-/// Runs `read`; a file that is missing or broken is a warning, unless it is needed.
+/// Runs `read`; a file that is missing or broken is one of the problems, unless it is needed.
 template <typename Read>
-auto lenient(bool needed, Read&& read) -> std::optional<decltype(read())> {
+auto lenient(bool needed, std::vector<std::string>& problems, Read&& read)
+    -> std::optional<decltype(read())> {
   try {
     return read();
   } catch (const Interrupted&) {
     throw;
   } catch (const Error& error) {
     if (needed) throw;
-    log_warning(error.what());
+    problems.emplace_back(error.what());
   }
   return std::nullopt;
 }
@@ -107,16 +107,17 @@ void find_stack(const dump::StackTable& table, const std::string& entry, RootDet
 }  // namespace
 
 std::vector<RootDetails> read_details(const RankInput& rank, const std::vector<const Root*>& roots,
-                                      const Traits& traits) {
+                                      const Traits& traits, std::vector<std::string>& problems) {
   std::vector<RootDetails> result(roots.size());
   const auto file = open_file(rank.json);
   const bool needed = traits.needs_all_files;
-  const auto construct = lenient(
-      needed, [&] { return dump::read_construct_json(*open_file(rank.directory + "/construct.json")); });
+  const auto construct = lenient(needed, problems, [&] {
+    return dump::read_construct_json(*open_file(rank.directory + "/construct.json"));
+  });
   std::optional<dump::StackTable> stacks;
   if (!needed)
-    stacks =
-        lenient(needed, [&] { return dump::read_stack_json(*open_file(rank.directory + "/stack.json")); });
+    stacks = lenient(needed, problems,
+                     [&] { return dump::read_stack_json(*open_file(rank.directory + "/stack.json")); });
   for (std::size_t i = 0; i < roots.size(); ++i) {
     const EntryPlace& place = roots[i]->entry;
     RootDetails& details = result[i];

@@ -20,8 +20,8 @@ struct RootDetails {
 };
 
 /// Reads the details of roots of one rank. Its construct.json and stack.json are read once; what cannot be
-/// read is a warning, and left empty, unless every file is needed.
+/// read is left empty, and `problems` says why, unless every file is needed.
 std::vector<RootDetails> read_details(const RankInput& rank, const std::vector<const Root*>& roots,
-                                      const Traits& traits);
+                                      const Traits& traits, std::vector<std::string>& problems);
 
 }  // namespace msprobe::anomaly

@@ -6,7 +6,6 @@
 
 #include "anomaly/search.hpp"
 #include "support/error.hpp"
-#include "support/log.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::anomaly {
@@ -62,25 +61,26 @@ struct Candidate {
 
 class PythonSearch {
  public:
-  explicit PythonSearch(const std::vector<RankInput>& ranks) : ranks_(ranks) {}
+  PythonSearch(const std::vector<RankInput>& ranks, const Tell& tell) : ranks_(ranks), tell_(tell) {}
 
   std::vector<Root> run() {
-    log_info("Start searching anomaly node before communication.");
+    tell_(Remark::progress, "Start searching anomaly node before communication.");
     std::vector<Root> roots;
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       const RankScan& scan = ranks_[r].scan;
-      if (scan.entries == 0) log_warning("Rank " + std::to_string(ranks_[r].number) + " has no dump data!");
+      if (scan.entries == 0)
+        tell_(Remark::warning, "Rank " + std::to_string(ranks_[r].number) + " has no dump data!");
       if (!scan.suspects.empty() && scan.suspects[0].interval == 0)
         roots.push_back(root_of(r, scan.suspects[0], Phase::before));
     }
     if (!roots.empty()) return roots;
-    log_info("Start searching anomaly node during communication.");
+    tell_(Remark::progress, "Start searching anomaly node during communication.");
     make_nodes();
     connect();
     prune();
     search(roots);
     if (!roots.empty()) return roots;
-    log_info("Start searching anomaly node after communication.");
+    tell_(Remark::progress, "Start searching anomaly node after communication.");
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       const RankScan& scan = ranks_[r].scan;
       const auto behind =
@@ -231,7 +231,8 @@ class PythonSearch {
         bool found = nodes_[n].connected;
         for (const std::size_t other : others) found = join_first(n, index[other], seen) || found;
         if (!found)
-          log_info("Cannot find connected communication node for \"" + display(id(nodes_[n])) + "\".");
+          tell_(Remark::progress,
+                "Cannot find connected communication node for \"" + display(id(nodes_[n])) + "\".");
       }
     }
   }
@@ -262,10 +263,9 @@ class PythonSearch {
     std::string removed;
     for (Node& node : nodes_) {
       node.pruned = !node.has_bad() && node.compute.empty();
-      if (node.pruned && log_level() == LogLevel::debug) removed += (removed.empty() ? "" : ", ") + id(node);
+      if (node.pruned) removed += (removed.empty() ? "" : ", ") + id(node);
     }
-    if (log_level() == LogLevel::debug)
-      log_verbose("After pruning, following nodes are removed: [" + display(removed) + "]");
+    tell_(Remark::detail, "After pruning, following nodes are removed: [" + display(removed) + "]");
   }
 
   /// All that can be reached from a node over its edges, by rank and place in the chain.
@@ -352,14 +352,15 @@ class PythonSearch {
   }
 
   const std::vector<RankInput>& ranks_;
+  const Tell& tell_;
   std::vector<Node> nodes_;
   std::vector<std::size_t> first_;  // of each rank in nodes_
 };
 
 }  // namespace
 
-std::vector<Root> search_as_python(const std::vector<RankInput>& ranks) {
-  return PythonSearch(ranks).run();
+std::vector<Root> search_as_python(const std::vector<RankInput>& ranks, const Tell& tell) {
+  return PythonSearch(ranks, tell).run();
 }
 
 }  // namespace msprobe::anomaly

@@ -7,7 +7,6 @@
 
 #include "anomaly/search.hpp"
 #include "dump/communication_graph.hpp"
-#include "support/log.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::anomaly {
@@ -45,24 +44,24 @@ class RankSuspects {
 
 class RootSearch {
  public:
-  RootSearch(const std::vector<RankInput>& ranks, const Rules& rules)
-      : ranks_(ranks), graph_(communication_of(ranks), rules.names_source) {
+  RootSearch(const std::vector<RankInput>& ranks, const Rules& rules, const Tell& tell)
+      : ranks_(ranks), tell_(tell), graph_(communication_of(ranks), rules.names_source) {
     for (const RankInput& rank : ranks) suspects_.emplace_back(rank.scan);
     find_origins();
   }
 
   std::vector<Root> first() {
-    log_info("Start searching anomaly node before communication.");
+    tell_(Remark::progress, "Start searching anomaly node before communication.");
     std::vector<Root> roots = before_communication();
     if (!roots.empty()) return finish(std::move(roots));
-    log_info("Start searching anomaly node during communication.");
+    tell_(Remark::progress, "Start searching anomaly node during communication.");
     warn_of_doubts();
     roots = during_communication();
     if (!roots.empty()) {
       roots = {*std::min_element(roots.begin(), roots.end(), earlier)};
       return finish(std::move(roots));
     }
-    log_info("Start searching anomaly node after communication.");
+    tell_(Remark::progress, "Start searching anomaly node after communication.");
     roots = after_communication();
     if (roots.empty()) roots = otherwise();
     return finish(std::move(roots));
@@ -102,12 +101,12 @@ class RootSearch {
 
   void warn_of_doubts() const {
     if (graph_.contradictory())
-      log_warning(
-          "the communication of the ranks contradicts itself; entries are ordered by their places in each "
-          "rank");
+      tell_(Remark::warning,
+            "the communication of the ranks contradicts itself; entries are ordered by their places in each "
+            "rank");
     if (!graph_.uneven().empty()) {
-      log_warning(graph_.uneven() +
-                  "; calls are matched by their numbers, so that some may be matched wrongly");
+      tell_(Remark::warning,
+            graph_.uneven() + "; calls are matched by their numbers, so that some may be matched wrongly");
     }
   }
 
@@ -313,6 +312,7 @@ class RootSearch {
   }
 
   const std::vector<RankInput>& ranks_;
+  const Tell& tell_;
   dump::CommGraph graph_;
   std::vector<RankSuspects> suspects_;
   std::vector<Origin> origins_;  // of each node
@@ -330,8 +330,9 @@ std::vector<dump::RankCommunication> communication_of(const std::vector<RankInpu
   return all;
 }
 
-std::vector<Root> search_roots(const std::vector<RankInput>& ranks, const Rules& rules, bool all) {
-  RootSearch search(ranks, rules);
+std::vector<Root> search_roots(const std::vector<RankInput>& ranks, const Rules& rules, bool all,
+                               const Tell& tell) {
+  RootSearch search(ranks, rules, tell);
   return all ? search.all() : search.first();
 }
 

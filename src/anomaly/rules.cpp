@@ -14,37 +14,37 @@
 namespace msprobe::anomaly {
 namespace {
 
-using Node = RuleFile::Node;
+using YamlNode = RuleFile::Node;
 
 /// Reads the values of one file; complaints name it.
 class Reader {
  public:
   explicit Reader(const RuleFile& file) : file_(file) {}
 
-  [[noreturn]] void fail(const Node& node, const std::string& reason) const { file_.fail(node, reason); }
+  [[noreturn]] void fail(const YamlNode& node, const std::string& reason) const { file_.fail(node, reason); }
 
-  double number(const Node& node, const std::string& key) const {
+  double number(const YamlNode& node, const std::string& key) const {
     const auto value = node.is_text() ? parse_number(node.text) : std::nullopt;
     if (!value || !std::isfinite(*value)) fail(node, display(key) + " must be a number");
     return *value;
   }
 
-  std::vector<std::string> words(const Node& node, const std::string& key) const {
+  std::vector<std::string> words(const YamlNode& node, const std::string& key) const {
     if (node.kind != RuleFile::Kind::list) fail(node, display(key) + " must be a list");
     std::vector<std::string> list;
-    for (const Node* item : file_.elements(node)) {
+    for (const YamlNode* item : file_.elements(node)) {
       if (!item->is_text() || item->text.empty()) fail(*item, display(key) + " must be a list of words");
       list.push_back(item->text);
     }
     return list;
   }
 
-  NameSet names(const Node& node, const std::string& key) const {
+  NameSet names(const YamlNode& node, const std::string& key) const {
     const std::vector<std::string> list = words(node, key);
     return {list.begin(), list.end()};
   }
 
-  Places places(const Node& node, const std::string& key) const {
+  Places places(const YamlNode& node, const std::string& key) const {
     Places result;
     for (const std::string& word : words(node, key)) {
       std::size_t position = 0;
@@ -59,7 +59,7 @@ class Reader {
   }
 
   template <typename Visit>
-  void members(const Node& node, const std::string& key, Visit&& visit) const {
+  void members(const YamlNode& node, const std::string& key, Visit&& visit) const {
     if (node.kind != RuleFile::Kind::map) fail(node, display(key) + " must be a mapping of names to values");
     for (const auto& [name, value] : file_.members(node)) {
       if (!name->is_text()) fail(*name, display(key) + ": a name must be text");
@@ -67,9 +67,9 @@ class Reader {
     }
   }
 
-  ExpectedBad expected(const Node& node, const std::string& key) const {
+  ExpectedBad expected(const YamlNode& node, const std::string& key) const {
     ExpectedBad rule;
-    members(node, key, [&](const std::string& column, const Node& value, const Node& at) {
+    members(node, key, [&](const std::string& column, const YamlNode& value, const YamlNode& at) {
       if (column == "inputs") {
         rule.inputs = places(value, key);
       } else if (column == "outputs") {
@@ -85,12 +85,12 @@ class Reader {
   const RuleFile& file_;
 };
 
-void apply(Rules& rules, const Reader& reader, const Node& root) {
-  reader.members(root, "rules", [&](const std::string& key, const Node& value, const Node& at) {
+void apply(Rules& rules, const Reader& reader, const YamlNode& root) {
+  reader.members(root, "rules", [&](const std::string& key, const YamlNode& value, const YamlNode& at) {
     if (key == "communication_prefixes") {
-      rules.communication_prefixes = reader.words(value, key);
+      rules.communication.prefixes = reader.words(value, key);
     } else if (key == "communication_words") {
-      rules.communication_words = reader.words(value, key);
+      rules.communication.words = reader.words(value, key);
     } else if (key == "never_blamed") {
       rules.never_blamed = reader.words(value, key);
     } else if (key == "names_source") {
@@ -103,17 +103,17 @@ void apply(Rules& rules, const Reader& reader, const Node& root) {
       rules.norm_jump_above = reader.number(value, key);
     } else if (key == "write_only_inputs") {
       rules.write_only_inputs.clear();
-      reader.members(value, key, [&](const std::string& name, const Node& places, const Node&) {
+      reader.members(value, key, [&](const std::string& name, const YamlNode& places, const YamlNode&) {
         rules.write_only_inputs[name] = reader.places(places, name);
       });
     } else if (key == "expected_bad") {
       rules.expected_bad.clear();
-      reader.members(value, key, [&](const std::string& name, const Node& rule, const Node&) {
+      reader.members(value, key, [&](const std::string& name, const YamlNode& rule, const YamlNode&) {
         rules.expected_bad[name] = reader.expected(rule, name);
       });
     } else if (key == "largest_finite") {
       rules.largest_finite.clear();
-      reader.members(value, key, [&](const std::string& name, const Node& number, const Node&) {
+      reader.members(value, key, [&](const std::string& name, const YamlNode& number, const YamlNode&) {
         rules.largest_finite[name] = reader.number(number, name);
       });
     } else {
@@ -135,8 +135,8 @@ bool Rules::is_never_blamed(std::string_view entry) const {
 
 bool Rules::is_communication(std::string_view entry, const Traits& traits) const {
   if (traits.distributed_only)
-    return entry.starts_with("Distributed.") && holds_any(entry, communication_words);
-  return dump::is_communication(entry, communication_prefixes, communication_words);
+    return entry.starts_with("Distributed.") && holds_any(entry, communication.words);
+  return communication.has(entry);
 }
 
 Rules default_rules() {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "anomaly/traits.hpp"
+#include "dump/communication.hpp"
 
 namespace msprobe::anomaly {
 
@@ -27,8 +28,7 @@ struct ExpectedBad {
 };
 
 struct Rules {
-  std::vector<std::string> communication_prefixes;
-  std::vector<std::string> communication_words;
+  dump::CommunicationNames communication;
   std::vector<std::string> never_blamed;
   NameSet names_source;
   NameSet names_destination;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -51,13 +52,18 @@ struct Root {
   std::vector<std::int64_t> absent_ranks;  // members of its communication group that are not in the dump
 };
 
+/// What there is to say on the way; who asked decides how it is shown.
+enum class Remark : std::uint8_t { detail, progress, warning };
+using Tell = std::function<void(Remark kind, const std::string& text)>;
+
 /// The communication of all ranks, to be matched.
 std::vector<dump::RankCommunication> communication_of(const std::vector<RankInput>& ranks);
 
 /// The search of the Python tool, ranks in the order given. FormatError where the Python tool fails.
-std::vector<Root> search_as_python(const std::vector<RankInput>& ranks);
+std::vector<Root> search_as_python(const std::vector<RankInput>& ranks, const Tell& tell);
 
 /// The corrected search. `all`: every independent root, not only those of the first phase that has any.
-std::vector<Root> search_roots(const std::vector<RankInput>& ranks, const Rules& rules, bool all);
+std::vector<Root> search_roots(const std::vector<RankInput>& ranks, const Rules& rules, bool all,
+                               const Tell& tell);
 
 }  // namespace msprobe::anomaly

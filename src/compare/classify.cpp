@@ -22,12 +22,6 @@ std::vector<std::string> mixed_parts(const Inputs& inputs) {
   return parts;
 }
 
-void require_tree(const dump::Look& look) {
-  if (look.tree.tree) return;
-  if (look.tree.unreadable) throw IoError(look.tree.problem);
-  throw FormatError(look.tree.problem);
-}
-
 /// What --rank and --step are for; inside of a part only where it has no tree.
 bool asks_for_graph(const Inputs& inputs, bool parted) {
   return inputs.graph && !(parted && dump::search_tree(inputs.target).tree);
@@ -64,8 +58,8 @@ Found classify(const Inputs& inputs, bool parted) {
     if (found.target.layout == dump::Layout::static_graph) found.layout = Layout::static_graphs;
   }
   if (found.layout == Layout::dump_trees) {
-    require_tree(found.target);
-    require_tree(found.golden);
+    found.target.tree.check();
+    found.golden.tree.check();
   }
   return found;
 }

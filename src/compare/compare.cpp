@@ -7,16 +7,15 @@
 #include <algorithm>
 #include <ctime>
 
-#include "compare/atb/atb_tasks.hpp"
+#include "compare/atb/atb_compare.hpp"
 #include "compare/classify.hpp"
 #include "compare/dump_tree/dump_tree.hpp"
-#include "compare/single_save/save_tasks.hpp"
+#include "compare/single_save/single_save.hpp"
 #include "compare/sinks/data_mapping.hpp"
-#include "compare/sinks/html_report.hpp"
-#include "compare/sinks/mapping_proposal.hpp"
+#include "compare/sinks/html_page.hpp"
 #include "compare/sinks/markdown.hpp"
 #include "compare/sinks/tables.hpp"
-#include "compare/static_graph/graph_tasks.hpp"
+#include "compare/static_graph/graph_compare.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/interrupt.hpp"

@@ -8,6 +8,7 @@ Dialect python_dialect() {
   Dialect python;
   python.ignores_idle_options = true;  // D28, D84
   python.rank.pairing = {
+      .pairs_by_name = true,          // D98
       .ranks_by_position = true,      // D21
       .first_mapping_wins = true,     // D45
       .renumbers_golden_only = true,  // D41

@@ -1,14 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose results `msprobe compare` gives: each folder's traits, together.
+// Whose results `msprobe compare` gives: what can be otherwise for the sake of the Python tool. The defaults
+// are our way.
 #pragma once
 
-#include "compare/analysis/traits.hpp"
-#include "compare/atb/traits.hpp"
+#include <string_view>
+
 #include "compare/result/traits.hpp"
-#include "compare/single_save/traits.hpp"
-#include "compare/static_graph/traits.hpp"
 
 namespace msprobe::compare {
+
+/// In the search for the first difference.
+struct SearchTraits {
+  bool finite_percentages_only = false;  // a reference of 0, NaN or Inf never makes a difference
+  bool absent_checksums_count = false;   // as any other text
+  bool guesses_partners = false;         // from rows and names; the first groups that differ decide
+  bool transfers_by_index = false;       // the reference's are those of the row of the same number
+  bool bare_nan = false;                 // in JSON: as message of checksums, and where there is no such row
+};
+
+/// With static graphs.
+struct GraphTraits {
+  std::string_view absent = "N/A";                   // a cell of what one side lacks
+  std::string_view absent_shape_of_array = "N/A";    // its shape where .npy files are compared
+  std::string_view absent_shape_of_summary = "N/A";  // and where statistics are
+  bool absent_as_mismatch = false;                   // the message speaks of array, shape and dtype instead
+  bool blank_nan = false;
+  bool in_float32 = false;  // statistics: rounded first, NaN and Inf differ from themselves, x / 0 is N/A
+  bool magnitude_with_sign = false;   // of what the difference of the maxima is a part
+  bool one_sided_nan_passes = false;  // in minima, means and norms
+  bool scalars_left_out = false;
+  bool message_lines = false;  // each message ends with a line break
+};
+
+/// With single arrays.
+struct SavedTraits {
+  bool nan_differs = false;           // from itself
+  bool nonfinite_by_formula = false;  // inf <= 0.01 * inf: an infinite error is small, NaN is none
+  bool blank_nan = false;
+  bool unreadable_left_out = false;
+  bool message_column = true;
+};
+
+/// With dumps of ATB.
+struct AtbTraits {
+  bool last_of_repeated = false;  // of rows of one name only the last counts, at the place of the first
+  bool message_column = true;
+};
 
 /// Ours, unless a trait is changed.
 struct Dialect {

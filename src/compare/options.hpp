@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compare/dialect.hpp"
-#include "compare/dump_tree/rank.hpp"
+#include "compare/dump_tree/dump_tree.hpp"
 #include "compare/sinks/story.hpp"
 #include "compare/sinks/summary.hpp"
 #include "compare/static_graph/graph_tree.hpp"

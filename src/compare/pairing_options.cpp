@@ -10,28 +10,21 @@ namespace msprobe::compare {
 void declare_pairing(OptionList& options, PairingArguments& arguments) {
   options.add_flag("--fuzzy_match", arguments.fuzzy,
                    "Pair rows whose names differ in the call number only, in order of execution");
-  arguments.api.option = options
-                             .add("--api_mapping", arguments.api.file,
-                                  "Pair MindSpore's operations with PyTorch's, by a built-in table and "
-                                  "this YAML file")
-                             .argument("FILE")
-                             .values(0, 1);
-  arguments.cell.option = options
-                              .add("--cell_mapping", arguments.cell.file,
-                                   "Pair MindSpore's cells with PyTorch's modules, and modules by this "
-                                   "YAML file of names")
-                              .argument("FILE")
-                              .values(0, 1);
-  arguments.data.option = options
-                              .add("--data_mapping", arguments.data.file,
-                                   "Pair rows by this YAML file of target row names and golden ones")
-                              .argument("FILE");
-  arguments.layer.option = options
-                               .add("--layer_mapping", arguments.layer.file,
-                                    "Pair operations that stand at one place of the model (construct.json, "
-                                    "stack.json), places by this YAML file")
-                               .argument("FILE")
-                               .values(0, 1);
+  const auto add = [&](PairingArguments::Mapping& mapping, const char* name, const char* help) -> Option& {
+    mapping.option = options.add(name, mapping.file, help).argument("FILE");
+    return mapping.option;
+  };
+  add(arguments.api, "--api_mapping",
+      "Pair MindSpore's operations with PyTorch's, by a built-in table and this YAML file")
+      .values(0, 1);
+  add(arguments.cell, "--cell_mapping",
+      "Pair MindSpore's cells with PyTorch's modules, and modules by this YAML file of names")
+      .values(0, 1);
+  add(arguments.data, "--data_mapping", "Pair rows by this YAML file of target row names and golden ones");
+  add(arguments.layer, "--layer_mapping",
+      "Pair operations that stand at one place of the model (construct.json, stack.json), places by this "
+      "YAML file")
+      .values(0, 1);
   options
       .add("--suggest-mapping", arguments.suggest,
            "Write a proposal for -dm: which rows without partner could belong together")

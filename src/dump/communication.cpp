@@ -32,25 +32,18 @@ RankArgument rank_argument(const Entry& entry, Entry::Index node) {
   return {RankArgument::State::integer, *value};
 }
 
+/// As Python calls what is no object.
 const char* python_type(NodeKind kind) {
-  switch (kind) {
-    case NodeKind::null:
-      return "NoneType";
-    case NodeKind::boolean:
-      return "bool";
-    case NodeKind::integer:
-      return "int";
-    case NodeKind::real:
-      return "float";
-    case NodeKind::string:
-      return "str";
-    case NodeKind::array:
-      return "list";
-    case NodeKind::object:
-      break;
-  }
-  return "dict";
+  static const std::map<NodeKind, const char*> kTypes = {
+      {NodeKind::null, "NoneType"}, {NodeKind::boolean, "bool"}, {NodeKind::integer, "int"},
+      {NodeKind::real, "float"},    {NodeKind::string, "str"},   {NodeKind::array, "list"}};
+  return kTypes.at(kind);
 }
+
+/// Who sends, and who receives.
+using Transmission = std::pair<std::string_view, std::string_view>;
+constexpr std::array<Transmission, 3> kTransmissions = {
+    {{"send", "recv"}, {"isend", "irecv"}, {"send_object_list", "recv_object_list"}}};
 
 class CallReader {
  public:
@@ -136,21 +129,18 @@ class CallReader {
 }  // namespace
 
 bool is_send(std::string_view operation) {
-  return operation == "send" || operation == "isend" || operation == "send_object_list";
+  return std::ranges::find(kTransmissions, operation, &Transmission::first) != kTransmissions.end();
 }
 bool is_receive(std::string_view operation) {
-  return operation == "recv" || operation == "irecv" || operation == "recv_object_list";
+  return std::ranges::find(kTransmissions, operation, &Transmission::second) != kTransmissions.end();
 }
 
 std::string partner_operation(const std::string& operation) {
-  static const std::map<std::string, std::string> kPartners = {{"send", "recv"},
-                                                               {"recv", "send"},
-                                                               {"isend", "irecv"},
-                                                               {"irecv", "isend"},
-                                                               {"send_object_list", "recv_object_list"},
-                                                               {"recv_object_list", "send_object_list"}};
-  const auto found = kPartners.find(operation);
-  return found == kPartners.end() ? operation : found->second;
+  for (const auto& [sender, receiver] : kTransmissions) {
+    if (operation == sender) return std::string(receiver);
+    if (operation == receiver) return std::string(sender);
+  }
+  return operation;
 }
 
 std::optional<std::int64_t> named_rank(const CommCall& call, bool source) {
@@ -171,8 +161,7 @@ bool is_collective(const Communication& communication) {
          !is_receive(communication.operation);
 }
 
-bool is_communication(std::string_view entry, const std::vector<std::string>& prefixes,
-                      const std::vector<std::string>& words) {
+bool CommunicationNames::has(std::string_view entry) const {
   return std::any_of(prefixes.begin(), prefixes.end(), [&](const std::string& prefix) {
     if (!entry.starts_with(prefix)) return false;
     const std::string_view rest = entry.substr(prefix.size());

@@ -91,10 +91,13 @@ bool is_collective(const Communication& communication);
 /// first positional integer.
 std::optional<std::int64_t> named_rank(const CommCall& call, bool source);
 
-/// Is an entry communication? Its name begins with one of the prefixes, and the rest of it holds one of the
-/// words.
-bool is_communication(std::string_view entry, const std::vector<std::string>& prefixes,
-                      const std::vector<std::string>& words);
+/// Entries of communication: their names begin with one of the prefixes, and the rest holds one of the words.
+struct CommunicationNames {
+  std::vector<std::string> prefixes;
+  std::vector<std::string> words;
+
+  bool has(std::string_view entry) const;
+};
 
 /// Reads the arguments of an entry. What is not understood is left out.
 CommCall read_comm_call(const Entry& entry, RankListPool& pool);

@@ -2,11 +2,15 @@
 #include "dump/construct_json.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <unordered_set>
 
 #include "dump/member_stream.hpp"
+#include "support/error.hpp"
+#include "support/interrupt.hpp"
 
 namespace msprobe::dump {
+
 std::string_view ConstructTable::parent(std::string_view entry) const {
   const std::uint32_t number = names_.find(entry);
   return number < parents_.size() ? names_.at(parents_[number]) : std::string_view();
@@ -44,6 +48,30 @@ ConstructTable read_construct_json(const ByteSource& file) {
       table.add(entry, value.text(parent));
   }
   return table;
+}
+
+ConstructBeside::ConstructBeside(const std::string& dump_json)
+    : path_(std::filesystem::path(dump_json).replace_filename("construct.json")) {}
+
+const ConstructTable& ConstructBeside::table() const {
+  std::call_once(once_, [this] { read(); });
+  return table_;
+}
+
+const std::string& ConstructBeside::problem() const {
+  table();
+  return problem_;
+}
+
+void ConstructBeside::read() const {
+  if (std::error_code ignored; !std::filesystem::exists(path_, ignored)) return;
+  try {
+    table_ = read_construct_json(*open_file(path_));
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    problem_ = error.what();
+  }
 }
 
 }  // namespace msprobe::dump

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,24 @@ class ConstructTable {
   TextTable names_;
   std::vector<std::uint32_t> parents_;  // of the names, by number; 0 for none
   std::size_t known_ = 0;
+};
+
+/// The construct.json beside a dump.json, read when it is first asked for; any thread may ask.
+class ConstructBeside {
+ public:
+  explicit ConstructBeside(const std::string& dump_json);
+  /// Empty if there is none, or none that can be read.
+  const ConstructTable& table() const;
+  /// Why it cannot be read; empty if it can, or is not there.
+  const std::string& problem() const;
+
+ private:
+  void read() const;
+
+  std::string path_;
+  mutable std::once_flag once_;
+  mutable ConstructTable table_;
+  mutable std::string problem_;
 };
 
 /// A parent given as `[parent, micro batch]` counts as its first element; values of another shape as no

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dump/entry.hpp"
 
+#include <charconv>
 #include <functional>
 #include <unordered_map>
 #include <utility>
@@ -10,13 +11,17 @@
 namespace msprobe::dump {
 
 double Entry::number(Index node) const {
-  return parse_number(text(node)).value_or(0);
+  const std::string_view digits = text(node);
+  double value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error == std::errc() && end == digits.data() + digits.size()) return value;
+  return parse_number(digits).value_or(0);
 }
 
-Entry::Index Entry::find(Index object, std::string_view key) const {
+Entry::Index Entry::find(Index object, const Key& key) const {
   if (!is(object, NodeKind::object)) return kNone;
   for (Index child = object + 1; child < nodes_[object].end; child = nodes_[child].end) {
-    if (this->key(child) == key)
+    if (nodes_[child].tag == key.tag && this->key(child) == key.text)
       return nodes_[child].replaced_by == kNone ? child : nodes_[child].replaced_by;
   }
   return kNone;
@@ -89,6 +94,7 @@ void Entry::clear(std::string_view source) {
   source_ = source.data();
   source_size_ = source.size();
   pending_key_ = {};
+  pending_tag_ = 0;
 }
 
 void Entry::keep() {
@@ -116,6 +122,7 @@ Entry::Text Entry::to_text(std::string_view text) {
 
 void Entry::set_key(std::string_view key) {
   pending_key_ = to_text(key);
+  pending_tag_ = tag_of(key);
 }
 
 Entry::Index Entry::push(NodeKind kind) {
@@ -123,6 +130,7 @@ Entry::Index Entry::push(NodeKind kind) {
   Node& node = nodes_.emplace_back();
   node.kind = kind;
   node.key = std::exchange(pending_key_, {});
+  node.tag = std::exchange(pending_tag_, 0);
   node.end = index + 1;
   return index;
 }
@@ -144,17 +152,16 @@ Entry::Index Entry::add_scalar(NodeKind kind, std::string_view text, bool boolea
 }
 
 void Entry::resolve_duplicates(Index object) {
-  // Small objects, nearly all of them, are checked pair by pair without a table.
-  constexpr std::size_t kSmall = 12;
-  std::size_t members = 0;
-  bool duplicate = false;
-  for (Index child = object + 1; child < nodes_[object].end && members <= kSmall; child = nodes_[child].end) {
-    ++members;
-    for (Index other = object + 1; other < child && !duplicate; other = nodes_[other].end) {
-      duplicate = key(other) == key(child);
-    }
+  // Equal keys have equal tags: nearly all objects are known to have none after one look at each member.
+  std::uint64_t seen = 0;
+  bool suspect = false;
+  for (Index child = object + 1; child < nodes_[object].end; child = nodes_[child].end) {
+    constexpr std::uint32_t kSpread = 0x85EBCA6B;  // the members of a tensor do not meet
+    const std::uint64_t bit = std::uint64_t{1} << (nodes_[child].tag * kSpread >> 26);
+    suspect = suspect || (seen & bit) != 0;
+    seen |= bit;
   }
-  if (!duplicate && members <= kSmall) return;
+  if (!suspect) return;
   std::unordered_map<std::string_view, Index> first;
   for (Index child = object + 1; child < nodes_[object].end; child = nodes_[child].end) {
     const auto [place, inserted] = first.emplace(key(child), child);

@@ -2,6 +2,7 @@
 // One value under `data` of a dump.json, as a small tree that is thrown away before the next one is read.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -30,8 +31,27 @@ class Entry {
   /// Numeric value of an integer or real node.
   double number(Index node) const;
 
+  /// The name of a member, with a number that nearly always tells it from others at a glance.
+  struct Key {
+    constexpr Key(std::string_view name) : text(name), tag(tag_of(name)) {}
+    constexpr Key(const char* name) : Key(std::string_view(name)) {}
+    std::string_view text;
+    std::uint32_t tag;
+  };
   /// Member `key` of an object, or kNone.
-  Index find(Index object, std::string_view key) const;
+  Index find(Index object, const Key& key) const;
+  /// Several members of an object in one pass; kNone for those that it has not.
+  template <std::size_t N>
+  std::array<Index, N> find_all(Index object, const std::array<Key, N>& keys) const {
+    std::array<Index, N> found;
+    found.fill(kNone);
+    children(object, [&](Index child) {
+      for (std::size_t i = 0; i < N; ++i) {
+        if (nodes_[child].tag == keys[i].tag && key(child) == keys[i].text) found[i] = child;
+      }
+    });
+    return found;
+  }
   /// Calls `visit(child)` for each element or member in order.
   template <typename Visit>
   void children(Index parent, Visit&& visit) const {
@@ -67,8 +87,16 @@ class Entry {
   };
   static constexpr std::uint32_t kOwn = std::uint32_t{1} << 31;
 
+  static constexpr std::uint32_t tag_of(std::string_view name) {
+    if (name.empty()) return 0;
+    const auto byte = [&](std::size_t i) { return std::uint32_t{static_cast<unsigned char>(name[i])}; };
+    return byte(0) | byte(name.size() / 2) << 8 | byte(name.size() - 1) << 16 |
+           static_cast<std::uint32_t>(name.size()) << 24;
+  }
+
   struct Node {
     Text key;
+    std::uint32_t tag = 0;  // of the key
     Text text;
     Index end = 0;
     Index replaced_by = kNone;
@@ -89,6 +117,7 @@ class Entry {
   std::size_t source_size_ = 0;
   std::string own_;
   Text pending_key_;
+  std::uint32_t pending_tag_ = 0;
 };
 
 }  // namespace msprobe::dump

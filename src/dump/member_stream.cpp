@@ -35,9 +35,7 @@ class EntryBuilder : public IgnoreTokens {
     open_[depth_++] = entry_.open(object ? NodeKind::object : NodeKind::array);
     check();
   }
-  void close(bool) {
-    entry_.close(open_[--depth_]);
-  }
+  void close(bool) { entry_.close(open_[--depth_]); }
   void key(std::string_view raw, bool escaped) { entry_.set_key(text(raw, escaped)); }
   void string(std::string_view raw, bool escaped) { add(NodeKind::string, text(raw, escaped)); }
   void number(std::string_view digits, const char* exponent) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace msprobe::dump {
 
@@ -30,5 +31,11 @@ std::optional<EntryName> parse_entry_name(std::string_view name);
 
 /// Splits off the last dot-part: {"a.b", "c"} of "a.b.c"; {"", "a"} of "a".
 std::pair<std::string_view, std::string_view> split_last(std::string_view name);
+
+/// All parts, empty ones too; one at least.
+std::vector<std::string_view> split(std::string_view name, char separator = '.');
+
+/// Is it one digit or more, and nothing else?
+bool is_digits(std::string_view text);
 
 }  // namespace msprobe::dump

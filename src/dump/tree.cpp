@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "dump/names.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
@@ -23,8 +24,7 @@ bool has_zeros(std::string_view name, std::string_view prefix) {
 }
 
 bool is_proc(std::string_view name) {
-  return name.size() > 4 && name.starts_with("proc") &&
-         name.find_first_not_of("0123456789", 4) == std::string_view::npos;
+  return name.starts_with("proc") && is_digits(name.substr(4));
 }
 
 /// dump.json, unless there is only a debug.json.
@@ -143,7 +143,7 @@ class TreeFinder {
 std::optional<std::int64_t> number_after(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix)) return std::nullopt;
   name.remove_prefix(prefix.size());
-  if (name.empty() || name.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  if (!is_digits(name)) return std::nullopt;
   std::int64_t number = 0;
   if (std::from_chars(name.data(), name.data() + name.size(), number).ec != std::errc()) return std::nullopt;
   return number;
@@ -159,6 +159,11 @@ bool is_debug_json(const std::string& path) {
   return fs::path(path).filename() == kDebugJson;
 }
 
+void Search::check() const {
+  if (unreadable) throw IoError(problem);
+  if (!problem.empty()) throw FormatError(problem);
+}
+
 TreeSearch search_tree(const std::string& path, RankNames names) {
   TreeSearch search;
   TreeFinder(search, names).run(path);
@@ -167,9 +172,8 @@ TreeSearch search_tree(const std::string& path, RankNames names) {
 
 Tree discover(const std::string& path, RankNames names) {
   TreeSearch search = search_tree(path, names);
-  if (search.tree) return *std::move(search.tree);
-  if (search.unreadable) throw IoError(search.problem);
-  throw FormatError(search.problem);
+  search.check();
+  return *std::move(search.tree);
 }
 
 }  // namespace msprobe::dump

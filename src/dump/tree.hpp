@@ -40,12 +40,19 @@ enum class RankNames : std::uint8_t {
   zeros,  // `rank012` too, as its nan_analyze does
 };
 
-struct TreeSearch {
+/// How a search went.
+struct Search {
+  std::string problem;      // why nothing was found, or not all; in one line with the path
+  bool unreadable = false;  // the system refused
+
+  /// IoError or FormatError if there is a problem.
+  void check() const;
+};
+
+struct TreeSearch : Search {
   std::optional<Tree> tree;
   bool is_folder = false;
-  Listing top;              // what is in it
-  std::string problem;      // why there is no tree, in one line with the path
-  bool unreadable = false;  // the system refused
+  Listing top;  // what is in it
 };
 
 /// Looks for a tree: a dump.json, the folder of a rank (holds dump.json or debug.json), a step (holds rank or

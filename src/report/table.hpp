@@ -20,11 +20,11 @@ namespace msprobe::report {
 struct Text {
   std::string_view value;
 };
-/// Text that is itself JSON (an array of strings, say): JSON writers embed it unquoted, all others take
-/// `value`.
+/// Text that is itself JSON, or a list of texts: JSON writers embed it unquoted, all others take `value`.
 struct Structured {
   std::string_view value;  // csv, xlsx
   std::string_view json;
+  const std::vector<std::string>* texts = nullptr;  // in place of `json`; any bytes
 };
 
 /// A number that a workbook holds as text, as the Python tool's do: what is computed from the numbers of both

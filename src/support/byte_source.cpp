@@ -71,7 +71,8 @@ class FileSource final : public ByteSource {
 
 class MemorySource final : public ByteSource {
  public:
-  MemorySource(std::vector<std::byte> bytes, std::string name) : bytes_(std::move(bytes)), name_(std::move(name)) {}
+  MemorySource(std::vector<std::byte> bytes, std::string name)
+      : bytes_(std::move(bytes)), name_(std::move(name)) {}
   std::uint64_t size() const override { return bytes_.size(); }
   const std::string& name() const override { return name_; }
   void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
@@ -125,7 +126,8 @@ std::shared_ptr<const ByteSource> open_file(const std::string& path) {
   return std::make_shared<FileSource>(fd, path);
 }
 
-std::shared_ptr<const ByteSource> open_file_beneath(const std::string& directory, const std::string& relative) {
+std::shared_ptr<const ByteSource> open_file_beneath(const std::string& directory,
+                                                    const std::string& relative) {
   const std::string path = directory + "/" + relative;
   if (relative.find('\0') != std::string::npos || leaves_directory(relative)) {
     throw FormatError(display(path), "refused: the name leads out of its directory");
@@ -135,8 +137,14 @@ std::shared_ptr<const ByteSource> open_file_beneath(const std::string& directory
   open_how how{};
   how.flags = static_cast<std::uint64_t>(kOpenFlags);
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-  long fd = ::syscall(SYS_openat2, dir, relative.c_str(), &how, sizeof how);
-  int error = errno;
+  long fd = -1;
+  int error = EAGAIN;
+  // A `..` in a link is given up while anything is renamed anywhere on the machine: openat2(2) asks for
+  // another try.
+  for (int tries = 0; fd < 0 && error == EAGAIN && tries < 1000; ++tries) {
+    fd = ::syscall(SYS_openat2, dir, relative.c_str(), &how, sizeof how);
+    error = errno;
+  }
   // Kernels before 5.6 and some sandboxes lack openat2: there a link as last component is refused altogether.
   if (fd < 0 && (error == ENOSYS || error == EPERM)) {
     fd = ::openat(dir, relative.c_str(), kOpenFlags | O_NOFOLLOW);
@@ -144,7 +152,8 @@ std::shared_ptr<const ByteSource> open_file_beneath(const std::string& directory
   }
   ::close(dir);
   if (fd < 0) {
-    if (error == EXDEV) throw FormatError(display(path), "refused: a symbolic link leads out of its directory");
+    if (error == EXDEV)
+      throw FormatError(display(path), "refused: a symbolic link leads out of its directory");
     throw IoError(display(path), std::strerror(error));
   }
   return std::make_shared<FileSource>(static_cast<int>(fd), path);
@@ -166,8 +175,9 @@ std::shared_ptr<const ByteSource> slice_source(std::shared_ptr<const ByteSource>
 
 std::vector<std::byte> read_all(const ByteSource& source, std::uint64_t limit) {
   if (source.size() > limit) {
-    throw FormatError(display(source.name()), "too large: " + std::to_string(source.size()) + " bytes, at most " +
-                                                  std::to_string(limit) + " are accepted here");
+    throw FormatError(display(source.name()), "too large: " + std::to_string(source.size()) +
+                                                  " bytes, at most " + std::to_string(limit) +
+                                                  " are accepted here");
   }
   std::vector<std::byte> bytes(static_cast<std::size_t>(source.size()));
   source.read_at(0, bytes);

@@ -86,9 +86,8 @@ void append_python_repr(std::string& out, double value) {
   const bool fixed = magnitude == 0 || (magnitude >= 1e-4 && magnitude < 1e16);
   const auto format = fixed ? std::chars_format::fixed : std::chars_format::scientific;
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, format).ptr;
-  const std::string_view digits(buffer.data(), static_cast<std::size_t>(end - buffer.data()));
-  out += digits;
-  if (fixed && digits.find('.') == std::string_view::npos) out += ".0";
+  out.append(buffer.data(), static_cast<std::size_t>(end - buffer.data()));
+  if (fixed && static_cast<double>(static_cast<std::int64_t>(magnitude)) == magnitude) out += ".0";
 }
 
 std::string python_repr(double value) {
@@ -102,7 +101,15 @@ std::string python_repr(std::string_view text) {
   const bool has_double = text.find('"') != std::string_view::npos;
   const char quote = has_single && !has_double ? '"' : '\'';
   std::string out(1, quote);
+  const auto is_plain = [&](char c) { return c >= 0x20 && c < 0x7F && c != quote && c != '\\'; };
   for (std::size_t i = 0; i < text.size();) {
+    std::size_t plain = i;
+    while (plain < text.size() && is_plain(text[plain])) ++plain;
+    if (plain != i) {
+      out += text.substr(i, plain - i);
+      i = plain;
+      continue;
+    }
     const Utf8 c = utf8_at(text, i);
     if (!c.valid) {
       append_escape(out, 0xDC00 + static_cast<unsigned char>(text[i]));  // Python's surrogateescape
@@ -128,9 +135,12 @@ std::string python_repr(std::string_view text) {
 
 std::optional<double> parse_number(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\n\r\f\v";
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return std::nullopt;
-  text = text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+  if (text.empty()) return std::nullopt;
+  if (text.front() <= ' ' || text.back() <= ' ') {
+    const std::size_t first = text.find_first_not_of(kBlanks);
+    if (first == std::string_view::npos) return std::nullopt;
+    text = text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+  }
   bool negative = false;
   if (text.front() == '+' || text.front() == '-') {
     negative = text.front() == '-';

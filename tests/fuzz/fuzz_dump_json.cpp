@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compare/dump_tree/rank_rows.hpp"
+#include "compare/matching/match.hpp"
 #include "compare/result/verdict.hpp"
 #include "fuzz_input.hpp"
 #include "support/error.hpp"
@@ -19,10 +20,11 @@ using namespace msprobe;
 void compare_with_itself(const ByteSource& json) {
   static const compare::Rules rules = compare::default_rules();
   compare::RankResult result;
-  result.target = compare::load_side(json);
-  result.golden = compare::load_side(json);
+  result.target = dump::load_side(json);
+  result.golden = dump::load_side(json);
   result.mode = result.target.has_md5 ? compare::Mode::md5 : compare::Mode::statistics;
-  const compare::Matching matching = compare::match_exact(result.target, result.golden, rules);
+  const compare::Matching matching =
+      compare::match(result.target, result.golden, {}, {.pairs_by_name = true}, rules);
   if (matching.pairs.size() < result.target.items.size()) throw std::logic_error("an item without a row");
   for (const compare::Pair& pair : matching.pairs) result.rows.push_back({pair, {}});
   compare::judge(result, rules);

@@ -24,8 +24,10 @@ void search(const ByteSource& file, const Rules& rules, bool python) {
     ranks[r].number = static_cast<std::int64_t>(r);
     ranks[r].scan = scan_rank(file, rules, options);
   }
-  std::vector<Root> roots = python ? search_as_python(ranks) : search_roots(ranks, rules, true);
-  if (!python) search_roots(ranks, rules, false);
+  const Tell nobody = [](Remark, const std::string&) {};
+  std::vector<Root> roots =
+      python ? search_as_python(ranks, nobody) : search_roots(ranks, rules, true, nobody);
+  if (!python) search_roots(ranks, rules, false, nobody);
   for (const Root& root : roots) {
     dump::Entry entry;
     dump::read_entry_at(file, root.entry.offset, root.entry.size, entry, root.entry.name);

@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (item.time.empty()) throw std::logic_error("a row without a time");
       const GraphItem& other = side.items[side.items.size() - 1 - i];
       for (const GraphTraits& traits : {GraphTraits(), python_dialect().graph}) {
-        const std::size_t columns = graph_columns(GraphMode::statistics).size();
+        const std::size_t columns = graph_columns(Mode::statistics).size();
         if (statistics_row(&item, &other, traits).cells.size() != columns ||
             statistics_row(&item, nullptr, traits).cells.size() != columns) {
           throw std::logic_error("a row with another number of cells");

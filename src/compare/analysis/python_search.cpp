@@ -208,9 +208,9 @@ class PythonSearch {
 }  // namespace
 
 FirstDifference search_as_python(const std::vector<RankDifferences>& ranks) {
-  FirstDifference result = before_communication(ranks);
+  FirstDifference result = outside_communication(ranks, Phase::before);
   if (result.phase == Phase::none) result = PythonSearch(ranks).run();
-  if (result.phase == Phase::none) result = after_communication(ranks);
+  if (result.phase == Phase::none) result = outside_communication(ranks, Phase::after);
   return result;
 }
 

@@ -59,8 +59,9 @@ class Finder {
   }
 
   RankDifferences run() {
-    std::string out = "{";
-    bool any = false;
+    constexpr int kIndent = 4;
+    JsonWriter json({.indent = kIndent});
+    json.open_object();
     for (std::size_t first = 0; first < result_.rows.size();) {
       const std::uint32_t api = result_.target_item(result_.rows[first]).api;
       std::size_t last = first + 1;
@@ -68,18 +69,17 @@ class Finder {
       const std::string_view name = result_.target.text(result_.target.apis[api].name);
       if (std::count(name.begin(), name.end(), '.') >= 3) {
         const std::optional<std::size_t> row = first_differing(name, {first, last});
-        if (any) out += ',';
-        any = true;
-        json_.append_entry(out, name, {first, last}, !row);
+        json_.add_entry(json, name, {first, last}, !row);
         entry(name, {first, last}, row);
       }
       first = last;
-      if (out.size() < kJsonBlock) continue;
+      if (json.text().size() < kJsonBlock) continue;
       check_interrupt();
-      sink_(out);
-      out.clear();
+      sink_(json.text());
+      json.text().clear();
     }
-    sink_(out + (any ? "\n}" : "}"));
+    json.close();
+    sink_(json.take());
     return std::move(found_);
   }
 
@@ -87,7 +87,7 @@ class Finder {
   void entry(std::string_view name, EntryRows rows, std::optional<std::size_t> differing) {
     ++found_.entries;
     if (differing) ++found_.differing;
-    if (dump::is_communication(name, rules_.communication_prefixes, rules_.communication_words)) {
+    if (rules_.communication.has(name)) {
       communication(name, rows, differing);
       return;
     }
@@ -217,7 +217,7 @@ class Finder {
         if (const auto rank = rank_in(item); rank && *rank != 0) node.partners.push_back(*rank);
       } else if (name.ends_with(".group")) {
         if (const dump::RankList group = group_in(item)) add_group(node, group);
-      } else if (const Transfer* transfer = result_.target.transfer(item); transfer != nullptr) {
+      } else if (const P2PNames* transfer = result_.target.transfer(item); transfer != nullptr) {
         if (const auto peer = to_integer(result_.target.text(transfer->peer))) node.partners.push_back(*peer);
       }
     }
@@ -279,10 +279,8 @@ class Finder {
     text.remove_prefix(1);
     text.remove_suffix(1);
     std::vector<std::int64_t> ranks;
-    while (!text.empty()) {
-      const std::size_t comma = std::min(text.find(','), text.size());
-      if (const auto rank = to_integer(text.substr(0, comma))) ranks.push_back(*rank);
-      text.remove_prefix(std::min(comma + 1, text.size()));
+    for (const std::string_view part : dump::split(text, ',')) {
+      if (const auto rank = to_integer(part)) ranks.push_back(*rank);
     }
     std::sort(ranks.begin(), ranks.end());
     ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compare/analysis/traits.hpp"
+#include "compare/dialect.hpp"
 #include "compare/result/result.hpp"
 #include "compare/rules/rules.hpp"
 #include "dump/communication.hpp"

@@ -3,15 +3,15 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "compare/analysis/traits.hpp"
+#include "compare/dialect.hpp"
 #include "compare/dump_tree/rank_rows.hpp"
 #include "compare/result/result.hpp"
 #include "report/table.hpp"
+#include "support/json_writer.hpp"
 
 namespace msprobe::compare {
 
@@ -25,26 +25,24 @@ class RankJson {
  public:
   RankJson(const RankResult& result, const SearchTraits& traits);
 
-  /// `"name": {"is_same": …, "op_items": […]}` as a member of the file's object (indent 4).
-  void append_entry(std::string& out, std::string_view name, EntryRows rows, bool is_same);
-  /// The entry as an element of a rank's list in diff_analyze_*.json (indent 2).
+  /// `"name": {"is_same": …, "op_items": […]}` as a member of the file's object.
+  void add_entry(JsonWriter& json, std::string_view name, EntryRows rows, bool is_same);
+  /// The entry as an element of a rank's list in diff_analyze_*.json.
   std::string info(std::string_view name, EntryRows rows);
 
  private:
-  void append_row(std::string& out, std::string_view entry, std::size_t index);
-  void append_measures(std::string& out, std::size_t index);
+  void add_row(JsonWriter& json, std::string_view entry, std::size_t index);
   std::string_view result_text(const Item& item, const Item* golden) const;
-  std::string_view message_text(const Item& item, const Item* golden) const;
-  std::string peer(const Side& side, const Item* item) const;
-  std::string operation(const Side& side, const Item* item) const;
+  void add_message(JsonWriter& json, const Item& item, const Item* golden) const;
 
   const RankResult& result_;
   SearchTraits traits_;
   RankRows rows_;
-  std::vector<std::string> keys_;      // the columns as JSON strings
   std::vector<std::size_t> measures_;  // columns of the statistics under test, or of its checksum
   std::vector<report::Cell> cells_;
   report::Scratch scratch_;
 };
+
+inline constexpr int kDifferenceIndent = 2;  // of diff_analyze_*.json
 
 }  // namespace msprobe::compare

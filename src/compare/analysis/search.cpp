@@ -7,28 +7,19 @@
 
 namespace msprobe::compare {
 
-FirstDifference before_communication(const std::vector<RankDifferences>& ranks) {
+FirstDifference outside_communication(const std::vector<RankDifferences>& ranks, Phase phase) {
   FirstDifference result;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
-    const auto& first = ranks[r].first_in.front();
-    if (first) result.places.push_back({r, &*first, false});
+    const bool before = phase == Phase::before;
+    const auto& entry = before ? ranks[r].first_in.front() : ranks[r].first_in.back();
+    if (entry && (before || !ranks[r].comms.empty())) result.places.push_back({r, &*entry, false});
   }
-  if (!result.places.empty()) result.phase = Phase::before;
-  return result;
-}
-
-FirstDifference after_communication(const std::vector<RankDifferences>& ranks) {
-  FirstDifference result;
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
-    const auto& last = ranks[r].first_in.back();
-    if (!ranks[r].comms.empty() && last) result.places.push_back({r, &*last, false});
-  }
-  if (!result.places.empty()) result.phase = Phase::after;
+  if (!result.places.empty()) result.phase = phase;
   return result;
 }
 
 FirstDifference search_first_difference(const std::vector<RankDifferences>& ranks, const Rules& rules) {
-  FirstDifference result = before_communication(ranks);
+  FirstDifference result = outside_communication(ranks, Phase::before);
   if (result.phase != Phase::none) return result;
   std::vector<dump::RankCommunication> communication;
   for (const RankDifferences& rank : ranks) {
@@ -55,7 +46,7 @@ FirstDifference search_first_difference(const std::vector<RankDifferences>& rank
         offer({graph.done_layer(node), true, 0}, {r, &*comm, true});
     }
   }
-  if (result.places.empty()) return after_communication(ranks);
+  if (result.places.empty()) return outside_communication(ranks, Phase::after);
   result.phase = Phase::during;
   result.doubt = graph.uneven();
   if (graph.contradictory())

@@ -33,9 +33,8 @@ FirstDifference search_first_difference(const std::vector<RankDifferences>& rank
 /// As the Python tool does.
 FirstDifference search_as_python(const std::vector<RankDifferences>& ranks);
 
-/// Both begin like this: the first differing entry of each rank ahead of its communication.
-FirstDifference before_communication(const std::vector<RankDifferences>& ranks);
-/// And end like this.
-FirstDifference after_communication(const std::vector<RankDifferences>& ranks);
+/// Both begin and end like this: the first differing entry of each rank ahead of its communication
+/// (Phase::before), or behind the last (Phase::after).
+FirstDifference outside_communication(const std::vector<RankDifferences>& ranks, Phase phase);
 
 }  // namespace msprobe::compare

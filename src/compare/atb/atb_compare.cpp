@@ -10,7 +10,8 @@
 #include <map>
 #include <optional>
 
-#include "compare/metrics/tensor_metrics.hpp"
+#include "compare/lists/list_rows.hpp"
+#include "dump/names.hpp"
 #include "formats/atb_bin.hpp"
 #include "formats/element_values.hpp"
 #include "sheets/csv_rows.hpp"
@@ -24,6 +25,9 @@ namespace msprobe::compare {
 namespace {
 
 using formats::StoredTensor;
+using Texts = std::array<std::string, 4>;
+
+const Texts kNoTexts = {"N/A", "N/A", "N/A", "N/A"};
 
 constexpr std::size_t kColumns = 15;
 constexpr std::size_t kMaxItems = 5'000'000;
@@ -33,20 +37,10 @@ constexpr std::size_t kDevice = 0, kExecution = 1, kOperation = 2, kOpId = 4, kD
                       kDtype = 7, kShape = 9, kFirstStatistic = 10, kTensor = 14;
 constexpr const char* kStatisticNames[] = {"Max", "Min", "Mean", "Norm"};
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t at = text.find(separator);
-    parts.push_back(text.substr(0, at));
-    if (at == std::string_view::npos) return parts;
-    text.remove_prefix(at + 1);
-  }
-}
-
 /// `0_3` and `Model/Linear` make `0_Model/3_Linear/`.
 std::optional<std::string> scope_of(std::string_view names, std::string_view ids) {
-  const auto name_parts = split(names, '/');
-  const auto id_parts = split(ids, '_');
+  const auto name_parts = dump::split(names, '/');
+  const auto id_parts = dump::split(ids, '_');
   if (name_parts.size() != id_parts.size()) return std::nullopt;
   std::string scope;
   for (std::size_t i = 0; i < name_parts.size(); ++i) {
@@ -85,6 +79,14 @@ bool read_item(const std::vector<std::string>& fields, AtbItem& item) {
   for (std::size_t i = 0; i < 4; ++i) item.statistics[i] = valid_utf8(fields[kFirstStatistic + i]);
   return true;
 }
+
+/// Both folders, read but for their tensors.
+struct AtbDumps {
+  std::string target_folder;
+  std::string golden_folder;
+  AtbSide target;
+  AtbSide golden;
+};
 
 struct AtbPair {
   const AtbItem* target;
@@ -129,7 +131,8 @@ std::vector<AtbPair> join(const AtbSide& target, const ByName& targets, const By
   return pairs;
 }
 
-void start_row(const AtbPair& pair, ListedRow& row) {
+ListedRow started(const AtbPair& pair) {
+  ListedRow row;
   row.name = pair.target->name;
   for (std::string AtbItem::*field :
        {&AtbItem::name, &AtbItem::device, &AtbItem::execution, &AtbItem::dtype, &AtbItem::shape}) {
@@ -140,13 +143,13 @@ void start_row(const AtbPair& pair, ListedRow& row) {
     row.verdict = Verdict::error;
     row.reason = pair.target->dtype != pair.golden->dtype ? "the types differ" : "the shapes differ";
   }
+  return row;
 }
 
 ListedRow statistics_row(const AtbPair& pair) {
-  ListedRow row;
-  start_row(pair, row);
-  std::array<std::string, 4> differences;
-  std::array<std::string, 4> relatives;
+  ListedRow row = started(pair);
+  Texts differences;
+  Texts relatives;
   for (std::size_t i = 0; i < 4; ++i) {
     const auto n = parse_number(pair.target->statistics[i]);
     const auto b = parse_number(pair.golden->statistics[i]);
@@ -182,9 +185,8 @@ StoredTensor open_item(const std::string& folder, const AtbItem& item) {
   });
 }
 
-std::array<std::string, 4> statistics_text(const StoredTensor& tensor) {
-  std::array<std::string, 4> texts;
-  texts.fill("N/A");
+Texts statistics_text(const StoredTensor& tensor) {
+  Texts texts = kNoTexts;
   const tensor::Statistics all = formats::statistics_of(tensor);
   const auto kind = tensor::info(tensor.dtype).kind;
   if (kind == tensor::Kind::boolean) {
@@ -202,14 +204,11 @@ std::array<std::string, 4> statistics_text(const StoredTensor& tensor) {
 
 ListedRow tensor_row(const AtbPair& pair, const std::string& target_folder, const std::string& golden_folder,
                      const MeasureTraits& measure) {
-  ListedRow row;
-  start_row(pair, row);
+  ListedRow row = started(pair);
   std::array<std::string, kMetrics> metric_texts;
   metric_texts.fill("N/A");
-  std::array<std::string, 4> target_texts;
-  std::array<std::string, 4> golden_texts;
-  target_texts.fill("N/A");
-  golden_texts.fill("N/A");
+  Texts target_texts = kNoTexts;
+  Texts golden_texts = kNoTexts;
   try {
     const StoredTensor target = open_item(target_folder, *pair.target);
     target_texts = statistics_text(target);
@@ -224,11 +223,8 @@ ListedRow tensor_row(const AtbPair& pair, const std::string& target_folder, cons
           metric_texts[i] = python_repr(metrics.value[i]);
         }
       }
-      const double cosine = metrics.value[kCosine];
-      row.weight = metrics.is_scalar ? metrics.value[kMaxRelative] : 1 - cosine;
-      row.measure = metrics.is_scalar ? fmt::format("MaxRelativeErr {:.6g}", metrics.value[kMaxRelative])
-                                      : fmt::format("Cosine {:.6g}", cosine);
-      if (!metrics.is_scalar && !(cosine >= 0.9)) {
+      row.weigh(metrics);
+      if (!metrics.is_scalar && !(metrics.value[kCosine] >= 0.9)) {
         row.verdict = Verdict::error;
         row.reason = "the cosine is below 0.9";
       }
@@ -273,6 +269,36 @@ std::vector<std::string> columns_of(bool tensors, const AtbTraits& traits) {
   return columns;
 }
 
+AtbDumps read_atb(const std::string& target, const std::string& golden) {
+  AtbDumps dumps{target, golden, read_atb_csv(*open_file(target + "/statistic.csv")),
+                 read_atb_csv(*open_file(golden + "/statistic.csv"))};
+  for (const auto& [side, folder] : {std::pair(&dumps.target, &target), std::pair(&dumps.golden, &golden)}) {
+    if (side->skipped > 0) {
+      log_warning(fmt::format("{}/statistic.csv: {} rows of another form left out", display(*folder),
+                              human_count(side->skipped)));
+    }
+  }
+  if (dumps.target.tensors != dumps.golden.tensors) {
+    throw FormatError(fmt::format("only {} has tensors, the other side has statistics",
+                                  display(dumps.target.tensors ? target : golden)));
+  }
+  return dumps;
+}
+
+std::shared_ptr<const Rows> compare_atb(const AtbDumps& dumps, const AtbTraits& traits,
+                                        const MeasureTraits& measure, Progress* progress) {
+  const std::vector<AtbPair> pairs = join(dumps.target, by_name(dumps.target), by_name(dumps.golden), traits);
+  const bool tensors = dumps.target.tensors;
+  RowList list{columns_of(tensors, traits), {}};
+  list.fill(pairs.size(), tensors ? progress : nullptr, "comparing tensors", "rows", [&](std::size_t i) {
+    ListedRow row = tensors ? tensor_row(pairs[i], dumps.target_folder, dumps.golden_folder, measure)
+                            : statistics_row(pairs[i]);
+    if (traits.message_column) row.cells.emplace_back(row.reason);
+    return row;
+  });
+  return std::make_shared<ListRows>(tensors ? Mode::tensor : Mode::statistics, std::move(list));
+}
+
 }  // namespace
 
 AtbSide read_atb_csv(const ByteSource& file) {
@@ -302,47 +328,22 @@ AtbSide read_atb_csv(const ByteSource& file) {
   return side;
 }
 
-AtbDumps read_atb(const std::string& target, const std::string& golden) {
-  AtbDumps dumps{target, golden, read_atb_csv(*open_file(target + "/statistic.csv")),
-                 read_atb_csv(*open_file(golden + "/statistic.csv"))};
-  for (const auto& [side, folder] : {std::pair(&dumps.target, &target), std::pair(&dumps.golden, &golden)}) {
-    if (side->skipped > 0) {
-      log_warning(fmt::format("{}/statistic.csv: {} rows of another form left out", display(*folder),
-                              human_count(side->skipped)));
-    }
-  }
-  if (dumps.target.tensors != dumps.golden.tensors) {
-    throw FormatError(fmt::format("only {} has tensors, the other side has statistics",
-                                  display(dumps.target.tensors ? target : golden)));
-  }
-  return dumps;
-}
-
-std::vector<std::string> one_sided(const AtbDumps& dumps) {
-  const ByName targets = by_name(dumps.target);
-  const ByName goldens = by_name(dumps.golden);
-  std::vector<std::string> lines;
-  tell_one_sided(targets, goldens, "target", lines);
-  tell_one_sided(goldens, targets, "golden side", lines);
-  return lines;
-}
-
-RowList compare_atb(const AtbDumps& dumps, const AtbTraits& traits, const MeasureTraits& measure,
-                    Progress* progress) {
-  const std::vector<AtbPair> pairs = join(dumps.target, by_name(dumps.target), by_name(dumps.golden), traits);
-  const bool tensors = dumps.tensors();
-  RowList list;
-  list.columns = columns_of(tensors, traits);
-  list.rows.resize(pairs.size());
-  if (progress != nullptr && tensors) progress->begin("comparing tensors", pairs.size(), "rows");
-  parallel_for(pairs.size(), [&](std::size_t i) {
-    ListedRow& row = list.rows[i];
-    row = tensors ? tensor_row(pairs[i], dumps.target_folder, dumps.golden_folder, measure)
-                  : statistics_row(pairs[i]);
-    if (traits.message_column) row.cells.emplace_back(row.reason);
-    if (progress != nullptr && tensors) progress->advance();
-  });
-  return list;
+Plan plan_atb(const std::string& target, const std::string& golden, const AtbTraits& traits,
+              const MeasureTraits& measure, Progress* progress) {
+  auto dumps = std::make_shared<const AtbDumps>(read_atb(target, golden));
+  Plan plan;
+  plan.one_at_a_time = true;
+  const ByName targets = by_name(dumps->target);
+  const ByName goldens = by_name(dumps->golden);
+  tell_one_sided(targets, goldens, "target", plan.one_sided);
+  tell_one_sided(goldens, targets, "golden side", plan.one_sided);
+  Task& task = plan.tasks.emplace_back();
+  task.target = target;
+  task.golden = golden;
+  task.name = dumps->target.tensors ? "atb_tensor_compare_result" : "atb_stats_compare_result";
+  task.workbook = true;
+  task.run = [dumps, traits, measure, progress] { return compare_atb(*dumps, traits, measure, progress); };
+  return plan;
 }
 
 }  // namespace msprobe::compare

@@ -6,14 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "compare/atb/traits.hpp"
-#include "compare/lists/list_rows.hpp"
-#include "compare/metrics/traits.hpp"
+#include "compare/dialect.hpp"
+#include "compare/task.hpp"
 #include "support/byte_source.hpp"
-
-namespace msprobe {
-class Progress;
-}
 
 namespace msprobe::compare {
 
@@ -37,24 +32,9 @@ struct AtbSide {
 /// FormatError for a file without rows and for one that is no csv.
 AtbSide read_atb_csv(const ByteSource& file);
 
-/// Both folders, read but for their tensors.
-struct AtbDumps {
-  std::string target_folder;
-  std::string golden_folder;
-  AtbSide target;
-  AtbSide golden;
-
-  bool tensors() const { return target.tensors; }
-};
-
-/// FormatError if only one side has tensors.
-AtbDumps read_atb(const std::string& target, const std::string& golden);
-
-/// What only one side has, in words.
-std::vector<std::string> one_sided(const AtbDumps& dumps);
-
-/// Tensors that cannot be read are rows that say so.
-RowList compare_atb(const AtbDumps& dumps, const AtbTraits& traits, const MeasureTraits& measure,
-                    Progress* progress);
+/// Both folders as one task. Their statistic.csv are read at once; tensors when the task runs, and those that
+/// cannot be read are rows that say so. FormatError if only one side has tensors.
+Plan plan_atb(const std::string& target, const std::string& golden, const AtbTraits& traits,
+              const MeasureTraits& measure, Progress* progress);
 
 }  // namespace msprobe::compare

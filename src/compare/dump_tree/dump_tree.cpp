@@ -1,10 +1,143 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/dump_tree/dump_tree.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "compare/dump_tree/rank_rows.hpp"
+#include "compare/result/tensor_rows.hpp"
+#include "compare/result/verdict.hpp"
+#include "support/error.hpp"
 #include "support/log.hpp"
+#include "support/parallel.hpp"
+#include "support/text.hpp"
 
 namespace msprobe::compare {
+namespace {
+
+Mode choose_mode(const Side& target, const Side& golden) {
+  const auto check = [](const Side& side, std::string_view name) {
+    if (side.header.task.empty())
+      throw FormatError(display(side.json), fmt::format("'task' of the {} side is missing or empty", name));
+    if (!side.header.has_data)
+      throw FormatError(display(side.json), fmt::format("'data' of the {} side is missing", name));
+  };
+  check(target, "target");
+  check(golden, "golden");
+  const std::string& task = target.header.task;
+  if (task != golden.header.task) {
+    throw FormatError(fmt::format("the dump tasks differ: {} has '{}', {} has '{}'", display(target.json),
+                                  display(task), display(golden.json), display(golden.header.task)));
+  }
+  if (task == "tensor") return Mode::tensor;
+  if (task != "statistics" && task != "structure") {
+    throw FormatError(
+        display(target.json),
+        fmt::format("task '{}' cannot be compared: only tensor and statistics can", display(task)));
+  }
+  if (target.has_md5 != golden.has_md5) {
+    throw FormatError(
+        fmt::format("only {} has checksums: both sides must be dumped with statistics, or both with md5",
+                    display(target.has_md5 ? target.json : golden.json)));
+  }
+  return target.has_md5 ? Mode::md5 : Mode::statistics;
+}
+
+void take_pairs(RankResult& result, const Matching& matching) {
+  result.golden_only = matching.golden_only;
+  result.rows.resize(matching.pairs.size());
+  for (std::size_t i = 0; i < matching.pairs.size(); ++i) result.rows[i].pair = matching.pairs[i];
+}
+
+/// What is left of the Python tool's fuzzy match: with statistics all rows lose their partners if all had one
+/// (else it ends in a traceback), with checksums they lose those.
+void imitate_python_fuzzy(RankResult& result) {
+  const bool all =
+      std::all_of(result.rows.begin(), result.rows.end(), [](const Row& row) { return row.matched(); });
+  if (result.mode == Mode::statistics && all) {
+    for (Row& row : result.rows)
+      row.pair = {row.pair.target, kUnmatched, Unmatched::entry_missing, kUnmatched};
+    result.golden_only = result.golden.items.size();
+  }
+  if (result.mode == Mode::md5) result.checksums_lost = true;
+}
+
+/// Training against inference (--consistent_check); rows of both sides.
+void pair_consistent_rows(RankResult& result, Backend backend, const PairingTraits& traits) {
+  if (result.mode == Mode::md5) {
+    throw FormatError(
+        display(result.target.json),
+        "--consistent_check compares tensors or statistics; parts of a tensor have other checksums");
+  }
+  result.consistent = backend;
+  const Matching matching = match_consistent(result.target, result.golden, backend, traits);
+  if (matching.conflict) {
+    log_warning(
+        "training and inference ran modules in different orders: rows stand in the order of training");
+  }
+  take_pairs(result, matching);
+}
+
+}  // namespace
+
+void pair_rows(RankResult& result, const MatchOptions& options, const PairingTraits& asked,
+               const Rules& rules) {
+  PairingTraits traits = asked;
+  if (result.mode == Mode::statistics) traits.fuzzy_drops_surplus = false;
+  const Constructs constructs = {result.target_construct.get(), result.golden_construct.get()};
+  const Matching matching = match(result.target, result.golden, options, traits, rules, constructs);
+  take_pairs(result, matching);
+  if (matching.aligned) {
+    const auto entry = [](const Side& side, const Item& item) { return side.text(side.apis[item.api].name); };
+    for (Row& row : result.rows) {
+      if (row.matched() &&
+          entry(result.target, result.target_item(row)) != entry(result.golden, result.golden_item(row)))
+        row.findings.add(Rule::aligned_pair);
+    }
+  }
+  if (!options.fuzzy) return;
+  if (traits.fuzzy_loses_partners) {
+    imitate_python_fuzzy(result);
+    return;
+  }
+  for (Row& row : result.rows) {
+    if (row.matched() &&
+        result.target.name(result.target_item(row)) != result.golden.name(result.golden_item(row)))
+      row.findings.add(Rule::fuzzy_pair);
+  }
+}
+
+RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
+                         const Rules& rules, Progress* progress) {
+  if (dump::is_debug_json(pair.target.json) != dump::is_debug_json(pair.golden.json)) {
+    throw FormatError(fmt::format("a debug.json is compared with a debug.json only: {}, {}",
+                                  display(pair.target.json), display(pair.golden.json)));
+  }
+  RankResult result;
+  result.step = pair.step;
+  result.rank = pair.target.label;
+  result.traits = traits;
+  LoadOptions target_options{.stacks = options.stacks, .stack_json = options.stack_json};
+  if (options.first_difference) target_options.communication = &rules.communication;
+  const LoadOptions golden_options{.stacks = false, .stack_json = {}};
+  parallel_for(2, [&](std::size_t side) {
+    if (side == 0) result.target = load_side(pair.target, target_options);
+    if (side == 1) result.golden = load_side(pair.golden, golden_options);
+  });
+  result.target_construct = std::make_shared<dump::ConstructBeside>(pair.target.json);
+  result.golden_construct = std::make_shared<dump::ConstructBeside>(pair.golden.json);
+  result.mode = choose_mode(result.target, result.golden);
+  if (options.first_difference && result.mode == Mode::tensor) result.mode = Mode::statistics;
+  if (options.backend) {
+    pair_consistent_rows(result, *options.backend, traits.pairing);
+  } else {
+    pair_rows(result, options.match, traits.pairing, rules);
+  }
+  if (result.mode == Mode::tensor) compare_tensor_rows(result, options.print_rows, progress);
+  if (!options.first_difference) judge(result, rules);
+  return result;
+}
 
 Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const RankOptions& options,
                      const RankTraits& traits, const Rules& rules, Progress* progress) {

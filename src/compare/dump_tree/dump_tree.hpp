@@ -1,12 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dumps with a dump.json: files, ranks, steps, whole trees. One task for each pair of ranks.
+// Dumps with a dump.json: files, ranks, steps, whole trees. One task for each pair of ranks, in which each is
+// loaded once, rows are paired, measured and judged.
 #pragma once
 
-#include "compare/dump_tree/rank.hpp"
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compare/matching/match.hpp"
+#include "compare/result/result.hpp"
+#include "compare/rules/rules.hpp"
 #include "compare/task.hpp"
 #include "dump/tree.hpp"
 
 namespace msprobe::compare {
+
+struct RankPair {
+  std::string step;
+  dump::RankDump target;
+  dump::RankDump golden;
+};
+
+struct RankPairs {
+  std::vector<RankPair> pairs;
+  std::vector<std::string> one_sided;  // "step0/rank3: only in the target", …
+  std::vector<std::string> remarks;    // on how ranks were paired, where that needs a word
+};
+
+/// Finds the ranks of both sides and pairs them: by number; by position where no number is common, or always
+/// with `by_position`. UsageError if the two are not of the same kind, FormatError if they have no step in
+/// common.
+RankPairs pair_ranks(const dump::Tree& target, const dump::Tree& golden, bool by_position);
+
+struct RankOptions {
+  bool stacks = true;
+  std::string stack_json;  // empty: beside the dump.json
+  MatchOptions match;
+  std::optional<Backend> backend;  // training against inference, and what trained
+  bool print_rows = false;         // one log line a row in tensor mode
+  bool first_difference = false;   // only what -da looks at: no tensors, no verdicts
+};
+
+/// A mapping has been loaded. Throws what the readers throw, and FormatError for dumps that do not go
+/// together (other task, nothing to compare).
+RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
+                         const Rules& rules, Progress* progress);
+
+/// Gives `result` its rows, not judged yet. Throws what match() throws.
+void pair_rows(RankResult& result, const MatchOptions& options, const PairingTraits& traits,
+               const Rules& rules);
 
 /// The arguments must outlive the plan. UsageError, FormatError as pair_ranks().
 Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const RankOptions& options,

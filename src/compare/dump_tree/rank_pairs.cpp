@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/dump_tree/rank_pairs.hpp"
+#include "compare/dump_tree/dump_tree.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "support/error.hpp"
@@ -15,67 +16,52 @@ using dump::StepDump;
 using dump::Tree;
 using dump::TreeKind;
 
-std::string_view kind_name(TreeKind kind) {
-  switch (kind) {
-    case TreeKind::file:
-      return "a file";
-    case TreeKind::rank:
-      return "the folder of a rank";
-    case TreeKind::step:
-      return "the folder of a step";
-    case TreeKind::root:
-      break;
-  }
-  return "a dump root";
-}
+/// By kind.
+constexpr std::array<const char*, 4> kKindNames = {"a file", "the folder of a rank", "the folder of a step",
+                                                   "a dump root"};
 
-std::string place(const std::string& step, const std::string& rank) {
-  return step.empty() ? rank : step + "/" + rank;
-}
-
-void pair_by_position(const std::string& step, const StepDump& target, const StepDump& golden,
-                      RankPairs& plan) {
-  const std::size_t common = std::min(target.ranks.size(), golden.ranks.size());
-  for (std::size_t i = 0; i < common; ++i) plan.pairs.push_back({step, target.ranks[i], golden.ranks[i]});
-  for (std::size_t i = common; i < target.ranks.size(); ++i) {
-    plan.one_sided.push_back(place(step, target.ranks[i].label) + ": only in the target");
+/// Calls pair(target, golden) for what belongs together in two lists; what has no partner is one-sided.
+template <typename T, typename Same, typename Visit>
+void pair_up(const std::vector<T>& targets, const std::vector<T>& goldens, const std::string& place,
+             std::vector<std::string>& one_sided, Same&& same, Visit&& pair) {
+  for (const T& target : targets) {
+    const auto other = std::ranges::find_if(goldens, [&](const T& golden) { return same(target, golden); });
+    if (other == goldens.end()) {
+      one_sided.push_back(place + target.label + ": only in the target");
+    } else {
+      pair(target, *other);
+    }
   }
-  for (std::size_t i = common; i < golden.ranks.size(); ++i) {
-    plan.one_sided.push_back(place(step, golden.ranks[i].label) + ": only in the golden side");
+  for (const T& golden : goldens) {
+    if (std::ranges::none_of(targets, [&](const T& target) { return same(target, golden); }))
+      one_sided.push_back(place + golden.label + ": only in the golden side");
   }
 }
 
 void pair_step(const std::string& step, const StepDump& target, const StepDump& golden, bool by_position,
                RankPairs& plan) {
-  const auto partner = [&](const RankDump& rank, const std::vector<RankDump>& others) {
-    return std::find_if(others.begin(), others.end(),
-                        [&](const RankDump& other) { return rank.number && other.number == rank.number; });
+  const auto same_number = [](const RankDump& one, const RankDump& other) {
+    return one.number && one.number == other.number;
   };
-  const bool any_number = std::any_of(target.ranks.begin(), target.ranks.end(), [&](const RankDump& rank) {
-    return partner(rank, golden.ranks) != golden.ranks.end();
+  const auto same_position = [&](const RankDump& one, const RankDump& other) {
+    return &one - target.ranks.data() == &other - golden.ranks.data();
+  };
+  const auto add = [&](const RankDump& one, const RankDump& other) {
+    plan.pairs.push_back({step, one, other});
+  };
+  const std::string place = step.empty() ? "" : step + "/";
+  const bool any_number = std::ranges::any_of(target.ranks, [&](const RankDump& one) {
+    return std::ranges::any_of(golden.ranks, [&](const RankDump& other) { return same_number(one, other); });
   });
-  if (by_position || !any_number) {
-    const bool same_names = target.ranks.size() == 1 && golden.ranks.size() == 1;
-    if (!by_position && !same_names) {
-      plan.remarks.push_back("no rank number is common to both sides" + (step.empty() ? "" : " in " + step) +
-                             "; ranks are paired by position");
-    }
-    pair_by_position(step, target, golden, plan);
+  if (any_number && !by_position) {
+    pair_up(target.ranks, golden.ranks, place, plan.one_sided, same_number, add);
     return;
   }
-  for (const RankDump& rank : target.ranks) {
-    const auto other = partner(rank, golden.ranks);
-    if (other == golden.ranks.end()) {
-      plan.one_sided.push_back(place(step, rank.label) + ": only in the target");
-    } else {
-      plan.pairs.push_back({step, rank, *other});
-    }
+  if (!by_position && (target.ranks.size() != 1 || golden.ranks.size() != 1)) {
+    plan.remarks.push_back("no rank number is common to both sides" + (step.empty() ? "" : " in " + step) +
+                           "; ranks are paired by position");
   }
-  for (const RankDump& rank : golden.ranks) {
-    if (partner(rank, target.ranks) == target.ranks.end()) {
-      plan.one_sided.push_back(place(step, rank.label) + ": only in the golden side");
-    }
-  }
+  pair_up(target.ranks, golden.ranks, place, plan.one_sided, same_position, add);
 }
 
 /// Ranks that have a debug.json besides the dump.json give two results, as 8.1.1 does.
@@ -100,8 +86,8 @@ RankPairs pair_ranks(const Tree& target, const Tree& golden, bool by_position) {
   const auto single = [](TreeKind kind) { return kind == TreeKind::file || kind == TreeKind::rank; };
   if (target.kind != golden.kind && !(single(target.kind) && single(golden.kind))) {
     throw UsageError("target and golden must be of the same kind: " + display(target.path) + " is " +
-                     std::string(kind_name(target.kind)) + ", " + display(golden.path) + " is " +
-                     std::string(kind_name(golden.kind)));
+                     kKindNames[static_cast<std::size_t>(target.kind)] + ", " + display(golden.path) +
+                     " is " + kKindNames[static_cast<std::size_t>(golden.kind)]);
   }
   RankPairs plan;
   if (single(target.kind)) {
@@ -114,20 +100,12 @@ RankPairs pair_ranks(const Tree& target, const Tree& golden, bool by_position) {
     add_saved_values(plan);
     return plan;
   }
-  for (const StepDump& step : target.steps) {
-    const auto other = std::find_if(golden.steps.begin(), golden.steps.end(),
-                                    [&](const StepDump& one) { return one.number == step.number; });
-    if (other == golden.steps.end()) {
-      plan.one_sided.push_back(step.label + ": only in the target");
-    } else {
-      pair_step(step.label, step, *other, by_position, plan);
-    }
-  }
-  for (const StepDump& step : golden.steps) {
-    const bool common = std::any_of(target.steps.begin(), target.steps.end(),
-                                    [&](const StepDump& one) { return one.number == step.number; });
-    if (!common) plan.one_sided.push_back(step.label + ": only in the golden side");
-  }
+  pair_up(
+      target.steps, golden.steps, "", plan.one_sided,
+      [](const StepDump& one, const StepDump& other) { return one.number == other.number; },
+      [&](const StepDump& one, const StepDump& other) {
+        pair_step(one.label, one, other, by_position, plan);
+      });
   add_saved_values(plan);
   if (plan.pairs.empty()) {
     throw FormatError("the two dumps have no step in common: " + display(target.path) + ", " +

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -19,7 +20,7 @@ using report::Scratch;
 using report::Structured;
 using report::Text;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kWorstWeight = std::numeric_limits<double>::infinity();
 constexpr std::array<const char*, kStatistics> kStatisticNames = {"max", "min", "mean", "l2norm"};
 constexpr std::array<const char*, kStatistics> kDifferenceNames = {"Max diff", "Min diff", "Mean diff",
                                                                    "L2norm diff"};
@@ -50,13 +51,13 @@ std::string python_list(const std::vector<std::string>& texts) {
   return out + "]";
 }
 
-std::string_view grad_text(Trilean requires_grad) {
+std::string_view grad_text(RequiresGrad requires_grad) {
   switch (requires_grad) {
-    case Trilean::unknown:
+    case RequiresGrad::unknown:
       return "N/A";
-    case Trilean::no:
+    case RequiresGrad::no:
       return "False";
-    case Trilean::yes:
+    case RequiresGrad::yes:
       break;
   }
   return "True";
@@ -64,9 +65,11 @@ std::string_view grad_text(Trilean requires_grad) {
 
 /// Shapes are JSON already when they are a list of numbers.
 Cell shape_cell(std::string_view shape) {
-  if (shape.starts_with('[') && shape.find_first_not_of("[]0123456789, ") == std::string_view::npos) {
+  const auto in_list = [](char c) {
+    return (c >= '0' && c <= '9') || c == ',' || c == ' ' || c == '[' || c == ']';
+  };
+  if (shape.starts_with('[') && std::all_of(shape.begin(), shape.end(), in_list))
     return Structured{shape, shape};
-  }
   return Text{shape};
 }
 
@@ -251,8 +254,7 @@ void RankRows::add_stack(std::size_t index, const Item* item, std::vector<Cell>&
     cells.push_back(Text{"N/A"});
     return;
   }
-  const std::string_view text = scratch.keep(python_list(*frames));
-  cells.push_back(Structured{text, scratch.keep(json_list(*frames))});
+  cells.push_back(Structured{scratch.keep(python_list(*frames)), {}, frames});
 }
 
 RowFacts RankRows::facts(std::size_t index) const {
@@ -267,7 +269,7 @@ void RankRows::measure_statistics(const Row& row, NotedRow& noted) const {
     const ValueDifference each = difference_of(row, which);
     const double fraction = relative_fraction(each);
     if (std::isnan(fraction) && each.kind != DifferenceKind::nan) continue;
-    noted.weight = std::isnan(fraction) ? kInfinity : fraction;
+    noted.weight = std::isnan(fraction) ? kWorstWeight : fraction;
     noted.measure = fmt::format("{} {}", kRelativeNames[which], relative_text(each, fraction));
     return;
   }
@@ -275,16 +277,16 @@ void RankRows::measure_statistics(const Row& row, NotedRow& noted) const {
 
 void RankRows::measure_tensors(const TensorMetrics& metrics, NotedRow& noted) const {
   if (metrics.status == MetricStatus::not_applicable) {
-    noted.weight = kInfinity;
+    noted.weight = kWorstWeight;
     noted.measure = "NaN or Inf at other places";
   } else if (metrics.status == MetricStatus::shape_unmatched) {
-    noted.weight = kInfinity;
+    noted.weight = kWorstWeight;
     noted.measure = "shapes differ";
   } else if (metrics.status == MetricStatus::computed) {
     const Metric which = metrics.is_scalar ? kMaxRelative : kCosine;
     const double value = metrics.value[which];
     noted.measure = fmt::format("{} {:.6g}", kMetricNames[which], value);
-    noted.weight = std::isnan(value) ? kInfinity : metrics.is_scalar ? value : 1 - value;
+    noted.weight = std::isnan(value) ? kWorstWeight : metrics.is_scalar ? value : 1 - value;
   }
 }
 
@@ -346,18 +348,18 @@ bool RankRows::weigh(std::size_t index, std::size_t metric, NotedRow& noted) con
     if (metrics.status != MetricStatus::computed || absent) return false;
     const double value = metrics.value[metric];
     const bool is_distance = metric == kEucDist || metric == kMaxAbs || metric == kMaxRelative;
-    noted.weight = std::isnan(value) ? kInfinity : is_distance ? value : 1 - value;
+    noted.weight = std::isnan(value) ? kWorstWeight : is_distance ? value : 1 - value;
     noted.measure = fmt::format("{:.6g}", value);
   } else {
     const ValueDifference each = difference_of(row, metric % kStatistics);
     if (each.kind == DifferenceKind::missing || each.kind == DifferenceKind::differ) return false;
     if (metric < kStatistics) {
       const bool finite = each.kind == DifferenceKind::zero || each.kind == DifferenceKind::number;
-      noted.weight = finite ? std::abs(each.difference) : kInfinity;
+      noted.weight = finite ? std::abs(each.difference) : kWorstWeight;
       noted.measure = report::plain_text(difference_cell(each));
     } else {
       const double fraction = relative_fraction(each);
-      noted.weight = std::isnan(fraction) ? kInfinity : fraction;
+      noted.weight = std::isnan(fraction) ? kWorstWeight : fraction;
       noted.measure = relative_text(each, fraction);
     }
   }

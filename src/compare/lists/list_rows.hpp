@@ -3,16 +3,22 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "compare/metrics/tensor_metrics.hpp"
 #include "compare/result/rows.hpp"
+
+namespace msprobe {
+class Progress;
+}
 
 namespace msprobe::compare {
 
 /// A cell that owns its text.
-using ListedCell = std::variant<std::string, double, std::int64_t, bool>;
+using ListedCell = std::variant<std::string, double, std::int64_t>;
 
 struct ListedRow {
   std::string name;  // for the summary
@@ -24,11 +30,18 @@ struct ListedRow {
   bool golden_only = false;
   bool unreadable = false;
   std::vector<ListedCell> cells;
+
+  /// Measure and weight by what the metrics say.
+  void weigh(const TensorMetrics& metrics);
 };
 
 struct RowList {
   std::vector<std::string> columns;
   std::vector<ListedRow> rows;
+
+  /// Makes `count` rows, each by its number, in parallel; `progress` may be null.
+  void fill(std::size_t count, Progress* progress, const char* what, const char* unit,
+            const std::function<ListedRow(std::size_t)>& make);
 };
 
 class ListRows final : public Rows {

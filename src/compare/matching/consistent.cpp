@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <string>
 #include <unordered_map>
 
@@ -107,28 +108,6 @@ std::string_view mapped_module(std::string_view module, bool training, Backend b
   return backend == Backend::fsdp ? mapped(kFsdpModules, module) : mapped(kMegatronModules, module);
 }
 
-/// Base name, and the text of direction and call behind it.
-struct SplitName {
-  std::string base;
-  std::string call;
-  bool forward = false;
-  bool call_first = false;
-};
-
-SplitName split_name(std::string_view api) {
-  SplitName split;
-  const auto parsed = dump::parse_entry_name(api);
-  if (!parsed) {
-    split.base = api;
-    return split;
-  }
-  split.base = parsed->base;
-  split.forward = parsed->direction == dump::Direction::forward;
-  split.call_first = parsed->call_first;
-  split.call = api.size() > parsed->base.size() ? api.substr(parsed->base.size() + 1) : std::string_view();
-  return split;
-}
-
 class SideKeys {
  public:
   SideKeys(const Side& side, bool training, Backend backend, const PairingTraits& traits)
@@ -137,19 +116,18 @@ class SideKeys {
     std::unordered_map<std::string, std::uint64_t> next;
     for (std::size_t i = 0; i < side.apis.size(); ++i) {
       const std::string_view name = side.text(side.apis[i].name);
-      SplitName split = split_name(name);
-      if (training && included_[i] && split.forward) {
-        const std::string number = std::to_string(next[split.base]++);
-        split.call = split.call_first ? number + ".forward" : "forward." + number;
+      const auto parsed = dump::parse_entry_name(name);
+      const std::string_view base = parsed ? parsed->base : name;
+      std::string key(name.substr(std::min(base.size() + 1, name.size())));  // direction and call
+      if (training && included_[i] && parsed && parsed->direction == dump::Direction::forward) {
+        const std::string number = std::to_string(next[std::string(base)]++);
+        key = parsed->call_first ? number + ".forward" : "forward." + number;
       }
       // Parts are told apart by a byte that no name has.
-      std::string key = split.call;
-      key += '\0';
-      key += layer_of(split.base);
-      key += '\0';
-      key += mapped_module(module_of(split.base, training, backend), training, backend);
-      key += '\0';
-      keys_.push_back(std::move(key));
+      const std::string_view module = module_of(base, training, backend);
+      for (const std::string_view part : {layer_of(base), mapped_module(module, training, backend)})
+        (key += '\0') += part;
+      keys_.push_back(key += '\0');
     }
   }
 
@@ -189,12 +167,13 @@ class SideKeys {
   std::vector<std::string> keys_;  // by entry
 };
 
-std::string joined(const Side& side, const std::vector<std::uint32_t>& parts, std::uint32_t Item::*field,
-                   std::string_view separator) {
+/// The texts of the parts side by side.
+template <typename TextOf>
+std::string joined(const std::vector<std::uint32_t>& parts, std::string_view separator, TextOf&& text_of) {
   std::string text;
   for (const std::uint32_t part : parts) {
     if (!text.empty()) text += separator;
-    text += side.text(side.items[part].*field);
+    text += text_of(part);
   }
   return text;
 }
@@ -219,11 +198,9 @@ void join_statistics(Side& side, const std::vector<std::uint32_t>& parts, Item& 
     }
   }
   for (const Statistic which : {kMean, kNorm}) {
-    std::string text;
-    for (const std::uint32_t part : parts) {
-      if (!text.empty()) text += ';';
-      text += to_text(side.items[part].statistics[which], side.pool);
-    }
+    const std::string text = joined(parts, ";", [&](std::uint32_t part) {
+      return to_text(side.items[part].statistics[which], side.pool);
+    });
     item.statistics.set(which, Value::of_text(side.pool.intern(text)));
   }
 }
@@ -231,13 +208,16 @@ void join_statistics(Side& side, const std::vector<std::uint32_t>& parts, Item& 
 /// The item that stands for several; one stands for itself.
 std::uint32_t merge(Side& side, const std::vector<std::uint32_t>& parts) {
   if (parts.size() == 1) return parts.front();
+  const auto text = [&](std::uint32_t Item::*field, std::string_view separator = ";") {
+    return joined(parts, separator, [&](std::uint32_t part) { return side.text(side.items[part].*field); });
+  };
   Item item = side.items[parts.front()];
-  item.name = side.pool.add(joined(side, parts, &Item::name, ";  "));
-  item.dtype = side.pool.intern(joined(side, parts, &Item::dtype, ";"));
-  item.shape = side.pool.intern(joined(side, parts, &Item::shape, ";"));
+  item.name = side.pool.add(text(&Item::name, ";  "));
+  item.dtype = side.pool.intern(text(&Item::dtype));
+  item.shape = side.pool.intern(text(&Item::shape));
   const bool files = std::all_of(parts.begin(), parts.end(),
                                  [&](std::uint32_t part) { return side.items[part].data_name != 0; });
-  item.data_name = files ? side.pool.add(joined(side, parts, &Item::data_name, ";")) : 0;
+  item.data_name = files ? side.pool.add(text(&Item::data_name)) : 0;
   join_statistics(side, parts, item);
   side.items.push_back(item);
   const auto index = static_cast<std::uint32_t>(side.items.size() - 1);
@@ -255,7 +235,7 @@ struct PlacedRow {
 bool put_in_order(std::vector<PlacedRow>& rows) {
   const auto order_by = [&](std::uint32_t PlacedRow::*place) {
     std::vector<std::uint32_t> order(rows.size());
-    for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::iota(order.begin(), order.end(), 0U);
     std::stable_sort(order.begin(), order.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return rows[a].*place < rows[b].*place; });
     return order;
@@ -299,67 +279,66 @@ std::optional<Backend> backend_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-ConsistentMatching match_consistent(Side& target, Side& golden, Backend backend,
-                                    const PairingTraits& traits) {
-  const SideKeys target_keys(target, true, backend, traits);
-  const SideKeys golden_keys(golden, false, backend, traits);
-  using Members = std::unordered_map<std::string, std::vector<std::uint32_t>>;
-  Members targets;
-  Members goldens;
-  const auto target_count = static_cast<std::uint32_t>(target.items.size());
-  const auto golden_count = static_cast<std::uint32_t>(golden.items.size());
-  for (std::uint32_t i = 0; i < target_count; ++i) {
-    if (target_keys.includes(target.items[i])) targets[target_keys.of(target.items[i])].push_back(i);
-  }
-  for (std::uint32_t i = 0; i < golden_count; ++i) goldens[golden_keys.of(golden.items[i])].push_back(i);
-
+Matching match_consistent(Side& target, Side& golden, Backend backend, const PairingTraits& traits) {
   // With fsdp the training has the parts of what inference fuses, with megatron the other way round.
+  struct Half {
+    Side& side;
+    SideKeys keys;
+    std::uint32_t count;
+  };
+  const auto half = [&](bool training) {
+    Side& side = training ? target : golden;
+    return Half{side, SideKeys(side, training, backend, traits),
+                static_cast<std::uint32_t>(side.items.size())};
+  };
   const bool fsdp = backend == Backend::fsdp;
+  const Half whole = half(!fsdp);
+  const Half part = half(fsdp);
+  std::unordered_map<std::string, std::vector<std::uint32_t>> members;
+  for (std::uint32_t i = 0; i < part.count; ++i) {
+    const Item& item = part.side.items[i];
+    if (part.keys.includes(item)) members[part.keys.of(item)].push_back(i);
+  }
+
   std::vector<PlacedRow> rows;
-  Side& whole_side = fsdp ? golden : target;
-  Side& part_side = fsdp ? target : golden;
-  const auto add = [&](std::uint32_t whole, const std::vector<std::uint32_t>* parts) {
+  const auto add = [&](std::uint32_t one, const std::vector<std::uint32_t>& parts) {
     PlacedRow row;
-    const std::uint32_t part = parts == nullptr ? kUnmatched : merge(part_side, *parts);
-    const std::uint32_t part_place = parts == nullptr ? kUnmatched : parts->front();
-    row.pair.target = fsdp ? part : whole;
-    row.pair.golden = fsdp ? whole : part;
-    row.target_place = fsdp ? part_place : whole;
-    row.golden_place = fsdp ? whole : part_place;
+    row.pair = {one, parts.empty() ? kUnmatched : merge(part.side, parts), Unmatched::no, kUnmatched};
+    row.target_place = one;
+    row.golden_place = parts.empty() ? kUnmatched : parts.front();
+    if (fsdp) {
+      std::swap(row.pair.target, row.pair.golden);
+      std::swap(row.target_place, row.golden_place);
+    }
     if (row.pair.golden == kUnmatched) row.pair.reason = Unmatched::entry_missing;
     rows.push_back(row);
   };
-  const SideKeys& whole_keys = fsdp ? golden_keys : target_keys;
-  const Members& part_members = fsdp ? targets : goldens;
-  const std::uint32_t whole_count = fsdp ? golden_count : target_count;
   // Repeated names multiply; a hostile file must not make that quadratic.
   const std::size_t limit = 16 * (target.items.size() + golden.items.size()) + 300'000;
   std::size_t joined_parts = 0;
-  std::vector<bool> part_used(fsdp ? target_count : golden_count, false);
-  for (std::uint32_t i = 0; i < whole_count; ++i) {
-    if (!whole_keys.includes(whole_side.items[i])) continue;
-    const auto found = part_members.find(whole_keys.of(whole_side.items[i]));
-    if (found == part_members.end()) {
-      add(i, nullptr);
+  std::vector<bool> part_used(part.count, false);
+  for (std::uint32_t i = 0; i < whole.count; ++i) {
+    const Item& item = whole.side.items[i];
+    if (!whole.keys.includes(item)) continue;
+    const auto found = members.find(whole.keys.of(item));
+    if (found == members.end()) {
+      add(i, {});
       continue;
     }
     joined_parts += found->second.size();
     if (joined_parts > limit) {
       throw FormatError(
-          display(part_side.json),
-          "too many rows share one name: " + display(part_side.name(part_side.items[found->second.front()])));
+          display(part.side.json),
+          "too many rows share one name: " + display(part.side.name(part.side.items[found->second.front()])));
     }
-    for (const std::uint32_t part : found->second) part_used[part] = true;
-    add(i, &found->second);
+    for (const std::uint32_t one : found->second) part_used[one] = true;
+    add(i, found->second);
   }
-  const SideKeys& part_keys = fsdp ? target_keys : golden_keys;
-  for (std::uint32_t i = 0; i < part_used.size(); ++i) {
-    if (part_used[i] || !part_keys.includes(part_side.items[i])) continue;
-    const std::vector<std::uint32_t> alone = {i};
-    add(kUnmatched, &alone);
+  for (std::uint32_t i = 0; i < part.count; ++i) {
+    if (!part_used[i] && part.keys.includes(part.side.items[i])) add(kUnmatched, {i});
   }
 
-  ConsistentMatching matching;
+  Matching matching;
   matching.conflict = !put_in_order(rows);
   if (matching.conflict && traits.refuses_conflict) {
     throw FormatError(

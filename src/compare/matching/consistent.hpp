@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "compare/matching/matching.hpp"
-#include "compare/matching/traits.hpp"
-#include "compare/side/side.hpp"
+#include "compare/side.hpp"
 
 namespace msprobe::compare {
 
@@ -17,14 +16,9 @@ namespace msprobe::compare {
 enum class Backend { fsdp, megatron };
 std::optional<Backend> backend_from_name(std::string_view name);
 
-struct ConsistentMatching {
-  std::vector<Pair> pairs;        // rows of both sides, also those that only one has
-  std::uint64_t golden_only = 0;  // of these, rows without a target
-  bool conflict = false;          // no order keeps that of both sides: rows stand in that of the target
-};
-
-/// Adds items to a side for those that count as one. FormatError if repeated names would multiply the
-/// rows without bound, and where traits have it for a conflict.
-ConsistentMatching match_consistent(Side& target, Side& golden, Backend backend, const PairingTraits& traits);
+/// Rows of both sides, also those that only one has. Adds items to a side for those that count as one.
+/// FormatError if repeated names would multiply the rows without bound, and where traits have it for a
+/// conflict.
+Matching match_consistent(Side& target, Side& golden, Backend backend, const PairingTraits& traits);
 
 }  // namespace msprobe::compare

@@ -56,8 +56,7 @@ bool in_one_set(const std::vector<std::set<std::string, std::less<>>>& sets, std
 
 }  // namespace
 
-EntryKeys::EntryKeys(const Side& side, const Rename& rename, bool renumber)
-    : side_(side), changed_(side.apis.size()) {
+EntryKeys::EntryKeys(const Side& side, const Rename& rename, bool renumber) : side_(side) {
   std::unordered_map<std::string, std::uint64_t> next;
   for (std::size_t i = 0; i < side.apis.size(); ++i) {
     const std::string_view name = side.text(side.apis[i].name);
@@ -72,23 +71,31 @@ EntryKeys::EntryKeys(const Side& side, const Rename& rename, bool renumber)
           key = base + (parsed->call_first ? "." + number + ".backward" : ".backward." + number);
       }
     }
-    if (!key.empty() && key != name) changed_[i] = std::move(key);
+    if (key.empty() || key == name) continue;
+    changed_.resize(side.apis.size());
+    changed_[i] = std::move(key);
   }
+}
+
+const std::string& EntryKeys::changed(std::uint32_t api) const {
+  static const std::string kNone;
+  return changed_.empty() ? kNone : changed_[api];
 }
 
 std::string_view EntryKeys::of(const Item& item, std::string& buffer) const {
   const std::string_view name = side_.name(item);
-  const std::string& changed = changed_[item.api];
-  if (changed.empty()) return name;
+  const std::string& entry_key = changed(item.api);
+  if (entry_key.empty()) return name;
   const std::string_view api = side_.text(side_.apis[item.api].name);
   if (!name.starts_with(api)) return name;
-  buffer.assign(changed);
+  buffer.assign(entry_key);
   buffer += name.substr(api.size());
   return buffer;
 }
 
 std::string_view EntryKeys::of_entry(std::uint32_t api) const {
-  return changed_[api].empty() ? side_.text(side_.apis[api].name) : std::string_view(changed_[api]);
+  const std::string& key = changed(api);
+  return key.empty() ? side_.text(side_.apis[api].name) : std::string_view(key);
 }
 
 Matching finish_pairs(const Side& target, const Side& golden, std::vector<Pair> pairs, const Rules& rules,
@@ -115,7 +122,6 @@ Matching join(const Side& target, const TargetKeys& target_keys, const EntryKeys
   Index by_key(golden, &golden_keys);
   std::optional<Index> by_name;
   std::unordered_set<std::string_view> golden_entries;
-  for (std::uint32_t i = 0; i < golden.apis.size(); ++i) golden_entries.insert(golden_keys.of_entry(i));
 
   // Repeated names pair each with each, as the Python tool does; a hostile file must not make that quadratic.
   const std::size_t limit = 16 * (target.items.size() + golden.items.size()) + 300'000;
@@ -141,6 +147,9 @@ Matching join(const Side& target, const TargetKeys& target_keys, const EntryKeys
       by_name->each(key.text, add);
     }
     if (!found) {
+      if (golden_entries.empty()) {  // made for the first that asks: mostly nobody does
+        for (std::uint32_t i = 0; i < golden.apis.size(); ++i) golden_entries.insert(golden_keys.of_entry(i));
+      }
       const bool entry = golden_entries.contains(target_keys.of_entry(item.api));
       pairs.push_back(
           {t, kUnmatched, entry ? Unmatched::item_missing : Unmatched::entry_missing, kUnmatched});

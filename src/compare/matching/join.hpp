@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The join behind all pairings by key: a way of pairing is a way of making keys for the target's rows.
+// How rows find each other by their keys: a way of pairing is a way of making keys for the target's rows.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,8 @@ class EntryKeys {
 
  private:
   const Side& side_;
-  std::vector<std::string> changed_;  // by entry; empty: its own name
+  std::vector<std::string> changed_;  // by entry; empty: its own name. None at all if no key is another one
+  const std::string& changed(std::uint32_t api) const;
 };
 
 /// A row's key, and among what it is looked up.
@@ -38,12 +39,10 @@ struct Key {
 };
 
 /// Makes the keys of the target's rows.
-class TargetKeys {
- public:
-  virtual ~TargetKeys() = default;
-  virtual Key of(const Item& item, std::string& buffer) const = 0;
+struct TargetKeys {
+  std::function<Key(const Item& item, std::string& buffer)> of;
   /// Does the golden side have this entry's partner? For the message of a row without one.
-  virtual std::string_view of_entry(std::uint32_t api) const = 0;
+  std::function<std::string_view(std::uint32_t api)> of_entry;
 };
 
 /// Rows with equal keys are paired, each with each where keys repeat; FormatError if that would multiply the
@@ -54,5 +53,18 @@ Matching join(const Side& target, const TargetKeys& target_keys, const EntryKeys
 /// Pairs found in another way: the same dtype check, and the same account of what is left.
 Matching finish_pairs(const Side& target, const Side& golden, std::vector<Pair> pairs, const Rules& rules,
                       DtypeCheck check);
+
+// Fuzzy match (spec/compare.md 5.4): rows of one name but for the call number, in order of execution.
+
+/// A key that equals nothing.
+inline constexpr std::uint32_t kNoKey = UINT32_MAX;
+
+/// Two queues are filled in step, one row of each side at a time. A row that comes in is paired with the
+/// oldest waiting row of the other side that has its key (the target's newest row is tried first), and both
+/// queues are cut behind the pair; what was cut off has no partner. Gives a pair for each target row, in
+/// order; without `keep_surplus` none for rows behind the end of the golden side, as in the Python tool.
+/// Linear in the number of rows; keys are small numbers.
+std::vector<Pair> pair_in_step(const std::vector<std::uint32_t>& target_keys,
+                               const std::vector<std::uint32_t>& golden_keys, bool keep_surplus);
 
 }  // namespace msprobe::compare

@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "compare/matching/matching.hpp"
+#include "dump/names.hpp"
 #include "dump/stack_json.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -21,16 +22,6 @@ using Parts = std::vector<std::string_view>;
 
 /// No model nests deeper.
 constexpr std::size_t kMostParts = 200;
-
-Parts split(std::string_view text) {
-  Parts parts;
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = text.find('.', begin);
-    parts.push_back(text.substr(begin, end - begin));
-    if (end == std::string_view::npos) return parts;
-    begin = end + 1;
-  }
-}
 
 std::string join(const Parts& parts, std::size_t begin, std::size_t end) {
   std::string out;
@@ -54,26 +45,19 @@ bool contains(std::string_view text, std::string_view part) {
 }
 
 /// Part of a stack line between commas: 0 is the file, 2 the function.
-std::string_view stack_part(std::string_view line, int number) {
-  for (; number > 0; --number) {
-    const std::size_t comma = line.find(',');
-    if (comma == std::string_view::npos) return {};
-    line.remove_prefix(comma + 1);
-  }
-  return line.substr(0, line.find(','));
+std::string_view stack_part(std::string_view line, std::size_t number) {
+  const Parts parts = dump::split(line, ',');
+  return number < parts.size() ? parts[number] : std::string_view();
 }
 
 /// `add` of ` in add`.
 std::string_view function_name(std::string_view part) {
-  const auto next_word = [&] {
-    const std::size_t begin = std::min(part.find_first_not_of(" \t\n\r"), part.size());
-    part.remove_prefix(begin);
-    const std::string_view word = part.substr(0, part.find_first_of(" \t\n\r"));
-    part.remove_prefix(word.size());
-    return word;
-  };
-  next_word();
-  return next_word();
+  constexpr std::string_view kBlanks = " \t\n\r";
+  for (const bool first : {true, false}) {
+    part.remove_prefix(std::min(part.find_first_not_of(kBlanks), part.size()));
+    if (first) part.remove_prefix(std::min(part.find_first_of(kBlanks), part.size()));
+  }
+  return part.substr(0, part.find_first_of(kBlanks));
 }
 
 /// The framework's own function through which the user's code called the operation; empty if there is none.
@@ -106,10 +90,6 @@ std::string_view frame_function(const dump::StackTable::Frames& lines, bool mind
   return function_name(function);
 }
 
-bool is_number(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 /// The places of one side's entries.
 class Places {
  public:
@@ -132,11 +112,11 @@ class Places {
 
   Place locate(std::string_view entry) const {
     Place place;
-    const Parts parts = split(entry);
+    const Parts parts = dump::split(entry);
     const std::size_t count = parts.size();
     if (count < 4 || count > kMostParts) return place;
     place.valid = true;
-    const bool gradient_number = parts[count - 2] == "parameters_grad" && is_number(parts[count - 1]);
+    const bool gradient_number = parts[count - 2] == "parameters_grad" && dump::is_digits(parts[count - 1]);
     if (parts[count - 1] == "parameters_grad" || gradient_number) {
       // The module's name and class stand before the word.
       const std::size_t word = count - (gradient_number ? 2 : 1);
@@ -155,7 +135,7 @@ class Places {
     }
     place.state = parts[count - 1];
     place.type = parts[count - 3];
-    const Parts parent = split(model_.construct.parent(entry));
+    const Parts parent = dump::split(model_.construct->parent(entry));
     place.scope =
         parent.size() >= 4 && parent.size() <= kMostParts ? join(parent, 0, parent.size() - 3) : "TopLayer";
     const dump::StackTable& stacks = model_.stacks_of_side ? *side_.stacks : model_.stacks;
@@ -174,7 +154,7 @@ class Places {
   /// Backward calls have no stack of their own: they stand where the forward call does.
   void follow_forward(std::uint32_t api, const std::unordered_map<std::string_view, std::uint32_t>& by_name) {
     if (!places_[api].valid) return;
-    Parts parts = split(name(api));
+    Parts parts = dump::split(name(api));
     bool backward = false;
     for (std::size_t i = parts.size() - 2; i < parts.size(); ++i) {
       if (parts[i] != "backward") continue;
@@ -231,9 +211,9 @@ class Places {
   }
 
   static std::optional<std::uint64_t> last_number(std::string_view text) {
-    while (!text.empty() && !is_number(text.substr(text.size() - 1))) text.remove_suffix(1);
+    while (!text.empty() && !dump::is_digits(text.substr(text.size() - 1))) text.remove_suffix(1);
     std::size_t begin = text.size();
-    while (begin > 0 && is_number(text.substr(begin - 1, 1))) --begin;
+    while (begin > 0 && dump::is_digits(text.substr(begin - 1, 1))) --begin;
     const std::string_view digits = text.substr(begin);
     constexpr std::size_t kMostDigits = 18;
     if (digits.empty() || digits.size() > kMostDigits) return std::nullopt;
@@ -257,7 +237,7 @@ class Tree {
     }
   }
 
-  static constexpr std::uint32_t kNone = UINT32_MAX;
+  static constexpr std::uint32_t kNone = kUnmatched;
 
   const std::string& type(std::uint32_t node) const { return nodes_[node].type; }
   std::uint32_t child(std::uint32_t node, std::string_view name) const {
@@ -284,7 +264,7 @@ class Tree {
   }
 
   void insert(const Place& place, std::uint32_t api) {
-    const Parts parts = split(place.scope);
+    const Parts parts = dump::split(place.scope);
     std::uint32_t node = 0;
     for (std::size_t i = 1; i < parts.size(); ++i) {
       const auto [found, is_new] =
@@ -303,58 +283,40 @@ class Tree {
   std::vector<std::size_t> order_;
 };
 
+/// The longest rule for what follows in a layer of this class: how many elements it takes, and its value.
+std::pair<std::size_t, const std::string*> find_rule(const LayerMapping& mapping, const std::string& type,
+                                                     const Parts& parts, std::size_t at) {
+  const auto rules = mapping.find(type);
+  if (rules == mapping.end()) return {1, nullptr};
+  const auto lengths = rules->second.lengths.find(parts[at]);
+  if (lengths == rules->second.lengths.end()) return {1, nullptr};
+  for (const std::size_t length : lengths->second) {
+    if (length > parts.size() - at) continue;
+    if (const std::string* value = rules->second.paths.find(join(parts, at, at + length)))
+      return {length, value};
+  }
+  return {1, nullptr};
+}
+
 /// The golden entry at the place that the mapping makes of a target entry's.
-class Translator {
- public:
-  Translator(const Tree& target, const Tree& golden, const LayerMapping& mapping)
-      : target_(target), golden_(golden), mapping_(mapping) {}
-
-  std::uint32_t partner(const Place& place, std::uint32_t api) const {
-    const Parts parts = split(place.scope);
-    std::uint32_t from = 0;
-    std::uint32_t to = 0;
-    for (std::size_t i = 1; i < parts.size() && to != Tree::kNone;) {
-      const auto [length, instead] = rule(target_.type(from), parts, i);
-      to = instead == nullptr ? golden_.child(to, parts[i]) : descend(to, *instead);
-      for (const std::size_t end = i + length; i < end; ++i) from = target_.child(from, parts[i]);
+std::uint32_t find_partner(const Tree& target, const Tree& golden, const LayerMapping& mapping,
+                           const Place& place, std::uint32_t api) {
+  const Parts parts = dump::split(place.scope);
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+  for (std::size_t i = 1; i < parts.size() && to != Tree::kNone;) {
+    const auto [length, instead] = find_rule(mapping, target.type(from), parts, i);
+    for (const std::string_view part : instead == nullptr ? Parts{parts[i]} : dump::split(*instead)) {
+      if (to != Tree::kNone) to = golden.child(to, part);
     }
-    if (to == Tree::kNone) return kUnmatched;
-    const std::uint32_t found = golden_.entry(to, place.state, target_.order_of(api));
-    return found == Tree::kNone ? kUnmatched : found;
+    for (const std::size_t end = i + length; i < end; ++i) from = target.child(from, parts[i]);
   }
-
- private:
-  /// The longest rule for what follows in a layer of this class: how many elements it takes, and its value.
-  std::pair<std::size_t, const std::string*> rule(const std::string& type, const Parts& parts,
-                                                  std::size_t at) const {
-    const auto rules = mapping_.find(type);
-    if (rules == mapping_.end()) return {1, nullptr};
-    const auto lengths = rules->second.lengths.find(parts[at]);
-    if (lengths == rules->second.lengths.end()) return {1, nullptr};
-    for (const std::size_t length : lengths->second) {
-      if (length > parts.size() - at) continue;
-      if (const std::string* value = rules->second.paths.find(join(parts, at, at + length)))
-        return {length, value};
-    }
-    return {1, nullptr};
-  }
-
-  std::uint32_t descend(std::uint32_t node, std::string_view path) const {
-    for (const std::string_view part : split(path)) {
-      if (node == Tree::kNone) break;
-      node = golden_.child(node, part);
-    }
-    return node;
-  }
-
-  const Tree& target_;
-  const Tree& golden_;
-  const LayerMapping& mapping_;
-};
+  return to == Tree::kNone ? kUnmatched : golden.entry(to, place.state, target.order_of(api));
+}
 
 }  // namespace
 
-ModelPlaces read_model_places(const Side& side) {
+ModelPlaces read_model_places(const Side& side, const dump::ConstructBeside* beside) {
   const std::filesystem::path folder = std::filesystem::path(side.json).parent_path();
   ModelPlaces places;
   places.mindspore = side.header.framework == "mindspore" || side.header.framework == "mindtorch";
@@ -363,7 +325,13 @@ ModelPlaces read_model_places(const Side& side) {
     throw IoError(display(construct),
                   "not found; --layer_mapping needs it to know where an operation stands in the model");
   }
-  places.construct = dump::read_construct_json(*open_file(construct));
+  if (beside == nullptr) {
+    places.construct =
+        std::make_shared<dump::ConstructTable>(dump::read_construct_json(*open_file(construct)));
+  } else {
+    if (!beside->problem().empty()) throw FormatError(beside->problem());
+    places.construct = {std::shared_ptr<void>(), &beside->table()};  // it is kept elsewhere
+  }
   const std::string stacks = (folder / "stack.json").string();
   places.stacks_of_side = side.stacks && side.stack_json == stacks;
   if (std::error_code ignored; !places.stacks_of_side && std::filesystem::exists(stacks, ignored))
@@ -378,10 +346,9 @@ std::vector<std::uint32_t> map_layers(const Side& target, const ModelPlaces& tar
   const Places to(golden, golden_places, traits);
   const Tree target_tree(from);
   const Tree golden_tree(to);
-  const Translator translator(target_tree, golden_tree, mapping);
   std::vector<std::uint32_t> partners(target.apis.size(), kUnmatched);
   for (std::uint32_t i = 0; i < partners.size(); ++i) {
-    if (from.at(i).valid) partners[i] = translator.partner(from.at(i), i);
+    if (from.at(i).valid) partners[i] = find_partner(target_tree, golden_tree, mapping, from.at(i), i);
   }
   return partners;
 }

@@ -4,28 +4,29 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "compare/matching/mapping_file.hpp"
-#include "compare/matching/traits.hpp"
-#include "compare/side/side.hpp"
+#include "compare/matching/matching.hpp"
+#include "compare/side.hpp"
 #include "dump/construct_json.hpp"
 
 namespace msprobe::compare {
 
 /// Where a side's entries stand: construct.json and stack.json.
 struct ModelPlaces {
-  dump::ConstructTable construct;
+  std::shared_ptr<const dump::ConstructTable> construct;
   dump::StackTable stacks;
   bool stacks_of_side = false;  // those that the side itself has are the ones
   bool mindspore = false;
 };
 
-/// Reads both files beside the side's dump.json, a stack.json that the side has read not again. A missing
+/// Reads both files beside the side's dump.json, what the side and `construct` have read not again. A missing
 /// stack.json is nothing; a missing construct.json is an IoError that says what it is needed for. FormatError
 /// for broken files.
-ModelPlaces read_model_places(const Side& side);
+ModelPlaces read_model_places(const Side& side, const dump::ConstructBeside* construct = nullptr);
 
 /// For each entry of the target its partner among the golden side's entries, or kUnmatched.
 std::vector<std::uint32_t> map_layers(const Side& target, const ModelPlaces& target_places,

@@ -66,6 +66,10 @@ class Reader {
   }
   std::size_t size(const Node& node) const { return document_.size(node); }
 
+  [[noreturn]] void fail_twice(const Node& node, std::string_view key) const {
+    fail(node, fmt::format("'{}': stands here twice", shown(key)));
+  }
+
   /// A key in a message: whole files may be one line.
   static std::string shown(std::string_view text) {
     constexpr std::size_t kShown = 120;
@@ -81,78 +85,52 @@ class Reader {
   YamlDocument document_;
 };
 
-/// The sections of one rule of an api mapping as they are written.
-class ApiRuleReader {
- public:
-  explicit ApiRuleReader(const Reader& reader) : reader_(reader) {}
-
-  ApiRule read(const Node& node, bool& fits) {
-    reader_.members(node, "an api mapping's rule",
-                    [&](const std::string& key, const Node& at, const Node& value) {
-                      // The documents of the Python tool say ms_outputs, the tool itself reads ms_output.
-                      const std::string known = key == "ms_outputs"   ? "ms_output"
-                                                : key == "pt_outputs" ? "pt_output"
-                                                                      : key;
-                      if (std::find(std::begin(kKeys), std::end(kKeys), known) == std::end(kKeys))
-                        reader_.fail(at, fmt::format("'{}': is not known here", Reader::shown(key)));
-                      if (!members_.emplace(known, &value).second)
-                        reader_.fail(at, fmt::format("'{}': stands here twice", Reader::shown(key)));
-                    });
-    ApiRule rule;
-    rule.target = operation(node, "ms_api");
-    rule.golden = operation(node, "pt_api");
-    fits = section("args", rule.inputs) && section("output", rule.outputs) &&
-           section("parameters", rule.parameters) && section("parameters_grad", rule.parameters_grad);
-    return rule;
-  }
-
- private:
-  static constexpr std::string_view kKeys[] = {"ms_api",
-                                               "pt_api",
-                                               "ms_args",
-                                               "pt_args",
-                                               "ms_output",
-                                               "pt_output",
-                                               "ms_parameters",
-                                               "pt_parameters",
-                                               "ms_parameters_grad",
-                                               "pt_parameters_grad"};
-
-  std::string operation(const Node& rule, const std::string& key) const {
-    const auto found = members_.find(key);
-    if (found == members_.end()) reader_.fail(rule, fmt::format("'{}': is missing", key));
-    return reader_.name(*found->second, key);
-  }
-
-  std::vector<std::string> indices(const std::string& key) const {
+/// Reads one rule of an api mapping. False if two lists that belong together differ in length.
+bool read_rule(const Reader& reader, const Node& node, ApiRule& rule) {
+  static constexpr std::array<std::string_view, kSections> kSectionNames = {"args", "output", "parameters",
+                                                                            "parameters_grad"};
+  std::map<std::string, const Node*, std::less<>> members;
+  reader.members(
+      node, "an api mapping's rule", [&](const std::string& key, const Node& at, const Node& value) {
+        // The documents of the Python tool say ms_outputs, the tool itself reads ms_output.
+        const std::string known = key == "ms_outputs" || key == "pt_outputs" ? key.substr(0, 9) : key;
+        const std::string_view name = std::string_view(known).substr(std::min<std::size_t>(3, known.size()));
+        const bool has_side = known.starts_with("ms_") || known.starts_with("pt_");
+        if (!has_side || (name != "api" && std::ranges::find(kSectionNames, name) == kSectionNames.end()))
+          reader.fail(at, fmt::format("'{}': is not known here", Reader::shown(key)));
+        if (!members.emplace(known, &value).second) reader.fail_twice(at, key);
+      });
+  const auto operation = [&](const std::string& key) {
+    const auto found = members.find(key);
+    if (found == members.end()) reader.fail(node, fmt::format("'{}': is missing", key));
+    return reader.name(*found->second, key);
+  };
+  const auto indices = [&](const std::string& key) {
     std::vector<std::string> list;
-    const auto found = members_.find(key);
-    if (found == members_.end()) return list;
+    const auto found = members.find(key);
+    if (found == members.end()) return list;
     if (found->second->kind != NodeKind::list)
-      reader_.fail(*found->second, fmt::format("'{}': must be a list", key));
-    reader_.elements(*found->second, [&](const Node& item) { list.push_back(reader_.name(item, key)); });
+      reader.fail(*found->second, fmt::format("'{}': must be a list", key));
+    reader.elements(*found->second, [&](const Node& item) { list.push_back(reader.name(item, key)); });
     return list;
-  }
-
-  /// False if the two lists do not go together.
-  bool section(const std::string& name, std::optional<NameMapping>& mapping) const {
-    const std::vector<std::string> target = indices("ms_" + name);
-    const std::vector<std::string> golden = indices("pt_" + name);
+  };
+  rule.target = operation("ms_api");
+  rule.golden = operation("pt_api");
+  for (std::size_t section = 0; section < kSections; ++section) {
+    const std::string key = "ms_" + std::string(kSectionNames[section]);
+    const std::vector<std::string> target = indices(key);
+    const std::vector<std::string> golden = indices("pt_" + std::string(kSectionNames[section]));
     if (target.size() != golden.size()) return false;
-    if (!members_.contains("ms_" + name)) return true;
-    mapping.emplace();
+    if (!members.contains(key)) continue;
+    NameMapping& mapping = rule.sections[section].emplace();
     for (std::size_t i = 0; i < target.size(); ++i) {
-      if (!mapping->add(target[i], golden[i])) {
-        reader_.fail(*members_.at("ms_" + name),
-                     fmt::format("'ms_{}': {} stands here twice", name, Reader::shown(target[i])));
-      }
+      if (!mapping.add(target[i], golden[i]))
+        reader.fail(*members.at(key),
+                    fmt::format("'{}': {} stands here twice", key, Reader::shown(target[i])));
     }
-    return true;
   }
-
-  const Reader& reader_;
-  std::map<std::string, const Node*, std::less<>> members_;
-};
+  return true;
+}
 
 bool is_plain(std::string_view text) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
@@ -195,11 +173,6 @@ const std::string* NameMapping::find(std::string_view name) const {
   return found == index_.end() ? nullptr : &entries_[found->second].second;
 }
 
-std::size_t NameMapping::position(std::string_view name) const {
-  const auto found = index_.find(name);
-  return found == index_.end() ? entries_.size() : found->second;
-}
-
 bool NameMapping::add(std::string from, std::string to) {
   if (!index_.emplace(from, static_cast<std::uint32_t>(entries_.size())).second) return false;
   entries_.emplace_back(std::move(from), std::move(to));
@@ -210,8 +183,7 @@ NameMapping read_name_mapping(const ByteSource& file) {
   const Reader reader(file, kMaxDataFile, kMaxDataNodes);
   NameMapping mapping;
   reader.members(reader.root(), "the file", [&](const std::string& key, const Node& at, const Node& value) {
-    if (!mapping.add(key, reader.name(value, key)))
-      reader.fail(at, fmt::format("'{}': stands here twice", Reader::shown(key)));
+    if (!mapping.add(key, reader.name(value, key))) reader.fail_twice(at, key);
   });
   return mapping;
 }
@@ -221,12 +193,10 @@ std::vector<ApiRule> read_api_mapping(const ByteSource& file) {
   std::vector<ApiRule> rules;
   std::size_t budget = kMaxRules;
   const auto add = [&](const Node& node) {
-    bool fits = false;
-    ApiRule rule = ApiRuleReader(reader).read(node, fits);
+    ApiRule rule;
+    const bool fits = read_rule(reader, node, rule);
     std::size_t cost = 1;
-    for (const auto* section : {&rule.inputs, &rule.outputs, &rule.parameters, &rule.parameters_grad}) {
-      if (*section) cost += (*section)->entries().size();
-    }
+    for (const auto& section : rule.sections) cost += section ? section->entries().size() : 0;
     if (cost > budget) reader.fail(node, "refused: aliases stand for too many rules");
     budget -= cost;
     if (fits) {
@@ -234,8 +204,7 @@ std::vector<ApiRule> read_api_mapping(const ByteSource& file) {
     } else {
       log_warning(
           fmt::format("{}: line {}: The user-defined mapping table is incorrect, make sure that the number "
-                      "of parameters is "
-                      "equal; the rule for {} is left out",
+                      "of parameters is equal; the rule for {} is left out",
                       display(file.name()), node.line + 1, Reader::shown(rule.target)));
     }
   };
@@ -256,15 +225,14 @@ LayerMapping read_layer_mapping(const ByteSource& file) {
   reader.members(reader.root(), "the file", [&](const std::string& type, const Node& at, const Node& value) {
     // 8.x called the outermost layer Cell.
     const auto [place, is_new] = mapping.try_emplace(type == "Cell" ? "TopLayer" : type);
-    if (!is_new) reader.fail(at, fmt::format("'{}': stands here twice", Reader::shown(type)));
+    if (!is_new) reader.fail_twice(at, type);
     LayerRules& rules = place->second;
     reader.members(
         value, fmt::format("'{}'", Reader::shown(type)),
         [&](const std::string& path, const Node& key, const Node& target) {
           if (budget-- == 0) reader.fail(key, "refused: aliases stand for too many rules");
           const std::string& golden = reader.name(target, path);
-          if (!rules.paths.add(path, golden.substr(0, golden.find('('))))
-            reader.fail(key, fmt::format("'{}': stands here twice", Reader::shown(path)));
+          if (!rules.paths.add(path, golden.substr(0, golden.find('(')))) reader.fail_twice(key, path);
           const auto length = static_cast<std::size_t>(std::count(path.begin(), path.end(), '.')) + 1;
           std::vector<std::size_t>& lengths = rules.lengths[path.substr(0, path.find('.'))];
           const auto at_length = std::lower_bound(lengths.begin(), lengths.end(), length, std::greater<>());

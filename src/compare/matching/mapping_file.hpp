@@ -2,6 +2,7 @@
 // The YAML files behind -dm, -cm, -am and -lm (spec/compare.md 5.5 to 5.8), read once and checked.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -23,8 +24,6 @@ class NameMapping {
   const std::vector<Entry>& entries() const { return entries_; }
   /// What `name` maps to, or nullptr.
   const std::string* find(std::string_view name) const;
-  /// The place of `name` among the entries, or entries().size().
-  std::size_t position(std::string_view name) const;
   /// False if the name is there already.
   bool add(std::string from, std::string to);
 
@@ -36,15 +35,15 @@ class NameMapping {
   std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> index_;
 };
 
+/// What a rule of an api mapping has lists for.
+enum Section : std::size_t { kInputs, kOutputs, kParameters, kParametersGrad, kSections };
+
 /// One entry of an api mapping: an operation of the target, its partner, and which arguments correspond.
 struct ApiRule {
   std::string target;
   std::string golden;
-  // Nothing: not named, so that numbers stay as they are.
-  std::optional<NameMapping> inputs;
-  std::optional<NameMapping> outputs;
-  std::optional<NameMapping> parameters;
-  std::optional<NameMapping> parameters_grad;
+  /// Nothing: not named, so that numbers stay as they are.
+  std::array<std::optional<NameMapping>, kSections> sections;
 };
 
 /// What the paths below layers of one class are called on the golden side.

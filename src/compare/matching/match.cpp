@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/matching/match.hpp"
 
+#include <algorithm>
+#include <array>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "compare/matching/default_api_table.hpp"
-#include "compare/matching/fuzzy.hpp"
 #include "compare/matching/join.hpp"
 #include "compare/matching/layer_mapping.hpp"
 #include "compare/matching/mapping_file.hpp"
 #include "compare/matching/names.hpp"
+#include "diagnosis/alignment.hpp"
+#include "dump/names.hpp"
 #include "support/error.hpp"
 
 namespace msprobe::compare {
@@ -24,114 +27,6 @@ struct Mapping {
 namespace {
 
 using Rename = EntryKeys::Rename;
-
-/// The keys that the entries' names give.
-class PlainKeys final : public TargetKeys {
- public:
-  explicit PlainKeys(EntryKeys keys) : keys_(std::move(keys)) {}
-  Key of(const Item& item, std::string& buffer) const override { return {keys_.of(item, buffer)}; }
-  std::string_view of_entry(std::uint32_t api) const override { return keys_.of_entry(api); }
-
- private:
-  EntryKeys keys_;
-};
-
-/// Rows that the mapping names go by the name it gives, the others by their own.
-class DataKeys final : public TargetKeys {
- public:
-  DataKeys(const Side& side, EntryKeys keys, const NameMapping& mapping, Key::Among named)
-      : side_(side), keys_(std::move(keys)), mapping_(mapping), named_(named) {}
-
-  Key of(const Item& item, std::string& buffer) const override {
-    const std::string* mapped = mapping_.find(side_.name(item));
-    if (mapped == nullptr) return {keys_.of(item, buffer)};
-    return {*mapped, named_};
-  }
-  std::string_view of_entry(std::uint32_t api) const override { return keys_.of_entry(api); }
-
- private:
-  const Side& side_;
-  EntryKeys keys_;
-  const NameMapping& mapping_;
-  Key::Among named_;
-};
-
-/// Rows of operations that a rule names go by their number in its lists.
-class ApiKeys final : public TargetKeys {
- public:
-  using RuleMap = std::unordered_map<std::string_view, const ApiRule*>;
-
-  ApiKeys(const Side& side, EntryKeys keys, const RuleMap& rules) : side_(side), keys_(std::move(keys)) {
-    rules_.resize(side.apis.size(), nullptr);
-    for (std::size_t i = 0; i < rules_.size(); ++i) {
-      const auto found = rules.find(operation_of(side.text(side.apis[i].name)));
-      if (found != rules.end()) rules_[i] = found->second;
-    }
-  }
-
-  Key of(const Item& item, std::string& buffer) const override {
-    const ApiRule* rule = rules_[item.api];
-    const std::string_view entry = side_.text(side_.apis[item.api].name);
-    const std::string_view name = side_.name(item);
-    if (rule == nullptr || !name.starts_with(entry)) return {keys_.of(item, buffer)};
-    const auto [section, front] = section_of(*rule, item.state);
-    if (!section) return {keys_.of(item, buffer)};
-    const std::string_view rest = name.substr(entry.size());
-    const std::string* partner = rest.starts_with(front) ? section->find(rest.substr(front.size())) : nullptr;
-    if (partner == nullptr) return {{}, Key::Among::nothing};
-    buffer.assign(keys_.of_entry(item.api));
-    buffer += front;
-    buffer += *partner;
-    return {buffer};
-  }
-  std::string_view of_entry(std::uint32_t api) const override { return keys_.of_entry(api); }
-
- private:
-  static std::pair<const std::optional<NameMapping>&, std::string_view> section_of(const ApiRule& rule,
-                                                                                   State state) {
-    switch (state) {
-      case State::input:
-        return {rule.inputs, ".input."};
-      case State::output:
-        return {rule.outputs, ".output."};
-      case State::parameters:
-        return {rule.parameters, ".parameters."};
-      case State::parameters_grad:
-      case State::debug:
-        break;
-    }
-    return {rule.parameters_grad, "."};
-  }
-
-  const Side& side_;
-  EntryKeys keys_;
-  std::vector<const ApiRule*> rules_;  // by entry
-};
-
-/// Rows of entries that stand at one place of the model.
-class LayerKeys final : public TargetKeys {
- public:
-  LayerKeys(const Side& side, const Side& golden, std::vector<std::uint32_t> partners, Key::Among named)
-      : side_(side), golden_(golden), partners_(std::move(partners)), named_(named) {}
-
-  Key of(const Item& item, std::string& buffer) const override {
-    const std::string_view entry = side_.text(side_.apis[item.api].name);
-    const std::string_view name = side_.name(item);
-    if (partners_[item.api] == kUnmatched || !name.starts_with(entry)) return {{}, Key::Among::nothing};
-    buffer.assign(of_entry(item.api));
-    buffer += name.substr(entry.size());
-    return {buffer, named_};
-  }
-  std::string_view of_entry(std::uint32_t api) const override {
-    return partners_[api] == kUnmatched ? "" : golden_.text(golden_.apis[partners_[api]].name);
-  }
-
- private:
-  const Side& side_;
-  const Side& golden_;
-  std::vector<std::uint32_t> partners_;
-  Key::Among named_;
-};
 
 bool is_mindspore(const Side& side) {
   return side.header.framework == "mindspore";
@@ -150,40 +45,68 @@ std::unordered_set<std::string_view> operations(const Side& side) {
   return names;
 }
 
-/// The rule turned round.
+/// The rule from the golden side's point of view.
 ApiRule reversed(const ApiRule& rule) {
-  const auto turn = [](const std::optional<NameMapping>& section) -> std::optional<NameMapping> {
-    if (!section) return std::nullopt;
-    NameMapping turned;
-    for (const auto& [from, to] : section->entries()) turned.add(to, from);
-    return turned;
+  ApiRule other{rule.golden, rule.target, {}};
+  for (std::size_t i = 0; i < kSections; ++i) {
+    if (!rule.sections[i]) continue;
+    other.sections[i].emplace();
+    for (const auto& [from, to] : rule.sections[i]->entries()) other.sections[i]->add(to, from);
+  }
+  return other;
+}
+
+/// The section of a rule that speaks of a row, and what its name has between the entry and the number.
+std::pair<const std::optional<NameMapping>&, std::string_view> section_of(const ApiRule& rule, State state) {
+  constexpr std::array<std::string_view, kSections> kFronts = {".input.", ".output.", ".parameters.", "."};
+  const auto which = std::min<std::size_t>(static_cast<std::size_t>(state), kParametersGrad);
+  return {rule.sections[which], kFronts[which]};
+}
+
+bool is_forward(std::string_view name) {
+  const auto parsed = dump::parse_entry_name(name);
+  return parsed && parsed->direction == dump::Direction::forward;
+}
+
+/// Do both sides hold forward entries of the same names in the same order?
+bool same_calls(const Side& target, const Side& golden) {
+  const auto next_forward = [](const Side& side, std::size_t api) {
+    while (api < side.apis.size() && !is_forward(side.text(side.apis[api].name))) ++api;
+    return api;
   };
-  return {rule.golden,        rule.target,           turn(rule.inputs),
-          turn(rule.outputs), turn(rule.parameters), turn(rule.parameters_grad)};
+  for (std::size_t t = 0, g = 0;; ++t, ++g) {
+    t = next_forward(target, t);
+    g = next_forward(golden, g);
+    if (t == target.apis.size() || g == golden.apis.size())
+      return t == target.apis.size() && g == golden.apis.size();
+    if (target.text(target.apis[t].name) != golden.text(golden.apis[g].name)) return false;
+  }
 }
 
 /// What one way of pairing makes of both sides.
 class Matcher {
  public:
   Matcher(const Side& target, const Side& golden, const MatchOptions& options, const PairingTraits& traits,
-          const Rules& rules)
-      : target_(target), golden_(golden), options_(options), traits_(traits), rules_(rules) {}
+          const Rules& rules, const Constructs& constructs)
+      : target_(target),
+        golden_(golden),
+        options_(options),
+        traits_(traits),
+        rules_(rules),
+        constructs_(constructs) {}
 
   Matching run() {
     const DtypeCheck check = dtype_check(target_, golden_, traits_);
     switch (options_.method) {
       case Method::exact:
-        return finish(PlainKeys(keys(target_, {}, true)), {}, check);
+        if (!options_.fuzzy && !traits_.pairs_by_name && !same_calls(target_, golden_)) return aligned(check);
+        return plain(keys(target_, {}, true), {}, check);
       case Method::cell:
         return cell(check);
       case Method::api:
         return api(check);
-      case Method::data: {
-        const NameMapping& names = options_.mapping->names;
-        // The Python tool looks for the names as they stand among backward calls that it has numbered anew.
-        const Key::Among named = traits_.renumbers_golden_only ? Key::Among::keys : Key::Among::names;
-        return finish(DataKeys(target_, mapped_keys({}), names, named), {}, DtypeCheck::none);
-      }
+      case Method::data:
+        return data();
       case Method::layer:
         break;
     }
@@ -212,6 +135,16 @@ class Matcher {
                       : join(target_, target_keys, golden_keys, rules_, check);
   }
 
+  static auto entry_keys(const EntryKeys& keys) {
+    return [&keys](std::uint32_t api) { return keys.of_entry(api); };
+  }
+
+  /// Rows go by the keys that their entries' names give.
+  Matching plain(const EntryKeys& keys, const Rename& golden_rename, DtypeCheck check) const {
+    const auto key = [&](const Item& item, std::string& buffer) { return Key{keys.of(item, buffer)}; };
+    return finish({key, entry_keys(keys)}, golden_rename, check);
+  }
+
   Matching fuzzy(const TargetKeys& target_keys, const EntryKeys& golden_keys, DtypeCheck check) const {
     TextTable known;
     const auto number = [&](std::string_view key) {
@@ -232,24 +165,55 @@ class Matcher {
                         check);
   }
 
+  Matching aligned(DtypeCheck check) const {
+    const auto table = [](const dump::ConstructBeside* construct) {
+      return construct == nullptr ? nullptr : &construct->table();
+    };
+    const diagnosis::Alignment alignment =
+        diagnosis::align(target_, golden_, table(constructs_.target), table(constructs_.golden));
+    const std::vector<std::uint32_t> partners = diagnosis::pair_items(target_, golden_, alignment);
+    std::vector<Pair> pairs;
+    pairs.reserve(partners.size());
+    for (std::uint32_t t = 0; t < partners.size(); ++t) {
+      Pair& pair = pairs.emplace_back(Pair{.target = t, .golden = partners[t]});
+      if (pair.golden != kUnmatched) continue;
+      pair.reason =
+          alignment.has_golden(target_.items[t].api) ? Unmatched::item_missing : Unmatched::entry_missing;
+    }
+    Matching matching = finish_pairs(target_, golden_, std::move(pairs), rules_, check);
+    matching.aligned = true;
+    return matching;
+  }
+
   Matching cell(DtypeCheck check) const {
     CellNames names(options_.mapping->names, options_.mapping_file, traits_);
-    return finish(PlainKeys(mapped_keys(std::ref(names))),
-                  traits_.maps_target_only ? Rename() : cell_to_module, check);
+    return plain(mapped_keys(std::ref(names)), traits_.maps_target_only ? Rename() : cell_to_module, check);
+  }
+
+  /// Rows that the mapping names go by the name it gives, the others by their own.
+  Matching data() const {
+    const EntryKeys keys = mapped_keys({});
+    // The Python tool looks for the names as they stand among backward calls that it has numbered anew.
+    const Key::Among named = traits_.renumbers_golden_only ? Key::Among::keys : Key::Among::names;
+    const auto key = [&](const Item& item, std::string& buffer) -> Key {
+      const std::string* mapped = options_.mapping->names.find(target_.name(item));
+      if (mapped == nullptr) return {keys.of(item, buffer)};
+      return {*mapped, named};
+    };
+    return finish({key, entry_keys(keys)}, {}, DtypeCheck::none);
   }
 
   /// Names are those of PyTorch where one side is MindSpore's. The user's rules are written from MindSpore to
-  /// PyTorch, and turned round if it is the golden side that is MindSpore.
+  /// PyTorch, and reversed if it is the golden side that is MindSpore. Rows of operations that a rule names
+  /// go by their number in its lists.
   Matching api(DtypeCheck check) const {
     const NameMapping& table = options_.mapping->api_table;
-    const bool turned = !traits_.maps_target_only && is_mindspore(golden_) && !is_mindspore(target_);
+    const bool from_golden = !traits_.maps_target_only && is_mindspore(golden_) && !is_mindspore(target_);
     std::vector<ApiRule> rules = options_.mapping->api_rules;
-    if (turned) {
-      for (ApiRule& rule : rules) rule = reversed(rule);
-    }
+    if (from_golden) std::transform(rules.begin(), rules.end(), rules.begin(), reversed);
     const auto target_operations = operations(target_);
     const auto golden_operations = operations(golden_);
-    ApiKeys::RuleMap effective;
+    std::unordered_map<std::string_view, const ApiRule*> effective;
     std::unordered_set<std::string_view> named;  // golden operations that rules lead to
     for (const ApiRule& rule : rules) {
       if (!target_operations.contains(rule.target) || !golden_operations.contains(rule.golden)) continue;
@@ -270,17 +234,49 @@ class Matcher {
     const Rename golden_rename = [&](std::string_view name) {
       return named.contains(operation_of(name)) ? std::string(name) : to_pytorch(name, table);
     };
-    return finish(ApiKeys(target_, mapped_keys(target_rename), effective), turned ? golden_rename : Rename(),
-                  check);
+    const EntryKeys keys = mapped_keys(target_rename);
+    std::vector<const ApiRule*> rule_of;  // by entry
+    for (const Api& entry : target_.apis) {
+      const auto rule = effective.find(operation_of(target_.text(entry.name)));
+      rule_of.push_back(rule == effective.end() ? nullptr : rule->second);
+    }
+    const auto key = [&](const Item& item, std::string& buffer) -> Key {
+      const ApiRule* rule = rule_of[item.api];
+      const std::string_view entry = target_.text(target_.apis[item.api].name);
+      const std::string_view name = target_.name(item);
+      if (rule == nullptr || !name.starts_with(entry)) return {keys.of(item, buffer)};
+      const auto [section, front] = section_of(*rule, item.state);
+      if (!section) return {keys.of(item, buffer)};
+      const std::string_view rest = name.substr(entry.size());
+      const std::string* partner =
+          rest.starts_with(front) ? section->find(rest.substr(front.size())) : nullptr;
+      if (partner == nullptr) return {{}, Key::Among::nothing};
+      buffer.assign(keys.of_entry(item.api));
+      buffer += front;
+      buffer += *partner;
+      return {buffer};
+    };
+    return finish({key, entry_keys(keys)}, from_golden ? golden_rename : Rename(), check);
   }
 
   Matching layer() const {
-    const ModelPlaces target_places = read_model_places(target_);
-    const ModelPlaces golden_places = read_model_places(golden_);
+    const ModelPlaces target_places = read_model_places(target_, constructs_.target);
+    const ModelPlaces golden_places = read_model_places(golden_, constructs_.golden);
     const auto partners =
         map_layers(target_, target_places, golden_, golden_places, options_.mapping->layers, traits_);
+    const auto partner = [&](std::uint32_t api) {
+      return partners[api] == kUnmatched ? "" : golden_.text(golden_.apis[partners[api]].name);
+    };
     const auto pairs = [&](Key::Among named) {
-      return finish(LayerKeys(target_, golden_, partners, named), {}, DtypeCheck::none);
+      const auto key = [&](const Item& item, std::string& buffer) -> Key {
+        const std::string_view entry = target_.text(target_.apis[item.api].name);
+        const std::string_view name = target_.name(item);
+        if (partners[item.api] == kUnmatched || !name.starts_with(entry)) return {{}, Key::Among::nothing};
+        buffer.assign(partner(item.api));
+        buffer += name.substr(entry.size());
+        return {buffer, named};
+      };
+      return finish({key, partner}, {}, DtypeCheck::none);
     };
     Matching by_name = pairs(Key::Among::names);
     if (!traits_.renumbers_golden_only) return by_name;
@@ -299,6 +295,7 @@ class Matcher {
   const MatchOptions& options_;
   const PairingTraits& traits_;
   const Rules& rules_;
+  const Constructs& constructs_;
 };
 
 }  // namespace
@@ -325,12 +322,8 @@ void load_mapping(MatchOptions& options) {
 }
 
 Matching match(const Side& target, const Side& golden, const MatchOptions& options,
-               const PairingTraits& traits, const Rules& rules) {
-  return Matcher(target, golden, options, traits, rules).run();
-}
-
-Matching match_exact(const Side& target, const Side& golden, const Rules& rules) {
-  return match(target, golden, {}, {}, rules);
+               const PairingTraits& traits, const Rules& rules, const Constructs& constructs) {
+  return Matcher(target, golden, options, traits, rules, constructs).run();
 }
 
 }  // namespace msprobe::compare

@@ -6,12 +6,12 @@
 #include <string>
 
 #include "compare/matching/matching.hpp"
-#include "compare/matching/traits.hpp"
+#include "dump/construct_json.hpp"
 
 namespace msprobe::compare {
 
 enum class Method {
-  exact,  // by row name
+  exact,  // by row name; call numbers of backward entries count by order of appearance (recomputation)
   api,    // operations of MindSpore by what they are called in PyTorch
   cell,   // modules by a table of names
   data,   // rows by a table of names
@@ -32,9 +32,16 @@ struct MatchOptions {
 /// IoError, FormatError.
 void load_mapping(MatchOptions& options);
 
-/// Pairs every row of the target, by a mapping that load_mapping() read. With Method::layer construct.json
-/// and stack.json are read beside both dumps.
+/// Which modules enclose the entries of both sides; null if that is not known.
+struct Constructs {
+  const dump::ConstructBeside* target = nullptr;
+  const dump::ConstructBeside* golden = nullptr;
+};
+
+/// Pairs every row of the target, by a mapping that load_mapping() read. Without a mapping rows are paired by
+/// name if both sides hold the same entries, and else aligned. With Method::layer that and stack.json always
+/// are.
 Matching match(const Side& target, const Side& golden, const MatchOptions& options,
-               const PairingTraits& traits, const Rules& rules);
+               const PairingTraits& traits, const Rules& rules, const Constructs& constructs = {});
 
 }  // namespace msprobe::compare

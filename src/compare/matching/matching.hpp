@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compare/rules/rules.hpp"
-#include "compare/side/side.hpp"
+#include "compare/side.hpp"
 
 namespace msprobe::compare {
 
@@ -30,13 +30,27 @@ struct Pair {
 
 struct Matching {
   std::vector<Pair> pairs;        // every target item, in target order (several times where keys repeat)
-  std::uint64_t golden_only = 0;  // reference items without a partner; they give no row
+  std::uint64_t golden_only = 0;  // reference items without a partner; they give no row, or one of their own
+  bool conflict = false;          // no order keeps that of both sides: rows stand in that of the target
+  bool aligned = false;           // by what entries do and where, as their names are not the same
 };
 
-/// Exact match by row name; the call numbers of backward entries count by order of appearance, so that
-/// recomputation does not break them (spec/compare.md 5.1, 5.2). FormatError if repeated names would multiply
-/// the rows without bound.
-Matching match_exact(const Side& target, const Side& golden, const Rules& rules);
+/// What can be otherwise, for the sake of the Python tool; the defaults are our way.
+struct PairingTraits {
+  bool pairs_by_name = false;          // even where the entries of both sides are not the same ones
+  bool ranks_by_position = false;      // even where both sides have numbers in common
+  bool first_mapping_wins = false;     // of several, which are refused otherwise
+  bool renumbers_golden_only = false;  // backward calls; mapped names are looked up among the new ones
+  bool maps_target_only = false;       // -am and -cm leave the golden side's names as they are
+  bool first_cell_anywhere = false;    // -cm: the first `Cell` of a name, wherever it is, becomes `Module`
+  bool repeats_module = false;         // -lm: names of parameter gradients with a number have theirs twice
+  bool fuzzy_by_row_name = false;      // -fm: what stands before the direction goes, not the call number
+  bool fuzzy_drops_surplus = false;    // -fm: no rows behind the golden side's end, but for statistics
+  bool fuzzy_loses_partners = false;   // -fm: statistics lose their partners, checksums their values
+  bool dtypes_by_framework = false;    // types pair by class if the headers name two frameworks
+  bool first_class_by_part = false;    // --consistent_check: a part of the first class' name is enough
+  bool refuses_conflict = false;       // --consistent_check: orders that contradict each other are an error
+};
 
 /// When may rows of different dtypes stay paired (spec/compare.md 5.9)?
 enum class DtypeCheck {

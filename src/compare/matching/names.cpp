@@ -2,6 +2,7 @@
 #include "compare/matching/names.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "dump/names.hpp"
 #include "support/error.hpp"
@@ -120,18 +121,9 @@ std::string CellNames::operator()(std::string_view name) {
 std::string without_call(std::string_view name) {
   const auto parsed = dump::parse_entry_name(name);
   if (!parsed || parsed->call.empty()) return std::string(name);
-  const std::string base(parsed->base);
-  switch (parsed->direction) {
-    case dump::Direction::forward:
-      return base + ".forward";
-    case dump::Direction::backward:
-      return base + ".backward";
-    case dump::Direction::parameters_grad:
-      return base + ".parameters_grad";
-    case dump::Direction::debug:
-      break;
-  }
-  return std::string(name);
+  constexpr std::array<const char*, 3> kDirections = {".forward", ".backward", ".parameters_grad"};
+  if (parsed->direction == dump::Direction::debug) return std::string(name);
+  return std::string(parsed->base) + kDirections[static_cast<std::size_t>(parsed->direction)];
 }
 
 std::string python_fuzzy_name(std::string_view name) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compare/matching/mapping_file.hpp"
-#include "compare/matching/traits.hpp"
+#include "compare/matching/matching.hpp"
 
 namespace msprobe::compare {
 

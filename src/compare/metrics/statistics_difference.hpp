@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "compare/metrics/traits.hpp"
-#include "compare/side/value.hpp"
+#include "compare/side.hpp"
 #include "report/table.hpp"
 
 namespace msprobe::compare {

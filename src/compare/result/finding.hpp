@@ -14,7 +14,8 @@ std::string_view verdict_name(Verdict verdict);
 
 /// In the order in which a row tells them; the numbers are those of spec/compare.md 9.
 enum class Rule : std::uint8_t {
-  fuzzy_pair,    // the partner has another name
+  fuzzy_pair,    // the partner has another name (-fm)
+  aligned_pair,  // the same, where the two do the same at the same place
   remark,        // the metrics say something of how they came about
   not_measured,  // the tensors could not be compared
   target_missing,
@@ -38,6 +39,7 @@ enum class Rule : std::uint8_t {
 constexpr Verdict verdict_of(Rule rule) {
   switch (rule) {
     case Rule::fuzzy_pair:
+    case Rule::aligned_pair:
     case Rule::remark:
       return Verdict::pass;
     case Rule::not_measured:

@@ -18,6 +18,8 @@ std::string words_of(Rule rule, const RankResult& result, std::size_t index) {
   switch (rule) {
     case Rule::fuzzy_pair:
       return "Fuzzy matching data, the comparison accuracy may be affected.";
+    case Rule::aligned_pair:
+      return "Paired by what it does and where: the Bench has it under another name.";
     case Rule::remark:
       return result.metrics[index].messages.front();
     case Rule::not_measured:

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,7 +16,8 @@
 #include "compare/result/rows.hpp"
 #include "compare/result/traits.hpp"
 #include "compare/rules/rules.hpp"
-#include "compare/side/side.hpp"
+#include "compare/side.hpp"
+#include "dump/construct_json.hpp"
 
 namespace msprobe::compare {
 
@@ -40,6 +42,8 @@ struct RankResult {
   std::optional<Backend> consistent;  // training against inference, and what trained
   Side target;
   Side golden;
+  std::shared_ptr<const dump::ConstructBeside> target_construct;  // null for what has none
+  std::shared_ptr<const dump::ConstructBeside> golden_construct;
   std::vector<Row> rows;               // in target order; some have no target item
   std::vector<TensorMetrics> metrics;  // one a row in tensor mode, else empty
   std::uint64_t golden_only = 0;

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "compare/matching/traits.hpp"
+#include "compare/matching/matching.hpp"
 #include "compare/metrics/traits.hpp"
 
 namespace msprobe::compare {

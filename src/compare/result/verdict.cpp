@@ -248,10 +248,10 @@ class Judge {
   // Rule 4.
   void requires_grad(Row& row) {
     if (!row.matched()) return;
-    const Trilean ours = result_.target_item(row).requires_grad;
-    const Trilean theirs = result_.golden_item(row).requires_grad;
+    const RequiresGrad ours = result_.target_item(row).requires_grad;
+    const RequiresGrad theirs = result_.golden_item(row).requires_grad;
     // MindSpore's dumps do not tell it; within a framework its absence is a difference.
-    const bool told = ours != Trilean::unknown && theirs != Trilean::unknown;
+    const bool told = ours != RequiresGrad::unknown && theirs != RequiresGrad::unknown;
     if (traits_.grad_needs_both_frameworks && !told && target().header.framework != golden().header.framework)
       return;
     if (ours != theirs) row.findings.add(Rule::requires_grad);

@@ -2,6 +2,7 @@
 #include "compare/rules/rules.hpp"
 
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "compare/rules/default_rules.hpp"
@@ -21,12 +22,16 @@ double to_threshold(const RuleFile& file, const Node& node, const std::string& k
   return *number;
 }
 
-NameSet to_names(const RuleFile& file, const Node& node, const std::string& key) {
-  NameSet names;
+template <typename Names>
+Names to_names(const RuleFile& file, const Node& node, const std::string& key) {
+  // Texts that names are searched for: an empty one would be in all of them.
+  constexpr bool kParts = std::is_same_v<Names, std::vector<std::string>>;
+  Names names;
   if (node.kind != RuleKind::list) file.fail(node, display(key) + " must be a list of names");
   for (const Node* item : file.elements(node)) {
-    if (!item->is_text()) file.fail(*item, display(key) + " must be a list of names");
-    names.insert(item->text);
+    if (!item->is_text() || (kParts && item->text.empty()))
+      file.fail(*item, display(key) + " must be a list of names");
+    names.insert(names.end(), item->text);
   }
   return names;
 }
@@ -34,18 +39,8 @@ NameSet to_names(const RuleFile& file, const Node& node, const std::string& key)
 std::vector<NameSet> to_name_lists(const RuleFile& file, const Node& node, const std::string& key) {
   if (node.kind != RuleKind::list) file.fail(node, key + " must be a list of lists");
   std::vector<NameSet> lists;
-  for (const Node* names : file.elements(node)) lists.push_back(to_names(file, *names, key));
+  for (const Node* names : file.elements(node)) lists.push_back(to_names<NameSet>(file, *names, key));
   return lists;
-}
-
-std::vector<std::string> to_list(const RuleFile& file, const Node& node, const std::string& key) {
-  std::vector<std::string> list;
-  if (node.kind != RuleKind::list) file.fail(node, display(key) + " must be a list of names");
-  for (const Node* item : file.elements(node)) {
-    if (!item->is_text() || item->text.empty()) file.fail(*item, display(key) + " must be a list of names");
-    list.push_back(item->text);
-  }
-  return list;
 }
 
 /// Thresholds by metric; those that are not named stay.
@@ -78,46 +73,42 @@ void set_ignored_outputs(Rules& rules, const RuleFile& file, const Node& node) {
 }
 
 void apply(Rules& rules, const RuleFile& file) {
-  const std::map<std::string_view, double*> thresholds = {
-      {"ratio_input_above", &rules.ratio_input_above},
-      {"ratio_output_below", &rules.ratio_output_below},
-      {"norm_error_input_below", &rules.norm_error_input_below},
-      {"norm_error_output_above", &rules.norm_error_output_above},
-      {"norm_error_growth_above", &rules.norm_error_growth_above},
-      {"norm_error_from_zero_above", &rules.norm_error_from_zero_above},
-      {"cosine_input_above", &rules.cosine_input_above},
-      {"cosine_drop_above", &rules.cosine_drop_above},
+  using Set = std::function<void(const Node& value, const std::string& key)>;
+  const auto threshold = [&](double& place) -> Set {
+    return [&](const Node& value, const std::string& key) { place = to_threshold(file, value, key); };
   };
-  const std::map<std::string_view, std::vector<std::string>*> lists = {
-      {"never_first", &rules.never_first},
-      {"communication_prefixes", &rules.communication_prefixes},
-      {"communication_words", &rules.communication_words},
-      {"framework_frames", &rules.framework_frames},
+  const auto names = [&]<typename Names>(Names& place) -> Set {
+    return [&](const Node& value, const std::string& key) { place = to_names<Names>(file, value, key); };
+  };
+  const auto lists = [&](std::vector<NameSet>& place) -> Set {
+    return [&](const Node& value, const std::string& key) { place = to_name_lists(file, value, key); };
+  };
+  const std::map<std::string_view, Set> setters = {
+      {"ratio_input_above", threshold(rules.ratio_input_above)},
+      {"ratio_output_below", threshold(rules.ratio_output_below)},
+      {"norm_error_input_below", threshold(rules.norm_error_input_below)},
+      {"norm_error_output_above", threshold(rules.norm_error_output_above)},
+      {"norm_error_growth_above", threshold(rules.norm_error_growth_above)},
+      {"norm_error_from_zero_above", threshold(rules.norm_error_from_zero_above)},
+      {"cosine_input_above", threshold(rules.cosine_input_above)},
+      {"cosine_drop_above", threshold(rules.cosine_drop_above)},
+      {"never_judged", names(rules.never_judged)},
+      {"outputs_only", names(rules.outputs_only)},
+      {"names_source", names(rules.names_source)},
+      {"never_first", names(rules.never_first)},
+      {"communication_prefixes", names(rules.communication.prefixes)},
+      {"communication_words", names(rules.communication.words)},
+      {"framework_frames", names(rules.framework_frames)},
+      {"dtype_groups", lists(rules.dtype_groups)},
+      {"dtype_classes", lists(rules.dtype_classes)},
+      {"differs_above", [&](const Node& value, const auto&) { set_differs_above(rules, file, value); }},
+      {"ignored_outputs", [&](const Node& value, const auto&) { set_ignored_outputs(rules, file, value); }},
   };
   if (file.root().kind != RuleKind::map) file.fail(file.root(), "rules must be a mapping of names to values");
   for (const auto& [name, value] : file.members(file.root())) {
-    const std::string& key = name->text;
-    if (const auto threshold = thresholds.find(key); threshold != thresholds.end()) {
-      *threshold->second = to_threshold(file, *value, key);
-    } else if (key == "never_judged") {
-      rules.never_judged = to_names(file, *value, key);
-    } else if (key == "outputs_only") {
-      rules.outputs_only = to_names(file, *value, key);
-    } else if (key == "names_source") {
-      rules.names_source = to_names(file, *value, key);
-    } else if (const auto list = lists.find(key); list != lists.end()) {
-      *list->second = to_list(file, *value, key);
-    } else if (key == "differs_above") {
-      set_differs_above(rules, file, *value);
-    } else if (key == "ignored_outputs") {
-      set_ignored_outputs(rules, file, *value);
-    } else if (key == "dtype_groups") {
-      rules.dtype_groups = to_name_lists(file, *value, key);
-    } else if (key == "dtype_classes") {
-      rules.dtype_classes = to_name_lists(file, *value, key);
-    } else {
-      file.fail(*name, "there is no rule '" + display(key) + "'");
-    }
+    const auto setter = setters.find(name->text);
+    if (setter == setters.end()) file.fail(*name, "there is no rule '" + display(name->text) + "'");
+    setter->second(*value, name->text);
   }
 }
 

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "dump/communication.hpp"
+
 namespace msprobe::compare {
 
 struct Thresholds {
@@ -31,8 +33,7 @@ struct Rules : Thresholds {
   std::map<std::string, double, std::less<>> differs_above;  // by metric
   std::map<std::string, std::set<std::size_t>, std::less<>> ignored_outputs;
   std::vector<std::string> never_first;
-  std::vector<std::string> communication_prefixes;
-  std::vector<std::string> communication_words;
+  dump::CommunicationNames communication;
   std::set<std::string, std::less<>> names_source;
   std::vector<std::string> framework_frames;
 };

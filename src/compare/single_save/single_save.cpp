@@ -14,8 +14,6 @@
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 #include "support/log.hpp"
-#include "support/parallel.hpp"
-#include "support/progress.hpp"
 
 namespace msprobe::compare {
 namespace {
@@ -149,6 +147,10 @@ void judge(const ArrayDifference& difference, bool same_shape, ListedRow& row) {
   row.measure = fmt::format("max relative error {:.4g}", difference.max_relative);
 }
 
+std::string saved_name(const SavedKey& key) {
+  return fmt::format("step {} rank {} micro step {} id {}", key[0], key[1], key[2], key[3]);
+}
+
 ListedRow saved_row(const SavedKey& key, const std::string& target_file, const std::string& golden_file,
                     const SavedTraits& traits) {
   ListedRow row;
@@ -184,11 +186,20 @@ ListedRow saved_row(const SavedKey& key, const std::string& target_file, const s
   return row;
 }
 
-}  // namespace
-
-std::string saved_name(const SavedKey& key) {
-  return fmt::format("step {} rank {} micro step {} id {}", key[0], key[1], key[2], key[3]);
+void tell_missing(const std::string& tag, const SavedArrays& here, const SavedArrays* there,
+                  const char* where, std::vector<std::string>& lines) {
+  constexpr std::size_t kMostOneSided = 20;
+  std::size_t missing = 0;
+  for (const auto& [key, file] : here) {
+    if (there != nullptr && there->contains(key)) continue;
+    if (++missing > kMostOneSided) continue;
+    lines.push_back(fmt::format("{} {}: only in the {}", tag, saved_name(key), where));
+  }
+  if (missing > kMostOneSided)
+    lines.push_back(fmt::format("{}: {} more only in the {}", tag, missing - kMostOneSided, where));
 }
+
+}  // namespace
 
 RowList compare_saved(const SavedArrays& target, const SavedArrays& golden, const SavedTraits& traits,
                       Progress* progress) {
@@ -216,11 +227,8 @@ RowList compare_saved(const SavedArrays& target, const SavedArrays& golden, cons
     const auto other = golden.find(key);
     if (other != golden.end()) common.push_back({&key, &file, &other->second});
   }
-  list.rows.resize(common.size());
-  if (progress != nullptr) progress->begin("comparing arrays", common.size(), "arrays");
-  parallel_for(common.size(), [&](std::size_t i) {
-    list.rows[i] = saved_row(*common[i].key, *common[i].target, *common[i].golden, traits);
-    if (progress != nullptr) progress->advance();
+  list.fill(common.size(), progress, "comparing arrays", "arrays", [&](std::size_t i) {
+    return saved_row(*common[i].key, *common[i].target, *common[i].golden, traits);
   });
   if (traits.unreadable_left_out) {
     for (const ListedRow& row : list.rows) {
@@ -229,6 +237,35 @@ RowList compare_saved(const SavedArrays& target, const SavedArrays& golden, cons
     std::erase_if(list.rows, [](const ListedRow& row) { return row.unreadable; });
   }
   return list;
+}
+
+Plan plan_single_saves(const FoundSaves& target, const FoundSaves& golden, const SavedTraits& traits,
+                       Progress* progress) {
+  Plan plan;
+  plan.one_at_a_time = true;
+  for (const auto& [tag, arrays] : target.tags) {
+    const auto other = golden.tags.find(tag);
+    tell_missing(tag, arrays, other == golden.tags.end() ? nullptr : &other->second, "target",
+                 plan.one_sided);
+    if (other == golden.tags.end()) continue;
+    Task& task = plan.tasks.emplace_back();
+    task.label = tag;
+    task.name = tag;
+    task.timed = false;
+    task.workbook = true;
+    task.target = target.path + "/data/" + tag;
+    task.golden = golden.path + "/data/" + tag;
+    task.run = [here = arrays, there = other->second, traits, progress] {
+      return std::make_shared<ListRows>(Mode::tensor, compare_saved(here, there, traits, progress));
+    };
+  }
+  for (const auto& [tag, arrays] : golden.tags) {
+    const auto other = target.tags.find(tag);
+    tell_missing(tag, arrays, other == target.tags.end() ? nullptr : &other->second, "golden side",
+                 plan.one_sided);
+  }
+  if (plan.tasks.empty()) throw FormatError("the two trees of saved arrays have no tag in common");
+  return plan;
 }
 
 }  // namespace msprobe::compare

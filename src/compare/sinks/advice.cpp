@@ -33,13 +33,7 @@ struct Loose {
 };
 
 Loose loose_entries(const RankResult& result) {
-  std::vector<bool> target(result.target.apis.size(), false);
-  std::vector<bool> golden(result.golden.apis.size(), false);
-  for (const Row& row : result.rows) {
-    if (row.has_target() && (row.has_golden() || row.pair.reason != Unmatched::entry_missing))
-      target[result.target_item(row).api] = true;
-    if (row.has_golden()) golden[result.golden_item(row).api] = true;
-  }
+  const PairedEntries paired = paired_entries(result);
   const auto names = [](const Side& side, const std::vector<bool>& used) {
     std::vector<std::string_view> list;
     for (std::size_t i = 0; i < used.size(); ++i) {
@@ -47,7 +41,7 @@ Loose loose_entries(const RankResult& result) {
     }
     return list;
   };
-  return {names(result.target, target), names(result.golden, golden)};
+  return {names(result.target, paired.target), names(result.golden, paired.golden)};
 }
 
 double share(std::size_t part, std::size_t whole) {
@@ -87,12 +81,14 @@ void each_root(std::string_view name, Visit&& visit) {
   }
 }
 
-/// "module. is network. there", if most of the modules pair under another root; empty otherwise.
-std::string renamed_root(const Loose& loose) {
+using Root = std::pair<std::string_view, std::string_view>;
+
+/// What stands in front of the modules' names on both sides, if most of them pair under another root.
+std::optional<Root> renamed_root(const Loose& loose) {
   std::unordered_map<std::string_view, std::string_view> roots;  // what follows a root -> the root
   for (const std::string_view name : loose.golden)
     each_root(name, [&](std::string_view root, std::string_view rest) { roots.emplace(rest, root); });
-  std::map<std::pair<std::string_view, std::string_view>, std::size_t> counts;
+  std::map<Root, std::size_t> counts;
   for (const std::string_view name : loose.target) {
     bool counted = false;
     each_root(name, [&](std::string_view root, std::string_view rest) {
@@ -102,69 +98,114 @@ std::string renamed_root(const Loose& loose) {
       ++counts[{root, found->second}];
     });
   }
-  for (const auto& [root, count] : counts) {
-    if (share(count, loose.target.size()) <= kMostEntries) continue;
-    const auto shown = [](std::string_view path) {
-      return path.empty() ? std::string("nothing") : "'" + display(path) + "'";
-    };
-    return fmt::format("{} in front of the modules' names is {} on the golden side", shown(root.first),
-                       shown(root.second));
-  }
-  return {};
+  const auto most = std::find_if(counts.begin(), counts.end(), [&](const auto& one) {
+    return share(one.second, loose.target.size()) > kMostEntries;
+  });
+  return most == counts.end() ? std::nullopt : std::optional(most->first);
 }
 
-/// Why most likely, and what would help.
-std::string reason(const RankResult& result, const MatchOptions& options) {
+Advice advice_of(Advice::Cause cause, std::string_view option = {}, std::string_view target = {},
+                 std::string_view golden = {}) {
+  return {cause, option, std::string(target), std::string(golden), 0, 0};
+}
+
+/// Cause and option; nothing if no entry is without partner.
+std::optional<Advice> explained(const RankResult& result, const MatchOptions& options) {
+  using enum Advice::Cause;
   const std::string& level = result.target.header.level;
   const std::string& golden_level = result.golden.header.level;
-  const bool part_of_mix = level == "mix" || golden_level == "mix";
-  if (!level.empty() && !golden_level.empty() && level != golden_level && !part_of_mix) {
-    return fmt::format("the dumps are of different levels ({} and {}); dump both at one level, or one at mix",
-                       display(level), display(golden_level));
-  }
+  const bool part_of_one = level == "mix" || golden_level == "mix";
+  if (!level.empty() && !golden_level.empty() && level != golden_level && !part_of_one)
+    return advice_of(levels, {}, level, golden_level);
   const Loose loose = loose_entries(result);
-  if (loose.target.empty()) return {};
+  if (loose.target.empty()) return std::nullopt;
   if (is_mindspore(result.target) != is_mindspore(result.golden)) {
+    const bool exact = options.method == Method::exact;
     const bool by_names = options.method == Method::api || options.method == Method::cell;
-    if (level == "mix" && golden_level == "mix" && (options.method == Method::exact || by_names)) {
-      return "the two are of different frameworks, which name operations differently; -lm pairs those that "
-             "stand "
-             "at one place of the model";
-    }
-    if (are_modules(loose.target) && options.method == Method::exact)
-      return "the two are of different frameworks, which name modules differently; -cm pairs them";
-    if (!are_modules(loose.target) && options.method == Method::exact)
-      return "the two are of different frameworks, which name operations differently; -am pairs them";
+    if (level == "mix" && golden_level == "mix" && (exact || by_names)) return advice_of(operations, "-lm");
+    if (exact) return are_modules(loose.target) ? advice_of(modules, "-cm") : advice_of(operations, "-am");
   }
   if (!options.fuzzy && only_call_numbers_differ(loose)) {
     const bool names_rows = options.method == Method::data || options.method == Method::layer;
-    return names_rows ? "the numbers of the calls differ; look at the mapping"
-                      : "the numbers of the calls differ; -fm pairs calls in their order";
+    return advice_of(call_numbers, names_rows ? "" : "-fm");
   }
-  if (const std::string root = renamed_root(loose); !root.empty())
-    return root + "; --suggest-mapping FILE writes a mapping for -dm";
-  if (level != golden_level && part_of_mix) {
-    return fmt::format("the dumps are of different levels ({} and {}), so that one has entries of both kinds",
-                       display(level), display(golden_level));
+  if (const auto root_names = renamed_root(loose))
+    return advice_of(root, "--suggest-mapping", root_names->first, root_names->second);
+  if (level != golden_level && part_of_one) return advice_of(part_of_mix, {}, level, golden_level);
+  if (loose.golden.empty()) return advice_of(nothing_left);
+  return advice_of(names, "--suggest-mapping");
+}
+
+std::string words(const Advice& advice) {
+  const auto shown = [](std::string_view path) {
+    return path.empty() ? std::string("nothing") : "'" + display(path) + "'";
+  };
+  const std::string levels = fmt::format("the dumps are of different levels ({} and {})",
+                                         display(advice.target), display(advice.golden));
+  switch (advice.cause) {
+    case Advice::Cause::levels:
+      return levels + "; dump both at one level, or one at mix";
+    case Advice::Cause::operations:
+      return fmt::format(
+          "the two are of different frameworks, which name operations differently; {} pairs {}",
+          advice.option, advice.option == "-lm" ? "those that stand at one place of the model" : "them");
+    case Advice::Cause::modules:
+      return fmt::format("the two are of different frameworks, which name modules differently; {} pairs them",
+                         advice.option);
+    case Advice::Cause::call_numbers:
+      return std::string("the numbers of the calls differ; ") +
+             (advice.option.empty() ? "look at the mapping" : "-fm pairs calls in their order");
+    case Advice::Cause::root:
+      return fmt::format(
+          "{} in front of the modules' names is {} on the golden side; {} FILE writes a mapping "
+          "for -dm",
+          shown(advice.target), shown(advice.golden), advice.option);
+    case Advice::Cause::part_of_mix:
+      return levels + ", so that one has entries of both kinds";
+    case Advice::Cause::nothing_left:
+      return "the golden side has nothing left that could be their partner";
+    case Advice::Cause::names:
+      break;
   }
-  if (loose.golden.empty()) return "the golden side has nothing left that could be their partner";
-  return "their names are not on the golden side; --suggest-mapping FILE proposes partners for -dm";
+  return fmt::format("their names are not on the golden side; {} FILE proposes partners for -dm",
+                     advice.option);
 }
 
 }  // namespace
 
-std::string advise(const RankResult& result, const MatchOptions& options) {
-  std::size_t targets = 0;
+std::optional<Advice> find_advice(const RankResult& result, const MatchOptions& options) {
+  std::size_t rows = 0;
   std::size_t unmatched = 0;
   for (const Row& row : result.rows) {
     if (!row.has_target()) continue;
-    ++targets;
+    ++rows;
     if (!row.has_golden() && row.pair.reason != Unmatched::dtype) ++unmatched;
   }
-  if (unmatched < 2 || share(unmatched, targets) < kManyRows) return {};
-  const std::string why = reason(result, options);
-  if (why.empty()) return {};
-  return fmt::format("{} of {} rows have no partner: {}", human_count(unmatched), human_count(targets), why);
+  if (unmatched < 2 || share(unmatched, rows) < kManyRows) return std::nullopt;
+  std::optional<Advice> advice = explained(result, options);
+  if (advice) {
+    advice->unmatched = unmatched;
+    advice->rows = rows;
+  }
+  return advice;
+}
+
+std::string advise(const RankResult& result, const MatchOptions& options) {
+  const std::optional<Advice> advice = find_advice(result, options);
+  return !advice ? ""
+                 : fmt::format("{} of {} rows have no partner: {}", human_count(advice->unmatched),
+                               human_count(advice->rows), words(*advice));
+}
+
+PairedEntries paired_entries(const RankResult& result) {
+  PairedEntries paired{std::vector<bool>(result.target.apis.size(), false),
+                       std::vector<bool>(result.golden.apis.size(), false)};
+  for (const Row& row : result.rows) {
+    if (row.has_golden()) paired.golden[result.golden_item(row).api] = true;
+    if (row.has_target() && (row.has_golden() || row.pair.reason != Unmatched::entry_missing))
+      paired.target[result.target_item(row).api] = true;
+  }
+  return paired;
 }
 
 }  // namespace msprobe::compare

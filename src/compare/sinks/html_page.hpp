@@ -18,4 +18,8 @@ namespace msprobe::compare {
 void write_html(const CompareReport& report, const std::vector<PackedRank>& ranks,
                 const std::function<void(std::string_view)>& sink);
 
+/// Makes it of the rows of all tasks as they come. `file` lies in `directory`, which is made if it is not
+/// there; without one `file` is a path, or "-" for standard output.
+std::unique_ptr<Sink> html_sink(const std::string& directory, const std::string& file);
+
 }  // namespace msprobe::compare

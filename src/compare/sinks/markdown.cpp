@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <map>
 #include <vector>
 
 #include "support/output_file.hpp"
@@ -97,35 +98,16 @@ class Markdown final : public Sink {
 }  // namespace
 
 std::string markdown_cell(std::string_view text) {
+  static const std::map<char, const char*> kEntities = {
+      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'@', "&#64;"}};  // the last calls nobody
   std::string out;
   for (const char c : display(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '@':  // calls nobody
-        out += "&#64;";
-        break;
-      case '|':
-      case '\\':
-      case '`':
-      case '*':
-      case '_':
-      case '[':
-      case ']':
-      case '~':
-      case '#':
-        out += '\\';
-        out += c;
-        break;
-      default:
-        out += c;
+    constexpr std::string_view kMarks = "|\\`*_[]~#";
+    if (const auto entity = kEntities.find(c); entity != kEntities.end()) {
+      out += entity->second;
+    } else {
+      if (kMarks.find(c) != std::string_view::npos) out += '\\';
+      out += c;
     }
   }
   return out;

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "archive/deflate.hpp"
-#include "compare/sinks/stack_frames.hpp"
+#include "compare/sinks/story.hpp"
 #include "dump/construct_json.hpp"
 #include "dump/names.hpp"
 #include "report/row_blocks.hpp"
@@ -31,22 +31,6 @@ constexpr std::uint32_t kWholeName = std::uint32_t{1} << 31;
 constexpr std::size_t kDeepestModule = 256;
 constexpr std::int64_t kExactInDouble = std::int64_t{1} << 53;
 
-void append_json(std::string& out, std::string_view text) {
-  append_json_string(out, text, JsonText::utf8);
-}
-
-/// `"key":[…]` with `item(i)` appending each element.
-template <class Item>
-void append_array(std::string& out, std::string_view key, std::size_t count, Item item) {
-  append_json(out, key);
-  out += ":[";
-  for (std::size_t i = 0; i < count; ++i) {
-    if (i > 0) out += ',';
-    item(i);
-  }
-  out += ']';
-}
-
 /// Appends the values as they lie in memory, up to a multiple of eight bytes.
 template <class T>
 void append_padded(std::string& out, const std::vector<T>& values) {
@@ -55,30 +39,14 @@ void append_padded(std::string& out, const std::vector<T>& values) {
   out.append((8 - out.size() % 8) % 8, '\0');
 }
 
-/// Texts that cells share, numbered from 1: 0 says that the cell is a number.
-class Texts {
- public:
-  std::uint32_t number(std::string_view text) {
-    const std::uint32_t id = pool_.intern(text);
-    count_ = std::max(count_, id + 1);
-    return id + 1;
-  }
-  void append_to(std::string& out) const {
-    append_array(out, "texts", count_,
-                 [&](std::size_t i) { append_json(out, pool_.at(static_cast<std::uint32_t>(i))); });
-  }
-
- private:
-  TextTable pool_;
-  std::uint32_t count_ = 0;
-};
-
 /// The cells of one column of the table.
 struct PackedColumn {
   Field field = Field::target_name;
   std::string name;
   std::size_t cell = 0;  // its place in the rows of the table
-  Texts texts;
+  std::uint32_t text_count = 0;
+  TextTable texts;                   // that its cells share; they number them from 1: 0 is a number
+  std::vector<int> has_numbers;      // for each chunk
   std::vector<std::uint32_t> codes;  // of the rows of the chunk in the making
   std::vector<double> numbers;
   bool any_number = false;
@@ -188,18 +156,19 @@ class Entries {
     }
   }
 
-  void append_to(std::string& out) const {
-    append_array(out, "entries", names_.size(), [&](std::size_t i) { append_json(out, names_[i]); });
-    out += ',';
-    append_array(out, "directions", names_.size(), [&](std::size_t i) {
-      const auto name = dump::parse_entry_name(names_[i]);
-      out += std::to_string(name ? static_cast<int>(name->direction) : 0);
-    });
-    out += ',';
-    append_array(out, "parents", parents_.size(),
-                 [&](std::size_t i) { out += parents_[i] == kNoEntry ? "-1" : std::to_string(parents_[i]); });
-    out += ',';
-    append_stacks(out);
+  void add_to(JsonWriter& json) const {
+    json.member("entries", names_);
+    std::vector<int> directions;
+    for (const std::string_view one : names_) {
+      const auto name = dump::parse_entry_name(one);
+      directions.push_back(name ? static_cast<int>(name->direction) : 0);
+    }
+    json.member("directions", directions);
+    std::vector<std::int64_t> parents;
+    for (const std::uint32_t parent : parents_)
+      parents.push_back(parent == kNoEntry ? -1 : std::int64_t{parent});
+    json.member("parents", parents);
+    add_stacks(json);
   }
 
  private:
@@ -209,31 +178,36 @@ class Entries {
     return place->second;
   }
 
-  void append_stacks(std::string& out) const {
+  void add_stacks(JsonWriter& json) const {
     std::vector<const dump::StackTable::Frames*> stacks;
     std::unordered_map<const void*, std::size_t> known;
     const std::size_t count = result_.target.stacks ? of_rows_ : 0;
-    append_array(out, "stackOf", count, [&](std::size_t i) {
+    json.key("stackOf");
+    json.open_list();
+    for (std::size_t i = 0; i < count; ++i) {
       const auto* frames = result_.target.stacks->find(names_[i]);
       if (frames == nullptr) {
-        out += "-1";
-        return;
+        json.value(-1);
+        continue;
       }
       const auto [place, inserted] = known.try_emplace(frames, stacks.size());
       if (inserted) stacks.push_back(frames);
-      out += std::to_string(place->second);
-    });
-    out += ',';
-    append_array(out, "stacks", stacks.size(), [&](std::size_t i) {
-      out += '[';
-      for (const std::string& frame : *stacks[i]) {
-        if (&frame != &stacks[i]->front()) out += ',';
-        out += is_own_frame(frame) ? "[1," : "[0,";
-        append_json(out, frame);
-        out += ']';
+      json.value(place->second);
+    }
+    json.close();
+    json.key("stacks");
+    json.open_list();
+    for (const dump::StackTable::Frames* stack : stacks) {
+      json.open_list();
+      for (const std::string& frame : *stack) {
+        json.open_list();
+        json.value(is_own_frame(frame) ? 1 : 0);
+        json.value(frame);
+        json.close();
       }
-      out += ']';
-    });
+      json.close();
+    }
+    json.close();
   }
 
   const RankResult& result_;
@@ -322,7 +296,10 @@ class Packer {
       PackedColumn& column = columns_[k];
       const Block::Cells& cells = block.columns[k];
       numbers.assign(1, 0);
-      for (const std::string& text : cells.texts) numbers.push_back(column.texts.number(text));
+      for (const std::string& text : cells.texts) {
+        numbers.push_back(column.texts.intern(text) + 1);
+        column.text_count = std::max(column.text_count, numbers.back());
+      }
       for (const std::uint32_t code : cells.codes) {
         column.codes.push_back(numbers[code]);
         column.any_number = column.any_number || code == 0;
@@ -336,8 +313,6 @@ class Packer {
   void flush() {
     std::vector<std::string> arrays(3 + columns_.size());
     std::vector<archive::DeflatedBlock> deflated(arrays.size());
-    std::string any_number;
-    for (const PackedColumn& column : columns_) any_number += column.any_number ? '1' : '0';
     parallel_for(arrays.size(), [&](std::size_t i) {
       if (i == 0) append_padded(arrays[i], verdicts_);
       if (i == 1) append_padded(arrays[i], targets_);
@@ -353,34 +328,37 @@ class Packer {
     chunk.rows = verdicts_.size();
     for (const archive::DeflatedBlock& block : deflated) chunk.columns += block.bytes;
     chunk.columns += archive::kLastDeflateBlock;
-    any_number_.push_back(std::move(any_number));
     verdicts_.clear();
     targets_.clear();
     goldens_.clear();
     for (PackedColumn& column : columns_) {
       column.codes.clear();
       column.numbers.clear();
+      column.has_numbers.push_back(column.any_number ? 1 : 0);
       column.any_number = false;
     }
   }
 
   std::string names() const {
-    std::string json = "{";
-    entries_.append_to(json);
-    json += ',';
-    append_array(json, "columns", columns_.size(), [&](std::size_t i) {
-      const PackedColumn& column = columns_[i];
-      json += "{\"name\":";
-      append_json(json, column.name);
-      if (column.percent()) json += ",\"unit\":\"%\"";
-      json += ',';
-      append_array(json, "numbers", any_number_.size(),
-                   [&](std::size_t chunk) { json += any_number_[chunk][i]; });
-      json += ',';
-      column.texts.append_to(json);
-      json += '}';
-    });
-    return json + '}';
+    JsonWriter json({.compact = true, .text = JsonText::utf8});
+    json.open_object();
+    entries_.add_to(json);
+    json.key("columns");
+    json.open_list();
+    for (const PackedColumn& column : columns_) {
+      json.open_object();
+      json.member("name", column.name);
+      if (column.percent()) json.member("unit", "%");
+      json.member("numbers", column.has_numbers);
+      json.key("texts");
+      json.open_list();
+      for (std::uint32_t i = 0; i < column.text_count; ++i) json.value(column.texts.at(i));
+      json.close();
+      json.close();
+    }
+    json.close();
+    json.close();
+    return json.take();
   }
 
   const RankRows& rows_;
@@ -388,23 +366,10 @@ class Packer {
   Entries entries_;
   std::vector<PackedColumn> columns_;
   PackedRank packed_;
-  std::vector<std::string> any_number_;  // for each chunk, whether a column has numbers there
-  std::vector<std::uint8_t> verdicts_;   // of the chunk in the making, as the following
+  std::vector<std::uint8_t> verdicts_;  // of the chunk in the making, as the following
   std::vector<std::uint32_t> targets_;
   std::vector<std::uint32_t> goldens_;
 };
-
-dump::ConstructTable load_construct(const std::string& path) {
-  if (path.empty() || !std::filesystem::exists(path)) return {};
-  try {
-    return dump::read_construct_json(*open_file(path));
-  } catch (const Interrupted&) {
-    throw;
-  } catch (const Error& error) {
-    log_warning(std::string(error.what()) + "; the report shows the modules by the names of entries");
-    return {};
-  }
-}
 
 }  // namespace
 
@@ -421,10 +386,11 @@ std::string deflate_all(std::string_view raw) {
 }
 
 PackedRank pack_rank(const RankRows& rows) {
-  const std::filesystem::path json = rows.result().target.json;
-  const dump::ConstructTable construct =
-      load_construct(std::filesystem::path(json).replace_filename("construct.json"));
-  return Packer(rows).pack(construct);
+  static const dump::ConstructTable kNone;
+  const dump::ConstructBeside* construct = rows.result().target_construct.get();
+  if (construct != nullptr && !construct->problem().empty())
+    log_warning(construct->problem() + "; the report shows the modules by the names of entries");
+  return Packer(rows).pack(construct == nullptr ? kNone : construct->table());
 }
 
 }  // namespace msprobe::compare

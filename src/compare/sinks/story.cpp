@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "compare/result/messages.hpp"
-#include "compare/sinks/stack_frames.hpp"
 #include "report/terminal.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -238,6 +237,15 @@ class Stories final : public Sink {
 };
 
 }  // namespace
+
+bool is_own_frame(std::string_view frame) {
+  static constexpr std::array<std::string_view, 9> kLibraries = {
+      "site-packages/", "dist-packages/", "/lib/python", "/torch/",     "/torch_npu/",
+      "/mindspore/",    "/mindtorch/",    "/msprobe/",   "File <frozen"};
+  const std::string_view path = frame.substr(0, frame.find(", line "));
+  return std::none_of(kLibraries.begin(), kLibraries.end(),
+                      [&](std::string_view part) { return path.find(part) != std::string_view::npos; });
+}
 
 std::string explain(const RankRows& rows, const StoryOptions& options) {
   const RankResult& result = rows.result();

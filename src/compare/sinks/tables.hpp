@@ -24,6 +24,16 @@ struct TableOptions {
 std::string result_stem(const std::string& directory, const Task& task, const std::string& what,
                         const std::string& time);
 
+struct JoinedPart {
+  std::string step;
+  std::string rank;
+  std::shared_ptr<const Rows> rows;
+};
+
+/// The rows of several tasks under one header, with the columns Step (if any part has one) and Rank in front.
+/// All must have the same columns (UsageError otherwise).
+std::shared_ptr<const report::Table> joined_table(std::vector<JoinedPart> parts);
+
 std::unique_ptr<Sink> table_sink(const TableOptions& options);
 
 }  // namespace msprobe::compare

@@ -4,17 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numeric>
 #include <unordered_map>
 
-#include "compare/metrics/tensor_metrics.hpp"
 #include "compare/static_graph/graph_rows.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/parallel.hpp"
-#include "support/progress.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
@@ -72,10 +67,6 @@ std::vector<ItemPair> join(const GraphSide& target, const GraphSide& golden) {
   return pairs;
 }
 
-std::string place_text(const GraphPlace& place) {
-  return fmt::format("rank {} step {}", place.first, place.second);
-}
-
 void tell_gaps(const GraphSide& side, const std::vector<std::string>& folders) {
   for (const std::string& gap : side.gaps) log_warning(gap);
   if (side.unnamed > 0) {
@@ -84,24 +75,74 @@ void tell_gaps(const GraphSide& side, const std::vector<std::string>& folders) {
   }
 }
 
+/// The folders with data that are chosen.
+dump::GraphFolders chosen_folders(const dump::GraphSearch& search, const GraphSelection& selection) {
+  search.check();
+  dump::GraphFolders folders = search.folders;
+  std::erase_if(folders, [&](const auto& found) {
+    const auto [rank, step] = found.first;
+    return !selection.ranks.contains(rank) || !selection.steps.contains(step);
+  });
+  return folders;
+}
+
+std::shared_ptr<const Rows> compare_graphs(const std::vector<std::string>& target_folders,
+                                           const std::vector<std::string>& golden_folders,
+                                           const GraphTraits& traits, const MeasureTraits& measure,
+                                           Progress* progress) {
+  GraphSide target;
+  GraphSide golden;
+  parallel_for(2, [&](std::size_t side) {
+    if (side == 0) target = read_graph_side(target_folders);
+    if (side == 1) golden = read_graph_side(golden_folders);
+  });
+  tell_gaps(target, target_folders);
+  tell_gaps(golden, golden_folders);
+  const bool tensors = target.mode == Mode::tensor;
+  if (target.mode != golden.mode) {
+    throw FormatError(fmt::format("only {} has .npy files, {} has statistic.csv: there is nothing to compare",
+                                  display((tensors ? target_folders : golden_folders).front()),
+                                  display((tensors ? golden_folders : target_folders).front())));
+  }
+  const std::vector<ItemPair> pairs = join(target, golden);
+  RowList list{graph_columns(target.mode), {}};
+  list.fill(pairs.size(), tensors ? progress : nullptr, "comparing tensors", "rows", [&](std::size_t i) {
+    const auto [here, there] = pairs[i];
+    return tensors ? tensor_row(here, there, traits, measure) : statistics_row(here, there, traits);
+  });
+  return std::make_shared<ListRows>(target.mode, std::move(list));
+}
+
 }  // namespace
 
-GraphPlan plan_graphs(const FoundGraphs& target, const FoundGraphs& golden, const GraphSelection& selection) {
-  GraphFolders targets = chosen_folders(target.search, selection);
-  GraphFolders goldens = chosen_folders(golden.search, selection);
-  GraphPlan plan;
-  for (auto& [place, folders] : targets) {
+Plan plan_static_graphs(const FoundGraphs& target, const FoundGraphs& golden, const GraphSelection& selection,
+                        const GraphTraits& traits, const MeasureTraits& measure, Progress* progress) {
+  const dump::GraphFolders targets = chosen_folders(target.search, selection);
+  const dump::GraphFolders goldens = chosen_folders(golden.search, selection);
+  Plan plan;
+  plan.one_at_a_time = true;
+  for (const auto& [place, folders] : targets) {
+    const std::string label = fmt::format("rank {} step {}", place.first, place.second);
     const auto other = goldens.find(place);
     if (other == goldens.end()) {
-      plan.one_sided.push_back(place_text(place) + ": only in the target");
-    } else {
-      plan.pairs.push_back({place, std::move(folders), std::move(other->second)});
+      plan.one_sided.push_back(label + ": only in the target");
+      continue;
     }
+    Task& task = plan.tasks.emplace_back();
+    task.label = label;
+    task.suffix = fmt::format("_{}_{}", place.first, place.second);
+    task.target = folders.front();
+    task.golden = other->second.front();
+    task.run = [here = folders, there = other->second, traits, measure, progress] {
+      return compare_graphs(here, there, traits, measure, progress);
+    };
   }
   for (const auto& [place, folders] : goldens) {
-    if (!targets.contains(place)) plan.one_sided.push_back(place_text(place) + ": only in the golden side");
+    if (!targets.contains(place))
+      plan.one_sided.push_back(
+          fmt::format("rank {} step {}: only in the golden side", place.first, place.second));
   }
-  if (plan.pairs.empty()) {
+  if (plan.tasks.empty()) {
     throw FormatError("the two static-graph dumps have no rank and step in common" +
                       std::string(selection.ranks.empty() && selection.steps.empty()
                                       ? ": "
@@ -109,39 +150,6 @@ GraphPlan plan_graphs(const FoundGraphs& target, const FoundGraphs& golden, cons
                       display(target.path) + ", " + display(golden.path));
   }
   return plan;
-}
-
-GraphResult compare_graphs(const GraphPair& pair, const GraphTraits& traits, const MeasureTraits& measure,
-                           Progress* progress) {
-  GraphSide target;
-  GraphSide golden;
-  parallel_for(2, [&](std::size_t side) {
-    if (side == 0) target = read_graph_side(pair.target);
-    if (side == 1) golden = read_graph_side(pair.golden);
-  });
-  tell_gaps(target, pair.target);
-  tell_gaps(golden, pair.golden);
-  if (target.mode != golden.mode) {
-    const bool tensors = target.mode == GraphMode::tensors;
-    throw FormatError(fmt::format("only {} has .npy files, {} has statistic.csv: there is nothing to compare",
-                                  display(tensors ? pair.target.front() : pair.golden.front()),
-                                  display(tensors ? pair.golden.front() : pair.target.front())));
-  }
-  GraphResult result;
-  result.mode = target.mode;
-  result.list.columns = graph_columns(result.mode);
-  const std::vector<ItemPair> pairs = join(target, golden);
-  result.list.rows.resize(pairs.size());
-  if (progress != nullptr && result.mode == GraphMode::tensors) {
-    progress->begin("comparing tensors", pairs.size(), "rows");
-  }
-  parallel_for(pairs.size(), [&](std::size_t i) {
-    result.list.rows[i] = result.mode == GraphMode::tensors
-                              ? tensor_row(pairs[i].target, pairs[i].golden, traits, measure)
-                              : statistics_row(pairs[i].target, pairs[i].golden, traits);
-    if (progress != nullptr && result.mode == GraphMode::tensors) progress->advance();
-  });
-  return result;
 }
 
 }  // namespace msprobe::compare

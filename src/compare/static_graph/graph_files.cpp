@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "dump/names.hpp"
 #include "sheets/csv_rows.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
@@ -17,6 +18,7 @@ namespace {
 
 using sheets::CsvRows;
 
+constexpr std::size_t kMostParts = 64;  // of a name
 constexpr std::size_t kLeastColumns = 13;
 // Columns with a place of their own; the others are found by the header.
 constexpr std::size_t kOpName = 1;
@@ -27,10 +29,6 @@ constexpr std::size_t kSlot = 6;
 
 constexpr std::array<std::string_view, kStatistics> kValueColumns = {"Max Value", "Min Value", "Avg Value",
                                                                      "L2Norm Value"};
-
-bool is_digits(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
 
 std::string without_zeros(std::string_view digits) {
   const std::size_t first = digits.find_first_not_of('0');
@@ -88,23 +86,17 @@ void add_tensors(const std::string& folder, const std::vector<std::string>& name
 }  // namespace
 
 bool read_graph_name(std::string_view name, GraphItem& item) {
-  std::vector<std::string_view> parts;
-  for (std::string_view rest = name; parts.size() <= 64;) {
-    const std::size_t dot = rest.find('.');
-    parts.push_back(rest.substr(0, dot));
-    if (parts.back().empty()) return false;
-    if (dot == std::string_view::npos) break;
-    rest.remove_prefix(dot + 1);
-  }
+  const std::vector<std::string_view> parts = dump::split(name, '.');
+  if (std::ranges::find(parts, "") != parts.end()) return false;
   constexpr std::size_t kTimeAt = 4;
-  if (parts.size() < kTimeAt + 5 || parts.size() > 64 || parts.back() != "npy") return false;
+  if (parts.size() < kTimeAt + 5 || parts.size() > kMostParts || parts.back() != "npy") return false;
   const std::size_t slot = parts.size() - 3;
   std::size_t io = kTimeAt;
-  while (io < slot && is_digits(parts[io])) ++io;
+  while (io < slot && dump::is_digits(parts[io])) ++io;
   if (io == kTimeAt || io >= slot || (parts[io] != "input" && parts[io] != "output")) return false;
   std::string way(parts[io]);
   for (std::size_t i = io + 1; i < slot; ++i) {
-    if (!is_digits(parts[i])) return false;
+    if (!dump::is_digits(parts[i])) return false;
     way += "." + std::string(parts[i]);
   }
   item.key = std::string(parts[1]) + "." + std::string(parts[2]) + "." + way + "." + std::string(parts[slot]);
@@ -137,7 +129,7 @@ void read_statistic_csv(const ByteSource& file, GraphSide& side) {
     };
     GraphItem& item = side.items.emplace_back();
     const std::string_view time = trimmed(fields[kTime]);
-    if (!is_digits(time)) fail(file, rows, "the time '" + display(fields[kTime]) + "' is no number");
+    if (!dump::is_digits(time)) fail(file, rows, "the time '" + display(fields[kTime]) + "' is no number");
     item.time = without_zeros(time);
     item.key = valid_utf8(fields[kOpName] + "." + fields[kTaskId] + "." + fields[kIo] + "." + fields[kSlot]);
     item.file = file.name();
@@ -158,16 +150,16 @@ void read_statistic_csv(const ByteSource& file, GraphSide& side) {
 
 GraphSide read_graph_side(const std::vector<std::string>& folders) {
   GraphSide side;
-  side.mode = GraphMode::statistics;
+  side.mode = Mode::statistics;
   std::vector<std::vector<std::string>> names;
   for (const std::string& folder : folders) {
     names.push_back(names_in(folder, Named::regular_files));
     for (const std::string& name : names.back()) {
-      if (name.ends_with(".npy")) side.mode = GraphMode::tensors;
+      if (name.ends_with(".npy")) side.mode = Mode::tensor;
     }
   }
   for (std::size_t i = 0; i < folders.size(); ++i) {
-    if (side.mode == GraphMode::tensors) {
+    if (side.mode == Mode::tensor) {
       add_tensors(folders[i], names[i], side);
     } else {
       read_statistic_csv(*open_file(folders[i] + "/statistic.csv"), side);

@@ -8,7 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "compare/side/side.hpp"
+#include "compare/result/rows.hpp"
+#include "compare/side.hpp"
 #include "support/byte_source.hpp"
 
 namespace msprobe::compare {
@@ -23,10 +24,8 @@ struct GraphItem {
   std::array<double, kStatistics> statistics{};  // of a statistic.csv
 };
 
-enum class GraphMode { tensors, statistics };
-
 struct GraphSide {
-  GraphMode mode = GraphMode::tensors;
+  Mode mode = Mode::tensor;       // or statistics
   std::vector<GraphItem> items;   // `.npy` by name, rows in file order
   std::uint64_t unnamed = 0;      // `.npy` files whose name is not that of a dumped tensor
   std::vector<std::string> gaps;  // "FILE has no column X"

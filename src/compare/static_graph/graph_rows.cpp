@@ -2,6 +2,7 @@
 #include "compare/static_graph/graph_rows.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -33,6 +34,8 @@ const char kNoGolden[] = "Dump file of Bench not found.";
 
 using Statistics = std::array<double, kStatistics>;
 
+using Messages = std::vector<std::string>;
+
 ListedCell number(double value, const GraphTraits& traits) {
   if (traits.blank_nan && std::isnan(value)) return std::string();
   return value;
@@ -42,25 +45,46 @@ ListedCell absent(const GraphTraits& traits) {
   return std::string(traits.absent);
 }
 
+ListedCell text(const GraphItem* item, std::string GraphItem::*field, const GraphTraits& traits) {
+  return item != nullptr ? ListedCell(item->*field) : absent(traits);
+}
+
 void add_statistics(ListedRow& row, const Statistics* statistics, const GraphTraits& traits) {
   for (std::size_t i = 0; i < kStatistics; ++i) {
     row.cells.push_back(statistics == nullptr ? absent(traits) : number((*statistics)[i], traits));
   }
 }
 
-std::string sentences(const std::vector<std::string>& messages) {
-  std::string out;
-  for (const std::string& message : messages) {
-    if (!out.empty()) out += ' ';
-    out += message;
-  }
-  return out;
+std::string unreadable(const std::string& why) {
+  return "Dump file not found or read failed. (" + why + ")";
 }
 
-std::string lines(const std::vector<std::string>& messages) {
-  std::string out;
-  for (const std::string& message : messages) out += message + '\n';
-  return out;
+ListedRow started(const GraphItem* target, const GraphItem* golden) {
+  ListedRow row;
+  row.name = target != nullptr ? target->key : golden->key;
+  row.target_only = golden == nullptr;
+  row.golden_only = target == nullptr;
+  return row;
+}
+
+/// The cells of a row that has been measured.
+void add_verdict(ListedRow& row, bool good, const std::string& remarks) {
+  row.cells.emplace_back(good ? "Yes" : "No");
+  row.cells.emplace_back(remarks);
+  if (good) return;
+  row.verdict = Verdict::error;
+  row.reason = "the accuracy is not reached";
+}
+
+/// The cells of one that has not been, for these reasons; `measures` cells stay without a number.
+void add_obstacles(ListedRow& row, const Messages& messages, std::size_t measures,
+                   const GraphTraits& traits) {
+  row.reason = fmt::format("{}", fmt::join(messages, " "));
+  std::string lines;
+  for (const std::string& message : messages) lines += message + '\n';
+  row.cells.emplace_back("");
+  row.cells.emplace_back(traits.message_lines ? lines : row.reason);
+  row.cells.resize(row.cells.size() + measures, absent(traits));
 }
 
 /// The text of a shape with square brackets, which no spreadsheet takes for a negative number.
@@ -121,47 +145,30 @@ bool reached(const TensorMetrics& metrics) {
   return !(cosine < 0.9 || error > 1);
 }
 
-void add_verdict(ListedRow& row, const char* accuracy, const std::vector<std::string>& messages,
-                 const GraphTraits& traits) {
-  row.cells.emplace_back(std::string(accuracy));
-  row.cells.emplace_back(traits.message_lines ? lines(messages) : sentences(messages));
-}
-
-void explain(ListedRow& row, Verdict verdict, const std::vector<std::string>& messages) {
-  row.verdict = std::max(row.verdict, verdict);
-  if (!messages.empty()) row.reason = sentences(messages);
-}
-
 /// Why two arrays are not compared; sets the row's verdict.
-std::vector<std::string> tensor_obstacles(ListedRow& row, const TensorSide& target, const TensorSide& golden,
-                                          const GraphTraits& traits) {
-  std::vector<std::string> messages;
+Messages tensor_obstacles(ListedRow& row, const TensorSide& target, const TensorSide& golden,
+                          const GraphTraits& traits) {
+  Messages messages;
   for (const TensorSide* side : {&target, &golden}) {
-    if (side->failure.empty()) continue;
-    messages.push_back("Dump file not found or read failed. (" + side->failure + ")");
-    row.unreadable = true;
+    if (!side->failure.empty()) messages.push_back(unreadable(side->failure));
   }
-  if (row.unreadable) {
-    explain(row, Verdict::warning, messages);
-    return messages;
-  }
-  if (!target.found || !golden.found) {
+  row.unreadable = !messages.empty();
+  if (!row.unreadable && (!target.found || !golden.found))
     messages.emplace_back(traits.absent_as_mismatch ? kNotArray : target.found ? kNoGolden : kNoTarget);
-    explain(row, Verdict::warning, messages);
+  if (!messages.empty()) {
+    row.verdict = Verdict::warning;
     return messages;
   }
-  if (target.tensor.numel() == 0 || golden.tensor.numel() == 0) {
-    messages.emplace_back(kEmpty);
-    explain(row, target.tensor.shape == golden.tensor.shape ? Verdict::pass : Verdict::error, messages);
-    return messages;
+  const StoredTensor& n = target.tensor;
+  const StoredTensor& b = golden.tensor;
+  if (n.numel() == 0 || b.numel() == 0) {
+    row.verdict = n.shape == b.shape ? Verdict::pass : Verdict::error;
+    return {kEmpty};
   }
-  const bool scalar = target.tensor.shape.empty() || golden.tensor.shape.empty();
-  if (scalar && traits.scalars_left_out) messages.emplace_back(kScalar);
-  if (target.tensor.shape != golden.tensor.shape) messages.emplace_back(kShapes);
-  if (target.tensor.dtype != golden.tensor.dtype) messages.emplace_back(kDtypes);
-  const bool differ =
-      target.tensor.shape != golden.tensor.shape || target.tensor.dtype != golden.tensor.dtype;
-  if (differ) explain(row, Verdict::error, messages);
+  if ((n.shape.empty() || b.shape.empty()) && traits.scalars_left_out) messages.emplace_back(kScalar);
+  if (n.shape != b.shape) messages.emplace_back(kShapes);
+  if (n.dtype != b.dtype) messages.emplace_back(kDtypes);
+  if (n.shape != b.shape || n.dtype != b.dtype) row.verdict = Verdict::error;
   return messages;
 }
 
@@ -213,20 +220,15 @@ double magnitude(double difference, double target, double golden, const GraphTra
                             : std::fabs(difference) / (larger + kTinyMagnitude);
 }
 
-std::vector<std::string> statistics_obstacles(ListedRow& row, const GraphItem* target,
-                                              const GraphItem* golden, const GraphTraits& traits) {
-  std::vector<std::string> messages;
+Messages statistics_obstacles(ListedRow& row, const GraphItem* target, const GraphItem* golden,
+                              const GraphTraits& traits) {
   if (target == nullptr || golden == nullptr) {
-    if (!traits.absent_as_mismatch) {
-      messages.emplace_back(target == nullptr ? kNoTarget : kNoGolden);
-    } else {
-      const GraphItem& there = target == nullptr ? *golden : *target;
-      messages.emplace_back(there.shape.empty() ? kScalar : kTensorShapes);
-      messages.emplace_back(kDtypes);
-    }
-    explain(row, Verdict::warning, messages);
-    return messages;
+    row.verdict = Verdict::warning;
+    if (!traits.absent_as_mismatch) return {target == nullptr ? kNoTarget : kNoGolden};
+    const GraphItem& there = target == nullptr ? *golden : *target;
+    return {there.shape.empty() ? kScalar : kTensorShapes, kDtypes};
   }
+  Messages messages;
   const bool scalar = target->shape.empty() || golden->shape.empty();
   const bool shapes = target->shape != golden->shape;
   if (scalar && traits.scalars_left_out) {
@@ -235,140 +237,106 @@ std::vector<std::string> statistics_obstacles(ListedRow& row, const GraphItem* t
     messages.emplace_back(kTensorShapes);
   }
   if (target->dtype != golden->dtype) messages.emplace_back(kDtypes);
-  if (shapes || target->dtype != golden->dtype) explain(row, Verdict::error, messages);
+  if (shapes || target->dtype != golden->dtype) row.verdict = Verdict::error;
   return messages;
-}
-
-void start_row(ListedRow& row, const GraphItem* target, const GraphItem* golden) {
-  row.target_only = golden == nullptr;
-  row.golden_only = target == nullptr;
 }
 
 }  // namespace
 
-std::vector<std::string> graph_columns(GraphMode mode) {
+std::vector<std::string> graph_columns(Mode mode) {
   std::vector<std::string> columns = {
       "NPU Name",           "Bench Name", "NPU Dtype",  "Bench Dtype",  "NPU Tensor Shape",
       "Bench Tensor Shape", "NPU max",    "NPU min",    "NPU mean",     "NPU l2norm",
       "Bench max",          "Bench min",  "Bench mean", "Bench l2norm", "Accuracy Reached or Not",
       "Err_message"};
-  const std::vector<std::string> more =
-      mode == GraphMode::tensors
-          ? std::vector<std::string>{"Cosine",
-                                     "EucDist",
-                                     "MaxAbsErr",
-                                     "MaxRelativeErr",
-                                     "One Thousandth Err Ratio",
-                                     "Five Thousandths Err Ratio"}
-          : std::vector<std::string>{"Max diff",       "Min diff",       "Mean diff",       "L2norm diff",
-                                     "MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr", "NormRelativeErr",
-                                     "NPU CSV File",   "Bench CSV File"};
-  columns.insert(columns.end(), more.begin(), more.end());
+  if (mode == Mode::tensor) {
+    columns.insert(columns.end(), {"Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr",
+                                   "One Thousandth Err Ratio", "Five Thousandths Err Ratio"});
+  } else {
+    columns.insert(columns.end(),
+                   {"Max diff", "Min diff", "Mean diff", "L2norm diff", "MaxRelativeErr", "MinRelativeErr",
+                    "MeanRelativeErr", "NormRelativeErr", "NPU CSV File", "Bench CSV File"});
+  }
   return columns;
 }
 
 ListedRow tensor_row(const GraphItem* target, const GraphItem* golden, const GraphTraits& traits,
                      const MeasureTraits& measure) {
-  ListedRow row;
-  start_row(row, target, golden);
-  row.name = target != nullptr ? target->key : golden->key;
-  const TensorSide n = open_side(target);
-  const TensorSide b = open_side(golden);
-  const auto text = [&](const TensorSide& side, std::string value) -> ListedCell {
-    return side.found ? ListedCell(std::move(value)) : absent(traits);
-  };
-  const auto dtype = [](const TensorSide& side) { return std::string(tensor::info(side.tensor.dtype).name); };
-  const auto shape = [&](const TensorSide& side) -> ListedCell {
-    if (side.found) return tuple_text(side.tensor.shape);
-    return std::string(traits.absent_shape_of_array);
-  };
-  row.cells.push_back(target != nullptr ? ListedCell(target->file) : absent(traits));
-  row.cells.push_back(golden != nullptr ? ListedCell(golden->file) : absent(traits));
-  row.cells.push_back(text(n, dtype(n)));
-  row.cells.push_back(text(b, dtype(b)));
-  row.cells.push_back(shape(n));
-  row.cells.push_back(shape(b));
-  add_statistics(row, n.found ? &n.statistics : nullptr, traits);
-  add_statistics(row, b.found ? &b.statistics : nullptr, traits);
-
-  std::vector<std::string> messages = tensor_obstacles(row, n, b, traits);
+  ListedRow row = started(target, golden);
+  const TensorSide sides[] = {open_side(target), open_side(golden)};
+  const auto& [n, b] = sides;
+  row.cells = {text(target, &GraphItem::file, traits), text(golden, &GraphItem::file, traits)};
+  for (const TensorSide& side : sides) {
+    row.cells.push_back(side.found ? std::string(tensor::info(side.tensor.dtype).name) : absent(traits));
+  }
+  for (const TensorSide& side : sides) {
+    row.cells.emplace_back(side.found ? tuple_text(side.tensor.shape)
+                                      : std::string(traits.absent_shape_of_array));
+  }
+  for (const TensorSide& side : sides) {
+    add_statistics(row, side.found ? &side.statistics : nullptr, traits);
+  }
+  Messages messages = tensor_obstacles(row, n, b, traits);
   TensorMetrics metrics;
   if (messages.empty()) {
     try {
       metrics = compare_tensors(n.tensor, b.tensor, measure);
       if (metrics.status == MetricStatus::not_applicable) {
         messages.push_back(metrics.messages.back());
-        explain(row, Verdict::error, messages);
+        row.verdict = Verdict::error;
       }
     } catch (const Interrupted&) {
       throw;
     } catch (const Error& error) {
       metrics.status = MetricStatus::unsupported;
-      messages.push_back(std::string("Dump file not found or read failed. (") + error.what() + ")");
+      messages.push_back(unreadable(error.what()));
       row.unreadable = true;
-      explain(row, Verdict::warning, messages);
+      row.verdict = Verdict::warning;
     }
   }
-  const bool computed = messages.empty() && metrics.status == MetricStatus::computed;
-  if (!computed) {
-    add_verdict(row, "", messages, traits);
-    for (std::size_t i = 0; i < kMetrics; ++i) row.cells.push_back(absent(traits));
+  if (!messages.empty() || metrics.status != MetricStatus::computed) {
+    add_obstacles(row, messages, kMetrics, traits);
     return row;
   }
-  const bool good = metrics.is_scalar ? !(metrics.value[kMaxAbs] > 1) : reached(metrics);
-  row.cells.emplace_back(std::string(good ? "Yes" : "No"));
-  std::string remarks;
-  for (const std::string& message : metrics.messages) remarks += (remarks.empty() ? "" : " ") + message;
-  row.cells.emplace_back(remarks);
+  add_verdict(row, metrics.is_scalar ? !(metrics.value[kMaxAbs] > 1) : reached(metrics),
+              fmt::format("{}", fmt::join(metrics.messages, " ")));
   for (std::size_t i = 0; i < kMetrics; ++i) {
     if (metrics.is_scalar && i != kMaxAbs && i != kMaxRelative) {
-      row.cells.emplace_back(std::string("unsupported"));
+      row.cells.emplace_back("unsupported");
     } else {
       row.cells.emplace_back(metrics.value[i]);
     }
   }
-  const Metric which = metrics.is_scalar ? kMaxRelative : kCosine;
-  row.measure =
-      fmt::format("{} {:.6g}", metrics.is_scalar ? "MaxRelativeErr" : "Cosine", metrics.value[which]);
-  row.weight = metrics.is_scalar ? metrics.value[which] : 1 - metrics.value[which];
-  if (std::isnan(row.weight)) row.weight = std::numeric_limits<double>::infinity();
-  if (!good) explain(row, Verdict::error, {"the accuracy is not reached"});
+  row.weigh(metrics);
   return row;
 }
 
 ListedRow statistics_row(const GraphItem* target, const GraphItem* golden, const GraphTraits& traits) {
-  ListedRow row;
-  start_row(row, target, golden);
-  row.name = target != nullptr ? target->key : golden->key;
-  const auto text = [&](const GraphItem* item, std::string GraphItem::*field) -> ListedCell {
-    return item != nullptr ? ListedCell(item->*field) : absent(traits);
+  ListedRow row = started(target, golden);
+  const auto shape = [&](const GraphItem* item) {
+    return item != nullptr ? bracketed(item->shape) : std::string(traits.absent_shape_of_summary);
   };
-  const auto shape = [&](const GraphItem* item) -> ListedCell {
-    if (item != nullptr) return bracketed(item->shape);
-    return std::string(traits.absent_shape_of_summary);
+  const auto statistics = [&](const GraphItem* item) {
+    Statistics values = item != nullptr ? item->statistics : Statistics{};
+    for (double& value : values) {
+      if (traits.in_float32) value = static_cast<double>(static_cast<float>(value));
+    }
+    return values;
   };
-  Statistics n{};
-  Statistics b{};
-  for (std::size_t i = 0; i < kStatistics; ++i) {
-    const auto value = [&](double written) {
-      return traits.in_float32 ? static_cast<double>(static_cast<float>(written)) : written;
-    };
-    if (target != nullptr) n[i] = value(target->statistics[i]);
-    if (golden != nullptr) b[i] = value(golden->statistics[i]);
-  }
-  row.cells = {text(target, &GraphItem::key),
-               text(golden, &GraphItem::key),
-               text(target, &GraphItem::dtype),
-               text(golden, &GraphItem::dtype),
+  const Statistics n = statistics(target);
+  const Statistics b = statistics(golden);
+  row.cells = {text(target, &GraphItem::key, traits),
+               text(golden, &GraphItem::key, traits),
+               text(target, &GraphItem::dtype, traits),
+               text(golden, &GraphItem::dtype, traits),
                shape(target),
                shape(golden)};
   add_statistics(row, target != nullptr ? &n : nullptr, traits);
   add_statistics(row, golden != nullptr ? &b : nullptr, traits);
 
-  const std::vector<std::string> messages = statistics_obstacles(row, target, golden, traits);
+  const Messages messages = statistics_obstacles(row, target, golden, traits);
   if (!messages.empty()) {
-    add_verdict(row, "", messages, traits);
-    for (std::size_t i = 0; i < 2 * kStatistics; ++i) row.cells.push_back(absent(traits));
+    add_obstacles(row, messages, 2 * kStatistics, traits);
   } else {
     std::array<StatisticDifference, kStatistics> differences;
     bool one_sided_nan = false;
@@ -379,16 +347,14 @@ ListedRow statistics_row(const GraphItem* target, const GraphItem* golden, const
       one_sided_nan = one_sided_nan || std::isnan(n[i]) != std::isnan(b[i]);
     }
     const double off = magnitude(differences[kMax].value, n[kMax], b[kMax], traits);
-    const bool good = off <= kMostMagnitude && (traits.one_sided_nan_passes || !one_sided_nan);
-    add_verdict(row, good ? "Yes" : "No", {}, traits);
+    add_verdict(row, off <= kMostMagnitude && (traits.one_sided_nan_passes || !one_sided_nan), "");
     for (const StatisticDifference& each : differences) row.cells.push_back(number(each.value, traits));
     for (const StatisticDifference& each : differences) row.cells.emplace_back(each.relative);
     row.weight = std::isnan(off) || one_sided_nan ? std::numeric_limits<double>::infinity() : off;
     row.measure = "MaxRelativeErr " + differences[kMax].relative;
-    if (!good) explain(row, Verdict::error, {"the accuracy is not reached"});
   }
-  row.cells.push_back(text(target, &GraphItem::file));
-  row.cells.push_back(text(golden, &GraphItem::file));
+  row.cells.push_back(text(target, &GraphItem::file, traits));
+  row.cells.push_back(text(golden, &GraphItem::file, traits));
   return row;
 }
 

@@ -5,14 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "compare/dialect.hpp"
 #include "compare/lists/list_rows.hpp"
-#include "compare/metrics/traits.hpp"
 #include "compare/static_graph/graph_files.hpp"
-#include "compare/static_graph/traits.hpp"
 
 namespace msprobe::compare {
 
-std::vector<std::string> graph_columns(GraphMode mode);
+std::vector<std::string> graph_columns(Mode mode);
 
 /// Either side may be null, not both.
 ListedRow tensor_row(const GraphItem* target, const GraphItem* golden, const GraphTraits& traits,

@@ -47,15 +47,4 @@ bool NumberList::contains(std::int64_t number) const {
          });
 }
 
-GraphFolders chosen_folders(const dump::GraphSearch& search, const GraphSelection& selection) {
-  if (search.unreadable) throw IoError(search.problem);
-  if (!search.problem.empty()) throw FormatError(search.problem);
-  GraphFolders folders = search.folders;
-  std::erase_if(folders, [&](const auto& found) {
-    const auto [rank, step] = found.first;
-    return !selection.ranks.contains(rank) || !selection.steps.contains(step);
-  });
-  return folders;
-}
-
 }  // namespace msprobe::compare

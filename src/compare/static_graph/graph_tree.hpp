@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "dump/graph_folders.hpp"
-
 namespace msprobe::compare {
 
 /// Numbers and ranges as they are typed: `0,2-5`. Holds every number if it is empty.
@@ -30,11 +28,5 @@ struct GraphSelection {
   NumberList ranks;
   NumberList steps;
 };
-
-using dump::GraphFolders;
-using dump::GraphPlace;
-
-/// The folders with data that are chosen. IoError, FormatError for a search that met a problem.
-GraphFolders chosen_folders(const dump::GraphSearch& search, const GraphSelection& selection);
 
 }  // namespace msprobe::compare

@@ -22,7 +22,7 @@ using namespace msprobe::anomaly;
 
 namespace {
 
-/// A folder of its own that goes with the test; the log is quiet meanwhile.
+/// A folder of its own that goes with the test.
 class Scratch {
  public:
   Scratch() {
@@ -44,7 +44,6 @@ class Scratch {
   }
 
  private:
-  Quiet quiet_;
   fs::path path_;
 };
 
@@ -58,7 +57,7 @@ Analysis run(const std::string& input, bool python = false) {
   AnalyzeOptions options;
   options.input = input;
   if (python) options.traits = python_traits();
-  return analyze(options, default_rules(), nullptr);
+  return analyze(options, default_rules(), nullptr, [](Remark, const std::string&) {});
 }
 
 using Numbers = std::vector<std::int64_t>;

@@ -9,18 +9,8 @@
 #include <vector>
 
 #include "anomaly/search.hpp"
-#include "support/log.hpp"
 
 namespace msprobe::anomaly {
-
-/// No log while it lives.
-class Quiet {
- public:
-  Quiet() { set_log_level(LogLevel::quiet); }
-  ~Quiet() { set_log_level(LogLevel::normal); }
-  Quiet(const Quiet&) = delete;
-  Quiet& operator=(const Quiet&) = delete;
-};
 
 inline std::string tensor(char kind) {
   const std::string max = kind == 'n' ? "NaN" : kind == 'i' ? "Infinity" : "1.0";

@@ -11,13 +11,13 @@ namespace {
 
 using Ranks = std::vector<RankInput>;
 
+void ignore(Remark /*kind*/, const std::string& /*text*/) {}
+
 std::vector<Root> search(const Ranks& ranks, bool all = false) {
-  const Quiet quiet;
-  return search_roots(ranks, default_rules(), all);
+  return search_roots(ranks, default_rules(), all, ignore);
 }
 std::vector<Root> as_python(const Ranks& ranks) {
-  const Quiet quiet;
-  return search_as_python(ranks);
+  return search_as_python(ranks, ignore);
 }
 std::string first(const Ranks& ranks) {
   return told(ranks, search(ranks));
@@ -255,6 +255,30 @@ TEST_CASE("different numbers of calls on one group are told") {
   // Nothing is matched wrongly where a rank recorded none.
   CHECK(uneven({rank_of(0, {call, other})}).empty());
   CHECK(uneven({rank_of(0, {send(0, "c", 1), send(1, "c", 7)}), rank_of(1, {recv(0, "c", 0)})}).empty());
+}
+
+TEST_CASE("what there is to say on the way comes in its order, doubts before what they are about") {
+  const auto said = [](const Ranks& ranks, bool python) {
+    std::vector<std::pair<Remark, std::string>> list;
+    const Tell tell = [&](Remark kind, const std::string& text) { list.emplace_back(kind, text); };
+    python ? search_as_python(ranks, tell) : search_roots(ranks, default_rules(), false, tell);
+    std::string out;
+    for (const auto& [kind, text] : list) {
+      out += kind == Remark::warning ? 'w' : kind == Remark::detail ? 'd' : 'p';
+      for (const char* word : {"before", "during", "after", "1 on rank 0", "no dump data", "connected"})
+        if (text.find(word) != std::string::npos) out += ":" + std::string(word);
+      out += ' ';
+    }
+    return out;
+  };
+  const std::string call = all_reduce(0, "c", "c", "[0, 1]");
+  const std::string other = all_reduce(1, "c", "c", "[0, 1]");
+  const Ranks uneven{rank_of(0, {call}), rank_of(1, {call, other})};
+  CHECK(said(uneven, false) == "p:before p:during w:1 on rank 0 p:after ");
+  CHECK(said(uneven, true) == "p:before p:during d p:after ");
+  const std::string fault = entry("Torch.log.0.forward", "c", "n");
+  CHECK(said({rank_of(0, {fault}), rank_of(1, {})}, false) == "p:before ");
+  CHECK(said({rank_of(0, {fault}), rank_of(1, {})}, true) == "p:before w:no dump data ");
 }
 
 TEST_CASE("memory that a receiver found before the call hides nothing") {

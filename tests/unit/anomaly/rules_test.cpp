@@ -74,7 +74,7 @@ TEST_CASE("a file replaces what it names and nothing else") {
   REQUIRE(rules.expected_bad.size() == 1);
   CHECK(rules.expected_bad.at("a.b").inputs.positions == std::set<std::size_t>{2});
   CHECK(rules.expected_bad.at("a.b").inputs.names == NameSet{"out"});
-  CHECK(rules.communication_words == default_rules().communication_words);
+  CHECK(rules.communication.words == default_rules().communication.words);
 }
 
 TEST_CASE("a file that holds no rules is refused with its line") {

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "compare/analysis/difference_report.hpp"
+#include "compare/first_difference.hpp"
 #include "dumps.hpp"
 
 using namespace msprobe;
@@ -46,7 +46,7 @@ RankDifferences rank_of(std::int64_t number, const Two& sides, bool python = fal
   result.rank = "rank" + std::to_string(number);
   const Rules rules = default_rules();
   const auto source = memory_source(R"({"task": "statistics", "data": {)" + joined(sides.target) + "}}");
-  result.target.calls = load_side(*source, &rules).calls;
+  result.target.calls = load_side(*source, &rules.communication).calls;
   return find_differences(result, number, rules, dialect(python).search, [&](std::string_view part) {
     if (json != nullptr) *json += part;
   });

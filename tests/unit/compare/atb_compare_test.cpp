@@ -29,7 +29,7 @@ AtbSide read(const std::string& text) {
 }
 
 struct Compared {
-  RowList list;
+  std::shared_ptr<const Rows> rows;
   std::vector<std::string> one_sided;
 };
 
@@ -38,12 +38,14 @@ Compared compared(const std::string& target, const std::string& golden, bool pyt
   for (const char* side : {"t", "g"}) std::filesystem::create_directories(scratch / side);
   test::put_file(scratch / "t/statistic.csv", kHeader + target);
   test::put_file(scratch / "g/statistic.csv", kHeader + golden);
-  const AtbDumps dumps = read_atb(scratch / "t", scratch / "g");
-  return {compare_atb(dumps, dialect(python).atb, dialect(python).rank.measure, nullptr), one_sided(dumps)};
+  const Plan plan =
+      plan_atb(scratch / "t", scratch / "g", dialect(python).atb, dialect(python).rank.measure, nullptr);
+  REQUIRE(plan.tasks.size() == 1);
+  return {plan.tasks[0].run(), plan.one_sided};
 }
 
 std::string cell_of(const Compared& result, std::size_t index, const char* column) {
-  return cell(ListRows(Mode::statistics, result.list), index, column);
+  return cell(*result.rows, index, column);
 }
 
 }  // namespace
@@ -80,11 +82,11 @@ TEST_CASE("atb: differences of statistics as text") {
 TEST_CASE("atb: repeated rows pair one after another, with Python's rules the last ones") {
   const std::string twice = row("1") + row("2");
   const Compared ours = compared(twice, twice + row("3"));
-  REQUIRE(ours.list.rows.size() == 2);
+  REQUIRE(ours.rows->rows() == 2);
   CHECK(cell_of(ours, 0, "Max Diff") == "0.0");
   CHECK(cell_of(ours, 1, "Golden Max") == "2");
   const Compared python = compared(twice, twice + row("3"), true);
-  REQUIRE(python.list.rows.size() == 1);
+  REQUIRE(python.rows->rows() == 1);
   CHECK(cell_of(python, 0, "Target Max") == "2");
   CHECK(cell_of(python, 0, "Golden Max") == "3");
 }
@@ -93,6 +95,6 @@ TEST_CASE("atb: rows of one side only are told, a difference of more than half i
   const Compared result = compared(row("1.6") + row("1", "N/A", "M/O"), row("1"));
   REQUIRE(result.one_sided.size() == 1);
   CHECK(result.one_sided[0] == "0_M/3_O/input.0: only in the target");
-  CHECK(result.list.rows[0].verdict == Verdict::error);
-  CHECK(compared(row("1.4"), row("1")).list.rows[0].verdict == Verdict::pass);
+  CHECK(result.rows->facts(0).verdict == Verdict::error);
+  CHECK(compared(row("1.4"), row("1")).rows->facts(0).verdict == Verdict::pass);
 }

@@ -34,7 +34,7 @@ std::string members(const Lines& parts) {
 struct Matched {
   Side target;
   Side golden;
-  ConsistentMatching matching;
+  Matching matching;
 
   /// "a+b = c" by the last parts of the modules; `-` where a side has nothing.
   Lines rows() const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compare/dump_tree/rank_rows.hpp"
+#include "compare/matching/match.hpp"
 #include "compare/result/result.hpp"
 #include "compare/result/verdict.hpp"
 #include "compare/rules/rules.hpp"
@@ -44,6 +45,12 @@ inline std::string forward_json(std::string_view name, std::string_view inputs, 
          std::string(outputs) + "]}";
 }
 
+inline Matching match_by_name(const Side& target, const Side& golden) {
+  PairingTraits traits;
+  traits.pairs_by_name = true;
+  return match(target, golden, {}, traits, default_rules());
+}
+
 /// Two dumps matched, but not yet judged.
 inline RankResult matched(std::string_view target, std::string_view golden, Mode mode, bool python_rules) {
   RankResult result;
@@ -51,7 +58,7 @@ inline RankResult matched(std::string_view target, std::string_view golden, Mode
   result.traits = dialect(python_rules).rank;
   result.target = side_of(target);
   result.golden = side_of(golden);
-  const Matching matching = match_exact(result.target, result.golden, default_rules());
+  const Matching matching = match_by_name(result.target, result.golden);
   result.golden_only = matching.golden_only;
   for (const Pair& pair : matching.pairs) result.rows.push_back({pair, {}});
   if (mode == Mode::tensor) result.metrics.resize(result.rows.size());

@@ -5,7 +5,6 @@
 
 #include <string>
 
-#include "compare/sinks/stack_frames.hpp"
 #include "support/error.hpp"
 #include "unit/compare/dumps.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/matching/fuzzy.hpp"
+#include "compare/matching/join.hpp"
 
 #include <doctest/doctest.h>
 

@@ -20,6 +20,7 @@ namespace {
 struct Model {
   Side side;
   ModelPlaces places;
+  std::shared_ptr<dump::ConstructTable> construct = std::make_shared<dump::ConstructTable>();
 
   explicit Model(const std::vector<std::string>& names, bool mindspore = false) {
     std::string members;
@@ -29,9 +30,10 @@ struct Model {
     }
     side = side_of(members);
     places.mindspore = mindspore;
+    places.construct = construct;
   }
   Model& below(const std::string& entry, const std::string& parent) {
-    places.construct.add(entry, parent);
+    construct->add(entry, parent);
     return *this;
   }
   Model& stack(const std::string& entry, dump::StackTable::Frames frames) {
@@ -158,7 +160,7 @@ TEST_CASE("construct.json is needed, stack.json is not") {
   test::put_file(scratch / "construct.json", R"({"T.f.0.forward": "Cell.n.a.L.forward.0"})");
   ModelPlaces places = read_model_places(side);
   CHECK(places.mindspore);
-  CHECK(places.construct.size() == 1);
+  CHECK(places.construct->size() == 1);
   CHECK(places.stacks.size() == 0);
   test::put_file(scratch / "stack.json", R"({"0": [["T.f.0.forward"], ["File a.py, line 1, in f"]]})");
   CHECK(read_model_places(side).stacks.size() == 1);

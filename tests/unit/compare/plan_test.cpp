@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "compare/dump_tree/rank_pairs.hpp"
+#include "compare/dump_tree/dump_tree.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "unit/support/scratch_directory.hpp"

@@ -42,7 +42,7 @@ constexpr const char* kHeader =
 
 GraphSide read_statistics(const std::string& text) {
   GraphSide side;
-  side.mode = GraphMode::statistics;
+  side.mode = Mode::statistics;
   read_statistic_csv(*memory_source(text, "statistic.csv"), side);
   return side;
 }
@@ -63,22 +63,22 @@ GraphItem item(double max, const std::string& shape = "(2,)", const std::string&
   return made;
 }
 
-std::string cell_of(const ListedRow& row, GraphMode mode, std::string_view column) {
+std::string cell_of(const ListedRow& row, Mode mode, std::string_view column) {
   RowList list;
   list.columns = graph_columns(mode);
   list.rows.push_back(row);
-  return cell(ListRows(mode == GraphMode::tensors ? Mode::tensor : Mode::statistics, list), 0, column);
+  return cell(ListRows(mode, list), 0, column);
 }
 
 std::string reached(double target, double golden, bool python) {
   const GraphItem n = item(target);
   const GraphItem b = item(golden);
-  return cell_of(statistics_row(&n, &b, dialect(python).graph), GraphMode::statistics,
-                 "Accuracy Reached or Not");
+  return cell_of(statistics_row(&n, &b, dialect(python).graph), Mode::statistics, "Accuracy Reached or Not");
 }
 
-FoundGraphs found(const std::string& path) {
-  return {path, dump::find_graph_folders(path)};
+Plan planned(const std::string& target, const std::string& golden, const GraphSelection& selection = {}) {
+  return plan_static_graphs({target, dump::find_graph_folders(target)},
+                            {golden, dump::find_graph_folders(golden)}, selection, {}, {}, nullptr);
 }
 
 }  // namespace
@@ -113,10 +113,10 @@ TEST_CASE("static graph: lists of ranks and steps") {
 }
 
 TEST_CASE("static graph: rank and step of a folder") {
-  CHECK(dump::graph_place("/d/rank_3/Net/0/7") == GraphPlace{3, 7});
-  CHECK(dump::graph_place("/d/3/Net/0/7") == GraphPlace{3, 7});
-  CHECK(dump::graph_place("/d/x/5/Net/7") == GraphPlace{5, 7});
-  CHECK(dump::graph_place("rank_12/Net/0/1") == GraphPlace{12, 1});
+  CHECK(dump::graph_place("/d/rank_3/Net/0/7") == dump::GraphPlace{3, 7});
+  CHECK(dump::graph_place("/d/3/Net/0/7") == dump::GraphPlace{3, 7});
+  CHECK(dump::graph_place("/d/x/5/Net/7") == dump::GraphPlace{5, 7});
+  CHECK(dump::graph_place("rank_12/Net/0/1") == dump::GraphPlace{12, 1});
   CHECK_FALSE(dump::graph_place("/d/rank_3/Net/0/step"));
   CHECK_FALSE(dump::graph_place("/d/x/y/z/1"));
   CHECK_FALSE(dump::graph_place("0/1"));
@@ -198,15 +198,15 @@ TEST_CASE("static graph: rows that cannot be compared say why, and are no silent
   const GraphItem b = item(1, "(3,)", "float16");
   const ListedRow row = statistics_row(&n, &b, {});
   CHECK(row.verdict == Verdict::error);
-  CHECK(cell_of(row, GraphMode::statistics, "Err_message") ==
+  CHECK(cell_of(row, Mode::statistics, "Err_message") ==
         "Tensor shapes do not match. Dtype of NPU and bench Tensor do not match. Skipped.");
   const ListedRow target_only = statistics_row(&n, nullptr, {});
   CHECK(target_only.verdict == Verdict::warning);
   CHECK(target_only.target_only);
-  CHECK(cell_of(target_only, GraphMode::statistics, "Bench Name") == "N/A");
+  CHECK(cell_of(target_only, Mode::statistics, "Bench Name") == "N/A");
   const ListedRow golden_only = statistics_row(nullptr, &n, {});
   CHECK(golden_only.golden_only);
-  CHECK(cell_of(golden_only, GraphMode::statistics, "NPU Name") == "N/A");
+  CHECK(cell_of(golden_only, Mode::statistics, "NPU Name") == "N/A");
   const ListedRow scalar = statistics_row(&n, &n, {});
   CHECK(scalar.verdict == Verdict::pass);
 }
@@ -224,12 +224,12 @@ TEST_CASE("static graph: repeated kernels pair in the order of their times") {
     test::put_file(folder + "/statistic.csv",
                    kHeader + (target ? row("10", "5") + row("9", "3") : row("100", "3") + row("2000", "5")));
   }
-  const GraphPlan plan = plan_graphs(found(scratch / "t"), found(scratch / "g"), {});
-  REQUIRE(plan.pairs.size() == 1);
-  CHECK(plan.pairs[0].place == GraphPlace{0, 1});
-  const GraphResult result = compare_graphs(plan.pairs[0], {}, {}, nullptr);
-  REQUIRE(result.list.rows.size() == 2);
-  for (const ListedRow& row : result.list.rows) CHECK(row.verdict == Verdict::pass);
+  const Plan plan = planned(scratch / "t", scratch / "g");
+  REQUIRE(plan.tasks.size() == 1);
+  CHECK(plan.tasks[0].label == "rank 0 step 1");
+  const auto rows = plan.tasks[0].run();
+  REQUIRE(rows->rows() == 2);
+  for (const std::size_t row : {0, 1}) CHECK(rows->facts(row).verdict == Verdict::pass);
 }
 
 TEST_CASE("static graph: a broken npy is a row, hashed names are looked up, other modes do not go together") {
@@ -241,21 +241,20 @@ TEST_CASE("static graph: a broken npy is a row, hashed names are looked up, othe
     test::put_file(folder + "/mapping.csv", "short,long\n12345.npy,Add.op.0.1.10.output.0.F.npy\n");
     test::put_file(folder + "/other.npy", "");
   }
-  const GraphPlan plan = plan_graphs(found(scratch / "t"), found(scratch / "g"), {});
-  REQUIRE(plan.pairs.size() == 1);
-  const GraphResult result = compare_graphs(plan.pairs[0], {}, {}, nullptr);
-  REQUIRE(result.list.rows.size() == 1);
-  CHECK(result.list.rows[0].name == "op.0.output.0");
-  CHECK(result.list.rows[0].unreadable);
-  CHECK(result.list.rows[0].verdict == Verdict::warning);
-  CHECK(result.list.rows[0].reason.find("12345.npy") != std::string::npos);
+  const Plan plan = planned(scratch / "t", scratch / "g");
+  REQUIRE(plan.tasks.size() == 1);
+  const auto rows = plan.tasks[0].run();
+  REQUIRE(rows->rows() == 1);
+  CHECK(rows->note(0).name == "op.0.output.0");
+  CHECK(rows->facts(0).unreadable);
+  CHECK(rows->facts(0).verdict == Verdict::warning);
+  CHECK(rows->note(0).reason.find("12345.npy") != std::string::npos);
 
   std::filesystem::remove(scratch / "g/rank_0/Net/0/1/12345.npy");
   std::filesystem::remove(scratch / "g/rank_0/Net/0/1/other.npy");
   test::put_file(scratch / "g/rank_0/Net/0/1/statistic.csv", kHeader);
-  const GraphPlan mixed = plan_graphs(found(scratch / "t"), found(scratch / "g"), {});
-  CHECK_THROWS_WITH_AS(compare_graphs(mixed.pairs[0], {}, {}, nullptr), Contains("has statistic.csv"),
-                       FormatError);
+  const Plan mixed = planned(scratch / "t", scratch / "g");
+  CHECK_THROWS_WITH_AS(mixed.tasks[0].run(), Contains("has statistic.csv"), FormatError);
 }
 
 TEST_CASE("static graph: ranks and steps of one side only are named, none in common is an error") {
@@ -268,11 +267,11 @@ TEST_CASE("static graph: ranks and steps of one side only are named, none in com
   put("t/rank_1/Net/0/1");
   put("g/rank_1/Net/0/1");
   put("g/rank_1/Net/0/2");
-  CHECK(plan_graphs(found(scratch / "t"), found(scratch / "g"), {}).one_sided ==
+  CHECK(planned(scratch / "t", scratch / "g").one_sided ==
         Lines{"rank 0 step 1: only in the target", "rank 1 step 2: only in the golden side"});
   GraphSelection selection;
   selection.ranks = NumberList::parse("--rank", "0");
-  CHECK_THROWS_AS(plan_graphs(found(scratch / "t"), found(scratch / "g"), selection), FormatError);
+  CHECK_THROWS_AS(planned(scratch / "t", scratch / "g", selection), FormatError);
   std::filesystem::create_directory_symlink(scratch.path(), scratch / "t/circle");
-  CHECK_THROWS_AS(chosen_folders(dump::find_graph_folders(scratch / "t"), {}), FormatError);
+  CHECK_THROWS_WITH_AS(planned(scratch / "t", scratch / "g"), Contains("nested deeper"), FormatError);
 }

@@ -81,14 +81,3 @@ TEST_CASE("look: nothing that is known, with the reason") {
   put(scratch, "data/tag/readme.txt");
   CHECK(dump::look_at(scratch.path()).layout == Layout::none);
 }
-
-TEST_CASE("look: what the top of a folder holds") {
-  test::ScratchDirectory scratch;
-  put(scratch, "graph/step0/rank0/dump.json");
-  put(scratch, "pynative");
-  put(scratch, "statistic.csv");
-  const dump::Look look = dump::look_at(scratch.path());
-  CHECK(look.has_graph_part());
-  CHECK_FALSE(look.has_pynative_part());
-  CHECK(look.has_statistic_csv());
-}

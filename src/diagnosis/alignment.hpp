@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which entry of the reference belongs to which entry under test: by what they do and where, not by their
+// names, which carry call numbers (spec/diagnosis.md 3).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "dump/construct_json.hpp"
+#include "dump/side.hpp"
+
+namespace msprobe::diagnosis {
+
+inline constexpr std::uint32_t kNone = UINT32_MAX;
+
+/// An entry that only the reference has.
+struct GoldenOnly {
+  std::uint32_t golden = 0;
+  /// The entry under test behind which it stands: the partner of the last one before it that has one; kNone
+  /// at the beginning.
+  std::uint32_t after = kNone;
+};
+
+struct Alignment {
+  std::vector<std::uint32_t> golden_of;  // by entry under test: its partner, or kNone
+  std::vector<std::uint32_t> target_of;  // by entry of the reference
+  std::vector<GoldenOnly> golden_only;   // in the order of the reference
+  bool renamed = false;                  // an entry is paired with one of another name
+  bool same_order = true;                // all entries have partners and both orders are one
+
+  bool has_golden(std::uint32_t target) const { return golden_of[target] != kNone; }
+};
+
+/// Forward entries are aligned as sequences; backward entries and gradients of parameters follow their
+/// forward. Linear in both sides. The tables of construct.json may be null; one alone is not used.
+Alignment align(const dump::Side& target, const dump::Side& golden,
+                const dump::ConstructTable* target_construct = nullptr,
+                const dump::ConstructTable* golden_construct = nullptr);
+
+/// Where an item stands in its entry: the part of its name behind the entry's, `.input.0`. Keyword arguments
+/// are called alike with and without data files.
+struct Place {
+  std::string_view front;  // `.input.` in place of `.kwargs.`, else empty
+  std::string_view rest;
+
+  bool operator==(const Place&) const = default;
+};
+Place place_of(const dump::Side& side, const dump::Item& item);
+
+/// The reference's item for each item under test, or kNone: items of paired entries that stand at one place.
+std::vector<std::uint32_t> pair_items(const dump::Side& target, const dump::Side& golden,
+                                      const Alignment& alignment);
+
+/// `layers.0.norm` of `Module.layers.0.norm.Norm.forward.0`; empty for entries that are no module's.
+std::string_view module_path(std::string_view entry);
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/conclusion.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "diagnosis/sentences.hpp"
+#include "dump/communication_graph.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+/// When something happened, as far as ranks have a common time: step, layer of communication, whether a call
+/// of it brought it, entries since the call before.
+using Moment = std::tuple<std::size_t, std::uint32_t, bool, std::uint64_t>;
+
+struct Placed {
+  Finding finding;
+  Moment moment;
+  std::size_t rank = 0;  // index among all
+};
+
+/// The ranks of one step.
+class StepRanks {
+ public:
+  StepRanks(const std::vector<RankDiagnosis>& all, std::vector<std::size_t> which, std::size_t step,
+            const std::set<std::string, std::less<>>& names_source)
+      : all_(all), which_(std::move(which)), step_(step) {
+    std::vector<dump::RankCommunication> communication;
+    for (const std::size_t index : which_) {
+      dump::RankCommunication& one = communication.emplace_back();
+      one.number = all_[index].number;
+      for (const CommPlace& place : all_[index].communication) one.calls.push_back(&place.call);
+    }
+    graph_.emplace(communication, names_source);
+  }
+
+  const dump::CommGraph& graph() const { return *graph_; }
+
+  void place_findings(std::vector<Placed>& out) const {
+    for (std::size_t r = 0; r < which_.size(); ++r) {
+      const RankDiagnosis& rank = all_[which_[r]];
+      for (const Finding& finding : rank.findings)
+        out.push_back({finding, moment(r, finding.order), which_[r]});
+    }
+  }
+
+  /// Calls that left more than all who gave brought.
+  void judge_exchanges(std::vector<Placed>& out) const {
+    std::vector<double> explained(graph_->nodes());
+    std::vector<bool> known(graph_->nodes());
+    for (const dump::Exchange& exchange : graph_->exchanges()) {
+      double brought = 0;
+      bool others = false;
+      for (const std::size_t sender : exchange.senders) brought = std::max(brought, place(sender).e_in);
+      for (const std::size_t receiver : exchange.receivers) {
+        for (const std::size_t sender : exchange.senders)
+          others = others || graph_->rank(sender) != graph_->rank(receiver);
+        explained[receiver] = std::max(explained[receiver], brought);
+        if (others) known[receiver] = true;
+      }
+    }
+    for (std::size_t node = 0; node < graph_->nodes(); ++node) {
+      const CommPlace& call = place(node);
+      const std::size_t index = which_[graph_->rank(node)];
+      const RankDiagnosis& rank = all_[index];
+      if (!call.arrived) continue;
+      const double ahead = std::max(call.e_in, explained[node]);
+      const double j = call.e_out / (ahead + call.u);
+      if (!(j >= rank.threshold)) continue;
+      Finding found;
+      found.kind = Kind::communication;
+      found.rule = Rule::birth;
+      found.confidence = Confidence::likely;
+      found.j = j;
+      found.u = call.u;
+      found.order = 2 * std::uint64_t{call.api} + 1;
+      found.target_api = call.api;
+      found.entry = call.entry;
+      found.golden_entry = call.golden_entry;
+      found.module = call.module;
+      found.where = call.where;
+      found.step = rank.step;
+      found.rank = rank.rank;
+      found.text =
+          known[node] ? fmt::format("what came out has error {}, nothing that any rank gave has more than {}",
+                                    error_text(call.e_out), error_text(ahead))
+                      : fmt::format(
+                            "what came in from other ranks has error {}, this rank's own part {}; their "
+                            "dumps are not here",
+                            error_text(call.e_out), error_text(call.e_in));
+      found.side = known[node] ? "the exchange itself, or what it was given unrecorded" : "";
+      found.next = advice(found, rank.tensors);
+      const Moment when{step_, graph_->done_layer(node), true, 0};
+      out.push_back({std::move(found), when, index});
+    }
+  }
+
+ private:
+  const CommPlace& place(std::size_t node) const {
+    const std::size_t rank = graph_->rank(node);
+    return all_[which_[rank]].communication[node - graph_->first(rank)];
+  }
+
+  Moment moment(std::size_t rank, std::uint64_t order) const {
+    const std::vector<CommPlace>& calls = all_[which_[rank]].communication;
+    const auto next = std::partition_point(calls.begin(), calls.end(), [&](const CommPlace& call) {
+      return 2 * std::uint64_t{call.api} + 1 < order;
+    });
+    const std::uint64_t since =
+        next == calls.begin() ? order : order - (2 * std::uint64_t{(next - 1)->api} + 1);
+    const std::size_t number = static_cast<std::size_t>(next - calls.begin());
+    const std::uint32_t layer =
+        next == calls.end() ? UINT32_MAX : graph_->giving_layer(graph_->first(rank) + number);
+    return {step_, layer, false, since};
+  }
+
+  const std::vector<RankDiagnosis>& all_;
+  std::vector<std::size_t> which_;
+  std::size_t step_;
+  std::optional<dump::CommGraph> graph_;
+};
+
+/// Do both say the same, of other ranks?
+bool same_fault(const Finding& a, const Finding& b) {
+  return a.kind == b.kind && a.entry == b.entry && a.place == b.place && a.step == b.step;
+}
+
+/// One line for what one module was changed in.
+bool same_change(const Finding& a, const Finding& b) {
+  return a.rule == Rule::structure && b.rule == Rule::structure && a.step == b.step && a.rank == b.rank &&
+         !a.module.empty() && a.module == b.module;
+}
+
+class Conclusion {
+ public:
+  Conclusion(const std::vector<RankDiagnosis>& ranks, const std::set<std::string, std::less<>>& names_source)
+      : ranks_(ranks), names_source_(names_source) {}
+
+  Diagnosis run() {
+    collect();
+    std::stable_sort(placed_.begin(), placed_.end(), [](const Placed& a, const Placed& b) {
+      return std::make_tuple(!a.finding.is_evidence(), a.moment, a.finding.rule) <
+             std::make_tuple(!b.finding.is_evidence(), b.moment, b.finding.rule);
+    });
+    std::vector<Finding> later;
+    for (Placed& placed : placed_) {
+      if (out_.findings.size() + later.size() >= kMostFindings) break;
+      if (!placed.finding.is_evidence() || is_consequence(placed)) {
+        later.push_back(std::move(placed.finding));
+      } else if (!joins(placed.finding)) {
+        firsts_.push_back({placed.moment, placed.rank});
+        out_.findings.push_back(std::move(placed.finding));
+      }
+    }
+    out_.independent = out_.findings.size();
+    if (out_.has_culprit()) describe_culprit();
+    std::move(later.begin(), later.end(), std::back_inserter(out_.findings));
+    return std::move(out_);
+  }
+
+ private:
+  void collect() {
+    std::vector<std::vector<std::size_t>> steps;
+    std::map<std::string_view, std::size_t> known;
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      const RankDiagnosis& rank = ranks_[i];
+      const auto [step, added] = known.try_emplace(rank.step, steps.size());
+      if (added) steps.emplace_back();
+      steps[step->second].push_back(i);
+      for (std::size_t origin = 0; origin < kOrigins; ++origin) out_.counts[origin] += rank.counts[origin];
+      out_.tensors = out_.tensors || rank.tensors;
+      out_.threshold = std::max(out_.threshold, rank.threshold);
+      if (rank.largest_j > out_.largest_j) {
+        out_.largest_j = rank.largest_j;
+        out_.largest_entry = rank.largest_entry;
+      }
+      if (rank.visible > out_.visible) {
+        out_.visible = rank.visible;
+        out_.visible_module = rank.visible_module;
+      }
+    }
+    for (std::size_t step = 0; step < steps.size(); ++step) {
+      const StepRanks ranks(ranks_, std::move(steps[step]), step, names_source_);
+      ranks.place_findings(placed_);
+      ranks.judge_exchanges(placed_);
+      if (out_.doubt.empty()) {
+        out_.doubt = ranks.graph().contradictory() ? "the communication of the ranks contradicts itself; "
+                                                     "entries are ordered by their places in each rank"
+                                                   : ranks.graph().uneven();
+      }
+    }
+  }
+
+  /// Of evidence in its own rank, or of another rank's that communication, or the step's end, lies behind.
+  bool is_consequence(const Placed& placed) const {
+    if (firsts_.empty()) return false;
+    if (placed.finding.downstream) return true;
+    const auto& [step, layer, by_call, since] = placed.moment;
+    for (const auto& [moment, rank] : firsts_) {
+      if (std::get<0>(moment) < step) return true;
+      if (rank != placed.rank &&
+          std::tie(layer, by_call) > std::tie(std::get<1>(moment), std::get<2>(moment)))
+        return true;
+    }
+    return false;
+  }
+
+  bool joins(const Finding& finding) {
+    for (Finding& first : out_.findings) {
+      if (first.rank != finding.rank && same_fault(first, finding)) {
+        first.other_ranks.push_back(finding.rank);
+        return true;
+      }
+      const bool listed = std::find(first.other_ranks.begin(), first.other_ranks.end(), finding.rank) !=
+                          first.other_ranks.end();
+      if (same_change(first, finding) ||
+          (listed && first.rule == finding.rule && first.module == finding.module)) {
+        first.concerned += first.rank == finding.rank ? finding.concerned : 0;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void describe_culprit() {
+    Finding& culprit = out_.findings.front();
+    culprit.passed_on = out_.count(Origin::passed_on);
+    for (const RankDiagnosis& rank : ranks_) {
+      if (rank.rank == culprit.rank && rank.step == culprit.step) out_.agreeing = rank.agreeing;
+      if (!(rank.passed_on_largest > culprit.passed_on_largest)) continue;
+      culprit.passed_on_largest = rank.passed_on_largest;
+      culprit.passed_on_entry = rank.passed_on_entry;
+    }
+  }
+
+  const std::vector<RankDiagnosis>& ranks_;
+  const std::set<std::string, std::less<>>& names_source_;
+  std::vector<Placed> placed_;
+  std::vector<std::pair<Moment, std::size_t>> firsts_;
+  Diagnosis out_;
+};
+
+}  // namespace
+
+Diagnosis conclude(const std::vector<RankDiagnosis>& ranks,
+                   const std::set<std::string, std::less<>>& names_source) {
+  return Conclusion(ranks, names_source).run();
+}
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks and steps taken together: the earliest evidence, followed through communication (spec/diagnosis.md
+// 5).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "diagnosis/rank_diagnosis.hpp"
+
+namespace msprobe::diagnosis {
+
+struct Diagnosis {
+  /// The culprit, then evidence that is no consequence of it, then what may be, then hints; each in order.
+  std::vector<Finding> findings;
+  std::size_t independent = 0;  // how many of them are nobody's consequence: 0 says that there is no culprit
+  std::array<std::uint64_t, kOrigins> counts{};
+  std::uint64_t agreeing = 0;  // entries ahead of the culprit, in its rank and step
+  bool tensors = false;
+  double threshold = 0;
+  double largest_j = 0;
+  std::string largest_entry;
+  double visible = 0;
+  std::string visible_module;
+  std::string doubt;  // about the matching of communication; may be empty
+
+  bool has_culprit() const { return independent > 0; }
+  const Finding& culprit() const { return findings.front(); }
+  /// The second independent fault, or null.
+  const Finding* second() const { return independent > 1 ? &findings[1] : nullptr; }
+  std::uint64_t count(Origin origin) const { return counts[static_cast<std::size_t>(origin)]; }
+};
+
+/// The ranks in the order of their steps. Items are not looked at any more. `names_source`: operations whose
+/// argument names the rank that gives.
+Diagnosis conclude(const std::vector<RankDiagnosis>& ranks,
+                   const std::set<std::string, std::less<>>& names_source = {});
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,589 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules by which an entry is judged.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "diagnosis/rank_judge.hpp"
+#include "diagnosis/sentences.hpp"
+#include "diagnosis/structure.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::Api;
+using dump::Item;
+using dump::State;
+
+constexpr double kSingle = 0x1p-24;
+/// From here on it is worth computing again.
+constexpr double kSuspect = 1.5;
+
+/// 1 of `.input.1`; nothing for keywords and what is nested.
+std::optional<std::size_t> position_of(const Place& place) {
+  std::size_t position = 0;
+  const char* const end = place.rest.data() + place.rest.size();
+  const auto [last, error] = std::from_chars(place.rest.data(), end, position);
+  if (place.front.empty() || error != std::errc() || last != end) return std::nullopt;
+  return position;
+}
+
+bool is_half(double u) {
+  return u > 1e-6;
+}
+
+}  // namespace
+
+/// The largest output error of those who put the items out.
+double RankJudge::carried(std::uint32_t target_item, std::uint32_t golden_item) const {
+  double error = 0;
+  if (target_item != kNone) {
+    const std::uint32_t api = target_.items[target_item].api;
+    const auto alone = alone_target_.find(api);
+    error = alone != alone_target_.end() ? alone->second : errors_.output[api];
+  }
+  if (golden_item != kNone) {
+    const std::uint32_t api = golden_.items[golden_item].api;
+    const auto alone = alone_golden_.find(api);
+    const std::uint32_t partner = alignment_.target_of[api];
+    const double other = alone != alone_golden_.end() ? alone->second
+                         : partner != kNone           ? static_cast<double>(errors_.output[partner])
+                                                      : 0;
+    error = std::max(error, other);
+  }
+  return error;
+}
+
+std::string_view RankJudge::producer_name(std::uint32_t target_item, std::uint32_t golden_item) const {
+  return target_item != kNone ? target_name(target_.items[target_item].api)
+                              : golden_name(golden_.items[golden_item].api);
+}
+
+void RankJudge::structure(Entry& entry, double& scalar_error) {
+  const double rounding =
+      threshold_ * (std::max({forward_error(), backward_, history_.backward}) + 4 * kSingle);
+  const CalledOtherwise called =
+      called_otherwise(target_, entry.target, golden_, entry.golden, errors_.golden_item, rounding);
+  scalar_error = called.scalar_error;
+  if (!called.first) return;
+  const StructuralDifference& difference = *called.first;
+  const bool effect = entry.e_out > 2 * entry.e_in + entry.u;
+  const bool input_grad = difference.kind == Kind::requires_grad && difference.item != kNone &&
+                          item_of(difference.item).state != State::output;
+  // A shape or dtype that was handed on is no news.
+  const bool handed_on = entry.touched && difference.kind != Kind::argument;
+  Finding found = finding(entry, difference.kind, Rule::structure, kInfinite);
+  found.item = difference.item;
+  found.place = difference.place;
+  found.downstream = entry.touched || history_.evidence;
+  if (effect || difference.kind == Kind::dtype || difference.kind == Kind::shape) {
+    found.confidence = handed_on ? Confidence::hint : Confidence::certain;
+  } else {
+    found.confidence = input_grad && !entry.touched && target_name(entry.target).starts_with("Module.")
+                           ? Confidence::likely
+                           : Confidence::hint;
+  }
+  const std::string what = difference.kind == Kind::argument ? "argument " + difference.place
+                           : difference.kind == Kind::dtype  ? "dtype of " + difference.place
+                           : difference.kind == Kind::shape  ? "shape of " + difference.place
+                                                             : "requires_grad of " + difference.place;
+  found.text = fmt::format("{} is {}, golden {}; ", what, difference.target, difference.golden);
+  found.text += effect ? fmt::format("output error {} from inputs {}", error_text(entry.e_out),
+                                     error_text(entry.worst_in))
+                       : "without effect on the output";
+  found.side = "the code differs, not a kernel";
+  offer(entry, std::move(found));
+}
+
+void RankJudge::sources(Entry& entry) {
+  const Api& api = target_.apis[entry.target];
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    const Item& item = item_of(i);
+    if (!item.is_tensor || errors_.golden_item[i] == kNone || std::isnan(errors_.e[i])) continue;
+    if (item.state == State::parameters) {
+      parameter(entry, i, content_key(target_, item));
+    } else if (item.state == State::input && !entry.compound) {
+      source(entry, i);
+    }
+  }
+}
+
+/// An input that is wrong before the entry computes.
+void RankJudge::source(Entry& entry, std::uint32_t index) {
+  const Item& item = item_of(index);
+  const std::uint32_t partner = errors_.golden_item[index];
+  const std::uint64_t key = content_key(target_, item);
+  const std::uint32_t from = target_flow_.find(key);
+  const std::uint32_t golden_from = golden_flow_.find(content_key(golden_, golden_.items[partner]));
+  const bool known = from != ContentMap::kUnknown;
+  const bool golden_known = golden_from != ContentMap::kUnknown;
+  const double e = e_of(index);
+  if (!known && !golden_known) {
+    const auto position = position_of(place_of(target_, item));
+    if (parameter_keys_.find(key) != ContentMap::kUnknown ||
+        (position && is_parameter_position(entry.name.operation(), *position))) {
+      parameter(entry, index, key);
+      return;
+    }
+  }
+  if (e == 0) return;
+  const double u = entry.u;
+  Finding found;
+  if (!known && !golden_known) {
+    const double ahead = entry.optimizer ? std::max(forward_error(), backward_) : forward_error();
+    if (e <= ahead + 4 * u && is_half(u)) return;
+    found = finding(entry, Kind::data, Rule::source, e / (ahead + 4 * u));
+    found.text = fmt::format(
+        "{} comes from outside of what is recorded and differs by {}; nothing ahead of it by more than {}",
+        place_text(target_, item), error_text(e), error_text(ahead));
+    // What is computed from data by something unrecorded is told from data by whether anything came before.
+    if (forward_ > 0)
+      found.text = fmt::format(
+          "{} is made by something not recorded and differs by {}; nothing ahead of it by more than {}",
+          place_text(target_, item), error_text(e), error_text(ahead));
+    if (forward_ > 0) found.kind = Kind::unrecorded;
+  } else {
+    const bool partners = known && golden_known &&
+                          alignment_.golden_of[target_.items[from].api] == golden_.items[golden_from].api;
+    if (partners && !pair_.tensors) return;  // then its error is the output's
+    const double q = carried(known ? from : kNone, golden_known ? golden_from : kNone);
+    const double ratio = e / (2 * q + 2 * u);
+    // Entries of one side alone answer for what comes from them.
+    const auto answer = [&](const std::unordered_map<std::uint32_t, std::uint32_t>& runs,
+                            std::uint32_t producer) {
+      const auto run = runs.find(producer);
+      if (run == runs.end()) return false;
+      runs_[run->second].consumed = true;
+      if (ratio > 1) settle_run(runs_[run->second], target_name(entry.target), e, q);
+      return true;
+    };
+    const bool alone = known && answer(run_of_target_, target_.items[from].api);
+    const bool golden_alone = golden_known && answer(run_of_golden_, golden_.items[golden_from].api);
+    if (alone || golden_alone) {
+      if (ratio > 1) entry.touched = true;
+      return;
+    }
+    const bool certainly = !partners && ratio > 1;
+    found = finding(entry, known && golden_known && !partners ? Kind::feed : Kind::unrecorded, Rule::source,
+                    certainly ? threshold_ * ratio : ratio);
+    const std::string_view producer = producer_name(known ? from : kNone, golden_known ? golden_from : kNone);
+    if (found.kind == Kind::feed) {
+      found.text =
+          fmt::format("{} is fed from {}, in golden from {}; it differs by {}", place_text(target_, item),
+                      producer, golden_name(golden_.items[golden_from].api), error_text(e));
+    } else {
+      found.text =
+          fmt::format("between {} and this entry something not recorded changed {}: error {} there, {} here",
+                      producer, place_text(target_, item), error_text(q), error_text(e));
+    }
+    // What that producer made of evidence is downstream; the change itself is not.
+    found.downstream = history_.evidence;
+  }
+  found.item = index;
+  found.place = place_text(target_, item);
+  offer(entry, std::move(found));
+}
+
+/// A parameter is judged where it is used first.
+void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) {
+  const Item& item = item_of(index);
+  if (key != 0) {
+    if (parameter_keys_.find(key) == 1) return;
+    parameter_keys_.put(key, 1);
+  }
+  ++parameters_judged_;
+  const double e = e_of(index);
+  parameters_ = std::max(parameters_, std::min(e, 1.0));
+  const double u = std::max(unit_roundoff(target_.text(item.dtype)), kSingle);
+  double j = e / (4 * u);
+  std::string text = fmt::format("{} is a parameter and differs by {} before it is used",
+                                 place_text(target_, item), error_text(e));
+  if (history_.steps > 0) {
+    if (history_.evidence) return;  // by what was seen in an earlier step
+    const double steps = history_.steps;
+    const double limit = (is_half(u) ? 2e-2 : 2e-3) * steps;
+    j = threshold_ * e / limit;
+    text = fmt::format("{} differs by {} after the update, more than rounding explains",
+                       place_text(target_, item), error_text(e));
+    std::optional<Update> update;
+    if (pair_.tensors && pair_.update) update = pair_.update(index, errors_.golden_item[index]);
+    if (update) {
+      constexpr double kOtherStep = 0.5;
+      if (!first_updated_) {
+        first_updated_ = finding(entry, Kind::optimizer, Rule::source, 0);
+        name_places(*first_updated_, entry.target, entry.golden);
+        first_updated_->place = place_text(target_, item);
+        first_updated_->item = index;
+      }
+      updates_.add(*update);
+      const double deviation = std::abs(update->gain - 1);
+      j = deviation > kOtherStep && e > 1e-6 ? threshold_ * deviation / kOtherStep : 0;
+      text = fmt::format("{} was updated by {:.3g} times the step of golden", place_text(target_, item),
+                         update->gain);
+    }
+    const double n = static_cast<double>(elements_of(target_.text(item.shape)));
+    if (pair_.tensors && std::isfinite(e) && n > 0) {
+      const double shift = errors_.b[index] / (4 * e / std::sqrt(n) + 2.4e-7 + (is_half(u) ? u / 2 : 0));
+      if (shift >= 2 && threshold_ * shift / 2 > j) {
+        j = threshold_ * shift / 2;
+        text = fmt::format("{} changed its norm by {} in the update, more than rounding does",
+                           place_text(target_, item), error_text(errors_.b[index]));
+      }
+    }
+  }
+  Finding found = finding(entry, Kind::parameter, Rule::source, j);
+  if (!found.is_evidence()) {
+    offer(entry, std::move(found));
+    return;
+  }
+  found.item = index;
+  found.place = place_text(target_, item);
+  found.text = std::move(text);
+  found.downstream = history_.evidence;
+  entry.touched = true;
+  ++parameters_wrong_;
+  parameter_largest_ = std::max(parameter_largest_, e);
+  if (first_parameter_) return;
+  name_places(found, entry.target, entry.golden);
+  first_parameter_ = std::move(found);
+  before_first_parameter_ = before_;
+}
+
+/// How much an error of the inputs may grow by what the operation is, from the sizes of what goes in and out.
+double RankJudge::amplification(const Entry& entry) const {
+  constexpr double kMost = 1000;
+  if (entry.nature != Nature::sum && entry.nature != Nature::mean && entry.nature != Nature::exponential &&
+      entry.nature != Nature::normalising)
+    return 1;
+  const Api& api = golden_.apis[entry.golden];
+  double in = 0;
+  double extreme = 0;
+  double out = 0;
+  double elements_in = 1;
+  double elements_out = 1;
+  double mean = 0;
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    const Item& item = golden_.items[i];
+    if (!item.is_tensor || unit_roundoff(golden_.text(item.dtype)) == 0) continue;
+    const double norm = std::abs(number_of(golden_, item, dump::kNorm));
+    if (!std::isfinite(norm)) continue;
+    const double n = static_cast<double>(std::max<std::uint64_t>(elements_of(golden_.text(item.shape)), 1));
+    if (item.state == State::output && out == 0) {
+      out = norm;
+      elements_out = n;
+    } else if (item.state == State::input && in == 0) {
+      elements_in = n;
+      mean = number_of(golden_, item, dump::kMean);
+    }
+    if (item.state != State::input) continue;
+    in = std::max(in, norm * std::sqrt(std::max(1.0, elements_in / n)));
+    extreme = std::max({extreme, std::abs(number_of(golden_, item, dump::kMax))});
+  }
+  double factor = 1;
+  switch (entry.nature) {
+    case Nature::sum:
+      if (out > 0) factor = in * std::sqrt(std::max(1.0, elements_out / elements_in)) / out;
+      break;
+    case Nature::mean: {
+      const bool divides = entry.name.operation().find("mean") != std::string_view::npos;
+      if (out > 0) factor = in / out / (divides ? std::max(1.0, elements_in / elements_out) : 1.0);
+      break;
+    }
+    case Nature::exponential:
+      factor = std::min(extreme, 64.0);
+      break;
+    case Nature::normalising: {
+      const double square = in * in / elements_in;
+      const double variance = square - mean * mean;
+      factor = variance > 0 ? std::sqrt(square / variance) : 1;
+      break;
+    }
+    default:
+      break;
+  }
+  return std::isfinite(factor) ? std::clamp(factor, 1.0, kMost) : 1.0;
+}
+
+double RankJudge::birth_j(const Entry& entry, std::uint32_t index, double e) const {
+  const double noise = pair_.noise ? pair_.noise(errors_.golden_item[index]) : 0;
+  double in = entry.grown * (entry.e_in + (entry.grown > 1 ? kSingle : 0));
+  if (!pair_.tensors && (entry.nature == Nature::division || entry.optimizer))
+    in = std::max(in, std::sqrt(std::min(in, 1.0)));
+  return e / (in + entry.u + (std::isfinite(noise) ? noise : 0));
+}
+
+std::vector<Replayed> RankJudge::replayed(const Entry& entry, double j) const {
+  if (!pair_.replay || !pair_.tensors || pair_.replay_mode == ReplayMode::never) return {};
+  if (pair_.replay_mode == ReplayMode::suspects && j <= (any_certain_ ? threshold_ : kSuspect)) return {};
+  return pair_.replay(entry.target, entry.golden);
+}
+
+/// Rules c, d and e for what the entry put out.
+void RankJudge::outputs(Entry& entry) {
+  const Api& api = target_.apis[entry.target];
+  if (!pair_.tensors) entry.e_in = std::max(entry.e_in, forward_ / 2);
+  // Where the extremes are a mask's, norms are blind.
+  constexpr double kMask = 1e4;
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    if (item_of(i).state != State::input || !item_of(i).is_tensor) continue;
+    const double least = number_of(target_, item_of(i), dump::kMin);
+    if (unit_roundoff(target_.text(item_of(i).dtype)) > 0 && std::abs(least) >= kMask)
+      entry.e_in = std::max(entry.e_in, forward_error());
+  }
+  entry.grown = amplification(entry);
+  double largest_j = 0;
+  std::vector<std::uint32_t> judged;
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    const Item& item = item_of(i);
+    if (item.state != State::output || !item.is_tensor || errors_.golden_item[i] == kNone) continue;
+    if (std::isnan(errors_.e[i])) {
+      if (checksums_differ(i)) checksum(entry);
+      continue;
+    }
+    judged.push_back(i);
+    largest_j = std::max(largest_j, birth_j(entry, i, e_of(i)));
+  }
+  if (judged.empty()) return;
+  const double sees = threshold_ * (entry.grown * entry.e_in + entry.u);
+  if (sees > out_.visible && !any_evidence_ && std::isfinite(sees)) {
+    out_.visible = sees;
+    out_.visible_module = module_around(entry.target, entry.golden);
+  }
+  if (entry.nature == Nature::discrete && (entry.e_in > 0 || (!pair_.tensors && forward_ > 0))) {
+    double e = 0;
+    for (const std::uint32_t i : judged) e = std::max(e, e_of(i));
+    if (e <= threshold_ * (entry.e_in + entry.u) || entry.e_in > 2 * (forward_error() + entry.u)) return;
+    Finding found = finding(entry, Kind::decision, Rule::birth, e / (entry.e_in + entry.u));
+    found.confidence = Confidence::hint;
+    found.text = fmt::format("a decision flipped: output error {}, inputs within rounding ({})",
+                             error_text(e), error_text(entry.worst_in));
+    offer(entry, std::move(found));
+    return;
+  }
+  const std::vector<Replayed> replays = replayed(entry, largest_j);
+  for (const std::uint32_t i : judged) judge_output(entry, i, e_of(i), errors_.b[i], replays);
+}
+
+void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double b,
+                             const std::vector<Replayed>& replays) {
+  const std::string place = place_text(target_, item_of(index));
+  const auto offered = [&](Kind kind, Rule rule, double j, std::string text, std::string side) {
+    Finding found = finding(entry, kind, rule, j);
+    found.item = index;
+    found.place = place;
+    found.text = std::move(text);
+    found.side = std::move(side);
+    offer(entry, std::move(found));
+  };
+  std::string side;
+  for (const Replayed& replay : replays) {
+    if (replay.item != index || !(replay.tolerance > 0)) continue;
+    const double more = std::max(replay.target, replay.golden);
+    const double less = std::min(replay.target, replay.golden);
+    if (more > replay.tolerance && more > 4 * less) {
+      const bool ours = replay.target > replay.golden;
+      offered(
+          Kind::replay, Rule::replay, threshold_ * more / replay.tolerance,
+          fmt::format(
+              "does not compute what its name says: computed again in double precision from its own inputs, "
+              "{} is off by {}, {} by {}",
+              ours ? "this run" : "golden", error_text(more), ours ? "golden" : "this run", error_text(less)),
+          ours ? "this run's kernel is wrong" : "golden's kernel is wrong");
+      return;
+    }
+    if (more <= replay.tolerance) return;  // acquitted, whatever its error
+    side = "neither side follows from its inputs by the operation's name";
+  }
+  if (e == 0) return;
+  const double j = birth_j(entry, index, e);
+  const std::string inputs =
+      fmt::format("output error {} from inputs {}", error_text(e), error_text(entry.worst_in));
+  if (entry.nature == Nature::random) {
+    offered(Kind::random, Rule::birth, j, "draws random numbers, and draws others: " + inputs, side);
+  } else {
+    offered(Kind::birth, Rule::birth, j, inputs, side);
+  }
+  const double n = static_cast<double>(elements_of(target_.text(item_of(index).shape)));
+  constexpr double kFewest = 64;
+  if (n < kFewest || !std::isfinite(e) || !std::isfinite(b)) return;
+  const double expected =
+      entry.grown * entry.b_in + 4 * (e + entry.grown * entry.e_in + entry.u) / std::sqrt(n) + 2.4e-7;
+  offered(Kind::gain, Rule::gain, threshold_ / 2.5 * b / expected,
+          fmt::format("its size differs by {}, which errors of {} do not do by chance", error_text(b),
+                      error_text(e)),
+          side);
+}
+
+/// A module hands on what is within; what it adds without a record is its own.
+void RankJudge::compound_outputs(Entry& entry) {
+  const Api& api = target_.apis[entry.target];
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    const Item& item = item_of(i);
+    if (item.state != State::output || errors_.golden_item[i] == kNone || std::isnan(errors_.e[i])) continue;
+    const std::uint64_t key = content_key(target_, item);
+    if (key == 0 || target_flow_.find(key) != ContentMap::kUnknown) continue;
+    const double ahead = std::max(entry.e_in, forward_error());
+    Finding found = finding(entry, Kind::birth, Rule::birth, e_of(i) / (ahead + 4 * entry.u));
+    found.item = i;
+    found.place = place_text(target_, item);
+    found.text = fmt::format(
+        "what it computes behind its recorded operations has error {}, nothing within more than {}",
+        error_text(e_of(i)), error_text(ahead));
+    offer(entry, std::move(found));
+  }
+}
+
+/// Of a parameter's gradient: what an error counts where the sum that makes it cancels.
+double RankJudge::gradient_scale(const Entry& entry, std::uint32_t index) const {
+  const Item& partner = golden_.items[errors_.golden_item[index]];
+  const double norm = std::abs(number_of(golden_, partner, dump::kNorm));
+  const std::vector<std::uint64_t> sizes = sizes_of(golden_.text(partner.shape));
+  double gradient = 0;
+  double elements = 0;
+  double input = 0;
+  if (entry.name.direction == dump::Direction::parameters_grad) {
+    const ModuleErrors* module = errors_.module(entry.name.base);
+    if (module == nullptr || !module->has_gradient) return 1;
+    gradient = module->gradient_norm;
+    elements = static_cast<double>(module->gradient_elements);
+    input = module->input_norm;
+  } else {
+    const std::uint32_t forward = errors_.forward_of(entry.target);
+    if (forward == kNone || !alignment_.has_golden(forward)) return 1;
+    bool is_parameter = false;
+    const Api& saved = golden_.apis[alignment_.golden_of[forward]];
+    for (std::uint32_t i = saved.first; i < saved.first + saved.count; ++i) {
+      const Item& item = golden_.items[i];
+      if (item.state != State::input || !item.is_tensor) continue;
+      const auto position = position_of(place_of(golden_, item));
+      const bool role = position && is_parameter_position(entry.name.operation(), *position);
+      if (role && golden_.text(item.shape) == golden_.text(partner.shape)) is_parameter = true;
+      if (!role && input == 0) input = std::abs(number_of(golden_, item, dump::kNorm));
+    }
+    if (!is_parameter) return 1;
+    const Api& api = golden_.apis[entry.golden];
+    for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+      const Item& item = golden_.items[i];
+      if (item.state != State::input || !item.is_tensor) continue;
+      gradient = std::hypot(gradient, number_of(golden_, item, dump::kNorm));
+      elements += static_cast<double>(elements_of(golden_.text(item.shape)));
+    }
+  }
+  double scale = gradient;
+  if (sizes.size() >= 2 && input > 0 && sizes[0] > 0)
+    scale = gradient * input / std::sqrt(std::max(1.0, elements / static_cast<double>(sizes[0])));
+  if (!std::isfinite(scale) || !std::isfinite(norm) || scale <= 0) return 1;
+  return std::min(1.0, norm / scale);
+}
+
+/// Nodes of autograd may give outputs in another order: the error against the best of those that have one
+/// shape.
+double RankJudge::best_match(const Entry& entry, std::uint32_t index, double enough) const {
+  double best = e_of(index);
+  if (best <= enough) return best;
+  const Item& item = item_of(index);
+  const Api& api = golden_.apis[entry.golden];
+  constexpr std::uint32_t kMostOutputs = 16;
+  for (std::uint32_t i = api.first; i < api.first + std::min(api.count, kMostOutputs); ++i) {
+    const Item& other = golden_.items[i];
+    if (other.state != State::output || !other.is_tensor || i == errors_.golden_item[index]) continue;
+    if (golden_.text(other.shape) != target_.text(item.shape)) continue;
+    const Measure against = measure(target_, item, golden_, other);
+    if (against.known && against.e < best) best = against.e;
+  }
+  return best;
+}
+
+void RankJudge::backward_pair(Entry& entry) {
+  measure_inputs(entry);
+  const std::uint32_t forward = errors_.forward_of(entry.target);
+  if (forward != kNone && touched_[forward]) entry.touched = true;
+  const double ahead = std::max({forward_error(), backward_, history_.backward});
+  if (any_evidence_ && entry.e_in > threshold_ * (clean_ + entry.u)) entry.touched = true;
+  const Api& api = target_.apis[entry.target];
+  const Api& other = golden_.apis[entry.golden];
+  if (!entry.compound) {
+    for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+      if (item_of(i).state != State::input || std::isnan(errors_.e[i])) continue;
+      Finding found = finding(entry, Kind::gradient, Rule::source, e_of(i) / (ahead + entry.u));
+      found.item = i;
+      found.place = place_text(target_, item_of(i));
+      found.text = fmt::format(
+          "the gradient of its output arrives with error {}; nothing ahead of it has more than {}",
+          error_text(e_of(i)), error_text(ahead));
+      offer(entry, std::move(found));
+    }
+    if (forward != kNone) {
+      entry.e_in = std::max(entry.e_in, static_cast<double>(errors_.anything[forward]));
+      entry.b_in = std::max(entry.b_in, static_cast<double>(errors_.anything_b[forward]));
+    }
+    if (!pair_.tensors) entry.e_in = std::max(entry.e_in, std::max(forward_, backward_) / 2);
+    if (forward == kNone) entry.e_in = std::max(entry.e_in, ahead);
+    entry.worst_in = entry.e_in;
+    std::uint32_t ours = 0;
+    std::uint32_t theirs = 0;
+    for (std::uint32_t i = api.first; i < api.first + api.count; ++i)
+      ours += item_of(i).state == State::output ? 1 : 0;
+    for (std::uint32_t i = other.first; i < other.first + other.count; ++i)
+      theirs += golden_.items[i].state == State::output ? 1 : 0;
+    for (std::uint32_t i = api.first; ours == theirs && i < api.first + api.count; ++i) {
+      const Item& item = item_of(i);
+      if (item.state != State::output || !item.is_tensor || std::isnan(errors_.e[i])) continue;
+      if (!same_dtype(target_.text(item.dtype), golden_.text(golden_.items[errors_.golden_item[i]].dtype)))
+        continue;
+      const double scale = gradient_scale(entry, i);
+      const double e = scale * best_match(entry, i, threshold_ * (entry.e_in + entry.u));
+      const double b = e < scale * e_of(i) ? 0 : scale * errors_.b[i];
+      backward_ = std::max(backward_, std::min(e, 1.0));
+      judge_output(entry, i, e, b, {});
+    }
+  }
+}
+
+void RankJudge::gradients_pair(Entry& entry) {
+  measure_inputs(entry);
+  const ModuleErrors* module = errors_.module(entry.name.base);
+  const double ahead = std::max({forward_error(), backward_, history_.backward});
+  entry.e_in = module != nullptr ? module->e : 0;
+  entry.b_in = module != nullptr ? module->b : 0;
+  if (module == nullptr || !module->has_gradient) entry.e_in = std::max(entry.e_in, ahead);
+  if (!pair_.tensors) entry.e_in = std::max(entry.e_in, std::max(forward_, backward_) / 2);
+  entry.worst_in = entry.e_in;
+  if (any_evidence_ && entry.e_in > threshold_ * (clean_ + entry.u)) entry.touched = true;
+  const Api& api = target_.apis[entry.target];
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    if (!item_of(i).is_tensor || std::isnan(errors_.e[i]) || errors_.golden_item[i] == kNone) continue;
+    const double scale = gradient_scale(entry, i);
+    backward_ = std::max(backward_, std::min(scale * e_of(i), 1.0));
+    judge_output(entry, i, scale * e_of(i), scale * errors_.b[i], {});
+  }
+}
+
+bool RankJudge::checksums_differ(std::uint32_t index) const {
+  const std::uint32_t partner = errors_.golden_item[index];
+  if (partner == kNone || !std::isnan(errors_.e[index])) return false;
+  const Item& other = golden_.items[partner];
+  return item_of(index).has_checksum && other.has_checksum &&
+         target_.text(item_of(index).checksum) != golden_.text(other.checksum);
+}
+
+/// Checksums tell where the first difference is, and no more.
+void RankJudge::checksum(Entry& entry) {
+  if (any_checksum_) return;
+  any_checksum_ = true;
+  const Api& api = target_.apis[entry.target];
+  bool same_inputs = true;
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    if (item_of(i).state != State::output && item_of(i).is_tensor && checksums_differ(i)) same_inputs = false;
+  }
+  Finding found = finding(entry, Kind::checksum, Rule::birth, 0);
+  found.confidence = Confidence::hint;
+  found.text = same_inputs ? "the first entry whose checksums differ, from equal inputs; rounding or a "
+                             "fault, checksums cannot tell"
+                           : "the first entry whose checksums differ, and its inputs do already";
+  offer(entry, std::move(found));
+}
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the diagnosis says of an entry, and of a tensor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace msprobe::diagnosis {
+
+/// In the order in which evidence of one entry counts (spec/diagnosis.md 4, a to e).
+enum class Rule : std::uint8_t { structure, source, replay, birth, gain };
+
+enum class Kind : std::uint8_t {
+  added,      // structure: an entry that the reference lacks
+  removed,    // one that only the reference has
+  exchanged,  // another operation in its place
+  argument,
+  dtype,
+  shape,
+  requires_grad,
+  parameter,      // source: differs before it is used
+  optimizer,      // all parameters were updated otherwise
+  data,           // comes from outside
+  unrecorded,     // changed between two entries
+  feed,           // comes from another entry
+  gradient,       // of an output, as it arrives
+  replay,         // does not compute what its name says
+  birth,          // its error does not follow from its inputs
+  gain,           // nor does its size
+  random,         // birth, by other random numbers
+  decision,       // a discrete choice flipped by noise
+  communication,  // birth, by what other ranks sent or by the exchange itself
+  checksum,       // the first that differs; nobody can tell by how much
+};
+std::string_view name_of(Kind kind);
+
+enum class Confidence : std::uint8_t { hint, likely, certain };
+std::string_view name_of(Confidence confidence);
+
+/// Where the error of a tensor comes from.
+enum class Origin : std::uint8_t { equal, rounding, born, passed_on, not_compared };
+inline constexpr std::size_t kOrigins = 5;
+std::string_view name_of(Origin origin);
+
+struct Finding {
+  Kind kind = Kind::birth;
+  Rule rule = Rule::birth;
+  Confidence confidence = Confidence::hint;
+  double j = 0;
+  double u = 0;  // unit roundoff of the entry
+  /// In the order of both sides' entries: 2 i + 1 for the entry under test of number i, even for those that
+  /// only the reference has.
+  std::uint64_t order = 0;
+  std::uint32_t target_api = UINT32_MAX;
+  std::uint32_t item = UINT32_MAX;  // of the side under test, if one is concerned
+  bool downstream = false;          // what it received was touched by earlier evidence
+  std::string entry;                // the reference's name where the side under test has none
+  std::string golden_entry;         // empty if there is none
+  std::string place;                // `input.1`
+  std::string step;
+  std::string rank;
+  std::string module;
+  std::string side;  // what is known about which side is wrong; may be empty
+  std::string text;
+  std::string where;  // line of the call; may be empty
+  std::string next;
+  std::uint64_t concerned = 1;           // parameters or entries that this finding stands for
+  std::vector<std::string> other_ranks;  // that show the same
+  std::uint64_t passed_on = 0;           // later tensors that differ by it
+  double passed_on_largest = 0;
+  std::string passed_on_entry;
+
+  bool is_evidence() const { return confidence != Confidence::hint; }
+};
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/flow.hpp"
+
+#include <bit>
+
+#include "diagnosis/measures.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+std::uint64_t stirred(std::uint64_t value) {
+  value ^= value >> 33;
+  value *= 0xff51afd7ed558ccdULL;
+  value ^= value >> 33;
+  value *= 0xc4ceb9fe1a85ec53ULL;
+  return value ^ (value >> 33);
+}
+
+}  // namespace
+
+std::uint64_t content_key(const dump::Side& side, const dump::Item& item) {
+  if (!item.is_tensor) return 0;
+  const double largest = number_of(side, item, dump::kMax);
+  const double least = number_of(side, item, dump::kMin);
+  const std::uint64_t n = elements_of(side.text(item.shape));
+  if (n == 0 || std::isnan(largest) || std::isnan(least) || (largest == least && n > 1)) return 0;
+  std::uint64_t key = stirred(n);
+  for (const double value : {largest, least, number_of(side, item, dump::kNorm)})
+    key = stirred(key ^ std::bit_cast<std::uint64_t>(value)) + 0x9e3779b97f4a7c15ULL;
+  return key == 0 ? 1 : key;
+}
+
+std::size_t ContentMap::slot_of(std::uint64_t key) const {
+  std::size_t slot = key & (slots_.size() - 1);
+  while (slots_[slot].value != kUnknown && !slots_[slot].holds(key)) slot = (slot + 1) & (slots_.size() - 1);
+  return slot;
+}
+
+void ContentMap::grow() {
+  constexpr std::size_t kFewest = 64;
+  std::vector<Slot> old(slots_.empty() ? kFewest : 2 * slots_.size());
+  old.swap(slots_);
+  for (const Slot& slot : old) {
+    if (slot.value != kUnknown) slots_[slot_of(std::uint64_t{slot.high} << 32 | slot.low)] = slot;
+  }
+}
+
+void ContentMap::put(std::uint64_t key, std::uint32_t value) {
+  if (key == 0) return;
+  if (slots_.size() * 2 < (count_ + 1) * 3) grow();
+  Slot& slot = slots_[slot_of(key)];
+  if (slot.value == kUnknown) ++count_;
+  slot = {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32), value};
+}
+
+std::uint32_t ContentMap::find(std::uint64_t key) const {
+  return key == 0 || slots_.empty() ? kUnknown : slots_[slot_of(key)].value;
+}
+
+}  // namespace msprobe::diagnosis

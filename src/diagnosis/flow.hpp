@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who put a tensor out, found by what is in it: views and reshapes, which nobody records, keep count, Max,
+// Min and Norm (spec/diagnosis.md 3).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "dump/side.hpp"
+
+namespace msprobe::diagnosis {
+
+/// 0: there is nothing to know it by. Constants have no key: zeros are everywhere.
+std::uint64_t content_key(const dump::Side& side, const dump::Item& item);
+
+/// Numbers by keys, the last one that was put; 24 bytes a key at most.
+class ContentMap {
+ public:
+  static constexpr std::uint32_t kUnknown = UINT32_MAX;
+
+  void put(std::uint64_t key, std::uint32_t value);
+  std::uint32_t find(std::uint64_t key) const;
+  std::size_t size() const { return count_; }
+
+ private:
+  struct Slot {
+    std::uint32_t low = 0;
+    std::uint32_t high = 0;
+    std::uint32_t value = kUnknown;
+    bool holds(std::uint64_t key) const {
+      return low == static_cast<std::uint32_t>(key) && high == static_cast<std::uint32_t>(key >> 32);
+    }
+  };
+  std::size_t slot_of(std::uint64_t key) const;
+  void grow();
+
+  std::vector<Slot> slots_;  // as many as a power of two
+  std::size_t count_ = 0;
+};
+
+}  // namespace msprobe::diagnosis

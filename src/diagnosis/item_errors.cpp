@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/item_errors.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "dump/names.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::Direction;
+using dump::Item;
+using dump::Side;
+using dump::State;
+
+void raise_to(float& largest, float value) {
+  if (value > largest) largest = value;
+}
+
+}  // namespace
+
+ItemErrors::ItemErrors(const RankPair& pair)
+    : golden_item(pair_items(*pair.target, *pair.golden, *pair.alignment)), pair_(pair) {
+  const Side& target = *pair.target;
+  const Side& golden = *pair.golden;
+  e.assign(target.items.size(), NAN);
+  b.assign(target.items.size(), 0);
+  output.assign(target.apis.size(), 0);
+  anything.assign(target.apis.size(), 0);
+  anything_b.assign(target.apis.size(), 0);
+  const auto name_of = [&](std::uint32_t api) { return target.text(target.apis[api].name); };
+  for (std::uint32_t api = 0; api < target.apis.size(); ++api) {
+    names_.add(api, name_of);
+    for (std::uint32_t i = target.apis[api].first; i < target.apis[api].first + target.apis[api].count; ++i) {
+      const Item& item = target.items[i];
+      if (golden_item[i] == kNone || !item.is_tensor) continue;
+      const Item& partner = golden.items[golden_item[i]];
+      if (!partner.is_tensor) continue;
+      std::optional<Measure> found;
+      if (pair.tensors) found = pair.tensors(i, golden_item[i]);
+      if (!found) found = measure(target, item, golden, partner);
+      if (!found->known) continue;
+      const bool other_shape = target.text(item.shape) != golden.text(partner.shape);
+      e[i] = other_shape ? std::numeric_limits<float>::infinity() : static_cast<float>(found->e);
+      b[i] = other_shape ? std::numeric_limits<float>::infinity() : static_cast<float>(found->b);
+      raise_to(anything[api], e[i]);
+      raise_to(anything_b[api], b[i]);
+      const bool floating = unit_roundoff(target.text(item.dtype)) > 0;
+      if (item.state == State::output && floating) raise_to(output[api], e[i]);
+    }
+    add_to_module(api);
+  }
+}
+
+void ItemErrors::add_to_module(std::uint32_t api) {
+  const Side& target = *pair_.target;
+  const auto parsed = dump::parse_entry_name(target.text(target.apis[api].name));
+  if (!parsed || !parsed->is_module || !pair_.alignment->has_golden(api)) return;
+  const bool backward = parsed->direction == Direction::backward;
+  if (!backward && parsed->direction != Direction::forward) return;
+  ModuleErrors& module = modules_[parsed->base];
+  for (std::uint32_t i = target.apis[api].first; i < target.apis[api].first + target.apis[api].count; ++i) {
+    const Item& item = target.items[i];
+    if (std::isnan(e[i]) || (backward && item.state != State::input)) continue;
+    module.e = std::max(module.e, static_cast<double>(e[i]));
+    module.b = std::max(module.b, static_cast<double>(b[i]));
+    if (item.state != State::input) continue;
+    const Item& partner = pair_.golden->items[golden_item[i]];
+    const double norm = number_of(*pair_.golden, partner, dump::kNorm);
+    if (!std::isfinite(norm)) continue;
+    if (backward) {
+      module.has_gradient = true;
+      // Several calls of one module add up.
+      module.gradient_norm = std::hypot(module.gradient_norm, norm);
+      module.gradient_elements += elements_of(pair_.golden->text(partner.shape));
+    } else if (unit_roundoff(pair_.golden->text(partner.dtype)) > 0) {
+      module.input_norm = std::hypot(module.input_norm, norm);
+    }
+  }
+}
+
+std::uint32_t ItemErrors::entry_named(std::string_view name) const {
+  const std::uint32_t found = names_.find(
+      name, [this](std::uint32_t api) { return pair_.target->text(pair_.target->apis[api].name); });
+  return found == TextIndex::kNone ? kNone : found;
+}
+
+std::uint32_t ItemErrors::forward_of(std::uint32_t backward_api) const {
+  const auto parsed = dump::parse_entry_name(pair_.target->text(pair_.target->apis[backward_api].name));
+  if (!parsed) return kNone;
+  std::string name(parsed->base);
+  name.append(parsed->call_first ? "." : ".forward.").append(parsed->call);
+  if (parsed->call_first) name += ".forward";
+  return entry_named(name);
+}
+
+const ModuleErrors* ItemErrors::module(std::string_view base) const {
+  const auto found = modules_.find(base);
+  return found == modules_.end() ? nullptr : &found->second;
+}
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far all items of a rank are apart, before anyone is blamed for it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "diagnosis/rank_diagnosis.hpp"
+#include "support/text_pool.hpp"
+
+namespace msprobe::diagnosis {
+
+/// What the gradients of a module's parameters are judged by.
+struct ModuleErrors {
+  double e = 0;  // largest of its tensors, forward, and of the gradients of its outputs
+  double b = 0;
+  bool has_gradient = false;
+  double gradient_norm = 0;  // of its output's gradient, and how many elements it has
+  std::uint64_t gradient_elements = 0;
+  double input_norm = 0;
+};
+
+class ItemErrors {
+ public:
+  explicit ItemErrors(const RankPair& pair);
+
+  std::vector<std::uint32_t> golden_item;  // by item under test
+  std::vector<float> e;                    // by item; NaN where nothing was measured
+  std::vector<float> b;
+  std::vector<float> output;    // by entry under test: largest e of its floating outputs
+  std::vector<float> anything;  // of all its tensors
+  std::vector<float> anything_b;
+
+  std::uint32_t entry_named(std::string_view name) const;
+  /// The forward entry of a backward one, or kNone.
+  std::uint32_t forward_of(std::uint32_t backward_api) const;
+  /// By the base of its entries' names; null if it has none.
+  const ModuleErrors* module(std::string_view base) const;
+
+ private:
+  void add_to_module(std::uint32_t api);
+
+  const RankPair& pair_;
+  TextIndex names_;
+  std::unordered_map<std::string_view, ModuleErrors> modules_;
+};
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/measures.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "tensor/dtype.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::Item;
+using dump::Side;
+using dump::Statistic;
+using dump::ValueClass;
+using dump::ValueKind;
+using tensor::DType;
+
+/// A statistic as recorded: NaN and infinities are values of their own.
+struct Recorded {
+  bool present = false;
+  double value = 0;
+};
+
+Recorded recorded(const Side& side, const Item& item, Statistic which) {
+  const dump::Value value = item.statistics[which];
+  if (value.kind == ValueKind::boolean) return {true, value.boolean ? 1.0 : 0.0};
+  if (value.kind == ValueKind::none || value.kind == ValueKind::missing) return {};
+  const dump::Classified classified = dump::classify(value, side.pool);
+  switch (classified.type) {
+    case ValueClass::number:
+      return {true, classified.number};
+    case ValueClass::nan:
+      return {true, NAN};
+    case ValueClass::inf:
+      return {true, kInfinite};
+    case ValueClass::neg_inf:
+      return {true, -kInfinite};
+    case ValueClass::device:
+    case ValueClass::missing:
+    case ValueClass::other:
+      break;
+  }
+  return {};
+}
+
+/// Distance of two statistics in units of `scale`.
+double distance(const Recorded& target, const Recorded& golden, double scale) {
+  if (!target.present && !golden.present) return 0;
+  if (target.present != golden.present) return kInfinite;
+  if (std::isnan(target.value) && std::isnan(golden.value)) return 0;
+  if (target.value == golden.value) return 0;
+  const double difference = std::abs(target.value - golden.value);
+  if (!std::isfinite(difference)) return kInfinite;
+  return scale > 0 ? difference / scale : kInfinite;
+}
+
+double finite_size(double value) {
+  return std::isfinite(value) ? std::abs(value) : 0;
+}
+
+std::optional<DType> dtype_of(std::string_view name) {
+  if (const auto torch = tensor::dtype_from_torch(name)) return torch;
+  return tensor::dtype_from_mindspore(name);
+}
+
+}  // namespace
+
+Measure measure(const tensor::Difference& sums) {
+  Measure out;
+  out.n = sums.count;
+  out.known = true;
+  out.norm_target = std::sqrt(sums.squares_target);
+  out.norm_golden = std::sqrt(sums.squares_golden);
+  if (sums.squares_golden > 0) out.gain = sums.dot / sums.squares_golden;
+  if (sums.unequal == 0) return out;
+  if (sums.nonfinite_mismatch > 0 || sums.infinity_sign_mismatch > 0 || out.norm_golden == 0) {
+    out.e = out.b = kInfinite;
+    return out;
+  }
+  out.e = std::sqrt(sums.squares_difference) / out.norm_golden;
+  out.b = std::abs(out.norm_target - out.norm_golden) / out.norm_golden;
+  if (std::isnan(out.e)) out.e = kInfinite;
+  if (std::isnan(out.b)) out.b = kInfinite;
+  return out;
+}
+
+Measure measure(const Side& target, const Item& item, const Side& golden, const Item& partner) {
+  Measure out;
+  out.n = elements_of(golden.text(partner.shape));
+  const auto of_target = [&](Statistic which) { return recorded(target, item, which); };
+  const auto of_golden = [&](Statistic which) { return recorded(golden, partner, which); };
+  const Recorded norm = of_golden(dump::kNorm);
+  const Recorded largest = of_golden(dump::kMax);
+  const Recorded least = of_golden(dump::kMin);
+  out.norm_golden = norm.present ? finite_size(norm.value) : 0;
+  if (const Recorded own = of_target(dump::kNorm); own.present) out.norm_target = finite_size(own.value);
+  const bool checksums = item.has_checksum && partner.has_checksum;
+  const bool statistics = largest.present || norm.present || of_target(dump::kMax).present;
+  out.known = statistics || checksums;
+  const bool same_sum = checksums && target.text(item.checksum) == golden.text(partner.checksum);
+  if (!out.known || same_sum) return out;
+  if (!statistics) {
+    // Checksums tell that they differ, not by how much.
+    out.e = out.b = NAN;
+    return out;
+  }
+  const double rms = out.norm_golden / std::sqrt(static_cast<double>(std::max<std::uint64_t>(out.n, 1)));
+  const double extreme = std::max(finite_size(largest.value), finite_size(least.value));
+  out.b = distance(of_target(dump::kNorm), norm, out.norm_golden);
+  out.e = std::max({out.b, distance(of_target(dump::kMean), of_golden(dump::kMean), rms > 0 ? rms : extreme),
+                    distance(of_target(dump::kMax), largest, std::max(finite_size(largest.value), rms)),
+                    distance(of_target(dump::kMin), least, std::max(finite_size(least.value), rms))});
+  return out;
+}
+
+double unit_roundoff(std::string_view dtype) {
+  const auto known = dtype_of(dtype);
+  if (!known) return 0;
+  switch (*known) {
+    case DType::float64:
+    case DType::complex128:
+      return 0x1p-53;
+    case DType::float32:
+    case DType::complex64:
+      return 0x1p-24;
+    case DType::float16:
+    case DType::complex32:
+      return 0x1p-11;
+    case DType::bfloat16:
+      return 0x1p-8;
+    case DType::float8_e4m3fn:
+    case DType::float8_e5m2:
+    case DType::float8_e4m3fnuz:
+    case DType::float8_e5m2fnuz:
+    case DType::float8_e8m0fnu:
+    case DType::hifloat8:
+      return 0x1p-4;
+    default:
+      return 0;
+  }
+}
+
+bool same_dtype(std::string_view a, std::string_view b) {
+  if (a == b) return true;
+  const auto first = dtype_of(a);
+  return first && first == dtype_of(b);
+}
+
+namespace {
+
+/// Calls `take` with each size; false if the text is no list of sizes.
+template <typename Take>
+bool for_each_size(std::string_view shape, Take&& take) {
+  if (shape.size() < 2 || shape.front() != '[' || shape.back() != ']') return false;
+  const char* at = shape.data() + 1;
+  const char* const end = shape.data() + shape.size() - 1;
+  while (at < end) {
+    std::uint64_t size = 0;
+    const auto [next, error] = std::from_chars(at, end, size);
+    if (error != std::errc()) return false;
+    take(size);
+    at = next;
+    while (at < end && (*at == ',' || *at == ' ')) ++at;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> sizes_of(std::string_view shape) {
+  std::vector<std::uint64_t> sizes;
+  if (!for_each_size(shape, [&](std::uint64_t size) { sizes.push_back(size); })) sizes.clear();
+  return sizes;
+}
+
+std::uint64_t elements_of(std::string_view shape) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t product = 1;
+  const bool whole = for_each_size(shape, [&](std::uint64_t size) {
+    product = size != 0 && product > kMost / size ? kMost : product * size;
+  });
+  return whole ? product : 1;
+}
+
+double number_of(const Side& side, const Item& item, Statistic which) {
+  const Recorded value = recorded(side, item, which);
+  return value.present ? value.value : NAN;
+}
+
+}  // namespace msprobe::diagnosis

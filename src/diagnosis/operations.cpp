@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/operations.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <unordered_map>
+
+namespace msprobe::diagnosis {
+namespace {
+
+/// Lower case, without the marks of operators (`__add__`, `__iadd__`, `__radd__`) and of work in place
+/// (`add_`).
+std::string plain_operation(std::string_view name) {
+  const bool is_operator = name.size() > 4 && name.starts_with("__") && name.ends_with("__");
+  std::string plain;
+  for (const char c : name) {
+    if (c != '_' || (!is_operator && !plain.empty()))
+      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  while (!plain.empty() && plain.back() == '_') plain.pop_back();
+  return plain;
+}
+
+struct Known {
+  const char* name;
+  Nature nature;
+};
+
+constexpr Known kKnown[] = {
+    {"dropout", Nature::random},
+    {"dropout1d", Nature::random},
+    {"dropout2d", Nature::random},
+    {"dropout3d", Nature::random},
+    {"alpha_dropout", Nature::random},
+    {"feature_alpha_dropout", Nature::random},
+    {"alphadropout", Nature::random},
+    {"featurealphadropout", Nature::random},
+    {"rand", Nature::random},
+    {"randn", Nature::random},
+    {"randint", Nature::random},
+    {"rand_like", Nature::random},
+    {"randn_like", Nature::random},
+    {"randint_like", Nature::random},
+    {"randperm", Nature::random},
+    {"normal", Nature::random},
+    {"uniform", Nature::random},
+    {"bernoulli", Nature::random},
+    {"multinomial", Nature::random},
+    {"exponential", Nature::random},
+    {"rrelu", Nature::random},
+    {"gumbel_softmax", Nature::random},
+    {"poisson", Nature::random},
+    {"native_dropout", Nature::random},
+    {"topk", Nature::discrete},
+    {"sort", Nature::discrete},
+    {"argsort", Nature::discrete},
+    {"argmax", Nature::discrete},
+    {"argmin", Nature::discrete},
+    {"eq", Nature::discrete},
+    {"ne", Nature::discrete},
+    {"lt", Nature::discrete},
+    {"le", Nature::discrete},
+    {"gt", Nature::discrete},
+    {"ge", Nature::discrete},
+    {"greater", Nature::discrete},
+    {"less", Nature::discrete},
+    {"where", Nature::discrete},
+    {"floor", Nature::discrete},
+    {"ceil", Nature::discrete},
+    {"round", Nature::discrete},
+    {"trunc", Nature::discrete},
+    {"sign", Nature::discrete},
+    {"one_hot", Nature::discrete},
+    {"bucketize", Nature::discrete},
+    {"searchsorted", Nature::discrete},
+    {"nonzero", Nature::discrete},
+    {"unique", Nature::discrete},
+    {"isclose", Nature::discrete},
+    {"logical_and", Nature::discrete},
+    {"logical_or", Nature::discrete},
+    {"logical_not", Nature::discrete},
+    {"bincount", Nature::discrete},
+    {"histc", Nature::discrete},
+    {"kthvalue", Nature::discrete},
+    {"mode", Nature::discrete},
+    {"floordiv", Nature::discrete},
+    {"floor_divide", Nature::discrete},
+    {"remainder", Nature::discrete},
+    {"fmod", Nature::discrete},
+    {"mod", Nature::discrete},
+    {"div", Nature::division},
+    {"truediv", Nature::division},
+    {"true_divide", Nature::division},
+    {"divide", Nature::division},
+    {"rdiv", Nature::division},
+    {"rtruediv", Nature::division},
+    {"itruediv", Nature::division},
+    {"idiv", Nature::division},
+    {"reciprocal", Nature::division},
+    {"rsqrt", Nature::division},
+    {"addcdiv", Nature::division},
+    {"normalize", Nature::division},
+    {"cosine_similarity", Nature::division},
+    {"log", Nature::division},
+    {"add", Nature::sum},
+    {"iadd", Nature::sum},
+    {"radd", Nature::sum},
+    {"sub", Nature::sum},
+    {"isub", Nature::sum},
+    {"rsub", Nature::sum},
+    {"subtract", Nature::sum},
+    {"lerp", Nature::sum},
+    {"mse_loss", Nature::sum},
+    {"l1_loss", Nature::sum},
+    {"smooth_l1_loss", Nature::sum},
+    {"mseloss", Nature::sum},
+    {"l1loss", Nature::sum},
+    {"mean", Nature::mean},
+    {"sum", Nature::mean},
+    {"nansum", Nature::mean},
+    {"cumsum", Nature::mean},
+    {"exp", Nature::exponential},
+    {"softmax", Nature::exponential},
+    {"pow", Nature::exponential},
+    {"softmin", Nature::exponential},
+    {"scaled_dot_product_attention", Nature::exponential},
+    {"sinh", Nature::exponential},
+    {"cosh", Nature::exponential},
+    {"sin", Nature::exponential},
+    {"cos", Nature::exponential},
+    {"logsumexp", Nature::exponential},
+    {"softplus", Nature::exponential},
+    {"cross_entropy", Nature::exponential},
+    {"crossentropyloss", Nature::exponential},
+    {"log_softmax", Nature::exponential},
+    {"layer_norm", Nature::normalising},
+    {"layernorm", Nature::normalising},
+    {"batch_norm", Nature::normalising},
+    {"batchnorm1d", Nature::normalising},
+    {"batchnorm2d", Nature::normalising},
+    {"batchnorm3d", Nature::normalising},
+    {"group_norm", Nature::normalising},
+    {"groupnorm", Nature::normalising},
+    {"instance_norm", Nature::normalising},
+    {"var", Nature::normalising},
+    {"std", Nature::normalising},
+};
+
+}  // namespace
+
+Nature nature_of(std::string_view operation) {
+  static const auto* const kByName = [] {
+    auto* map = new std::unordered_map<std::string_view, Nature>;
+    for (const Known& known : kKnown) map->emplace(known.name, known.nature);
+    return map;
+  }();
+  const auto found = kByName->find(plain_operation(operation));
+  return found == kByName->end() ? Nature::ordinary : found->second;
+}
+
+bool is_parameter_position(std::string_view operation, std::size_t position) {
+  const std::string name = plain_operation(operation);
+  if (name == "linear" || name == "prelu" || name.starts_with("conv")) return position == 1 || position == 2;
+  if (name == "embedding" || name == "embedding_bag") return position == 1;
+  if (name == "layer_norm" || name == "group_norm") return position == 2 || position == 3;
+  if (name == "rms_norm") return position == 2;
+  if (name == "batch_norm" || name == "instance_norm") return position >= 1 && position <= 4;
+  if (name == "bilinear") return position == 2 || position == 3;
+  return false;
+}
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the name of an operation tells about how errors go through it.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace msprobe::diagnosis {
+
+enum class Nature {
+  ordinary,
+  random,       // draws numbers
+  discrete,     // a decision: may flip by noise
+  division,     // amplifies what is small
+  sum,          // of its inputs: may cancel
+  mean,         // over elements: may cancel
+  exponential,  // absolute errors become relative ones
+  normalising,  // takes the mean away
+};
+
+/// By the name of the operation alone (`add`, `__truediv__`, `Dropout`).
+Nature nature_of(std::string_view operation);
+
+/// Is this positional input of the operation a parameter by its role?
+bool is_parameter_position(std::string_view operation, std::size_t position);
+
+}  // namespace msprobe::diagnosis

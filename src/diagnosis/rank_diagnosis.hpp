@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The evidence of one rank in one step: each entry is judged by whether its error follows from what it
+// received (spec/diagnosis.md 4).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diagnosis/alignment.hpp"
+#include "diagnosis/finding.hpp"
+#include "diagnosis/measures.hpp"
+#include "dump/communication.hpp"
+#include "dump/construct_json.hpp"
+#include "dump/side.hpp"
+
+namespace msprobe::diagnosis {
+
+/// An output that was computed again, in double precision, from each side's own inputs.
+struct Replayed {
+  std::uint32_t item = 0;  // of the side under test
+  double target = 0;       // distance of what was recorded, relative to what was computed
+  double golden = 0;
+  double tolerance = 0;
+};
+
+/// What a step did to a parameter: its difference to the step before, of both sides.
+struct Update {
+  std::uint64_t n = 0;
+  double e = 0;
+  double gain = 1;
+};
+
+enum class ReplayMode : std::uint8_t { never, suspects, all };
+
+struct RankPair {
+  const dump::Side* target = nullptr;
+  const dump::Side* golden = nullptr;
+  const Alignment* alignment = nullptr;
+  const dump::ConstructTable* target_construct = nullptr;  // may be null
+  std::string step;
+  std::string rank;
+  std::int64_t number = 0;  // of the rank
+  ReplayMode replay_mode = ReplayMode::suspects;
+  std::vector<std::string> framework_frames;  // see user_frame()
+
+  // What else there is; any may be empty. Items and entries are numbers of the sides.
+  /// From tensors; nothing where a pair has none, which then is measured by its statistics.
+  std::function<std::optional<Measure>(std::uint32_t target_item, std::uint32_t golden_item)> tensors;
+  /// The outputs that a statement can be made of.
+  std::function<std::vector<Replayed>(std::uint32_t target_api, std::uint32_t golden_api)> replay;
+  /// Of a parameter, since the step before.
+  std::function<std::optional<Update>(std::uint32_t target_item, std::uint32_t golden_item)> update;
+  /// Error of the reference against a third dump.
+  std::function<double(std::uint32_t golden_item)> noise;
+};
+
+/// Of a rank, through its steps in order.
+struct History {
+  double forward = 0;  // largest errors
+  double backward = 0;
+  std::uint32_t steps = 0;
+  bool evidence = false;  // or something bad that came in by communication
+  double clean = 0;       // the largest error ahead of it
+};
+
+/// A call of communication, and how much worse it left what it took.
+struct CommPlace {
+  dump::Communication call;
+  std::string entry;
+  std::string golden_entry;
+  std::string module;
+  std::string where;
+  std::uint32_t api = 0;
+  double e_in = 0;
+  double e_out = 0;
+  double u = 0;
+  bool arrived = false;  // its own inputs do not explain what came out
+};
+
+struct RankDiagnosis {
+  std::string step;
+  std::string rank;
+  std::int64_t number = 0;
+  bool tensors = false;
+  double threshold = 0;
+  std::vector<Finding> findings;  // evidence before hints, each in order; not more than kMostFindings of both
+  std::uint64_t evidence = 0;     // entries with evidence, kept or not
+  std::vector<CommPlace> communication;
+
+  // Of each item under test:
+  std::vector<std::uint32_t> golden_item;  // its partner, or kNone
+  std::vector<float> error;                // e; NaN: not measured
+  std::vector<Origin> origin;
+
+  std::array<std::uint64_t, kOrigins> counts{};  // of origins
+  std::uint64_t agreeing = 0;                    // paired entries ahead of the first evidence
+  double passed_on_largest = 0;
+  std::string passed_on_entry;
+
+  /// The entry nearest to evidence.
+  double largest_j = 0;
+  std::string largest_entry;
+  /// The smallest error that would have been evidence, at the place where it is largest.
+  double visible = 0;
+  std::string visible_module;
+
+  /// The finding of an entry under test, or null.
+  const Finding* finding_of(std::uint32_t target_api) const;
+};
+
+inline constexpr std::size_t kMostFindings = 64;
+
+RankDiagnosis diagnose_rank(const RankPair& pair, History& history);
+
+}  // namespace msprobe::diagnosis

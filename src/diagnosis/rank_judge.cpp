@@ -1,0 +1,547 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/rank_judge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "diagnosis/sentences.hpp"
+#include "diagnosis/structure.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::Api;
+using dump::Direction;
+using dump::Item;
+using dump::Side;
+using dump::State;
+
+constexpr double kThresholdTensors = 4;
+constexpr double kThresholdStatistics = 10;
+/// Entries behind a run that may show its effect, where nobody is seen to take its outputs.
+constexpr unsigned kLooks = 8;
+constexpr std::size_t kShownOfRun = 4;
+constexpr double kHint = 3;
+constexpr double kCertain = 10;  // thresholds
+
+bool is_communication_name(std::string_view name) {
+  return name.starts_with("Distributed.") || name.starts_with("MintDistributed.");
+}
+
+}  // namespace
+
+RankJudge::RankJudge(const RankPair& pair, History& history)
+    : pair_(pair),
+      target_(*pair.target),
+      golden_(*pair.golden),
+      alignment_(*pair.alignment),
+      history_(history),
+      errors_(pair),
+      threshold_(pair.tensors ? kThresholdTensors : kThresholdStatistics) {
+  out_.step = pair.step;
+  out_.rank = pair.rank;
+  out_.number = pair.number;
+  out_.tensors = static_cast<bool>(pair.tensors);
+  out_.threshold = threshold_;
+  touched_.resize(target_.apis.size());
+  if (history.evidence) {
+    fault_order_ = 0;
+    clean_ = history.clean;
+  }
+}
+
+RankDiagnosis RankJudge::run() {
+  mark_compounds();
+  for (std::uint32_t api = 0; api < target_.apis.size(); ++api) {
+    const auto parsed = dump::parse_entry_name(target_name(api));
+    if (!parsed) continue;
+    const bool forward = parsed->direction == Direction::forward;
+    if (!alignment_.has_golden(api)) {
+      if (forward) target_alone(api);
+      continue;
+    }
+    before_ = std::max(forward_, backward_);
+    Entry entry;
+    entry.target = api;
+    entry.golden = alignment_.golden_of[api];
+    entry.name = *parsed;
+    entry.nature = nature_of(parsed->operation());
+    entry.compound = compound_[api];
+    entry.communication = target_.calls.contains(target_name(api)) || is_communication_name(target_name(api));
+    if (pair_.target_construct != nullptr)
+      entry.optimizer = pair_.target_construct->parent(target_name(api)) == "optimizer";
+    if (forward) {
+      forward_pair(entry);
+    } else if (parsed->direction == Direction::backward) {
+      backward_pair(entry);
+    } else if (parsed->direction == Direction::parameters_grad) {
+      gradients_pair(entry);
+    } else {
+      continue;
+    }
+    finish_entry(entry);
+  }
+  advance_golden(static_cast<std::uint32_t>(golden_.apis.size()));
+  close_run();
+  finish();
+  return std::move(out_);
+}
+
+/// Modules with anything recorded in them; without construct.json those that others lie in, and all where
+/// operations are recorded too.
+void RankJudge::mark_compounds() {
+  const auto mark = [](const Side& side, const dump::ConstructTable* construct, std::vector<bool>& compound) {
+    compound.assign(side.apis.size(), false);
+    TextIndex modules;
+    const auto text_of = [&](std::uint32_t api) { return side.text(side.apis[api].name); };
+    std::unordered_map<std::string_view, std::uint32_t> first_at_path;
+    bool operations = false;
+    for (std::uint32_t i = 0; i < side.apis.size(); ++i) {
+      const auto parsed = dump::parse_entry_name(text_of(i));
+      if (!parsed || parsed->direction == Direction::parameters_grad) continue;
+      if (parsed->is_module) {
+        modules.add(i, text_of);
+      } else if (parsed->direction == Direction::forward) {
+        operations = true;
+      }
+    }
+    const bool by_table = construct != nullptr && construct->size() > 0;
+    std::unordered_map<std::string, bool> holds;  // paths that something lies in
+    for (std::uint32_t i = 0; i < side.apis.size(); ++i) {
+      const std::string_view name = text_of(i);
+      if (by_table) {
+        const std::uint32_t parent = modules.find(construct->parent(name), text_of);
+        if (parent != TextIndex::kNone) compound[parent] = true;
+        continue;
+      }
+      // Only the paths around this one: a hostile path of many parts costs its own length squared at most
+      // once.
+      std::string path(module_path(name));
+      for (int levels = 0; levels < 64; ++levels) {
+        const std::size_t dot = path.rfind('.');
+        if (dot == std::string::npos) break;
+        path.resize(dot);
+        if (!holds.try_emplace(path, true).second) break;
+      }
+    }
+    if (by_table) return;
+    for (std::uint32_t i = 0; i < side.apis.size(); ++i) {
+      const std::string path(module_path(text_of(i)));
+      if (!path.empty()) compound[i] = operations || holds.contains(path);
+    }
+  };
+  mark(target_, pair_.target_construct, compound_);
+  mark(golden_, nullptr, compound_golden_);
+  if (pair_.target_construct != nullptr && pair_.target_construct->size() > 0) {
+    for (std::uint32_t i = 0; i < golden_.apis.size(); ++i) {
+      if (alignment_.target_of[i] != kNone) compound_golden_[i] = compound_[alignment_.target_of[i]];
+    }
+  }
+  for (const Item& item : target_.items) {
+    if (item.state == State::parameters) parameter_keys_.put(content_key(target_, item), 0);
+  }
+}
+
+double RankJudge::forward_error() const {
+  return std::max({forward_, parameters_, history_.forward});
+}
+
+/// Entries of the reference up to `end` have put out what they put out.
+void RankJudge::advance_golden(std::uint32_t end) {
+  for (; golden_next_ < end; ++golden_next_) {
+    const auto parsed = dump::parse_entry_name(golden_name(golden_next_));
+    if (!parsed || parsed->direction != Direction::forward) continue;
+    if (alignment_.target_of[golden_next_] == kNone) {
+      double error = 0;
+      const Api& api = golden_.apis[golden_next_];
+      for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+        if (golden_.items[i].state != State::input) continue;
+        const std::uint32_t from = golden_flow_.find(content_key(golden_, golden_.items[i]));
+        if (from != ContentMap::kUnknown) error = std::max(error, carried(kNone, from));
+      }
+      alone_golden_[golden_next_] = error;
+      if (!compound_golden_[golden_next_]) {
+        if (!run_open_) {
+          runs_.push_back(
+              {{}, {}, last_paired_ == kNone ? 0 : 2 * std::uint64_t{last_paired_} + 2, forward_, kLooks});
+          run_open_ = true;
+        }
+        if (runs_.back().golden.size() < kShownOfRun) runs_.back().golden.push_back(golden_next_);
+        run_of_golden_[golden_next_] = static_cast<std::uint32_t>(runs_.size() - 1);
+      }
+    }
+    put_outputs(golden_, golden_next_, golden_flow_, compound_golden_[golden_next_]);
+  }
+}
+
+void RankJudge::target_alone(std::uint32_t api_number) {
+  const Api& api = target_.apis[api_number];
+  double error = 0;
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    if (target_.items[i].state != State::input) continue;
+    const std::uint32_t from = target_flow_.find(content_key(target_, target_.items[i]));
+    if (from == ContentMap::kUnknown) continue;
+    error = std::max(error, carried(from, kNone));
+    if (touched_[target_.items[from].api]) touched_[api_number] = true;
+  }
+  alone_target_[api_number] = error;
+  if (!compound_[api_number]) {
+    if (!run_open_) {
+      runs_.push_back({{}, {}, 2 * std::uint64_t{api_number} + 1, forward_, kLooks});
+      run_open_ = true;
+    }
+    if (runs_.back().target.size() < kShownOfRun) runs_.back().target.push_back(api_number);
+    run_of_target_[api_number] = static_cast<std::uint32_t>(runs_.size() - 1);
+  }
+  put_outputs(target_, api_number, target_flow_, compound_[api_number]);
+}
+
+void RankJudge::close_run() {
+  run_open_ = false;
+}
+
+void RankJudge::put_outputs(const Side& side, std::uint32_t api, ContentMap& map, bool only_new) {
+  for (std::uint32_t i = side.apis[api].first; i < side.apis[api].first + side.apis[api].count; ++i) {
+    if (side.items[i].state != State::output) continue;
+    const std::uint64_t key = content_key(side, side.items[i]);
+    // What a module hands on was put out by an operation within it.
+    if (only_new && map.find(key) != ContentMap::kUnknown) continue;
+    map.put(key, i);
+  }
+}
+
+void RankJudge::measure_inputs(Entry& entry) {
+  const Api& api = target_.apis[entry.target];
+  double scalar_roundoff = 0;
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    const Item& item = item_of(i);
+    if (!item.is_tensor) continue;
+    scalar_roundoff = std::max(scalar_roundoff, unit_roundoff(target_.text(item.dtype)));
+    if (errors_.golden_item[i] == kNone) continue;
+    scalar_roundoff =
+        std::max(scalar_roundoff, unit_roundoff(golden_.text(golden_.items[errors_.golden_item[i]].dtype)));
+    if (item.state == State::output) continue;
+    entry.e_in = std::max(entry.e_in, e_of(i));
+    entry.b_in = std::max(entry.b_in, static_cast<double>(errors_.b[i]));
+  }
+  entry.u = scalar_roundoff > 0 ? scalar_roundoff : 0x1p-24;
+  entry.worst_in = entry.e_in;
+  entry.e_out = errors_.output[entry.target];
+}
+
+void RankJudge::forward_pair(Entry& entry) {
+  advance_golden(entry.golden);
+  if (!entry.compound) close_run();
+  measure_inputs(entry);
+  const Api& api = target_.apis[entry.target];
+  for (std::uint32_t i = api.first; i < api.first + api.count && !entry.touched; ++i) {
+    if (item_of(i).state != State::input) continue;
+    const std::uint32_t from = target_flow_.find(content_key(target_, item_of(i)));
+    if (from != ContentMap::kUnknown && touched_[target_.items[from].api]) entry.touched = true;
+  }
+  double scalar_error = 0;
+  if (!entry.compound) structure(entry, scalar_error);
+  entry.e_in = std::max(entry.e_in, scalar_error);
+  sources(entry);
+  if (entry.communication) {
+    communicate(entry);
+  } else if (entry.compound) {
+    compound_outputs(entry);
+  } else {
+    outputs(entry);
+  }
+  look_at_runs(entry);
+  put_outputs(target_, entry.target, target_flow_, entry.compound);
+  if (golden_next_ == entry.golden) {
+    put_outputs(golden_, entry.golden, golden_flow_, entry.compound);
+    ++golden_next_;
+  }
+  last_paired_ = entry.target;
+  forward_ = std::max(forward_, std::min(entry.e_out, 1.0));
+}
+
+/// What comes out of communication is other ranks' as well: judged when they are known.
+void RankJudge::communicate(Entry& entry) {
+  CommPlace place;
+  Finding names;
+  name_places(names, entry.target, entry.golden);
+  place.entry = std::move(names.entry);
+  place.golden_entry = std::move(names.golden_entry);
+  place.module = std::move(names.module);
+  place.where = std::move(names.where);
+  place.api = entry.target;
+  place.e_in = entry.e_in;
+  place.e_out = entry.e_out;
+  place.u = entry.u;
+  place.arrived = entry.e_out > threshold_ * (entry.e_in + entry.u);
+  place.call.operation = entry.name.operation();
+  if (const auto call = target_.calls.find(target_name(entry.target)); call != target_.calls.end())
+    place.call.call = call->second;
+  if (place.arrived) {
+    const std::uint64_t order = 2 * std::uint64_t{entry.target} + 1;
+    if (fault_order_ == UINT64_MAX) clean_ = before_;
+    fault_order_ = std::min(fault_order_, order);
+    entry.touched = true;
+  }
+  out_.communication.push_back(std::move(place));
+}
+
+/// Where nobody is seen to take what a run put out, a jump of errors right behind it shows its effect.
+void RankJudge::look_at_runs(const Entry& entry) {
+  if (entry.compound) return;
+  for (std::size_t i = first_open_; i < runs_.size(); ++i) {
+    Run& run = runs_[i];
+    if (run.settled || run.consumed || run.looks == 0) {
+      if (i == first_open_) ++first_open_;
+      continue;
+    }
+    if (i + 1 == runs_.size() && run_open_) break;
+    --run.looks;
+    const double error = std::max(entry.worst_in, entry.e_out);
+    if (error > threshold_ * (run.error + entry.u))
+      settle_run(run, target_name(entry.target), error, run.error);
+  }
+}
+
+/// A run has an effect.
+void RankJudge::settle_run(Run& run, std::string_view consumer, double error, double before) {
+  if (run.settled) return;
+  run.settled = true;
+  Finding found;
+  found.rule = Rule::structure;
+  found.confidence = Confidence::certain;
+  found.j = kInfinite;
+  found.order = run.order;
+  const bool both = !run.target.empty() && !run.golden.empty();
+  found.kind = both ? Kind::exchanged : run.target.empty() ? Kind::removed : Kind::added;
+  name_places(found, run.target.empty() ? kNone : run.target[0], run.golden.empty() ? kNone : run.golden[0]);
+  const auto list = [](const Side& side, const std::vector<std::uint32_t>& apis) {
+    std::string text;
+    for (const std::uint32_t api : apis) {
+      const auto parsed = dump::parse_entry_name(side.text(side.apis[api].name));
+      text +=
+          (text.empty() ? "" : ", ") + std::string(parsed ? parsed->base : side.text(side.apis[api].name));
+    }
+    return text;
+  };
+  if (both) {
+    found.text =
+        fmt::format("runs {} where golden runs {}", list(target_, run.target), list(golden_, run.golden));
+  } else if (run.target.empty()) {
+    found.text = fmt::format("golden runs {} here, this run does not", list(golden_, run.golden));
+  } else {
+    found.text = fmt::format("runs {}, golden does not", list(target_, run.target));
+  }
+  if (!consumer.empty())
+    found.text += fmt::format("; error {} at {}, {} before", error_text(error), consumer, error_text(before));
+  found.side = "the code differs, not a kernel";
+  found.concerned = std::max<std::size_t>(run.target.size(), run.golden.size());
+  found.downstream = any_evidence_ && !run.target.empty() && touched_[run.target[0]];
+  if (consumer.empty()) {
+    found.confidence = Confidence::hint;
+    found.text += "; without effect";
+  }
+  keep(std::move(found), run.error);
+}
+
+std::string RankJudge::module_around(std::uint32_t target_api, std::uint32_t golden_api) const {
+  const std::string_view name = target_api != kNone ? target_name(target_api) : golden_name(golden_api);
+  std::string_view around = name;
+  if (!name.starts_with("Module.") && !name.starts_with("Cell.")) {
+    if (pair_.target_construct == nullptr) return {};
+    // Of an entry that only the reference has: where its neighbour is.
+    if (target_api == kNone) return {};
+    around = pair_.target_construct->parent(name);
+  }
+  const std::string_view path = module_path(around);
+  return std::string(path.empty() && around != name ? around : path);
+}
+
+void RankJudge::name_places(Finding& found, std::uint32_t target_api, std::uint32_t golden_api) const {
+  found.step = out_.step;
+  found.rank = out_.rank;
+  found.target_api = target_api;
+  if (golden_api != kNone) found.golden_entry = golden_name(golden_api);
+  found.entry = target_api != kNone ? target_name(target_api) : golden_name(golden_api);
+  found.module = module_around(target_api, golden_api);
+  const Side& side = target_api != kNone ? target_ : golden_;
+  if (side.stacks) {
+    if (const auto* frames = side.stacks->find(found.entry))
+      found.where = dump::user_frame(*frames, pair_.framework_frames);
+  }
+}
+
+Finding RankJudge::finding(const Entry& entry, Kind kind, Rule rule, double j) const {
+  Finding found;
+  found.kind = kind;
+  found.rule = rule;
+  // Infinite errors from infinite inputs say nothing.
+  if (std::isnan(j)) j = 0;
+  found.j = j;
+  found.u = entry.u;
+  found.order = 2 * std::uint64_t{entry.target} + 1;
+  found.target_api = entry.target;  // names follow if it is kept
+  found.downstream = entry.touched || history_.evidence;
+  const bool sure = kind == Kind::replay || (rule == Rule::source && j >= kCertain * threshold_);
+  found.confidence = j < threshold_ ? Confidence::hint : sure ? Confidence::certain : Confidence::likely;
+  return found;
+}
+
+/// One line an entry: evidence before hints, then by rule.
+void RankJudge::offer(Entry& entry, Finding found) {
+  if (found.rule != Rule::structure && !found.is_evidence()) {
+    if (found.j > out_.largest_j) {
+      out_.largest_j = found.j;
+      out_.largest_entry = target_name(entry.target);
+    }
+    if (found.j < kHint && found.kind != Kind::decision && found.kind != Kind::checksum) return;
+  }
+  const auto key = [](const Finding& each) { return std::make_pair(!each.is_evidence(), each.rule); };
+  if (!entry.best || key(found) < key(*entry.best)) entry.best = std::move(found);
+}
+
+void RankJudge::finish_entry(Entry& entry) {
+  if (entry.best) {
+    name_places(*entry.best, entry.target, entry.golden);
+    entry.touched = entry.touched || entry.best->is_evidence();
+    keep(std::move(*entry.best), before_);
+  }
+  touched_[entry.target] = entry.touched;
+}
+
+/// `before`: the largest error ahead of it.
+void RankJudge::keep(Finding found, double before) {
+  if (found.is_evidence()) {
+    ++out_.evidence;
+    if (fault_order_ == UINT64_MAX) clean_ = before;
+    fault_order_ = std::min(fault_order_, found.order);
+    any_evidence_ = true;
+    any_certain_ = any_certain_ || found.confidence == Confidence::certain;
+  }
+  // Evidence that is downstream of other evidence, and hints, are only kept while there is room.
+  if (out_.findings.size() < kMostFindings || (found.is_evidence() && !found.downstream))
+    out_.findings.push_back(std::move(found));
+  if (out_.findings.size() < 2 * kMostFindings) return;
+  const auto weak = [](const Finding& each) { return !each.is_evidence() || each.downstream; };
+  const auto last = std::find_if(out_.findings.rbegin(), out_.findings.rend(), weak);
+  out_.findings.erase(last == out_.findings.rend() ? out_.findings.end() - 1 : last.base() - 1);
+}
+
+void RankJudge::finish() {
+  for (Run& run : runs_) settle_run(run, {}, 0, 0);
+  keep_parameters();
+  std::stable_sort(out_.findings.begin(), out_.findings.end(), [](const Finding& a, const Finding& b) {
+    return std::make_tuple(!a.is_evidence(), a.order, a.rule) <
+           std::make_tuple(!b.is_evidence(), b.order, b.rule);
+  });
+  for (Finding& found : out_.findings) {
+    found.next = advice(found, out_.tensors);
+  }
+  if (out_.findings.size() > kMostFindings) out_.findings.resize(kMostFindings);
+  find_origins();
+  out_.golden_item = std::move(errors_.golden_item);
+  out_.error = std::move(errors_.e);
+  history_.forward = std::max(history_.forward, forward_);
+  history_.backward = std::max(history_.backward, backward_);
+  history_.evidence = history_.evidence || fault_order_ != UINT64_MAX;
+  history_.clean = clean_;
+  ++history_.steps;
+}
+
+Origin RankJudge::origin_of(std::uint32_t index, const std::vector<const Finding*>& born,
+                            double clean) const {
+  const Item& item = target_.items[index];
+  const std::uint32_t partner = errors_.golden_item[index];
+  if (partner == kNone) return Origin::not_compared;
+  const double e = errors_.e[index];
+  const bool measured = item.is_tensor && !std::isnan(e);
+  if (item.is_tensor && !measured) return Origin::not_compared;
+  if (!item.is_tensor) {
+    const std::string ours = dump::to_text(item.statistics[dump::kMax], target_.pool);
+    if (ours == dump::to_text(golden_.items[partner].statistics[dump::kMax], golden_.pool))
+      return Origin::equal;
+  } else if (e == 0) {
+    return Origin::equal;
+  }
+  for (const Finding* found : born) {
+    if (found->target_api != item.api) continue;
+    const bool puts_out = found->rule != Rule::source && item.state == State::output;
+    if (found->item == index || puts_out) return Origin::born;
+  }
+  const double u = std::max(unit_roundoff(target_.text(item.dtype)), 0x1p-24);
+  const bool behind = 2 * std::uint64_t{item.api} + 1 >= fault_order_;
+  if (behind && (touched_[item.api] || !measured || e > threshold_ * (clean + u))) return Origin::passed_on;
+  return measured ? Origin::rounding : Origin::not_compared;
+}
+
+void RankJudge::find_origins() {
+  std::vector<const Finding*> born;  // the first, and what is no consequence of it
+  for (const Finding& found : out_.findings) {
+    if (found.is_evidence() && !found.downstream && !history_.evidence) born.push_back(&found);
+  }
+  std::sort(born.begin(), born.end(),
+            [](const Finding* a, const Finding* b) { return a->target_api < b->target_api; });
+  std::vector<const Finding*> here;
+  out_.origin.resize(target_.items.size(), Origin::not_compared);
+  std::uint32_t largest = kNone;
+  auto next = born.begin();
+  for (std::uint32_t api = 0; api < target_.apis.size(); ++api) {
+    here.clear();
+    while (next != born.end() && (*next)->target_api < api) ++next;
+    for (; next != born.end() && (*next)->target_api == api; ++next) here.push_back(*next);
+    const Api& entry = target_.apis[api];
+    if (alignment_.has_golden(api) && 2 * std::uint64_t{api} + 1 < fault_order_) ++out_.agreeing;
+    for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
+      out_.origin[i] = origin_of(i, here, clean_);
+      ++out_.counts[static_cast<std::size_t>(out_.origin[i])];
+      if (out_.origin[i] != Origin::passed_on || !(e_of(i) > out_.passed_on_largest)) continue;
+      out_.passed_on_largest = e_of(i);
+      largest = api;
+    }
+  }
+  if (largest != kNone) out_.passed_on_entry = target_name(largest);
+}
+
+/// All parameters that differ are one line; where most were updated otherwise, it is the optimizer's.
+void RankJudge::keep_parameters() {
+  constexpr double kWrongSetting = 2;
+  const double deviation = updates_.deviation();
+  const bool all_updates = deviation >= kWrongSetting;
+  const bool most = history_.steps > 0 && parameters_wrong_ > 1 && 2 * parameters_wrong_ > parameters_judged_;
+  if (all_updates || most) {
+    Finding found = all_updates ? std::move(*first_updated_) : std::move(*first_parameter_);
+    found.kind = Kind::optimizer;
+    found.rule = Rule::source;
+    if (all_updates) found.j = threshold_ * deviation / kWrongSetting;
+    found.confidence = found.j >= kCertain * threshold_ ? Confidence::certain : Confidence::likely;
+    found.concerned = all_updates ? updates_.size() : parameters_wrong_;
+    found.text = all_updates
+                     ? fmt::format("the optimizer: the step of {} parameters is {:.3g} times that of golden",
+                                   updates_.size(), updates_.median_gain())
+                     : fmt::format("the optimizer: {} of {} parameters differ after the update, by up to {}",
+                                   parameters_wrong_, parameters_judged_, error_text(parameter_largest_));
+    if (found.order < fault_order_) clean_ = 0;
+    keep(std::move(found), 0);
+  } else if (first_parameter_) {
+    Finding found = std::move(*first_parameter_);
+    found.concerned = parameters_wrong_;
+    if (parameters_wrong_ > 1)
+      found.text += fmt::format("; so do {} more of {}", parameters_wrong_ - 1, parameters_judged_);
+    if (found.order < fault_order_) clean_ = before_first_parameter_;
+    keep(std::move(found), before_first_parameter_);
+  }
+}
+
+const Finding* RankDiagnosis::finding_of(std::uint32_t target_api) const {
+  const auto found = std::find_if(findings.begin(), findings.end(),
+                                  [&](const Finding& each) { return each.target_api == target_api; });
+  return found == findings.end() ? nullptr : &*found;
+}
+
+RankDiagnosis diagnose_rank(const RankPair& pair, History& history) {
+  return RankJudge(pair, history).run();
+}
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The walk over the entries of a rank, in the order of execution, that finds its evidence.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "diagnosis/flow.hpp"
+#include "diagnosis/item_errors.hpp"
+#include "diagnosis/operations.hpp"
+#include "diagnosis/rank_diagnosis.hpp"
+#include "diagnosis/updates.hpp"
+#include "dump/names.hpp"
+
+namespace msprobe::diagnosis {
+
+class RankJudge {
+ public:
+  RankJudge(const RankPair& pair, History& history);
+  RankDiagnosis run();
+
+ private:
+  /// An entry pair while it is judged.
+  struct Entry {
+    std::uint32_t target = 0;
+    std::uint32_t golden = 0;
+    dump::EntryName name;
+    Nature nature = Nature::ordinary;
+    bool compound = false;  // a module whose operations are recorded
+    bool communication = false;
+    bool optimizer = false;
+    double u = 0;
+    double e_in = 0;
+    double b_in = 0;
+    double e_out = 0;
+    double worst_in = 0;   // as measured, for the texts
+    double grown = 1;      // see amplification()
+    bool touched = false;  // takes something from evidence
+    std::optional<Finding> best;
+  };
+  /// Entries in a row that one side alone has.
+  struct Run {
+    std::vector<std::uint32_t> target;  // the first of them
+    std::vector<std::uint32_t> golden;
+    std::uint64_t order = 0;
+    double error = 0;    // largest before it
+    unsigned looks = 0;  // entries behind it that may still show its effect
+    bool consumed = false;
+    bool settled = false;
+  };
+
+  // rank_judge.cpp: the order, and what every entry needs
+  void mark_compounds();
+  void advance_golden(std::uint32_t end);
+  void close_run();
+  void put_outputs(const dump::Side& side, std::uint32_t api, ContentMap& map, bool only_new);
+  void forward_pair(Entry& entry);
+  void target_alone(std::uint32_t api);
+  void look_at_runs(const Entry& entry);
+  void settle_run(Run& run, std::string_view consumer, double error, double before);
+  void finish_entry(Entry& entry);
+  void finish();
+  void offer(Entry& entry, Finding finding);
+  Finding finding(const Entry& entry, Kind kind, Rule rule, double j) const;
+  void name_places(Finding& finding, std::uint32_t target_api, std::uint32_t golden_api) const;
+  std::string module_around(std::uint32_t target_api, std::uint32_t golden_api) const;
+  void keep(Finding finding, double before);
+  void keep_parameters();
+  void communicate(Entry& entry);
+  void find_origins();
+  Origin origin_of(std::uint32_t item, const std::vector<const Finding*>& born, double clean) const;
+  void measure_inputs(Entry& entry);
+  double forward_error() const;
+
+  // evidence.cpp: the rules
+  void structure(Entry& entry, double& scalar_error);
+  void sources(Entry& entry);
+  void source(Entry& entry, std::uint32_t item);
+  void parameter(Entry& entry, std::uint32_t item, std::uint64_t key);
+  void outputs(Entry& entry);
+  void compound_outputs(Entry& entry);
+  void backward_pair(Entry& entry);
+  void gradients_pair(Entry& entry);
+  double amplification(const Entry& entry) const;
+  std::vector<Replayed> replayed(const Entry& entry, double j) const;
+  double gradient_scale(const Entry& entry, std::uint32_t item) const;
+  double best_match(const Entry& entry, std::uint32_t item, double enough) const;
+  void judge_output(Entry& entry, std::uint32_t item, double e, double b,
+                    const std::vector<Replayed>& replays);
+  double birth_j(const Entry& entry, std::uint32_t item, double e) const;
+  void checksum(Entry& entry);
+  bool checksums_differ(std::uint32_t item) const;
+  std::string_view producer_name(std::uint32_t target_item, std::uint32_t golden_item) const;
+  double carried(std::uint32_t target_item, std::uint32_t golden_item) const;
+
+  const dump::Item& item_of(std::uint32_t index) const { return target_.items[index]; }
+  std::string_view target_name(std::uint32_t api) const { return target_.text(target_.apis[api].name); }
+  std::string_view golden_name(std::uint32_t api) const { return golden_.text(golden_.apis[api].name); }
+  double e_of(std::uint32_t item) const { return std::isnan(errors_.e[item]) ? 0 : errors_.e[item]; }
+
+  const RankPair& pair_;
+  const dump::Side& target_;
+  const dump::Side& golden_;
+  const Alignment& alignment_;
+  History& history_;
+  ItemErrors errors_;
+  RankDiagnosis out_;
+  double threshold_;
+
+  std::vector<bool> compound_;  // by entry under test
+  std::vector<bool> compound_golden_;
+  ContentMap target_flow_;  // items that put out a content
+  ContentMap golden_flow_;
+  ContentMap parameter_keys_;  // contents of modules' parameters; 1 once they were judged
+  std::unordered_map<std::uint32_t, double> alone_target_;  // carried errors of entries without a partner
+  std::unordered_map<std::uint32_t, double> alone_golden_;
+  std::unordered_map<std::uint32_t, std::uint32_t> run_of_target_;
+  std::unordered_map<std::uint32_t, std::uint32_t> run_of_golden_;
+  std::vector<Run> runs_;
+  std::size_t first_open_ = 0;  // runs before it are settled or out of sight
+  bool run_open_ = false;
+  std::uint32_t golden_next_ = 0;
+  std::uint32_t last_paired_ = kNone;
+  std::uint64_t fault_order_ = UINT64_MAX;  // behind it errors may be passed on
+  std::vector<bool> touched_;               // by entry under test: evidence, or takes something from it
+
+  double forward_ = 0;     // E
+  double backward_ = 0;    // Eb
+  double parameters_ = 0;  // largest error of a parameter in this step
+  bool any_evidence_ = false;
+  bool any_certain_ = false;
+  double before_ = 0;  // largest error ahead of the entry at hand
+  double clean_ = 0;   // and ahead of the first evidence
+  bool any_checksum_ = false;
+  UpdateStatistics updates_;
+  std::optional<Finding> first_updated_;    // place of the first parameter whose update is known
+  std::optional<Finding> first_parameter_;  // the first that differs
+  std::uint64_t parameters_wrong_ = 0;
+  std::uint64_t parameters_judged_ = 0;
+  double parameter_largest_ = 0;
+  double before_first_parameter_ = 0;
+};
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/sentences.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "support/json_writer.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+constexpr std::size_t kNameWidth = 10;
+constexpr std::size_t kShownRanks = 8;
+
+std::string in_module(const Finding& finding) {
+  return finding.module.empty() ? "" : "   in " + finding.module;
+}
+
+std::string at_rank(const Finding& finding) {
+  std::string text;
+  if (!finding.step.empty()) text += "   " + finding.step;
+  if (!finding.rank.empty()) text += "   " + finding.rank;
+  for (std::size_t i = 0; i < finding.other_ranks.size() && i < kShownRanks; ++i)
+    text += ", " + finding.other_ranks[i];
+  if (finding.other_ranks.size() > kShownRanks)
+    text += fmt::format(" and {} more", finding.other_ranks.size() - kShownRanks);
+  return text;
+}
+
+void add_line(std::string& out, std::string_view name, std::string_view text) {
+  std::string line(name);
+  line.resize(std::max(kNameWidth, name.size() + 2), ' ');
+  out += display(line + std::string(text));
+  out += '\n';
+}
+
+void add_finding(std::string& out, std::string_view title, const Finding& finding) {
+  std::string name = finding.entry;
+  if (finding.kind == Kind::removed) name += " (golden)";
+  add_line(
+      out, title,
+      fmt::format("{}{}{}   {}", name, in_module(finding), at_rank(finding), name_of(finding.confidence)));
+  add_line(out, "  why", finding.text);
+  if (!finding.golden_entry.empty() && finding.golden_entry != finding.entry)
+    add_line(out, "  golden", finding.golden_entry);
+  if (!finding.side.empty()) add_line(out, "  side", finding.side);
+  if (!finding.where.empty()) add_line(out, "  where", finding.where);
+}
+
+std::string number_of_rows(std::uint64_t count) {
+  return human_count(count) + (count == 1 ? " row" : " rows");
+}
+
+std::string no_culprit(const Diagnosis& diagnosis) {
+  const std::uint64_t rounding = diagnosis.count(Origin::rounding);
+  const std::uint64_t equal = diagnosis.count(Origin::equal);
+  std::string text = "no culprit: ";
+  if (rounding + equal == 0) return text + "nothing could be compared";
+  if (rounding == 0) {
+    text += "all " + number_of_rows(equal) + " that could be compared are equal";
+  } else {
+    text += number_of_rows(rounding) + (rounding == 1 ? " differs" : " differ") + " by rounding only";
+  }
+  if (diagnosis.largest_j > 0) {
+    text += fmt::format("; closest to evidence: {} with J {:.1f} of {:.0f}", diagnosis.largest_entry,
+                        diagnosis.largest_j, diagnosis.threshold);
+  }
+  if (diagnosis.visible > 0) {
+    text += fmt::format("; errors above {} would have been seen everywhere", error_text(diagnosis.visible));
+    if (!diagnosis.visible_module.empty()) text += " (smaller ones but in " + diagnosis.visible_module + ")";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string_view name_of(Kind kind) {
+  static constexpr std::array<std::string_view, 19> kNames = {
+      "added",     "removed",   "exchanged", "argument",   "dtype",        "shape",    "requires_grad",
+      "parameter", "optimizer", "data",      "unrecorded", "feed",         "gradient", "replay",
+      "birth",     "gain",      "random",    "decision",   "communication"};
+  return kind == Kind::checksum ? "checksum" : kNames[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name_of(Confidence confidence) {
+  static constexpr std::array<std::string_view, 3> kNames = {"hint", "likely", "certain"};
+  return kNames[static_cast<std::size_t>(confidence)];
+}
+
+std::string_view name_of(Origin origin) {
+  static constexpr std::array<std::string_view, kOrigins> kNames = {"equal", "rounding", "born", "passed on",
+                                                                    "not compared"};
+  return kNames[static_cast<std::size_t>(origin)];
+}
+
+std::string error_text(double error) {
+  if (error == 0) return "0";
+  if (!std::isfinite(error)) return "without bound";
+  return fmt::format("{:.1e}", error);
+}
+
+std::string advice(const Finding& finding, bool tensors) {
+  const std::string module = finding.module.empty() ? "there" : "in " + finding.module;
+  switch (finding.kind) {
+    case Kind::argument:
+      return fmt::format(
+          "set {} {} as in golden; or record only that part with task tensor and compare again",
+          finding.place, module);
+    case Kind::added:
+    case Kind::removed:
+    case Kind::exchanged:
+    case Kind::dtype:
+    case Kind::shape:
+    case Kind::requires_grad:
+      return fmt::format("look at the code {} on both sides, from the line of the call", module);
+    case Kind::parameter:
+      return finding.concerned > 1
+                 ? "compare the checkpoints that both runs began from (msprobe ckpt_compare), and the seeds"
+                 : "compare the checkpoints (msprobe ckpt_compare), and how this parameter is set up";
+    case Kind::optimizer:
+      return "compare the optimizer's settings (learning rate, betas, decay, clipping) and its state";
+    case Kind::data:
+      return "compare the loaders of data and their seeds";
+    case Kind::unrecorded:
+    case Kind::feed:
+      return "record with risk_level ALL, or the module around with list, to see what lies between";
+    case Kind::replay:
+      return "run the operation alone with the saved inputs on both devices";
+    case Kind::random:
+      return "seed both runs alike (seed_all), or take the random operation out";
+    case Kind::communication:
+      return "compare the dumps of all ranks of the group; then look at the exchange and at what is not "
+             "recorded ahead of it";
+    case Kind::decision:
+      return "look at how close the candidates are; a flip within rounding is no fault";
+    case Kind::checksum:
+      return "dump again with statistics or tensors";
+    case Kind::gradient:
+    case Kind::birth:
+    case Kind::gain:
+      break;
+  }
+  if (!tensors) return "dump again with task tensor and a scope from two entries before to two after it";
+  if (finding.u > 1e-6)
+    return "give a third dump of golden with other kernels (--noise-floor); run the operation alone in "
+           "float32";
+  return "run the operation alone with the saved inputs on both devices, or in double precision";
+}
+
+std::string block(const Diagnosis& diagnosis) {
+  std::string out;
+  if (!diagnosis.has_culprit()) {
+    out += display(no_culprit(diagnosis)) + '\n';
+    for (const Finding& finding : diagnosis.findings) {
+      add_finding(out, "hint", finding);
+      break;
+    }
+    return out;
+  }
+  const Finding& culprit = diagnosis.culprit();
+  add_finding(out, "culprit", culprit);
+  if (culprit.passed_on > 0) {
+    add_line(out, "  passed on",
+             fmt::format("{} later {} by it, largest {} at {}", number_of_rows(culprit.passed_on),
+                         culprit.passed_on == 1 ? "differs" : "differ", error_text(culprit.passed_on_largest),
+                         culprit.passed_on_entry));
+  }
+  add_line(out, "  before",
+           fmt::format("{} {} within rounding (largest J {:.1f} of {:.0f})", human_count(diagnosis.agreeing),
+                       diagnosis.agreeing == 1 ? "entry agrees" : "entries agree", diagnosis.largest_j,
+                       diagnosis.threshold));
+  add_line(out, "  next", culprit.next);
+  if (const Finding* second = diagnosis.second()) {
+    add_finding(out, "also", *second);
+    if (diagnosis.independent > 2)
+      add_line(out, "  and",
+               fmt::format("{} more that are no consequence of these", diagnosis.independent - 2));
+  }
+  if (!diagnosis.doubt.empty()) add_line(out, "  doubt", diagnosis.doubt);
+  return out;
+}
+
+std::string evidence_cell(const Finding* finding) {
+  if (finding == nullptr) return {};
+  const std::string j = std::isfinite(finding->j) ? fmt::format("J {:.1f}: ", finding->j) : std::string();
+  return j + finding->text;
+}
+
+std::string to_json(const Finding& finding) {
+  JsonWriter json;
+  json.open_object();
+  json.member("kind", name_of(finding.kind));
+  json.member("entry", finding.entry);
+  json.member("golden_entry", finding.golden_entry);
+  json.member("place", finding.place);
+  json.member("step", finding.step);
+  json.member("rank", finding.rank);
+  json.member("other_ranks", finding.other_ranks);
+  json.member("module", finding.module);
+  json.key("J");
+  if (std::isfinite(finding.j)) {
+    json.value(finding.j);
+  } else {
+    json.null();
+  }
+  json.member("confidence", name_of(finding.confidence));
+  json.member("side", finding.side);
+  json.member("text", finding.text);
+  json.member("where", finding.where);
+  json.member("next", finding.next);
+  json.member("concerned", finding.concerned);
+  json.member("passed_on", finding.passed_on);
+  json.close();
+  return json.take();
+}
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words of the diagnosis: what a finding says, and the block on the terminal (spec/diagnosis.md 6).
+#pragma once
+
+#include <string>
+
+#include "diagnosis/conclusion.hpp"
+#include "diagnosis/finding.hpp"
+
+namespace msprobe::diagnosis {
+
+/// `2.1e-01`; `0`; `without bound`, where one side alone is not finite.
+std::string error_text(double error);
+
+/// What to do next, by kind.
+std::string advice(const Finding& finding, bool tensors);
+
+/// The answer for the terminal: several lines, each ended. Names are made safe to show.
+std::string block(const Diagnosis& diagnosis);
+
+/// The cell of an entry: J and the sentence; empty for null.
+std::string evidence_cell(const Finding* finding);
+
+/// A finding as one JSON object on one line: kind, entry, golden_entry, place, step, rank, module, J,
+/// confidence, side, text, next, where, passed_on, concerned, other_ranks. An infinite J is null.
+std::string to_json(const Finding& finding);
+
+}  // namespace msprobe::diagnosis

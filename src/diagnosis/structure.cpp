@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/structure.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "diagnosis/alignment.hpp"
+#include "diagnosis/measures.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::Item;
+using dump::RequiresGrad;
+using dump::Side;
+using dump::State;
+
+/// A plain argument as it was written: `2.5`, `'bilinear'`, `[2, 3]`.
+std::string argument_text(const Side& side, const Item& item) {
+  const std::string_view dtype = side.text(item.dtype);
+  if (dtype == "None" || dtype == "<class 'NoneType'>") return "None";
+  if (dtype == "torch.Size" || dtype == "slice") return std::string(side.text(item.shape));
+  const std::string value = dump::to_text(item.statistics[dump::kMax], side.pool);
+  return dtype == "<class 'str'>" ? python_repr(std::string_view(value)) : value;
+}
+
+/// Objects whose text says nothing about the call: a group, a reduce operation with its address.
+bool is_opaque(std::string_view dtype) {
+  return dtype.find("ProcessGroup") != std::string_view::npos ||
+         dtype.find("ReduceOp") != std::string_view::npos;
+}
+
+bool holds_address(std::string_view text) {
+  return text.find("0x") != std::string_view::npos;
+}
+
+class CallComparison {
+ public:
+  CallComparison(const Side& target, const Side& golden, const std::vector<std::uint32_t>& golden_item,
+                 double rounding)
+      : target_(target), golden_(golden), golden_item_(golden_item), rounding_(rounding) {}
+
+  CalledOtherwise run(const dump::Api& ours, const dump::Api& theirs) {
+    std::uint32_t paired = 0;
+    for (std::uint32_t i = ours.first; i < ours.first + ours.count; ++i) {
+      const Item& item = target_.items[i];
+      if (golden_item_[i] == kNone) {
+        if (item.state == State::input) one_sided(i, item);
+        continue;
+      }
+      ++paired;
+      compare(i, item, golden_.items[golden_item_[i]]);
+    }
+    if (paired < theirs.count) golden_alone(ours, theirs);
+    return std::move(out_);
+  }
+
+ private:
+  void note(Kind kind, std::uint32_t item, std::string place, std::string target, std::string golden) {
+    if (out_.first && rank(out_.first->kind) <= rank(kind)) return;
+    out_.first = StructuralDifference{kind, item, std::move(place), std::move(target), std::move(golden)};
+  }
+  /// What says more about the cause comes first.
+  static int rank(Kind kind) {
+    switch (kind) {
+      case Kind::argument:
+        return 0;
+      case Kind::dtype:
+        return 1;
+      case Kind::shape:
+        return 2;
+      default:
+        return 3;
+    }
+  }
+
+  void one_sided(std::uint32_t index, const Item& item) {
+    const std::string text = item.is_tensor ? "a tensor" : argument_text(target_, item);
+    note(Kind::argument, index, place_text(target_, item), text, "not given");
+  }
+
+  void golden_alone(const dump::Api& ours, const dump::Api& theirs) {
+    std::vector<std::uint32_t> taken;
+    for (std::uint32_t i = ours.first; i < ours.first + ours.count; ++i) {
+      if (golden_item_[i] != kNone) taken.push_back(golden_item_[i]);
+    }
+    std::sort(taken.begin(), taken.end());
+    for (std::uint32_t i = theirs.first; i < theirs.first + theirs.count; ++i) {
+      const Item& item = golden_.items[i];
+      if (item.state != State::input || std::binary_search(taken.begin(), taken.end(), i)) continue;
+      note(Kind::argument, kNone, place_text(golden_, item), "not given",
+           item.is_tensor ? "a tensor" : argument_text(golden_, item));
+      return;
+    }
+  }
+
+  void compare(std::uint32_t index, const Item& item, const Item& partner) {
+    if (item.is_tensor != partner.is_tensor) {
+      note(Kind::argument, index, place_text(target_, item),
+           item.is_tensor ? "a tensor" : argument_text(target_, item),
+           partner.is_tensor ? "a tensor" : argument_text(golden_, partner));
+      return;
+    }
+    if (!item.is_tensor) {
+      if (item.state == State::input) compare_arguments(index, item, partner);
+      return;
+    }
+    const std::string_view dtype = target_.text(item.dtype);
+    const std::string_view golden_dtype = golden_.text(partner.dtype);
+    if (!same_dtype(dtype, golden_dtype))
+      note(Kind::dtype, index, place_text(target_, item), std::string(dtype), std::string(golden_dtype));
+    const std::string_view shape = target_.text(item.shape);
+    const std::string_view golden_shape = golden_.text(partner.shape);
+    if (shape != golden_shape)
+      note(Kind::shape, index, place_text(target_, item), std::string(shape), std::string(golden_shape));
+    const auto known = [](const Item& each) { return each.requires_grad != RequiresGrad::unknown; };
+    if (known(item) && known(partner) && item.requires_grad != partner.requires_grad) {
+      const auto text = [](const Item& each) {
+        return each.requires_grad == RequiresGrad::yes ? "True" : "False";
+      };
+      note(Kind::requires_grad, index, place_text(target_, item), text(item), text(partner));
+    }
+  }
+
+  void compare_arguments(std::uint32_t index, const Item& item, const Item& partner) {
+    if (is_opaque(target_.text(item.dtype)) || is_opaque(golden_.text(partner.dtype))) return;
+    const dump::Value value = item.statistics[dump::kMax];
+    const dump::Value other = partner.statistics[dump::kMax];
+    const bool number = value.kind == dump::ValueKind::integer || value.kind == dump::ValueKind::real;
+    if (number && value.kind == other.kind && value.integer == other.integer) return;
+    const std::string ours = argument_text(target_, item);
+    const std::string theirs = argument_text(golden_, partner);
+    if (ours == theirs || (holds_address(ours) && holds_address(theirs))) return;
+    const double a = number_of(target_, item, dump::kMax);
+    const double b = number_of(golden_, partner, dump::kMax);
+    const double largest = std::max(std::abs(a), std::abs(b));
+    if (std::isfinite(largest)) {
+      if (a == b) return;  // 1 and 1.0
+      const double relative = std::abs(a - b) / largest;
+      const bool whole = a == std::floor(a) && b == std::floor(b);
+      if (!whole && relative <= rounding_) {
+        out_.scalar_error = std::max(out_.scalar_error, relative);
+        return;
+      }
+    }
+    note(Kind::argument, index, place_text(target_, item), ours, theirs);
+  }
+
+  const Side& target_;
+  const Side& golden_;
+  const std::vector<std::uint32_t>& golden_item_;
+  double rounding_;
+  CalledOtherwise out_;
+};
+
+}  // namespace
+
+std::string place_text(const Side& side, const Item& item) {
+  const Place place = place_of(side, item);
+  std::string text(place.front);
+  text += place.rest;
+  if (text.starts_with('.')) text.erase(0, 1);
+  return text;
+}
+
+CalledOtherwise called_otherwise(const Side& target, std::uint32_t target_api, const Side& golden,
+                                 std::uint32_t golden_api, const std::vector<std::uint32_t>& golden_item,
+                                 double rounding) {
+  return CallComparison(target, golden, golden_item, rounding)
+      .run(target.apis[target_api], golden.apis[golden_api]);
+}
+
+}  // namespace msprobe::diagnosis

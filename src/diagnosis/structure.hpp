@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What two calls of one operation were given otherwise: arguments, dtypes, shapes (spec/diagnosis.md 4a).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diagnosis/finding.hpp"
+#include "dump/side.hpp"
+
+namespace msprobe::diagnosis {
+
+struct StructuralDifference {
+  Kind kind = Kind::argument;
+  std::uint32_t item = UINT32_MAX;  // of the side under test, if it has one
+  std::string place;
+  std::string target;  // as values, dtypes or shapes are written
+  std::string golden;
+};
+
+struct CalledOtherwise {
+  std::optional<StructuralDifference> first;
+  double scalar_error = 0;  // of numbers that differ by so little that it may be rounding
+};
+
+/// Looks at all items of two paired forward entries. Numbers that differ by less than `rounding`, relatively,
+/// are no difference but an error of the input.
+CalledOtherwise called_otherwise(const dump::Side& target, std::uint32_t target_api, const dump::Side& golden,
+                                 std::uint32_t golden_api, const std::vector<std::uint32_t>& golden_item,
+                                 double rounding);
+
+/// `input.0` of an item's name.
+std::string place_text(const dump::Side& side, const dump::Item& item);
+
+}  // namespace msprobe::diagnosis

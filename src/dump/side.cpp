@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dump/side.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <limits>
+
+#include "dump/names.hpp"
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::dump {
+namespace {
+
+constexpr std::string_view kP2POp = "torch.distributed.P2POp";
+
+/// Bytes of row names that a file of this size may give. A deep or long path above a long list of `null`
+/// makes names without bound; real dumps stay far below.
+std::uint64_t name_budget(std::uint64_t file_size) {
+  constexpr std::uint64_t kAlways = std::uint64_t{4} << 20;
+  constexpr std::uint64_t kPerByte = 64;
+  return kAlways + kPerByte * std::min(file_size, std::numeric_limits<std::uint64_t>::max() / (2 * kPerByte));
+}
+
+/// Turns entries into items (spec/compare.md 4).
+class Flattener {
+ public:
+  Flattener(Side& side, std::uint64_t file_size) : side_(side), name_budget_(name_budget(file_size)) {}
+
+  void add_entry(std::string_view name, const Entry& entry) {
+    const auto parsed = parse_entry_name(name);
+    if (!parsed) {
+      ++side_.skipped;
+      return;
+    }
+    entry_ = &entry;
+    path_.assign(name);
+    Api api;
+    api.first = static_cast<std::uint32_t>(side_.items.size());
+    const auto name_of = [this](std::uint32_t index) { return side_.text(side_.apis[index].name); };
+    const std::uint32_t known = known_.find(name, name_of);
+    const bool repeated = known != TextIndex::kNone;
+    api_index_ = repeated ? known : static_cast<std::uint32_t>(side_.apis.size());
+    if (parsed->direction == Direction::parameters_grad) {
+      state_ = State::parameters_grad;
+      walk(0);
+    } else if (parsed->direction == Direction::debug) {
+      // Saved by name (debug.json): the entry is the value itself.
+      state_ = State::debug;
+      walk(0);
+      look_for_md5_below(0);
+    } else if (entry.is(0, NodeKind::object)) {
+      section("input_args", ".input", State::input);
+      section("input_kwargs", ".input", State::input);
+      section("input", ".input", State::input);
+      section("parameters", ".parameters", State::parameters);
+      section("output", ".output", State::output);
+    }
+    look_for_md5();
+    api.count = static_cast<std::uint32_t>(side_.items.size()) - api.first;
+    api.name = repeated ? side_.apis[known].name : side_.pool.add(name);
+    if (repeated) {
+      // A duplicate key: the place of the first, the value of the last, as Python reads it.
+      side_.apis[known] = api;
+      duplicates_ = true;
+    } else {
+      side_.apis.push_back(api);
+      known_.add(api_index_, name_of);
+    }
+  }
+
+  void finish() {
+    if (!duplicates_) return;
+    std::vector<Item> items;
+    items.reserve(side_.items.size());
+    for (Api& api : side_.apis) {
+      const auto first = static_cast<std::uint32_t>(items.size());
+      items.insert(items.end(), side_.items.begin() + api.first, side_.items.begin() + api.first + api.count);
+      api.first = first;
+    }
+    side_.items = std::move(items);
+  }
+
+ private:
+  void section(std::string_view key, std::string_view suffix, State state) {
+    const Entry::Index node = entry_->find(0, key);
+    if (node == Entry::kNone) return;
+    state_ = state;
+    const std::size_t length = path_.size();
+    path_ += suffix;
+    walk(node);
+    path_.resize(length);
+  }
+
+  void walk(Entry::Index node) {
+    const Entry& entry = *entry_;
+    if (entry.is(node, NodeKind::null)) {
+      add_null();
+    } else if (entry.falsy(node)) {
+      return;
+    } else if (entry.is(node, NodeKind::array)) {
+      std::size_t index = 0;
+      entry.children(node, [&](Entry::Index child) { descend(child, std::to_string(index++)); });
+    } else if (entry.is(node, NodeKind::object)) {
+      const LeafMembers members = entry.find_all(node, kLeafKeys);
+      if (text_of(members[kClassType]) == kP2POp) {
+        add_p2p(node);
+      } else if (members[kType] != Entry::kNone && entry.is(members[kType], NodeKind::string)) {
+        add_leaf(node, members);
+      } else {
+        entry.children(node, [&](Entry::Index child) { descend(child, entry.key(child)); });
+      }
+    }
+  }
+
+  void descend(Entry::Index child, std::string_view part) {
+    const std::size_t length = path_.size();
+    // Gradients of one parameter stand in a list whose level gives no name.
+    const bool nameless = state_ == State::parameters_grad && entry_->key(child).empty();
+    if (!nameless) {
+      path_ += '.';
+      path_ += part;
+    }
+    walk(child);
+    path_.resize(length);
+  }
+
+  /// Of what a leaf tells, found in one pass.
+  enum Member {
+    kClassType,
+    kType,
+    kDtype,
+    kShape,
+    kFirstStatistic,
+    kChecksum = kFirstStatistic + kStatistics,
+    kGrad,
+    kDataName,
+    kValue,
+    kMembers
+  };
+  static constexpr std::array<Entry::Key, kMembers> kLeafKeys = {
+      "class_type", "type", "dtype", "shape",         "Max",       "Min",
+      "Mean",       "Norm", "md5",   "requires_grad", "data_name", "value"};
+  using LeafMembers = std::array<Entry::Index, kMembers>;
+
+  /// Empty if it is no text.
+  std::string_view text_of(Entry::Index node) const {
+    if (node == Entry::kNone || !entry_->is(node, NodeKind::string)) return {};
+    return entry_->text(node);
+  }
+
+  std::uint32_t add_path_as_name() {
+    if (path_.size() > name_budget_) {
+      throw FormatError(display(side_.json), "the names of its rows take far more room than the file: " +
+                                                 display(path_.substr(0, kShownName)));
+    }
+    name_budget_ -= path_.size();
+    return side_.pool.add(path_);
+  }
+
+  Item& new_item() {
+    Item& item = side_.items.emplace_back();
+    item.api = api_index_;
+    item.state = state_;
+    return item;
+  }
+
+  void add_null() {
+    const std::uint32_t name = add_path_as_name();
+    const std::uint32_t none = side_.pool.intern("None");
+    Item& item = new_item();
+    item.name = name;
+    item.dtype = none;
+    item.shape = none;
+  }
+
+  void add_p2p(Entry::Index node) {
+    const Entry::Index tensor = entry_->find(node, "tensor");
+    if (tensor == Entry::kNone || entry_->find(tensor, "type") == Entry::kNone) {
+      add_null();
+    } else {
+      add_leaf(tensor, entry_->find_all(tensor, kLeafKeys));
+    }
+    const auto interned = [&](std::string_view key) {
+      const Entry::Index member = entry_->find(node, key);
+      return side_.pool.intern(member == Entry::kNone ? "None" : entry_->python_str(member));
+    };
+    side_.transfers[side_.items.back().name] = {interned("op"), interned("peer")};
+  }
+
+  void add_leaf(Entry::Index node, const LeafMembers& members) {
+    const Entry& entry = *entry_;
+    TextPool& pool = side_.pool;
+    Item item;
+    item.api = api_index_;
+    item.state = state_;
+    const std::string_view data_name = text_of(members[kDataName]);
+    if (data_name.empty()) {
+      item.name = add_path_as_name();
+    } else {
+      item.data_name = pool.add(data_name);
+      item.name = pool.add(data_name.substr(0, data_name.rfind('.')));
+    }
+    if (const Entry::Index grad = members[kGrad]; grad != Entry::kNone && entry.is(grad, NodeKind::boolean)) {
+      item.requires_grad = entry.boolean(grad) ? RequiresGrad::yes : RequiresGrad::no;
+    }
+    const Entry::Index md5 = members[kChecksum];
+    const Entry::Index value = members[kValue];
+    const bool recorded = md5 != Entry::kNone && !entry.is(md5, NodeKind::null);
+    item.has_checksum = recorded || value != Entry::kNone;
+    item.checksum = recorded                ? intern(md5)
+                    : value == Entry::kNone ? checksum_of_nothing()
+                                            : pool.intern(crc32_hex(entry.python_str(value)));
+    if (const Entry::Index dtype = members[kDtype]; dtype != Entry::kNone) {
+      item.is_tensor = true;
+      item.dtype = intern(dtype);
+      const Entry::Index shape = members[kShape];
+      item.shape = shape == Entry::kNone ? pool.intern("None") : intern(shape);
+      for (std::size_t i = 0; i < kStatistics; ++i) {
+        const Entry::Index statistic = members[kFirstStatistic + i];
+        if (statistic != Entry::kNone) item.statistics.set(i, to_value(statistic));
+      }
+    } else {
+      describe_argument(item, node, entry.text(members[kType]), value);
+    }
+    side_.items.push_back(item);
+  }
+
+  /// What `str()` of Python makes of a value.
+  std::uint32_t intern(Entry::Index node) {
+    return entry_->is(node, NodeKind::string) ? side_.pool.intern(entry_->text(node))
+                                              : side_.pool.intern(entry_->python_str(node));
+  }
+
+  std::uint32_t checksum_of_nothing() {
+    if (checksum_of_nothing_ == 0) checksum_of_nothing_ = side_.pool.intern(crc32_hex(""));
+    return checksum_of_nothing_;
+  }
+
+  /// dtype, shape and statistics of a leaf that is no tensor.
+  void describe_argument(Item& item, Entry::Index node, std::string_view type, Entry::Index value) {
+    const Entry& entry = *entry_;
+    TextPool& pool = side_.pool;
+    const std::string text = value == Entry::kNone ? std::string("None") : entry.python_str(value);
+    item.shape = pool.intern("[]");
+    if (type == "torch.Size") {
+      item.dtype = pool.intern(type);
+      item.shape = pool.intern(text);
+      return;
+    }
+    if (type == "slice") {
+      item.dtype = pool.intern(type);
+      item.shape = pool.intern(slice_shape(value));
+      return;
+    }
+    if (type == "ellipsis") {
+      item.dtype = pool.intern(type);
+      item.statistics.fill(Value::of_text(pool.intern(text)));
+      return;
+    }
+    if (const std::string_view last = split_last(side_.name(item)).second;
+        last == "src" || last == "dst" || last == "group_src" || last == "group_dst") {
+      item.dtype = pool.intern(type);
+      item.checksum = pool.intern(text);
+      item.statistics.fill(Value::of_text(item.checksum));
+      return;
+    }
+    if (type == "torch.ProcessGroup") {
+      const Entry::Index ranks = entry.find(node, "group_ranks");
+      item.dtype = pool.intern(type);
+      item.checksum = pool.intern(ranks == Entry::kNone ? "None" : entry.python_str(ranks));
+      item.has_checksum = true;
+      item.statistics.fill(Value::of_text(item.checksum));
+      return;
+    }
+    item.dtype = pool.intern(python_class(value));
+    item.statistics.fill(value == Entry::kNone ? Value{} : to_value(value));
+  }
+
+  std::string slice_shape(Entry::Index value) const {
+    if (value == Entry::kNone || !entry_->is(value, NodeKind::array)) return "()";
+    std::size_t count = 0;
+    entry_->children(value, [&](Entry::Index) { ++count; });
+    return fmt::format("({},)", count);
+  }
+
+  std::string_view python_class(Entry::Index value) const {
+    if (value == Entry::kNone) return "<class 'NoneType'>";
+    switch (entry_->kind(value)) {
+      case NodeKind::null:
+        return "<class 'NoneType'>";
+      case NodeKind::boolean:
+        return "<class 'bool'>";
+      case NodeKind::integer:
+        return "<class 'int'>";
+      case NodeKind::real:
+        return "<class 'float'>";
+      case NodeKind::string:
+        return "<class 'str'>";
+      case NodeKind::array:
+        return "<class 'list'>";
+      case NodeKind::object:
+        break;
+    }
+    return "<class 'dict'>";
+  }
+
+  Value to_value(Entry::Index node) {
+    const Entry& entry = *entry_;
+    switch (entry.kind(node)) {
+      case NodeKind::null:
+        return {};
+      case NodeKind::boolean:
+        return Value::of(entry.boolean(node));
+      case NodeKind::real:
+        return Value::of(entry.number(node));
+      case NodeKind::integer: {
+        const std::string_view digits = entry.text(node);
+        std::int64_t integer = 0;
+        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), integer);
+        if (error == std::errc()) return Value::of(integer);
+        return Value::of_text(side_.pool.intern(digits));
+      }
+      default:
+        return Value::of_text(intern(node));
+    }
+  }
+
+  /// spec/compare.md 3: only direct elements of list sections, and keys of object sections, are looked at.
+  void look_for_md5() {
+    const Entry& entry = *entry_;
+    if (side_.has_md5 || state_ == State::debug || !entry.is(0, NodeKind::object)) return;
+    entry.children(0, [&](Entry::Index section) {
+      if (entry.is(section, NodeKind::object)) {
+        side_.has_md5 = side_.has_md5 || entry.find(section, "md5") != Entry::kNone;
+      } else if (entry.is(section, NodeKind::array)) {
+        entry.children(section, [&](Entry::Index element) {
+          side_.has_md5 = side_.has_md5 || entry.find(element, "md5") != Entry::kNone;
+        });
+      }
+    });
+  }
+
+  /// Of values that were saved by name every level counts.
+  void look_for_md5_below(Entry::Index node) {
+    const Entry& entry = *entry_;
+    if (side_.has_md5) return;
+    if (entry.is(node, NodeKind::object) && entry.find(node, "md5") != Entry::kNone) {
+      side_.has_md5 = true;
+    } else if (entry.is(node, NodeKind::object) || entry.is(node, NodeKind::array)) {
+      entry.children(node, [&](Entry::Index child) { look_for_md5_below(child); });
+    }
+  }
+
+  static constexpr std::size_t kShownName = 200;
+
+  Side& side_;
+  std::uint64_t name_budget_;
+  const Entry* entry_ = nullptr;
+  std::string path_;
+  std::uint32_t api_index_ = 0;
+  State state_ = State::input;
+  bool duplicates_ = false;
+  std::uint32_t checksum_of_nothing_ = 0;
+  TextIndex known_;  // entries by name
+};
+
+void load_entries(Side& side, const ByteSource& json, const CommunicationNames* communication) {
+  // Room that is not used costs nothing but addresses; a list that grows leaves holes behind.
+  constexpr std::uint64_t kBytesPerItem = 128;  // real dumps have twice as many
+  constexpr std::uint64_t kMostReserved = std::uint64_t{8} << 20;
+  side.items.reserve(static_cast<std::size_t>(std::min(json.size() / kBytesPerItem, kMostReserved)));
+  Flattener flattener(side, json.size());
+  RankListPool rank_lists;
+  side.header = read_dump_json(json, [&](std::string_view name, const Entry& entry) {
+    flattener.add_entry(name, entry);
+    if (communication != nullptr && communication->has(name))
+      side.calls.insert_or_assign(std::string(name), read_comm_call(entry, rank_lists));
+  });
+  flattener.finish();
+}
+
+}  // namespace
+
+Side load_side(const ByteSource& json, const CommunicationNames* communication) {
+  Side side;
+  side.json = json.name();
+  load_entries(side, json, communication);
+  return side;
+}
+
+Side load_side(const RankDump& rank, const LoadOptions& options) {
+  Side side;
+  side.json = rank.json;
+  side.tensor_directory = rank.directory + "/dump_tensor_data";
+  load_entries(side, *open_file(rank.json), options.communication);
+  if (options.stacks) {
+    side.stack_json = options.stack_json.empty() ? rank.directory + "/stack.json" : options.stack_json;
+    // The one beside the dump.json need not be there.
+    if (std::error_code ignored;
+        !options.stack_json.empty() || std::filesystem::exists(side.stack_json, ignored))
+      side.stacks = read_stack_json(*open_file(side.stack_json));
+  }
+  return side;
+}
+
+}  // namespace msprobe::dump

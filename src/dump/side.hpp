@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// One side of a comparison: a rank's dump.json flattened into items, one for each row it can give.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "dump/communication.hpp"
+#include "dump/dump_json.hpp"
+#include "dump/stack_json.hpp"
+#include "dump/tree.hpp"
+#include "dump/value.hpp"
+
+namespace msprobe::dump {
+
+enum class State : std::uint8_t { input, output, parameters, parameters_grad, debug };
+enum class RequiresGrad : std::uint8_t { unknown, no, yes };
+
+struct Item {
+  std::uint32_t api = 0;
+  std::uint32_t name = 0;  // numbers of texts in the side's pool
+  std::uint32_t dtype = 0;
+  std::uint32_t shape = 0;
+  std::uint32_t checksum = 0;   // CRC-32 or xor text; 0: nothing, prints N/A
+  std::uint32_t data_name = 0;  // 0: there is no data file
+  State state = State::input;
+  RequiresGrad requires_grad = RequiresGrad::unknown;
+  bool is_tensor = false;     // has a dtype of its own: a tensor or an array, not a plain argument
+  bool has_checksum = false;  // recorded, or made from a recorded value
+  StatisticValues statistics;
+};
+static_assert(sizeof(Item) <= 64);
+
+/// Of a point-to-point transfer, as texts.
+struct P2PNames {
+  std::uint32_t operation = 0;
+  std::uint32_t peer = 0;
+};
+
+struct Api {
+  std::uint32_t name = 0;
+  std::uint32_t first = 0;  // index of its first item
+  std::uint32_t count = 0;
+};
+
+struct Side {
+  Header header;
+  TextPool pool;
+  std::vector<Api> apis;      // in the order of the file
+  std::vector<Item> items;    // those of an API together: inputs, parameters, outputs, parameter gradients
+  bool has_md5 = false;       // md5 comparison is asked for (spec/compare.md 3)
+  std::uint64_t skipped = 0;  // entries whose name says neither forward, backward nor parameters_grad
+  std::string json;
+  std::string tensor_directory;
+  std::optional<StackTable> stacks;
+  std::string stack_json;  // where they were read
+  /// Items that stand for several others (--consistent_check), and which; they follow those of the file.
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> merged;
+
+  std::unordered_map<std::uint32_t, P2PNames> transfers;  // by the names of their items
+  /// The arguments of communication, by entry; if they were asked for.
+  std::map<std::string, CommCall, std::less<>> calls;
+
+  std::string_view text(std::uint32_t id) const { return pool.at(id); }
+  std::string_view name(const Item& item) const { return pool.at(item.name); }
+  /// Null if it is none.
+  const P2PNames* transfer(const Item& item) const {
+    const auto found = transfers.find(item.name);
+    return found == transfers.end() ? nullptr : &found->second;
+  }
+};
+
+struct LoadOptions {
+  const CommunicationNames* communication = nullptr;  // given: the calls that it names are kept
+  bool stacks = true;
+  std::string stack_json;  // empty: stack.json beside the dump.json, if there is one
+};
+
+/// Reads and flattens one rank. Throws IoError, FormatError.
+Side load_side(const RankDump& rank, const LoadOptions& options);
+
+/// For tests and fuzzing: the same from a source, without stacks.
+Side load_side(const ByteSource& json, const CommunicationNames* communication = nullptr);
+
+}  // namespace msprobe::dump

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// A statistic or argument as the Python tool would hold it in a cell.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "support/text_pool.hpp"
+
+namespace msprobe::dump {
+
+using msprobe::TextPool;
+
+enum class ValueKind : std::uint8_t {
+  missing,  // prints N/A: there is no such row
+  none,     // prints None: not recorded
+  boolean,
+  integer,
+  real,
+  text,
+};
+
+struct Value {
+  ValueKind kind = ValueKind::none;
+  bool boolean = false;
+  std::uint32_t text = 0;  // in the pool of its side
+  union {
+    std::int64_t integer = 0;
+    double real;
+  };
+
+  static Value missing();
+  static Value of(bool value);
+  static Value of(std::int64_t value);
+  static Value of(double value);
+  static Value of_text(std::uint32_t id);
+};
+static_assert(sizeof(Value) == 16);
+
+/// Order of the statistics everywhere.
+enum Statistic { kMax, kMin, kMean, kNorm, kStatistics };
+
+/// Four values in 36 bytes: millions of them are kept.
+class StatisticValues {
+ public:
+  StatisticValues() { fill({}); }
+  Value operator[](std::size_t which) const {
+    Value value;
+    value.kind = kinds_[which];
+    if (value.kind == ValueKind::text) {
+      value.text = contents_[which][0];
+    } else if (value.kind == ValueKind::boolean) {
+      value.boolean = contents_[which][0] != 0;
+    } else {
+      value.integer = std::bit_cast<std::int64_t>(contents_[which]);
+    }
+    return value;
+  }
+  void set(std::size_t which, const Value& value);
+  void fill(const Value& value) {
+    for (std::size_t which = 0; which < kStatistics; ++which) set(which, value);
+  }
+
+ private:
+  std::array<std::array<std::uint32_t, 2>, kStatistics> contents_;  // halves, which need no padding
+  std::array<ValueKind, kStatistics> kinds_;
+};
+static_assert(sizeof(StatisticValues) == 36);
+
+/// As the cell prints it; NaN in any spelling is `Nan`, infinities are `inf` and `-inf`.
+std::string to_text(const Value& value, const TextPool& pool);
+
+/// What a value counts as in the table of spec/compare.md 6.2.
+enum class ValueClass { number, nan, inf, neg_inf, device, missing, other };
+
+struct Classified {
+  ValueClass type = ValueClass::other;
+  double number = 0;        // for number
+  bool is_integer = false;  // for number: `integer` is exact
+  std::int64_t integer = 0;
+};
+Classified classify(const Value& value, const TextPool& pool);
+
+}  // namespace msprobe::dump
