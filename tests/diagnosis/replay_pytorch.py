@@ -3,7 +3,7 @@
 """Calls of PyTorch's operations are replayed: what PyTorch computed follows from the inputs, and what was corrupted
 afterwards does not, by as much as it was.
 
-usage: replay_pytorch.py REPLAY_DUMP    (run by the Python that has PyTorch; 77 without)
+usage: replay_pytorch.py REPLAY_DUMP [-v] [SEED]    (run by the Python that has PyTorch; 77 without)
 """
 
 import json
@@ -131,7 +131,7 @@ def replayed(program, folder):
 def main():
     program = sys.argv[1]
     torch.set_num_threads(1)
-    cases = replay_cases.make()
+    cases = replay_cases.make(int(sys.argv[-1]) if sys.argv[-1].isdigit() else 11)
     with tempfile.TemporaryDirectory() as right_folder, tempfile.TemporaryDirectory() as wrong_folder:
         expected, failures = record(cases, Dump(right_folder), Dump(wrong_folder))
         right = replayed(program, right_folder)

@@ -58,8 +58,8 @@ class Workspace {
 
 /// The common shape of arrays that are broadcast; NoStatement if there is none.
 Shape broadcast(const Shape& a, const Shape& b);
-/// Distance in elements from one index to the next along each axis of `shape`, for an array that is broadcast to it: 0
-/// along axes that it does not have.
+/// Distance in elements from one index to the next along each axis of `shape`, for an array that is broadcast
+/// to it: 0 along axes that it does not have.
 Shape broadcast_strides(const Shape& array, const Shape& shape);
 Shape row_major(const Shape& shape);
 

@@ -20,7 +20,8 @@ constexpr std::size_t kMaxArguments = 256;
 
 std::string_view text_member(const Entry& entry, Node node, std::string_view key) {
   const Node member = entry.find(node, key);
-  return member != Entry::kNone && entry.is(member, NodeKind::string) ? entry.text(member) : std::string_view();
+  return member != Entry::kNone && entry.is(member, NodeKind::string) ? entry.text(member)
+                                                                      : std::string_view();
 }
 
 std::optional<tensor::DType> dtype_of(std::string_view name) {
@@ -165,14 +166,12 @@ class CallReader {
     if (is_object && !text_member(entry_, node, "type").empty()) {
       if (is_tensor(node)) call_.outputs.push_back({place, tensor(node)});
     } else if (is_object) {
-      entry_.children(node, [&](Node child) {
-        outputs(child, place + "." + std::string(entry_.key(child)), depth + 1);
-      });
+      entry_.children(
+          node, [&](Node child) { outputs(child, place + "." + std::string(entry_.key(child)), depth + 1); });
     } else if (entry_.is(node, NodeKind::array)) {
       std::size_t index = 0;
-      entry_.children(node, [&](Node child) {
-        outputs(child, place + "." + std::to_string(index++), depth + 1);
-      });
+      entry_.children(node,
+                      [&](Node child) { outputs(child, place + "." + std::to_string(index++), depth + 1); });
     }
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One recorded call of an operation, as its entry of a dump tells it: what it is called, its arguments, its outputs.
+// One recorded call of an operation, as its entry of a dump tells it: what it is called, its arguments, its
+// outputs.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ namespace msprobe::diagnosis::replay {
 struct Tensor {
   std::vector<std::int64_t> shape;
   tensor::DType dtype = tensor::DType::float32;  // as the entry has it; the file may be wider
-  bool plain = true;                             // false: a shard, a nested tensor, a type that we do not know
+  bool plain = true;  // false: a shard, a nested tensor, a type that we do not know
   /// Opens the file; empty if there is none. Throws IoError or FormatError.
   std::function<formats::StoredTensor()> open;
 
@@ -74,8 +75,8 @@ struct Call {
   std::vector<Output> outputs;  // the tensors among the results, in order
 };
 
-/// The call of a forward entry; nothing for entries of other kinds. `directory` holds its tensors (`dump_tensor_data`).
-/// Nothing of the entry is kept.
+/// The call of a forward entry; nothing for entries of other kinds. `directory` holds its tensors
+/// (`dump_tensor_data`). Nothing of the entry is kept.
 std::optional<Call> read_call(std::string_view name, const dump::Entry& entry, const std::string& directory);
 
 }  // namespace msprobe::diagnosis::replay

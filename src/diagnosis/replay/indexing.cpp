@@ -83,6 +83,111 @@ Results run_gather(Arguments& arguments) {
   return only(std::move(result));
 }
 
+/// index_add, scatter_add: every element of the source goes to `place(index of it in the source)`.
+template <typename Place>
+Results scattered(Array result, const Array& source, double alpha, const Place& place) {
+  double sizes = 0;
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    result.values[place(i)] += alpha * source.values[i];
+    sizes += alpha * alpha * source.values[i] * source.values[i];
+  }
+  // Sums whose order is nobody's.
+  return only(std::move(result), std::isfinite(sizes) ? 2 * std::sqrt(sizes) : 0);
+}
+
+Results run_index_add(Arguments& arguments) {
+  Array input = arguments.tensor("input");
+  const Array index = arguments.tensor("index");
+  const Array source = arguments.tensor("source");
+  const std::size_t axis = axis_of(arguments.integer("dim", 0), input.rank());
+  Shape expected = input.shape;
+  if (expected.empty() || index.rank() > 1 || is_floating(index.dtype)) refuse_argument();
+  expected[axis] = static_cast<std::int64_t>(index.size());
+  if (source.shape != expected) refuse_argument();
+  const Shape strides = row_major(input.shape);
+  const auto inner = static_cast<std::size_t>(strides[axis]);
+  const auto length = static_cast<std::size_t>(input.shape[axis]);
+  return scattered(std::move(input), source, arguments.number("alpha", 1), [&](std::size_t i) {
+    const std::size_t line = i / inner;
+    const std::size_t chosen = index_of(index.values[line % index.size()], static_cast<std::int64_t>(length));
+    return (line / index.size() * length + chosen) * inner + i % inner;
+  });
+}
+
+Results run_scatter_add(Arguments& arguments) {
+  Array input = arguments.tensor("input");
+  const Array index = arguments.tensor("index");
+  const Array source = arguments.tensor("src");
+  const std::size_t axis = axis_of(arguments.integer("dim", 0), input.rank());
+  if (input.shape.empty() || source.shape != index.shape || index.rank() != input.rank() ||
+      is_floating(index.dtype)) {
+    refuse_argument();
+  }
+  const Shape lengths = input.shape;
+  for (std::size_t k = 0; k < lengths.size(); ++k) {
+    if (k != axis && index.shape[k] > lengths[k]) refuse_argument();
+  }
+  const Shape strides = row_major(lengths);
+  const Shape own = row_major(index.shape);
+  return scattered(std::move(input), source, 1, [&](std::size_t i) {
+    std::size_t at = 0;
+    std::size_t left = i;
+    for (std::size_t k = 0; k < own.size(); ++k) {
+      const std::size_t place = left / static_cast<std::size_t>(own[k]);
+      left %= static_cast<std::size_t>(own[k]);
+      at += static_cast<std::size_t>(strides[k]) *
+            (k == axis ? index_of(index.values[i], lengths[axis]) : place);
+    }
+    return at;
+  });
+}
+
+/// One after the other along an axis that is there, or a new one.
+Results joined(Arguments& arguments, bool is_new) {
+  const Value& list = arguments.need("tensors");
+  if (list.kind != Value::Kind::list || list.items.empty()) refuse_argument();
+  std::vector<Array> parts;
+  for (const Value& item : list.items) {
+    if (item.kind != Value::Kind::tensor) refuse_argument();
+    parts.push_back(arguments.workspace().load(item.tensor));
+  }
+  const std::int64_t rank = parts[0].rank() + (is_new ? 1 : 0);
+  const std::size_t axis = axis_of(arguments.integer("dim", 0), rank);
+  Shape shape = parts[0].shape;
+  if (!is_new && shape.empty()) refuse_argument();
+  if (is_new) shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), 1);
+  std::size_t outer = 1;
+  for (std::size_t i = 0; i < axis; ++i) outer *= static_cast<std::size_t>(shape[i]);
+  std::int64_t length = 0;
+  for (const Array& part : parts) {
+    Shape own = part.shape;
+    if (is_new) own.insert(own.begin() + static_cast<std::ptrdiff_t>(std::min(axis, own.size())), 1);
+    if (own.size() != shape.size()) refuse_argument();
+    length += own[axis];
+    own[axis] = shape[axis];
+    if (own != shape) refuse_argument();
+  }
+  shape[axis] = length;
+  Array result = arguments.workspace().make(shape);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < outer; ++i) {
+    for (const Array& part : parts) {
+      const std::size_t count = part.size() / outer;
+      std::copy_n(part.values.begin() + static_cast<std::ptrdiff_t>(i * count), count,
+                  result.values.begin() + static_cast<std::ptrdiff_t>(at));
+      at += count;
+    }
+  }
+  return only(std::move(result));
+}
+
+Results run_cat(Arguments& arguments) {
+  return joined(arguments, false);
+}
+Results run_stack(Arguments& arguments) {
+  return joined(arguments, true);
+}
+
 /// Which elements were dropped is seen where they are 0. How many, is not: that is chance.
 Results run_dropout(Arguments& arguments) {
   Array array = arguments.tensor("input");
@@ -104,10 +209,15 @@ std::span<const Operation> index_operations() {
   static const std::vector<Operation> kOperations = {
       {"embedding", Where::functional,
        "input weight padding_idx- max_norm norm_type- scale_grad_by_freq- sparse-", &run_embedding},
-      {"embedding", Where::plain, "weight input|indices padding_idx- scale_grad_by_freq- sparse-", &run_embedding},
+      {"embedding", Where::plain, "weight input|indices padding_idx- scale_grad_by_freq- sparse-",
+       &run_embedding},
       {"Embedding", Where::module, "input", &run_embedding_module},
       {"index_select", Where::torch, "input dim index", &run_index_select},
       {"gather", Where::torch, "input dim index sparse_grad-", &run_gather},
+      {"index_add", Where::torch, "input dim index source|tensor alpha", &run_index_add},
+      {"scatter_add", Where::torch, "input dim index src", &run_scatter_add},
+      {"cat concat", Where::torch, "tensors dim", &run_cat},
+      {"stack", Where::torch, "tensors dim", &run_stack},
       {"dropout", Where::torch, "input p training|train inplace-", &run_dropout},
   };
   return kOperations;

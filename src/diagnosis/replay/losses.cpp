@@ -41,12 +41,12 @@ Results finish_losses(Arguments& arguments, Losses losses, Reduction reduction) 
   double sizes = 0;
   for (std::size_t i = 0; i < losses.each.size(); ++i) {
     result.values[0] += losses.each.values[i];
-    sizes += std::isfinite(losses.sizes.values[i]) ? losses.sizes.values[i] * losses.sizes.values[i] : 0;
+    sizes += std::isfinite(losses.sizes.values[i]) ? losses.sizes.values[i] : 0;
   }
   result.values[0] /= divisor;
-  // Errors of single losses and of their sum: of either sign.
-  const double total = std::sqrt(sizes) + 0.5 * std::sqrt(static_cast<double>(losses.each.size())) *
-                                              norm_of(losses.each.values);
+  // Errors of single losses are alike where the losses are; those of their sum have either sign.
+  const double total =
+      sizes + 0.5 * std::sqrt(static_cast<double>(losses.each.size())) * norm_of(losses.each.values);
   return only(std::move(result), std::isfinite(total / divisor) ? total / std::fabs(divisor) : 0);
 }
 
@@ -79,7 +79,10 @@ class ClassLosses {
  public:
   /// `logs`: of probabilities. `sizes`: of what each was made of, or empty.
   ClassLosses(Arguments& arguments, const Array& logs, const std::vector<double>& sizes)
-      : arguments_(arguments), classes_(logs.shape), logs_(logs), sizes_(sizes),
+      : arguments_(arguments),
+        classes_(logs.shape),
+        logs_(logs),
+        sizes_(sizes),
         weight_(arguments.tensor_if_given("weight")) {
     if (weight_ && weight_->shape != Shape{static_cast<std::int64_t>(classes_.count)}) refuse_argument();
     losses_.each = arguments.workspace().make(classes_.places);
@@ -171,10 +174,13 @@ Results run_cross_entropy(Arguments& arguments) {
   // Probabilities have the shape of the scores, labels lack the axis of the classes.
   const bool has_probabilities = target.shape == scores.shape && is_floating(target.dtype);
   if (has_probabilities) arguments.find("ignore_index");
-  return finish_losses(arguments,
-                       has_probabilities ? losses.with_probabilities(target, smoothing)
-                                         : losses.with_labels(target, smoothing),
-                       reduction);
+  Results results = finish_losses(arguments,
+                                  has_probabilities ? losses.with_probabilities(target, smoothing)
+                                                    : losses.with_labels(target, smoothing),
+                                  reduction);
+  // Two losses, each rounded to the type, and then their sum.
+  if (smoothing != 0) results[0].sizes += 2 * coarse * norm_of(results[0].value.values);
+  return results;
 }
 
 Results run_nll_loss(Arguments& arguments) {
@@ -196,9 +202,8 @@ Results difference_loss(Arguments& arguments, const Loss& loss) {
   Losses losses;
   losses.each = arguments.workspace().make(broadcast(input.shape, target.shape));
   losses.sizes = arguments.workspace().make(losses.each.shape);
-  walk<2>(losses.each.shape, {&input, &target}, [&](std::size_t i, const std::array<double, 2>& x) {
-    losses.each.values[i] = loss(x[0], x[1]);
-  });
+  walk<2>(losses.each.shape, {&input, &target},
+          [&](std::size_t i, const std::array<double, 2>& x) { losses.each.values[i] = loss(x[0], x[1]); });
   losses.weight = static_cast<double>(losses.each.size());
   return finish_losses(arguments, std::move(losses), reduction_of(arguments));
 }
@@ -227,6 +232,52 @@ Results run_huber_loss(Arguments& arguments) {
   });
 }
 
+/// With a weight for each element, and one for the positive ones of each class.
+Results run_binary_cross_entropy_with_logits(Arguments& arguments) {
+  const Array input = arguments.tensor("input");
+  const Array target = arguments.tensor("target");
+  const std::optional<Array> weight = arguments.tensor_if_given("weight");
+  const std::optional<Array> positive = arguments.tensor_if_given("pos_weight");
+  if (input.shape != target.shape) refuse_argument();
+  const Array one = arguments.workspace().make({}, 1);
+  Losses losses;
+  losses.each = arguments.workspace().make(input.shape);
+  losses.sizes = arguments.workspace().make(input.shape);
+  walk<4>(input.shape, {&input, &target, weight ? &*weight : &one, positive ? &*positive : &one},
+          [&](std::size_t i, const std::array<double, 4>& x) {
+            const double tail = std::log1p(std::exp(-std::fabs(x[0])));
+            const double of_no = std::max(x[0], 0.0) + tail;    // -log(1 - sigmoid(x))
+            const double of_yes = std::max(-x[0], 0.0) + tail;  // -log(sigmoid(x))
+            losses.each.values[i] = x[2] * (x[3] * x[1] * of_yes + (1 - x[1]) * of_no);
+            losses.sizes.values[i] = 2 * std::fabs(x[2]) * (std::fabs(x[0]) + 1) * (1 + std::fabs(x[3]));
+          });
+  losses.weight = static_cast<double>(losses.each.size());
+  return finish_losses(arguments, std::move(losses), reduction_of(arguments));
+}
+
+/// Of logarithms of probabilities, to probabilities or to their logarithms.
+Results run_kl_div(Arguments& arguments) {
+  const Array input = arguments.tensor("input");
+  const Array target = arguments.tensor("target");
+  const bool is_log = arguments.flag("log_target", false);
+  Losses losses;
+  losses.each = arguments.workspace().make(broadcast(input.shape, target.shape));
+  losses.sizes = arguments.workspace().make(losses.each.shape);
+  walk<2>(losses.each.shape, {&input, &target}, [&](std::size_t i, const std::array<double, 2>& x) {
+    const double p = is_log ? std::exp(x[1]) : x[1];
+    const double log_p = is_log ? x[1] : std::log(x[1]);
+    losses.each.values[i] = p == 0 ? 0 : p * (log_p - x[0]);
+    losses.sizes.values[i] = p == 0 ? 0 : 4 * p * (std::fabs(log_p) + std::fabs(x[0]));
+  });
+  losses.weight = static_cast<double>(losses.each.size());
+  if (arguments.text("reduction", "mean") == "batchmean") {
+    if (input.shape.empty()) refuse_argument();
+    losses.weight = static_cast<double>(input.shape[0]);
+    return finish_losses(arguments, std::move(losses), Reduction::mean);
+  }
+  return finish_losses(arguments, std::move(losses), reduction_of(arguments));
+}
+
 constexpr std::string_view kDifference = "input target size_average reduce reduction";
 
 }  // namespace
@@ -237,9 +288,13 @@ std::span<const Operation> loss_operations() {
        "input target weight size_average ignore_index reduce reduction label_smoothing", &run_cross_entropy},
       {"nll_loss", Where::functional, "input target weight size_average ignore_index reduce reduction",
        &run_nll_loss},
+      {"binary_cross_entropy_with_logits", Where::functional,
+       "input target weight size_average reduce reduction pos_weight", &run_binary_cross_entropy_with_logits},
+      {"kl_div", Where::functional, "input target size_average reduce reduction log_target", &run_kl_div},
       {"mse_loss", Where::functional, kDifference, &run_mse_loss},
       {"l1_loss", Where::functional, kDifference, &run_l1_loss},
-      {"smooth_l1_loss", Where::functional, "input target size_average reduce reduction beta", &run_smooth_l1_loss},
+      {"smooth_l1_loss", Where::functional, "input target size_average reduce reduction beta",
+       &run_smooth_l1_loss},
       {"huber_loss", Where::functional, "input target reduction delta", &run_huber_loss},
   };
   return kOperations;

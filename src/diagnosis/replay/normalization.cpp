@@ -97,7 +97,8 @@ std::size_t normalized_size(const Array& input, const Shape& normalized) {
   return static_cast<std::size_t>(count_of(normalized));
 }
 
-/// What is as good as subtracted in (x - mean) * factor + bias; some kernels round the mean to the type of the output.
+/// What is as good as subtracted in (x - mean) * factor + bias; some kernels round the mean to the type of
+/// the output.
 double shift_sizes(Arguments& arguments, double squares) {
   const double coarse = unit_roundoff(arguments.output(0).dtype) / 0x1p-24;
   return std::max(4.0, coarse) * std::sqrt(squares);
@@ -133,7 +134,8 @@ Results run_layer_norm(Arguments& arguments) {
 
 Results rms_norm_of(Arguments& arguments, Array array, std::size_t length, const std::optional<Array>& weight,
                     double eps, bool has_scales) {
-  Array scales = arguments.workspace().make({static_cast<std::int64_t>(length == 0 ? 0 : array.size() / length)});
+  Array scales =
+      arguments.workspace().make({static_cast<std::int64_t>(length == 0 ? 0 : array.size() / length)});
   for (std::size_t row = 0; row < scales.size(); ++row) {
     double* const x = array.values.data() + row * length;
     double squares = 0;
@@ -177,7 +179,8 @@ Results run_npu_rms_norm(Arguments& arguments) {
   return rms_norm_of(arguments, std::move(array), length, weight, arguments.number("epsilon", 1e-6), true);
 }
 
-/// (x - mean) / sqrt(variance + eps) * weight + bias for the channels of the second axis, each with its moments.
+/// (x - mean) / sqrt(variance + eps) * weight + bias for the channels of the second axis, each with its
+/// moments.
 class Channels {
  public:
   Channels(Arguments& arguments, const Array& input)
@@ -188,8 +191,7 @@ class Channels {
   }
 
   double apply(double x, const Moments& moments, double eps, std::size_t channel) {
-    const double factor =
-        (weight_ ? weight_->values[channel] : 1) / std::sqrt(moments.variance + eps);
+    const double factor = (weight_ ? weight_->values[channel] : 1) / std::sqrt(moments.variance + eps);
     const double bias = bias_ ? bias_->values[channel] : 0;
     const double size = std::fabs(moments.mean * factor) + std::fabs(bias);
     if (std::isfinite(size)) sizes_ += size * size;
@@ -302,7 +304,8 @@ class AttentionReplay {
 
   Results run() {
     std::uint64_t row_steps = 0;
-    if (__builtin_mul_overflow(keys_, width_ + out_width_ + 16, &row_steps)) throw NoStatement(Status::too_large);
+    if (__builtin_mul_overflow(keys_, width_ + out_width_ + 16, &row_steps))
+      throw NoStatement(Status::too_large);
     Results results(1);
     Expected& expected = results[0];
     expected.value = arguments_.workspace().make(shape_);
@@ -310,7 +313,8 @@ class AttentionReplay {
     // Of long sequences every n-th row is looked at, other ones in each head.
     const std::size_t rows = heads_ * rows_;
     const std::uint64_t steps = std::min(kMostSteps, arguments_.workspace().work_left());
-    const std::uint64_t affordable = std::max<std::uint64_t>(steps / std::max<std::uint64_t>(row_steps, 1), 1);
+    const std::uint64_t affordable =
+        std::max<std::uint64_t>(steps / std::max<std::uint64_t>(row_steps, 1), 1);
     const std::size_t every = std::max<std::size_t>((rows + affordable - 1) / affordable, 1);
     arguments_.workspace().work(row_steps * (rows / every));
     expected.covered = 1 / static_cast<double>(every);
@@ -398,7 +402,8 @@ class AttentionReplay {
       at += left % length * static_cast<std::size_t>(mask_strides_[axis]);
       left /= length;
     }
-    at += row * static_cast<std::size_t>(mask_strides_[axes]) + key * static_cast<std::size_t>(mask_strides_[axes + 1]);
+    at += row * static_cast<std::size_t>(mask_strides_[axes]) +
+          key * static_cast<std::size_t>(mask_strides_[axes + 1]);
     const double value = a_.mask->values[at];
     if (tensor::info(a_.mask->dtype).kind != tensor::Kind::boolean) return value;
     return value != 0 ? 0 : kMinusInfinity;
@@ -452,7 +457,8 @@ std::span<const Operation> normalization_operations() {
       {"softmax", Where::anywhere, "input|x dim|axis dtype", &run_softmax},
       {"log_softmax", Where::functional, "input dim _stacklevel- dtype", &run_log_softmax},
       {"log_softmax", Where::plain, "input dim dtype", &run_log_softmax},
-      {"layer_norm", Where::anywhere, "input normalized_shape weight bias eps cudnn_enable-", &run_layer_norm},
+      {"layer_norm", Where::anywhere, "input normalized_shape weight bias eps cudnn_enable-",
+       &run_layer_norm},
       {"rms_norm", Where::torch, "input normalized_shape weight eps", &run_rms_norm},
       {"npu_rms_norm", Where::npu, "self gamma epsilon", &run_npu_rms_norm},
       {"batch_norm", Where::functional, "input running_mean- running_var- weight bias training momentum- eps",

@@ -18,8 +18,8 @@ struct Expected {
   Array value;
   /// Not empty: elements that the definition leaves open have 1.
   std::vector<std::uint8_t> open;
-  /// Norm of the numbers in between that were as good as subtracted from each other, as far as it is larger than that of
-  /// the result. An error of 2^-24 of it is rounding.
+  /// Norm of the numbers in between that were as good as subtracted from each other, as far as it is larger
+  /// than that of the result. An error of 2^-24 of it is rounding.
   double sizes = 0;
   /// Measured by the operation itself: norms of the difference and of what should be.
   struct Distance {
@@ -33,8 +33,8 @@ using Results = std::vector<Expected>;
 
 struct Operation;
 
-/// The arguments of a call by the names of a signature: names apart by spaces, in order of position, `a|b` for one
-/// that has two names; `-` behind a name: whatever it is, the outputs do not depend on it.
+/// The arguments of a call by the names of a signature: names apart by spaces, in order of position, `a|b`
+/// for one that has two names; `-` behind a name: whatever it is, the outputs do not depend on it.
 class Arguments {
  public:
   Arguments(const Call& call, const Operation& operation, bool is_reflected, Workspace& workspace);

@@ -24,7 +24,8 @@ Array map(Arguments& arguments, const Array& input, Function&& function) {
 template <typename Function>
 Array map2(Arguments& arguments, const Array& a, const Array& b, Function&& function) {
   Array result = arguments.workspace().make(broadcast(a.shape, b.shape));
-  walk<2>(result.shape, {&a, &b}, [&](std::size_t i, const Two& x) { result.values[i] = function(x[0], x[1]); });
+  walk<2>(result.shape, {&a, &b},
+          [&](std::size_t i, const Two& x) { result.values[i] = function(x[0], x[1]); });
   return result;
 }
 
@@ -53,6 +54,32 @@ Results run_unary(Arguments& arguments) {
   return only(map(arguments, arguments.tensor("input"), arguments.operation().unary));
 }
 
+Results run_cast(Arguments& arguments) {
+  return only(arguments.tensor("input"));
+}
+
+/// tril and triu: the lower or the upper triangle of matrices, up to a diagonal.
+Results triangle(Arguments& arguments, bool is_lower) {
+  Array array = arguments.tensor("input");
+  const std::int64_t diagonal = arguments.integer("diagonal", 0);
+  if (array.rank() < 2) refuse_argument();
+  const std::int64_t columns = array.shape.back();
+  const std::int64_t rows = array.shape[array.shape.size() - 2];
+  for (std::size_t i = 0; i < array.size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i);
+    const std::int64_t above = at % columns - at / columns % rows;
+    if (is_lower ? above > diagonal : above < diagonal) array.values[i] = 0;
+  }
+  return only(std::move(array));
+}
+
+Results run_tril(Arguments& arguments) {
+  return triangle(arguments, true);
+}
+Results run_triu(Arguments& arguments) {
+  return triangle(arguments, false);
+}
+
 Results run_gelu(Arguments& arguments) {
   const std::string_view approximate = arguments.text("approximate", "none");
   const Array input = arguments.tensor("input");
@@ -73,8 +100,8 @@ Results run_leaky_relu(Arguments& arguments) {
 
 Results run_elu(Arguments& arguments) {
   const double alpha = arguments.number("alpha", 1);
-  return only(map(arguments, arguments.tensor("input"),
-                  [=](double x) { return x > 0 ? x : alpha * std::expm1(x); }));
+  return only(
+      map(arguments, arguments.tensor("input"), [=](double x) { return x > 0 ? x : alpha * std::expm1(x); }));
 }
 
 Results run_celu(Arguments& arguments) {
@@ -99,10 +126,12 @@ Results run_hardtanh(Arguments& arguments) {
 Results run_threshold(Arguments& arguments) {
   const double threshold = arguments.number("threshold", 0);
   const double value = arguments.number("value", 0);
-  return only(map(arguments, arguments.tensor("input"), [=](double x) { return x <= threshold ? value : x; }));
+  return only(
+      map(arguments, arguments.tensor("input"), [=](double x) { return x <= threshold ? value : x; }));
 }
 
-Results run_glu(Arguments& arguments) {
+/// Two halves along an axis: one of them goes through the gate.
+Results gated(Arguments& arguments, double (*function)(double, double)) {
   const Array input = arguments.tensor("input");
   const std::size_t axis = axis_of(arguments.integer("dim", -1), input.rank());
   if (input.shape.empty() || input.shape[axis] % 2 != 0) refuse_argument();
@@ -113,9 +142,16 @@ Results run_glu(Arguments& arguments) {
   const auto block = static_cast<std::size_t>(strides[axis] * shape[axis]);
   for (std::size_t i = 0; i < result.size(); ++i) {
     const std::size_t at = i / block * (2 * block) + i % block;
-    result.values[i] = input.values[at] * sigmoid(input.values[at + block]);
+    result.values[i] = function(input.values[at], input.values[at + block]);
   }
   return only(std::move(result));
+}
+
+Results run_glu(Arguments& arguments) {
+  return gated(arguments, [](double x, double gate) { return x * sigmoid(gate); });
+}
+Results run_npu_swiglu(Arguments& arguments) {
+  return gated(arguments, [](double gate, double x) { return x * gate * sigmoid(gate); });
 }
 
 /// Bounds are numbers or tensors.
@@ -154,8 +190,8 @@ Results run_sum(Arguments& arguments, double sign, bool is_swapped) {
     const double scaled = is_swapped ? left * x[0] : right * x[1];
     sizes += scaled * scaled;
   });
-  // A sum of two numbers is rounded once; only the product is rounded before. A number that is no tensor is rounded to
-  // the type as well.
+  // A sum of two numbers is rounded once; only the product is rounded before. A number that is no tensor is
+  // rounded to the type as well.
   const bool is_exact = std::fabs(alpha) == 1 && arguments.is_tensor("input") && arguments.is_tensor("other");
   return only(std::move(result), is_exact || !std::isfinite(sizes) ? 0 : std::sqrt(sizes));
 }
@@ -183,10 +219,11 @@ Results rounded_quotient(Arguments& arguments, double (*rounding)(double)) {
   Results results = only(map2(arguments, a, b, [](double x, double y) { return x / y; }));
   std::vector<double>& values = results[0].value.values;
   results[0].open.assign(values.size(), 0);
+  const bool is_floating_type = is_floating(arguments.output(0).dtype);
+  const double near = std::max(0x1p-20, 2 * unit_roundoff(arguments.output(0).dtype));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double whole = std::round(values[i]);
-    const bool is_near = values[i] != whole && std::fabs(values[i] - whole) <= 0x1p-20 * std::fabs(whole);
-    const bool is_floating_type = is_floating(arguments.output(0).dtype);
+    const bool is_near = values[i] != whole && std::fabs(values[i] - whole) <= near * std::fabs(whole);
     results[0].open[i] = is_floating_type && (is_near || !std::isfinite(values[i])) ? 1 : 0;
     values[i] = rounding(values[i]);
   }
@@ -241,8 +278,7 @@ Results run_where(Arguments& arguments) {
   const Array condition = arguments.tensor("condition");
   const Array yes = arguments.operand("input");
   const Array no = arguments.operand("other");
-  Array result =
-      arguments.workspace().make(broadcast(condition.shape, broadcast(yes.shape, no.shape)));
+  Array result = arguments.workspace().make(broadcast(condition.shape, broadcast(yes.shape, no.shape)));
   walk<3>(result.shape, {&condition, &yes, &no},
           [&](std::size_t i, const Three& x) { result.values[i] = x[0] != 0 ? x[1] : x[2]; });
   return only(std::move(result));
@@ -254,7 +290,8 @@ Results run_masked_fill(Arguments& arguments) {
   const Array value = arguments.operand("value");
   if (value.size() != 1) refuse_argument();
   const double filling = round_to(arguments.output(0).dtype, value.values[0]);
-  return only(map2(arguments, input, mask, [=](double x, double masked) { return masked != 0 ? filling : x; }));
+  return only(
+      map2(arguments, input, mask, [=](double x, double masked) { return masked != 0 ? filling : x; }));
 }
 
 template <typename Function>
@@ -284,8 +321,7 @@ Results run_lerp(Arguments& arguments) {
   const Array input = arguments.tensor("input");
   const Array end = arguments.tensor("end");
   const Array weight = arguments.operand("weight");
-  Array result =
-      arguments.workspace().make(broadcast(input.shape, broadcast(end.shape, weight.shape)));
+  Array result = arguments.workspace().make(broadcast(input.shape, broadcast(end.shape, weight.shape)));
   double sizes = 0;
   walk<3>(result.shape, {&input, &end, &weight}, [&](std::size_t i, const Three& x) {
     const double added = x[2] * (x[1] - x[0]);
@@ -334,7 +370,8 @@ std::span<const Operation> pointwise_operations() {
       unary("tanh", [](Real x) { return std::tanh(x); }),
       unary("sigmoid", &sigmoid),
       unary("logical_not", [](Real x) { return x == 0 ? 1.0 : 0.0; }),
-      unary("isnan", [](Real x) { return std::isnan(x) ? 1.0 : 0.0; }, Where::torch),
+      unary(
+          "isnan", [](Real x) { return std::isnan(x) ? 1.0 : 0.0; }, Where::torch),
       {"logsigmoid", Where::torch, "input", &run_unary, [](Real x) { return -softplus1(-x); }},
       {"softsign", Where::torch, "input", &run_unary, [](Real x) { return x / (1 + std::fabs(x)); }},
       {"relu", Where::anywhere, kActivation, &run_unary, &relu},
@@ -342,8 +379,7 @@ std::span<const Operation> pointwise_operations() {
       {"silu", Where::anywhere, kActivation, &run_unary, [](Real x) { return x * sigmoid(x); }},
       {"mish", Where::torch, kActivation, &run_unary, [](Real x) { return x * std::tanh(softplus1(x)); }},
       {"hardsigmoid", Where::torch, kActivation, &run_unary, [](Real x) { return clamp(x / 6 + 0.5, 0, 1); }},
-      {"hardswish", Where::torch, kActivation, &run_unary,
-       [](Real x) { return x * clamp(x + 3, 0, 6) / 6; }},
+      {"hardswish", Where::torch, kActivation, &run_unary, [](Real x) { return x * clamp(x + 3, 0, 6) / 6; }},
       {"selu", Where::torch, kActivation, &run_unary,
        [](Real x) {
          constexpr double kScale = 1.0507009873554804934193349852946;
@@ -358,6 +394,11 @@ std::span<const Operation> pointwise_operations() {
       {"hardtanh", Where::torch, "input min_val max_val inplace-", &run_hardtanh},
       {"threshold", Where::torch, "input threshold value inplace-", &run_threshold},
       {"glu", Where::torch, "input dim", &run_glu},
+      {"npu_swiglu", Where::npu, "input|self dim", &run_npu_swiglu},
+      {"tril", Where::torch, "input diagonal", &run_tril},
+      {"triu", Where::torch, "input diagonal", &run_triu},
+      {"float double half bfloat16 type_as to clone contiguous", Where::methods,
+       "input a- b- c- d- dtype- device- non_blocking- copy- memory_format- other-", &run_cast},
       {"clamp clip", Where::torch, "input min max", &run_clamp},
 
       {"add", Where::anywhere, "input|x|self other|y alpha", &run_add},

@@ -24,9 +24,9 @@ std::uint64_t times(std::uint64_t a, std::uint64_t b) {
   return result;
 }
 
-/// Norms of what is multiplied bound the sums of absolute products. Half of it is what sums of numbers of either sign
-/// lose to rounding, one after the other.
-double product_sizes(const Product& product, std::size_t batches) {
+/// Norms of what is multiplied bound the sums of absolute products. Half of it is what sums of numbers of
+/// either sign lose to rounding, one after the other.
+double product_sizes(const Arguments& arguments, const Product& product, std::size_t batches) {
   const auto norm = [&](const Matrices& matrices) {
     double sum = 0;
     for (std::size_t b = 0; b < batches; ++b) {
@@ -41,7 +41,11 @@ double product_sizes(const Product& product, std::size_t batches) {
   };
   double sizes = 0.5 * std::fabs(product.alpha) * norm(product.left) * norm(product.right) /
                  std::sqrt(static_cast<double>(std::max<std::size_t>(batches, 1)));
-  if (product.added.array != nullptr && product.beta != 1) sizes += std::fabs(product.beta) * norm(product.added);
+  // The product may be rounded to the type before something is added to it.
+  if (product.added.array != nullptr && product.beta != 0) {
+    sizes +=
+        std::fabs(product.beta) * norm(product.added) * unit_roundoff(arguments.output(0).dtype) / 0x1p-24;
+  }
   return sizes;
 }
 
@@ -120,8 +124,10 @@ class SignedProduct {
   /// Finite numbers went in. What came out is wrong, unless it may be beyond the range of its type.
   Expected::Distance not_finite() const {
     double bound = std::fabs(product_.alpha) * largest_magnitude(*product_.left.array) *
-                   largest_magnitude(*product_.right.array) * static_cast<double>(product_.left.column.size());
-    if (product_.added.array != nullptr) bound += std::fabs(product_.beta) * largest_magnitude(*product_.added.array);
+                   largest_magnitude(*product_.right.array) *
+                   static_cast<double>(product_.left.column.size());
+    if (product_.added.array != nullptr)
+      bound += std::fabs(product_.beta) * largest_magnitude(*product_.added.array);
     if (bound >= largest_of(recorded_.dtype)) throw NoStatement(Status::too_large);
     return {std::numeric_limits<double>::infinity(), 1};
   }
@@ -216,16 +222,17 @@ Results replay_product(Arguments& arguments, const Product& product) {
   const std::uint64_t depth = product.left.column.size();
   const std::uint64_t columns = product.right.column.size();
   const std::uint64_t steps = times(times(times(rows, depth), columns), batches);
-  const std::uint64_t elements = times(batches, times(rows, depth) + times(depth, columns) + times(rows, columns));
+  const std::uint64_t elements =
+      times(batches, times(rows, depth) + times(depth, columns) + times(rows, columns));
   if (steps <= kComputed) {
     arguments.workspace().work(steps + elements);
     Array value = compute_product(arguments, product, batches);
-    return only(std::move(value), product_sizes(product, batches));
+    return only(std::move(value), product_sizes(arguments, product, batches));
   }
   arguments.workspace().work(times(elements, kSigns + 1));
   Results results(1);
   results[0].distance = SignedProduct(arguments, product, batches).measure();
-  results[0].sizes = product_sizes(product, batches);
+  results[0].sizes = product_sizes(arguments, product, batches);
   return results;
 }
 

@@ -11,8 +11,8 @@ namespace msprobe::diagnosis::replay {
 
 using Offsets = std::vector<std::int64_t>;
 
-/// Element (b, i, j) is element `batch[b] + row[i] + column[j]` of the array: any order of axes, broadcast ones, and
-/// windows that overlap.
+/// Element (b, i, j) is element `batch[b] + row[i] + column[j]` of the array: any order of axes, broadcast
+/// ones, and windows that overlap.
 struct Matrices {
   const Array* array = nullptr;
   Offsets batch;
@@ -36,9 +36,9 @@ struct Product {
   double beta = 1;
 };
 
-/// Small products are computed. Of large ones the recorded output (`arguments.output(0)`) is multiplied by a few vectors
-/// of signs, and so is the product, from the right: (A B) v = A (B v) takes time linear in the operands, and the expected
-/// square of the difference is that of the matrices.
+/// Small products are computed. Of large ones the recorded output (`arguments.output(0)`) is multiplied by a
+/// few vectors of signs, and so is the product, from the right: (A B) v = A (B v) takes time linear in the
+/// operands, and the expected square of the difference is that of the matrices.
 Results replay_product(Arguments& arguments, const Product& product);
 
 }  // namespace msprobe::diagnosis::replay

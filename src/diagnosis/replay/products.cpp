@@ -18,8 +18,10 @@ Axes axes_between(std::size_t begin, std::size_t end) {
 }
 
 /// x W^T + b
-Results linear_of(Arguments& arguments, const Array& input, const Array& weight, const std::optional<Array>& bias) {
-  if (input.rank() < 1 || weight.rank() < 1 || weight.rank() > 2 || input.shape.back() != weight.shape.back()) {
+Results linear_of(Arguments& arguments, const Array& input, const Array& weight,
+                  const std::optional<Array>& bias) {
+  if (input.rank() < 1 || weight.rank() < 1 || weight.rank() > 2 ||
+      input.shape.back() != weight.shape.back()) {
     refuse_argument();
   }
   const std::size_t last = input.shape.size() - 1;
@@ -27,14 +29,17 @@ Results linear_of(Arguments& arguments, const Array& input, const Array& weight,
   product.shape.assign(input.shape.begin(), input.shape.end() - 1);
   const std::int64_t features = weight.rank() == 2 ? weight.shape[0] : 1;
   if (weight.rank() == 2) product.shape.push_back(features);
-  product.left = {&input, {0}, axis_offsets(input.shape, axes_between(0, last)), axis_offsets(input.shape, {last})};
-  product.right = {&weight, {0}, offsets_of({weight.shape.back()}, {1}),
-                   offsets_of({features}, {weight.shape.back()})};
+  product.left = {
+      &input, {0}, axis_offsets(input.shape, axes_between(0, last)), axis_offsets(input.shape, {last})};
+  product.right = {
+      &weight, {0}, offsets_of({weight.shape.back()}, {1}), offsets_of({features}, {weight.shape.back()})};
   const auto rows = static_cast<std::int64_t>(product.left.row.size());
   product.output = {nullptr, {0}, offsets_of({rows}, {features}), offsets_of({features}, {1})};
   if (bias) {
     if (bias->rank() > 1 || (bias->size() != 1 && bias->shape.back() != features)) refuse_argument();
-    product.added = {&*bias, {0}, Offsets(static_cast<std::size_t>(rows), 0),
+    product.added = {&*bias,
+                     {0},
+                     Offsets(static_cast<std::size_t>(rows), 0),
                      offsets_of({features}, Shape{bias->size() == 1 ? 0 : 1})};
   }
   return replay_product(arguments, product);
@@ -84,8 +89,8 @@ Results matmul_of(Arguments& arguments, const Array& a, const Array& b, const Ar
     for (std::int64_t& stride : strides) stride *= matrix;
     return offsets_of(batch, strides);
   };
-  product.left = {&a, batch_offsets(left_batch, rows * left[left_last]), offsets_of({rows}, {left[left_last]}),
-                  offsets_of({left[left_last]}, {1})};
+  product.left = {&a, batch_offsets(left_batch, rows * left[left_last]),
+                  offsets_of({rows}, {left[left_last]}), offsets_of({left[left_last]}, {1})};
   product.right = {&b, batch_offsets(right_batch, columns * right[right_last - 1]),
                    offsets_of({right[right_last - 1]}, {columns}), offsets_of({columns}, {1})};
   product.output = {nullptr, batch_offsets(batch, rows * columns), offsets_of({rows}, {columns}),
@@ -93,7 +98,8 @@ Results matmul_of(Arguments& arguments, const Array& a, const Array& b, const Ar
   if (added != nullptr) {
     const Shape strides = broadcast_strides(added->shape, whole);
     const Shape batch_strides(strides.begin(), strides.end() - 2);
-    product.added = {added, offsets_of(batch, batch_strides), offsets_of({rows}, {strides[strides.size() - 2]}),
+    product.added = {added, offsets_of(batch, batch_strides),
+                     offsets_of({rows}, {strides[strides.size() - 2]}),
                      offsets_of({columns}, {strides.back()})};
   }
   // One matrix on the right for all: its batches are rows.
@@ -175,7 +181,8 @@ Labels parse_equation(std::string_view equation, std::int64_t left_rank, std::in
   const std::size_t arrow = text.find("->");
   if (comma == std::string::npos || text.find(',', comma + 1) != std::string::npos) refuse_argument();
   if (arrow != std::string::npos && arrow < comma) refuse_argument();
-  Labels labels{text.substr(0, comma), text.substr(comma + 1, arrow == std::string::npos ? arrow : arrow - comma - 1),
+  Labels labels{text.substr(0, comma),
+                text.substr(comma + 1, arrow == std::string::npos ? arrow : arrow - comma - 1),
                 arrow == std::string::npos ? "" : text.substr(arrow + 2)};
   const std::size_t left_axes = axes_of_ellipsis(labels.left, left_rank);
   const std::size_t right_axes = axes_of_ellipsis(labels.right, right_rank);
@@ -226,7 +233,8 @@ Array sum_away(Arguments& arguments, const Array& array, std::string& labels, co
   const Offsets outer = axis_offsets(array.shape, stay);
   const Offsets inner = axis_offsets(array.shape, go);
   for (std::size_t i = 0; i < outer.size(); ++i) {
-    for (const std::int64_t offset : inner) result.values[i] += array.values[static_cast<std::size_t>(outer[i] + offset)];
+    for (const std::int64_t offset : inner)
+      result.values[i] += array.values[static_cast<std::size_t>(outer[i] + offset)];
   }
   labels = left;
   return result;
@@ -254,8 +262,8 @@ Results run_einsum(Arguments& arguments) {
   product.right.array = &right;
   const Shape left_strides = row_major(left.shape);
   const Shape right_strides = row_major(right.shape);
-  const auto length_and_stride = [](const std::string& own, const Array& array, const Shape& strides, char label,
-                                    std::int64_t& length) {
+  const auto length_and_stride = [](const std::string& own, const Array& array, const Shape& strides,
+                                    char label, std::int64_t& length) {
     const std::size_t axis = own.find(label);
     if (axis == std::string::npos) return std::int64_t{0};
     if (length != 1 && array.shape[axis] != 1 && array.shape[axis] != length) refuse_argument();
@@ -285,7 +293,8 @@ Results run_einsum(Arguments& arguments) {
     const bool in_right = labels.right.find(all[i]) != std::string::npos;
     const std::int64_t left_stride = length_and_stride(labels.left, left, left_strides, all[i], length);
     const std::int64_t right_stride = length_and_stride(labels.right, right, right_strides, all[i], length);
-    Group& group = i >= labels.out.size() ? depth : (in_left && in_right ? batch : (in_left ? rows : columns));
+    Group& group =
+        i >= labels.out.size() ? depth : (in_left && in_right ? batch : (in_left ? rows : columns));
     group.lengths.push_back(length);
     group.left.push_back(left_stride);
     group.right.push_back(right_stride);
@@ -323,7 +332,8 @@ Shape one_each(Shape given, std::size_t axes) {
 
 Array padded(Arguments& arguments, const Array& input, const Convolution& how) {
   Shape shape = input.shape;
-  for (std::size_t axis = 0; axis < how.before.size(); ++axis) shape[axis + 2] += how.before[axis] + how.after[axis];
+  for (std::size_t axis = 0; axis < how.before.size(); ++axis)
+    shape[axis + 2] += how.before[axis] + how.after[axis];
   Array result = arguments.workspace().make(shape);
   const Shape strides = row_major(shape);
   std::int64_t start = 0;
@@ -419,8 +429,8 @@ Results run_convolution(Arguments& arguments) {
   return convolve(arguments, std::move(input), weight, arguments.tensor_if_given("bias"), how);
 }
 
-/// Stride, padding and groups of a module are not recorded. A window of one element that left the shape as it was can
-/// only have been moved by one.
+/// Stride, padding and groups of a module are not recorded. A window of one element that left the shape as it
+/// was can only have been moved by one.
 Results run_convolution_module(Arguments& arguments) {
   const Array weight = arguments.need_parameter("weight");
   Array input = arguments.tensor("input");
@@ -451,7 +461,8 @@ std::span<const Operation> product_operations() {
       {"linear", Where::anywhere, "input weight bias", &run_linear},
       {"matmul", Where::anywhere, "input|x|self other|tensor2", &run_matmul},
       {"mm bmm mv dot", Where::torch, "input other|mat2|vec|tensor", &run_matmul},
-      {"addmm addmv baddbmm", Where::torch, "input batch1|mat1|mat batch2|mat2|vec beta alpha", &run_added_product},
+      {"addmm addmv baddbmm", Where::torch, "input batch1|mat1|mat batch2|mat2|vec beta alpha",
+       &run_added_product},
       {"outer ger", Where::torch, "input vec2", &run_outer},
       {"einsum", Where::torch, "equation first|operands second", &run_einsum},
       {"conv1d", Where::torch, kConvolution, &run_convolution},

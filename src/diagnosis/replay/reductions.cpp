@@ -92,8 +92,28 @@ Results run_prod(Arguments& arguments) {
       result.values[i] *= all.input.values[static_cast<std::size_t>(all.groups.starts[i] + member)];
     }
   }
-  return only(std::move(result), 0.5 * std::sqrt(static_cast<double>(all.groups.members.size())) *
-                                     norm_of(result.values));
+  return only(std::move(result),
+              0.5 * std::sqrt(static_cast<double>(all.groups.members.size())) * norm_of(result.values));
+}
+
+Results run_logsumexp(Arguments& arguments) {
+  const Reduced all = reduced(arguments);
+  Array result = arguments.workspace().make(all.groups.shape);
+  double sizes = 0;
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const auto element = [&](std::int64_t member) {
+      return all.input.values[static_cast<std::size_t>(all.groups.starts[i] + member)];
+    };
+    double largest = -std::numeric_limits<double>::infinity();
+    for (const std::int64_t member : all.groups.members) largest = std::max(largest, element(member));
+    const double shift = std::isfinite(largest) ? largest : 0;
+    double sum = 0;
+    for (const std::int64_t member : all.groups.members) sum += std::exp(element(member) - shift);
+    result.values[i] = shift + std::log(sum);
+    const double size = std::fabs(shift) + std::fabs(std::log(sum)) + 1;
+    if (std::isfinite(size)) sizes += 4 * size * size;
+  }
+  return only(std::move(result), std::sqrt(sizes));
 }
 
 // ---------------------------------------------------------------------- variance
@@ -125,7 +145,8 @@ Results spread_of(Arguments& arguments, bool is_root, bool has_mean) {
     for (const std::int64_t member : groups.members) sum += element(member);
     const double mean = sum / count;
     double squares = 0;
-    for (const std::int64_t member : groups.members) squares += (element(member) - mean) * (element(member) - mean);
+    for (const std::int64_t member : groups.members)
+      squares += (element(member) - mean) * (element(member) - mean);
     const double variance = squares / std::max(count - correction, 0.0);
     const double root = std::sqrt(variance);
     results[0].value.values[i] = is_root ? root : variance;
@@ -187,7 +208,8 @@ Expected places_of(Arguments& arguments, const Array& input, const Groups& group
     const double chosen = recorded.values[i];
     const bool is_place = chosen >= 0 && chosen < static_cast<double>(groups.members.size());
     const double found = is_place ? element(static_cast<std::size_t>(chosen)) : 0;
-    const bool is_same = is_place && (found == element(best) || (std::isnan(found) && std::isnan(element(best))));
+    const bool is_same =
+        is_place && (found == element(best) || (std::isnan(found) && std::isnan(element(best))));
     result.value.values[i] = is_same ? chosen : static_cast<double>(best);
   }
   return result;
@@ -268,8 +290,9 @@ Results run_cumsum(Arguments& arguments) {
     for (double& value : array.values) value = round_to(*dtype, value);
   }
   const std::size_t length = array.shape.empty() ? 1 : static_cast<std::size_t>(array.shape[axis]);
-  const std::size_t inner =
-      array.shape.empty() || array.values.empty() ? 1 : static_cast<std::size_t>(row_major(array.shape)[axis]);
+  const std::size_t inner = array.shape.empty() || array.values.empty()
+                                ? 1
+                                : static_cast<std::size_t>(row_major(array.shape)[axis]);
   // Each sum goes on from the one before: its error stays.
   const double sizes = 0.5 * static_cast<double>(length) * norm_of(array.values);
   for (std::size_t i = 0; i < array.size(); ++i) {
@@ -288,6 +311,7 @@ std::span<const Operation> reduction_operations() {
       {"sum", Where::anywhere, kReduction, &run_sum_of_all},
       {"mean", Where::anywhere, kReduction, &run_mean},
       {"prod", Where::torch, kReduction, &run_prod},
+      {"logsumexp", Where::torch, "input dim keepdim", &run_logsumexp},
       {"var", Where::torch, "input dim|axis unbiased keepdim correction", &run_var},
       {"std", Where::torch, "input dim|axis unbiased keepdim correction", &run_std},
       {"var_mean", Where::torch, "input dim|axis unbiased keepdim correction", &run_var_mean},

@@ -56,7 +56,8 @@ bool applies(Where where, const Call& call) {
   }
   const bool is_mint = prefix == "Mint" || prefix == "MintFunctional";
   // MindSpore's operations of the same prefix are others; of MSAdapter only `Torch` can be told from them.
-  const bool is_torch = prefix == "Torch" || (!call.is_mindspore && (prefix == "Functional" || prefix == "Tensor"));
+  const bool is_torch =
+      prefix == "Torch" || (!call.is_mindspore && (prefix == "Functional" || prefix == "Tensor"));
   const bool is_functional = prefix == "Functional" || prefix == "MintFunctional";
   switch (where) {
     case Where::torch:
@@ -113,7 +114,7 @@ class Judge {
     if (is_floating(recorded_.dtype)) {
       // Small numbers have fewer digits, or are taken for 0.
       const double least = recorded_.dtype == tensor::DType::float16 ? smallest_step(recorded_.dtype)
-                                                                    : smallest_normal(recorded_.dtype);
+                                                                     : smallest_normal(recorded_.dtype);
       slack += least * std::sqrt(static_cast<double>(recorded_.size()));
     }
     into.tolerance = 3 * u + 16 * 0x1p-24 + (norm > 0 ? slack / norm : 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does a recorded output follow from the recorded inputs? The operation is done again in double precision, and the
-// distance of what was recorded is told beside the distance that rounding explains.
+// Does a recorded output follow from the recorded inputs? The operation is done again in double precision,
+// and the distance of what was recorded is told beside the distance that rounding explains.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,9 @@ struct ReplayLimits {
 struct ReplayedOutput {
   std::string place;  // `output.0`
   Status status = Status::unknown_operation;
-  // Of computed ones: r = norm(recorded - f) / norm(f), infinite if other elements are finite than should be; and what
-  // rounding explains of it: 3 u(output) + 16 * 2^-24, and more where the operation subtracts what is nearly equal.
+  // Of computed ones: r = norm(recorded - f) / norm(f), infinite if other elements are finite than should be;
+  // and what rounding explains of it: 3 u(output) + 16 * 2^-24, and more where the operation subtracts what
+  // is nearly equal.
   double r = 0;
   double tolerance = 0;
   double covered = 1;  // less where only a part of the rows was looked at, evenly spread (long attention)
@@ -40,7 +41,8 @@ struct ReplayedOutput {
 
 using ReplayResult = std::vector<ReplayedOutput>;
 
-/// One item for each recorded output tensor. Integer and bool outputs are exact: their tolerance is that of u = 0.
+/// One item for each recorded output tensor. Integer and bool outputs are exact: their tolerance is that of u
+/// = 0.
 ReplayResult replay(const Call& call, const ReplayLimits& limits = {});
 
 /// The same for an entry of a dump.json; empty for what is no forward entry. `directory` holds its tensors.

@@ -34,10 +34,12 @@ inline std::vector<std::byte> bytes_of(DType dtype, const std::vector<double>& v
         put(bytes, static_cast<float>(value));
         break;
       case DType::bfloat16:
-        put(bytes, static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(static_cast<float>(value)) >> 16U));
+        put(bytes,
+            static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(static_cast<float>(value)) >> 16U));
         break;
       case DType::float16:
-        put(bytes, static_cast<std::uint16_t>(value == 0 ? 0 : (value == 1 ? 0x3c00 : (value == 65504 ? 0x7bff : 0x7c00))));
+        put(bytes, static_cast<std::uint16_t>(
+                       value == 0 ? 0 : (value == 1 ? 0x3c00 : (value == 65504 ? 0x7bff : 0x7c00))));
         break;
       case DType::int64:
         put(bytes, static_cast<std::int64_t>(value));

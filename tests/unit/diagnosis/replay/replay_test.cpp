@@ -63,7 +63,8 @@ TEST_CASE("replay: r is the distance from the reference, rounded or corrupted") 
   const auto reference = linear_reference(x, w, b, 11);
   auto y = as_float(reference);
   const auto replay_y = [&] {
-    return one(call_of("Functional.linear", {f32({2, 3, 11}, x), f32({5, 11}, w), f32({5}, b)}, f32({2, 3, 5}, y)));
+    return one(
+        call_of("Functional.linear", {f32({2, 3, 11}, x), f32({5, 11}, w), f32({5}, b)}, f32({2, 3, 5}, y)));
   };
   ReplayedOutput told = replay_y();
   CHECK(told.place == "output.0");
@@ -124,8 +125,8 @@ TEST_CASE("replay: gelu, softmax and layer_norm by the textbook") {
       normalized[i] = (static_cast<long double>(x[i]) - mean) / std::sqrt(variance + 1e-3L);
     }
   }
-  const auto r_of = [&](const std::string& name, std::vector<Value> more, const std::vector<long double>& reference,
-                        std::vector<NamedValue> keywords) {
+  const auto r_of = [&](const std::string& name, std::vector<Value> more,
+                        const std::vector<long double>& reference, std::vector<NamedValue> keywords) {
     std::vector<double> y;
     for (const long double value : reference) y.push_back(static_cast<double>(value));
     more.insert(more.begin(), f64({4, 6}, x));
@@ -228,8 +229,9 @@ TEST_CASE("replay: integers are exact, and no statement is made where they leave
   CHECK(told(100, 1).r == 0);
   CHECK(told(99, 1).r > 0);
   CHECK(told(-56, 2).status == Status::unknown_argument);
-  const ReplayedOutput added = one(call_of("Torch.add", {value_of(tensor_of(DType::int64, {1}, {0x1p60})), integer(1)},
-                                           value_of(tensor_of(DType::int64, {1}, {0x1p60}))));
+  const ReplayedOutput added =
+      one(call_of("Torch.add", {value_of(tensor_of(DType::int64, {1}, {0x1p60})), integer(1)},
+                  value_of(tensor_of(DType::int64, {1}, {0x1p60}))));
   CHECK(added.status == Status::unknown_argument);
 }
 
@@ -266,7 +268,8 @@ TEST_CASE("replay: what is not known is not judged") {
   CHECK(status("Torch.add", {x, f32({3}, {1, 2, 3})}) == Status::unknown_argument);
   CHECK(status("Torch.matmul", {x, f32({3, 2}, {1, 2, 3, 4, 5, 6})}) == Status::unknown_argument);
   CHECK(status("Torch.cumsum", {x}) == Status::unknown_argument);
-  for (const std::string equation : {"", "ij", "ij,jk,kl", "i.j,jk", "ij,jk->iq", "ii,ij", "->,", "ij->,jk", "..,jk", "i,jk"}) {
+  for (const std::string equation :
+       {"", "ij", "ij,jk,kl", "i.j,jk", "ij,jk->iq", "ii,ij", "->,", "ij->,jk", "..,jk", "i,jk"}) {
     CAPTURE(equation);
     CHECK(status("Torch.einsum", {text(equation), x, x}) == Status::unknown_argument);
   }
@@ -292,7 +295,8 @@ TEST_CASE("replay: where an operation may be in place an input that is the outpu
   const Value doubled = f32({2}, {-2, 4});
   CHECK(one(call_of("Tensor.mul_", {x, number(2)}, doubled)).r == 0);
   CHECK(one(call_of("Tensor.mul_", {doubled, number(2)}, doubled)).status == Status::argument_not_recorded);
-  CHECK(one(call_of("Tensor.__imul__", {doubled, number(2)}, doubled)).status == Status::argument_not_recorded);
+  CHECK(one(call_of("Tensor.__imul__", {doubled, number(2)}, doubled)).status ==
+        Status::argument_not_recorded);
   CHECK(one(call_of("Tensor.mul", {doubled, number(2)}, doubled)).r == doctest::Approx(0.5));
   CHECK(one(call_of("Module.SiLU", {doubled}, doubled)).status == Status::argument_not_recorded);
   CHECK(one(call_of("Module.ReLU", {f32({2}, {0, 2})}, f32({2}, {0, 2}))).r == 0);
@@ -315,10 +319,13 @@ TEST_CASE("replay: memory and time are bounded") {
   const Value x = f32({1}, {1});
   CHECK(one(call_of("Torch.add", {long_row, long_column}, x)).status == Status::too_large);
   CHECK(one(call_of("Torch.matmul", {long_column, long_row}, x)).status == Status::too_large);
-  CHECK(one(call_of("Torch.relu", {stretched({1 << 20, 1 << 20, 1 << 20, 1 << 20})}, x)).status == Status::too_large);
-  CHECK(one(call_of("Torch.relu", {stretched({1 << 20})}, x), {1 << 19, 1 << 20}).status == Status::too_large);
+  CHECK(one(call_of("Torch.relu", {stretched({1 << 20, 1 << 20, 1 << 20, 1 << 20})}, x)).status ==
+        Status::too_large);
+  CHECK(one(call_of("Torch.relu", {stretched({1 << 20})}, x), {1 << 19, 1 << 20}).status ==
+        Status::too_large);
   const Value matrix = stretched({200, 200});
-  CHECK(one(call_of("Torch.matmul", {matrix, matrix}, matrix), {1 << 20, 1 << 20}).status == Status::too_large);
+  CHECK(one(call_of("Torch.matmul", {matrix, matrix}, matrix), {1 << 20, 1 << 20}).status ==
+        Status::too_large);
 }
 
 // ---------------------------------------------------------------------- entries
@@ -332,7 +339,8 @@ std::string npy(const std::string& descr, const std::string& shape, const std::v
 }
 
 std::string tensor_text(const std::string& type, const std::string& dtype, const std::string& file) {
-  return R"({"type":")" + type + R"(","dtype":")" + dtype + R"(","shape":[3],"Max":1,"data_name":")" + file + R"("})";
+  return R"({"type":")" + type + R"(","dtype":")" + dtype + R"(","shape":[3],"Max":1,"data_name":")" + file +
+         R"("})";
 }
 
 TEST_CASE("replay: an entry is read with its arguments, parameters and outputs") {
@@ -342,9 +350,10 @@ TEST_CASE("replay: an entry is read with its arguments, parameters and outputs")
   const std::string x = tensor_text("torch.Tensor", "torch.float32", "x.npy");
   const std::string y = tensor_text("torch.Tensor", "torch.float32", "y.npy");
   const std::string arguments =
-      R"({"input_args":[)" + x + R"(,{"type":"int","value":3},{},[{"type":"bool","value":true},null]],"input_kwargs":)" +
-      R"({"mode":{"type":"str","value":"a"},"dtype":{"type":"torch.dtype","value":"torch.float16"}},"output":[)" + x +
-      "," + R"({"values":)" + y + "}]}";
+      R"({"input_args":[)" + x +
+      R"(,{"type":"int","value":3},{},[{"type":"bool","value":true},null]],"input_kwargs":)" +
+      R"({"mode":{"type":"str","value":"a"},"dtype":{"type":"torch.dtype","value":"torch.float16"}},"output":[)" +
+      x + "," + R"({"values":)" + y + "}]}";
   const auto call = read_call("Functional.linear.7.forward", dump::entry_of(arguments), scratch.path());
   REQUIRE(call.has_value());
   CHECK(call->prefix == "Functional");
@@ -364,8 +373,8 @@ TEST_CASE("replay: an entry is read with its arguments, parameters and outputs")
   CHECK(call->outputs[1].place == "output.1.values");
 
   const auto told = [&](const std::string& name, const std::string& other, const std::string& folder) {
-    const std::string entry =
-        R"({"input_args":[)" + other + R"(,{"type":"int","value":3}],"input_kwargs":{},"output":[)" + y + "]}";
+    const std::string entry = R"({"input_args":[)" + other +
+                              R"(,{"type":"int","value":3}],"input_kwargs":{},"output":[)" + y + "]}";
     return replay_entry(name, dump::entry_of(entry), folder);
   };
   REQUIRE(told("Tensor.__add__.0.forward", x, scratch.path()).size() == 1);
@@ -378,7 +387,8 @@ TEST_CASE("replay: an entry is read with its arguments, parameters and outputs")
   // MindSpore's `Tensor.add` is the same, its `Functional.linear` need not be.
   const std::string of_mindspore = tensor_text("mindspore.Tensor", "Float32", "x.npy");
   CHECK(told("Tensor.add.0.forward", of_mindspore, scratch.path())[0].r == 0);
-  CHECK(told("Functional.clamp.0.forward", of_mindspore, scratch.path())[0].status == Status::unknown_operation);
+  CHECK(told("Functional.clamp.0.forward", of_mindspore, scratch.path())[0].status ==
+        Status::unknown_operation);
   CHECK(told("Mint.clamp.0.forward", of_mindspore, scratch.path())[0].status == Status::computed);
   const std::string shard = tensor_text("torch.distributed.tensor.DTensor", "torch.float32", "x.npy");
   CHECK(told("Tensor.__add__.0.forward", shard, scratch.path())[0].status == Status::unknown_argument);
@@ -386,7 +396,8 @@ TEST_CASE("replay: an entry is read with its arguments, parameters and outputs")
 
 TEST_CASE("replay: entries of any form are taken without harm") {
   for (const std::string text :
-       {"null", "[]", "{}", "3", R"({"input_args":null,"output":3})", R"({"input_args":[[[[[[[[1]]]]]]]],"output":{}})",
+       {"null", "[]", "{}", "3", R"({"input_args":null,"output":3})",
+        R"({"input_args":[[[[[[[[1]]]]]]]],"output":{}})",
         R"({"input_args":[{"type":"torch.Tensor"}],"output":[{"type":"torch.Tensor","shape":[-1]}]})",
         R"({"input_args":[],"output":[{"type":"torch.Tensor","dtype":"torch.float32","shape":[1e300]}]})",
         R"({"input_args":[],"output":[{"type":"torch.Tensor","dtype":4,"shape":{"a":3},"data_name":5}]})"}) {
