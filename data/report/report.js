@@ -94,7 +94,9 @@ class Report {
     const rows = `${plural(comparison.rows, "row")}${ranks}`;
     const told = worst === "pass" ? `No difference beyond the rules in ${rows}`
       : `${plural(errors, "error")} and ${plural(warnings, "warning")} in ${rows}`;
-    by("verdict").replaceChildren(element("b", { class: `badge big ${worst}`, text: worst }), element("span", { text: told }));
+    const { diagnosis } = comparison.overview;
+    if (diagnosis) this.showCulprit(diagnosis, told);
+    else by("verdict").replaceChildren(element("b", { class: `badge big ${worst}`, text: worst }), element("span", { text: told }));
     const first = comparison.firstBad();
     if (first) {
       const name = first.rank.name(first.row);
@@ -104,6 +106,30 @@ class Report {
         element("span", { class: "muted", text: `${first.rank.label ? ` on ${first.rank.label}` : ""} \u2014 ${first.reason}${first.measure ? ` (${first.measure})` : ""}` }));
     }
     this.showSources(failed);
+  }
+
+  // Where it first goes wrong is the headline; what the rules say of rows follows.
+  showCulprit({ answer, findings, origins }, told) {
+    const [culprit] = findings;
+    const found = culprit && culprit.kind !== "no_culprit" && culprit.confidence !== "hint";
+    const row = found ? this.rowOf(culprit) : null;
+    by("verdict").replaceChildren(
+      element("b", { class: `badge big ${found ? "error" : "pass"}`, text: found ? "culprit" : "no culprit" }),
+      found && row !== null ? element("button", { class: "link name", text: culprit.entry, onclick: () => this.open(row) })
+        : element("span", { class: "name", text: found ? culprit.entry : "" }));
+    by("answer").textContent = answer.trimEnd();
+    by("answer").hidden = false;
+    const counts = Object.entries(origins).map(([origin, number]) => `${count(number)} ${origin}`).join(", ");
+    by("origins").textContent = `${counts}. By the rules: ${told}.`;
+    by("origins").hidden = false;
+  }
+
+  // The first row of a finding's entry, as open() takes it; null if it has none.
+  rowOf({ entry, step, rank }) {
+    const label = step ? `${step}/${rank}` : rank;
+    const place = this.comparison.ranks.find((one) => one.label === label) ?? this.comparison.ranks[0];
+    const group = place?.groups.find((one) => place.entries[place.entryOf(one.first)] === entry);
+    return group ? this.comparison.id(place, group.first) : null;
   }
 
   showSources(failed) {

@@ -86,6 +86,9 @@ std::vector<diagnosis::Replayed> replay_pair(const RankResult& result, std::uint
     const auto target = of_place(ours);
     const auto golden = of_place(theirs);
     if (target == ours.end() || golden == theirs.end()) continue;
+    // What was not looked at as a whole may be convicted, but not acquitted.
+    const bool whole = target->covered == 1 && golden->covered == 1;
+    if (!whole && target->r <= target->tolerance && golden->r <= golden->tolerance) continue;
     out.push_back({item, target->r, golden->r, std::max(target->tolerance, golden->tolerance)});
   }
   return out;

@@ -11,6 +11,7 @@
 #include "compare/dump_tree/rank_rows.hpp"
 #include "compare/sinks/page_parts.hpp"
 #include "compare/sinks/report_data.hpp"
+#include "diagnosis/sentences.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 #include "support/json_writer.hpp"
@@ -72,6 +73,22 @@ std::string overview(const CompareReport& report, const std::vector<PackedRank>&
   json.open_object();
   json.member("version", MSPROBE_VERSION);
   json.member("onlyOneSide", report.one_sided);
+  if (report.diagnosis) {
+    const diagnosis::Diagnosis& diagnosis = *report.diagnosis;
+    json.key("diagnosis");
+    json.open_object();
+    json.member("answer", diagnosis::block(diagnosis));
+    json.key("findings");
+    json.open_list();
+    for (const std::string& finding : diagnosis::to_json(diagnosis)) json.raw(finding);
+    json.close();
+    json.key("origins");
+    json.open_object();
+    for (std::size_t i = 0; i < diagnosis::kOrigins; ++i)
+      json.member(name_of(static_cast<diagnosis::Origin>(i)), diagnosis.counts[i]);
+    json.close();
+    json.close();
+  }
   json.key("ranks");
   json.open_list();
   for (std::size_t i = 0; i < report.tasks.size(); ++i) {

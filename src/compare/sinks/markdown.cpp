@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
+#include "diagnosis/sentences.hpp"
 #include "support/output_file.hpp"
 #include "support/text.hpp"
 
@@ -29,6 +31,12 @@ std::string heading(const TaskSummary& task) {
       task.golden_only > 0 ? fmt::format("; {} only in the golden side", human_count(task.golden_only)) : "");
 }
 
+/// For a block of code: nothing in it ends the block.
+std::string fenced(std::string text) {
+  std::replace(text.begin(), text.end(), '`', '\'');
+  return text;
+}
+
 class Markdown final : public Sink {
  public:
   Markdown(const std::string& directory, const std::string& file)
@@ -48,6 +56,7 @@ class Markdown final : public Sink {
 
   void end(CompareReport& report) override {
     std::string text;
+    if (report.diagnosis) text = "```text\n" + fenced(diagnosis::block(*report.diagnosis)) + "```\n";
     std::size_t tasks_left = 0;
     for (std::size_t i = 0; i < bad_.size(); ++i) {
       const std::string head = heading(report.tasks[i]);
