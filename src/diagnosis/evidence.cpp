@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "diagnosis/rank_judge.hpp"
 #include "diagnosis/sentences.hpp"
@@ -17,18 +16,8 @@ using dump::Api;
 using dump::Item;
 using dump::State;
 
-constexpr double kSingle = 0x1p-24;
 /// From here on it is worth computing again.
 constexpr double kSuspect = 1.5;
-
-/// 1 of `.input.1`; nothing for keywords and what is nested.
-std::optional<std::size_t> position_of(const Place& place) {
-  std::size_t position = 0;
-  const char* const end = place.rest.data() + place.rest.size();
-  const auto [last, error] = std::from_chars(place.rest.data(), end, position);
-  if (place.front.empty() || error != std::errc() || last != end) return std::nullopt;
-  return position;
-}
 
 bool is_half(double u) {
   return u > 1e-6;
@@ -72,7 +61,7 @@ std::string_view RankJudge::producer_name(std::uint32_t target_item, std::uint32
 
 void RankJudge::structure(Entry& entry, double& scalar_error) {
   const double rounding =
-      threshold_ * (std::max({forward_error(), backward_, history_.backward}) + 4 * kSingle);
+      threshold_ * (std::max({forward_error(), backward_, history_.backward}) + 4 * kSingleRoundoff);
   const CalledOtherwise called =
       called_otherwise(target_, entry.target, golden_, entry.golden, errors_.golden_item, rounding);
   scalar_error = called.scalar_error;
@@ -132,7 +121,7 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
   const bool golden_known = golden_from != ContentMap::kUnknown;
   const double e = e_of(index);
   if (!known && !golden_known) {
-    const auto position = position_of(place_of(target_, item));
+    const auto position = position_of(target_, item);
     if (parameter_items_.find(key) != ContentMap::kUnknown ||
         (position && is_parameter_position(entry.name.operation(), *position))) {
       parameter(entry, index, key);
@@ -145,7 +134,7 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
   if (!known && !golden_known) {
     const double ahead = entry.optimizer ? std::max(forward_error(), gradients_) : forward_error();
     // What comes first has no noise of half types yet.
-    const double own = forward_ > 0 ? u : std::max(unit_roundoff(target_.text(item.dtype)), kSingle);
+    const double own = forward_ > 0 ? u : std::max(unit_roundoff(target_.text(item.dtype)), kSingleRoundoff);
     found = finding(entry, Kind::data, Rule::source, e / (ahead + 4 * own));
     found.text = fmt::format(
         "{} comes from outside of what is recorded and differs by {}; nothing ahead of it by more than {}",
@@ -230,7 +219,7 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
   ++parameters_judged_;
   const double e = e_of(index);
   parameters_ = std::max(parameters_, std::min(e, 1.0));
-  const double u = std::max(unit_roundoff(target_.text(item.dtype)), kSingle);
+  const double u = std::max(unit_roundoff(target_.text(item.dtype)), kSingleRoundoff);
   const double step = moved(index);
   // Where gradients are nothing but noise, so are updates.
   constexpr double kNoise = 0.05;
@@ -350,7 +339,7 @@ double RankJudge::amplification(const Entry& entry) const {
 
 double RankJudge::birth_j(const Entry& entry, std::uint32_t index, double e, double sums) const {
   const double noise = pair_.noise ? pair_.noise(errors_.golden_item[index]) : 0;
-  double in = entry.grown * (entry.e_in + (entry.grown > 1 ? kSingle : 0));
+  double in = entry.grown * (entry.e_in + (entry.grown > 1 ? kSingleRoundoff : 0));
   if (!pair_.tensors && (entry.nature == Nature::division || entry.optimizer))
     in = std::max(in, std::sqrt(std::min(in, 1.0)));
   return e / (in + entry.u + sums + (std::isfinite(noise) ? noise : 0));
@@ -487,165 +476,6 @@ void RankJudge::compound_outputs(Entry& entry) {
         "what it computes behind its recorded operations has error {}, nothing within more than {}",
         error_text(e_of(i)), error_text(ahead));
     offer(entry, std::move(found));
-  }
-}
-
-/// Of a parameter's gradient: what an error counts where the sum that makes it cancels.
-double RankJudge::gradient_scale(const Entry& entry, std::uint32_t index) const {
-  const Item& partner = golden_.items[errors_.golden_item[index]];
-  const double norm = std::abs(number_of(golden_, partner, dump::kNorm));
-  const std::vector<std::uint64_t> sizes = sizes_of(golden_.text(partner.shape));
-  double gradient = 0;
-  double elements = 0;
-  double input = 0;
-  if (entry.name.direction == dump::Direction::parameters_grad) {
-    const ModuleErrors* module = errors_.module(entry.name.base);
-    if (module == nullptr || !module->has_gradient) return 1;
-    gradient = module->gradient_norm;
-    elements = static_cast<double>(module->gradient_elements);
-    input = module->input_norm;
-  } else {
-    const std::uint32_t forward = errors_.forward_of(entry.target);
-    if (forward == kNone || !alignment_.has_golden(forward)) return 1;
-    bool is_parameter = false;
-    const Api& saved = golden_.apis[alignment_.golden_of[forward]];
-    for (std::uint32_t i = saved.first; i < saved.first + saved.count; ++i) {
-      const Item& item = golden_.items[i];
-      if (item.state != State::input || !item.is_tensor) continue;
-      const auto position = position_of(place_of(golden_, item));
-      const bool role = position && is_parameter_position(entry.name.operation(), *position);
-      if (role && golden_.text(item.shape) == golden_.text(partner.shape)) is_parameter = true;
-      if (!role && input == 0) input = std::abs(number_of(golden_, item, dump::kNorm));
-    }
-    if (!is_parameter) return 1;
-    const Api& api = golden_.apis[entry.golden];
-    for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
-      const Item& item = golden_.items[i];
-      if (item.state != State::input || !item.is_tensor) continue;
-      gradient = std::hypot(gradient, number_of(golden_, item, dump::kNorm));
-      elements += static_cast<double>(elements_of(golden_.text(item.shape)));
-    }
-  }
-  // Partial sums grow as they are added up one by one.
-  double scale = sizes.size() == 1 && sizes[0] > 0
-                     ? gradient * std::sqrt(std::max(1.0, elements / static_cast<double>(sizes[0])))
-                     : gradient;
-  if (sizes.size() >= 2 && input > 0 && sizes[0] > 0)
-    scale = gradient * input / std::sqrt(std::max(1.0, elements / static_cast<double>(sizes[0])));
-  if (!std::isfinite(scale) || !std::isfinite(norm) || scale <= 0) return 1;
-  return std::min(1.0, norm / scale);
-}
-
-/// What a parameter's gradient collects while it is added up row by row.
-double RankJudge::accumulated(const Entry& entry, std::uint32_t index) const {
-  const Item& partner = golden_.items[errors_.golden_item[index]];
-  const std::vector<std::uint64_t> sizes = sizes_of(golden_.text(partner.shape));
-  if (sizes.empty() || sizes[0] == 0) return 0;
-  double elements = 0;
-  if (entry.name.direction == dump::Direction::parameters_grad) {
-    const ModuleErrors* module = errors_.module(entry.name.base);
-    if (module != nullptr) elements = static_cast<double>(module->gradient_elements);
-  } else {
-    const Api& api = golden_.apis[entry.golden];
-    for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
-      if (golden_.items[i].state == State::input && golden_.items[i].is_tensor)
-        elements += static_cast<double>(elements_of(golden_.text(golden_.items[i].shape)));
-    }
-    // An output as large as what came in is no sum.
-    if (static_cast<double>(elements_of(golden_.text(partner.shape))) >= elements && sizes.size() == 1)
-      return 0;
-  }
-  const double rows = elements / static_cast<double>(sizes[0]);
-  return rows > 1 ? kSingle * std::sqrt(rows) : 0;
-}
-
-/// Nodes of autograd may give outputs in another order: the error against the best of those that have one
-/// shape.
-double RankJudge::best_match(const Entry& entry, std::uint32_t index, double enough) const {
-  double best = e_of(index);
-  if (best <= enough) return best;
-  const Item& item = item_of(index);
-  const Api& api = golden_.apis[entry.golden];
-  constexpr std::uint32_t kMostOutputs = 16;
-  for (std::uint32_t i = api.first; i < api.first + std::min(api.count, kMostOutputs); ++i) {
-    const Item& other = golden_.items[i];
-    if (other.state != State::output || !other.is_tensor || i == errors_.golden_item[index]) continue;
-    if (golden_.text(other.shape) != target_.text(item.shape)) continue;
-    const Measure against = measure(target_, item, golden_, other);
-    if (against.known && against.e < best) best = against.e;
-  }
-  return best;
-}
-
-void RankJudge::backward_pair(Entry& entry) {
-  measure_inputs(entry);
-  const std::uint32_t forward = errors_.forward_of(entry.target);
-  if (forward != kNone && touched_[forward]) entry.touched = true;
-  const double ahead = std::max({forward_error(), backward_, history_.backward});
-  if (any_evidence_ && entry.e_in > threshold_ * (clean_ + entry.u)) entry.touched = true;
-  const Api& api = target_.apis[entry.target];
-  const Api& other = golden_.apis[entry.golden];
-  if (!entry.compound) {
-    for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
-      if (item_of(i).state != State::input || std::isnan(errors_.e[i])) continue;
-      Finding found = finding(entry, Kind::gradient, Rule::source, e_of(i) / (ahead + entry.u));
-      found.item = i;
-      found.place = place_text(target_, item_of(i));
-      found.text = fmt::format(
-          "the gradient of its output arrives with error {}; nothing ahead of it has more than {}",
-          error_text(e_of(i)), error_text(ahead));
-      offer(entry, std::move(found));
-    }
-    if (forward != kNone) {
-      entry.u = std::max(entry.u, static_cast<double>(errors_.u[forward]));
-      entry.e_in = std::max(entry.e_in, static_cast<double>(errors_.anything[forward]));
-      entry.b_in = std::max(entry.b_in, static_cast<double>(errors_.anything_b[forward]));
-    }
-    entry.e_in = floor_of(entry.e_in);
-    if (forward == kNone) entry.e_in = std::max(entry.e_in, ahead);
-    entry.worst_in = entry.e_in;
-    std::uint32_t ours = 0;
-    std::uint32_t theirs = 0;
-    for (std::uint32_t i = api.first; i < api.first + api.count; ++i)
-      ours += item_of(i).state == State::output ? 1 : 0;
-    for (std::uint32_t i = other.first; i < other.first + other.count; ++i)
-      theirs += golden_.items[i].state == State::output ? 1 : 0;
-    for (std::uint32_t i = api.first; ours == theirs && i < api.first + api.count; ++i) {
-      const Item& item = item_of(i);
-      if (item.state != State::output || !item.is_tensor || std::isnan(errors_.e[i])) continue;
-      if (!same_dtype(target_.text(item.dtype), golden_.text(golden_.items[errors_.golden_item[i]].dtype)))
-        continue;
-      const double scale = gradient_scale(entry, i);
-      const double e = scale * best_match(entry, i, threshold_ * (entry.e_in + entry.u));
-      const double b = e < scale * e_of(i) ? 0 : scale * errors_.b[i];
-      backward_ = std::max(backward_, std::min(e, 1.0));
-      gradients_ = std::max(gradients_, std::min(e_of(i), 100.0));
-      judge_output(entry, i, e, b, {}, accumulated(entry, i));
-    }
-  }
-}
-
-void RankJudge::gradients_pair(Entry& entry) {
-  measure_inputs(entry);
-  const ModuleErrors* module = errors_.module(entry.name.base);
-  const double ahead = std::max({forward_error(), backward_, history_.backward});
-  entry.e_in = module != nullptr ? module->e : 0;
-  if (module != nullptr) entry.u = std::max(entry.u, module->u);
-  entry.b_in = module != nullptr ? module->b : 0;
-  if (module == nullptr || !module->has_gradient) entry.e_in = std::max(entry.e_in, ahead);
-  entry.e_in = floor_of(entry.e_in);
-  entry.worst_in = entry.e_in;
-  if (any_evidence_ && entry.e_in > threshold_ * (clean_ + entry.u)) entry.touched = true;
-  const Api& api = target_.apis[entry.target];
-  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
-    if (!item_of(i).is_tensor || std::isnan(errors_.e[i]) || errors_.golden_item[i] == kNone) continue;
-    const double scale = gradient_scale(entry, i);
-    backward_ = std::max(backward_, std::min(scale * e_of(i), 1.0));
-    gradients_ = std::max(gradients_, std::min(e_of(i), 100.0));
-    const std::string name =
-        std::string(entry.name.base) + '.' + std::string(dump::split_last(target_.name(item_of(i))).second);
-    history_.gradient_errors[std::hash<std::string>{}(name)] = errors_.e[i];
-    judge_output(entry, i, scale * e_of(i), scale * errors_.b[i], {}, accumulated(entry, i));
   }
 }
 

@@ -13,6 +13,7 @@
 
 namespace msprobe::diagnosis {
 
+inline constexpr double kSingleRoundoff = 0x1p-24;  // of float32
 inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 struct Measure {

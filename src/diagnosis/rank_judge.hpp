@@ -76,7 +76,7 @@ class RankJudge {
   void measure_inputs(Entry& entry);
   double forward_error() const;
 
-  // evidence.cpp: the rules
+  // evidence.cpp and gradient_evidence.cpp: the rules
   void structure(Entry& entry, double& scalar_error);
   void sources(Entry& entry);
   void source(Entry& entry, std::uint32_t item);

@@ -2,6 +2,7 @@
 #include "diagnosis/structure.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "diagnosis/alignment.hpp"
@@ -155,6 +156,15 @@ class CallComparison {
 };
 
 }  // namespace
+
+std::optional<std::size_t> position_of(const Side& side, const Item& item) {
+  const Place place = place_of(side, item);
+  std::size_t position = 0;
+  const char* const end = place.rest.data() + place.rest.size();
+  const auto [last, error] = std::from_chars(place.rest.data(), end, position);
+  if (place.front.empty() || error != std::errc() || last != end) return std::nullopt;
+  return position;
+}
 
 std::string place_text(const Side& side, const Item& item) {
   const Place place = place_of(side, item);

@@ -2,6 +2,7 @@
 // What two calls of one operation were given otherwise: arguments, dtypes, shapes (spec/diagnosis.md 4a).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,6 +31,9 @@ struct CalledOtherwise {
 CalledOtherwise called_otherwise(const dump::Side& target, std::uint32_t target_api, const dump::Side& golden,
                                  std::uint32_t golden_api, const std::vector<std::uint32_t>& golden_item,
                                  double rounding);
+
+/// 1 of `.input.1`; nothing for keywords and what is nested.
+std::optional<std::size_t> position_of(const dump::Side& side, const dump::Item& item);
 
 /// `input.0` of an item's name.
 std::string place_text(const dump::Side& side, const dump::Item& item);

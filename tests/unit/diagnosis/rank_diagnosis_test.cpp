@@ -447,7 +447,8 @@ TEST_CASE("nothing, and what is not finite") {
   CHECK(no_evidence(diagnosed(one_sided)));
 
   const std::string nan =
-      R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4, 64], "Max": NaN, "Min": NaN, "Mean": NaN, "Norm": NaN})";
+      R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4, 64], "Max": NaN, "Min": NaN, )"
+      R"("Mean": NaN, "Norm": NaN})";
   Two both;
   both.forward("Torch.exp.0.forward", {tensor(1)}, {nan}, {tensor(1)}, {nan});
   both.forward("Torch.exp.1.forward", {nan}, {nan}, {nan}, {nan});
