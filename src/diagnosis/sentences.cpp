@@ -166,14 +166,16 @@ std::string block(const Diagnosis& diagnosis) {
     std::string text = fmt::format("{} later {} by it", number_of_rows(culprit.passed_on),
                                    culprit.passed_on == 1 ? "differs" : "differ");
     if (!culprit.passed_on_entry.empty())
-      text += fmt::format(", largest {} at {}", error_text(culprit.passed_on_largest), culprit.passed_on_entry);
+      text +=
+          fmt::format(", largest {} at {}", error_text(culprit.passed_on_largest), culprit.passed_on_entry);
     add_line(out, "  passed on", text);
   }
   if (diagnosis.agreeing > 0) {
-    add_line(out, "  before",
-             fmt::format("{} {} within rounding (largest J {:.1f} of {:.0f})", human_count(diagnosis.agreeing),
-                         diagnosis.agreeing == 1 ? "entry agrees" : "entries agree", diagnosis.largest_j,
-                         diagnosis.threshold));
+    add_line(
+        out, "  before",
+        fmt::format("{} {} within rounding (largest J {:.1f} of {:.0f})", human_count(diagnosis.agreeing),
+                    diagnosis.agreeing == 1 ? "entry agrees" : "entries agree", diagnosis.largest_j,
+                    diagnosis.threshold));
   }
   add_line(out, "  next", culprit.next);
   if (const Finding* second = diagnosis.second()) {

@@ -22,8 +22,8 @@ Finding found_at(std::string_view entry, std::uint32_t api, Confidence confidenc
   return finding;
 }
 
-RankDiagnosis rank_of(std::int64_t number, std::vector<Finding> findings, std::string_view step = "step0") {
-  RankDiagnosis rank;
+RankFindings rank_of(std::int64_t number, std::vector<Finding> findings, std::string_view step = "step0") {
+  RankFindings rank;
   rank.step = step;
   rank.rank = "rank" + std::to_string(number);
   rank.number = number;
@@ -54,7 +54,7 @@ CommPlace all_reduce(std::uint32_t api, double e_in, double e_out) {
 }  // namespace
 
 TEST_CASE("what came in by communication is born where it was sent from") {
-  std::vector<RankDiagnosis> ranks;
+  std::vector<RankFindings> ranks;
   ranks.push_back(rank_of(0, {found_at("Functional.gelu.9.forward", 30)}));
   ranks.back().communication.push_back(all_reduce(20, 1e-7, 1e-2));
   ranks.push_back(rank_of(1, {found_at("Functional.linear.3.forward", 15)}));
@@ -66,7 +66,7 @@ TEST_CASE("what came in by communication is born where it was sent from") {
 }
 
 TEST_CASE("an exchange that left more than anyone gave") {
-  std::vector<RankDiagnosis> ranks;
+  std::vector<RankFindings> ranks;
   for (std::int64_t number = 0; number < 2; ++number) {
     ranks.push_back(rank_of(number, {}));
     ranks.back().communication.push_back(all_reduce(20, 1e-7, 1e-2));
@@ -80,7 +80,7 @@ TEST_CASE("an exchange that left more than anyone gave") {
 }
 
 TEST_CASE("a rank alone cannot tell what others sent") {
-  std::vector<RankDiagnosis> ranks;
+  std::vector<RankFindings> ranks;
   ranks.push_back(rank_of(0, {}));
   ranks.back().communication.push_back(all_reduce(20, 1e-7, 1e-2));
   const Diagnosis diagnosis = conclude(ranks);
@@ -89,7 +89,7 @@ TEST_CASE("a rank alone cannot tell what others sent") {
 }
 
 TEST_CASE("one fault of all ranks is one line") {
-  const std::vector<RankDiagnosis> ranks = {rank_of(0, {found_at("Functional.gelu.0.forward", 3)}),
+  const std::vector<RankFindings> ranks = {rank_of(0, {found_at("Functional.gelu.0.forward", 3)}),
                                             rank_of(1, {found_at("Functional.gelu.0.forward", 3)})};
   const Diagnosis diagnosis = conclude(ranks);
   CHECK(diagnosis.independent == 1);
@@ -100,7 +100,7 @@ TEST_CASE("one fault of all ranks is one line") {
 TEST_CASE("the second line is no consequence of the first") {
   Finding downstream = found_at("Functional.linear.1.forward", 4);
   downstream.downstream = true;
-  const std::vector<RankDiagnosis> ranks = {
+  const std::vector<RankFindings> ranks = {
       rank_of(0, {found_at("Functional.linear.0.forward", 3), downstream,
                   found_at("Functional.relu.0.forward", 9),
                   found_at("Functional.tanh.0.forward", 1, Confidence::hint)}),
@@ -135,7 +135,7 @@ TEST_CASE("the block on the terminal") {
   finding.side = "the code differs, not a kernel";
   finding.where = "model.py:94 in forward";
   finding.next = "set mode";
-  RankDiagnosis rank = rank_of(0, {finding});
+  RankFindings rank = rank_of(0, {finding});
   rank.counts[static_cast<std::size_t>(Origin::passed_on)] = 1214;
   rank.agreeing = 118;
   rank.largest_j = 1.44;
@@ -153,7 +153,7 @@ TEST_CASE("the block on the terminal") {
 }
 
 TEST_CASE("no culprit") {
-  RankDiagnosis rank = rank_of(0, {});
+  RankFindings rank = rank_of(0, {});
   CHECK(block(conclude({rank})) == "no culprit: nothing could be compared\n");
   CHECK(block(conclude({})) == "no culprit: nothing could be compared\n");
   rank.counts[static_cast<std::size_t>(Origin::equal)] = 7;

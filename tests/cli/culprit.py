@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The culprit that compare names: on recorded pairs with a planted fault, and on pairs that differ in kernels alone.
+
+usage: culprit.py MSPROBE CASES SCHEMA
+"""
+
+import json
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from harness import check, check_equal, run, tap  # noqa: E402
+
+
+def number(label):
+    return int(re.search(r"\d+$", label)[0])
+
+
+def findings_of(msprobe, folder, case, task, scratch, *options):
+    options = options or ("--fail-on", "culprit")
+    runs = case["runs"]
+    done = run(msprobe, ["compare", "-tp", str(folder / runs["target"] / task), "-gp", str(folder / runs["golden"] / task),
+                         "--format", "jsonl", "-o", "-", *options], scratch)
+    objects = [json.loads(line) for line in done.stdout.splitlines() if not line.startswith('{"kind": "row"')]
+    return done, objects
+
+
+def is_named(finding, expect):
+    """The guilty entry or the module directly around it, at its step and rank."""
+    named = finding["entry"] in expect["target"] or finding["golden_entry"] in expect["golden"]
+    named = named or finding["entry"] in expect["golden"]
+    return named and number(finding["step"]) in expect["steps"] and number(finding["rank"]) in expect["ranks"]
+
+
+def check_schema(objects, schema):
+    evidence, none = schema["oneOf"]
+    for one in objects:
+        form = none if one["kind"] == "no_culprit" else evidence
+        check_equal("keys", sorted(one), sorted(form["required"]))
+        check_equal("keys of the schema", sorted(form["properties"]), sorted(form["required"]))
+        if form is evidence:
+            check(one["kind"] in form["properties"]["kind"]["enum"], f"unknown kind {one['kind']}")
+
+
+def make_tests(msprobe, folder, schema):
+    def of_case(case, task):
+        def test(scratch):
+            done, objects = findings_of(msprobe, folder, case, task, scratch)
+            check(objects, done.stderr)
+            check_schema(objects, schema)
+            if case["benign"]:
+                check_equal("kind", objects[0]["kind"], "no_culprit")
+                check_equal("status", done.returncode, 0)
+                check("\nno culprit: " in "\n" + done.stderr, done.stderr)
+                return
+            check(is_named(objects[0], case["expect"]), f"{objects[0]}, expected {case['expect']}")
+            check(objects[0]["confidence"] != "hint", "only a hint")
+            check_equal("status", done.returncode, 1)
+            check(f"culprit   {objects[0]['entry']}" in done.stderr, done.stderr)
+
+        return test
+
+    def without(scratch):
+        case = cases["tiny-norm_eps"]
+        _, objects = findings_of(msprobe, folder, case, "statistics", scratch, "--python-rules")
+        check_equal("objects with --python-rules", objects, [])
+
+    def threads(scratch):
+        case = cases["tiny-matmul_tile"]
+        one, _ = findings_of(msprobe, folder, case, "tensor", scratch, "-j", "1")
+        many, _ = findings_of(msprobe, folder, case, "tensor", scratch, "-j", "8")
+        check_equal("results at 8 threads", many.stdout, one.stdout)
+        check_equal("answer at 8 threads", many.stderr, one.stderr)
+
+    cases = {path.stem: json.loads(path.read_text()) for path in sorted((folder / "cases").glob("*.json"))}
+    tests = [(f"{name}, {task}", of_case(case, task)) for name, case in cases.items() for task in case["tasks"]]
+    return [*tests, ("--python-rules names nobody", without), ("any number of threads", threads)]
+
+
+def main():
+    if len(sys.argv) != 4:
+        print(__doc__, file=sys.stderr)
+        return 2
+    folder = pathlib.Path(sys.argv[2]).resolve()
+    return tap(make_tests(sys.argv[1], folder, json.loads(pathlib.Path(sys.argv[3]).read_text())))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
