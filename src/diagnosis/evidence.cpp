@@ -135,7 +135,7 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
     const double ahead = entry.optimizer ? std::max(forward_error(), gradients_) : forward_error();
     // What comes first has no noise of half types yet.
     const double own = forward_ > 0 ? u : std::max(unit_roundoff(target_.text(item.dtype)), kSingleRoundoff);
-    found = finding(entry, Kind::data, Rule::source, e / (ahead + 4 * own));
+    found = finding(entry, Kind::data, Rule::source, e / (ahead > 0 ? ahead + 4 * own : own));
     found.text = fmt::format(
         "{} comes from outside of what is recorded and differs by {}; nothing ahead of it by more than {}",
         place_text(target_, item), error_text(e), error_text(ahead));
@@ -265,13 +265,13 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
     }
   }
   Finding found = finding(entry, Kind::parameter, Rule::source, j);
+  found.item = index;
+  found.place = place_text(target_, item);
+  found.text = std::move(text);
   if (!found.is_evidence()) {
     offer(entry, std::move(found));
     return;
   }
-  found.item = index;
-  found.place = place_text(target_, item);
-  found.text = std::move(text);
   found.downstream = history_.evidence;
   entry.touched = true;
   ++parameters_wrong_;

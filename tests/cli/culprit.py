@@ -14,6 +14,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from harness import check, check_equal, run, tap  # noqa: E402
 
 
+# What statistics cannot tell from rounding, as docs/diagnosis.md says: nobody else may be named then.
+BELOW_ROUNDING = {("tiny-up_not_updated", "statistics")}
+
+
 def number(label):
     return int(re.search(r"\d+$", label)[0])
 
@@ -50,9 +54,9 @@ def make_tests(msprobe, folder, schema):
             done, objects = findings_of(msprobe, folder, case, task, scratch)
             check(objects, done.stderr)
             check_schema(objects, schema)
-            if case["benign"]:
+            if case["benign"] or (case["name"], task) in BELOW_ROUNDING:
                 check_equal("kind", objects[0]["kind"], "no_culprit")
-                check_equal("status", done.returncode, 0)
+                check_equal("status", done.returncode, 0)  # hints do not count
                 check("\nno culprit: " in "\n" + done.stderr, done.stderr)
                 return
             check(is_named(objects[0], case["expect"]), f"{objects[0]}, expected {case['expect']}")
@@ -64,8 +68,9 @@ def make_tests(msprobe, folder, schema):
 
     def without(scratch):
         case = cases["tiny-norm_eps"]
-        _, objects = findings_of(msprobe, folder, case, "statistics", scratch, "--python-rules")
-        check_equal("objects with --python-rules", objects, [])
+        done, objects = findings_of(msprobe, folder, case, "statistics", scratch, "--python-rules")
+        check("kind" not in objects[0] and "Evidence" not in objects[0], f"--python-rules: {objects[0]}")
+        check("culprit" not in done.stderr, done.stderr)
 
     def threads(scratch):
         case = cases["tiny-matmul_tile"]
