@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "dump/entry.hpp"
 #include "dump/names.hpp"
-#include "dump/python_json.hpp"
 #include "support/json_writer.hpp"
 
 namespace msprobe::anomaly {
@@ -17,7 +17,7 @@ constexpr JsonStyle kLine = {};
 
 /// Sections of the entry that the result shows, with what stands for one that is not there.
 std::vector<std::pair<std::string_view, std::string_view>> sections(std::string_view name,
-                                                                     const Traits& traits) {
+                                                                    const Traits& traits) {
   const auto parsed = dump::parse_entry_name(name);
   const bool backward_by_word = name.find("forward") == std::string_view::npos;
   const bool backward =

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "dump/entry.hpp"
 #include "dump/member_stream.hpp"
-#include "dump/python_json.hpp"
 #include "support/error.hpp"
 
 namespace msprobe::collector {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 
 namespace msprobe::dump {
 namespace {
@@ -32,14 +31,6 @@ RankArgument rank_argument(const Entry& entry, Entry::Index node) {
   return {RankArgument::State::integer, *value};
 }
 
-/// As Python calls what is no object.
-const char* python_type(NodeKind kind) {
-  static const std::map<NodeKind, const char*> kTypes = {
-      {NodeKind::null, "NoneType"}, {NodeKind::boolean, "bool"}, {NodeKind::integer, "int"},
-      {NodeKind::real, "float"},    {NodeKind::string, "str"},   {NodeKind::array, "list"}};
-  return kTypes.at(kind);
-}
-
 /// Who sends, and who receives.
 using Transmission = std::pair<std::string_view, std::string_view>;
 constexpr std::array<Transmission, 3> kTransmissions = {
@@ -61,7 +52,7 @@ class CallReader {
     if (!entry_.is(arguments, NodeKind::array)) return;
     entry_.children(arguments, [&](Entry::Index item) {
       if (!entry_.is(item, NodeKind::object)) {
-        if (call_.integers.empty() && call_.odd_argument == nullptr)
+        if (call_.integers.empty() && call_.odd_argument.empty())
           call_.odd_argument = python_type(entry_.kind(item));
         transfers(item);
       } else if (is_text(entry_, entry_.find(item, "type"), "int")) {

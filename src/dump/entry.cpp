@@ -6,9 +6,79 @@
 #include <unordered_map>
 #include <utility>
 
+#include "support/json_writer.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::dump {
+namespace {
+
+struct Spelling {
+  std::string_view none;
+  std::string_view yes;
+  std::string_view no;
+  void (*real)(std::string& out, double value);
+  void (*text)(std::string& out, std::string_view text);
+};
+constexpr Spelling kPython = {"None", "True", "False", append_python_repr,
+                              [](std::string& out, std::string_view text) { out += python_repr(text); }};
+constexpr Spelling kJson = {"null", "true", "false", append_json_real,
+                            [](std::string& out, std::string_view text) { append_json_string(out, text); }};
+
+void append_value(std::string& out, const Entry& entry, Entry::Index node, const Spelling& spelling,
+                  int level, int indent) {
+  switch (entry.kind(node)) {
+    case NodeKind::null:
+      out += spelling.none;
+      return;
+    case NodeKind::boolean:
+      out += entry.boolean(node) ? spelling.yes : spelling.no;
+      return;
+    case NodeKind::integer:
+      out += entry.text(node) == "-0" ? "0" : entry.text(node);
+      return;
+    case NodeKind::real:
+      spelling.real(out, entry.number(node));
+      return;
+    case NodeKind::string:
+      spelling.text(out, entry.text(node));
+      return;
+    case NodeKind::array:
+    case NodeKind::object:
+      break;
+  }
+  const bool object = entry.is(node, NodeKind::object);
+  out += object ? '{' : '[';
+  bool first = true;
+  entry.children(node, [&](Entry::Index child) {
+    if (!first) out += indent == 0 ? ", " : ",";
+    first = false;
+    append_json_line(out, level + 1, indent);
+    if (object) {
+      spelling.text(out, entry.key(child));
+      out += ": ";
+    }
+    append_value(out, entry, child, spelling, level + 1, indent);
+  });
+  if (!first) append_json_line(out, level, indent);
+  out += object ? '}' : ']';
+}
+
+}  // namespace
+
+std::string_view python_type(NodeKind kind) {
+  static constexpr std::array<std::string_view, 7> kNames = {"NoneType", "bool", "int", "float",
+                                                             "str",      "list", "dict"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+void append_json(std::string& out, const Entry& entry, Entry::Index node, int level, int indent) {
+  append_value(out, entry, node, kJson, level, indent);
+}
+
+void append_json(JsonWriter& json, const Entry& entry, Entry::Index node) {
+  json.raw({});
+  append_json(json.text(), entry, node, json.level(), json.indent());
+}
 
 double Entry::number(Index node) const {
   const std::string_view digits = text(node);
@@ -28,64 +98,17 @@ Entry::Index Entry::find(Index object, const Key& key) const {
 }
 
 bool Entry::falsy(Index node) const {
-  switch (kind(node)) {
-    case NodeKind::null:
-      return true;
-    case NodeKind::boolean:
-      return !boolean(node);
-    case NodeKind::integer:
-    case NodeKind::real:
-      return number(node) == 0;
-    case NodeKind::string:
-      return text(node).empty();
-    case NodeKind::array:
-    case NodeKind::object:
-      return empty(node);
-  }
-  return true;
+  const NodeKind of = kind(node);
+  if (of == NodeKind::integer || of == NodeKind::real) return number(node) == 0;
+  if (of == NodeKind::array || of == NodeKind::object) return empty(node);
+  return of == NodeKind::string ? text(node).empty() : !boolean(node);  // null is no true
 }
 
 std::string Entry::python_str(Index node) const {
   if (is(node, NodeKind::string)) return std::string(text(node));
   std::string out;
-  append_python_repr(out, node);
+  append_value(out, *this, node, kPython, 0, 0);
   return out;
-}
-
-void Entry::append_python_repr(std::string& out, Index node) const {
-  switch (kind(node)) {
-    case NodeKind::null:
-      out += "None";
-      return;
-    case NodeKind::boolean:
-      out += boolean(node) ? "True" : "False";
-      return;
-    case NodeKind::integer:
-      out += text(node) == "-0" ? "0" : text(node);
-      return;
-    case NodeKind::real:
-      msprobe::append_python_repr(out, number(node));
-      return;
-    case NodeKind::string:
-      out += python_repr(text(node));
-      return;
-    case NodeKind::array:
-    case NodeKind::object:
-      break;
-  }
-  const bool object = is(node, NodeKind::object);
-  bool first = true;
-  out += object ? '{' : '[';
-  children(node, [&](Index child) {
-    if (!first) out += ", ";
-    first = false;
-    if (object) {
-      out += python_repr(key(child));
-      out += ": ";
-    }
-    append_python_repr(out, child);
-  });
-  out += object ? '}' : ']';
 }
 
 void Entry::clear(std::string_view source) {

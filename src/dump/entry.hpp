@@ -9,9 +9,15 @@
 #include <string_view>
 #include <vector>
 
+namespace msprobe {
+class JsonWriter;
+}
+
 namespace msprobe::dump {
 
 enum class NodeKind : std::uint8_t { null, boolean, integer, real, string, array, object };
+/// As Python calls the type of such a value: NoneType, bool, …
+std::string_view python_type(NodeKind kind);
 
 /// A tree in one vector, in document order; a node is known by its index, the root is 0. Duplicate keys of an
 /// object are resolved as Python does: the place of the first, the value of the last. The texts are those of
@@ -109,7 +115,6 @@ class Entry {
   }
   Text to_text(std::string_view text);
   Index push(NodeKind kind);
-  void append_python_repr(std::string& out, Index node) const;
   void resolve_duplicates(Index object);
 
   std::vector<Node> nodes_;
@@ -119,5 +124,11 @@ class Entry {
   Text pending_key_;
   std::uint32_t pending_tag_ = 0;
 };
+
+/// The value and all below it exactly as Python's json module writes it, each level `indent` columns further
+/// in; continuation lines begin at the column of `level` * `indent`. `indent` 0 puts all on one line.
+void append_json(std::string& out, const Entry& entry, Entry::Index node, int level, int indent = 2);
+/// The same, as the next value of `json`.
+void append_json(JsonWriter& json, const Entry& entry, Entry::Index node);
 
 }  // namespace msprobe::dump

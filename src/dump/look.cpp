@@ -7,7 +7,6 @@
 #include <filesystem>
 
 #include "support/interrupt.hpp"
-#include "support/text.hpp"
 
 namespace msprobe::dump {
 namespace {
@@ -48,10 +47,7 @@ class SavedFinder {
     check_interrupt();
     std::error_code error;
     Listing listing = list_folder(folder, error);
-    if (error && search_.problem.empty()) {
-      search_.problem = display(folder) + ": " + error.message();
-      search_.unreadable = true;
-    }
+    if (error && search_.problem.empty()) search_.refuse(folder, error.message(), true);
     return listing;
   }
 
@@ -80,7 +76,8 @@ struct Walk {
   std::size_t folders = 0;
 
   bool refuse(const std::string& folder, const std::string& reason, bool unreadable = false) {
-    search = {{display(folder) + ": " + reason, unreadable}, {}};
+    search.folders.clear();
+    search.refuse(folder, reason, unreadable);
     return false;
   }
 

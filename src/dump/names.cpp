@@ -30,41 +30,16 @@ std::string_view EntryName::operation() const {
 std::optional<EntryName> parse_entry_name(std::string_view name) {
   const auto [front, last] = split_last(name);
   const auto [base, second] = split_last(front);
-  EntryName result;
-  result.is_module = name.starts_with("Module.") || name.starts_with("Cell.");
-  if (last == "parameters_grad") {
-    result.base = front;
-    result.direction = Direction::parameters_grad;
-    return result;
-  }
-  if (second == "parameters_grad") {
-    result.base = base;
-    result.direction = Direction::parameters_grad;
-    result.call = last;
-    return result;
-  }
-  const auto direction = [](std::string_view part) -> std::optional<Direction> {
-    if (part == "forward") return Direction::forward;
-    if (part == "backward") return Direction::backward;
-    return std::nullopt;
+  const bool is_module = name.starts_with("Module.") || name.starts_with("Cell.");
+  const auto is_call = [](std::string_view part) { return part == "forward" || part == "backward"; };
+  const auto direction = [](std::string_view part) {
+    return part == "forward" ? Direction::forward : Direction::backward;
   };
-  result.base = base;
-  if (const auto by_last = direction(last)) {
-    result.direction = *by_last;
-    result.call = second;
-    result.call_first = true;
-    return result;
-  }
-  if (const auto by_second = direction(second)) {
-    result.direction = *by_second;
-    result.call = last;
-    return result;
-  }
-  if (last == "debug") {
-    result.direction = Direction::debug;
-    result.call = second;
-    return result;
-  }
+  if (last == "parameters_grad") return EntryName{front, Direction::parameters_grad, {}, false, is_module};
+  if (second == "parameters_grad") return EntryName{base, Direction::parameters_grad, last, false, is_module};
+  if (is_call(last)) return EntryName{base, direction(last), second, true, is_module};
+  if (is_call(second)) return EntryName{base, direction(second), last, false, is_module};
+  if (last == "debug") return EntryName{base, Direction::debug, second, false, is_module};
   return std::nullopt;
 }
 

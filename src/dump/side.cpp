@@ -185,11 +185,8 @@ class Flattener {
     } else {
       add_leaf(tensor, entry_->find_all(tensor, kLeafKeys));
     }
-    const auto interned = [&](std::string_view key) {
-      const Entry::Index member = entry_->find(node, key);
-      return side_.pool.intern(member == Entry::kNone ? "None" : entry_->python_str(member));
-    };
-    side_.transfers[side_.items.back().name] = {interned("op"), interned("peer")};
+    side_.transfers[side_.items.back().name] = {intern(entry_->find(node, "op")),
+                                                intern(entry_->find(node, "peer"))};
   }
 
   void add_leaf(Entry::Index node, const LeafMembers& members) {
@@ -218,8 +215,7 @@ class Flattener {
     if (const Entry::Index dtype = members[kDtype]; dtype != Entry::kNone) {
       item.is_tensor = true;
       item.dtype = intern(dtype);
-      const Entry::Index shape = members[kShape];
-      item.shape = shape == Entry::kNone ? pool.intern("None") : intern(shape);
+      item.shape = intern(members[kShape]);
       for (std::size_t i = 0; i < kStatistics; ++i) {
         const Entry::Index statistic = members[kFirstStatistic + i];
         if (statistic != Entry::kNone) item.statistics.set(i, to_value(statistic));
@@ -230,8 +226,9 @@ class Flattener {
     side_.items.push_back(item);
   }
 
-  /// What `str()` of Python makes of a value.
+  /// What `str()` of Python makes of a value, or of None where there is none.
   std::uint32_t intern(Entry::Index node) {
+    if (node == Entry::kNone) return side_.pool.intern("None");
     return entry_->is(node, NodeKind::string) ? side_.pool.intern(entry_->text(node))
                                               : side_.pool.intern(entry_->python_str(node));
   }
@@ -245,40 +242,27 @@ class Flattener {
   void describe_argument(Item& item, Entry::Index node, std::string_view type, Entry::Index value) {
     const Entry& entry = *entry_;
     TextPool& pool = side_.pool;
-    const std::string text = value == Entry::kNone ? std::string("None") : entry.python_str(value);
+    const std::string_view last = split_last(side_.name(item)).second;
+    item.dtype = pool.intern(type);
     item.shape = pool.intern("[]");
     if (type == "torch.Size") {
-      item.dtype = pool.intern(type);
-      item.shape = pool.intern(text);
-      return;
-    }
-    if (type == "slice") {
-      item.dtype = pool.intern(type);
+      item.shape = intern(value);
+    } else if (type == "slice") {
       item.shape = pool.intern(slice_shape(value));
-      return;
-    }
-    if (type == "ellipsis") {
-      item.dtype = pool.intern(type);
-      item.statistics.fill(Value::of_text(pool.intern(text)));
-      return;
-    }
-    if (const std::string_view last = split_last(side_.name(item)).second;
-        last == "src" || last == "dst" || last == "group_src" || last == "group_dst") {
-      item.dtype = pool.intern(type);
-      item.checksum = pool.intern(text);
+    } else if (type == "ellipsis") {
+      item.statistics.fill(Value::of_text(intern(value)));
+    } else if (last == "src" || last == "dst" || last == "group_src" || last == "group_dst") {
+      item.checksum = intern(value);
       item.statistics.fill(Value::of_text(item.checksum));
-      return;
-    }
-    if (type == "torch.ProcessGroup") {
-      const Entry::Index ranks = entry.find(node, "group_ranks");
-      item.dtype = pool.intern(type);
-      item.checksum = pool.intern(ranks == Entry::kNone ? "None" : entry.python_str(ranks));
+    } else if (type == "torch.ProcessGroup") {
+      item.checksum = intern(entry.find(node, "group_ranks"));
       item.has_checksum = true;
       item.statistics.fill(Value::of_text(item.checksum));
-      return;
+    } else {
+      const NodeKind kind = value == Entry::kNone ? NodeKind::null : entry.kind(value);
+      item.dtype = pool.intern(fmt::format("<class '{}'>", python_type(kind)));
+      item.statistics.fill(value == Entry::kNone ? Value{} : to_value(value));
     }
-    item.dtype = pool.intern(python_class(value));
-    item.statistics.fill(value == Entry::kNone ? Value{} : to_value(value));
   }
 
   std::string slice_shape(Entry::Index value) const {
@@ -286,27 +270,6 @@ class Flattener {
     std::size_t count = 0;
     entry_->children(value, [&](Entry::Index) { ++count; });
     return fmt::format("({},)", count);
-  }
-
-  std::string_view python_class(Entry::Index value) const {
-    if (value == Entry::kNone) return "<class 'NoneType'>";
-    switch (entry_->kind(value)) {
-      case NodeKind::null:
-        return "<class 'NoneType'>";
-      case NodeKind::boolean:
-        return "<class 'bool'>";
-      case NodeKind::integer:
-        return "<class 'int'>";
-      case NodeKind::real:
-        return "<class 'float'>";
-      case NodeKind::string:
-        return "<class 'str'>";
-      case NodeKind::array:
-        return "<class 'list'>";
-      case NodeKind::object:
-        break;
-    }
-    return "<class 'dict'>";
   }
 
   Value to_value(Entry::Index node) {

@@ -44,7 +44,8 @@ class TreeFinder {
     while (path.size() > 1 && path.back() == '/') path.pop_back();
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
-    if (!fs::exists(status)) return refuse(path, error ? error.message() : "no such file or directory", true);
+    if (!fs::exists(status))
+      return search_.refuse(path, error ? error.message() : "no such file or directory", true);
     search_.is_folder = fs::is_directory(status);
     Tree tree;
     tree.path = path;
@@ -61,15 +62,10 @@ class TreeFinder {
   }
 
  private:
-  void refuse(const std::string& path, const std::string& reason, bool unreadable) {
-    search_.problem = display(path) + ": " + reason;
-    search_.unreadable = unreadable;
-  }
-
   bool list(const std::string& folder, Listing& listing) {
     std::error_code error;
     listing = list_folder(folder, error);
-    if (error) refuse(folder, error.message(), true);
+    if (error) search_.refuse(folder, error.message(), true);
     return !error;
   }
 
@@ -98,7 +94,7 @@ class TreeFinder {
       if (!ranks.empty()) tree.steps.push_back({name, number, std::move(ranks)});
     }
     if (tree.steps.empty()) {
-      refuse(path, "no dump here: neither dump.json, nor rank, proc or step folders", false);
+      search_.refuse(path, "no dump here: neither dump.json, nor rank, proc or step folders", false);
       return false;
     }
     std::stable_sort(tree.steps.begin(), tree.steps.end(),
@@ -121,7 +117,7 @@ class TreeFinder {
     if (!ranks.empty()) return true;
     ranks = std::move(procs);
     if (ranks.size() < 2) return true;
-    refuse(step, "several proc folders and no rank folder: cannot tell which one to take", false);
+    search_.refuse(step, "several proc folders and no rank folder: cannot tell which one to take", false);
     return false;
   }
 
@@ -157,6 +153,11 @@ std::optional<std::int64_t> rank_number(std::string_view folder, RankNames names
 
 bool is_debug_json(const std::string& path) {
   return fs::path(path).filename() == kDebugJson;
+}
+
+void Search::refuse(const std::string& path, const std::string& reason, bool by_system) {
+  problem = display(path) + ": " + reason;
+  unreadable = by_system;
 }
 
 void Search::check() const {

@@ -45,6 +45,8 @@ struct Search {
   std::string problem;      // why nothing was found, or not all; in one line with the path
   bool unreadable = false;  // the system refused
 
+  /// Notes the problem of a path.
+  void refuse(const std::string& path, const std::string& reason, bool by_system);
   /// IoError or FormatError if there is a problem.
   void check() const;
 };

@@ -24,53 +24,14 @@ bool names_device(std::string_view text) {
 }
 
 Classified classify_number(double number) {
-  Classified result;
-  result.number = number;
-  if (std::isnan(number)) {
-    result.type = ValueClass::nan;
-  } else if (std::isinf(number)) {
-    result.type = number > 0 ? ValueClass::inf : ValueClass::neg_inf;
-  } else {
-    result.type = ValueClass::number;
-  }
-  return result;
+  const ValueClass type = std::isnan(number)    ? ValueClass::nan
+                          : !std::isinf(number) ? ValueClass::number
+                          : number > 0          ? ValueClass::inf
+                                                : ValueClass::neg_inf;
+  return {type, number};
 }
 
 }  // namespace
-
-Value Value::missing() {
-  Value value;
-  value.kind = ValueKind::missing;
-  return value;
-}
-
-Value Value::of(bool boolean) {
-  Value value;
-  value.kind = ValueKind::boolean;
-  value.boolean = boolean;
-  return value;
-}
-
-Value Value::of(std::int64_t integer) {
-  Value value;
-  value.kind = ValueKind::integer;
-  value.integer = integer;
-  return value;
-}
-
-Value Value::of(double real) {
-  Value value;
-  value.kind = ValueKind::real;
-  value.real = real;
-  return value;
-}
-
-Value Value::of_text(std::uint32_t id) {
-  Value value;
-  value.kind = ValueKind::text;
-  value.text = id;
-  return value;
-}
 
 void StatisticValues::set(std::size_t which, const Value& value) {
   kinds_[which] = value.kind;
@@ -103,20 +64,14 @@ std::string to_text(const Value& value, const TextPool& pool) {
 }
 
 Classified classify(const Value& value, const TextPool& pool) {
-  Classified result;
   switch (value.kind) {
     case ValueKind::missing:
-      result.type = ValueClass::missing;
-      return result;
+      return {ValueClass::missing};
     case ValueKind::none:
     case ValueKind::boolean:
-      return result;
+      return {};
     case ValueKind::integer:
-      result.type = ValueClass::number;
-      result.number = static_cast<double>(value.integer);
-      result.is_integer = true;
-      result.integer = value.integer;
-      return result;
+      return {ValueClass::number, static_cast<double>(value.integer), true, value.integer};
     case ValueKind::real:
       return classify_number(value.real);
     case ValueKind::text:
@@ -124,12 +79,8 @@ Classified classify(const Value& value, const TextPool& pool) {
   }
   const std::string_view text = pool.at(value.text);
   if (const auto number = parse_number(text)) return classify_number(*number);
-  if (text == "N/A") {
-    result.type = ValueClass::missing;
-  } else if (names_device(text)) {
-    result.type = ValueClass::device;
-  }
-  return result;
+  if (text == "N/A") return {ValueClass::missing};
+  return {names_device(text) ? ValueClass::device : ValueClass::other};
 }
 
 }  // namespace msprobe::dump

@@ -32,11 +32,11 @@ struct Value {
     double real;
   };
 
-  static Value missing();
-  static Value of(bool value);
-  static Value of(std::int64_t value);
-  static Value of(double value);
-  static Value of_text(std::uint32_t id);
+  static Value missing() { return {.kind = ValueKind::missing, .integer = 0}; }
+  static Value of(bool value) { return {.kind = ValueKind::boolean, .boolean = value, .integer = 0}; }
+  static Value of(std::int64_t value) { return {.kind = ValueKind::integer, .integer = value}; }
+  static Value of(double value) { return {.kind = ValueKind::real, .real = value}; }
+  static Value of_text(std::uint32_t id) { return {.kind = ValueKind::text, .text = id, .integer = 0}; }
 };
 static_assert(sizeof(Value) == 16);
 

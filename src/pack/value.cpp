@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "dump/python_json.hpp"
 #include "support/error.hpp"
 #include "support/json_writer.hpp"
 #include "support/text.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "dump/dump_json.hpp"
-#include "dump/python_json.hpp"
+#include "dump/entry.hpp"
 #include "support/error.hpp"
 
 using namespace msprobe;
@@ -103,24 +103,20 @@ const std::vector<Accepted> kAccepted = {
     {R"("a string that is longer than the eight bytes looked at together")",
      "a string that is longer than the eight bytes looked at together"}};
 
-const std::vector<std::string> kRefused = {"",        "{",           "[1,]",       "{\"a\":1,}",
-                                           "[,1]",    "{1: 2}",      "{\"a\" 1}",  "{\"a\": }",
-                                           "nul",     "tru",         "Nan",        "+1",
-                                           "01",      "1.",          ".5",         "1e",
-                                           "1e+",     "--1",         "'a'",        "\"\x01\"",
-                                           "\"\\x\"", "\"\\u12g4\"", "\"\xFF\"",   "\"\xC3\"",
-                                           "-NaN",    "Inf",        "+Infinity",  "-",
-                                           "[1 2]",   "[1}",         "{\"a\": 1]", "\"\xED\xA0\x80\"",
-                                           "]"};
+const std::vector<std::string> kRefused = {
+    "",     "{",   "[1,]",      "{\"a\":1,}", "[,1]",    "{1: 2}",      "{\"a\" 1}",  "{\"a\": }",
+    "nul",  "tru", "Nan",       "+1",         "01",      "1.",          ".5",         "1e",
+    "1e+",  "--1", "'a'",       "\"\x01\"",   "\"\\x\"", "\"\\u12g4\"", "\"\xFF\"",   "\"\xC3\"",
+    "-NaN", "Inf", "+Infinity", "-",          "[1 2]",   "[1}",         "{\"a\": 1]", "\"\xED\xA0\x80\"",
+    "]"};
 
 }  // namespace
 
 TEST_CASE("values are read as Python reads them") {
   for (const Accepted& each : kAccepted) {
     CAPTURE(each.json);
-    const Content expected{{"a.0.forward", "b.0.forward"},
-                           {each.value, "{'output': [1]}"},
-                           "statistics|L1|pytorch|data"};
+    const Content expected{
+        {"a.0.forward", "b.0.forward"}, {each.value, "{'output': [1]}"}, "statistics|L1|pytorch|data"};
     CHECK(by_trees(dump_with(each.json)) == expected);
     CHECK(by_values(dump_with(each.json)) == expected);
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dump/python_json.hpp"
+#include "dump/entry.hpp"
 
 #include <doctest/doctest.h>
 
+#include "support/json_writer.hpp"
 #include "unit/dump/entry_text.hpp"
 
 using namespace msprobe;
