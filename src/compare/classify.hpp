@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "compare/options.hpp"
+#include "compare/compare.hpp"
 #include "dump/look.hpp"
 
 namespace msprobe::compare {

@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "compare/compare.hpp"
 #include "compare/first_difference.hpp"
-#include "compare/layout_options.hpp"
-#include "compare/pairing_options.hpp"
+#include "compare/option_groups.hpp"
 #include "report/terminal.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
@@ -226,9 +224,9 @@ class CompareCommand final : public Command {
     const CompareReport report = compare::compare(options, context.progress);
     if (!typed_.explain.empty()) {
       print_stories(report);
-      return judge_outcome(report);
+    } else {
+      log_info(without_last_newline(render_summary(report, context.color)));
     }
-    log_info(without_last_newline(render_summary(report, context.color)));
     return judge_outcome(report);
   }
 
@@ -283,19 +281,17 @@ class CompareCommand final : public Command {
   }
 
   Outcome judge_outcome(const CompareReport& report) const {
-    bool failed = false;
-    bool findings = false;
+    const bool one_sided = !report.one_sided.empty();
+    bool failed = typed_.strict && one_sided;
+    bool findings =
+        typed_.fail_on == "culprit" ? found_culprit(report) : typed_.fail_on == "unmatched" && one_sided;
     for (const TaskSummary& rank : report.tasks) {
       failed = failed || !rank.failure.empty() || (typed_.strict && rank.unreadable > 0);
-      if (typed_.fail_on == "never") continue;
-      if (typed_.fail_on == "culprit") continue;
+      if (typed_.fail_on == "never" || typed_.fail_on == "culprit") continue;
       findings = findings || rank.errors > 0;
       if (typed_.fail_on == "warning") findings = findings || rank.warnings > 0;
       if (typed_.fail_on == "unmatched") findings = findings || rank.unmatched > 0 || rank.golden_only > 0;
     }
-    if (typed_.fail_on == "culprit") findings = found_culprit(report);
-    if (typed_.strict) failed = failed || !report.one_sided.empty();
-    if (typed_.fail_on == "unmatched") findings = findings || !report.one_sided.empty();
     if (failed) return Outcome::failure;
     return findings ? Outcome::findings : Outcome::clean;
   }

@@ -11,7 +11,6 @@
 #include "compare/classify.hpp"
 #include "compare/dump_tree/dump_tree.hpp"
 #include "compare/single_save/single_save.hpp"
-#include "compare/sinks/culprit.hpp"
 #include "compare/sinks/data_mapping.hpp"
 #include "compare/sinks/html_page.hpp"
 #include "compare/sinks/markdown.hpp"
@@ -45,18 +44,12 @@ Plan make_plan(const Found& found, const CompareOptions& options, const Rules& r
   }
 }
 
-/// Local time as result files have it in their names.
-std::string timestamp() {
-  return fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(std::time(nullptr)));
-}
-
 /// The summary first: other outputs add to it.
 Sinks make_sinks(const CompareOptions& options, const Rules& rules, bool entries) {
   const Outputs& outputs = options.outputs;
-  const std::string time = timestamp();
+  const std::string time = fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(std::time(nullptr)));
   Sinks sinks;
-  sinks.push_back(summary_sink(options.summary, options.rank.match));
-  sinks.push_back(culprit_sink(rules));
+  sinks.push_back(summary_sink(options.summary, options.rank.match, rules));
   if (!outputs.story.entry.empty()) {
     sinks.push_back(story_sink(outputs.story));
     return sinks;

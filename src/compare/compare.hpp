@@ -1,15 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-// `msprobe compare` without its command line: a plan of tasks, which give their rows to every output.
+// `msprobe compare` without its command line: what is asked for, in parts, of which each is handed only to
+// whom it concerns; and a plan of tasks, which give their rows to every output.
 #pragma once
 
-#include "compare/options.hpp"
-#include "compare/sinks/sink.hpp"
+#include <optional>
+#include <string>
+#include <vector>
 
-namespace msprobe {
-class Progress;
-}
+#include "compare/dialect.hpp"
+#include "compare/dump_tree/dump_tree.hpp"
+#include "compare/sinks/story.hpp"
+#include "compare/sinks/summary.hpp"
+#include "compare/static_graph/graph_tree.hpp"
+#include "report/writers.hpp"
 
 namespace msprobe::compare {
+
+/// What -m says of the dumps.
+enum class DumpKind {
+  automatic,  // seen from what lies there
+  atb,
+};
+
+struct Inputs {
+  std::string target;
+  std::string golden;
+  DumpKind kind = DumpKind::automatic;
+  std::optional<GraphSelection> graph;  // a static-graph dump is asked for, and which parts of it
+};
+
+struct Outputs {
+  std::string directory = "./output";
+  std::string file;                     // fixed name instead; "-" is stdout
+  std::vector<report::Format> formats;  // of tables
+  bool formats_chosen = false;          // not the default
+  bool html = false;                    // the report on all tasks, too
+  bool markdown = false;                // and the verdict for a comment
+  std::string suggest_mapping;          // where to write a proposal for rows without partner; empty: nowhere
+  StoryOptions story;                   // told instead of all that is written otherwise
+};
+
+struct CompareOptions {
+  Inputs inputs;
+  RankOptions rank;
+  Dialect dialect;
+  std::string rules_file;
+  SummaryOptions summary;
+  Outputs outputs;
+};
 
 /// Does it all. A task that fails is reported in its summary and does not stop the others.
 CompareReport compare(const CompareOptions& options, Progress* progress);

@@ -9,7 +9,7 @@
 
 #include "compare/dump_tree/rank_rows.hpp"
 #include "compare/matching/match.hpp"
-#include "compare/result/verdict.hpp"
+#include "compare/result/result.hpp"
 #include "fuzz_input.hpp"
 #include "support/error.hpp"
 

@@ -8,8 +8,7 @@
 
 #include "compare/dump_tree/rank_diagnosis.hpp"
 #include "compare/dump_tree/rank_rows.hpp"
-#include "compare/result/tensor_rows.hpp"
-#include "compare/result/verdict.hpp"
+#include "compare/result/result.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/parallel.hpp"
@@ -91,23 +90,22 @@ void pair_rows(RankResult& result, const MatchOptions& options, const PairingTra
   const Matching matching = match(result.target, result.golden, options, traits, rules, constructs);
   take_pairs(result, matching);
   result.alignment = matching.alignment;
-  if (matching.alignment) {
-    const auto entry = [](const Side& side, const Item& item) { return side.text(side.apis[item.api].name); };
+  const auto mark = [&](Rule rule, auto&& name_of) {
     for (Row& row : result.rows) {
       if (row.matched() &&
-          entry(result.target, result.target_item(row)) != entry(result.golden, result.golden_item(row)))
-        row.findings.add(Rule::aligned_pair);
+          name_of(result.target, result.target_item(row)) != name_of(result.golden, result.golden_item(row)))
+        row.findings.add(rule);
     }
+  };
+  if (matching.alignment) {
+    mark(Rule::aligned_pair,
+         [](const Side& side, const Item& item) { return side.text(side.apis[item.api].name); });
   }
   if (!options.fuzzy) return;
   if (traits.fuzzy_loses_partners) {
     imitate_python_fuzzy(result);
-    return;
-  }
-  for (Row& row : result.rows) {
-    if (row.matched() &&
-        result.target.name(result.target_item(row)) != result.golden.name(result.golden_item(row)))
-      row.findings.add(Rule::fuzzy_pair);
+  } else {
+    mark(Rule::fuzzy_pair, [](const Side& side, const Item& item) { return side.name(item); });
   }
 }
 

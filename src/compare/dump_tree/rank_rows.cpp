@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "compare/result/messages.hpp"
+#include "compare/result/result.hpp"
 #include "diagnosis/conclusion.hpp"
 #include "diagnosis/sentences.hpp"
 #include "support/json_writer.hpp"
@@ -35,34 +35,29 @@ constexpr std::array<const char*, kMetrics> kMetricNames = {"Cosine",
                                                             "One Thousandth Err Ratio",
                                                             "Five Thousandths Err Ratio"};
 
-std::string json_list(const std::vector<std::string>& texts) {
+/// The texts as a list, each as `append` has it.
+template <typename Append>
+std::string listed(const std::vector<std::string>& texts, Append&& append) {
   std::string out = "[";
   for (const std::string& text : texts) {
     if (out.size() > 1) out += ", ";
-    append_json_string(out, valid_utf8(text));
+    append(out, text);
   }
   return out + "]";
+}
+
+std::string json_list(const std::vector<std::string>& texts) {
+  return listed(texts,
+                [](std::string& out, const std::string& text) { append_json_string(out, valid_utf8(text)); });
 }
 
 std::string python_list(const std::vector<std::string>& texts) {
-  std::string out = "[";
-  for (const std::string& text : texts) {
-    if (out.size() > 1) out += ", ";
-    out += python_repr(text);
-  }
-  return out + "]";
+  return listed(texts, [](std::string& out, const std::string& text) { out += python_repr(text); });
 }
 
 std::string_view grad_text(RequiresGrad requires_grad) {
-  switch (requires_grad) {
-    case RequiresGrad::unknown:
-      return "N/A";
-    case RequiresGrad::no:
-      return "False";
-    case RequiresGrad::yes:
-      break;
-  }
-  return "True";
+  static constexpr std::array<std::string_view, 3> kTexts = {"N/A", "False", "True"};
+  return kTexts[static_cast<std::size_t>(requires_grad)];
 }
 
 /// Shapes are JSON already when they are a list of numbers.
@@ -86,9 +81,18 @@ Cell value_cell(const Value& value, const TextPool& pool, Scratch& scratch) {
   }
 }
 
-std::string relative_text(const ValueDifference& each, double fraction) {
-  return std::isfinite(fraction) ? fmt::format("{:.4g}%", fraction * 100)
-                                 : report::plain_text(relative_cell(each));
+/// By the relative error.
+void weigh_relative(const ValueDifference& each, NotedRow& noted) {
+  const double fraction = relative_fraction(each);
+  noted.weight = std::isnan(fraction) ? kWorstWeight : fraction;
+  noted.measure = std::isfinite(fraction) ? fmt::format("{:.4g}%", fraction * 100)
+                                          : report::plain_text(relative_cell(each));
+}
+
+double weight_of(const TensorMetrics& metrics, std::size_t metric) {
+  const double value = metrics.value[metric];
+  const bool is_distance = metric == kEucDist || metric == kMaxAbs || metric == kMaxRelative;
+  return std::isnan(value) ? kWorstWeight : is_distance ? value : 1 - value;
 }
 
 }  // namespace
@@ -169,7 +173,7 @@ void RankRows::row(std::size_t index, std::vector<Cell>& cells, Scratch& scratch
   cells.push_back(Text{grad});
   cells.push_back(Text{bench_grad});
   if (result_->mode == Mode::tensor) add_metrics(index, cells);
-  if (result_->mode == Mode::statistics) add_differences(item, bench, cells);
+  if (result_->mode == Mode::statistics) add_differences(row, cells);
   if (result_->mode == Mode::md5) {
     cells.push_back(Text{item ? checksum_text(target, *item) : "N/A"});
     cells.push_back(Text{bench ? checksum_text(golden, *bench) : "N/A"});
@@ -234,45 +238,19 @@ std::string_view RankRows::checksum_text(const Side& side, const Item& item) con
 }
 
 void RankRows::add_metrics(std::size_t index, std::vector<Cell>& cells) const {
+  // By status; of what is computed a scalar has not all.
+  static constexpr std::array<std::string_view, 4> kAbsent = {"unsupported", "unsupported", "shape unmatched",
+                                                              "N/A"};
   const TensorMetrics& metrics = result_->metrics[index];
   for (std::size_t i = 0; i < kMetrics; ++i) {
-    switch (metrics.status) {
-      case MetricStatus::unsupported:
-        cells.push_back(Text{"unsupported"});
-        continue;
-      case MetricStatus::shape_unmatched:
-        cells.push_back(Text{"shape unmatched"});
-        continue;
-      case MetricStatus::not_applicable:
-        cells.push_back(Text{"N/A"});
-        continue;
-      case MetricStatus::computed:
-        break;
-    }
-    if (metrics.is_scalar && i != kMaxAbs && i != kMaxRelative) {
-      cells.push_back(Text{"unsupported"});
-    } else {
-      cells.push_back(metrics.value[i]);
-    }
+    cells.push_back(metrics.has(i) ? Cell(metrics.value[i])
+                                   : Cell(Text{kAbsent[static_cast<std::size_t>(metrics.status)]}));
   }
 }
 
-ValueDifference RankRows::difference_of(const Row& row, std::size_t statistic) const {
-  return difference(result_->target_item(row).statistics[statistic], result_->target.pool,
-                    result_->golden_item(row).statistics[statistic], result_->golden.pool,
-                    result_->traits.measure);
-}
-
-void RankRows::add_differences(const Item* item, const Item* bench, std::vector<Cell>& cells) const {
-  if (item == nullptr || bench == nullptr) {
-    cells.insert(cells.end(), 2 * kStatistics, Cell(Text{"N/A"}));
-    return;
-  }
+void RankRows::add_differences(const Row& row, std::vector<Cell>& cells) const {
   std::array<ValueDifference, kStatistics> differences;
-  for (std::size_t i = 0; i < kStatistics; ++i) {
-    differences[i] = difference(item->statistics[i], result_->target.pool, bench->statistics[i],
-                                result_->golden.pool, result_->traits.measure);
-  }
+  for (std::size_t i = 0; i < kStatistics; ++i) differences[i] = result_->difference(row, i);
   for (const ValueDifference& each : differences) cells.push_back(difference_cell(each));
   for (const ValueDifference& each : differences) cells.push_back(relative_cell(each));
 }
@@ -299,32 +277,28 @@ RowFacts RankRows::facts(std::size_t index) const {
 /// Relative error of the norm, or of the maximum where there is no norm.
 void RankRows::measure_statistics(const Row& row, NotedRow& noted) const {
   for (const Statistic which : {kNorm, kMax}) {
-    const ValueDifference each = difference_of(row, which);
-    const double fraction = relative_fraction(each);
-    if (std::isnan(fraction) && each.kind != DifferenceKind::nan) continue;
-    noted.weight = std::isnan(fraction) ? kWorstWeight : fraction;
-    noted.measure = fmt::format("{} {}", kRelativeNames[which], relative_text(each, fraction));
+    const ValueDifference each = result_->difference(row, which);
+    if (std::isnan(relative_fraction(each)) && each.kind != DifferenceKind::nan) continue;
+    weigh_relative(each, noted);
+    noted.measure = fmt::format("{} {}", kRelativeNames[which], noted.measure);
     return;
   }
 }
 
 void RankRows::measure_tensors(const TensorMetrics& metrics, NotedRow& noted) const {
-  if (metrics.status == MetricStatus::not_applicable) {
-    noted.weight = kWorstWeight;
-    noted.measure = "NaN or Inf at other places";
-  } else if (metrics.status == MetricStatus::shape_unmatched) {
-    noted.weight = kWorstWeight;
-    noted.measure = "shapes differ";
-  } else if (metrics.status == MetricStatus::computed) {
+  if (metrics.status == MetricStatus::computed) {
     const Metric which = metrics.is_scalar ? kMaxRelative : kCosine;
-    const double value = metrics.value[which];
-    noted.measure = fmt::format("{} {:.6g}", kMetricNames[which], value);
-    noted.weight = std::isnan(value) ? kWorstWeight : metrics.is_scalar ? value : 1 - value;
+    noted.measure = fmt::format("{} {:.6g}", kMetricNames[which], metrics.value[which]);
+    noted.weight = weight_of(metrics, which);
+  } else if (metrics.status != MetricStatus::unsupported) {
+    const bool places = metrics.status == MetricStatus::not_applicable;
+    noted.measure = places ? "NaN or Inf at other places" : "shapes differ";
+    noted.weight = kWorstWeight;
   }
 }
 
 /// The number that tells most about a row, and how bad it is.
-void RankRows::measure(std::size_t index, NotedRow& noted) const {
+void RankRows::measure(std::size_t index, std::optional<Rule> rule, NotedRow& noted) const {
   const Row& row = result_->rows[index];
   if (!row.matched() || result_->mode == Mode::md5) return;
   if (result_->mode == Mode::tensor) {
@@ -332,34 +306,36 @@ void RankRows::measure(std::size_t index, NotedRow& noted) const {
   } else {
     measure_statistics(row, noted);
   }
-  const std::optional<Rule> rule = decisive_rule(row);
-  if (!rule) return;
   // What the rule speaks of says more than any other number.
+  const Side& target = result_->target;
+  const Side& golden = result_->golden;
   const Item& item = result_->target_item(row);
   const Item& bench = result_->golden_item(row);
-  if (*rule == Rule::dtype) {
-    noted.measure =
-        fmt::format("dtype {}, not {}", result_->target.text(item.dtype), result_->golden.text(bench.dtype));
-  } else if (*rule == Rule::shape) {
-    noted.measure =
-        fmt::format("shape {}, not {}", result_->target.text(item.shape), result_->golden.text(bench.shape));
-  } else if (*rule == Rule::scalar_argument) {
-    noted.measure = fmt::format("{}, not {}", to_text(item.statistics[kMax], result_->target.pool),
-                                to_text(bench.statistics[kMax], result_->golden.pool));
-  } else if (*rule == Rule::ratio_drop) {
+  if (rule == Rule::dtype) {
+    noted.measure = fmt::format("dtype {}, not {}", target.text(item.dtype), golden.text(bench.dtype));
+  } else if (rule == Rule::shape) {
+    noted.measure = fmt::format("shape {}, not {}", target.text(item.shape), golden.text(bench.shape));
+  } else if (rule == Rule::scalar_argument) {
+    noted.measure = fmt::format("{}, not {}", to_text(item.statistics[kMax], target.pool),
+                                to_text(bench.statistics[kMax], golden.pool));
+  } else if (rule == Rule::ratio_drop) {
     noted.measure =
         fmt::format("{} {:.4g}", kMetricNames[kOneThousandth], result_->metrics[index].value[kOneThousandth]);
   }
 }
 
-NotedRow RankRows::note(std::size_t index) const {
-  const Row& row = result_->rows[index];
-  NotedRow noted;
-  noted.name = std::string(result_->name_of(row));
-  noted.verdict = row.verdict();
+void RankRows::tell_row(std::size_t index, NotedRow& noted) const {
+  noted.name = std::string(result_->name_of(result_->rows[index]));
+  noted.verdict = result_->rows[index].verdict();
   noted.index = index;
-  if (const std::optional<Rule> rule = decisive_rule(row)) noted.reason = words_of(*rule, *result_, index);
-  measure(index, noted);
+}
+
+NotedRow RankRows::note(std::size_t index) const {
+  NotedRow noted;
+  tell_row(index, noted);
+  const std::optional<Rule> rule = decisive_rule(result_->rows[index]);
+  if (rule) noted.reason = words_of(*rule, *result_, index);
+  measure(index, rule, noted);
   return noted;
 }
 
@@ -377,29 +353,22 @@ bool RankRows::weigh(std::size_t index, std::size_t metric, NotedRow& noted) con
   if (!row.matched()) return false;
   if (result_->mode == Mode::tensor) {
     const TensorMetrics& metrics = result_->metrics[index];
-    const bool absent = metrics.is_scalar && metric != kMaxAbs && metric != kMaxRelative;
-    if (metrics.status != MetricStatus::computed || absent) return false;
-    const double value = metrics.value[metric];
-    const bool is_distance = metric == kEucDist || metric == kMaxAbs || metric == kMaxRelative;
-    noted.weight = std::isnan(value) ? kWorstWeight : is_distance ? value : 1 - value;
-    noted.measure = fmt::format("{:.6g}", value);
+    if (!metrics.has(metric)) return false;
+    noted.weight = weight_of(metrics, metric);
+    noted.measure = fmt::format("{:.6g}", metrics.value[metric]);
   } else {
-    const ValueDifference each = difference_of(row, metric % kStatistics);
+    const ValueDifference each = result_->difference(row, metric % kStatistics);
     if (each.kind == DifferenceKind::missing || each.kind == DifferenceKind::differ) return false;
     if (metric < kStatistics) {
       const bool finite = each.kind == DifferenceKind::zero || each.kind == DifferenceKind::number;
       noted.weight = finite ? std::abs(each.difference) : kWorstWeight;
       noted.measure = report::plain_text(difference_cell(each));
     } else {
-      const double fraction = relative_fraction(each);
-      noted.weight = std::isnan(fraction) ? kWorstWeight : fraction;
-      noted.measure = relative_text(each, fraction);
+      weigh_relative(each, noted);
     }
   }
   if (!(noted.weight > 0)) return false;
-  noted.name = std::string(result_->name_of(row));
-  noted.verdict = row.verdict();
-  noted.index = index;
+  tell_row(index, noted);
   return true;
 }
 

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "compare/metrics/statistics_difference.hpp"
 #include "compare/result/result.hpp"
 #include "compare/result/rows.hpp"
 
@@ -78,16 +77,16 @@ class RankRows final : public Rows {
  private:
   void add(Field field, std::string title, std::size_t which = 0);
   void add_metrics(std::size_t index, std::vector<report::Cell>& cells) const;
-  void add_differences(const Item* item, const Item* bench, std::vector<report::Cell>& cells) const;
+  void add_differences(const Row& row, std::vector<report::Cell>& cells) const;
   void add_stack(std::size_t index, const Item* item, std::vector<report::Cell>& cells,
                  report::Scratch& scratch) const;
   bool is_first_of_entry(std::size_t index) const;
   void add_diagnosis(std::size_t index, std::vector<report::Cell>& cells, report::Scratch& scratch) const;
   std::string_view checksum_text(const Side& side, const Item& item) const;
-  ValueDifference difference_of(const Row& row, std::size_t statistic) const;
   void measure_statistics(const Row& row, NotedRow& noted) const;
   void measure_tensors(const TensorMetrics& metrics, NotedRow& noted) const;
-  void measure(std::size_t index, NotedRow& noted) const;
+  void measure(std::size_t index, std::optional<Rule> rule, NotedRow& noted) const;
+  void tell_row(std::size_t index, NotedRow& noted) const;
 
   std::shared_ptr<const RankResult> result_;
   std::vector<Column> columns_;

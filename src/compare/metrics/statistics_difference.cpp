@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/metrics/statistics_difference.hpp"
 
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -27,40 +28,20 @@ Kind from_classes(ValueClass target, ValueClass golden) {
 
 bool equal_as_text(const Value& target, const TextPool& target_pool, const Value& golden,
                    const TextPool& golden_pool) {
-  if (target.kind == golden.kind) {
-    switch (target.kind) {
-      case ValueKind::missing:
-      case ValueKind::none:
-        return true;
-      case ValueKind::boolean:
-        return target.boolean == golden.boolean;
-      case ValueKind::integer:
-        return target.integer == golden.integer;
-      case ValueKind::real:
-        if (std::isnan(target.real) || std::isnan(golden.real)) {
-          return std::isnan(target.real) && std::isnan(golden.real);
-        }
-        return target.real == golden.real && std::signbit(target.real) == std::signbit(golden.real);
-      case ValueKind::text:
-        break;
-    }
+  if (target.kind == golden.kind && target.kind == ValueKind::real) {
+    if (std::isnan(target.real) || std::isnan(golden.real))
+      return std::isnan(target.real) && std::isnan(golden.real);
+    return target.real == golden.real && std::signbit(target.real) == std::signbit(golden.real);
   }
+  if (target.kind == golden.kind && target.kind != ValueKind::text)
+    return target.boolean == golden.boolean && target.integer == golden.integer;
   return to_text(target, target_pool) == to_text(golden, golden_pool);
 }
 
+/// Of what is neither zero nor a number.
 std::string_view word(Kind kind) {
-  switch (kind) {
-    case Kind::nan:
-      return "Nan";
-    case Kind::inf:
-      return "inf";
-    case Kind::neg_inf:
-      return "-inf";
-    case Kind::missing:
-      return "N/A";
-    default:
-      return "Diff";
-  }
+  static constexpr std::array<std::string_view, 7> kWords = {"", "", "Nan", "inf", "-inf", "Diff", "N/A"};
+  return kWords[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace
@@ -111,18 +92,11 @@ report::Cell relative_cell(const ValueDifference& difference) {
 }
 
 double relative_fraction(const ValueDifference& difference) {
-  switch (difference.kind) {
-    case Kind::zero:
-      return 0;
-    case Kind::inf:
-    case Kind::neg_inf:
-      return std::numeric_limits<double>::infinity();
-    case Kind::number:
-      return difference.relative_infinite ? std::numeric_limits<double>::infinity()
-                                          : difference.relative_percent / 100;
-    default:
-      return std::numeric_limits<double>::quiet_NaN();
-  }
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (difference.kind == Kind::zero) return 0;
+  if (difference.kind == Kind::inf || difference.kind == Kind::neg_inf) return kInfinity;
+  if (difference.kind != Kind::number) return std::numeric_limits<double>::quiet_NaN();
+  return difference.relative_infinite ? kInfinity : difference.relative_percent / 100;
 }
 
 }  // namespace msprobe::compare

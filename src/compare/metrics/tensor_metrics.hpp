@@ -34,6 +34,10 @@ struct TensorMetrics {
   std::vector<std::string> messages;     // whole sentences; what made it fail comes last
   /// The tensors could not be compared although there was data to compare: never a silent pass.
   bool failed = false;
+
+  bool has(std::size_t metric) const {
+    return status == MetricStatus::computed && (!is_scalar || metric == kMaxAbs || metric == kMaxRelative);
+  }
 };
 
 /// Compares two stored tensors element by element; both are streamed. Throws FormatError or IoError if the

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rule found about a row. Sentences are made of it where somebody reads them (messages.hpp).
+// What a rule found about a row. Sentences are made of it where somebody reads them.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <string_view>
@@ -37,24 +38,12 @@ enum class Rule : std::uint8_t {
 };
 
 constexpr Verdict verdict_of(Rule rule) {
-  switch (rule) {
-    case Rule::fuzzy_pair:
-    case Rule::aligned_pair:
-    case Rule::remark:
-      return Verdict::pass;
-    case Rule::not_measured:
-    case Rule::target_missing:
-    case Rule::entry_missing:
-    case Rule::item_missing:
-    case Rule::dtype_unpaired:
-    case Rule::norm_growth:
-    case Rule::cosine_drop:
-    case Rule::checksum_missing:
-    case Rule::no_checksum:
-      return Verdict::warning;
-    default:
-      return Verdict::error;
-  }
+  using enum Rule;
+  constexpr std::array kWarnings = {not_measured, target_missing,   entry_missing,
+                                    item_missing, dtype_unpaired,   norm_growth,
+                                    cosine_drop,  checksum_missing, no_checksum};
+  if (rule <= remark) return Verdict::pass;
+  return std::ranges::find(kWarnings, rule) == kWarnings.end() ? Verdict::error : Verdict::warning;
 }
 
 /// The rules that spoke of one row. Their numbers are those of the row and the thresholds.

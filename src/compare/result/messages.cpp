@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/result/messages.hpp"
+#include "compare/result/result.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comparing one pair of ranks yields, before anyone writes it down.
+// What comparing one pair of ranks yields, before anyone writes it down, and the steps that it takes:
+// measured, judged, put into words.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 
 #include "compare/matching/consistent.hpp"
 #include "compare/matching/matching.hpp"
+#include "compare/metrics/statistics_difference.hpp"
 #include "compare/metrics/tensor_metrics.hpp"
 #include "compare/result/finding.hpp"
 #include "compare/result/rows.hpp"
@@ -19,6 +21,10 @@
 #include "compare/side.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "dump/construct_json.hpp"
+
+namespace msprobe {
+class Progress;
+}
 
 namespace msprobe::compare {
 
@@ -63,6 +69,27 @@ struct RankResult {
   std::string_view name_of(const Row& row) const {
     return row.has_target() ? target.name(target_item(row)) : golden.name(golden_item(row));
   }
+  /// Of one statistic; `missing` for a row without partner.
+  ValueDifference difference(const Row& row, std::size_t statistic) const {
+    if (!row.matched()) return {.kind = DifferenceKind::missing};
+    return compare::difference(target_item(row).statistics[statistic], target.pool,
+                               golden_item(row).statistics[statistic], golden.pool, traits.measure);
+  }
 };
+
+/// Tensor mode: opens the files behind every row and measures them, in parallel. Fills result.metrics and the
+/// rows' findings of them. A pair that cannot be read or does not fit is a row that says so. `print_rows`
+/// logs one line a row.
+void compare_tensor_rows(RankResult& result, bool print_rows, Progress* progress);
+
+/// Gives every row its verdict by the rules of spec/compare.md 9, whose findings come behind those it has.
+void judge(RankResult& result, const Rules& rules);
+
+/// One for each finding, those of a warning or error with that word in front.
+std::vector<std::string> messages_of(const RankResult& result, std::size_t row);
+/// What made the row's verdict: the first finding of that level. Nothing for a row that passes.
+std::optional<Rule> decisive_rule(const Row& row);
+/// The words of a finding, without its level.
+std::string words_of(Rule rule, const RankResult& result, std::size_t row);
 
 }  // namespace msprobe::compare

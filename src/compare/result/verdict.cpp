@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/result/verdict.hpp"
+#include "compare/result/result.hpp"
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -10,7 +11,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "compare/metrics/statistics_difference.hpp"
 #include "dump/names.hpp"
 #include "support/text.hpp"
 
@@ -95,20 +95,12 @@ class Judge {
     for (Row& row : result_.rows) {
       if (!row.has_target()) {
         row.findings.add(Rule::target_missing);
-        continue;
-      }
-      switch (row.pair.reason) {
-        case Unmatched::no:
-          break;
-        case Unmatched::entry_missing:
-          row.findings.add(Rule::entry_missing);
-          break;
-        case Unmatched::item_missing:
-          row.findings.add(Rule::item_missing);
-          break;
-        case Unmatched::dtype:
-          row.findings.add(Rule::dtype_unpaired);
-          break;
+      } else if (row.pair.reason == Unmatched::entry_missing) {
+        row.findings.add(Rule::entry_missing);
+      } else if (row.pair.reason == Unmatched::item_missing) {
+        row.findings.add(Rule::item_missing);
+      } else if (row.pair.reason == Unmatched::dtype) {
+        row.findings.add(Rule::dtype_unpaired);
       }
     }
   }
@@ -169,18 +161,11 @@ class Judge {
 
   // Rule 1.
   void non_finite(Row& row) {
-    const Item& item = result_.target_item(row);
-    if (!is_non_finite(item.statistics[kMax], target().pool) &&
-        !is_non_finite(item.statistics[kMin], target().pool)) {
-      return;
-    }
-    if (row.matched()) {
-      const Item& bench = result_.golden_item(row);
-      if (is_non_finite(bench.statistics[kMax], golden().pool) ||
-          is_non_finite(bench.statistics[kMin], golden().pool)) {
-        return;
-      }
-    }
+    const auto is_bad = [](const Item& item, const TextPool& pool) {
+      return is_non_finite(item.statistics[kMax], pool) || is_non_finite(item.statistics[kMin], pool);
+    };
+    if (!is_bad(result_.target_item(row), target().pool)) return;
+    if (row.matched() && is_bad(result_.golden_item(row), golden().pool)) return;
     row.findings.add(Rule::non_finite);
   }
 
@@ -213,19 +198,13 @@ class Judge {
     });
   }
 
-  ValueDifference norm_difference(const Row& row) const {
-    if (!row.matched()) {
-      ValueDifference missing;
-      missing.kind = DifferenceKind::missing;
-      return missing;
-    }
-    return difference(result_.target_item(row).statistics[kNorm], target().pool,
-                      result_.golden_item(row).statistics[kNorm], golden().pool, result_.traits.measure);
+  double norm_error_of(std::size_t index) const {
+    return relative_fraction(result_.difference(result_.rows[index], kNorm));
   }
 
   /// The norm's relative error for an aggregate: 0 where there is none.
   double aggregate_norm_error(std::size_t index) const {
-    const double error = relative_fraction(norm_difference(result_.rows[index]));
+    const double error = norm_error_of(index);
     if (std::isnan(error) || (traits_.finite_growth_only && std::isinf(error))) return 0;
     return error;
   }
@@ -239,9 +218,7 @@ class Judge {
   void norm_error() {
     if (largest_norm_error(inputs_) >= rules_.norm_error_input_below) return;
     for (const std::size_t i : outputs_) {
-      const double error = relative_fraction(norm_difference(result_.rows[i]));
-      if (!(error > rules_.norm_error_output_above)) continue;
-      result_.rows[i].findings.add(Rule::norm_error);
+      if (norm_error_of(i) > rules_.norm_error_output_above) result_.rows[i].findings.add(Rule::norm_error);
     }
   }
 
@@ -267,9 +244,7 @@ class Judge {
     };
     if (!is_class(target().text(item.dtype)) || !is_class(golden().text(bench.dtype))) return;
     if (target().text(item.shape) != "[]") return;
-    const ValueDifference max = difference(item.statistics[kMax], target().pool, bench.statistics[kMax],
-                                           golden().pool, result_.traits.measure);
-    if (max.kind != DifferenceKind::zero) row.findings.add(Rule::scalar_argument);
+    if (result_.difference(row, kMax).kind != DifferenceKind::zero) row.findings.add(Rule::scalar_argument);
   }
 
   // Rule 6.
@@ -362,17 +337,10 @@ class Judge {
       row.findings.add(item.has_checksum == bench.has_checksum ? Rule::no_checksum : Rule::checksum_missing);
       return;
     }
-    if (result_.checksums_lost) {
-      row.findings.add(Rule::checksum);
-      return;
-    }
-    if (a == b) return;
     const auto absent = [](std::string_view text) { return text.empty() || text == "N/A" || text == "Nan"; };
-    if (absent(a) || absent(b)) {
-      row.findings.add(Rule::checksum_missing);
-    } else {
-      row.findings.add(Rule::checksum);
-    }
+    if (!result_.checksums_lost && a == b) return;
+    const bool missing = !result_.checksums_lost && (absent(a) || absent(b));
+    row.findings.add(missing ? Rule::checksum_missing : Rule::checksum);
   }
 
   RankResult& result_;
@@ -386,27 +354,13 @@ class Judge {
 }  // namespace
 
 std::string_view mode_name(Mode mode) {
-  switch (mode) {
-    case Mode::statistics:
-      return "statistics";
-    case Mode::md5:
-      return "md5";
-    case Mode::tensor:
-      break;
-  }
-  return "tensor";
+  static constexpr std::array<std::string_view, 3> kNames = {"statistics", "md5", "tensor"};
+  return kNames[static_cast<std::size_t>(mode)];
 }
 
 std::string_view verdict_name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::pass:
-      return "pass";
-    case Verdict::warning:
-      return "warning";
-    case Verdict::error:
-      break;
-  }
-  return "error";
+  static constexpr std::array<std::string_view, 3> kNames = {"pass", "warning", "error"};
+  return kNames[static_cast<std::size_t>(verdict)];
 }
 
 void judge(RankResult& result, const Rules& rules) {

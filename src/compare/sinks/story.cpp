@@ -7,7 +7,7 @@
 #include <array>
 #include <optional>
 
-#include "compare/result/messages.hpp"
+#include "compare/result/result.hpp"
 #include "report/terminal.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"

@@ -107,16 +107,33 @@ std::string worst(const std::vector<NotedRow>& rows, const std::string& by, bool
 
 class Summaries final : public Sink {
  public:
-  Summaries(const SummaryOptions& options, const MatchOptions& match) : options_(options), match_(match) {}
+  Summaries(const SummaryOptions& options, const MatchOptions& match, const Rules& rules)
+      : options_(options), match_(match), rules_(rules) {}
 
-  void take(std::size_t /*task*/, const std::shared_ptr<const Rows>& rows, TaskSummary& summary) override {
+  void begin(const Plan& plan) override { found_.resize(plan.tasks.size()); }
+
+  void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& summary) override {
     summary = summarize(*rows, options_);
-    if (const RankRows* entries = rows->of_entries()) summary.advice = advise(entries->result(), match_);
+    const RankRows* entries = rows->of_entries();
+    if (entries == nullptr) return;
+    summary.advice = advise(entries->result(), match_);
+    // Without what it says of each item: memory does not grow with the number of ranks.
+    if (const auto& diagnosis = entries->result().diagnosis) found_[task] = *diagnosis;
+  }
+
+  void end(CompareReport& report) override {
+    std::vector<diagnosis::RankFindings> ranks;
+    for (std::optional<diagnosis::RankFindings>& rank : found_) {
+      if (rank) ranks.push_back(*std::move(rank));
+    }
+    if (!ranks.empty()) report.diagnosis = diagnosis::conclude(ranks, rules_.names_source);
   }
 
  private:
   SummaryOptions options_;
   MatchOptions match_;
+  const Rules& rules_;
+  std::vector<std::optional<diagnosis::RankFindings>> found_;  // by task
 };
 
 }  // namespace
@@ -153,8 +170,9 @@ TaskSummary summarize(const Rows& rows, const SummaryOptions& options) {
   return summary;
 }
 
-std::unique_ptr<Sink> summary_sink(const SummaryOptions& options, const MatchOptions& match) {
-  return std::make_unique<Summaries>(options, match);
+std::unique_ptr<Sink> summary_sink(const SummaryOptions& options, const MatchOptions& match,
+                                   const Rules& rules) {
+  return std::make_unique<Summaries>(options, match, rules);
 }
 
 std::string render_summary(const CompareReport& report, bool color) {

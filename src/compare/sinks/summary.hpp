@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person reads on the terminal when a comparison is done.
+// What is kept of all tasks, and what a person reads of it on the terminal when a comparison is done.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "compare/matching/match.hpp"
+#include "compare/rules/rules.hpp"
 #include "compare/sinks/sink.hpp"
 
 namespace msprobe::compare {
@@ -20,8 +21,10 @@ struct SummaryOptions {
 /// UsageError if the comparison has no metric of the name that is asked for.
 TaskSummary summarize(const Rows& rows, const SummaryOptions& options = {});
 
-/// Summarizes each task; `match` is how rows were paired, for advice where many have no partner.
-std::unique_ptr<Sink> summary_sink(const SummaryOptions& options, const MatchOptions& match);
+/// Summarizes each task and makes one diagnosis of those of all tasks: where it first goes wrong. `match` is
+/// how rows were paired, for advice where many have no partner; `rules` must outlive the sink.
+std::unique_ptr<Sink> summary_sink(const SummaryOptions& options, const MatchOptions& match,
+                                   const Rules& rules);
 
 /// A few lines: what was compared, counts by Result, the first bad row in execution order, the worst rows,
 /// the files.

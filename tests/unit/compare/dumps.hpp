@@ -10,7 +10,6 @@
 #include "compare/dump_tree/rank_rows.hpp"
 #include "compare/matching/match.hpp"
 #include "compare/result/result.hpp"
-#include "compare/result/verdict.hpp"
 #include "compare/rules/rules.hpp"
 #include "report/table.hpp"
 #include "support/byte_source.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/result/verdict.hpp"
+#include "compare/result/result.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "compare/result/messages.hpp"
 #include "unit/compare/dumps.hpp"
 
 using namespace msprobe;
