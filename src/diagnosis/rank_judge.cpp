@@ -23,7 +23,6 @@ constexpr double kThresholdStatistics = 10;
 /// Entries behind a run that may show its effect, where nobody is seen to take its outputs.
 constexpr unsigned kLooks = 8;
 constexpr std::size_t kShownOfRun = 4;
-constexpr double kHint = 3;
 constexpr double kCertain = 10;  // thresholds
 
 bool is_communication_name(std::string_view name) {
@@ -423,7 +422,8 @@ void RankJudge::keep(Finding found, double before) {
   if (out_.findings.size() < 2 * kMostFindings) return;
   const auto weak = [](const Finding& each) { return !each.is_evidence() || each.downstream; };
   const auto last = std::find_if(out_.findings.rbegin(), out_.findings.rend(), weak);
-  out_.findings.erase(last == out_.findings.rend() ? out_.findings.end() - 1 : last.base() - 1);
+  full_ = last == out_.findings.rend();
+  out_.findings.erase(full_ ? out_.findings.end() - 1 : last.base() - 1);
 }
 
 void RankJudge::finish() {

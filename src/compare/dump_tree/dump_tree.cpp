@@ -139,9 +139,12 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
     pair_rows(result, options.match, traits.pairing, rules);
   }
   if (result.mode == Mode::tensor) compare_tensor_rows(result, options.print_rows, progress);
-  if (!options.first_difference) judge(result, rules);
-  const bool mapped = options.match.method != Method::exact || options.match.fuzzy;
-  if (past != nullptr) diagnose(result, options.diagnosis, rules, mapped, *past);
+  // One gives verdicts to the rows, the other looks at their pairs and metrics alone.
+  parallel_for(2, [&](std::size_t which) {
+    const bool mapped = options.match.method != Method::exact || options.match.fuzzy;
+    if (which == 0 && !options.first_difference) judge(result, rules);
+    if (which == 1 && past != nullptr) diagnose(result, options.diagnosis, rules, mapped, *past);
+  });
   return result;
 }
 
