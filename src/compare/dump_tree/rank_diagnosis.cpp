@@ -148,7 +148,7 @@ class StepUpdates {
 }  // namespace
 
 void diagnose(RankResult& result, const DiagnosisOptions& options, const Rules& rules, bool mapped,
-              RankHistory& past) {
+              RankHistory& past, const NoiseFloor* noise) {
   diagnosis::RankPair pair;
   pair.target = &result.target;
   pair.golden = &result.golden;
@@ -184,6 +184,7 @@ void diagnose(RankResult& result, const DiagnosisOptions& options, const Rules& 
     updates.emplace(*past.before, result);
     pair.update = [&](std::uint32_t item, std::uint32_t golden) { return (*updates)(item, golden); };
   }
+  if (noise != nullptr) pair.noise = [noise](std::uint32_t golden) { return (*noise)(golden); };
   result.diagnosis =
       std::make_shared<const diagnosis::RankDiagnosis>(diagnosis::diagnose_rank(pair, past.history));
 }
