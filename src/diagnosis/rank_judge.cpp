@@ -387,6 +387,7 @@ Finding RankJudge::finding(const Entry& entry, Kind kind, Rule rule, double j) c
 
 /// One line an entry: evidence before hints, then by rule.
 void RankJudge::offer(Entry& entry, Finding found) {
+  if (pair_.without.contains(found.rule)) return;
   if (found.rule != Rule::structure && !found.is_evidence()) {
     if (found.j > out_.largest_j) {
       out_.largest_j = found.j;
@@ -409,6 +410,7 @@ void RankJudge::finish_entry(Entry& entry) {
 
 /// `before`: the largest error ahead of it.
 void RankJudge::keep(Finding found, double before) {
+  if (pair_.without.contains(found.rule)) return;
   if (found.is_evidence()) {
     ++out_.evidence;
     if (fault_order_ == UINT64_MAX) clean_ = before;

@@ -161,7 +161,9 @@ void diagnose(RankResult& result, const DiagnosisOptions& options, const Rules& 
   pair.step = result.step;
   pair.rank = result.rank;
   pair.number = result.number;
-  pair.replay_mode = options.replay;
+  pair.replay_mode =
+      options.without.contains(diagnosis::Rule::replay) ? diagnosis::ReplayMode::never : options.replay;
+  pair.without = options.without;
   pair.framework_frames = rules.framework_frames;
   if (result.target_construct) pair.target_construct = &result.target_construct->table();
   std::vector<std::uint32_t> rows;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include "compare/dump_tree/noise_floor.hpp"
@@ -15,6 +16,7 @@ namespace msprobe::compare {
 struct DiagnosisOptions {
   bool wanted = true;
   diagnosis::ReplayMode replay = diagnosis::ReplayMode::suspects;
+  std::set<diagnosis::Rule> without;
   std::string noise_floor;  // a third dump: golden on other kernels; empty: none
 };
 
