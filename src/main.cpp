@@ -3,10 +3,7 @@
 // interrupted.
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <new>
@@ -27,6 +24,7 @@
 #include "support/interrupt.hpp"
 #include "support/log.hpp"
 #include "support/options.hpp"
+#include "support/output_file.hpp"
 #include "support/parallel.hpp"
 #include "support/progress.hpp"
 #include "support/versions.hpp"
@@ -54,7 +52,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
 }
 
 void print(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  write_all(STDOUT_FILENO, text, "standard output");  // a reader that closed the pipe has all it wanted
 }
 
 int run_command(const Request& request) {
@@ -110,10 +108,7 @@ int run(const std::vector<std::string>& arguments) {
 
 int run_and_report(const std::vector<std::string>& arguments) {
   try {
-    const int status = run(arguments);
-    // A reader that closed the pipe has all it wanted.
-    if (std::fflush(stdout) != 0 && errno != EPIPE) throw IoError("standard output", std::strerror(errno));
-    return status;
+    return run(arguments);
   } catch (const Interrupted&) {
     log_info("msprobe: interrupted");
     return kInterrupted;

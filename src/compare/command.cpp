@@ -46,6 +46,8 @@ struct Typed {
   std::string explain;
   PairingArguments pairing;
   std::string replay = "suspects";
+  std::string noise_floor;
+  std::vector<std::string> without;
   bool diff_analyze = false;
   LayoutArguments layouts;
 };
@@ -142,8 +144,15 @@ CompareOptions to_options(const Typed& typed) {
   options.rank.diagnosis.replay = typed.replay == "all"     ? diagnosis::ReplayMode::all
                                   : typed.replay == "never" ? diagnosis::ReplayMode::never
                                                             : diagnosis::ReplayMode::suspects;
-  if (typed.python_rules && typed.fail_on == "culprit")
-    throw UsageError("--python-rules names no culprit: leave out one of it and --fail-on culprit");
+  options.rank.diagnosis.noise_floor = typed.noise_floor;
+  for (const std::string& letter : typed.without) {
+    const std::size_t rule = diagnosis::kRuleLetters.find(letter);
+    if (letter.size() != 1 || rule == std::string_view::npos)
+      throw UsageError("--without-evidence: '" + display(letter) + "' is none of a, b, c, d, e");
+    options.rank.diagnosis.without.insert(static_cast<diagnosis::Rule>(rule));
+  }
+  if (typed.python_rules && (typed.fail_on == "culprit" || !typed.noise_floor.empty()))
+    throw UsageError("--python-rules names no culprit: leave it out, or --fail-on culprit and --noise-floor");
   options.rules_file = typed.rules;
   options.summary = typed.summary;
   options.rank.match = to_match_options(typed.pairing, options.dialect.rank.pairing);
@@ -203,6 +212,16 @@ class CompareCommand final : public Command {
              "suspects, all, never")
         .one_of({"suspects", "all", "never"})
         .show_default();
+    options
+        .add("--noise-floor", typed_.noise_floor,
+             "Third dump, of the golden code on other kernels: what differs there is rounding")
+        .argument("PATH");
+    options
+        .add("--without-evidence", typed_.without,
+             "Rules of the diagnosis that are left out, to try it: a structure, b source, c replay, d birth, "
+             "e gain")
+        .commas()
+        .argument("LIST");
     options.add_flag("--diff_analyze", typed_.diff_analyze,
                      "Search all ranks of a step for the entries where the runs part first; writes JSON");
     options.add("--rules", typed_.rules, "YAML file with thresholds in place of the built-in ones")

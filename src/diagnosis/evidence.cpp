@@ -136,15 +136,14 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
     // What comes first has no noise of half types yet.
     const double own = forward_ > 0 ? u : std::max(unit_roundoff(target_.text(item.dtype)), kSingleRoundoff);
     found = finding(entry, Kind::data, Rule::source, e / (ahead > 0 ? ahead + 4 * own : own));
-    found.text = fmt::format(
-        "{} comes from outside of what is recorded and differs by {}; nothing ahead of it by more than {}",
-        place_text(target_, item), error_text(e), error_text(ahead));
     // What is computed from data by something unrecorded is told from data by whether anything came before.
-    if (forward_ > 0)
-      found.text = fmt::format(
-          "{} is made by something not recorded and differs by {}; nothing ahead of it by more than {}",
-          place_text(target_, item), error_text(e), error_text(ahead));
     if (forward_ > 0) found.kind = Kind::unrecorded;
+    if (is_told(found.j)) {
+      found.text = fmt::format(
+          "{} {} and differs by {}; nothing ahead of it by more than {}", place_text(target_, item),
+          forward_ > 0 ? "is made by something not recorded" : "comes from outside of what is recorded",
+          error_text(e), error_text(ahead));
+    }
   } else {
     const bool partners = known && golden_known &&
                           alignment_.golden_of[target_.items[from].api] == golden_.items[golden_from].api;
@@ -170,7 +169,9 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
     found = finding(entry, known && golden_known && !partners ? Kind::feed : Kind::unrecorded, Rule::source,
                     certainly ? threshold_ * ratio : ratio);
     const std::string_view producer = producer_name(known ? from : kNone, golden_known ? golden_from : kNone);
-    if (found.kind == Kind::feed) {
+    if (!is_told(found.j)) {
+      // Nobody reads it.
+    } else if (found.kind == Kind::feed) {
       found.text =
           fmt::format("{} is fed from {}, in golden from {}; it differs by {}", place_text(target_, item),
                       producer, golden_name(golden_.items[golden_from].api), error_text(e));
@@ -440,24 +441,28 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
   }
   if (e == 0) return;
   const double j = birth_j(entry, index, e, sums);
-  const std::string inputs =
-      fmt::format("output error {} from inputs {}", error_text(e), error_text(entry.worst_in));
-  if (acquitted) {
-    // Nothing is born here.
-  } else if (entry.nature == Nature::random) {
-    offered(Kind::random, Rule::birth, j, "draws random numbers, and draws others: " + inputs, side);
-  } else {
-    offered(Kind::birth, Rule::birth, j, inputs, side);
+  if (!acquitted) {
+    const bool random = entry.nature == Nature::random;
+    std::string words;
+    if (is_told(j)) {
+      words = fmt::format("{}output error {} from inputs {}",
+                          random ? "draws random numbers, and draws others: " : "", error_text(e),
+                          error_text(entry.worst_in));
+    }
+    offered(random ? Kind::random : Kind::birth, Rule::birth, j, std::move(words), side);
   }
   const double n = static_cast<double>(elements_of(target_.text(item_of(index).shape)));
   constexpr double kFewest = 64;
   if (n < kFewest || !std::isfinite(e) || !std::isfinite(b)) return;
   const double expected =
       entry.grown * entry.b_in + 4 * (e + entry.grown * entry.e_in + entry.u + sums) / std::sqrt(n) + 2.4e-7;
-  offered(Kind::gain, Rule::gain, threshold_ / 2.5 * b / expected,
-          fmt::format("its size differs by {}, which errors of {} do not do by chance", error_text(b),
-                      error_text(e)),
-          side);
+  const double gain = threshold_ / 2.5 * b / expected;
+  std::string words;
+  if (is_told(gain)) {
+    words = fmt::format("its size differs by {}, which errors of {} do not do by chance", error_text(b),
+                        error_text(e));
+  }
+  offered(Kind::gain, Rule::gain, gain, std::move(words), side);
 }
 
 /// A module hands on what is within; what it adds without a record is its own.

@@ -12,6 +12,7 @@ namespace msprobe::diagnosis {
 
 /// In the order in which evidence of one entry counts (spec/diagnosis.md 4, a to e).
 enum class Rule : std::uint8_t { structure, source, replay, birth, gain };
+inline constexpr std::string_view kRuleLetters = "abcde";
 
 enum class Kind : std::uint8_t {
   added,      // structure: an entry that the reference lacks

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -47,6 +48,7 @@ struct RankPair {
   std::int64_t number = 0;  // of the rank
   ReplayMode replay_mode = ReplayMode::suspects;
   std::vector<std::string> framework_frames;  // see user_frame()
+  std::set<Rule> without;                     // rules that say nothing, to see what each is worth
 
   // What else there is; any may be empty. Items and entries are numbers of the sides.
   /// From tensors; nothing where a pair has none, which then is measured by its statistics.

@@ -23,7 +23,6 @@ constexpr double kThresholdStatistics = 10;
 /// Entries behind a run that may show its effect, where nobody is seen to take its outputs.
 constexpr unsigned kLooks = 8;
 constexpr std::size_t kShownOfRun = 4;
-constexpr double kHint = 3;
 constexpr double kCertain = 10;  // thresholds
 
 bool is_communication_name(std::string_view name) {
@@ -388,6 +387,7 @@ Finding RankJudge::finding(const Entry& entry, Kind kind, Rule rule, double j) c
 
 /// One line an entry: evidence before hints, then by rule.
 void RankJudge::offer(Entry& entry, Finding found) {
+  if (pair_.without.contains(found.rule)) return;
   if (found.rule != Rule::structure && !found.is_evidence()) {
     if (found.j > out_.largest_j) {
       out_.largest_j = found.j;
@@ -410,6 +410,7 @@ void RankJudge::finish_entry(Entry& entry) {
 
 /// `before`: the largest error ahead of it.
 void RankJudge::keep(Finding found, double before) {
+  if (pair_.without.contains(found.rule)) return;
   if (found.is_evidence()) {
     ++out_.evidence;
     if (fault_order_ == UINT64_MAX) clean_ = before;
@@ -423,7 +424,8 @@ void RankJudge::keep(Finding found, double before) {
   if (out_.findings.size() < 2 * kMostFindings) return;
   const auto weak = [](const Finding& each) { return !each.is_evidence() || each.downstream; };
   const auto last = std::find_if(out_.findings.rbegin(), out_.findings.rend(), weak);
-  out_.findings.erase(last == out_.findings.rend() ? out_.findings.end() - 1 : last.base() - 1);
+  full_ = last == out_.findings.rend();
+  out_.findings.erase(full_ ? out_.findings.end() - 1 : last.base() - 1);
 }
 
 void RankJudge::finish() {

@@ -18,6 +18,9 @@
 
 namespace msprobe::diagnosis {
 
+/// From here on a J is told, as a hint.
+inline constexpr double kHint = 3;
+
 class RankJudge {
  public:
   RankJudge(const RankPair& pair, History& history);
@@ -64,6 +67,8 @@ class RankJudge {
   void settle_run(Run& run, std::string_view consumer, double error, double before);
   void finish_entry(Entry& entry);
   void finish();
+  /// Will anyone read the words of a finding with this J? Most entries have none, and there is room for few.
+  bool is_told(double j) const { return j >= kHint && !full_; }
   void offer(Entry& entry, Finding finding);
   Finding finding(const Entry& entry, Kind kind, Rule rule, double j) const;
   void name_places(Finding& finding, std::uint32_t target_api, std::uint32_t golden_api) const;
@@ -141,6 +146,7 @@ class RankJudge {
   double coarsest_ = 0;    // largest unit roundoff of what has differed so far
   bool any_evidence_ = false;
   bool any_certain_ = false;
+  bool full_ = false;  // of findings: none is kept any more
   double before_ = 0;  // largest error ahead of the entry at hand
   double clean_ = 0;   // and ahead of the first evidence
   bool any_checksum_ = false;

@@ -72,6 +72,17 @@ def make_tests(msprobe, folder, schema):
         check("kind" not in objects[0] and "Evidence" not in objects[0], f"--python-rules: {objects[0]}")
         check("culprit" not in done.stderr, done.stderr)
 
+    def noise_floor(scratch):
+        # Where golden's noise is as large as the fault, the fault is no evidence.
+        case = cases["tiny_half-softmax_elements"]
+        target = str(folder / case["runs"]["target"] / "statistics")
+        _, plain = findings_of(msprobe, folder, case, "statistics", scratch)
+        done, objects = findings_of(msprobe, folder, case, "statistics", scratch, "--noise-floor", target)
+        check(objects[0]["kind"] == "no_culprit" or objects[0]["entry"] != plain[0]["entry"], f"{objects[0]}")
+        done, _ = findings_of(msprobe, folder, case, "statistics", scratch, "--noise-floor", "nowhere")
+        check_equal("status", done.returncode, 2)
+        check("nowhere" in done.stderr, done.stderr)
+
     def threads(scratch):
         case = cases["tiny-matmul_tile"]
         one, _ = findings_of(msprobe, folder, case, "tensor", scratch, "-j", "1")
@@ -81,7 +92,7 @@ def make_tests(msprobe, folder, schema):
 
     cases = {path.stem: json.loads(path.read_text()) for path in sorted((folder / "cases").glob("*.json"))}
     tests = [(f"{name}, {task}", of_case(case, task)) for name, case in cases.items() for task in case["tasks"]]
-    return [*tests, ("--python-rules names nobody", without), ("any number of threads", threads)]
+    return [*tests, ("--python-rules names nobody", without), ("--noise-floor", noise_floor), ("any number of threads", threads)]
 
 
 def main():
@@ -89,7 +100,7 @@ def main():
         print(__doc__, file=sys.stderr)
         return 2
     folder = pathlib.Path(sys.argv[2]).resolve()
-    return tap(make_tests(sys.argv[1], folder, json.loads(pathlib.Path(sys.argv[3]).read_text())))
+    return tap(make_tests(str(pathlib.Path(sys.argv[1]).resolve()), folder, json.loads(pathlib.Path(sys.argv[3]).read_text())))
 
 
 if __name__ == "__main__":

@@ -128,7 +128,7 @@ def make_tests(msprobe, data):
                     check=False,
                 )
             harness.check_equal("exit status", result.returncode, 2)
-            harness.check_equal("stderr", result.stderr, "msprobe: error: standard output: No space left on device\n")
+            harness.check_equal("stderr", result.stderr, "msprobe: error: standard output: cannot be written: No space left on device\n")
 
         add(f"{command}: -h", command_help)
         add(f"{command}: unknown option", unknown_option)

@@ -60,7 +60,16 @@ def make_tests(msprobe, samples, generator):
         return run_test
 
     def verdict_and_panel(browser):
-        check_equal("verdict", browser.run("return document.querySelector('#verdict span').textContent"), "4 errors and 0 warnings in 210 rows on 2 ranks")
+        headline = browser.run("return [...document.querySelectorAll('#verdict > *')].map((one) => one.textContent)")
+        check_equal("headline", headline, ["culprit", "Functional.layer_norm.3.forward"])
+        answer = browser.run("return document.getElementById('answer').textContent")
+        check("argument input.4 is 1e-05, golden 1e-06" in answer, answer)
+        rules = browser.run("return document.getElementById('origins').textContent")
+        check(rules.endswith("By the rules: 4 errors and 0 warnings in 210 rows on 2 ranks."), rules)
+        browser.click("#verdict button")
+        browser.wait("opening", "!document.getElementById('entry').hidden")
+        browser.keys(ESCAPE)
+        browser.wait("closing", "document.getElementById('entry').hidden")
         check_equal("first", browser.run("return document.querySelector('#first button').textContent"), FIRST_BAD)
         browser.click("#first button")
         entry_opens(browser, FIRST_BAD)

@@ -80,6 +80,17 @@ void pair_consistent_rows(RankResult& result, Backend backend, const PairingTrai
   take_pairs(result, matching);
 }
 
+/// The third dump has the ranks of the golden one.
+void add_noise_floor(RankPairs& ranks, const dump::Tree& golden, const std::string& path) {
+  const RankPairs noise = pair_ranks(golden, dump::discover(path), false);
+  for (RankPair& pair : ranks.pairs) {
+    for (const RankPair& third : noise.pairs) {
+      if (third.target.json == pair.golden.json) pair.noise = third.golden;
+    }
+    if (!pair.noise) throw FormatError(display(path), "has no rank for " + display(pair.golden.json));
+  }
+}
+
 }  // namespace
 
 void pair_rows(RankResult& result, const MatchOptions& options, const PairingTraits& asked,
@@ -137,9 +148,15 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
     pair_rows(result, options.match, traits.pairing, rules);
   }
   if (result.mode == Mode::tensor) compare_tensor_rows(result, options.print_rows, progress);
-  if (!options.first_difference) judge(result, rules);
-  const bool mapped = options.match.method != Method::exact || options.match.fuzzy;
-  if (past != nullptr) diagnose(result, options.diagnosis, rules, mapped, *past);
+  std::optional<NoiseFloor> noise;
+  if (past != nullptr && pair.noise) noise.emplace(*pair.noise, result.golden, traits.measure);
+  // One gives verdicts to the rows, the other looks at their pairs and metrics alone.
+  parallel_for(2, [&](std::size_t which) {
+    const bool mapped = options.match.method != Method::exact || options.match.fuzzy;
+    if (which == 0 && !options.first_difference) judge(result, rules);
+    if (which == 1 && past != nullptr)
+      diagnose(result, options.diagnosis, rules, mapped, *past, noise ? &*noise : nullptr);
+  });
   return result;
 }
 
@@ -147,6 +164,7 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
                      const RankTraits& traits, const Rules& rules, Progress* progress) {
   RankPairs ranks = pair_ranks(target, golden, traits.pairing.ranks_by_position);
   for (const std::string& remark : ranks.remarks) log_warning(remark);
+  if (!options.diagnosis.noise_floor.empty()) add_noise_floor(ranks, golden, options.diagnosis.noise_floor);
   Plan plan;
   plan.entries = true;
   plan.chained = options.diagnosis.wanted;

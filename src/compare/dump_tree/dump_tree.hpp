@@ -20,6 +20,7 @@ struct RankPair {
   std::string step;
   dump::RankDump target;
   dump::RankDump golden;
+  std::optional<dump::RankDump> noise = {};  // of the third dump, if there is one
 };
 
 struct RankPairs {

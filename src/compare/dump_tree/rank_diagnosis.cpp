@@ -148,7 +148,7 @@ class StepUpdates {
 }  // namespace
 
 void diagnose(RankResult& result, const DiagnosisOptions& options, const Rules& rules, bool mapped,
-              RankHistory& past) {
+              RankHistory& past, const NoiseFloor* noise) {
   diagnosis::RankPair pair;
   pair.target = &result.target;
   pair.golden = &result.golden;
@@ -161,7 +161,9 @@ void diagnose(RankResult& result, const DiagnosisOptions& options, const Rules& 
   pair.step = result.step;
   pair.rank = result.rank;
   pair.number = result.number;
-  pair.replay_mode = options.replay;
+  pair.replay_mode =
+      options.without.contains(diagnosis::Rule::replay) ? diagnosis::ReplayMode::never : options.replay;
+  pair.without = options.without;
   pair.framework_frames = rules.framework_frames;
   if (result.target_construct) pair.target_construct = &result.target_construct->table();
   std::vector<std::uint32_t> rows;
@@ -184,6 +186,7 @@ void diagnose(RankResult& result, const DiagnosisOptions& options, const Rules& 
     updates.emplace(*past.before, result);
     pair.update = [&](std::uint32_t item, std::uint32_t golden) { return (*updates)(item, golden); };
   }
+  if (noise != nullptr) pair.noise = [noise](std::uint32_t golden) { return (*noise)(golden); };
   result.diagnosis =
       std::make_shared<const diagnosis::RankDiagnosis>(diagnosis::diagnose_rank(pair, past.history));
 }

@@ -4,7 +4,10 @@
 #pragma once
 
 #include <memory>
+#include <set>
+#include <string>
 
+#include "compare/dump_tree/noise_floor.hpp"
 #include "compare/result/result.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 
@@ -13,6 +16,8 @@ namespace msprobe::compare {
 struct DiagnosisOptions {
   bool wanted = true;
   diagnosis::ReplayMode replay = diagnosis::ReplayMode::suspects;
+  std::set<diagnosis::Rule> without;
+  std::string noise_floor;  // a third dump: golden on other kernels; empty: none
 };
 
 /// The steps of a rank, in order.
@@ -22,8 +27,8 @@ struct RankHistory {
 };
 
 /// Gives the result its diagnosis. Rows must have been measured. `mapped`: they do not pair as names or the
-/// alignment have it.
+/// alignment have it. `noise` may be null.
 void diagnose(RankResult& result, const DiagnosisOptions& options, const Rules& rules, bool mapped,
-              RankHistory& past);
+              RankHistory& past, const NoiseFloor* noise);
 
 }  // namespace msprobe::compare

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "compare/result/result.hpp"
+#include "diagnosis/sentences.hpp"
 #include "report/terminal.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -74,6 +75,11 @@ class Story {
     out_ = report::paint(entry, report::Color::bold, color_) + "\n";
     out_ += fmt::format("  {} of {} entries{}\n", which + 1, groups.size(),
                         label().empty() ? "" : " of " + display(label()));
+    const Row& first = result_.rows[groups[which].first];
+    if (result_.diagnosis && first.has_target()) {
+      const auto* finding = result_.diagnosis->finding_of(result_.target_item(first).api);
+      if (finding != nullptr) out_ += "  evidence: " + display(diagnosis::evidence_cell(finding)) + "\n";
+    }
     const std::size_t end = std::min(told.last, told.first + kMostStoryRows);
     for (std::size_t i = told.first; i < end; ++i) tell_row(i);
     if (end < told.last) out_ += fmt::format("\nand {} rows more, to be named one by one\n", told.last - end);
@@ -107,6 +113,7 @@ class Story {
     out_ += "\n" + report::paint(result_.name_of(row), report::Color::bold, color_) + ": " +
             verdict(row.verdict()) + "\n";
     for (const std::string& message : messages_of(result_, index)) out_ += "  " + display(message) + "\n";
+    if (result_.diagnosis) out_ += fmt::format("  {}, error {}\n", cell(Field::origin), cell(Field::error));
     const bool differences = result_.mode == Mode::statistics;
     std::vector<std::string> header = {"", "target", "golden"};
     if (differences) header.insert(header.end(), {"difference", "relative"});

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/dump_tree/noise_floor.hpp"
+
+#include "diagnosis/alignment.hpp"
+#include "formats/tensor_file.hpp"
+#include "support/error.hpp"
+#include "support/interrupt.hpp"
+
+namespace msprobe::compare {
+
+NoiseFloor::NoiseFloor(const dump::RankDump& third, const Side& golden, const MeasureTraits& traits)
+    : golden_(golden), traits_(traits), third_(load_side(third, {.stacks = false, .stack_json = {}})) {
+  partners_ = diagnosis::pair_items(golden_, third_, diagnosis::align(golden_, third_));
+}
+
+double NoiseFloor::operator()(std::uint32_t golden_item) const {
+  if (partners_[golden_item] == diagnosis::kNone) return 0;
+  const Item& golden = golden_.items[golden_item];
+  const Item& third = third_.items[partners_[golden_item]];
+  diagnosis::Measure measure = diagnosis::measure(third_, third, golden_, golden);
+  if (golden.data_name != 0 && third.data_name != 0) {
+    const auto open = [](const Side& side, const Item& item) {
+      return formats::open_tensor(
+          open_file_beneath(side.tensor_directory, std::string(side.text(item.data_name))));
+    };
+    try {
+      measure = compare_tensors(open(third_, third), open(golden_, golden), traits_).measure;
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error&) {
+      return 0;  // what cannot be read explains nothing
+    }
+  }
+  return measure.known ? measure.e : 0;
+}
+
+}  // namespace msprobe::compare
