@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -105,48 +104,76 @@ std::optional<Root> renamed_root(const Loose& loose) {
   return most == counts.end() ? std::nullopt : std::optional(most->first);
 }
 
-/// Why, and what helps; empty if no entry is without partner.
-std::string explained(const RankResult& result, const MatchOptions& options) {
+Advice advice_of(Advice::Cause cause, std::string_view option = {}, std::string_view target = {},
+                 std::string_view golden = {}) {
+  return {cause, option, std::string(target), std::string(golden), 0, 0};
+}
+
+/// Cause and option; nothing if no entry is without partner.
+std::optional<Advice> explained(const RankResult& result, const MatchOptions& options) {
+  using enum Advice::Cause;
   const std::string& level = result.target.header.level;
   const std::string& golden_level = result.golden.header.level;
-  const std::string levels =
-      fmt::format("the dumps are of different levels ({} and {})", display(level), display(golden_level));
   const bool part_of_one = level == "mix" || golden_level == "mix";
   if (!level.empty() && !golden_level.empty() && level != golden_level && !part_of_one)
-    return levels + "; dump both at one level, or one at mix";
+    return advice_of(levels, {}, level, golden_level);
   const Loose loose = loose_entries(result);
-  if (loose.target.empty()) return {};
+  if (loose.target.empty()) return std::nullopt;
   if (is_mindspore(result.target) != is_mindspore(result.golden)) {
-    const std::string names = "the two are of different frameworks, which name ";
     const bool exact = options.method == Method::exact;
     const bool by_names = options.method == Method::api || options.method == Method::cell;
-    if (level == "mix" && golden_level == "mix" && (exact || by_names))
-      return names + "operations differently; -lm pairs those that stand at one place of the model";
-    if (exact && are_modules(loose.target)) return names + "modules differently; -cm pairs them";
-    if (exact) return names + "operations differently; -am pairs them";
+    if (level == "mix" && golden_level == "mix" && (exact || by_names)) return advice_of(operations, "-lm");
+    if (exact) return are_modules(loose.target) ? advice_of(modules, "-cm") : advice_of(operations, "-am");
   }
   if (!options.fuzzy && only_call_numbers_differ(loose)) {
     const bool names_rows = options.method == Method::data || options.method == Method::layer;
-    return std::string("the numbers of the calls differ; ") +
-           (names_rows ? "look at the mapping" : "-fm pairs calls in their order");
+    return advice_of(call_numbers, names_rows ? "" : "-fm");
   }
-  if (const auto root = renamed_root(loose)) {
-    const auto shown = [](std::string_view path) {
-      return path.empty() ? std::string("nothing") : "'" + display(path) + "'";
-    };
-    return fmt::format(
-        "{} in front of the modules' names is {} on the golden side; --suggest-mapping FILE writes a mapping "
-        "for -dm",
-        shown(root->first), shown(root->second));
+  if (const auto root_names = renamed_root(loose))
+    return advice_of(root, "--suggest-mapping", root_names->first, root_names->second);
+  if (level != golden_level && part_of_one) return advice_of(part_of_mix, {}, level, golden_level);
+  if (loose.golden.empty()) return advice_of(nothing_left);
+  return advice_of(names, "--suggest-mapping");
+}
+
+std::string words(const Advice& advice) {
+  const auto shown = [](std::string_view path) {
+    return path.empty() ? std::string("nothing") : "'" + display(path) + "'";
+  };
+  const std::string levels = fmt::format("the dumps are of different levels ({} and {})",
+                                         display(advice.target), display(advice.golden));
+  switch (advice.cause) {
+    case Advice::Cause::levels:
+      return levels + "; dump both at one level, or one at mix";
+    case Advice::Cause::operations:
+      return fmt::format(
+          "the two are of different frameworks, which name operations differently; {} pairs {}",
+          advice.option, advice.option == "-lm" ? "those that stand at one place of the model" : "them");
+    case Advice::Cause::modules:
+      return fmt::format("the two are of different frameworks, which name modules differently; {} pairs them",
+                         advice.option);
+    case Advice::Cause::call_numbers:
+      return std::string("the numbers of the calls differ; ") +
+             (advice.option.empty() ? "look at the mapping" : "-fm pairs calls in their order");
+    case Advice::Cause::root:
+      return fmt::format(
+          "{} in front of the modules' names is {} on the golden side; {} FILE writes a mapping "
+          "for -dm",
+          shown(advice.target), shown(advice.golden), advice.option);
+    case Advice::Cause::part_of_mix:
+      return levels + ", so that one has entries of both kinds";
+    case Advice::Cause::nothing_left:
+      return "the golden side has nothing left that could be their partner";
+    case Advice::Cause::names:
+      break;
   }
-  if (level != golden_level && part_of_one) return levels + ", so that one has entries of both kinds";
-  if (loose.golden.empty()) return "the golden side has nothing left that could be their partner";
-  return "their names are not on the golden side; --suggest-mapping FILE proposes partners for -dm";
+  return fmt::format("their names are not on the golden side; {} FILE proposes partners for -dm",
+                     advice.option);
 }
 
 }  // namespace
 
-std::string advise(const RankResult& result, const MatchOptions& options) {
+std::optional<Advice> find_advice(const RankResult& result, const MatchOptions& options) {
   std::size_t rows = 0;
   std::size_t unmatched = 0;
   for (const Row& row : result.rows) {
@@ -154,11 +181,20 @@ std::string advise(const RankResult& result, const MatchOptions& options) {
     ++rows;
     if (!row.has_golden() && row.pair.reason != Unmatched::dtype) ++unmatched;
   }
-  if (unmatched < 2 || share(unmatched, rows) < kManyRows) return {};
-  const std::string why = explained(result, options);
-  return why.empty() ? why
-                     : fmt::format("{} of {} rows have no partner: {}", human_count(unmatched),
-                                   human_count(rows), why);
+  if (unmatched < 2 || share(unmatched, rows) < kManyRows) return std::nullopt;
+  std::optional<Advice> advice = explained(result, options);
+  if (advice) {
+    advice->unmatched = unmatched;
+    advice->rows = rows;
+  }
+  return advice;
+}
+
+std::string advise(const RankResult& result, const MatchOptions& options) {
+  const std::optional<Advice> advice = find_advice(result, options);
+  return !advice ? ""
+                 : fmt::format("{} of {} rows have no partner: {}", human_count(advice->unmatched),
+                               human_count(advice->rows), words(*advice));
 }
 
 PairedEntries paired_entries(const RankResult& result) {

@@ -2,7 +2,9 @@
 // What to say where many rows stay without partner: how many, why most likely, and what would help.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compare/matching/match.hpp"
@@ -10,7 +12,29 @@
 
 namespace msprobe::compare {
 
-/// A line for the terminal; empty if few rows are without partner.
+struct Advice {
+  enum class Cause {
+    levels,        // of the dumps, which have nothing in common
+    operations,    // are called otherwise by the other framework
+    modules,       // likewise
+    call_numbers,  // differ, and nothing else does
+    root,          // of the modules is another one
+    part_of_mix,   // one dump has entries of both levels
+    nothing_left,  // on the golden side
+    names,         // are not there
+  };
+  Cause cause = Cause::names;
+  std::string_view option;  // that helps; empty: none does
+  std::string target;       // the levels, or the roots
+  std::string golden;
+  std::size_t unmatched = 0;
+  std::size_t rows = 0;
+};
+
+/// Nothing if few rows are without partner.
+std::optional<Advice> find_advice(const RankResult& result, const MatchOptions& options);
+
+/// The same as a line for the terminal, or empty.
 std::string advise(const RankResult& result, const MatchOptions& options);
 
 /// Which entries of both sides have a partner, by number: rows of theirs are paired, or could only not be.

@@ -4,7 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <tuple>
 
 #include "compare/dump_tree/dump_tree.hpp"
 #include "compare/matching/mapping_file.hpp"
@@ -17,6 +19,8 @@ using namespace msprobe;
 using namespace msprobe::compare;
 
 namespace {
+
+using Cause = Advice::Cause;
 
 std::string entry(std::string_view name, std::string_view shape = "[2, 3]",
                   std::string_view dtype = "torch.float32") {
@@ -43,8 +47,12 @@ RankResult paired(const Dump& target, const Dump& golden, const MatchOptions& as
   return result;
 }
 
-std::string advice(const Dump& target, const Dump& golden, const MatchOptions& options = {}) {
-  return advise(paired(target, golden, options), options);
+/// Rows without partner, cause and option.
+using Told = std::tuple<std::size_t, Advice::Cause, std::string_view>;
+
+std::optional<Told> advice(const Dump& target, const Dump& golden, const MatchOptions& options = {}) {
+  const auto found = find_advice(paired(target, golden, options), options);
+  return found ? std::optional(Told{found->unmatched, found->cause, found->option}) : std::nullopt;
 }
 
 std::size_t matched_rows(const RankResult& result) {
@@ -69,44 +77,42 @@ RankResult paired_as_suggested(const Dump& target, const Dump& golden) {
 TEST_CASE("few rows without partner need no advice") {
   std::string many;
   for (int i = 0; i < 20; ++i) many += entry("Torch.a." + std::to_string(i) + ".forward") + ",";
-  CHECK(advice({many + entry("Torch.b.0.forward")}, {many + entry("Torch.c.0.forward")}).empty());
-  CHECK(advice({entry("Torch.a.0.forward")}, {entry("Torch.a.0.forward")}).empty());
+  CHECK_FALSE(advice({many + entry("Torch.b.0.forward")}, {many + entry("Torch.c.0.forward")}));
+  CHECK_FALSE(advice({entry("Torch.a.0.forward")}, {entry("Torch.a.0.forward")}));
 }
 
 TEST_CASE("the likeliest reason, and the option that helps") {
   const std::string operations = entry("Torch.a.0.forward") + "," + entry("Torch.b.0.forward");
   const std::string modules =
       entry("Module.net.fc.Linear.forward.0") + "," + entry("Module.net.act.ReLU.forward.0");
-  CHECK(advice({operations}, {modules, "pytorch", "L0"}) ==
-        "2 of 2 rows have no partner: the dumps are of different levels (L1 and L0); dump both at one level, "
-        "or one at mix");
+  CHECK(advice({operations}, {modules, "pytorch", "L0"}) == Told{2, Cause::levels, ""});
   CHECK(advice({entry("Mint.a.0.forward") + "," + entry("Mint.b.0.forward"), "mindspore"}, {operations}) ==
-        "2 of 2 rows have no partner: the two are of different frameworks, which name operations "
-        "differently; -am pairs them");
+        Told{2, Cause::operations, "-am"});
   CHECK(advice({entry("Cell.fc.Dense.forward.0") + "," + entry("Cell.x.Dense.forward.0"), "mindspore", "L0"},
-               {modules, "pytorch", "L0"}) ==
-        "2 of 2 rows have no partner: the two are of different frameworks, which name modules differently; "
-        "-cm pairs them");
+               {modules, "pytorch", "L0"}) == Told{2, Cause::modules, "-cm"});
   CHECK(advice({entry("Mint.a.0.forward") + "," + entry("Cell.x.Dense.forward.0"), "mindspore", "mix"},
-               {operations + "," + modules, "pytorch", "mix"}) ==
-        "2 of 2 rows have no partner: the two are of different frameworks, which name operations "
-        "differently; -lm pairs those that stand at one place of the model");
+               {operations + "," + modules, "pytorch", "mix"}) == Told{2, Cause::operations, "-lm"});
   CHECK(advice({entry("Torch.a.3.forward") + "," + entry("Torch.b.4.forward")}, {operations}) ==
-        "2 of 2 rows have no partner: the numbers of the calls differ; -fm pairs calls in their order");
+        Told{2, Cause::call_numbers, "-fm"});
   CHECK(advice({entry("Torch.x.0.forward") + "," + entry("Torch.y.0.forward")}, {operations}) ==
-        "2 of 2 rows have no partner: their names are not on the golden side; --suggest-mapping FILE "
-        "proposes partners for -dm");
+        Told{2, Cause::names, "--suggest-mapping"});
   CHECK(advice({operations + "," + entry("Torch.x.0.forward") + "," + entry("Torch.y.0.forward")},
-               {operations}) ==
-        "2 of 4 rows have no partner: the golden side has nothing left that could be their partner");
-  CHECK(
-      advice({entry("Module.module.net.fc.Linear.forward.0") + "," +
-                  entry("Module.module.net.act.ReLU.forward.0"),
-              "pytorch", "L0"},
-             {modules, "pytorch", "L0"}) ==
-      "2 of 2 rows have no partner: 'module.' in front of the modules' names is nothing on the golden side; "
-      "--suggest-mapping FILE writes a mapping for -dm");
-  CHECK(advice({operations}, {operations}).empty());
+               {operations}) == Told{2, Cause::nothing_left, ""});
+  const RankResult under_root = paired(
+      {entry("Module.module.net.fc.Linear.forward.0") + "," + entry("Module.module.net.act.ReLU.forward.0"),
+       "pytorch", "L0"},
+      {modules, "pytorch", "L0"});
+  const auto root = find_advice(under_root, {});
+  REQUIRE(root);
+  CHECK(root->cause == Cause::root);
+  CHECK(root->option == "--suggest-mapping");
+  CHECK(root->target == "module.");
+  CHECK(root->golden.empty());
+  CHECK(root->rows == 2);
+  const std::string words = advise(under_root, {});
+  for (const char* part : {"2 of 2 rows", "'module.'", "nothing", "--suggest-mapping FILE", "-dm"})
+    CHECK(words.find(part) != std::string::npos);
+  CHECK(advise(paired({operations}, {operations}), {}).empty());
 }
 
 TEST_CASE("advice is not what was asked for already") {
@@ -115,10 +121,8 @@ TEST_CASE("advice is not what was asked for already") {
   const Dump golden{entry("Torch.a.0.forward")};
   MatchOptions fuzzy;
   fuzzy.fuzzy = true;
-  CHECK(advice(target, golden) ==
-        "3 of 3 rows have no partner: the numbers of the calls differ; -fm pairs calls in their order");
-  CHECK(advice(target, golden, fuzzy) ==
-        "2 of 3 rows have no partner: the golden side has nothing left that could be their partner");
+  CHECK(advice(target, golden) == Told{3, Cause::call_numbers, "-fm"});
+  CHECK(advice(target, golden, fuzzy) == Told{2, Cause::nothing_left, ""});
 }
 
 TEST_CASE("a suggestion that is read back pairs more rows: a renamed root and class") {
