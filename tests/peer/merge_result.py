@@ -77,7 +77,7 @@ def check_tree(options, folder, seed):
     first_difference.make_tree(folder, seed, md5=False)
     peer = [options.python, "-c", "from msprobe.msprobe import main; main()"]
     paths = ["-tp", folder / "target" / "step0", "-gp", folder / "golden" / "step0"]
-    run([options.msprobe, "-q", "compare", *paths, "-o", folder / "in_ours", "--format", "xlsx,csv"]).check_returncode()
+    run([options.msprobe, "-q", "compare", "--python-rules", *paths, "-o", folder / "in_ours", "--format", "xlsx,csv"]).check_returncode()
     (folder / "in_csv").mkdir()
     for path in (folder / "in_ours").glob("*.csv"):
         path.rename(folder / "in_csv" / path.name)
