@@ -292,11 +292,7 @@ class CompareCommand final : public Command {
   /// What was not judged at all is a finding, too: it must not pass for agreement.
   static bool found_culprit(const CompareReport& report) {
     if (!report.diagnosis || !report.one_sided.empty()) return true;
-    const diagnosis::Diagnosis& diagnosis = *report.diagnosis;
-    using diagnosis::Origin;
-    return diagnosis.has_culprit() || diagnosis.count(Origin::equal) + diagnosis.count(Origin::rounding) +
-                                              diagnosis.count(Origin::passed_on) ==
-                                          0;
+    return report.diagnosis->has_culprit() || report.diagnosis->measured == 0;
   }
 
   Outcome judge_outcome(const CompareReport& report) const {

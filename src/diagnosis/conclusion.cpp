@@ -172,6 +172,7 @@ class Conclusion {
       if (added) steps.emplace_back();
       steps[step->second].push_back(i);
       for (std::size_t origin = 0; origin < kOrigins; ++origin) out_.counts[origin] += rank.counts[origin];
+      out_.measured += rank.measured;
       out_.tensors = out_.tensors || rank.tensors;
       out_.threshold = std::max(out_.threshold, rank.threshold);
       if (rank.largest_j > out_.largest_j) {

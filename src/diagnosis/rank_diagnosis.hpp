@@ -99,6 +99,7 @@ struct RankFindings {
   std::vector<CommPlace> communication;
 
   std::array<std::uint64_t, kOrigins> counts{};  // of origins
+  std::uint64_t measured = 0;                    // tensors among them whose error is known
   std::uint64_t agreeing = 0;                    // paired entries ahead of the first evidence
   double passed_on_largest = 0;
   std::string passed_on_entry;

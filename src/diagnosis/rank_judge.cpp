@@ -25,10 +25,6 @@ constexpr unsigned kLooks = 8;
 constexpr std::size_t kShownOfRun = 4;
 constexpr double kCertain = 10;  // thresholds
 
-bool is_communication_name(std::string_view name) {
-  return name.starts_with("Distributed.") || name.starts_with("MintDistributed.");
-}
-
 }  // namespace
 
 RankJudge::RankJudge(const RankPair& pair, History& history)
@@ -68,7 +64,7 @@ RankDiagnosis RankJudge::run() {
     entry.name = *parsed;
     entry.nature = nature_of(parsed->operation());
     entry.compound = compound_[api];
-    entry.communication = target_.calls.contains(target_name(api)) || is_communication_name(target_name(api));
+    entry.communication = target_.calls.contains(target_name(api));
     if (pair_.target_construct != nullptr)
       entry.optimizer = pair_.target_construct->parent(target_name(api)) == "optimizer";
     if (forward) {
@@ -271,8 +267,7 @@ void RankJudge::communicate(Entry& entry) {
   place.u = entry.u;
   place.arrived = entry.e_out > threshold_ * (entry.e_in + entry.u);
   place.call.operation = entry.name.operation();
-  if (const auto call = target_.calls.find(target_name(entry.target)); call != target_.calls.end())
-    place.call.call = call->second;
+  place.call.call = target_.calls.find(target_name(entry.target))->second;
   if (place.arrived) {
     const std::uint64_t order = 2 * std::uint64_t{entry.target} + 1;
     if (fault_order_ == UINT64_MAX) clean_ = before_;
@@ -498,6 +493,7 @@ void RankJudge::find_origins() {
     for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
       out_.origin[i] = origin_of(i, here, clean_);
       ++out_.counts[static_cast<std::size_t>(out_.origin[i])];
+      if (item_of(i).is_tensor && out_.origin[i] != Origin::not_compared) ++out_.measured;
       if (out_.origin[i] != Origin::passed_on || !(e_of(i) > out_.passed_on_largest)) continue;
       out_.passed_on_largest = e_of(i);
       largest = api;

@@ -59,6 +59,7 @@ std::string no_culprit(const Diagnosis& diagnosis) {
   const std::uint64_t equal = diagnosis.count(Origin::equal);
   std::string text = "no culprit: ";
   if (rounding + equal == 0) return text + "nothing could be compared";
+  if (diagnosis.measured == 0) return text + "no tensor could be compared";
   if (rounding == 0) {
     text += "all " + number_of_rows(equal) + " that could be compared are equal";
   } else {

@@ -83,6 +83,65 @@ def make_tests(msprobe, folder, schema):
         check_equal("status", done.returncode, 2)
         check("nowhere" in done.stderr, done.stderr)
 
+    def gate(scratch):
+        def status(target, golden, *more):
+            for side, dump in (("t", target), ("g", golden)):
+                for rank, data in dump.items():
+                    place = scratch / side / "step0" / rank
+                    place.mkdir(parents=True, exist_ok=True)
+                    task = "statistics" if "Norm" in json.dumps(data) else "structure"
+                    head = {"task": task, "level": "L1", "framework": "pytorch"}
+                    (place / "dump.json").write_text(json.dumps({**head, "data": data}))
+            return run(msprobe, ["compare", "-tp", "t", "-gp", "g", "-o", "out", "--fail-on", "culprit", *more], scratch)
+
+        tensor = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [3]}
+        number = {"type": "int", "value": 2}
+        entry = {"Torch.add.0.forward": {"input_args": [tensor, number], "input_kwargs": {}, "output": [tensor]}}
+        # Equal arguments are no equal tensors: nothing was measured.
+        done = status({"rank0": entry}, {"rank0": entry})
+        check_equal("status of a dump without statistics", done.returncode, 1)
+        check("no culprit: no tensor could be compared" in done.stderr, done.stderr)
+        tensor.update({"Max": 1.5, "Min": -1.5, "Mean": 0.25, "Norm": 2.0})
+        check_equal("status of equal dumps", status({"rank0": entry}, {"rank0": entry}).returncode, 0)
+        done = status({"rank0": entry}, {"rank0": entry, "rank1": entry})
+        check_equal("status with a rank on one side", done.returncode, 1)
+        for options, reason in ((["--without-evidence", "z"], "'z' is none of a, b, c, d, e"),
+                                (["--python-rules"], "names no culprit"),
+                                (["--noise-floor", "g/step0"], "must be of the same kind")):
+            done = status({"rank0": entry}, {"rank0": entry}, *options)
+            check_equal(f"status of {options}", done.returncode, 2)
+            check(reason in done.stderr, done.stderr)
+
+    def groups(scratch):
+        """Ranks 0 and 1 reduce together, 2 and 3 too. The fault of rank 2 explains what came to 3, but not to 0 and 1."""
+        def tensor(norm):
+            return {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4], "Max": norm, "Min": -norm,
+                    "Mean": norm / 8, "Norm": norm}
+
+        def forward(inputs, outputs, **keywords):
+            return {"input_args": inputs, "input_kwargs": keywords, "output": outputs}
+
+        for side in ("t", "g"):
+            for rank in range(4):
+                own = 3.0 if side == "t" and rank == 2 else 2.0
+                summed = 5.0 if side == "t" else 4.0
+                group = {"type": "torch.ProcessGroup", "group_ranks": [0, 1] if rank < 2 else [2, 3], "group_id": "0"}
+                data = {
+                    "Functional.relu.0.forward": forward([tensor(1.0)], [tensor(own)]),
+                    "Distributed.all_reduce.0.forward": forward([tensor(own)], [tensor(summed)], group=group),
+                    "Functional.relu.1.forward": forward([tensor(summed)], [tensor(summed)]),
+                }
+                place = scratch / side / "step0" / f"rank{rank}"
+                place.mkdir(parents=True)
+                head = {"task": "statistics", "level": "L1", "framework": "pytorch"}
+                (place / "dump.json").write_text(json.dumps({**head, "data": data}))
+        done = run(msprobe, ["compare", "-tp", "t", "-gp", "g", "--format", "jsonl", "-o", "-"], scratch)
+        objects = [json.loads(line) for line in done.stdout.splitlines() if not line.startswith('{"kind": "row"')]
+        named = [(one["entry"], one["kind"], one["rank"]) for one in objects if one["confidence"] != "hint"]
+        check_equal("evidence", named, [("Functional.relu.0.forward", "birth", "rank2"),
+                                        ("Distributed.all_reduce.0.forward", "communication", "rank0"),
+                                        ("Distributed.all_reduce.0.forward", "communication", "rank1")])
+
     def threads(scratch):
         case = cases["tiny-matmul_tile"]
         one, _ = findings_of(msprobe, folder, case, "tensor", scratch, "-j", "1")
@@ -92,7 +151,8 @@ def make_tests(msprobe, folder, schema):
 
     cases = {path.stem: json.loads(path.read_text()) for path in sorted((folder / "cases").glob("*.json"))}
     tests = [(f"{name}, {task}", of_case(case, task)) for name, case in cases.items() for task in case["tasks"]]
-    return [*tests, ("--python-rules names nobody", without), ("--noise-floor", noise_floor), ("any number of threads", threads)]
+    return [*tests, ("--python-rules names nobody", without), ("--noise-floor", noise_floor), ("the gate", gate), ("groups of ranks", groups),
+            ("any number of threads", threads)]
 
 
 def main():

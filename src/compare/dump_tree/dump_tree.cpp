@@ -132,7 +132,7 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
   result.number = pair.target.number.value_or(0);
   result.traits = traits;
   LoadOptions target_options{.stacks = options.stacks, .stack_json = options.stack_json};
-  if (options.first_difference) target_options.communication = &rules.communication;
+  if (options.first_difference || past != nullptr) target_options.communication = &rules.communication;
   const LoadOptions golden_options{.stacks = false, .stack_json = {}};
   parallel_for(2, [&](std::size_t side) {
     if (side == 0) result.target = load_side(pair.target, target_options);

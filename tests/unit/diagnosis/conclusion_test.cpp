@@ -157,6 +157,8 @@ TEST_CASE("no culprit") {
   CHECK(block(conclude({rank})) == "no culprit: nothing could be compared\n");
   CHECK(block(conclude({})) == "no culprit: nothing could be compared\n");
   rank.counts[static_cast<std::size_t>(Origin::equal)] = 7;
+  CHECK(block(conclude({rank})) == "no culprit: no tensor could be compared\n");  // but arguments
+  rank.measured = 7;
   CHECK(block(conclude({rank})) == "no culprit: all 7 rows that could be compared are equal\n");
   rank.counts[static_cast<std::size_t>(Origin::rounding)] = 2384;
   rank.largest_j = 1.6;
