@@ -6,7 +6,6 @@ usage: parse_shell.py MSPROBE DATA
 """
 
 import ast
-import contextlib
 import csv
 import fcntl
 import json
@@ -113,13 +112,21 @@ class Terminal:
     def type(self, text):
         os.write(self.end, text.encode())
 
+    def read_within(self, seconds):
+        """Whether something came, which is added to what was seen."""
+        if not select.select([self.end], [], [], seconds)[0]:
+            return False
+        self.seen += os.read(self.end, 4096).decode("utf-8", "replace")
+        return True
+
     def status(self):
         """Of the process, which has to end by itself, and leave the terminal as it was."""
         deadline = time.monotonic() + harness.TIME_LIMIT_S
         while self.process.poll() is None and time.monotonic() < deadline:
-            if select.select([self.end], [], [], 0.05)[0]:
-                with contextlib.suppress(OSError):
-                    self.seen += os.read(self.end, 4096).decode("utf-8", "replace")
+            self.read_within(0.05)
+        # Its last words may have come between the last look at the terminal and its end.
+        while self.read_within(0):
+            pass
         harness.check(self.process.poll() is not None, f"it did not end: {self.seen!r}")
         harness.check_equal("settings of the terminal", termios.tcgetattr(self.slave), self.settings)
         return self.process.returncode
