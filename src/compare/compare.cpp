@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <ctime>
+#include <map>
+#include <optional>
+#include <string_view>
 
 #include "compare/atb/atb_compare.hpp"
 #include "compare/classify.hpp"
@@ -94,10 +97,12 @@ void run_task(std::size_t index, const Plan& plan, const Sinks& sinks, TaskSumma
 
 std::vector<std::vector<std::size_t>> chains_of(const Plan& plan) {
   std::vector<std::vector<std::size_t>> chains;
+  std::map<std::string_view, std::size_t> known;
   for (std::size_t i = 0; i < plan.tasks.size(); ++i) {
-    const std::size_t chain = plan.chained ? plan.tasks[i].chain : i;
-    if (chain >= chains.size()) chains.resize(chain + 1);
-    chains[chain].push_back(i);
+    const std::optional<std::string>& chain = plan.tasks[i].chain;
+    const std::size_t place = chain ? known.try_emplace(*chain, chains.size()).first->second : chains.size();
+    if (place == chains.size()) chains.emplace_back();
+    chains[place].push_back(i);
   }
   return chains;
 }

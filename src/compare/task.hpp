@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,8 +22,9 @@ struct Task {
   std::string label;   // "step0/rank1"; empty for two files
   std::string target;  // what is compared, as the summary shows it
   std::string golden;
-  std::size_t chain = 0;  // tasks of one chain run one after the other: each goes on from the one before
-  std::string step;       // labels of the columns where several tasks share one table
+  /// Tasks of one chain run one after the other, as each goes on from the one before. Empty: on its own.
+  std::optional<std::string> chain;
+  std::string step;  // labels of the columns where several tasks share one table
   std::string rank;
   std::string folder;  // of its results, below the output folder; empty or ending in /
   std::string prefix;  // of its results' names
@@ -37,7 +39,6 @@ struct Plan {
   std::vector<Task> tasks;
   std::vector<std::string> one_sided;  // "step0/rank3: only in the target", …
   bool entries = false;                // rows are those of entries: Rows::of_entries() is there
-  bool chained = false;                // chains of tasks count; else each task is independent
   bool one_at_a_time = false;          // each task is parallel in itself and keeps much
 };
 

@@ -169,16 +169,15 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
     found = finding(entry, known && golden_known && !partners ? Kind::feed : Kind::unrecorded, Rule::source,
                     certainly ? threshold_ * ratio : ratio);
     const std::string_view producer = producer_name(known ? from : kNone, golden_known ? golden_from : kNone);
-    if (!is_told(found.j)) {
-      // Nobody reads it.
-    } else if (found.kind == Kind::feed) {
-      found.text =
-          fmt::format("{} is fed from {}, in golden from {}; it differs by {}", place_text(target_, item),
-                      producer, golden_name(golden_.items[golden_from].api), error_text(e));
-    } else {
-      found.text =
-          fmt::format("between {} and this entry something not recorded changed {}: error {} there, {} here",
-                      producer, place_text(target_, item), error_text(q), error_text(e));
+    if (is_told(found.j)) {
+      const std::string place = place_text(target_, item);
+      found.text = found.kind == Kind::feed
+                       ? fmt::format("{} is fed from {}, in golden from {}; it differs by {}", place,
+                                     producer, golden_name(golden_.items[golden_from].api), error_text(e))
+                       : fmt::format(
+                             "between {} and this entry something not recorded changed {}: error {} "
+                             "there, {} here",
+                             producer, place, error_text(q), error_text(e));
     }
     // What that producer made of evidence is downstream; the change itself is not.
     found.downstream = history_.evidence;

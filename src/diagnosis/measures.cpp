@@ -117,29 +117,7 @@ Measure measure(const Side& target, const Item& item, const Side& golden, const 
 
 double unit_roundoff(std::string_view dtype) {
   const auto known = dtype_of(dtype);
-  if (!known) return 0;
-  switch (*known) {
-    case DType::float64:
-    case DType::complex128:
-      return 0x1p-53;
-    case DType::float32:
-    case DType::complex64:
-      return 0x1p-24;
-    case DType::float16:
-    case DType::complex32:
-      return 0x1p-11;
-    case DType::bfloat16:
-      return 0x1p-8;
-    case DType::float8_e4m3fn:
-    case DType::float8_e5m2:
-    case DType::float8_e4m3fnuz:
-    case DType::float8_e5m2fnuz:
-    case DType::float8_e8m0fnu:
-    case DType::hifloat8:
-      return 0x1p-4;
-    default:
-      return 0;
-  }
+  return known ? tensor::unit_roundoff(*known) : 0;
 }
 
 bool same_dtype(std::string_view a, std::string_view b) {

@@ -215,7 +215,7 @@ void RankJudge::measure_inputs(Entry& entry) {
     entry.e_in = std::max(entry.e_in, e_of(i));
     entry.b_in = std::max(entry.b_in, static_cast<double>(errors_.b[i]));
   }
-  entry.u = errors_.u[entry.target] > 0 ? errors_.u[entry.target] : 0x1p-24;
+  entry.u = errors_.u[entry.target] > 0 ? errors_.u[entry.target] : kSingleRoundoff;
   entry.worst_in = entry.e_in;
   entry.e_out = errors_.output[entry.target];
 }
@@ -466,7 +466,7 @@ Origin RankJudge::origin_of(std::uint32_t index, const std::vector<const Finding
     const bool puts_out = found->rule != Rule::source && item.state == State::output;
     if (found->item == index || puts_out) return Origin::born;
   }
-  const double u = std::max(unit_roundoff(target_.text(item.dtype)), 0x1p-24);
+  const double u = std::max(unit_roundoff(target_.text(item.dtype)), kSingleRoundoff);
   const bool behind = 2 * std::uint64_t{item.api} + 1 >= fault_order_;
   if (behind && ((touched_[item.api] && !own) || !measured || e > threshold_ * (clean + u)))
     return Origin::passed_on;

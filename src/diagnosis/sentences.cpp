@@ -79,11 +79,11 @@ std::string no_culprit(const Diagnosis& diagnosis) {
 }  // namespace
 
 std::string_view name_of(Kind kind) {
-  static constexpr std::array<std::string_view, 19> kNames = {
-      "added",     "removed",   "exchanged", "argument",   "dtype",        "shape",    "requires_grad",
-      "parameter", "optimizer", "data",      "unrecorded", "feed",         "gradient", "replay",
-      "birth",     "gain",      "random",    "decision",   "communication"};
-  return kind == Kind::checksum ? "checksum" : kNames[static_cast<std::size_t>(kind)];
+  static constexpr std::array<std::string_view, 20> kNames = {
+      "added",     "removed",   "exchanged", "argument",   "dtype",         "shape",    "requires_grad",
+      "parameter", "optimizer", "data",      "unrecorded", "feed",          "gradient", "replay",
+      "birth",     "gain",      "random",    "decision",   "communication", "checksum"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 std::string_view name_of(Confidence confidence) {

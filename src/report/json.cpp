@@ -18,19 +18,10 @@ void append_string(std::string& out, std::string_view text) {
 struct JsonCellAppender {
   std::string& out;
 
-  void append_list(const std::vector<std::string>& texts) const {
-    out += '[';
-    for (const std::string& text : texts) {
-      if (&text != &texts.front()) out += ", ";
-      append_json_string(out, valid_utf8(text));
-    }
-    out += ']';
-  }
-
   void operator()(const Text& text) const { append_string(out, text.value); }
   void operator()(const Structured& text) const {
     if (text.texts != nullptr) {
-      append_list(*text.texts);
+      append_json_list(out, *text.texts);
       return;
     }
     if (text.json.empty()) {

@@ -73,6 +73,15 @@ void append_json_string(std::string& out, std::string_view text, JsonText style)
   out += '"';
 }
 
+void append_json_list(std::string& out, const std::vector<std::string>& texts) {
+  out += '[';
+  for (const std::string& text : texts) {
+    if (&text != &texts.front()) out += ", ";
+    append_json_string(out, valid_utf8(text));
+  }
+  out += ']';
+}
+
 void append_json_real(std::string& out, double value) {
   if (std::isnan(value)) {
     out += "NaN";

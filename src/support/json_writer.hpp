@@ -25,6 +25,9 @@ enum class JsonText : std::uint8_t {
 /// The text in quotes.
 void append_json_string(std::string& out, std::string_view text, JsonText style = JsonText::ascii);
 
+/// A list of texts on one line; bytes that are not UTF-8 become U+FFFD.
+void append_json_list(std::string& out, const std::vector<std::string>& texts);
+
 /// The number as `repr` has it; NaN, Infinity, -Infinity.
 void append_json_real(std::string& out, double value);
 

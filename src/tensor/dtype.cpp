@@ -113,4 +113,22 @@ std::optional<DType> dtype_from_mindspore(std::string_view name) {
   return lookup_column(&DTypeInfo::mindspore, name);
 }
 
+double unit_roundoff(DType dtype) {
+  switch (dtype) {
+    case DType::float64:
+    case DType::complex128:
+      return 0x1p-53;
+    case DType::float32:
+    case DType::complex64:
+      return 0x1p-24;
+    case DType::float16:
+    case DType::complex32:
+      return 0x1p-11;
+    case DType::bfloat16:
+      return 0x1p-8;
+    default:
+      return info(dtype).kind == Kind::floating ? 0x1p-4 : 0;  // floats of a byte
+  }
+}
+
 }  // namespace msprobe::tensor

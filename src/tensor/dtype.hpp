@@ -61,4 +61,7 @@ std::optional<DType> dtype_from_storage_class(std::string_view name);
 /// "Float32" -> float32 (MindSpore).
 std::optional<DType> dtype_from_mindspore(std::string_view name);
 
+/// Half the distance of neighbouring numbers around 1, of both parts of complex ones; 0 for what is exact.
+double unit_roundoff(DType dtype);
+
 }  // namespace msprobe::tensor

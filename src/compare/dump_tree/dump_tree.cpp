@@ -108,7 +108,7 @@ void pair_rows(RankResult& result, const MatchOptions& options, const PairingTra
         row.findings.add(rule);
     }
   };
-  if (matching.alignment) {
+  if (matching.alignment && matching.alignment->renamed) {
     mark(Rule::aligned_pair,
          [](const Side& side, const Item& item) { return side.text(side.apis[item.api].name); });
   }
@@ -167,8 +167,7 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
   if (!options.diagnosis.noise_floor.empty()) add_noise_floor(ranks, golden, options.diagnosis.noise_floor);
   Plan plan;
   plan.entries = true;
-  plan.chained = options.diagnosis.wanted;
-  std::map<std::string, std::pair<std::size_t, std::shared_ptr<RankHistory>>> histories;  // by rank
+  std::map<std::string, std::shared_ptr<RankHistory>> histories;  // by rank
   plan.one_sided = std::move(ranks.one_sided);
   for (RankPair& pair : ranks.pairs) {
     Task& task = plan.tasks.emplace_back();
@@ -180,13 +179,14 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
     if (!pair.step.empty()) task.folder = pair.step + "/";
     if (dump::is_debug_json(pair.target.json)) task.prefix = "debug_";
     if (!task.rank.empty()) task.suffix = "_" + task.rank;
-    auto& [chain, history] =
-        histories.try_emplace(pair.target.label, histories.size(), nullptr).first->second;
-    if (!history) history = std::make_shared<RankHistory>();
-    task.chain = chain;
-    const bool diagnosed = options.diagnosis.wanted && !options.backend && task.prefix.empty();
-    task.run = [pair = std::move(pair), past = diagnosed ? history : nullptr, &options, &traits, &rules,
-                progress] {
+    std::shared_ptr<RankHistory> past;
+    if (options.diagnosis.wanted && !options.backend && task.prefix.empty()) {
+      task.chain = pair.target.label;
+      std::shared_ptr<RankHistory>& history = histories[pair.target.label];
+      if (!history) history = std::make_shared<RankHistory>();
+      past = history;
+    }
+    task.run = [pair = std::move(pair), past, &options, &traits, &rules, progress] {
       const auto result = std::make_shared<const RankResult>(
           compare_ranks(pair, options, traits, rules, progress, past.get()));
       if (past && result->mode == Mode::tensor) past->before = result;

@@ -2,7 +2,6 @@
 #include "compare/dump_tree/noise_floor.hpp"
 
 #include "diagnosis/alignment.hpp"
-#include "formats/tensor_file.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 
@@ -19,12 +18,8 @@ double NoiseFloor::operator()(std::uint32_t golden_item) const {
   const Item& third = third_.items[partners_[golden_item]];
   diagnosis::Measure measure = diagnosis::measure(third_, third, golden_, golden);
   if (golden.data_name != 0 && third.data_name != 0) {
-    const auto open = [](const Side& side, const Item& item) {
-      return formats::open_tensor(
-          open_file_beneath(side.tensor_directory, std::string(side.text(item.data_name))));
-    };
     try {
-      measure = compare_tensors(open(third_, third), open(golden_, golden), traits_).measure;
+      measure = compare_tensors(open_data(third_, third), open_data(golden_, golden), traits_).measure;
     } catch (const Interrupted&) {
       throw;
     } catch (const Error&) {

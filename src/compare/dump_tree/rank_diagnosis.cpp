@@ -10,7 +10,6 @@
 #include "diagnosis/replay/replay.hpp"
 #include "diagnosis/updates.hpp"
 #include "dump/member_stream.hpp"
-#include "formats/tensor_file.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 
@@ -106,8 +105,8 @@ class StepUpdates {
     if (target == nullptr || golden == nullptr) return std::nullopt;
     try {
       return diagnosis::update_between(
-          {open(target_.side(), *target), open(now_.target, now_.target.items[target_item])},
-          {open(golden_.side(), *golden), open(now_.golden, now_.golden.items[golden_item])});
+          {open_data(target_.side(), *target), open_data(now_.target, now_.target.items[target_item])},
+          {open_data(golden_.side(), *golden), open_data(now_.golden, now_.golden.items[golden_item])});
     } catch (const Interrupted&) {
       throw;
     } catch (const Error&) {
@@ -134,11 +133,6 @@ class StepUpdates {
     const Side& side_;
     std::unordered_map<std::string_view, std::uint32_t> items_;
   };
-
-  static formats::StoredTensor open(const Side& side, const Item& item) {
-    return formats::open_tensor(
-        open_file_beneath(side.tensor_directory, std::string(side.text(item.data_name))));
-  }
 
   const RankResult& now_;
   Before target_;

@@ -47,8 +47,9 @@ std::string listed(const std::vector<std::string>& texts, Append&& append) {
 }
 
 std::string json_list(const std::vector<std::string>& texts) {
-  return listed(texts,
-                [](std::string& out, const std::string& text) { append_json_string(out, valid_utf8(text)); });
+  std::string out;
+  append_json_list(out, texts);
+  return out;
 }
 
 std::string python_list(const std::vector<std::string>& texts) {

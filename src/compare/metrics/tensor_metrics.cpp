@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 
+#include "formats/tensor_file.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 #include "support/memory_gate.hpp"
@@ -221,6 +222,11 @@ MemoryGate& gather_gate() {
 double round_12(double value) {
   if (!std::isfinite(value)) return value;
   return std::strtod(fmt::format("{:.12f}", value).c_str(), nullptr);
+}
+
+formats::StoredTensor open_data(const Side& side, const Item& item) {
+  return formats::open_tensor(
+      open_file_beneath(side.tensor_directory, std::string(side.text(item.data_name))));
 }
 
 std::int64_t sum_of_integers(const StoredTensor& tensor) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compare/metrics/traits.hpp"
+#include "compare/side.hpp"
 #include "diagnosis/measures.hpp"
 #include "formats/stored_tensor.hpp"
 
@@ -48,6 +49,9 @@ struct TensorMetrics {
 TensorMetrics compare_tensors(const formats::StoredTensor& target, const formats::StoredTensor& golden,
                               const MeasureTraits& traits,
                               std::optional<std::int64_t> valid_rows = std::nullopt);
+
+/// The data file of an item that has one. Throws FormatError, IoError.
+formats::StoredTensor open_data(const Side& side, const Item& item);
 
 /// Sum of all elements of an integer or boolean tensor; FormatError for other types.
 std::int64_t sum_of_integers(const formats::StoredTensor& tensor);

@@ -82,7 +82,7 @@ class RowMeter {
         const Item& groups = side.items[i];
         if (groups.data_name == 0 || !side.name(groups).ends_with(argument)) continue;
         try {
-          group_rows_[index] = sum_of_integers(open(side, std::string(side.text(groups.data_name))));
+          group_rows_[index] = sum_of_integers(open(side, groups));
         } catch (const Interrupted&) {
           throw;
         } catch (const Error& error) {
@@ -104,26 +104,26 @@ class RowMeter {
   /// outputs side by side.
   formats::StoredTensor open_item(const Side& side, std::uint32_t index) const {
     const auto merged = side.merged.find(index);
-    if (merged == side.merged.end()) return open(side, std::string(side.text(side.items[index].data_name)));
+    if (merged == side.merged.end()) return open(side, side.items[index]);
     const std::string_view name = side.name(side.items[merged->second.front()]);
     const bool input = name.find(".input.") != std::string_view::npos;
     std::vector<formats::StoredTensor> parts;
     for (const std::uint32_t part : merged->second) {
-      parts.push_back(open(side, std::string(side.text(side.items[part].data_name))));
+      parts.push_back(open(side, side.items[part]));
       if (input) return parts.front();
     }
     const bool parameters = name.find(".parameters.") != std::string_view::npos;
     return formats::join_tensors(parts, parameters ? 0 : 1);
   }
 
-  formats::StoredTensor open(const Side& side, const std::string& name) const {
+  formats::StoredTensor open(const Side& side, const Item& item) const {
     if (result_.traits.judge.files_by_framework) {
       const bool pytorch = side.header.framework.empty() || side.header.framework == "pytorch";
       const std::string_view suffix = pytorch ? ".pt" : ".npy";
-      if (!name.ends_with(suffix))
+      if (const std::string_view name = side.text(item.data_name); !name.ends_with(suffix))
         throw FormatError(display(name), fmt::format("the name does not end in {}", suffix));
     }
-    return formats::open_tensor(open_file_beneath(side.tensor_directory, name));
+    return open_data(side, item);
   }
 
   const RankResult& result_;

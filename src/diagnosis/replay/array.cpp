@@ -167,22 +167,6 @@ bool is_floating(DType dtype) {
   return tensor::info(dtype).kind == tensor::Kind::floating;
 }
 
-double unit_roundoff(DType dtype) {
-  if (!is_floating(dtype)) return 0;
-  switch (dtype) {
-    case DType::float64:
-      return 0x1p-53;
-    case DType::float32:
-      return 0x1p-24;
-    case DType::float16:
-      return 0x1p-11;
-    case DType::bfloat16:
-      return 0x1p-8;
-    default:
-      return 0x1p-4;
-  }
-}
-
 double largest_of(DType dtype) {
   return form_of(dtype).largest;
 }

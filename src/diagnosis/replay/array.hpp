@@ -97,8 +97,7 @@ void walk(const Shape& shape, const std::array<const Array*, N>& arrays, Visit&&
   }
 }
 
-/// Half the distance of neighbouring numbers around 1; 0 for integers and bool.
-double unit_roundoff(tensor::DType dtype);
+using tensor::unit_roundoff;
 /// The largest finite number.
 double largest_of(tensor::DType dtype);
 /// The smallest normal number and the distance of those below it.

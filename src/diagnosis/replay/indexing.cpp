@@ -58,6 +58,37 @@ Results run_index_select(Arguments& arguments) {
   return only(std::move(result));
 }
 
+/// Which element of a tensor each element of an index means, as gather and scatter have it: its own place but
+/// along one axis.
+class IndexedPlaces {
+ public:
+  IndexedPlaces(const Shape& shape, const Array& index, std::size_t axis)
+      : strides_(row_major(shape)),
+        own_(row_major(index.shape)),
+        index_(index),
+        axis_(axis),
+        length_(shape[axis]) {}
+
+  std::size_t of(std::size_t i) const {
+    std::size_t at = 0;
+    std::size_t left = i;
+    for (std::size_t k = 0; k < own_.size(); ++k) {
+      const std::size_t place = left / static_cast<std::size_t>(own_[k]);
+      left %= static_cast<std::size_t>(own_[k]);
+      at +=
+          static_cast<std::size_t>(strides_[k]) * (k == axis_ ? index_of(index_.values[i], length_) : place);
+    }
+    return at;
+  }
+
+ private:
+  Shape strides_;
+  Shape own_;
+  const Array& index_;
+  std::size_t axis_;
+  std::int64_t length_;
+};
+
 Results run_gather(Arguments& arguments) {
   const Array input = arguments.tensor("input");
   const Array index = arguments.tensor("index");
@@ -67,18 +98,9 @@ Results run_gather(Arguments& arguments) {
     if (i != axis && index.shape[i] > input.shape[i]) refuse_argument();
   }
   Array result = arguments.workspace().make(index.shape);
-  const Shape strides = row_major(input.shape);
-  const Shape own = row_major(index.shape);
+  const IndexedPlaces places(input.shape, index, axis);
   for (std::size_t i = 0; i < result.size(); ++i) {
-    std::size_t at = 0;
-    std::size_t left = i;
-    for (std::size_t k = 0; k < own.size(); ++k) {
-      const std::size_t place = left / static_cast<std::size_t>(own[k]);
-      left %= static_cast<std::size_t>(own[k]);
-      at += static_cast<std::size_t>(strides[k]) *
-            (k == axis ? index_of(index.values[i], input.shape[axis]) : place);
-    }
-    result.values[i] = input.values[at];
+    result.values[i] = input.values[places.of(i)];
   }
   return only(std::move(result));
 }
@@ -123,23 +145,11 @@ Results run_scatter_add(Arguments& arguments) {
       is_floating(index.dtype)) {
     refuse_argument();
   }
-  const Shape lengths = input.shape;
-  for (std::size_t k = 0; k < lengths.size(); ++k) {
-    if (k != axis && index.shape[k] > lengths[k]) refuse_argument();
+  for (std::size_t k = 0; k < input.shape.size(); ++k) {
+    if (k != axis && index.shape[k] > input.shape[k]) refuse_argument();
   }
-  const Shape strides = row_major(lengths);
-  const Shape own = row_major(index.shape);
-  return scattered(std::move(input), source, 1, [&](std::size_t i) {
-    std::size_t at = 0;
-    std::size_t left = i;
-    for (std::size_t k = 0; k < own.size(); ++k) {
-      const std::size_t place = left / static_cast<std::size_t>(own[k]);
-      left %= static_cast<std::size_t>(own[k]);
-      at += static_cast<std::size_t>(strides[k]) *
-            (k == axis ? index_of(index.values[i], lengths[axis]) : place);
-    }
-    return at;
-  });
+  const IndexedPlaces places(input.shape, index, axis);
+  return scattered(std::move(input), source, 1, [&](std::size_t i) { return places.of(i); });
 }
 
 /// One after the other along an axis that is there, or a new one.

@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <fstream>
+
 #include "support/error.hpp"
+#include "unit/support/scratch_directory.hpp"
 
 using namespace msprobe;
 
@@ -66,4 +69,25 @@ TEST_CASE("construct.json: broken files") {
   CHECK_THROWS_AS(read("{\"a\": \"b\""), FormatError);
   CHECK_THROWS_WITH_AS(read("{\"a\": " + std::string(1'000'000, '[')), doctest::Contains("nested too deep"),
                        FormatError);
+}
+
+TEST_CASE("the construct.json beside a dump.json need not be there, nor be one") {
+  const test::ScratchDirectory scratch;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(scratch / name) << text;
+  };
+  const dump::ConstructBeside none((scratch / "dump.json"));
+  CHECK(none.table().size() == 0);
+  CHECK(none.problem().empty());
+
+  write("construct.json", R"({"Torch.exp.0.forward": "Module.net.Net.forward.0"})");
+  const dump::ConstructBeside beside((scratch / "dump.json"));
+  CHECK(beside.table().parent("Torch.exp.0.forward") == "Module.net.Net.forward.0");
+  CHECK(beside.problem().empty());
+  write("construct.json", "{");
+  CHECK(beside.table().size() == 1);  // read once
+
+  const dump::ConstructBeside broken((scratch / "dump.json"));
+  CHECK(broken.table().size() == 0);
+  CHECK(broken.problem().find("construct.json: the JSON ends too early") != std::string::npos);
 }

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <string>
 
 namespace msprobe::tensor {
@@ -93,6 +94,17 @@ TEST_CASE("sizes, kinds and NumPy's descriptions") {
   CHECK(info(DType::uint16).numpy == "<u2");
   CHECK(info(DType::complex64).numpy == "<c8");
   CHECK(info(DType::bfloat16).numpy.empty());
+}
+
+TEST_CASE("unit roundoff: half the distance of neighbours around 1") {
+  CHECK(unit_roundoff(DType::float64) == std::numeric_limits<double>::epsilon() / 2);
+  CHECK(unit_roundoff(DType::float32) == static_cast<double>(std::numeric_limits<float>::epsilon()) / 2);
+  CHECK(unit_roundoff(DType::complex64) == unit_roundoff(DType::float32));
+  CHECK(unit_roundoff(DType::float16) == 0x1p-11);
+  CHECK(unit_roundoff(DType::bfloat16) == 0x1p-8);
+  CHECK(unit_roundoff(DType::float8_e4m3fn) == 0x1p-4);
+  CHECK(unit_roundoff(DType::int64) == 0);
+  CHECK(unit_roundoff(DType::boolean) == 0);
 }
 
 }  // namespace msprobe::tensor

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/updates.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "support/byte_source.hpp"
+
+using namespace msprobe;
+using namespace msprobe::diagnosis;
+
+namespace {
+
+formats::StoredTensor stored(const std::vector<double>& values, std::vector<std::int64_t> shape) {
+  std::vector<std::byte> bytes(values.size() * sizeof(double));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  formats::StoredTensor tensor;
+  tensor.dtype = tensor::DType::float64;
+  tensor.shape = std::move(shape);
+  tensor.strides = formats::row_major_strides(tensor.shape);
+  tensor.storage = memory_source(std::move(bytes), "parameter");
+  return tensor;
+}
+
+formats::StoredTensor row(const std::vector<double>& values) {
+  return stored(values, {static_cast<std::int64_t>(values.size())});
+}
+
+}  // namespace
+
+TEST_CASE("the step of a parameter beside that of golden") {
+  // More elements than one piece has, so that pieces must go on from each other.
+  const std::size_t n = 40'001;
+  std::vector<double> before(n);
+  std::vector<double> ours(n);
+  std::vector<double> theirs(n);
+  long double between = 0;
+  long double dot = 0;
+  long double squares = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    before[i] = std::sin(static_cast<double>(i));
+    theirs[i] = before[i] + 0.01 * std::cos(static_cast<double>(3 * i));
+    ours[i] = before[i] + 0.011 * std::cos(static_cast<double>(3 * i)) +
+              1e-4 * std::sin(static_cast<double>(7 * i));
+    const long double a = static_cast<long double>(ours[i]) - before[i];
+    const long double b = static_cast<long double>(theirs[i]) - before[i];
+    between += (a - b) * (a - b);
+    dot += a * b;
+    squares += b * b;
+  }
+  const auto update = update_between({row(before), row(ours)}, {row(before), row(theirs)});
+  REQUIRE(update.has_value());
+  CHECK(update->n == n);
+  CHECK(update->gain == doctest::Approx(static_cast<double>(dot / squares)).epsilon(1e-12));
+  CHECK(update->e == doctest::Approx(static_cast<double>(std::sqrt(between / squares))).epsilon(1e-12));
+  CHECK(update->gain == doctest::Approx(1.1).epsilon(1e-3));
+}
+
+TEST_CASE("a step that golden did not make") {
+  const auto update = update_between({row({1, 2}), row({1, 3})}, {row({1, 2}), row({1, 2})});
+  REQUIRE(update.has_value());
+  CHECK(update->gain == std::numeric_limits<double>::infinity());
+  const auto none = update_between({row({1, 2}), row({1, 2})}, {row({1, 2}), row({1, 2})});
+  REQUIRE(none.has_value());
+  CHECK(none->gain == 1);
+  CHECK(none->e == 0);
+}
+
+TEST_CASE("steps of tensors that do not go together are none") {
+  CHECK_FALSE(update_between({row({1, 2}), row({1, 2, 3})}, {row({1, 2}), row({1, 2})}));
+  CHECK_FALSE(update_between({row({1, 2}), row({1, 3})}, {stored({1, 2}, {2, 1}), row({1, 2})}));
+  CHECK_FALSE(update_between({row({}), row({})}, {row({}), row({})}));
+}
+
+TEST_CASE("a common factor is told from noise by what is left beside it") {
+  UpdateStatistics factor;
+  UpdateStatistics noise;
+  for (int i = 0; i < 5; ++i) {
+    factor.add({.n = 48, .e = 0.1, .gain = 1.1});
+    noise.add({.n = 48, .e = 0.1, .gain = 1.01});
+  }
+  CHECK(factor.deviation() == doctest::Approx(0.1 / 1e-3).epsilon(1e-6));
+  CHECK(factor.median_gain() == doctest::Approx(1.1));
+  CHECK(noise.deviation() ==
+        doctest::Approx(0.01 / (1e-3 + 4 * std::sqrt(0.01 - 1e-4) / std::sqrt(48.0))).epsilon(1e-6));
+}
