@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the sample dumps: one forward pass of a tiny language model, two ranks, run twice.
+"""Makes the sample dumps: one forward pass of a tiny language model, two ranks, run three times.
 
-usage: make_samples.py [OUT]        (default: the folder of this script)
+usage: make_samples.py [OUT [RUN...]]        (default: the folder of this script, all runs)
 
-The golden run uses epsilon 1e-6 in every LayerNorm. The target run plays a port to another device: its
-weights are off by rounding, and one LayerNorm was left at PyTorch's default, 1e-5. Needs torch and the Python
-msprobe; the dumps are theirs, only stack.json is cut to the frames of this script, under a neutral path.
+The golden run uses epsilon 1e-6 in every LayerNorm. The run `target` plays a port to another device: its
+weights are off by rounding, and one LayerNorm was left at PyTorch's default, 1e-5. The run `tile` has the golden
+model, weights and tokens, and a broken kernel: on rank 1 one matrix product leaves a tile of its result as the
+call before left it in memory. Needs torch and the Python msprobe; the dumps are theirs, only stack.json is cut to
+the frames of this script, under a neutral path.
 """
 
 import json
@@ -19,6 +21,27 @@ import tempfile
 
 RANKS = 2
 BATCH, SEQUENCE, WIDTH, HEADS, LAYERS, VOCABULARY = 2, 8, 16, 2, 2, 23
+LINEARS_A_LAYER = 4
+BROKEN_CALL = LINEARS_A_LAYER + 2  # fc1 of the second layer
+
+
+def break_linear(call):
+    """Below the recorder, as a kernel is: the given call does not write the tile of its last 4 rows and 8 columns."""
+    import torch
+    from torch.nn import functional
+
+    right, results = functional.linear, []
+
+    def linear(*arguments):
+        result = right(*arguments)
+        if len(results) == call:
+            stale = next(old for old in reversed(results) if old.shape == result.shape)
+            with torch.no_grad():
+                result[-1, -4:, -8:] = stale[-1, -4:, -8:]
+        results.append(result)
+        return result
+
+    functional.linear = linear
 
 
 def build_model(target):
@@ -76,6 +99,9 @@ def train(rank, port, side, config_path, folder):
     import torch
     from torch import distributed
     from torch.nn import functional
+
+    if side == "tile" and rank == 1:
+        break_linear(BROKEN_CALL)
     from msprobe.pytorch import PrecisionDebugger
 
     torch.set_num_threads(1)
@@ -113,7 +139,7 @@ def main():
     except ImportError as error:
         raise SystemExit(f"torch and the Python msprobe are needed: {error}")
     out = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent).resolve()
-    for side in ("golden", "target"):
+    for side in sys.argv[2:] or ("golden", "target", "tile"):
         shutil.rmtree(out / side, ignore_errors=True)
         config = {
             "task": "tensor",

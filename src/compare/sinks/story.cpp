@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <optional>
 
 #include "compare/result/result.hpp"
+#include "diagnosis/flow.hpp"
 #include "diagnosis/sentences.hpp"
 #include "report/terminal.hpp"
 #include "support/error.hpp"
@@ -15,6 +18,8 @@
 
 namespace msprobe::compare {
 namespace {
+
+using diagnosis::Origin;
 
 constexpr std::size_t kNeighbours = 3;
 constexpr std::size_t kMostStoryRows = 64;  // of one entry, told in full
@@ -80,6 +85,7 @@ class Story {
       const auto* finding = result_.diagnosis->finding_of(result_.target_item(first).api);
       if (finding != nullptr) out_ += "  evidence: " + display(diagnosis::evidence_cell(finding)) + "\n";
     }
+    if (result_.diagnosis && first.has_target()) find_producers(result_.target_item(first).api);
     const std::size_t end = std::min(told.last, told.first + kMostStoryRows);
     for (std::size_t i = told.first; i < end; ++i) tell_row(i);
     if (end < told.last) out_ += fmt::format("\nand {} rows more, to be named one by one\n", told.last - end);
@@ -106,14 +112,63 @@ class Story {
     return place ? report::plain_text(cells_[*place]) : std::string();
   }
 
+  struct OriginError {
+    Origin origin = Origin::not_compared;
+    float error = std::numeric_limits<float>::quiet_NaN();  // e; NaN: not measured
+  };
+
+  OriginError origin_of(const Row& row) const {
+    if (!row.has_target()) return {};
+    return {result_.diagnosis->origin[row.pair.target], result_.diagnosis->error[row.pair.target]};
+  }
+
+  std::string origin(Origin which) const {
+    const report::Color color = which == Origin::born           ? report::Color::red
+                                : which == Origin::passed_on    ? report::Color::yellow
+                                : which == Origin::not_compared ? report::Color::dim
+                                                                : report::Color::green;
+    return report::paint(diagnosis::name_of(which), color, color_);
+  }
+
+  static std::string error_of(const OriginError& found) {
+    return std::isnan(found.error) ? std::string() : ", error " + diagnosis::error_text(found.error);
+  }
+
+  /// What the entries ahead of this one put out, by content; of modules only what no operation within put
+  /// out.
+  void find_producers(std::uint32_t api) {
+    for (std::uint32_t i = 0; i < result_.target.apis[api].first; ++i) {
+      const Item& item = result_.target.items[i];
+      if (item.state != State::output) continue;
+      const std::uint64_t key = diagnosis::content_key(result_.target, item);
+      const bool module = result_.target.text(result_.target.apis[item.api].name).starts_with("Module.");
+      if (!module || producers_.find(key) == diagnosis::ContentMap::kUnknown) producers_.put(key, i);
+    }
+  }
+
+  /// The entry that put an input out, and how far off it was there.
+  void tell_producer(const Row& row) {
+    if (!result_.diagnosis || !row.has_target() || result_.target_item(row).state != State::input) return;
+    const std::uint32_t from =
+        producers_.find(diagnosis::content_key(result_.target, result_.target_item(row)));
+    if (from == diagnosis::ContentMap::kUnknown) return;
+    const OriginError there{result_.diagnosis->origin[from], result_.diagnosis->error[from]};
+    out_ += fmt::format("  from {}: {}{}\n", display(result_.target.name(result_.target.items[from])),
+                        origin(there.origin), error_of(there));
+  }
+
   void tell_row(std::size_t index) {
     const Row& row = result_.rows[index];
     report::Scratch scratch;
     rows_.row(index, cells_, scratch);
-    out_ += "\n" + report::paint(result_.name_of(row), report::Color::bold, color_) + ": " +
-            verdict(row.verdict()) + "\n";
+    out_ += "\n" + report::paint(result_.name_of(row), report::Color::bold, color_) + ": ";
+    if (result_.diagnosis) {
+      const OriginError found = origin_of(row);
+      out_ += fmt::format("{}{}; by fixed limits: ", origin(found.origin), error_of(found));
+    }
+    out_ += verdict(row.verdict()) + "\n";
     for (const std::string& message : messages_of(result_, index)) out_ += "  " + display(message) + "\n";
-    if (result_.diagnosis) out_ += fmt::format("  {}, error {}\n", cell(Field::origin), cell(Field::error));
+    tell_producer(row);
     const bool differences = result_.mode == Mode::statistics;
     std::vector<std::string> header = {"", "target", "golden"};
     if (differences) header.insert(header.end(), {"difference", "relative"});
@@ -173,14 +228,35 @@ class Story {
     out_ += "\nbefore and after\n";
     const std::size_t end = std::min(groups.size(), which + kNeighbours + 1);
     for (std::size_t i = which - std::min(which, kNeighbours); i < end; ++i) {
-      Verdict worst = Verdict::pass;
-      for (std::size_t k = groups[i].first; k < groups[i].last; ++k) {
-        worst = std::max(worst, result_.rows[k].verdict());
-      }
-      const std::string padding(sizeof("warning") - verdict_name(worst).size(), ' ');
-      out_ += fmt::format("{} {}{} {}\n", i == which ? ">" : " ", verdict(worst), padding,
+      out_ += fmt::format("{} {} {}\n", i == which ? ">" : " ",
+                          result_.diagnosis ? origin_of(groups[i]) : verdict_of(groups[i]),
                           display(entry_of(result_, result_.rows[groups[i].first])));
     }
+  }
+
+  /// The worst of an entry's rows, as a column.
+  std::string verdict_of(const Group& group) const {
+    Verdict worst = Verdict::pass;
+    for (std::size_t k = group.first; k < group.last; ++k) worst = std::max(worst, result_.rows[k].verdict());
+    return verdict(worst) + std::string(sizeof("warning") - verdict_name(worst).size(), ' ');
+  }
+
+  /// Where the entry's error comes from, and the largest, as columns.
+  std::string origin_of(const Group& group) const {
+    static constexpr std::array<Origin, diagnosis::kOrigins> kByWeight = {
+        Origin::equal, Origin::rounding, Origin::not_compared, Origin::passed_on, Origin::born};
+    std::size_t worst = 0;
+    float largest = std::numeric_limits<float>::quiet_NaN();
+    for (std::size_t k = group.first; k < group.last; ++k) {
+      const OriginError found = origin_of(result_.rows[k]);
+      const auto* place = std::find(kByWeight.begin(), kByWeight.end(), found.origin);
+      worst = std::max(worst, static_cast<std::size_t>(place - kByWeight.begin()));
+      largest = std::fmax(largest, found.error);  // which passes over NaN
+    }
+    const std::string_view name = diagnosis::name_of(kByWeight[worst]);
+    const std::string error = std::isnan(largest) ? std::string() : diagnosis::error_text(largest);
+    return origin(kByWeight[worst]) + std::string(sizeof("not compared") - name.size(), ' ') +
+           fmt::format("{:<8}", error);
   }
 
   report::TerminalStyle style() const { return {.width = width_, .indent = 2, .color = color_}; }
@@ -190,6 +266,7 @@ class Story {
   std::size_t width_;
   bool color_;
   std::vector<report::Cell> cells_;
+  diagnosis::ContentMap producers_;
   std::string out_;
 };
 
