@@ -291,24 +291,31 @@ class CompareCommand final : public Command {
 
   /// What was not judged at all is a finding, too: it must not pass for agreement.
   static bool found_culprit(const CompareReport& report) {
-    if (!report.diagnosis || !report.one_sided.empty()) return true;
+    if (!report.diagnosis || !report.one_sided.empty() || report.diagnosis->unread > 0) return true;
     return report.diagnosis->has_culprit() || report.diagnosis->measured == 0;
   }
 
   Outcome judge_outcome(const CompareReport& report) const {
-    const bool one_sided = !report.one_sided.empty();
-    bool failed = typed_.strict && one_sided;
-    bool findings =
-        typed_.fail_on == "culprit" ? found_culprit(report) : typed_.fail_on == "unmatched" && one_sided;
-    for (const TaskSummary& rank : report.tasks) {
+    bool failed = typed_.strict && !report.one_sided.empty();
+    for (const TaskSummary& rank : report.tasks)
       failed = failed || !rank.failure.empty() || (typed_.strict && rank.unreadable > 0);
-      if (typed_.fail_on == "never" || typed_.fail_on == "culprit") continue;
+    if (failed) return Outcome::failure;
+    if (typed_.fail_on == "never") return Outcome::clean;
+    const bool findings = typed_.fail_on == "culprit" ? found_culprit(report) : found_bad_rows(report);
+    return findings ? Outcome::findings : Outcome::clean;
+  }
+
+  /// A rank that was not compared is a warning, and a comparison of no tensor at all an error.
+  bool found_bad_rows(const CompareReport& report) const {
+    bool findings = typed_.fail_on != "error" && !report.one_sided.empty();
+    bool measured = false;
+    for (const TaskSummary& rank : report.tasks) {
+      measured = measured || rank.measured > 0;
       findings = findings || rank.errors > 0;
-      if (typed_.fail_on == "warning") findings = findings || rank.warnings > 0;
+      if (typed_.fail_on == "warning") findings = findings || rank.warnings > 0 || rank.measured == 0;
       if (typed_.fail_on == "unmatched") findings = findings || rank.unmatched > 0 || rank.golden_only > 0;
     }
-    if (failed) return Outcome::failure;
-    return findings ? Outcome::findings : Outcome::clean;
+    return findings || !measured;
   }
 
   Typed typed_;

@@ -173,6 +173,7 @@ class Conclusion {
       steps[step->second].push_back(i);
       for (std::size_t origin = 0; origin < kOrigins; ++origin) out_.counts[origin] += rank.counts[origin];
       out_.measured += rank.measured;
+      out_.unread += rank.unread;
       out_.tensors = out_.tensors || rank.tensors;
       out_.threshold = std::max(out_.threshold, rank.threshold);
       if (rank.largest_j > out_.largest_j) {

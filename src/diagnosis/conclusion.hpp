@@ -20,6 +20,7 @@ struct Diagnosis {
   std::size_t independent = 0;  // how many of them are nobody's consequence: 0 says that there is no culprit
   std::array<std::uint64_t, kOrigins> counts{};
   std::uint64_t measured = 0;  // tensors whose error is known: without any, "no culprit" says nothing
+  std::uint64_t unread = 0;    // tensors that could not be read
   std::uint64_t agreeing = 0;  // entries ahead of the culprit, in its rank and step
   bool tensors = false;
   double threshold = 0;

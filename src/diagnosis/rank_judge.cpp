@@ -39,6 +39,7 @@ RankJudge::RankJudge(const RankPair& pair, History& history)
   out_.rank = pair.rank;
   out_.number = pair.number;
   out_.tensors = static_cast<bool>(pair.tensors);
+  out_.unread = pair.unread;
   out_.threshold = threshold_;
   touched_.resize(target_.apis.size());
   if (history.evidence) {

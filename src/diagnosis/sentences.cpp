@@ -65,6 +65,10 @@ std::string no_culprit(const Diagnosis& diagnosis) {
   } else {
     text += number_of_rows(rounding) + (rounding == 1 ? " differs" : " differ") + " by rounding only";
   }
+  if (diagnosis.unread > 0) {
+    text += fmt::format("; the tensors of {} could not be read, their statistics had to do",
+                        number_of_rows(diagnosis.unread));
+  }
   if (diagnosis.largest_j > 0) {
     text += fmt::format("; closest to evidence: {} with J {:.1f} of {:.0f}", diagnosis.largest_entry,
                         diagnosis.largest_j, diagnosis.threshold);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "compare/dump_tree/rank_diagnosis.hpp"
 #include "compare/dump_tree/rank_rows.hpp"
@@ -16,6 +17,20 @@
 
 namespace msprobe::compare {
 namespace {
+
+/// Whether the checksums are words of 64 bits (xor), not CRC-32; nothing where no tensor tells.
+std::optional<bool> are_xor(const Side& side) {
+  constexpr std::size_t kXorDigits = 18;  // 0x and 16 digits
+  constexpr std::size_t kCrcDigits = 8;
+  for (const Item& item : side.items) {
+    if (!item.is_tensor || !item.has_checksum) continue;
+    const std::string_view text = side.text(item.checksum);
+    if (text.size() == kXorDigits && text.starts_with("0x")) return true;
+    if (text.size() == kCrcDigits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos)
+      return false;
+  }
+  return std::nullopt;
+}
 
 Mode choose_mode(const Side& target, const Side& golden) {
   const auto check = [](const Side& side, std::string_view name) {
@@ -42,7 +57,16 @@ Mode choose_mode(const Side& target, const Side& golden) {
         fmt::format("only {} has checksums: both sides must be dumped with statistics, or both with md5",
                     display(target.has_md5 ? target.json : golden.json)));
   }
-  return target.has_md5 ? Mode::md5 : Mode::statistics;
+  if (!target.has_md5) return Mode::statistics;
+  const std::optional<bool> ours = are_xor(target);
+  const std::optional<bool> theirs = are_xor(golden);
+  if (ours && theirs && *ours != *theirs) {
+    throw FormatError(
+        fmt::format("the checksums of {} are made by xor, those of the other side are CRC-32: both "
+                    "sides must be dumped with the same summary_mode",
+                    display(*ours ? target.json : golden.json)));
+  }
+  return Mode::md5;
 }
 
 void take_pairs(RankResult& result, const Matching& matching) {

@@ -163,6 +163,10 @@ void diagnose(RankResult& result, const DiagnosisOptions& options, const Rules& 
   std::vector<std::uint32_t> rows;
   if (result.mode == Mode::tensor) {
     rows = rows_of_items(result);
+    pair.unread = static_cast<std::uint64_t>(
+        std::count_if(result.metrics.begin(), result.metrics.end(), [](const TensorMetrics& metrics) {
+          return metrics.failed && metrics.status == MetricStatus::unsupported;
+        }));
     pair.tensors = [&](std::uint32_t item, std::uint32_t golden) -> std::optional<diagnosis::Measure> {
       const std::uint32_t row = rows[item];
       if (row == kNoRow || result.rows[row].pair.golden != golden) return std::nullopt;

@@ -272,7 +272,8 @@ void RankRows::add_stack(std::size_t index, const Item* item, std::vector<Cell>&
 RowFacts RankRows::facts(std::size_t index) const {
   const Row& row = result_->rows[index];
   const bool unreadable = !result_->metrics.empty() && result_->metrics[index].failed;
-  return {row.verdict(), !row.has_golden(), !row.has_target(), unreadable};
+  const bool measured = row.matched() && result_->target_item(row).is_tensor && !unreadable;
+  return {row.verdict(), !row.has_golden(), !row.has_target(), unreadable, measured};
 }
 
 /// Relative error of the norm, or of the maximum where there is no norm.

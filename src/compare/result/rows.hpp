@@ -23,6 +23,7 @@ struct RowFacts {
   bool target_only = false;
   bool golden_only = false;
   bool unreadable = false;  // its tensors could not be read or compared
+  bool measured = false;    // a tensor of both sides was compared
 };
 
 /// What is told of a row that stands out.

@@ -28,6 +28,7 @@ struct TaskSummary {
   std::uint64_t unmatched = 0;    // target rows without a partner
   std::uint64_t golden_only = 0;  // reference items without a row
   std::uint64_t unreadable = 0;   // rows whose tensors could not be read or compared
+  std::uint64_t measured = 0;     // rows whose tensors were compared
   std::optional<NotedRow> first_bad;
   std::vector<NotedRow> worst;  // worst first, as many as SummaryOptions says
   std::string worst_by;         // the metric that sorts them; empty: the verdict

@@ -156,6 +156,7 @@ TaskSummary summarize(const Rows& rows, const SummaryOptions& options) {
     summary.unmatched += facts.target_only ? 1 : 0;
     summary.golden_only += facts.golden_only ? 1 : 0;
     summary.unreadable += facts.unreadable ? 1 : 0;
+    summary.measured += facts.measured ? 1 : 0;
     if (NotedRow noted; metric && rows.weigh(i, *metric, noted)) worst.add(std::move(noted));
     if (facts.verdict == Verdict::pass) continue;
     const bool error = facts.verdict == Verdict::error;
@@ -191,6 +192,8 @@ std::string render_summary(const CompareReport& report, bool color) {
       continue;
     }
     out += "  " + counts(rank, color) + "\n";
+    if (rank.measured == 0)
+      out += report::paint("  no tensor was compared", report::Color::red, color) + "\n";
     if (!rank.advice.empty())
       out += "  " + report::paint("unmatched: ", report::Color::yellow, color) + rank.advice + "\n";
     if (rank.first_bad) out += first_bad(*rank.first_bad, color);
