@@ -132,8 +132,10 @@ def items_of_metric(python, ours, row):
     return []
 
 
-def item_of_pairing(case, name):
-    """The item that explains why a row has another partner than in 26.x."""
+def item_of_pairing(case, name, dtypes):
+    """The item that explains why a row of this dtype, and its partner's, has another partner than in 26.x."""
+    if "torch.float64" in dtypes and dtypes <= {"torch.float64", "torch.float32", "torch.float16", "torch.bfloat16"}:
+        return ["D100"]
     if "-fm" in case.arguments:
         return ["D42"]
     if {"-dm", "-am", "-cm", "-lm"} & set(case.arguments) and ".backward." in name:
@@ -153,7 +155,7 @@ def explain_row(theirs, ours, table, case):
     lost_checksums = "-fm" in case.arguments and "NPU MD5" in differing and theirs["NPU MD5"] == ""
     if "Bench Name" in differing or lost_checksums:
         # Another partner: every other cell follows from it.
-        items = item_of_pairing(case, theirs["NPU Name"])
+        items = item_of_pairing(case, theirs["NPU Name"], {ours["NPU Dtype"], ours["Bench Dtype"]})
         return [(column, python, mine, items) for column, (python, mine) in differing.items()]
     messages = {}
     if "Err_message" in differing:

@@ -176,7 +176,8 @@ void RankRows::row(std::size_t index, std::vector<Cell>& cells, Scratch& scratch
   if (result_->mode == Mode::tensor) add_metrics(index, cells);
   if (result_->mode == Mode::statistics) add_differences(row, cells);
   if (result_->mode == Mode::md5) {
-    cells.push_back(Text{item ? checksum_text(target, *item) : "N/A"});
+    const bool has_cell = item && (bench || !result_->checksums_lost);
+    cells.push_back(Text{has_cell ? checksum_text(target, *item) : "N/A"});
     cells.push_back(Text{bench ? checksum_text(golden, *bench) : "N/A"});
   } else {
     for (const auto& [side, one] : {std::pair(&target, item), std::pair(&golden, bench)}) {

@@ -36,7 +36,7 @@ DtypeCheck dtype_check(const Side& target, const Side& golden, const PairingTrai
   if (!traits.dtypes_by_framework) return DtypeCheck::canonical;
   const bool cross = (is_mindspore(target) || target.header.framework == "mindtorch") &&
                      golden.header.framework == "pytorch";
-  return cross ? DtypeCheck::classes : DtypeCheck::groups;
+  return cross ? DtypeCheck::classes : DtypeCheck::narrow;
 }
 
 std::unordered_set<std::string_view> operations(const Side& side) {

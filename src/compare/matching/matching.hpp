@@ -57,6 +57,7 @@ struct PairingTraits {
 /// When may rows of different dtypes stay paired (spec/compare.md 5.9)?
 enum class DtypeCheck {
   groups,     // of one framework: within the rules' groups
+  narrow,     // as `groups`, but float64 with itself alone, as in the golden results of 26.x
   canonical,  // as `groups`, and names of two frameworks within the rules' classes
   classes,    // within the rules' classes, as the Python tool does across frameworks
   none,       // the user named the pairs

@@ -326,7 +326,7 @@ class Judge {
   void checksum(Row& row) {
     const Item& item = result_.target_item(row);
     if (!row.matched()) {
-      row.findings.add(Rule::checksum_missing);
+      if (!result_.checksums_lost) row.findings.add(Rule::checksum_missing);
       return;
     }
     const Item& bench = result_.golden_item(row);

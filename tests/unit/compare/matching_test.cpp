@@ -85,7 +85,7 @@ TEST_CASE("rows pair by name, in the order of the target") {
 
 TEST_CASE("a row without partner knows why") {
   CHECK(pairs(forward_json("Torch.a.0.forward", tensor_json("1") + "," + tensor_json("2"), "") + "," +
-                  entry("Torch.b.0.forward") + "," + entry("Torch.c.0.forward", "torch.float64"),
+                  entry("Torch.b.0.forward") + "," + entry("Torch.c.0.forward", "torch.int32"),
               entry("Torch.a.0.forward") + "," + entry("Torch.c.0.forward")) ==
         Lines{"Torch.a.0.forward.input.0 = Torch.a.0.forward.input.0", "Torch.a.0.forward.input.1 - item",
               "Torch.b.0.forward.input.0 - entry", "Torch.c.0.forward.input.0 - dtype torch.float32"});
@@ -144,14 +144,20 @@ TEST_CASE("a renumbered call that lacks an item lacks the item, not the entry") 
 TEST_CASE("which dtypes may stay paired") {
   const Rules rules = default_rules();
   for (const char* a : {"torch.float16", "torch.float32", "torch.bfloat16"}) {
-    for (const char* b : {"torch.float16", "torch.float32", "torch.bfloat16"})
+    for (const char* b : {"torch.float16", "torch.float32", "torch.bfloat16"}) {
       CHECK(dtypes_match(a, b, rules));
-    CHECK_FALSE(dtypes_match(a, "torch.float64", rules));
-    CHECK_FALSE(dtypes_match("torch.float64", a, rules));
+      CHECK(dtypes_match(a, b, rules, DtypeCheck::narrow));
+    }
+    CHECK(dtypes_match(a, "torch.float64", rules));
+    CHECK(dtypes_match("torch.float64", a, rules));
+    CHECK_FALSE(dtypes_match(a, "torch.float64", rules, DtypeCheck::narrow));
+    CHECK_FALSE(dtypes_match("torch.float64", a, rules, DtypeCheck::narrow));
     CHECK_FALSE(dtypes_match(a, "Float32", rules));
   }
   CHECK(dtypes_match("Float16", "BFloat16", rules));
-  CHECK(dtypes_match("torch.float64", "torch.float64", rules));
+  CHECK(dtypes_match("Float64", "BFloat16", rules));
+  CHECK_FALSE(dtypes_match("Float64", "BFloat16", rules, DtypeCheck::narrow));
+  CHECK(dtypes_match("torch.float64", "torch.float64", rules, DtypeCheck::narrow));
   CHECK(dtypes_match("whatever", "whatever", rules));
   CHECK_FALSE(dtypes_match("torch.int32", "torch.int64", rules));
   CHECK_FALSE(dtypes_match("<class 'int'>", "<class 'float'>", rules));

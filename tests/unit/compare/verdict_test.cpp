@@ -277,7 +277,7 @@ TEST_CASE("rows without partner: a warning with its reason, or Python's pass") {
   };
   both("", "warning unmatched");
   both(forward_json("Torch.a.0.forward", "", tensor_json("1")), "warning item");
-  both(forward_json("Torch.a.0.forward", tensor_json("1", "torch.float64"), ""), "warning dtypes");
+  both(forward_json("Torch.a.0.forward", tensor_json("1", "torch.int32"), ""), "warning dtypes");
 }
 
 TEST_CASE("tensors: rule 2 at its limits") {
