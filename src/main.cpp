@@ -51,6 +51,30 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   return commands;
 }
 
+/// Commands of the Python tool that are not here.
+std::vector<AbsentCommand> absent_commands() {
+  const std::string graph =
+      "'msprobe compare --format html' shows two dumps as a tree of the model, with what differs in it";
+  const std::string precheck =
+      "nothing here runs a framework; 'msprobe compare --replay all' does the common operations of two dumps "
+      "with "
+      "tensors again in double precision and tells which side's are wrong";
+
+  return {
+      {"graph", graph},
+      {"graph_visualize", graph},
+      {"acc_check", precheck},
+      {"multi_acc_check", precheck},
+      {"run_ut", precheck},
+      {"multi_run_ut", precheck},
+      {"api_precision_compare", precheck},
+      {"run_overflow_check", "'msprobe overflow_check' finds where NaN or Inf began"},
+      {"data2db", "nothing here writes a data base; 'msprobe compare --format json' is for programs"},
+      {"offline_dump", "no model is run here; the Python tool does that, beside the vendor's toolkit"},
+      {"install_deps", "nothing has to be installed beside msprobe"},
+  };
+}
+
 void print(const std::string& text) {
   write_all(STDOUT_FILENO, text, "standard output");  // a reader that closed the pipe has all it wanted
 }
@@ -79,7 +103,7 @@ int run_command(const Request& request) {
 }
 
 int run(const std::vector<std::string>& arguments) {
-  CommandLine line(all_commands());
+  CommandLine line(all_commands(), absent_commands());
   // What completion scripts and tests ask; not for people, so not in the help.
   if (!arguments.empty() && arguments[0] == "__options") {
     print(options_json(line.describe()));

@@ -13,6 +13,8 @@
 namespace msprobe {
 namespace {
 
+constexpr std::size_t kFarName = 3;  // letters that differ: nobody meant that
+
 bool is_framework(std::string_view word) {
   return word == "pytorch" || word == "mindspore";
 }
@@ -203,12 +205,26 @@ class Rewriter {
   }
 
   UsageError unknown_command(const std::string& word) const {
-    return UsageError(fmt::format("unknown command '{}'", display(word)), help_hint());
+    const std::string message = fmt::format("unknown command '{}'", display(word));
+    for (const AbsentCommand& absent : program_.absent) {
+      if (absent.name == word) return UsageError(message, absent.instead);
+    }
+    std::string_view best;
+    std::size_t best_distance = kFarName;
+    for (const CommandInfo& command : program_.commands) {
+      const std::size_t distance = edit_distance(word, command.name);
+      if (distance < best_distance) {
+        best_distance = distance;
+        best = command.name;
+      }
+    }
+    return UsageError(message,
+                      best.empty() ? help_hint() : fmt::format("did you mean {}? {}", best, help_hint()));
   }
 
   UsageError unknown_option(const std::string& typed) const {
     std::string best;
-    std::size_t best_distance = 3;
+    std::size_t best_distance = kFarName;
     for (const OptionInfo& option : scope_->options) {
       for (const std::string& name : long_names(option)) {
         const std::size_t distance = edit_distance(typed, name);

@@ -130,14 +130,17 @@ UsageError as_usage_error(const CLI::ParseError& error, const CLI::App& program,
 
 struct CommandLine::Impl {
   std::vector<std::unique_ptr<Command>> commands;
+  std::vector<AbsentCommand> absent;
   GlobalOptions globals;
   bool version = false;
   std::map<std::string, Aliases> aliases;
   CLI::App program{"Compares what two training runs computed and says where they part ways.", "msprobe"};
 };
 
-CommandLine::CommandLine(std::vector<std::unique_ptr<Command>> commands) : impl_(std::make_unique<Impl>()) {
+CommandLine::CommandLine(std::vector<std::unique_ptr<Command>> commands, std::vector<AbsentCommand> absent)
+    : impl_(std::make_unique<Impl>()) {
   impl_->commands = std::move(commands);
+  impl_->absent = std::move(absent);
   CLI::App& program = impl_->program;
   // As in the Python tool an option that is given twice takes the last value.
   program.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->group(kOptionsGroup);
@@ -184,7 +187,7 @@ Request CommandLine::parse(const std::vector<std::string>& arguments) {
 }
 
 ProgramInfo CommandLine::describe() const {
-  ProgramInfo info{describe_app(impl_->program, {}), {}};
+  ProgramInfo info{describe_app(impl_->program, {}), {}, impl_->absent};
   for (const CLI::App* app : impl_->program.get_subcommands([](const CLI::App*) { return true; })) {
     info.commands.push_back(describe_app(*app, impl_->aliases.at(app->get_name())));
   }

@@ -34,9 +34,16 @@ struct CommandInfo {
   std::string footer;
 };
 
+/// A command that people may look for here, and what to do instead.
+struct AbsentCommand {
+  std::string name;
+  std::string instead;
+};
+
 struct ProgramInfo {
   CommandInfo program;
   std::vector<CommandInfo> commands;
+  std::vector<AbsentCommand> absent;
 };
 
 /// What the user asked for. `command` is null for help and version of the program.
@@ -49,7 +56,8 @@ struct Request {
 
 class CommandLine {
  public:
-  explicit CommandLine(std::vector<std::unique_ptr<Command>> commands);
+  explicit CommandLine(std::vector<std::unique_ptr<Command>> commands,
+                       std::vector<AbsentCommand> absent = {});
   ~CommandLine();
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
