@@ -21,7 +21,6 @@ using dump::NodeKind;
 constexpr std::size_t kMaxItems = 6;    // of one list
 constexpr std::size_t kMaxReached = 8;  // ranks named
 constexpr std::size_t kMaxListed = 20;  // lines of a listing
-constexpr std::size_t kLabel = 12;      // "  input     "
 
 std::string text_of(const Entry& entry, Entry::Index object, std::string_view key) {
   const Entry::Index node = entry.find(object, key);
@@ -195,8 +194,7 @@ class Answer {
   }
 
   void line(std::string_view label, std::string_view text) {
-    const std::size_t room = style_.width > kLabel + 20 ? style_.width - kLabel : 20;
-    out_ += fmt::format("  {:<10}", label) + report::elide_middle(text, room) + "\n";
+    out_ += fmt::format("  {:<10}", label) + report::elide_middle(text, report::kWholeLine) + "\n";
   }
 
   const Analysis& analysis_;

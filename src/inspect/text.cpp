@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
@@ -49,8 +48,7 @@ class Renderer {
   void columns(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows,
                std::vector<report::Severity> severities = {}) {
     report::TerminalStyle style;
-    // A pipe gets whole names.
-    style.width = isatty(STDOUT_FILENO) == 1 ? report::terminal_width(STDOUT_FILENO) : kNoLimit;
+    style.width = report::terminal_width(STDOUT_FILENO);
     style.indent = 4;
     style.color = color_;
     style.severities = std::move(severities);
@@ -240,7 +238,6 @@ class Renderer {
     return text;
   }
 
-  static constexpr std::size_t kNoLimit = 1'000'000;
 
   bool color_;
   std::string out_;

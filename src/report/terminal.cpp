@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <string>
 
 #include "support/text.hpp"
 
@@ -94,6 +96,16 @@ void shrink(std::vector<std::size_t>& widths, std::size_t room) {
   }
 }
 
+/// Would two different texts of a column be the same when they are cut?
+bool look_alike(const std::vector<std::vector<std::string>>& cells, std::size_t column, std::size_t width) {
+  std::map<std::string, std::string_view> seen;
+  for (const std::vector<std::string>& row : cells) {
+    const auto [other, added] = seen.try_emplace(elide_safe(row[column], width), row[column]);
+    if (!added && other->second != row[column]) return true;
+  }
+  return false;
+}
+
 std::string_view escape_of(Color color) {
   switch (color) {
     case Color::red:
@@ -144,9 +156,8 @@ std::string count_text(std::uint64_t count, std::string_view what, Severity seve
 
 std::size_t terminal_width(int descriptor) {
   winsize size{};
-  if (::isatty(descriptor) == 0 || ::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {
-    return kDefaultWidth;
-  }
+  if (::isatty(descriptor) == 0) return kWholeLine;
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kDefaultWidth;
   return size.ws_col;
 }
 
@@ -182,8 +193,22 @@ std::string render_columns(const std::vector<std::string>& header,
   if (!header.empty()) add(header, true);
   for (const auto& row : rows) add(row, false);
 
+  const std::vector<std::size_t> whole = widths;
   const std::size_t taken = style.indent + (columns == 0 ? 0 : (columns - 1) * kGap);
-  shrink(widths, style.width > taken ? style.width - taken : 0);
+  std::size_t room = style.width > taken ? style.width - taken : 0;
+  if (style.sentences && columns > 1) {
+    // At most half of the line is theirs.
+    room -= std::min(widths.back(), room / 2);
+    widths.pop_back();
+    shrink(widths, room);
+    widths.push_back(std::min(whole.back(), kWholeLine));
+  } else {
+    shrink(widths, room);
+  }
+  for (std::size_t k = 0; k < columns; ++k) {
+    if (widths[k] < whole[k] && whole[k] <= kWholeLine && look_alike(cells, k, widths[k]))
+      widths[k] = whole[k];
+  }
 
   std::string out;
   const std::size_t first_row = header.empty() ? 0 : 1;

@@ -24,7 +24,11 @@ std::string paint(std::string_view text, Color color, bool enabled);
 /// "1,234 errors"; in the colour of the severity unless it is none at all.
 std::string count_text(std::uint64_t count, std::string_view what, Severity severity, bool color);
 
-/// Columns of the terminal behind `descriptor`; 100 if it is none or does not tell.
+/// No line that is not hostile is longer.
+inline constexpr std::size_t kWholeLine = 4096;
+
+/// Columns of the terminal behind `descriptor`; 100 if it does not tell, kWholeLine if it is none: a file or
+/// a pipe gets whole names.
 std::size_t terminal_width(int descriptor);
 
 /// Columns that safe UTF-8 text takes on a terminal: two for East Asian wide characters and emoji, none for
@@ -38,11 +42,13 @@ struct TerminalStyle {
   std::size_t width = 100;  // of the whole line
   std::size_t indent = 2;   // blanks before each line
   bool color = false;
+  bool sentences = false;                 // in the last column, which is not cut and may run on
   std::vector<Severity> severities = {};  // one a row, or none
 };
 
 /// A table of lines, two blanks between columns. Columns of numbers stand to the right. Where a line would be
-/// longer than `width`, the widest columns are cut. An empty header gives no header line.
+/// longer than `width`, the widest columns are cut, unless two texts would look alike then. An empty header
+/// gives no header line.
 std::string render_columns(const std::vector<std::string>& header,
                            const std::vector<std::vector<std::string>>& rows, const TerminalStyle& style);
 

@@ -13,6 +13,7 @@ std::string render_worst(std::vector<WorstLine> lines, std::string_view by, bool
   style.width = terminal_width(STDERR_FILENO);
   style.indent = 4;
   style.color = color;
+  style.sentences = true;
   std::vector<std::vector<std::string>> rows;
   for (WorstLine& line : lines) {
     rows.push_back(std::move(line.cells));

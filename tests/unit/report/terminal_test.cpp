@@ -79,9 +79,23 @@ TEST_CASE("hostile names do not reach the terminal") {
   CHECK(render_columns({"a", "b"}, {{huge, huge}}, {.width = 60}).size() < 200);
 }
 
-TEST_CASE("what is no terminal has a hundred columns") {
+TEST_CASE("names are not cut where two would look alike, reasons never") {
+  const std::string start = "Module.encoder.layers.";
+  const std::string end = ".self_attn.Linear.forward.0.output.0";
+  const std::vector<std::vector<std::string>> rows = {{start + "17" + end, "x"}, {start + "31" + end, "y"}};
+  CHECK(render_columns({}, rows, {.width = 40, .indent = 0}) ==
+        start + "17" + end + "  x\n" + start + "31" + end + "  y\n");
+  // What is the same may be cut, and what differs where it is kept.
+  CHECK(render_columns({}, {rows[0], rows[0]}, {.width = 40, .indent = 0}).size() == 2 * 41);
+  const std::string reason(70, 'r');
+  const std::string told =
+      render_columns({}, {{start + "17" + end, reason}}, {.width = 60, .indent = 0, .sentences = true});
+  CHECK(told == "Module.encode...ard.0.output.0  " + reason + "\n");
+}
+
+TEST_CASE("what is no terminal has room for whole names") {
   const int null = ::open("/dev/null", O_WRONLY);
-  CHECK(terminal_width(null) == 100);
+  CHECK(terminal_width(null) == kWholeLine);
   ::close(null);
-  CHECK(terminal_width(-1) == 100);
+  CHECK(terminal_width(-1) == kWholeLine);
 }
