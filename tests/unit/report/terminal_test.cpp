@@ -90,7 +90,7 @@ TEST_CASE("names are not cut where two would look alike, reasons never") {
   const std::string reason(70, 'r');
   const std::string told =
       render_columns({}, {{start + "17" + end, reason}}, {.width = 60, .indent = 0, .sentences = true});
-  CHECK(told == "Module.encode...ard.0.output.0  " + reason + "\n");
+  CHECK(told == "Module.encode...rd.0.output.0  " + reason + "\n");
 }
 
 TEST_CASE("what is no terminal has room for whole names") {
