@@ -19,6 +19,10 @@ FlatMap flatten(const Value& value, const std::string& file);
 /// `{"description": "duplicate_value", "values": [...]}`.
 void merge(FlatMap& into, const FlatMap& from);
 
+/// What several ways through one file give. What is not the same on all of them is `{"description":
+/// "depends_on_condition", "values": [...]}`, with null where a way does not give it.
+FlatMap merge_ways(const std::vector<FlatMap>& ways);
+
 /// Can a file of this name be read: `.sh`, `.yaml`, `.yml`?
 bool is_parameter_file(std::string_view path);
 

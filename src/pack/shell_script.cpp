@@ -6,6 +6,7 @@
 #include <set>
 
 #include "pack/hyper_parameters.hpp"
+#include "pack/shell_condition.hpp"
 #include "pack/shell_words.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -14,11 +15,15 @@ namespace msprobe::pack {
 namespace {
 
 constexpr std::size_t kMostLaunches = 1000;
+constexpr std::size_t kDeepestScript = 1000;  // if, case and groups inside of each other
+constexpr std::size_t kMostWays = 64;         // through a script whose conditions only a shell knows
+constexpr std::size_t kMostText = std::size_t{32} << 20;  // read in all of them together
 
 using NameSet = std::set<std::string_view>;
 
 const NameSet kDeclarations = {"export", "declare", "local", "readonly", "typeset"};
-const NameSet kKeywords = {"if", "then", "elif", "else", "while", "until", "do", "{", "!"};
+const NameSet kKeywords = {"while", "until", "do", "!"};
+const NameSet kTests = {"[", "[[", "test"};
 const NameSet kWrappers = {"command", "env",    "eval",   "exec", "ionice",  "nice", "nohup",
                            "numactl", "setsid", "stdbuf", "sudo", "taskset", "time", "timeout"};
 const NameSet kLaunchers = {"accelerate", "deepspeed", "horovodrun", "mpiexec",
@@ -34,42 +39,77 @@ bool is_python(std::string_view name) {
   return name.starts_with("python") && name.find_first_not_of("0123456789.", 6) == std::string_view::npos;
 }
 
-/// Reads a script command by command and follows its assignments.
+/// if … fi, case … esac or { … }: what is read now runs, or does not.
+struct Branches {
+  enum class Kind : std::uint8_t { conditional, selection, group };
+  Kind kind = Kind::group;
+  bool reached = false;  // it stands in a part that runs
+  bool runs = false;     // the branch that is read
+  bool over = false;     // a branch was taken for certain: no later one is
+  bool taken = false;    // a branch was taken on this way
+  std::size_t open = 0;  // branches that only a shell can tell of, so far
+  // Of a conditional, while its condition is read:
+  bool in_condition = false;
+  Truth condition = Truth::unknown;
+  // Of a selection:
+  std::optional<std::string> subject = {};
+  bool expects_pattern = false;
+};
+
+/// Reads a script command by command and follows its assignments, on one way through what cannot be decided:
+/// of branches that nobody knows the one of this number is taken, or the last.
 class ScriptReader {
  public:
-  ScriptReader(std::string_view script, const std::string& file)
-      : file_(file), lexer_(script), variables_(file) {}
+  ScriptReader(std::string_view script, const std::string& file, std::size_t way)
+      : file_(file), lexer_(script), variables_(file), way_(way) {}
 
   std::vector<Launch> run() {
     while (!lexer_.at_end()) token();
-    end_command();
+    end_command(Join::sequence);
     return std::move(launches_);
   }
 
+  /// How many ways there are; after run().
+  std::size_t ways() const { return ways_; }
+
  private:
+  enum class Join : std::uint8_t { sequence, pipe, and_then, or_else };
+
   void token() {
     lexer_.skip_blanks();
     const char c = lexer_.peek();
     if (lexer_.at_end()) return;
-    if (c == '#') {
+    if (!branches_.empty() && branches_.back().expects_pattern) {
+      pattern();
+    } else if (in_brackets_ && c != ';' && test_operator(c)) {
+      return;
+    } else if (c == '#') {
       lexer_.skip_line();
     } else if (c == '\n') {
       lexer_.advance();
-      end_command();
+      end_command(Join::sequence);
       skip_documents();
-    } else if (c == ';' || c == '|' || c == ')') {
+    } else if (c == ';') {
+      semicolon();
+    } else if ((c == '&' || c == '|') && lexer_.peek(1) == c) {
+      lexer_.advance(2);
+      end_command(c == '&' ? Join::and_then : Join::or_else);
+    } else if (c == '|') {
       lexer_.advance();
-      end_command();
+      end_command(Join::pipe);
+    } else if (c == ')') {
+      lexer_.advance();
+      end_command(Join::sequence);
     } else if (c == '(') {
       if (words_.empty() && lexer_.peek(1) == '(') {
         lexer_.parenthesized();
       } else {
         lexer_.advance();
       }
-      end_command();
+      end_command(Join::sequence);
     } else if (c == '&' && lexer_.peek(1) != '>') {
       lexer_.advance();
-      end_command();
+      end_command(Join::sequence);
     } else if (c == '&' || ((c == '<' || c == '>') && lexer_.peek(1) != '(')) {
       redirection();
     } else if (!assignment()) {
@@ -77,12 +117,163 @@ class ScriptReader {
     }
   }
 
+  /// Of `[[ ]]`, where && and parentheses end no command.
+  bool test_operator(char c) {
+    if (c == '\n') {
+      lexer_.advance();
+      return true;
+    }
+    if (std::string_view("&|()<>").find(c) == std::string_view::npos) return false;
+    const std::size_t size = (c == '&' || c == '|') && lexer_.peek(1) == c ? 2 : 1;
+    operands_.emplace_back(std::string(size, c));
+    lexer_.advance(size);
+    return true;
+  }
+
+  void semicolon() {
+    lexer_.advance();
+    end_command(Join::sequence);
+    if (lexer_.peek() != ';' && lexer_.peek() != '&') return;
+    if (branches_.empty() || branches_.back().kind != Branches::Kind::selection) return;
+    while (lexer_.peek() == ';' || lexer_.peek() == '&') lexer_.advance();
+    branches_.back().expects_pattern = true;
+    branches_.back().runs = false;
+  }
+
+  /// Does the command that is read run?
+  bool runs() const { return guard_runs_ && reaches(); }
+  bool reaches() const {
+    if (branches_.empty()) return true;
+    const Branches& inner = branches_.back();
+    return inner.in_condition ? inner.reached && !inner.over : inner.runs;
+  }
+
+  void open(Branches branches) {
+    if (branches_.size() == kDeepestScript)
+      throw FormatError(display(file_),
+                        "refused: it is nested more than " + std::to_string(kDeepestScript) + " deep");
+    branches.reached = runs();
+    branches_.push_back(std::move(branches));
+  }
+
+  /// One of several ways: the branch behind a condition.
+  void choose(Branches& branches, Truth truth) {
+    branches.runs = branches.reached && !branches.over && !branches.taken && truth != Truth::no;
+    if (!branches.reached || branches.over || truth == Truth::no) return;
+    if (truth == Truth::yes) {
+      branches.over = true;
+    } else {
+      branches.runs = branches.runs && way_ <= branches.open;
+      ways_ = std::max(ways_, ++branches.open + 1);
+    }
+    branches.taken = branches.taken || branches.runs;
+  }
+
+  /// Words that shape the script, where a command may begin.
+  bool keyword(std::string_view text) {
+    using Kind = Branches::Kind;
+    Branches* const inner = branches_.empty() ? nullptr : &branches_.back();
+    const bool conditional = inner != nullptr && inner->kind == Kind::conditional;
+    if (text == "if") {
+      open({.kind = Kind::conditional, .in_condition = true});
+    } else if (text == "elif" && conditional) {
+      inner->in_condition = true;
+      inner->condition = Truth::unknown;
+    } else if (text == "then" && conditional && inner->in_condition) {
+      inner->in_condition = false;
+      choose(*inner, inner->condition);
+    } else if (text == "else" && conditional) {
+      choose(*inner, Truth::yes);
+    } else if (text == "case") {
+      lexer_.skip_blanks();
+      Branches selection{.kind = Kind::selection, .expects_pattern = true};
+      selection.subject = variables_.known(lexer_.word(), false);
+      open(std::move(selection));
+      while (!lexer_.at_end() && (lexer_.peek() == '\n' || lexer_.peek() == ' ' || lexer_.peek() == '\t' ||
+                                  lexer_.peek() == '\r')) {
+        lexer_.advance();
+      }
+      lexer_.word();  // in
+    } else if (text == "{") {
+      open({.kind = Kind::group, .runs = runs()});
+    } else if (inner != nullptr &&
+               ((text == "fi" && conditional) || (text == "}" && inner->kind == Kind::group) ||
+                (text == "esac" && inner->kind == Kind::selection))) {
+      branches_.pop_back();
+    } else {
+      return false;
+    }
+    join_ = Join::sequence;
+    guard_runs_ = true;
+    return true;
+  }
+
+  /// `a | b)`, perhaps behind a parenthesis, or the end of the selection.
+  void pattern() {
+    if (lexer_.peek() == '\n') {
+      lexer_.advance();
+      return;
+    }
+    if (lexer_.peek() == '#') {
+      lexer_.skip_line();
+      return;
+    }
+    Branches& selection = branches_.back();
+    if (lexer_.peek() == '(') {
+      lexer_.advance();
+    } else if (lexer_.rest().starts_with("esac")) {
+      lexer_.word();
+      branches_.pop_back();
+      return;
+    }
+    Truth truth = Truth::no;
+    while (true) {
+      lexer_.skip_blanks();
+      const ShellWord word = lexer_.word();
+      truth = either(truth, fits(selection, word));
+      lexer_.skip_blanks();
+      const char next = lexer_.peek();
+      lexer_.advance();
+      if (next != '|') break;  // a parenthesis, or what does not belong here
+    }
+    selection.expects_pattern = false;
+    choose(selection, truth);
+  }
+
+  Truth fits(const Branches& selection, const ShellWord& word) {
+    const std::optional<std::string> text = variables_.known(word, false);
+    const bool quoted =
+        std::any_of(word.begin(), word.end(), [](const ShellPart& part) { return part.quoted; });
+    if (text == "*" && !quoted) return Truth::yes;
+    if (!text || !selection.subject) return Truth::unknown;
+    std::optional<bool> fitting;
+    if (!quoted) {
+      fitting = fits_pattern(*text, *selection.subject);
+    } else if (text->find_first_of("*?[") == std::string::npos) {
+      fitting = *text == *selection.subject;
+    }
+    return !fitting ? Truth::unknown : *fitting ? Truth::yes : Truth::no;
+  }
+
   void word() {
     const ShellWord word = lexer_.word();
     const char next = lexer_.peek();
-    const bool descriptor = (next == '<' || next == '>') && word.size() == 1 && !word.front().quoted &&
+    const bool plain = word.size() == 1 && word.front().kind == ShellPart::Kind::text && !word.front().quoted;
+    const bool descriptor = (next == '<' || next == '>') && plain &&
                             word.front().text.find_first_not_of("0123456789") == std::string::npos;
     if (descriptor) return;  // the 2 of 2>&1
+    if (!started_ && plain && keyword(word.front().text)) return;
+    if (!runs()) {
+      started_ = true;
+      return;
+    }
+    if (!operands_.empty() || (plain && !started_ && kTests.contains(word.front().text))) {
+      if (operands_.empty()) in_brackets_ = word.front().text == "[[";
+      operands_.push_back(variables_.known(word, !in_brackets_));
+      if (in_brackets_ && plain && word.front().text == "]]") in_brackets_ = false;
+      started_ = true;
+      return;
+    }
     std::vector<std::string> fields = variables_.fields(word);
     for (std::string& field : fields) {
       if (words_.empty()) declaration_ = kDeclarations.contains(field);
@@ -107,10 +298,13 @@ class ScriptReader {
     lexer_.advance(size + (append ? 2 : 1));
     if (lexer_.peek() == '(') {
       lexer_.advance();
-      variables_.assign_array(name, array_words(), append);
+      const std::vector<ShellWord> words = array_words();
+      if (runs()) variables_.assign_array(name, words, append);
     } else {
-      variables_.assign(name, lexer_.word(), append);
+      const ShellWord value = lexer_.word();
+      if (runs()) variables_.assign(name, value, append);
     }
+    assigned_ = true;
     return true;
   }
 
@@ -165,10 +359,61 @@ class ScriptReader {
     documents_.clear();
   }
 
-  void end_command() {
-    std::vector<std::string> words = std::move(words_);
+  /// `next`: what stands between this command and the one behind it.
+  void end_command(Join next) {
+    const bool empty = words_.empty() && operands_.empty() && !assigned_ && !started_;
+    if (!empty) {
+      follow(truth_of_command(), next);
+      look_for_launch(std::move(words_));
+    }
     words_.clear();
-    started_ = declaration_ = false;
+    operands_.clear();
+    started_ = declaration_ = assigned_ = in_brackets_ = false;
+    if (!empty || next != Join::sequence) guard(next);
+  }
+
+  /// Of a test, `true` and `false`; nothing for other commands, which nobody runs here.
+  std::optional<Truth> truth_of_command() const {
+    std::optional<Truth> truth;
+    if (!operands_.empty()) {
+      truth = evaluate_test(operands_);
+    } else if (!words_.empty() &&
+               (words_.back() == "true" || words_.back() == ":" || words_.back() == "false") &&
+               words_.size() - 1 == static_cast<std::size_t>(std::count(words_.begin(), words_.end(), "!"))) {
+      truth = words_.back() == "false" ? Truth::no : Truth::yes;
+    }
+    if (truth && std::count(words_.begin(), words_.end(), "!") % 2 == 1) truth = negated(*truth);
+    return truth;
+  }
+
+  /// The list of commands so far, and the condition that it may be.
+  void follow(std::optional<Truth> truth, Join next) {
+    if (next == Join::pipe || join_ == Join::pipe) truth = std::nullopt;
+    if (!branches_.empty() && branches_.back().in_condition) {
+      Truth& condition = branches_.back().condition;
+      const Truth here = truth.value_or(Truth::unknown);
+      condition = join_ == Join::and_then  ? both(condition, here)
+                  : join_ == Join::or_else ? either(condition, here)
+                                           : here;
+      return;
+    }
+    if (guard_runs_) list_ = truth;
+  }
+
+  /// Whether the next command runs, by what the commands ahead of it in its list gave. Those whose end nobody
+  /// knows are taken to allow it.
+  void guard(Join next) {
+    join_ = next;
+    const bool depends = next == Join::and_then || next == Join::or_else;
+    if (!depends) list_.reset();
+    guard_runs_ = true;
+    if (!depends || !list_ || (!branches_.empty() && branches_.back().in_condition) || !reaches()) return;
+    const Truth wanted = next == Join::and_then ? *list_ : negated(*list_);
+    guard_runs_ = wanted == Truth::yes || (wanted == Truth::unknown && way_ == 0);
+    if (wanted == Truth::unknown) ways_ = std::max(ways_, std::size_t{2});
+  }
+
+  void look_for_launch(std::vector<std::string> words) {
     std::size_t at = 0;
     while (at < words.size() && kKeywords.contains(words[at])) ++at;
     if (at == words.size()) return;
@@ -208,9 +453,18 @@ class ScriptReader {
   const std::string& file_;
   ShellLexer lexer_;
   ShellVariables variables_;
-  std::vector<std::string> words_;  // of the command that is read
-  bool started_ = false;            // there is more than keywords
-  bool declaration_ = false;        // it is `export` or the like
+  std::size_t way_;
+  std::size_t ways_ = 1;
+  std::vector<Branches> branches_;                    // the inner last
+  std::vector<std::string> words_;                    // of the command that is read
+  std::vector<std::optional<std::string>> operands_;  // the same of a test
+  bool in_brackets_ = false;                          // of [[ ]]
+  bool started_ = false;                              // there is more than keywords
+  bool declaration_ = false;                          // it is `export` or the like
+  bool assigned_ = false;
+  Join join_ = Join::sequence;  // between the command ahead and this one
+  bool guard_runs_ = true;      // as far as that is concerned
+  std::optional<Truth> list_;   // what the list so far came to
   std::vector<Document> documents_;
   std::vector<Launch> launches_;
 };
@@ -232,8 +486,17 @@ std::optional<std::pair<std::string, std::string>> as_override(std::string_view 
 
 }  // namespace
 
-std::vector<Launch> find_launches(std::string_view script, const std::string& file) {
-  return ScriptReader(script, file).run();
+std::vector<std::vector<Launch>> find_launches(std::string_view script, const std::string& file) {
+  std::vector<std::vector<Launch>> found;
+  std::size_t ways = 1;
+  for (std::size_t way = 0; way < ways; ++way) {
+    ScriptReader reader(script, file, way);
+    found.push_back(reader.run());
+    ways = std::max(ways, reader.ways());
+    if (ways > kMostWays || (ways > 1 && ways * script.size() > kMostText))
+      throw FormatError(display(file), "refused: too many branches that only a shell can choose between");
+  }
+  return found;
 }
 
 FlatMap options_of(const Launch& launch) {
@@ -285,14 +548,20 @@ FlatMap options_of(const Launch& launch) {
 }
 
 FlatMap read_shell_script(std::string_view script, const std::string& file) {
-  const std::vector<Launch> launches = find_launches(script, file);
-  const bool distributed =
-      std::any_of(launches.begin(), launches.end(), [](const Launch& l) { return l.distributed; });
-  FlatMap merged;
-  for (const Launch& launch : launches) {
-    if (launch.distributed == distributed) merge(merged, options_of(launch));
+  const std::vector<std::vector<Launch>> ways = find_launches(script, file);
+  bool distributed = false;
+  for (const std::vector<Launch>& launches : ways) {
+    distributed = distributed || std::any_of(launches.begin(), launches.end(),
+                                             [](const Launch& l) { return l.distributed; });
   }
-  return merged;
+  std::vector<FlatMap> options;
+  for (const std::vector<Launch>& launches : ways) {
+    FlatMap& merged = options.emplace_back();
+    for (const Launch& launch : launches) {
+      if (launch.distributed == distributed) merge(merged, options_of(launch));
+    }
+  }
+  return merge_ways(options);
 }
 
 }  // namespace msprobe::pack

@@ -461,6 +461,21 @@ std::vector<ShellWord> ShellVariables::split(const ShellWord& word) {
   return fields;
 }
 
+std::optional<std::string> ShellVariables::known(const ShellWord& word, bool splits) {
+  ShellWord resolved = resolve(word, 0);
+  if (splits) {
+    std::vector<ShellWord> found = split(resolved);
+    if (found.size() != 1) return std::nullopt;
+    resolved = std::move(found.front());
+  }
+  std::string text;
+  for (const ShellPart& part : resolved) {
+    if (part.kind != ShellPart::Kind::text || part.verbatim) return std::nullopt;
+    text += part.text;
+  }
+  return text;
+}
+
 std::vector<std::string> ShellVariables::fields(const ShellWord& word) {
   std::vector<std::string> out;
   for (const ShellWord& field : split(resolve(word, 0))) {

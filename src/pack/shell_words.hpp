@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -80,6 +81,9 @@ class ShellVariables {
   /// The fields a word becomes: none, one, or several. References to what is not known stay as written.
   /// FormatError if the script makes more text than any honest one.
   std::vector<std::string> fields(const ShellWord& word);
+  /// The text of a word that stands for one field, taken apart at blanks only if `splits`; nothing if only a
+  /// running shell knows it, or if it is none or several.
+  std::optional<std::string> known(const ShellWord& word, bool splits);
 
  private:
   struct Variable {

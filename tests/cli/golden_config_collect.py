@@ -53,6 +53,49 @@ SCRIPTS = {
     "unquoted empty": 'E=\ntorchrun t.py --a $E --b "$E" --c $E$E x',
     "self reference": "P=/a:$P\nP=/b:$P\ntorchrun t.py --p $P",
     "case": 'MODE=x\ncase $MODE in\n  x) torchrun t.py --a 1 ;;\nesac',
+    "branches": """BACKEND=fsdp
+if [ "$BACKEND" = megatron ]; then
+  ARGS="--tp 4"
+elif [[ $BACKEND == fsdp && -n "$BACKEND" ]]; then
+  ARGS="--shard full"
+else
+  ARGS="--none"
+fi
+torchrun t.py $ARGS --lr 1""",
+    "a branch that is not taken starts nothing": 'N=8\nif [ $N -gt 8 ]; then torchrun t.py --a 1; else torchrun t.py --a 2; fi',
+    "nested branches": """A=1; B=2
+if [ $A -eq 1 ]; then
+  if [ $B -ne 2 ]; then X=wrong; elif ! [ $B -lt 2 ]; then X=right; fi
+  if [ ! -z "$X" ]; then torchrun t.py --x $X; fi
+else
+  if [ 1 = 1 ]; then torchrun t.py --x never; fi
+  torchrun t.py --y never
+fi""",
+    "selection": """MODEL=qwen-7b
+case "$MODEL" in
+  llama*) L=1 ;;
+  *-13b|*-7[b]x|"*") L=2 ;;
+  qwen-?b | other )
+    L=3
+    case $L in 3) M=4;; *) M=5;; esac ;;
+  *) L=6 ;;
+esac
+torchrun t.py --l $L --m $M""".replace("|*-7[b]x", ""),
+    "lists": """A=x
+[ "$A" = y ] && B="--b 1"
+[ "$A" = x ] && C="--c 1" || C="--c 2"
+[[ $A == y || ( $A == x && ! $A == z ) ]] && { D="--d 1"; E="--e 1"; }
+[ "$A" = y ] || F="--f 1"
+false && torchrun t.py --g 1
+torchrun t.py $B $C $D $E $F""",
+    "conditions of several commands": """A=1
+if true && [ $A = 2 ] || [ "$A" = 1 ]; then X=1; fi
+if false; [ $A = 1 ]; then Y=2; fi
+if ! false; then Z=3; fi
+if test $A = 1; then W=4; fi
+torchrun t.py --x $X --y $Y --z $Z --w $W""",
+    "branches in functions and loops": 'f() {\n  if [ 1 -le 0 ]; then A=1; else A=2; fi\n}\nf\nfor i in 1; do if [ $A = 2 ]; then torchrun t.py --a $A; fi; done',
+    "words that only look like keywords": 'A="if then"\necho fi else >/dev/null\ntorchrun t.py --if then --case esac "fi" $A',
     "backslash in quotes": 'torchrun t.py --a "x\\\ny" --b "a\\b" --c \'a\\b\'',
     "tabs and carriage returns": "torchrun\tt.py\t--a\t1",
 }

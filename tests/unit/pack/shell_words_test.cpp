@@ -16,7 +16,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 Words launched(const std::string& script) {
-  const std::vector<Launch> launches = find_launches(script, "run.sh");
+  const std::vector<Launch> launches = find_launches(script, "run.sh").front();
   return launches.size() == 1 ? launches[0].words : Words{std::to_string(launches.size()) + " launches"};
 }
 
