@@ -122,7 +122,7 @@ class Plot {
 }
 
 class Curve {
-  // `first`: the row that is marked, as { rank, row }, or null.
+  // `first`: the row that is marked, as { rank, row, mark }, or null.
   constructor(box, { comparison, open, first }) {
     this.comparison = comparison;
     this.open = open;
@@ -196,14 +196,13 @@ class Curve {
     const rank = this.banded();
     this.legend.hidden = this.metric !== JUDGED;
     if (rank === null) return;
-    const of = this.comparison.ranks.length > 1 ? ` (of ${rank.label})` : "";
+    const of = this.comparison.ranks.length > 1 ? ` on ${rank.label}` : "";
     const { threshold } = this.comparison.overview.diagnosis;
     this.legend.replaceChildren(
       element("span", {}, element("i", { class: "key band" }),
-        element("span", { text: `explained${of}: up to ${threshold} times the error of what the entry received and of rounding; only more is evidence` })),
+        element("span", { text: `explained${of}: what an entry received, and rounding, account for errors up to here (${threshold} times their size); only above is evidence` })),
       element("span", {}, element("i", { class: "key born" }), element("span", { text: "born" })),
-      element("span", {}, element("i", { class: "key culprit" }), element("span", { text: this.first ? "the culprit" : "" })));
-    this.legend.lastChild.hidden = !this.first;
+      ...(this.first?.mark === "born" ? [element("span", {}, element("i", { class: "key culprit" }), element("span", { text: "the culprit" }))] : []));
   }
 
   visible(plot) {
@@ -356,7 +355,7 @@ class Curve {
       line(context, x, MARGIN.top, x, plot.bottom);
       context.setLineDash([]);
     };
-    mark(this.first, this.first && GRADES[this.first.rank.grades[this.first.row]].mark, [4, 3]);
+    mark(this.first, this.first?.mark, [4, 3]);
     mark(this.selected, "accent", []);
   }
 

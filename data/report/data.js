@@ -167,7 +167,7 @@ class Rank {
       const entry = this.entryOf(row);
       const last = this.groups.at(-1);
       if (last === undefined || last.entry !== entry || entry === NO_ENTRY) {
-        this.groups.push({ entry, first: row, last: row + 1, worst: 0 });
+        this.groups.push({ entry, first: row, last: row + 1, worst: 0, blamed: false });
       } else {
         last.last = row + 1;
       }
@@ -293,6 +293,12 @@ class Comparison {
 
   id(rank, row) {
     return this.starts[rank.index] + row;
+  }
+
+  // What tells a rank from the others: its step, its number or both.
+  briefLabel({ about, label }) {
+    const parts = [this.steps.length > 1 && about.step, this.rankNames.length > 1 && about.rank].filter(Boolean);
+    return parts.length > 0 ? parts.join("/") : label;
   }
 
   // What the tasks are: "of 2 steps on 4 ranks".

@@ -30,6 +30,7 @@ class Findings {
     const { diagnosis } = comparison.overview;
     this.all = diagnosis.findings;
     this.independent = diagnosis.independent;
+    this.blame();
     this.sections = [];
     for (const [heads, name, words] of diagnosis.answer) {
       if (heads) this.sections.push({ name, words, lines: [] });
@@ -40,6 +41,17 @@ class Findings {
   // Null where the runs differ by rounding alone.
   culprit() {
     return isEvidence(this.all[0]) ? this.all[0] : null;
+  }
+
+  // Entries that are to blame may have nothing to compare: they are marked whatever their rows say.
+  blame() {
+    for (const finding of this.all.slice(0, this.independent)) {
+      for (const rank of this.comparison.ranks) {
+        const concerned = rank.about.step === finding.step && [finding.rank, ...finding.other_ranks].includes(rank.about.rank);
+        const group = concerned && rank.groupNamed(finding.entry, finding.kind === "removed");
+        if (group) group.blamed = true;
+      }
+    }
   }
 
   // The first row of a finding's entry, as open() takes it; null if it has none.
@@ -64,7 +76,7 @@ class Findings {
     headline.replaceChildren(
       element("b", { class: `badge big ${culprit ? "born" : "rounding"}`, text: culprit ? "culprit" : "no culprit" }),
       ...(culprit ? [this.name(culprit)] : []));
-    place.replaceChildren(...(culprit ? [copyButton(culprit.entry), placeWords(culprit)] : []));
+    place.replaceChildren(...(culprit ? [`${placeWords(culprit)} `, copyButton(culprit.entry)] : []));
     box.replaceChildren(...this.sections.map((section) => this.section(section)));
   }
 
@@ -85,7 +97,7 @@ class Findings {
     return element("details", { class: "finding" },
       element("summary", {},
         element("b", { class: `badge ${isEvidence(finding) ? "born" : "rounding"}`, text: name }), " ",
-        this.name(finding), copyButton(finding.entry), element("span", { class: "muted", text: placeWords(finding) })),
+        this.name(finding), element("span", { class: "muted", text: ` ${placeWords(finding)} ` }), copyButton(finding.entry)),
       wordList([...told, ...more]));
   }
 }

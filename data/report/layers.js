@@ -11,15 +11,13 @@ class Layer {
     this.depth = parent === null ? -1 : parent.depth + 1;
     this.grades = new Int8Array(ranks).fill(-1);
     this.errors = new Float32Array(ranks);
+    this.born = new Uint8Array(ranks); // something is, or is to blame though it could not be compared
   }
 
-  take(rank, grade, error) {
+  take(rank, grade, error, born) {
+    if (born) this.born[rank] = 1;
     if (this.grades[rank] < grade) this.grades[rank] = grade;
     if (this.errors[rank] < error) this.errors[rank] = error;
-  }
-
-  worst() {
-    return this.grades.reduce((worst, grade) => Math.max(worst, grade), -1);
   }
 
   isIn(other) {
@@ -50,12 +48,12 @@ class Layers {
       if (group.entry === NO_ENTRY) continue;
       const layer = (this.byEntry[rank.index][group.entry] ??= this.layerOf(rank, group.entry));
       for (let row = group.first; row < group.last; ++row) {
-        layer.take(rank.index, rank.grades[row], rank.errors?.[row]);
+        layer.take(rank.index, rank.grades[row], rank.errors?.[row], group.blamed || rank.grades[row] === GRADE.born);
       }
     }
     for (const layer of this.known.values()) {
       for (let above = layer.parent; above !== null; above = above.parent) {
-        above.take(rank.index, layer.grades[rank.index], layer.errors[rank.index]);
+        above.take(rank.index, layer.grades[rank.index], layer.errors[rank.index], layer.born[rank.index]);
       }
     }
   }
@@ -106,7 +104,7 @@ class Layers {
       range.children = part;
       for (const child of part) {
         child.parent = range;
-        for (let rank = 0; rank < this.ranks; ++rank) range.take(rank, child.grades[rank], child.errors[rank]);
+        for (let rank = 0; rank < this.ranks; ++rank) range.take(rank, child.grades[rank], child.errors[rank], child.born[rank]);
       }
     }
     this.deepen(layer);
@@ -131,7 +129,7 @@ class Layers {
       level = next.filter((layer) => layer.children.length > 0);
     }
     for (const layer of this.known.values()) {
-      if (layer.worst() !== GRADE.born) continue;
+      if (!layer.born.includes(1)) continue;
       for (let above = layer.parent; above !== null; above = above.parent) above.open = true;
     }
   }

@@ -58,7 +58,7 @@ class LayerMap {
     for (let first = 0; first < ranks; first += together) {
       this.cells.push({ first, last: Math.min(ranks, first + together) - 1 });
     }
-    this.across = Math.min(48, this.room / this.cells.length);
+    this.across = Math.min(96, this.room / this.cells.length);
     this.column = Math.min(this.column, this.cells.length - 1);
   }
 
@@ -76,17 +76,19 @@ class LayerMap {
 
   rankNames({ first, last }) {
     const { ranks } = this.comparison;
-    return first === last ? ranks[first].label : `${ranks[first].label} \u2026 ${ranks[last].label}`;
+    const label = (index) => this.comparison.briefLabel(ranks[index]);
+    return first === last ? label(first) : `${label(first)} \u2026 ${label(last)}`;
   }
 
   // The worst of the ranks of a cell.
   worst(layer, { first, last }) {
-    let [grade, error] = [-1, 0];
+    let [grade, error, born] = [-1, 0, false];
     for (let rank = first; rank <= last; ++rank) {
       grade = Math.max(grade, layer.grades[rank]);
       error = Math.max(error, layer.errors[rank]);
+      born ||= layer.born[rank] === 1;
     }
-    return { grade, error };
+    return { grade, error, born };
   }
 
   line(layer, index) {
@@ -116,15 +118,14 @@ class LayerMap {
     const color = (name) => style.getPropertyValue(`--${name}`).trim();
     const gap = this.across > 6 ? 1 : 0;
     for (const [at, cell] of this.cells.entries()) {
-      const { grade, error } = this.worst(layer, cell);
+      const { grade, error, born } = this.worst(layer, cell);
       const x = at * this.across;
       if (grade >= 0) {
-        context.fillStyle = color(GRADES[grade].mark);
-        context.globalAlpha = grade >= BAD ? 0.45 + 0.55 * heatOf(error) : 0.15 + 0.6 * heatOf(error);
-        if (grade === GRADE.born) context.globalAlpha = 1;
+        context.fillStyle = color(born ? "born" : GRADES[grade].mark);
+        context.globalAlpha = born ? 1 : grade >= BAD ? 0.45 + 0.55 * heatOf(error) : 0.15 + 0.6 * heatOf(error);
         context.fillRect(x, gap, this.across - gap, MAP_LINE - 2 * gap);
         context.globalAlpha = 1;
-        if (grade === GRADE.born && this.across > 5) {
+        if (born && this.across > 5) {
           context.fillStyle = color("panel");
           diamond(context, x + (this.across - gap) / 2, MAP_LINE / 2, Math.min(4, this.across / 3));
         }
@@ -156,14 +157,14 @@ class LayerMap {
 
   tell(layer = this.shown[this.list.active], column = this.column) {
     if (layer === undefined) {
-      this.told.textContent = "The worst of each layer on each rank, stronger for larger errors; a diamond where it is born.";
+      this.told.textContent = "The worst of each layer, stronger for larger errors; a diamond where an error is born or an entry is to blame.";
       return;
     }
     const cell = column < 0 ? { first: 0, last: this.comparison.ranks.length - 1 } : this.cells[column];
-    const { grade, error } = this.worst(layer, cell);
-    const where = column < 0 ? "all ranks" : this.rankNames(cell);
+    const { grade, error, born } = this.worst(layer, cell);
+    const where = column < 0 ? "all" : this.rankNames(cell);
     const size = this.comparison.overview.diagnosis ? `, largest error ${briefly(Number(error.toPrecision(3)))}` : "";
-    this.told.textContent = shown(`${tail(layer.path, 60)} on ${where}: ${grade < 0 ? "no rows" : GRADES[grade].name + size}`);
+    this.told.textContent = shown(`${tail(layer.path, 60)} on ${where}: ${grade < 0 ? "no rows" : (born && grade !== GRADE.born ? "to blame, " : "") + GRADES[grade].name + size}`);
   }
 
   pick(index, event) {

@@ -97,15 +97,18 @@ class Report {
     this.goToAddress();
   }
 
-  // Where to look first: the culprit; else the first bad row by the rules, as { rank, row } or null.
+  // Where to look first: the culprit; else the first bad row by the rules, as { rank, row, mark } or null.
   first() {
     const culprit = this.findings?.culprit();
     const id = culprit ? this.findings.rowOf(culprit) : null;
-    if (id === null) return this.comparison.firstBad();
+    if (id === null) {
+      const bad = this.comparison.firstBad();
+      return bad && { ...bad, mark: VERDICTS[bad.verdict] };
+    }
     const { rank, row } = this.comparison.at(id);
     const group = rank.groups[rank.groupOf[row]];
-    for (let born = group.first; born < group.last; ++born) if (rank.grades[born] === GRADE.born) return { rank, row: born };
-    return { rank, row };
+    for (let born = group.first; born < group.last; ++born) if (rank.grades[born] === GRADE.born) return { rank, row: born, mark: "born" };
+    return { rank, row, mark: "born" };
   }
 
   showVerdict() {

@@ -7,7 +7,7 @@ const ROWS_ON_PAGE = 100000;
 const ROW_HEIGHT = 26;
 
 const WIDTHS = {
-  Origin: 118,
+  Origin: 128,
   Result: 84,
   Evidence: 320,
   Rank: 110,
@@ -107,7 +107,8 @@ class RowTable {
 
   line(index) {
     const { rank, row } = this.comparison.at(this.order[index]);
-    const made = element("div", { class: `row ${GRADES[rank.grades[row]].mark}`, role: "row" });
+    const blamed = rank.groups[rank.groupOf[row]].blamed ? " blamed" : "";
+    const made = element("div", { class: `row ${GRADES[rank.grades[row]].mark}${blamed}`, role: "row" });
     if (rank.errors !== null) tint(made, rank.errors[row], ...(rank.grades[row] >= BAD ? [7, 30] : [2, 14]));
     made.setAttribute("aria-rowindex", index + 1);
     for (const name of this.columns) {

@@ -11,6 +11,7 @@ class TreeNode {
     this.depth = parent === null ? 0 : parent.depth + 1;
     this.counts = GRADES.map(() => 0); // rows at and below it, by grade
     this.error = 0; // the largest
+    this.blamed = false; // it, or something below it
   }
 
   worst() {
@@ -57,6 +58,7 @@ class ModelTree {
       for (let at = node; at !== null; at = at.parent) {
         own.forEach((number, grade) => (at.counts[grade] += number));
         at.error = Math.max(at.error, error);
+        at.blamed ||= group.blamed;
       }
     }
   }
@@ -144,7 +146,7 @@ class ModelTree {
   line(node) {
     const hasChildren = node.children.length > 0;
     const made = element("div", {
-      class: `node ${GRADES[node.worst()].mark}${node === this.selected ? " selected" : ""}`,
+      class: `node ${GRADES[node.worst()].mark}${node.blamed ? " blamed" : ""}${node === this.selected ? " selected" : ""}`,
       role: "treeitem",
       "aria-level": node.depth + 1,
       "aria-selected": String(node === this.selected),

@@ -179,12 +179,25 @@ class Entries {
     return known;
   }
 
+  /// Where the target has what the reference calls otherwise; entries of the reference alone are themselves.
+  std::uint32_t of_partner(std::uint32_t golden_api) {
+    const std::uint32_t target = result_.alignment->target_of[golden_api];
+    return target == diagnosis::kNone ? of_golden(golden_api)
+                                      : number(result_.target.text(result_.target.apis[target].name));
+  }
+
   /// Enclosing modules, as far as the file names them; they become entries too.
   void place(const dump::ConstructTable& construct, const dump::ConstructTable& golden) {
+    std::unordered_map<std::string_view, std::uint32_t> golden_apis;
+    for (std::uint32_t i = 0; golden_only_ > 0 && i < result_.golden.apis.size(); ++i)
+      golden_apis.emplace(result_.golden.text(result_.golden.apis[i].name), i);
     for (std::size_t i = 0; i < names_.size(); ++i) {
-      const std::string_view parent =
-          (i >= of_rows_ && i < of_rows_ + golden_only_ ? golden : construct).parent(names_[i]);
-      parents_.push_back(parent.empty() ? kNoEntry : number(parent));
+      const bool only_golden = i >= of_rows_ && i < of_rows_ + golden_only_;
+      const std::string_view parent = (only_golden ? golden : construct).parent(names_[i]);
+      const auto around = only_golden ? golden_apis.find(parent) : golden_apis.end();
+      parents_.push_back(parent.empty()                ? kNoEntry
+                         : around == golden_apis.end() ? number(parent)
+                                                       : of_partner(around->second));
     }
     // A chain that runs in a circle, or deeper than any model, ends somewhere on its way.
     for (std::size_t i = 0; i < names_.size(); ++i) {
