@@ -4,15 +4,18 @@
 "use strict";
 
 function readAddress() {
-  const parts = new URLSearchParams(location.hash.slice(1));
-  const list = (name) => (parts.get(name) ?? "").split(" ").filter(Boolean).map((one) => {
-    try {
-      return decodeURIComponent(one);
-    } catch {
-      return "";
-    }
-  });
-  return { row: list("row"), sort: list("sort"), hide: list("hide"), within: list("within"), layer: list("layer"), words: parts.get("words") ?? "", view: parts.get("view") ?? "" };
+  const parts = new Map(location.hash.slice(1).split("&").map((part) => part.split("=")));
+  const list = (name) => (parts.get(name) ?? "").split("+").map(unescaped);
+  const all = (name) => (parts.has(name) ? list(name) : []);
+  return { row: all("row"), sort: all("sort"), hide: all("hide"), within: all("within"), layer: all("layer"), words: list("words")[0], view: list("view")[0] };
+}
+
+function unescaped(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "";
+  }
 }
 
 // Half a pair of surrogates cannot stand in an address.
@@ -22,10 +25,7 @@ function escaped(text) {
 
 // Lists of texts, and texts; what is empty is left out.
 function writeAddress(state) {
-  const parts = new URLSearchParams();
-  for (const [name, value] of Object.entries(state)) {
-    const text = Array.isArray(value) ? value.map(escaped).join(" ") : value;
-    if (text) parts.set(name, text);
-  }
-  history.replaceState(null, "", `#${parts}`);
+  const parts = Object.entries(state).filter(([, value]) => value.length > 0);
+  const hash = parts.map(([name, value]) => `${name}=${[value].flat().map(escaped).join("+")}`).join("&");
+  history.replaceState(null, "", `#${hash}`);
 }

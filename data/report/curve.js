@@ -161,12 +161,18 @@ class Curve {
       plot.box.hidden = plot.length === 0;
       plot.cursor = null;
     }
-    const values = this.plots.flatMap((plot) => plot.series.map((one) => one.values));
-    const any = (test) => values.some((list) => list.some(test));
     const checksum = this.metric.column === null;
-    this.bands = { nan: any(Number.isNaN), inf: any((value) => value === Infinity), zero: any((value) => value === 0) };
+    this.bands = { nan: false, inf: false, zero: false };
+    this.hasScale = false;
+    for (const { values } of this.plots.flatMap((plot) => plot.series)) {
+      for (const value of values) {
+        if (value > 0 && value < Infinity) this.hasScale = true;
+        else if (value === 0) this.bands.zero = true;
+        else if (value === Infinity) this.bands.inf = true;
+        else if (value !== NOTHING) this.bands.nan = true;
+      }
+    }
     this.names = checksum ? { inf: "different", zero: "equal" } : { nan: "NaN", inf: "inf", zero: "0" };
-    this.hasScale = any((value) => value > 0 && value < Infinity);
     const unit = this.comparison.ranks.map((rank) => rank.byName.get(this.metric.column)?.unit).find(Boolean);
     this.unit = unit ?? "";
     this.draw();
@@ -263,19 +269,21 @@ class Curve {
     }
     let low = Infinity;
     let high = 0;
-    const take = (value) => {
-      if (!(value > 0 && value < Infinity)) return;
-      if (value < low) low = value;
-      if (value > high) high = value;
-    };
+    let explained = 0;
     const banded = this.banded();
     for (const { rank, rows, values } of this.visible(plot)) {
       const last = Math.min(values.length, Math.ceil(plot.to));
       for (let i = Math.floor(plot.from); i < last; ++i) {
-        take(values[i]);
-        if (rank === banded && values[i] !== NOTHING) take(rank.explained[rows[i]]);
+        const value = values[i];
+        if (value > 0 && value < Infinity) {
+          if (value < low) low = value;
+          if (value > high) high = value;
+        }
+        if (rank === banded && rank.explained[rows[i]] > explained) explained = rank.explained[rows[i]];
       }
     }
+    // The band may reach far beyond all errors; they come first.
+    high = Math.max(high, Math.min(explained, 10 * high));
     plot.low = high === 0 ? 0 : Math.floor(Math.log10(low));
     plot.high = high === 0 ? 1 : Math.max(plot.low + 1, Math.ceil(Math.log10(high)));
   }

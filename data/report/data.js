@@ -153,9 +153,13 @@ class Rank {
     const error = this.byName.get("Error");
     const byVerdict = VERDICTS.map((verdict) => GRADE[verdict]);
     const byOrigin = origins?.texts.map((text) => GRADE[text]);
-    this.grades = Uint8Array.from(this.verdicts, (verdict, row) =>
-      byOrigin === undefined || verdict === ONLY_IN_GOLDEN ? byVerdict[verdict] : byOrigin[origins.codes[row] - 1]);
-    this.errors = error ? Float64Array.from(this.verdicts, (_, row) => error.number(row) ?? NaN) : null;
+    this.grades = new Uint8Array(this.rows);
+    this.errors = error ? new Float64Array(this.rows) : null;
+    for (let row = 0; row < this.rows; ++row) {
+      const verdict = this.verdicts[row];
+      this.grades[row] = origins === undefined || verdict === ONLY_IN_GOLDEN ? byVerdict[verdict] : byOrigin[origins.codes[row] - 1];
+      if (error) this.errors[row] = error.number(row) ?? NaN;
+    }
   }
 
   // Rows of one entry stand together; groups are the entries in execution order.

@@ -45,6 +45,13 @@ class LayerMap {
     this.measure();
     this.drawHead();
     this.list.draw();
+    if (this.list.active < 0 && this.grid.clientHeight > 0) this.goToBorn();
+  }
+
+  // Where to look first; a layer lies behind the modules around it.
+  goToBorn() {
+    const isBorn = (layer) => layer.born.includes(1);
+    this.list.reveal(this.shown.findIndex((layer) => isBorn(layer) && !(layer.open && layer.children.some(isBorn))));
   }
 
   // Ranks from first to last in each cell.

@@ -323,7 +323,10 @@ class Report {
       chip.setAttribute("aria-pressed", String(!filters.off[chip.dataset.kind].has(Number(chip.dataset.value))));
     }
     const kept = this.table.order.length;
-    by("kept").textContent = kept === comparison.rows ? plural(kept, "row") : `${count(kept)} of ${plural(comparison.rows, "row")}`;
+    const compared = comparison.ranks.reduce((sum, rank) => sum + rank.about.rows, 0);
+    const alone = comparison.rows - compared;
+    const all = plural(compared, "row") + (alone > 0 ? ` + ${count(alone)} only in golden` : "");
+    by("kept").textContent = kept === comparison.rows ? all : `${count(kept)} of ${all}`;
     by("clear").hidden = !filters.active() && filters.off.step.size + filters.off.rank.size === 0;
     const within = [filters.node?.title, filters.place?.title].filter(Boolean);
     by("within").hidden = within.length === 0;
@@ -365,12 +368,12 @@ class Report {
     while (root?.parent) root = root.parent;
     const ranks = filters.place?.ranks;
     writeAddress({
-      row: opened ? [`=${opened.rank.label}`, opened.rank.name(opened.row)] : [],
+      row: opened ? [opened.rank.label, opened.rank.name(opened.row)] : [],
       sort: table.sort.column === null ? [] : [table.sort.column, table.sort.down ? "down" : "up"],
       words: filters.words.join(" "),
       hide: Object.entries(filters.off).flatMap(([kind, off]) => [...off].map((one) => `${kind}=${this.namesOf(kind)[one]}`)),
       within: filters.node === null ? [] : [root.label, filters.node.title],
-      layer: filters.place === null ? [] : [filters.place.layer.path, ...(ranks ? [ranks.first, ranks.last] : []).map((index) => `=${comparison.ranks[index].label}`)],
+      layer: filters.place === null ? [] : [filters.place.layer.path, ...(ranks ? [ranks.first, ranks.last] : []).map((index) => comparison.ranks[index].label)],
       view: this.view === "map" ? "map" : "",
     });
   }
@@ -387,15 +390,14 @@ class Report {
       const value = Object.hasOwn(filters.off, kind) ? this.namesOf(kind).indexOf(one.slice(kind.length + 1)) : -1;
       if (value >= 0) filters.off[kind].add(value);
     }
-    const unmarked = (label) => label.slice(1); // labels may be empty, and stand behind a =
     if (wanted.within.length === 2) filters.node = this.tree.named(...wanted.within);
-    if (wanted.layer.length > 0 && this.map) filters.place = this.map.named(wanted.layer[0], ...wanted.layer.slice(1).map(unmarked));
+    if (wanted.layer.length > 0 && this.map) filters.place = this.map.named(...wanted.layer);
     this.tree.select(filters.node);
     this.map?.select(filters.place);
     this.table.sortAs(...wanted.sort);
     this.show(wanted.view);
     this.apply();
-    const id = wanted.row.length === 2 ? comparison.rowNamed(unmarked(wanted.row[0]), wanted.row[1]) : null;
+    const id = wanted.row.length === 2 ? comparison.rowNamed(...wanted.row) : null;
     if (id !== null) {
       this.open(id);
     } else {

@@ -9,7 +9,7 @@ class TreeNode {
   constructor(label, title, parent) {
     Object.assign(this, { label, title, parent, children: [], open: false, place: null });
     this.depth = parent === null ? 0 : parent.depth + 1;
-    this.counts = GRADES.map(() => 0); // rows at and below it, by grade
+    this.counts = new Array(GRADES.length).fill(0); // rows at and below it, by grade
     this.error = 0; // the largest
     this.blamed = false; // it, or something below it
   }
@@ -33,6 +33,7 @@ class ModelTree {
     this.nodes = new Map(); // by parent and name, so that ranks share them
     this.byEntry = comparison.ranks.map((rank) => new Array(rank.entries.length));
     for (const rank of comparison.ranks) this.add(rank);
+    this.sum();
     if (first) this.openTo(this.nodeAt(first.rank, first.row));
     else this.roots.forEach((root) => (root.open = true));
     this.list = new LongList(box, {
@@ -49,17 +50,21 @@ class ModelTree {
     for (const group of rank.groups) {
       const node = this.nodeOf(rank, group);
       node.place ??= { rank, row: group.first };
-      const own = GRADES.map(() => 0);
-      let error = 0;
+      node.blamed ||= group.blamed;
       for (let row = group.first; row < group.last; ++row) {
-        own[rank.grades[row]] += 1;
-        if (rank.errors?.[row] > error) error = rank.errors[row];
+        node.counts[rank.grades[row]] += 1;
+        if (rank.errors?.[row] > node.error) node.error = rank.errors[row];
       }
-      for (let at = node; at !== null; at = at.parent) {
-        own.forEach((number, grade) => (at.counts[grade] += number));
-        at.error = Math.max(at.error, error);
-        at.blamed ||= group.blamed;
-      }
+    }
+  }
+
+  // Upwards: nodes are made after those they lie in.
+  sum() {
+    for (const { parent, counts, error, blamed } of [...this.nodes.values()].reverse()) {
+      if (parent === null) continue;
+      for (let grade = 0; grade < counts.length; ++grade) parent.counts[grade] += counts[grade];
+      if (error > parent.error) parent.error = error;
+      parent.blamed ||= blamed;
     }
   }
 
