@@ -54,12 +54,16 @@ class Findings {
     }
   }
 
-  // The first row of a finding's entry, as open() takes it; null if it has none.
+  // Where a finding's entry is to be looked at, as open() takes it: where its error is born, or its first row;
+  // null if it has none.
   rowOf({ entry, step, rank, kind }) {
     const { ranks } = this.comparison;
     const place = ranks.find((one) => one.about.step === step && one.about.rank === rank) ?? ranks[0];
     const group = place?.groupNamed(entry, kind === "removed");
-    return group ? this.comparison.id(place, group.first) : null;
+    if (!group) return null;
+    let row = group.first;
+    while (row < group.last && place.grades[row] !== GRADE.born) ++row;
+    return this.comparison.id(place, row < group.last ? row : group.first);
   }
 
   // The finding of an entry of a rank, if it is among those that are told.

@@ -105,10 +105,7 @@ class Report {
       const bad = this.comparison.firstBad();
       return bad && { ...bad, mark: VERDICTS[bad.verdict] };
     }
-    const { rank, row } = this.comparison.at(id);
-    const group = rank.groups[rank.groupOf[row]];
-    for (let born = group.first; born < group.last; ++born) if (rank.grades[born] === GRADE.born) return { rank, row: born, mark: "born" };
-    return { rank, row, mark: "born" };
+    return { ...this.comparison.at(id), mark: "born" };
   }
 
   showVerdict() {
