@@ -206,7 +206,7 @@ class Curve {
     const { threshold } = this.comparison.overview.diagnosis;
     this.legend.replaceChildren(
       element("span", {}, element("i", { class: "key band" }),
-        element("span", { text: `explained${of}: what an entry received, and rounding, account for errors up to here (${threshold} times their size); only above is evidence` })),
+        element("span", { text: `explained${of}: what an entry received, and rounding, account for errors up to here (${threshold} times their size); more is evidence, unless replay acquits` })),
       element("span", {}, element("i", { class: "key born" }), element("span", { text: "born" })),
       ...(this.first?.mark === "born" ? [element("span", {}, element("i", { class: "key culprit" }), element("span", { text: "the culprit" }))] : []));
   }

@@ -439,7 +439,6 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
     }
     if (more <= replay.tolerance) {
       acquitted = true;
-      out_.explained[index] = std::max(out_.explained[index], errors_.e[index]);
       continue;
     }
     side = "neither side follows from its inputs by the operation's name";

@@ -119,7 +119,9 @@ struct RankDiagnosis : RankFindings {
   // Of each item under test:
   std::vector<std::uint32_t> golden_item;  // its partner, or kNone
   std::vector<float> error;                // e; NaN: not measured
-  std::vector<float> explained;            // a larger e would have been evidence; NaN: not judged by its size
+  /// The largest e that follows from what came in and from rounding; more is evidence unless replay acquits.
+  /// NaN: not judged by its size.
+  std::vector<float> explained;
   std::vector<Origin> origin;
 };
 
