@@ -157,7 +157,7 @@ void RankRows::row(std::size_t index, std::vector<Cell>& cells, Scratch& scratch
 }
 
 void RankRows::golden_item(std::uint32_t item, std::vector<Cell>& cells, Scratch& scratch) const {
-  fill(Row{.pair = {.target = kUnmatched, .golden = item}}, std::nullopt, cells, scratch);
+  fill(Row{.pair = {.target = kUnmatched, .golden = item}, .findings = {}}, std::nullopt, cells, scratch);
 }
 
 void RankRows::fill(const Row& row, std::optional<std::size_t> index, std::vector<Cell>& cells,
