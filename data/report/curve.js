@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The error along the order of execution, forward and backward apart, a line for each rank. Zero, infinity and
-// NaN have no place on a logarithmic scale: each has a band of its own.
+// The error along the order of execution, forward and backward apart, a line for each rank, over what the
+// diagnosis explains. Zero, infinity and NaN have no place on a logarithmic scale: each has a band of its own.
 "use strict";
 
 const NOTHING = -1; // a row without a value: no partner, no tensor
@@ -17,6 +17,7 @@ function relativeL2(distance, rank, row) {
   return norm === undefined ? NOTHING : distance / norm;
 }
 
+const JUDGED = { name: "Error", column: "Error" };
 const METRICS = {
   tensor: [
     { name: "EucDist / Bench l2norm", column: "EucDist", of: relativeL2 },
@@ -42,7 +43,7 @@ function metricValue(rank, row, metric, column) {
   const value = column.number(row);
   if (value === undefined) {
     // The tensors hold NaN or infinities at different places.
-    return rank.mode === "tensor" && rank.matched(row) && column.text(row) === "N/A" ? NaN : NOTHING;
+    return rank.mode === "tensor" && metric !== JUDGED && rank.matched(row) && column.text(row) === "N/A" ? NaN : NOTHING;
   }
   return metric.of ? metric.of(value, rank, row) : Math.abs(value);
 }
@@ -72,7 +73,7 @@ class Plot {
         if ((inputsToo || rank.isOutput[row]) && this.belongs(rank.direction(row))) rows.push(row);
       }
       const column = rank.byName.get(metric?.column);
-      const values = Float64Array.from(rows, (row) => (metric ? metricValue(rank, row, metric, column) : NOTHING));
+      const values = Float64Array.from(rows, (row) => (metric && (column || metric.column === null) ? metricValue(rank, row, metric, column) : NOTHING));
       return { rank, rows, values };
     });
     this.length = this.series.reduce((most, one) => Math.max(most, one.rows.length), 0);
@@ -121,12 +122,13 @@ class Plot {
 }
 
 class Curve {
-  constructor(box, { comparison, open }) {
+  // `first`: the row that is marked, as { rank, row, mark }, or null.
+  constructor(box, { comparison, open, first }) {
     this.comparison = comparison;
     this.open = open;
     this.passes = null;
     this.selected = null;
-    this.first = comparison.firstBad();
+    this.first = first;
     this.select = document.getElementById("metric");
     this.inputs = document.getElementById("inputs-too");
     this.tip = element("div", { class: "tip", role: "status" });
@@ -137,8 +139,11 @@ class Curve {
       new Plot("forward", (direction) => direction === 0 || direction === 3),
       new Plot("backward", (direction) => direction === 1 || direction === 2),
     ];
-    box.append(...this.plots.map((plot) => plot.box), this.ring, this.tip);
-    this.metrics = [...new Map(comparison.modes.flatMap((mode) => METRICS[mode]).map((one) => [one.name, one])).values()];
+    this.legend = element("p", { class: "legend muted" });
+    box.append(...this.plots.map((plot) => plot.box), this.legend, this.ring, this.tip);
+    const judged = comparison.ranks.some((rank) => rank.errors) ? [JUDGED] : [];
+    const metrics = [...judged, ...comparison.modes.flatMap((mode) => METRICS[mode])];
+    this.metrics = [...new Map(metrics.map((one) => [one.name, one])).values()];
     this.select.replaceChildren(...this.metrics.map((metric) => element("option", { text: metric.name })));
     this.select.addEventListener("change", () => this.measure());
     this.inputs.checked = comparison.modes.includes("md5"); // whose inputs are not another row's outputs again
@@ -150,18 +155,24 @@ class Curve {
 
   measure() {
     this.metric = this.metrics[this.select.selectedIndex] ?? this.metrics[0];
-    const metricOf = (rank) => METRICS[rank.mode].find((one) => one.name === this.metric.name);
+    const metricOf = (rank) => [JUDGED, ...METRICS[rank.mode]].find((one) => one.name === this.metric.name);
     for (const plot of this.plots) {
       plot.measure(this.comparison, metricOf, this.inputs.checked);
       plot.box.hidden = plot.length === 0;
       plot.cursor = null;
     }
-    const values = this.plots.flatMap((plot) => plot.series.map((one) => one.values));
-    const any = (test) => values.some((list) => list.some(test));
     const checksum = this.metric.column === null;
-    this.bands = { nan: any(Number.isNaN), inf: any((value) => value === Infinity), zero: any((value) => value === 0) };
+    this.bands = { nan: false, inf: false, zero: false };
+    this.hasScale = false;
+    for (const { values } of this.plots.flatMap((plot) => plot.series)) {
+      for (const value of values) {
+        if (value > 0 && value < Infinity) this.hasScale = true;
+        else if (value === 0) this.bands.zero = true;
+        else if (value === Infinity) this.bands.inf = true;
+        else if (value !== NOTHING) this.bands.nan = true;
+      }
+    }
     this.names = checksum ? { inf: "different", zero: "equal" } : { nan: "NaN", inf: "inf", zero: "0" };
-    this.hasScale = any((value) => value > 0 && value < Infinity);
     const unit = this.comparison.ranks.map((rank) => rank.byName.get(this.metric.column)?.unit).find(Boolean);
     this.unit = unit ?? "";
     this.draw();
@@ -179,6 +190,27 @@ class Curve {
     this.draw();
   }
 
+  // Whose entries the band is of: one rank's, as those of several hide each other.
+  banded() {
+    if (this.metric !== JUDGED) return null;
+    const wanted = this.selected?.rank ?? this.first?.rank;
+    const isShown = (rank) => rank?.explained && (this.ranksShown === undefined || this.ranksShown.has(rank.index));
+    return isShown(wanted) ? wanted : this.comparison.ranks.find(isShown) ?? null;
+  }
+
+  showLegend() {
+    const rank = this.banded();
+    this.legend.hidden = this.metric !== JUDGED;
+    if (rank === null) return;
+    const of = this.comparison.ranks.length > 1 ? ` on ${rank.label}` : "";
+    const { threshold } = this.comparison.overview.diagnosis;
+    this.legend.replaceChildren(
+      element("span", {}, element("i", { class: "key band" }),
+        element("span", { text: `explained${of}: what an entry received, and rounding, account for errors up to here (${threshold} times their size); more is evidence, unless replay acquits` })),
+      element("span", {}, element("i", { class: "key born" }), element("span", { text: "born" })),
+      ...(this.first?.mark === "born" ? [element("span", {}, element("i", { class: "key culprit" }), element("span", { text: "the culprit" }))] : []));
+  }
+
   visible(plot) {
     return plot.series.filter((one) => this.ranksShown === undefined || this.ranksShown.has(one.rank.index));
   }
@@ -193,6 +225,7 @@ class Curve {
       plot.canvas.style.height = `${MARGIN.top + bands + scale + STRIP + MARGIN.bottom}px`;
       this.drawPlot(plot);
     }
+    this.showLegend();
   }
 
   drawPlot(plot) {
@@ -208,6 +241,7 @@ class Curve {
     context.textBaseline = "middle";
     this.layOut(plot, height);
     this.drawAxes(plot, context, width, height);
+    this.drawBand(plot, context);
     this.drawMarks(plot, context);
     for (const series of this.visible(plot)) this.drawSeries(plot, context, series);
     this.drawStrip(plot, context);
@@ -235,7 +269,9 @@ class Curve {
     }
     let low = Infinity;
     let high = 0;
-    for (const { values } of this.visible(plot)) {
+    let explained = 0;
+    const banded = this.banded();
+    for (const { rank, rows, values } of this.visible(plot)) {
       const last = Math.min(values.length, Math.ceil(plot.to));
       for (let i = Math.floor(plot.from); i < last; ++i) {
         const value = values[i];
@@ -243,8 +279,11 @@ class Curve {
           if (value < low) low = value;
           if (value > high) high = value;
         }
+        if (rank === banded && rank.explained[rows[i]] > explained) explained = rank.explained[rows[i]];
       }
     }
+    // The band may reach far beyond all errors; they come first.
+    high = Math.max(high, Math.min(explained, 10 * high));
     plot.low = high === 0 ? 0 : Math.floor(Math.log10(low));
     plot.high = high === 0 ? 1 : Math.max(plot.low + 1, Math.ceil(Math.log10(high)));
   }
@@ -288,7 +327,30 @@ class Curve {
     }
   }
 
-  // The first bad row, and the one whose panel is open.
+  // Entries that were not judged by their size, as modules that hand on what is within, leave a gap.
+  drawBand(plot, context) {
+    const rank = this.banded();
+    const series = plot.series.find((one) => one.rank === rank);
+    if (!series) return;
+    const columns = Math.ceil(plot.width()) + 1;
+    const tops = new Float32Array(columns);
+    const last = Math.min(series.rows.length, Math.ceil(plot.to));
+    for (let i = Math.floor(plot.from); i < last; ++i) {
+      const explained = rank.explained[series.rows[i]];
+      if (!(explained > 0) || series.values[i] === NOTHING) continue;
+      const left = Math.max(0, Math.floor(plot.x(i - 0.5) - MARGIN.left));
+      const right = Math.max(left, Math.ceil(plot.x(i + 0.5) - MARGIN.left) - 1);
+      for (let column = left; column <= right && column < columns; ++column) tops[column] = Math.max(tops[column], explained);
+    }
+    context.fillStyle = this.color("explained");
+    for (let column = 0; column < columns; ++column) {
+      if (tops[column] === 0) continue;
+      const top = Math.max(plot.scaleTop - 4, this.y(plot, tops[column]));
+      if (top < plot.bottom) context.fillRect(MARGIN.left + column, top, 1, plot.bottom - top);
+    }
+  }
+
+  // The culprit, or the first bad row, and the one whose panel is open.
   drawMarks(plot, context) {
     const mark = (found, color, dashes) => {
       const series = found && plot.series.find((one) => one.rank === found.rank);
@@ -301,7 +363,7 @@ class Curve {
       line(context, x, MARGIN.top, x, plot.bottom);
       context.setLineDash([]);
     };
-    mark(this.first, VERDICTS[this.first?.verdict ?? 0], [4, 3]);
+    mark(this.first, this.first?.mark, [4, 3]);
     mark(this.selected, "accent", []);
   }
 
@@ -365,33 +427,41 @@ class Curve {
     const worst = new Map();
     const point = (i) => {
       const value = series.values[i];
-      const verdict = series.rank.verdicts[series.rows[i]];
+      const grade = series.rank.grades[series.rows[i]];
       const x = plot.x(i);
       const y = this.y(plot, value);
-      context.fillStyle = verdict > 0 ? this.color(VERDICTS[verdict]) : this.rankColor(series.rank.index);
-      if (value > 0 && value < Infinity) {
+      context.fillStyle = grade >= BAD ? this.color(GRADES[grade].mark) : this.rankColor(series.rank.index);
+      if (grade === GRADE.born) {
+        diamond(context, x, y, 6);
+      } else if (value > 0 && value < Infinity) {
         context.beginPath();
-        context.arc(x, y, verdict > 0 ? 3.2 : 2, 0, 2 * Math.PI);
+        context.arc(x, y, grade >= BAD ? 3.2 : 2, 0, 2 * Math.PI);
         context.fill();
       } else {
         context.fillRect(x - 1, y - 5, 2, 10);
       }
     };
+    const born = [];
     for (let i = first; i < last; ++i) {
       const value = series.values[i];
       if (value === NOTHING || !kept(i)) continue;
-      const verdict = series.rank.verdicts[series.rows[i]];
+      const grade = series.rank.grades[series.rows[i]];
+      if (grade === GRADE.born) {
+        born.push(i);
+        continue;
+      }
       if (!dense) {
         point(i);
         continue;
       }
       const inScale = value > 0 && value < Infinity;
-      if (inScale && verdict === 0 && this.passes === null) continue; // is in the span drawn already
+      if (inScale && grade < BAD && this.passes === null) continue; // is in the span drawn already
       const key = Math.floor(plot.x(i)) * 4 + (inScale ? 0 : value === 0 ? 1 : value === Infinity ? 2 : 3);
       const other = worst.get(key);
-      if (other === undefined || series.rank.verdicts[series.rows[other]] < verdict) worst.set(key, i);
+      if (other === undefined || series.rank.grades[series.rows[other]] < grade) worst.set(key, i);
     }
     for (const i of worst.values()) point(i);
+    born.forEach(point); // above all others
   }
 
   drawStrip(plot, context) {
@@ -406,16 +476,16 @@ class Curve {
         if (mask !== undefined && mask[row] === 0) continue;
         const left = Math.floor(plot.x(i - 0.5) - MARGIN.left);
         const right = Math.max(left, Math.ceil(plot.x(i + 0.5) - MARGIN.left) - 1);
-        const verdict = series.rank.verdicts[row];
+        const grade = series.rank.grades[row];
         for (let column = Math.max(0, left); column <= right && column < columns; ++column) {
-          if (worst[column] < verdict) worst[column] = verdict;
+          if (worst[column] < grade) worst[column] = grade;
         }
       }
     }
     for (let column = 0; column < columns; ++column) {
       if (worst[column] < 0) continue;
-      context.fillStyle = this.color(VERDICTS[worst[column]]);
-      context.globalAlpha = worst[column] === 0 ? 0.35 : 1;
+      context.fillStyle = this.color(GRADES[worst[column]].mark);
+      context.globalAlpha = worst[column] < BAD ? 0.35 : 1;
       context.fillRect(MARGIN.left + column, plot.bottom + 1, 1, STRIP - 1);
     }
     context.globalAlpha = 1;
@@ -433,7 +503,10 @@ class Curve {
   }
 
   rankColor(index) {
-    const own = this.comparison.ranks.length <= 8;
+    // Of several steps and ranks the rank has the colour.
+    const { rankNames, ranks } = this.comparison;
+    if (rankNames.length > 1) index = rankNames.indexOf(ranks[index].about.rank);
+    const own = (rankNames.length > 1 ? rankNames : ranks).length <= 8;
     const hue = own ? [214, 32, 150, 285, 190, 330, 60, 250][index] : (index * 137.5) % 360;
     return `hsl(${hue} 62% ${this.color("lightness")})`;
   }
@@ -550,12 +623,11 @@ class Curve {
     const { series, index } = found;
     const row = series.rows[index];
     const value = series.values[index];
-    const verdict = VERDICTS[series.rank.verdicts[row]];
     const told = value === NOTHING ? "no value" : this.metric.column === null ? (value === 0 ? "equal" : "different") : briefly(value) + this.unit;
     this.tip.replaceChildren(
       element("b", { class: "name", text: tail(series.rank.name(row), 70) }),
       element("span", { text: `${this.metric.name}: ${told}` }),
-      element("span", {}, element("b", { class: `badge ${verdict}`, text: verdict }),
+      element("span", {}, badge(series.rank.grades[row]),
         element("span", { text: series.rank.label ? `  ${series.rank.label}` : "" })),
     );
     const left = Math.min(plot.x(index) + 12, plot.canvas.clientWidth - this.tip.offsetWidth - 4);

@@ -91,6 +91,7 @@ class Rank {
       first += rows;
       await onRows(rows);
     }
+    rank.grade();
     rank.group();
     return rank;
   }
@@ -100,7 +101,7 @@ class Rank {
     this.about = about;
     this.label = about.label || "";
     this.mode = about.mode;
-    this.rows = about.rows;
+    this.rows = about.chunks.reduce((sum, rows) => sum + rows, 0); // those of golden alone, too
     this.verdicts = new Uint8Array(this.rows);
     this.targets = new Uint32Array(this.rows);
     this.goldens = new Uint32Array(this.rows);
@@ -117,6 +118,8 @@ class Rank {
     this.parents = names.parents;
     this.stackOf = names.stackOf;
     this.stacks = names.stacks;
+    this.goldenOnly = names.goldenOnly;
+    this.explained = names.explained ? new Float32Array(this.rows) : null;
     this.columns = names.columns.map((description) => new Column(description, this.rows));
     this.byName = new Map(this.columns.map((column) => [column.name, column]));
   }
@@ -131,9 +134,31 @@ class Rank {
     this.verdicts.set(take(Uint8Array), first);
     this.targets.set(take(Uint32Array), first);
     this.goldens.set(take(Uint32Array), first);
+    if (this.explained !== null) this.adoptExplained(take(Uint16Array), first);
     for (const column of this.columns) {
       column.codes.set(take(Uint32Array), first);
       if (column.inChunk[chunk]) column.numbers.set(take(Float64Array), first);
+    }
+  }
+
+  // The upper halves of floats.
+  adoptExplained(halves, first) {
+    const whole = Uint32Array.from(halves, (half) => half * 0x10000);
+    this.explained.set(new Float32Array(whole.buffer), first);
+  }
+
+  // By origin where there is one, else by verdict.
+  grade() {
+    const origins = this.byName.get("Origin");
+    const error = this.byName.get("Error");
+    const byVerdict = VERDICTS.map((verdict) => GRADE[verdict]);
+    const byOrigin = origins?.texts.map((text) => GRADE[text]);
+    this.grades = new Uint8Array(this.rows);
+    this.errors = error ? new Float64Array(this.rows) : null;
+    for (let row = 0; row < this.rows; ++row) {
+      const verdict = this.verdicts[row];
+      this.grades[row] = origins === undefined || verdict === ONLY_IN_GOLDEN ? byVerdict[verdict] : byOrigin[origins.codes[row] - 1];
+      if (error) this.errors[row] = error.number(row) ?? NaN;
     }
   }
 
@@ -146,12 +171,12 @@ class Rank {
       const entry = this.entryOf(row);
       const last = this.groups.at(-1);
       if (last === undefined || last.entry !== entry || entry === NO_ENTRY) {
-        this.groups.push({ entry, first: row, last: row + 1, worst: 0 });
+        this.groups.push({ entry, first: row, last: row + 1, worst: 0, blamed: false });
       } else {
         last.last = row + 1;
       }
       const group = this.groups.at(-1);
-      group.worst = Math.max(group.worst, this.verdicts[row]);
+      group.worst = Math.max(group.worst, this.grades[row]);
       this.groupOf[row] = this.groups.length - 1;
       const code = this.columns[0].codes[row];
       this.isOutput[row] = code !== 0 && isInput[code - 1] ? 0 : 1;
@@ -180,7 +205,32 @@ class Rank {
     return code === NO_ENTRY || code & WHOLE_NAME ? text : this.entries[code] + text;
   }
 
+  isOnlyGolden(row) {
+    return this.verdicts[row] === ONLY_IN_GOLDEN;
+  }
+
+  // The entries of the reference alone have numbers of their own, and may have names of others.
+  groupNamed(name, onlyGolden) {
+    return this.groups.find((group) => group.entry !== NO_ENTRY && this.entries[group.entry] === name && this.isOnlyGolden(group.first) === onlyGolden);
+  }
+
+  entryIsOnlyGolden(entry) {
+    const [first, number] = this.goldenOnly;
+    return entry >= first && entry < first + number;
+  }
+
+  // The row of the page that a row of the tables is.
+  rowOfTable(index) {
+    let row = 0;
+    for (let left = index; left > 0 || this.isOnlyGolden(row); ++row) if (!this.isOnlyGolden(row)) --left;
+    return row;
+  }
+
   name(row) {
+    return this.isOnlyGolden(row) ? this.benchName(row) : this.targetName(row);
+  }
+
+  targetName(row) {
     return this.nameFrom(this.targets, this.columns[0], row);
   }
 
@@ -193,6 +243,7 @@ class Rank {
   }
 
   messages(row) {
+    if (this.isOnlyGolden(row)) return ["only the golden side has this entry"];
     const text = this.byName.get("Err_message").text(row);
     return text === "[]" ? [] : JSON.parse(text);
   }
@@ -204,7 +255,7 @@ class Rank {
   }
 
   cell(row, name) {
-    if (name === "NPU Name") return this.name(row);
+    if (name === "NPU Name") return this.targetName(row);
     if (name === "Bench Name") return this.benchName(row);
     return this.byName.get(name)?.text(row) ?? "";
   }
@@ -221,6 +272,8 @@ class Comparison {
       this.starts.push(this.rows);
       this.rows += rank.rows;
     }
+    this.steps = [...new Set(ranks.map((rank) => rank.about.step))];
+    this.rankNames = [...new Set(ranks.map((rank) => rank.about.rank))];
     this.modes = [...new Set(ranks.filter((rank) => rank.rows > 0).map((rank) => rank.mode))];
   }
 
@@ -246,12 +299,33 @@ class Comparison {
     return this.starts[rank.index] + row;
   }
 
+  // What tells a rank from the others: its step, its number or both.
+  briefLabel({ about, label }) {
+    const parts = [this.steps.length > 1 && about.step, this.rankNames.length > 1 && about.rank].filter(Boolean);
+    return parts.length > 0 ? parts.join("/") : label;
+  }
+
+  // What the tasks are: "of 2 steps on 4 ranks".
+  extent() {
+    const [steps, ranks] = [this.steps.length, this.rankNames.length];
+    const words = (steps > 1 ? ` of ${plural(steps, "step")}` : "") + (ranks > 1 ? ` on ${plural(ranks, "rank")}` : "");
+    return words === "" && this.ranks.length > 1 ? ` of ${plural(this.ranks.length, "comparison")}` : words;
+  }
+
+  // The row with this name on the rank with this label; null if there is none.
+  rowNamed(label, name) {
+    const rank = this.ranks.find((one) => one.label === label);
+    for (let row = 0; row < (rank?.rows ?? 0); ++row) if (rank.name(row) === name) return this.id(rank, row);
+    return null;
+  }
+
   // The first error in execution order on any rank; without an error the first warning.
   firstBad() {
     let best = null;
     for (const rank of this.ranks) {
       if (!rank.about.first) continue;
-      const { row, reason, measure } = rank.about.first;
+      const { reason, measure } = rank.about.first;
+      const row = rank.rowOfTable(rank.about.first.row);
       const verdict = rank.verdicts[row];
       if (best === null || verdict > best.verdict || (verdict === best.verdict && row < best.row)) {
         best = { rank, row, reason, measure, verdict };

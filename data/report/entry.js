@@ -18,8 +18,8 @@ const STATISTICS = [
 ];
 
 class EntryPanel {
-  constructor(box, { comparison, open, close }) {
-    Object.assign(this, { box, comparison, open, close });
+  constructor(box, { comparison, open, close, findings }) {
+    Object.assign(this, { box, comparison, open, close, findings });
     this.id = null;
   }
 
@@ -30,6 +30,7 @@ class EntryPanel {
     this.box.replaceChildren(
       this.header(rank, row, group),
       ...this.messages(rank, row),
+      ...this.diagnosis(rank, row, group),
       this.sides(rank, row),
       ...this.metrics(rank, row),
       this.tensors(rank, row, group),
@@ -47,7 +48,7 @@ class EntryPanel {
   }
 
   header(rank, row, group) {
-    const verdict = VERDICTS[rank.verdicts[row]];
+    const judged = rank.errors !== null;
     const to = (text, label, found) =>
       element("button", {
         text,
@@ -59,19 +60,22 @@ class EntryPanel {
     const near = (step) => rank.groups[group + step]?.first;
     return element("header", {},
       element("div", { class: "buttons" },
-        element("b", { class: `badge ${verdict}`, text: verdict }),
+        badge(rank.grades[row]),
+        ...(judged && !rank.isOnlyGolden(row) ? [badge(GRADE[VERDICTS[rank.verdicts[row]]])] : []),
         element("span", { class: "grow muted", text: rank.label }),
-        to("\u2190", "Entry before", near(-1)),
-        to("\u2192", "Next entry", near(1)),
-        to("Next bad", "Next row with an error or warning", this.nextBad(rank, row)),
-        element("button", { class: "close", text: "\u00d7", "aria-label": "Close", onclick: () => this.close() }),
+        element("span", { class: "steps" },
+          to("\u2190", "Entry before", near(-1)),
+          to("\u2192", "Next entry", near(1)),
+          to("Next bad", judged ? "Next row that differs by more than rounding" : "Next row with an error or warning", this.nextBad(rank, row)),
+          element("button", { class: "close", text: "\u00d7", "aria-label": "Close", onclick: () => this.close() }),
+        ),
       ),
-      element("h2", { class: "name", text: rank.name(row), tabindex: "-1" }),
+      element("div", { class: "title" }, element("h2", { class: "name", text: rank.name(row), tabindex: "-1" }), copyButton(rank.name(row))),
     );
   }
 
   nextBad(rank, row) {
-    for (let next = row + 1; next < rank.rows; ++next) if (rank.verdicts[next] > 0) return next;
+    for (let next = row + 1; next < rank.rows; ++next) if (rank.grades[next] >= BAD) return next;
     return undefined;
   }
 
@@ -80,6 +84,21 @@ class EntryPanel {
     if (messages.length === 0) return [];
     return [element("ul", { class: "messages" },
       ...messages.map((text) => element("li", { class: /^(error|warning):/.exec(text)?.[1], text })))];
+  }
+
+  // Where its error comes from, how large it might be, and what its entry is blamed for.
+  diagnosis(rank, row, group) {
+    if (rank.errors === null) return [];
+    const [error, explained] = [rank.errors[row], rank.explained[row]];
+    const { threshold } = this.comparison.overview.diagnosis;
+    const lines = [["origin", `${GRADES[rank.grades[row]].name}: ${GRADES[rank.grades[row]].tells}`]];
+    if (!Number.isNaN(error)) lines.push(["error", briefly(Number(error.toPrecision(6)))]);
+    if (!Number.isNaN(explained)) lines.push(["explained", `up to ${briefly(Number(explained.toPrecision(2)))}, by ${threshold} times what came in and rounding`]);
+    const found = this.findings.ofGroup(rank, group);
+    const told = rank.byName.get("Evidence").text(rank.groups[group].first);
+    if (found) lines.push([isEvidence(found) ? "evidence" : "hint", placeWords(found)], ...linesOf(found));
+    else if (told !== "") lines.push(["told", told]);
+    return [element("section", {}, element("h3", { text: "Diagnosis" }), wordList(lines))];
   }
 
   // One line a property, one column a side; in statistics mode what they differ by beside them.
@@ -94,7 +113,7 @@ class EntryPanel {
     const bench = rank.benchName(row);
     return element("section", {},
       element("h3", { text: "Both sides" }),
-      bench === rank.name(row) ? "" : element("p", { class: "muted" }, "against ", element("span", { class: "name", text: bench })),
+      bench === rank.name(row) || rank.isOnlyGolden(row) ? "" : element("p", { class: "muted" }, "against ", element("span", { class: "name", text: bench })),
       element("div", { class: "scroll" },
         element("table", {},
           element("thead", {}, element("tr", {}, ...columns.map((text) => element("th", { scope: "col", text })))),
@@ -125,7 +144,7 @@ class EntryPanel {
     for (let other = from; other < to; ++other) {
       const whole = rank.name(other);
       const text = whole.startsWith(name) && whole !== name ? whole.slice(name.length + 1) : whole;
-      items.push(this.link(rank, other, text, rank.verdicts[other], other === row));
+      items.push(this.link(rank, other, text, rank.grades[other], other === row));
     }
     const title = `Inputs and outputs of ${name}`;
     const rest = last - first - (to - from);
@@ -133,9 +152,9 @@ class EntryPanel {
     return element("section", {}, element("h3", { text: title }), element("ul", { class: "links" }, ...items));
   }
 
-  link(rank, row, text, verdict, isThis) {
+  link(rank, row, text, grade, isThis) {
     const measure = this.measure(rank, row);
-    return element("li", { class: VERDICTS[verdict] },
+    return element("li", { class: GRADES[grade].mark },
       element("button", {
         class: "name",
         "aria-current": isThis ? "true" : undefined,
@@ -144,7 +163,7 @@ class EntryPanel {
   }
 
   measure(rank, row) {
-    const name = WORST_METRICS[rank.mode][0];
+    const name = rank.errors === null ? WORST_METRICS[rank.mode][0] : "Error";
     return name === undefined ? "" : rank.byName.get(name).brief(row);
   }
 

@@ -6,12 +6,13 @@ const LINES_AROUND = 6; // beyond the edges, so that scrolling shows no gaps
 
 class LongList {
   // `line(index, active)` makes the element of a line; `open(index)` is Enter or a click.
-  constructor(box, { lineHeight, line, open, move }) {
+  constructor(box, { lineHeight, line, open, move, moved }) {
     this.box = box;
     this.lineHeight = lineHeight;
     this.line = line;
     this.open = open;
     this.move = move ?? (() => {});
+    this.moved = moved ?? (() => {});
     this.length = 0;
     this.active = -1;
     this.body = element("div", { class: "lines", role: "presentation" });
@@ -62,6 +63,7 @@ class LongList {
   reveal(index) {
     if (index < 0 || index >= this.length) return;
     this.active = index;
+    this.moved(index);
     const head = this.box.querySelector(".head")?.offsetHeight ?? 0;
     const top = index * this.lineHeight;
     const room = this.box.clientHeight - head - this.lineHeight;
@@ -75,7 +77,8 @@ class LongList {
   key(event) {
     const page = Math.max(1, Math.floor(this.box.clientHeight / this.lineHeight) - 2);
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -this.length, End: this.length };
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    // What is a button within answers for itself.
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target !== this.box) return;
     if (event.key === "Enter" && this.active >= 0) {
       this.open(this.active, event);
     } else if (event.key in steps && this.length > 0) {

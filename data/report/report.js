@@ -12,35 +12,46 @@ class Filters {
     this.comparison = comparison;
     this.changed = changed;
     this.words = [];
-    this.node = null;
-    this.off = { verdict: new Set(), direction: new Set(), rank: new Set() };
+    this.node = null; // of the tree
+    this.place = null; // of the map: a layer, on some ranks or (null) on all
+    this.off = { origin: new Set(), verdict: new Set(), direction: new Set(), step: new Set(), rank: new Set() };
     this.lower = comparison.ranks.map(() => null);
   }
 
   active() {
-    return this.words.length > 0 || this.node !== null || this.off.verdict.size > 0 || this.off.direction.size > 0;
+    const { origin, verdict, direction } = this.off;
+    return this.words.length > 0 || this.node !== null || this.place !== null || origin.size + verdict.size + direction.size > 0;
   }
 
   clear() {
     this.words = [];
-    this.node = null;
+    this.node = this.place = null;
     for (const set of Object.values(this.off)) set.clear();
   }
 
+  shows(rank) {
+    const { steps, rankNames } = this.comparison;
+    const ranks = this.place?.ranks ?? null;
+    if (ranks !== null && (rank.index < ranks.first || rank.index > ranks.last)) return false;
+    return !this.off.step.has(steps.indexOf(rank.about.step)) && !this.off.rank.has(rankNames.indexOf(rank.about.rank));
+  }
+
   // Which rows of a rank pass; null if none can.
-  mask(rank, tree) {
-    if (this.off.rank.has(rank.index) || rank.rows === 0) return null;
+  mask(rank, tree, map) {
+    if (!this.shows(rank) || rank.rows === 0) return null;
+    const layers = this.place === null ? null : map.layers.byEntry[rank.index];
     const entries = new Uint8Array(rank.entries.length);
     for (let entry = 0; entry < entries.length; ++entry) {
       const inNode = this.node === null || tree.byEntry[rank.index][entry]?.isIn(this.node);
-      entries[entry] = inNode && !this.off.direction.has(rank.directions[entry]) ? 1 : 0;
+      const inPlace = layers === null || layers[entry]?.isIn(this.place.layer);
+      entries[entry] = inNode && inPlace && !this.off.direction.has(rank.directions[entry]) ? 1 : 0;
     }
     const words = this.words.map((word) => this.wordTest(rank, word));
     const mask = new Uint8Array(rank.rows);
     for (let row = 0; row < rank.rows; ++row) {
-      if (this.off.verdict.has(rank.verdicts[row])) continue;
+      if (this.off.verdict.has(rank.verdicts[row]) || this.off.origin.has(rank.grades[row])) continue;
       const entry = rank.entryOf(row);
-      if (entry === NO_ENTRY ? this.node !== null : entries[entry] === 0) continue;
+      if (entry === NO_ENTRY ? this.node !== null || layers !== null : entries[entry] === 0) continue;
       if (words.every((test) => test(row))) mask[row] = 1;
     }
     return mask;
@@ -71,17 +82,30 @@ class Report {
   constructor(comparison) {
     this.comparison = comparison;
     this.filters = new Filters(comparison);
+    this.settled = false; // while it is not, the address is left as it is
     const open = (id) => this.open(id);
-    this.panel = new EntryPanel(by("entry"), { comparison, open, close: () => this.close() });
-    this.tree = new ModelTree(by("tree"), { comparison, choose: (node) => this.chooseNode(node) });
-    this.table = new RowTable(by("table"), { comparison, open });
-    this.curve = new Curve(by("curve"), { comparison, open });
+    this.findings = comparison.overview.diagnosis ? new Findings({ comparison, open }) : null;
+    this.panel = new EntryPanel(by("entry"), { comparison, open, close: () => this.close(), findings: this.findings });
+    this.tree = new ModelTree(by("tree"), { comparison, choose: (node) => this.chooseNode(node), first: this.first() });
+    this.table = new RowTable(by("table"), { comparison, open, sorted: () => this.keepAddress() });
+    this.curve = new Curve(by("curve"), { comparison, open, first: this.first() });
+    this.map = this.findings && comparison.ranks.length > 1 ? new LayerMap(by("map"), { comparison, choose: (place) => this.choosePlace(place) }) : null;
     this.showVerdict();
     this.showChips();
+    this.showViews();
     this.listen();
-    this.apply();
-    const first = comparison.firstBad();
-    if (first) this.table.reveal(comparison.id(first.rank, first.row));
+    this.goToAddress();
+  }
+
+  // Where to look first: the culprit; else the first bad row by the rules, as { rank, row, mark } or null.
+  first() {
+    const culprit = this.findings?.culprit();
+    const id = culprit ? this.findings.rowOf(culprit) : null;
+    if (id === null) {
+      const bad = this.comparison.firstBad();
+      return bad && { ...bad, mark: VERDICTS[bad.verdict] };
+    }
+    return { ...this.comparison.at(id), mark: "born" };
   }
 
   showVerdict() {
@@ -90,12 +114,10 @@ class Report {
     const [errors, warnings] = [sum("errors"), sum("warnings")];
     const failed = comparison.ranks.filter((rank) => rank.about.failure);
     const worst = errors > 0 || failed.length > 0 ? "error" : warnings > 0 ? "warning" : "pass";
-    const ranks = comparison.ranks.length > 1 ? ` on ${plural(comparison.ranks.length, "rank")}` : "";
-    const rows = `${plural(comparison.rows, "row")}${ranks}`;
+    const rows = `${plural(sum("rows"), "row")}${comparison.extent()}`;
     const told = worst === "pass" ? `No difference beyond the rules in ${rows}`
       : `${plural(errors, "error")} and ${plural(warnings, "warning")} in ${rows}`;
-    const { diagnosis } = comparison.overview;
-    if (diagnosis) this.showCulprit(diagnosis, told);
+    if (this.findings) this.showCulprit(told);
     else by("verdict").replaceChildren(element("b", { class: `badge big ${worst}`, text: worst }), element("span", { text: told }));
     const first = comparison.firstBad();
     if (first) {
@@ -103,33 +125,20 @@ class Report {
       by("first").replaceChildren(
         element("span", { class: "muted", text: `First ${VERDICTS[first.verdict]} in execution order: ` }),
         element("button", { class: "link name", text: name, onclick: () => this.open(comparison.id(first.rank, first.row)) }),
+        copyButton(name),
         element("span", { class: "muted", text: `${first.rank.label ? ` on ${first.rank.label}` : ""} \u2014 ${first.reason}${first.measure ? ` (${first.measure})` : ""}` }));
     }
     this.showSources(failed);
   }
 
   // Where it first goes wrong is the headline; what the rules say of rows follows.
-  showCulprit({ answer, findings, origins }, told) {
-    const [culprit] = findings;
-    const found = culprit && culprit.kind !== "no_culprit" && culprit.confidence !== "hint";
-    const row = found ? this.rowOf(culprit) : null;
-    by("verdict").replaceChildren(
-      element("b", { class: `badge big ${found ? "error" : "pass"}`, text: found ? "culprit" : "no culprit" }),
-      found && row !== null ? element("button", { class: "link name", text: culprit.entry, onclick: () => this.open(row) })
-        : element("span", { class: "name", text: found ? culprit.entry : "" }));
-    by("answer").textContent = answer.trimEnd();
+  showCulprit(told) {
+    this.findings.show(by("verdict"), by("place"), by("answer"));
     by("answer").hidden = false;
+    const { origins } = this.comparison.overview.diagnosis;
     const counts = Object.entries(origins).map(([origin, number]) => `${count(number)} ${origin}`).join(", ");
     by("origins").textContent = `${counts}. By the rules: ${told}.`;
     by("origins").hidden = false;
-  }
-
-  // The first row of a finding's entry, as open() takes it; null if it has none.
-  rowOf({ entry, step, rank }) {
-    const label = step ? `${step}/${rank}` : rank;
-    const place = this.comparison.ranks.find((one) => one.label === label) ?? this.comparison.ranks[0];
-    const group = place?.groups.find((one) => place.entries[place.entryOf(one.first)] === entry);
-    return group ? this.comparison.id(place, group.first) : null;
   }
 
   showSources(failed) {
@@ -151,9 +160,13 @@ class Report {
   }
 
   showChips() {
-    const { ranks } = this.comparison;
-    const totals = [0, 0, 0];
-    for (const rank of ranks) for (const verdict of rank.verdicts) totals[verdict] += 1;
+    const { ranks, steps, rankNames } = this.comparison;
+    const verdicts = VERDICTS.map(() => 0);
+    const grades = GRADES.map(() => 0);
+    for (const rank of ranks) {
+      for (const verdict of rank.verdicts) verdicts[verdict] += 1;
+      for (const grade of rank.grades ?? []) grades[grade] += 1;
+    }
     const chips = (kind, items) => by(`${kind}-chips`).replaceChildren(...items.map(([value, text, mark]) =>
       element("button", {
         class: `chip ${mark ?? ""}`,
@@ -163,17 +176,52 @@ class Report {
         title: `Show or hide: ${text} (with Alt: only this)`,
         onclick: (event) => this.toggle(kind, value, items.map(([one]) => one), event.altKey),
       }, element("span", { class: "swatch" }), element("span", { text }))));
-    chips("verdict", [2, 1, 0].map((verdict) => [verdict, `${VERDICTS[verdict]} ${count(totals[verdict])}`, VERDICTS[verdict]]));
+    const told = grades.map((number, grade) => [grade, `${GRADES[grade].name} ${count(number)}`, GRADES[grade].mark]);
+    chips("origin", this.findings ? told.filter(([grade]) => grades[grade] > 0).reverse() : []);
+    chips("verdict", [2, 1, 0].map((verdict) => [verdict, `${VERDICTS[verdict]} ${count(verdicts[verdict])}`, VERDICTS[verdict]]));
     const directions = new Set(ranks.flatMap((rank) => rank.groups.map((group) => rank.direction(group.first))));
     chips("direction", directions.size > 1 ? [...directions].sort().map((one) => [one, DIRECTIONS[one]]) : []);
-    chips("rank", ranks.length > 1 ? ranks.map((rank) => [rank.index, rank.label, "rank"]) : []);
+    chips("step", steps.length > 1 ? steps.map((step, index) => [index, step, "step"]) : []);
+    chips("rank", rankNames.length > 1 ? rankNames.map((rank, index) => [index, rank, "rank"]) : []);
     this.paintRanks();
   }
 
+  // The curve's colours are those of ranks, or of steps where there is one rank.
   paintRanks() {
-    for (const chip of document.querySelectorAll(".chip.rank")) {
-      chip.firstChild.style.background = this.curve.rankColor(Number(chip.dataset.value));
+    const { ranks, steps, rankNames } = this.comparison;
+    for (const chip of document.querySelectorAll(rankNames.length > 1 ? ".chip.rank" : ".chip.step")) {
+      const value = Number(chip.dataset.value);
+      const one = ranks.find(({ about }) => (rankNames.length > 1 ? about.rank === rankNames[value] : about.step === steps[value]));
+      chip.firstChild.style.background = this.curve.rankColor(one.index);
     }
+  }
+
+  // The curve and the map share one place where there are several ranks.
+  showViews() {
+    const { steps, rankNames } = this.comparison;
+    const across = [steps.length > 1 && "steps", rankNames.length > 1 && "ranks"].filter(Boolean).join(" and ") || "comparisons";
+    by("views").hidden = this.map === null;
+    by("error-title").hidden = this.map !== null;
+    by("show-map").textContent = `Layers by ${across}`;
+    for (const name of ["curve", "map"]) by(`show-${name}`).addEventListener("click", () => this.show(name));
+    by("views").addEventListener("keydown", (event) => {
+      if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+      this.show(this.view === "map" ? "curve" : "map");
+      by(`show-${this.view}`).focus();
+    });
+    this.show("curve");
+  }
+
+  show(view) {
+    this.view = view === "map" && this.map !== null ? "map" : "curve";
+    for (const name of ["curve", "map"]) {
+      const chosen = name === this.view;
+      by(name).hidden = !chosen;
+      by(`show-${name}`).setAttribute("aria-selected", String(chosen));
+      by(`show-${name}`).tabIndex = chosen ? 0 : -1;
+    }
+    by("of-curve").hidden = this.view !== "curve";
+    this.keepAddress();
   }
 
   toggle(kind, value, all, only) {
@@ -205,7 +253,9 @@ class Report {
     });
     by("theme").addEventListener("click", () => this.showTheme(document.documentElement.dataset.theme === "light"));
     DARK.addEventListener("change", () => this.showTheme(DARK.matches));
+    by("within").addEventListener("click", () => this.leave());
     document.addEventListener("keydown", (event) => this.key(event));
+    addEventListener("hashchange", () => this.goToAddress());
   }
 
   key(event) {
@@ -214,6 +264,11 @@ class Report {
       by("search").focus();
       by("search").select();
       event.preventDefault();
+    } else if (event.key === "c" && event.target.tagName !== "INPUT" && !(event.ctrlKey || event.metaKey || event.altKey)) {
+      const id = this.panel.id ?? this.table.current();
+      if (id === null) return;
+      const { rank, row } = this.comparison.at(id);
+      copyAndTell(rank.name(row));
     } else if (event.key === "Escape") {
       if (this.panel.id !== null) this.close();
       else this.clear();
@@ -229,7 +284,17 @@ class Report {
     this.filters.clear();
     by("search").value = "";
     this.tree.select(null);
+    this.map?.select(null);
     this.apply();
+  }
+
+  // Out of the module or layer that the rows are kept to.
+  leave() {
+    this.filters.node = this.filters.place = null;
+    this.tree.select(null);
+    this.map?.select(null);
+    this.apply();
+    by("table").focus();
   }
 
   chooseNode(node) {
@@ -239,20 +304,31 @@ class Report {
     if (node?.place) this.open(this.comparison.id(node.place.rank, node.place.row), by("tree"));
   }
 
+  choosePlace(place) {
+    this.filters.place = place;
+    this.map.select(place);
+    this.apply();
+  }
+
   apply() {
     const { filters, comparison } = this;
-    const masks = comparison.ranks.map((rank) => filters.mask(rank, this.tree));
+    const masks = comparison.ranks.map((rank) => filters.mask(rank, this.tree, this.map));
     this.table.filter((rank) => masks[rank.index]);
-    const ranksShown = new Set(comparison.ranks.map((rank) => rank.index).filter((index) => !filters.off.rank.has(index)));
+    const ranksShown = new Set(comparison.ranks.filter((rank) => filters.shows(rank)).map((rank) => rank.index));
     this.curve.filter(filters.active() ? masks : null, ranksShown);
     for (const chip of document.querySelectorAll(".chip[data-kind]")) {
       chip.setAttribute("aria-pressed", String(!filters.off[chip.dataset.kind].has(Number(chip.dataset.value))));
     }
     const kept = this.table.order.length;
-    by("kept").textContent = kept === comparison.rows ? plural(kept, "row") : `${count(kept)} of ${plural(comparison.rows, "row")}`;
-    by("clear").hidden = !filters.active() && filters.off.rank.size === 0;
-    by("within").hidden = filters.node === null;
-    by("within").textContent = filters.node === null ? "" : shown(`in ${tail(filters.node.title, 40)}`);
+    const compared = comparison.ranks.reduce((sum, rank) => sum + rank.about.rows, 0);
+    const alone = comparison.rows - compared;
+    const all = plural(compared, "row") + (alone > 0 ? ` + ${count(alone)} only in golden` : "");
+    by("kept").textContent = kept === comparison.rows ? all : `${count(kept)} of ${all}`;
+    by("clear").hidden = !filters.active() && filters.off.step.size + filters.off.rank.size === 0;
+    const within = [filters.node?.title, filters.place?.title].filter(Boolean);
+    by("within").hidden = within.length === 0;
+    by("within").textContent = shown(within.map((title) => `in ${tail(title, 40)}`).join(", ") + " \u00d7");
+    this.keepAddress();
   }
 
   open(id, from = document.activeElement) {
@@ -263,6 +339,7 @@ class Report {
     this.table.reveal(id);
     this.curve.choose(rank, row);
     by("entry").querySelector("h2").focus({ preventScroll: true });
+    this.keepAddress();
   }
 
   close() {
@@ -270,11 +347,68 @@ class Report {
     document.body.classList.remove("with-entry");
     this.curve.choose(null);
     this.cameFrom?.focus({ preventScroll: true });
+    this.keepAddress();
+  }
+
+  // Chips by the words on them, so that an address outlives another order.
+  namesOf(kind) {
+    const { steps, rankNames } = this.comparison;
+    const names = { origin: GRADES.map(({ name }) => name), verdict: VERDICTS, direction: DIRECTIONS, step: steps, rank: rankNames };
+    return names[kind];
+  }
+
+  keepAddress() {
+    if (!this.settled) return;
+    const { filters, table, panel, comparison } = this;
+    const opened = panel.id === null ? null : comparison.at(panel.id);
+    let root = filters.node;
+    while (root?.parent) root = root.parent;
+    const ranks = filters.place?.ranks;
+    writeAddress({
+      row: opened ? [opened.rank.label, opened.rank.name(opened.row)] : [],
+      sort: table.sort.column === null ? [] : [table.sort.column, table.sort.down ? "down" : "up"],
+      words: filters.words.join(" "),
+      hide: Object.entries(filters.off).flatMap(([kind, off]) => [...off].map((one) => `${kind}=${this.namesOf(kind)[one]}`)),
+      within: filters.node === null ? [] : [root.label, filters.node.title],
+      layer: filters.place === null ? [] : [filters.place.layer.path, ...(ranks ? [ranks.first, ranks.last] : []).map((index) => comparison.ranks[index].label)],
+      view: this.view === "map" ? "map" : "",
+    });
+  }
+
+  goToAddress() {
+    this.settled = false;
+    const { filters, comparison } = this;
+    const wanted = readAddress();
+    filters.clear();
+    filters.words = wanted.words.toLowerCase().split(/\s+/).filter(Boolean);
+    by("search").value = filters.words.join(" ");
+    for (const one of wanted.hide) {
+      const kind = one.slice(0, one.indexOf("="));
+      const value = Object.hasOwn(filters.off, kind) ? this.namesOf(kind).indexOf(one.slice(kind.length + 1)) : -1;
+      if (value >= 0) filters.off[kind].add(value);
+    }
+    if (wanted.within.length === 2) filters.node = this.tree.named(...wanted.within);
+    if (wanted.layer.length > 0 && this.map) filters.place = this.map.named(...wanted.layer);
+    this.tree.select(filters.node);
+    this.map?.select(filters.place);
+    this.table.sortAs(...wanted.sort);
+    this.show(wanted.view);
+    this.apply();
+    const id = wanted.row.length === 2 ? comparison.rowNamed(...wanted.row) : null;
+    if (id !== null) {
+      this.open(id);
+    } else {
+      if (this.panel.id !== null) this.close();
+      const first = this.first();
+      if (first) this.table.reveal(comparison.id(first.rank, first.row));
+    }
+    this.settled = true;
   }
 
   showTheme(dark) {
     setTheme(dark);
     this.curve.draw();
+    this.map?.draw();
     this.paintRanks();
   }
 }

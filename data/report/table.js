@@ -7,7 +7,9 @@ const ROWS_ON_PAGE = 100000;
 const ROW_HEIGHT = 26;
 
 const WIDTHS = {
+  Origin: 128,
   Result: 84,
+  Evidence: 320,
   Rank: 110,
   "NPU Name": 360,
   "Bench Name": 360,
@@ -16,11 +18,12 @@ const WIDTHS = {
 };
 const NUMBER_WIDTH = 124;
 const TEXT_WIDTH = 150;
-const EXPLAINING = ["NPU Dtype", "Bench Dtype", "NPU Tensor Shape", "Bench Tensor Shape", "Err_message"];
+const EXPLAINING = ["NPU Dtype", "Bench Dtype", "NPU Tensor Shape", "Bench Tensor Shape", "Err_message", "Evidence"];
 
 class RowTable {
-  constructor(box, { comparison, open }) {
+  constructor(box, { comparison, open, sorted }) {
     this.comparison = comparison;
+    this.sorted = sorted;
     this.order = new Uint32Array(0);
     this.page = 0;
     this.sort = { column: null, down: true };
@@ -41,10 +44,11 @@ class RowTable {
     const names = [...new Set(ranks.flatMap((rank) => rank.columns.map((column) => column.name)))];
     const metrics = names.filter((name) => ranks.some((rank) => WORST_METRICS[rank.mode].includes(name)));
     const checksums = names.filter((name) => name.endsWith(" MD5"));
-    const first = ["Result", ...(this.comparison.ranks.length > 1 ? ["Rank"] : []), "NPU Name"];
-    const usual = [...first, ...metrics, ...checksums, ...EXPLAINING];
+    const judged = names.includes("Origin");
+    const first = [...(judged ? ["Origin"] : ["Result"]), ...(this.comparison.ranks.length > 1 ? ["Rank"] : []), "NPU Name", ...(judged ? ["Error", "Result"] : [])];
+    const usual = [...first, ...metrics, ...checksums, ...EXPLAINING.filter((name) => names.includes(name))];
     this.columns = this.all ? [...first, ...names.filter((name) => !first.includes(name))] : usual;
-    this.numeric = new Set(metrics);
+    this.numeric = new Set(["Error", ...metrics]);
     for (const side of ["NPU", "Bench"]) {
       for (const name of ["max", "min", "mean", "l2norm"]) this.numeric.add(`${side} ${name}`);
     }
@@ -82,11 +86,14 @@ class RowTable {
   cell(rank, row, name) {
     if (name === "Result") {
       const verdict = VERDICTS[rank.verdicts[row]];
-      return element("span", { class: "cell" }, element("b", { class: `badge ${verdict}`, text: verdict }));
+      const shownAs = rank.isOnlyGolden(row) ? "" : element("b", { class: `badge ${verdict}`, text: verdict });
+      return element("span", { class: "cell", role: "gridcell" }, shownAs);
     }
+    if (name === "Origin") return element("span", { class: "cell", role: "gridcell" }, badge(rank.grades[row]));
     const column = rank.byName.get(name);
     const isNumber = this.numeric.has(name);
     let text = name === "Rank" ? rank.label : rank.cell(row, name);
+    if (name === "NPU Name" && rank.isOnlyGolden(row)) text = rank.name(row);
     const properties = { class: isNumber ? "cell number" : name.endsWith(" Name") ? "cell name" : "cell" };
     properties.title = text;
     if (isNumber && column) text = column.brief(row);
@@ -100,7 +107,9 @@ class RowTable {
 
   line(index) {
     const { rank, row } = this.comparison.at(this.order[index]);
-    const made = element("div", { class: `row ${VERDICTS[rank.verdicts[row]]}`, role: "row" });
+    const blamed = rank.groups[rank.groupOf[row]].blamed ? " blamed" : "";
+    const made = element("div", { class: `row ${GRADES[rank.grades[row]].mark}${blamed}`, role: "row" });
+    if (rank.errors !== null) tint(made, rank.errors[row], ...(rank.grades[row] >= BAD ? [7, 30] : [2, 14]));
     made.setAttribute("aria-rowindex", index + 1);
     for (const name of this.columns) {
       const cell = this.cell(rank, row, name);
@@ -126,15 +135,31 @@ class RowTable {
 
   sortBy(name) {
     if (this.sort.column !== name) {
-      // The worst of a metric, the first of a text.
-      this.sort = { column: name, down: this.numeric.has(name) || name === "Result" };
-    } else if (this.sort.down === (this.numeric.has(name) || name === "Result")) {
+      this.sort = { column: name, down: this.worstFirst(name) };
+    } else if (this.sort.down === this.worstFirst(name)) {
       this.sort.down = !this.sort.down;
     } else {
       this.sort.column = null;
     }
     this.drawHead();
     this.applySort();
+    this.sorted();
+  }
+
+  // As an address names it: a column, and `up` or `down`; from the next filtering on.
+  sortAs(name, direction) {
+    this.sort = { column: this.columns.includes(name) ? name : null, down: direction !== "up" };
+    this.drawHead();
+  }
+
+  // The row that the cursor is on; null without one.
+  current() {
+    return this.list.active < 0 ? null : this.order[this.first() + this.list.active];
+  }
+
+  // The worst of a metric, the first of a text.
+  worstFirst(name) {
+    return this.numeric.has(name) || name === "Result" || name === "Origin";
   }
 
   applySort() {
@@ -167,6 +192,7 @@ class RowTable {
 
   sortKey(rank, name) {
     if (name === "Result") return (row) => rank.verdicts[row];
+    if (name === "Origin") return (row) => rank.grades[row];
     if (name === "Rank") return () => rank.index;
     const column = rank.byName?.get(name);
     if (column === undefined) return () => NaN;

@@ -2,7 +2,7 @@
 // Text and elements. Names come from foreign files: they reach the page as text nodes only.
 "use strict";
 
-const VERDICTS = ["pass", "warning", "error"];
+const VERDICTS = ["pass", "warning", "error", "only in golden"];
 const DIRECTIONS = ["forward", "backward", "parameters_grad", "debug"];
 
 // Control characters, and the marks that turn the writing direction or have no width, would make a name show

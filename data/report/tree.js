@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The model as a tree: modules by construct.json where the target has one, else by the dots in the names. A
-// node has the colour of the worst row below it.
+// node has the colour of the worst row below it, stronger for larger errors.
 "use strict";
 
 const TREE_LINE = 24;
@@ -9,11 +9,13 @@ class TreeNode {
   constructor(label, title, parent) {
     Object.assign(this, { label, title, parent, children: [], open: false, place: null });
     this.depth = parent === null ? 0 : parent.depth + 1;
-    this.counts = [0, 0, 0]; // rows at and below it, by verdict
+    this.counts = new Array(GRADES.length).fill(0); // rows at and below it, by grade
+    this.error = 0; // the largest
+    this.blamed = false; // it, or something below it
   }
 
   worst() {
-    return this.counts[2] > 0 ? 2 : this.counts[1] > 0 ? 1 : 0;
+    return Math.max(0, this.counts.findLastIndex((number) => number > 0));
   }
 
   isIn(other) {
@@ -24,14 +26,14 @@ class TreeNode {
 }
 
 class ModelTree {
-  constructor(box, { comparison, choose }) {
+  constructor(box, { comparison, choose, first }) {
     this.comparison = comparison;
     this.choose = choose;
     this.roots = [];
     this.nodes = new Map(); // by parent and name, so that ranks share them
     this.byEntry = comparison.ranks.map((rank) => new Array(rank.entries.length));
     for (const rank of comparison.ranks) this.add(rank);
-    const first = comparison.firstBad();
+    this.sum();
     if (first) this.openTo(this.nodeAt(first.rank, first.row));
     else this.roots.forEach((root) => (root.open = true));
     this.list = new LongList(box, {
@@ -48,12 +50,21 @@ class ModelTree {
     for (const group of rank.groups) {
       const node = this.nodeOf(rank, group);
       node.place ??= { rank, row: group.first };
-      for (let row = group.first; row < group.last; ++row) node.counts[rank.verdicts[row]] += 1;
-      const own = [0, 0, 0];
-      for (let row = group.first; row < group.last; ++row) own[rank.verdicts[row]] += 1;
-      for (let above = node.parent; above !== null; above = above.parent) {
-        own.forEach((number, verdict) => (above.counts[verdict] += number));
+      node.blamed ||= group.blamed;
+      for (let row = group.first; row < group.last; ++row) {
+        node.counts[rank.grades[row]] += 1;
+        if (rank.errors?.[row] > node.error) node.error = rank.errors[row];
       }
+    }
+  }
+
+  // Upwards: nodes are made after those they lie in.
+  sum() {
+    for (const { parent, counts, error, blamed } of [...this.nodes.values()].reverse()) {
+      if (parent === null) continue;
+      for (let grade = 0; grade < counts.length; ++grade) parent.counts[grade] += counts[grade];
+      if (error > parent.error) parent.error = error;
+      parent.blamed ||= blamed;
     }
   }
 
@@ -101,7 +112,8 @@ class ModelTree {
     let path = "";
     for (const one of chain.reverse()) {
       const name = rank.entries[one];
-      node = this.child(node, name, withoutDirection(name.startsWith(path) ? name.slice(path.length) : name));
+      const key = rank.entryIsOnlyGolden(one) ? `${name} (only in golden)` : name;
+      node = this.child(node, key, withoutDirection(name.startsWith(path) ? name.slice(path.length) : name));
       path = modulePath(name);
     }
     return node;
@@ -117,7 +129,8 @@ class ModelTree {
       path += part + ".";
       node = this.child(node, path, part);
     }
-    return this.child(node, name, /^[0-9]+$/.test(leaf) ? `call ${leaf}` : leaf);
+    const key = rank.entryIsOnlyGolden(entry) ? `${name} (only in golden)` : name;
+    return this.child(node, key, /^[0-9]+$/.test(leaf) ? `call ${leaf}` : leaf);
   }
 
   openTo(node) {
@@ -138,25 +151,39 @@ class ModelTree {
   line(node) {
     const hasChildren = node.children.length > 0;
     const made = element("div", {
-      class: `node ${VERDICTS[node.worst()]}${node === this.selected ? " selected" : ""}`,
+      class: `node ${GRADES[node.worst()].mark}${node.blamed ? " blamed" : ""}${node === this.selected ? " selected" : ""}`,
       role: "treeitem",
       "aria-level": node.depth + 1,
       "aria-selected": String(node === this.selected),
       "aria-expanded": hasChildren ? String(node.open) : undefined,
-      title: `${node.title}\n${plural(node.counts[2], "error")}, ${plural(node.counts[1], "warning")}, ${count(node.counts[0])} pass`,
+      title: `${node.title}\n${this.countsOf(node)}`,
     });
     made.style.paddingLeft = `${6 + node.depth * 13}px`;
     made.append(
       element("span", { class: "twist", text: hasChildren ? (node.open ? "\u25be" : "\u25b8") : "" }),
-      element("span", { class: "dot" }),
+      tint(element("span", { class: "dot" }), node.error, this.comparison.overview.diagnosis ? 45 : 100, 100),
       element("span", { class: "label name", text: node.label }),
     );
-    for (const verdict of [2, 1]) {
-      if (node.counts[verdict] > 0) {
-        made.append(element("span", { class: `tally ${VERDICTS[verdict]}`, text: count(node.counts[verdict]) }));
-      }
+    const bad = node.counts.map((number, grade) => [number, grade]).filter(([number, grade]) => number > 0 && grade >= BAD);
+    for (const [number, grade] of bad.reverse().slice(0, 2)) {
+      made.append(element("span", { class: `tally ${GRADES[grade].mark}`, text: count(number) }));
     }
     return made;
+  }
+
+  countsOf(node) {
+    const counts = node.counts.map((number, grade) => (number > 0 ? `${count(number)} ${GRADES[grade].name}` : ""));
+    return counts.filter(Boolean).reverse().join(", ") + (node.error > 0 ? `; largest error ${briefly(Number(node.error.toPrecision(3)))}` : "");
+  }
+
+  // The node of a direction with this title; null if there is none.
+  named(direction, title) {
+    for (const node of this.nodes.values()) {
+      let root = node;
+      while (root.parent !== null) root = root.parent;
+      if (node.title === title && root.label === direction) return node;
+    }
+    return null;
   }
 
   pick(node, event) {

@@ -91,6 +91,8 @@ void run_task(std::size_t index, const Plan& plan, const Sinks& sinks, TaskSumma
     summary.failure = error.what();
   }
   summary.label = task.label;
+  summary.step = task.step;
+  summary.rank = task.rank;
   summary.target = task.target;
   summary.golden = task.golden;
 }

@@ -371,14 +371,7 @@ class EntryAligner {
       out_.same_order = out_.same_order && golden == i;
       if (golden != kNone && api_name(target_, i) != api_name(golden_, golden)) out_.renamed = true;
     }
-    std::uint32_t last = kNone;
-    for (std::uint32_t i = 0; i < golden_.apis.size(); ++i) {
-      if (out_.target_of[i] != kNone) {
-        last = out_.target_of[i];
-      } else {
-        out_.golden_only.push_back({i, last});
-      }
-    }
+    out_.golden_only = golden_only_of(out_.target_of);
   }
 
   const Side& target_;
@@ -404,6 +397,19 @@ std::string_view module_path(std::string_view entry) {
   const std::string_view base = dump::split_last(parsed->base).first;
   const std::size_t dot = base.find('.');
   return dot == std::string_view::npos ? std::string_view{} : base.substr(dot + 1);
+}
+
+std::vector<GoldenOnly> golden_only_of(const std::vector<std::uint32_t>& target_of) {
+  std::vector<GoldenOnly> alone;
+  std::uint32_t last = kNone;
+  for (std::uint32_t i = 0; i < target_of.size(); ++i) {
+    if (target_of[i] == kNone) {
+      alone.push_back({i, last});
+    } else {
+      last = target_of[i];
+    }
+  }
+  return alone;
 }
 
 Alignment align(const Side& target, const Side& golden, const ConstructTable* target_construct,

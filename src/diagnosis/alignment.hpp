@@ -32,6 +32,9 @@ struct Alignment {
   bool has_golden(std::uint32_t target) const { return golden_of[target] != kNone; }
 };
 
+/// The entries of the reference without a partner, each behind that of the last one before it.
+std::vector<GoldenOnly> golden_only_of(const std::vector<std::uint32_t>& target_of);
+
 /// Forward entries are aligned as sequences; backward entries and gradients of parameters follow their
 /// forward. Linear in both sides. The tables of construct.json may be null; one alone is not used.
 Alignment align(const dump::Side& target, const dump::Side& golden,

@@ -337,12 +337,13 @@ double RankJudge::amplification(const Entry& entry) const {
   return std::isfinite(factor) ? std::clamp(factor, 1.0, kMost) : 1.0;
 }
 
-double RankJudge::birth_j(const Entry& entry, std::uint32_t index, double e, double sums) const {
+/// What an error of the output follows from: J of its birth is the error over it.
+double RankJudge::received(const Entry& entry, std::uint32_t index, double sums) const {
   const double noise = pair_.noise ? pair_.noise(errors_.golden_item[index]) : 0;
   double in = entry.grown * (entry.e_in + (entry.grown > 1 ? kSingleRoundoff : 0));
   if (!pair_.tensors && (entry.nature == Nature::division || entry.optimizer))
     in = std::max(in, std::sqrt(std::min(in, 1.0)));
-  return e / (in + entry.u + sums + (std::isfinite(noise) ? noise : 0));
+  return in + entry.u + sums + (std::isfinite(noise) ? noise : 0);
 }
 
 std::vector<Replayed> RankJudge::replayed(const Entry& entry, double j) const {
@@ -380,7 +381,7 @@ void RankJudge::outputs(Entry& entry) {
       continue;
     }
     judged.push_back(i);
-    largest_j = std::max(largest_j, birth_j(entry, i, e_of(i)));
+    largest_j = std::max(largest_j, e_of(i) / received(entry, i));
   }
   if (judged.empty()) return;
   const double sees = threshold_ * (entry.grown * entry.e_in + entry.u);
@@ -415,6 +416,10 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
     found.side = std::move(side);
     offer(entry, std::move(found));
   };
+  const double explains = received(entry, index, sums);
+  // `e` may be a part of what was measured, where a sum cancels.
+  const double scale = e > 0 && std::isfinite(e_of(index)) ? e_of(index) / e : 1;
+  out_.explained[index] = static_cast<float>(threshold_ * explains * scale);
   std::string side;
   bool acquitted = false;  // whatever its error: but a common factor below the rounding of one element shows
   for (const Replayed& replay : replays) {
@@ -439,7 +444,7 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
     side = "neither side follows from its inputs by the operation's name";
   }
   if (e == 0) return;
-  const double j = birth_j(entry, index, e, sums);
+  const double j = e / explains;
   if (!acquitted) {
     const bool random = entry.nature == Nature::random;
     std::string words;
@@ -473,6 +478,7 @@ void RankJudge::compound_outputs(Entry& entry) {
     const std::uint64_t key = content_key(target_, item);
     if (key == 0 || target_flow_.find(key) != ContentMap::kUnknown) continue;
     const double ahead = std::max(entry.e_in, forward_error());
+    out_.explained[i] = static_cast<float>(threshold_ * (ahead + 4 * entry.u));
     Finding found = finding(entry, Kind::birth, Rule::birth, e_of(i) / (ahead + 4 * entry.u));
     found.item = i;
     found.place = place_text(target_, item);

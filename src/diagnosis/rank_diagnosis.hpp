@@ -122,6 +122,9 @@ struct RankDiagnosis : RankFindings {
   // Of each item under test:
   std::vector<std::uint32_t> golden_item;  // its partner, or kNone
   std::vector<float> error;                // e; NaN: not measured
+  /// The largest e that follows from what came in and from rounding; more is evidence unless replay acquits.
+  /// NaN: not judged by its size.
+  std::vector<float> explained;
   std::vector<Origin> origin;
 };
 

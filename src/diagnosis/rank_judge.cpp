@@ -41,6 +41,7 @@ RankJudge::RankJudge(const RankPair& pair, History& history)
   out_.tensors = static_cast<bool>(pair.tensors);
   out_.unread = pair.unread;
   out_.threshold = threshold_;
+  out_.explained.resize(target_.items.size(), NAN);
   touched_.resize(target_.apis.size());
   if (history.evidence) {
     fault_order_ = 0;

@@ -100,7 +100,7 @@ class RankJudge {
   double best_match(const Entry& entry, std::uint32_t item, double enough) const;
   void judge_output(Entry& entry, std::uint32_t item, double e, double b,
                     const std::vector<Replayed>& replays, double more = 0);
-  double birth_j(const Entry& entry, std::uint32_t item, double e, double more = 0) const;
+  double received(const Entry& entry, std::uint32_t item, double sums = 0) const;
   void checksum(Entry& entry);
   void flip(Entry& entry, double error);
   bool checksums_differ(std::uint32_t item) const;

@@ -30,24 +30,19 @@ std::string at_rank(const Finding& finding) {
   return text;
 }
 
-void add_line(std::string& out, std::string_view name, std::string_view text) {
-  std::string line(name);
-  line.resize(std::max(kNameWidth, name.size() + 2), ' ');
-  out += display(line + std::string(text));
-  out += '\n';
-}
-
-void add_finding(std::string& out, std::string_view title, const Finding& finding) {
+void add_finding(std::vector<Line>& out, std::string_view title, const Finding& finding) {
   std::string name = finding.entry;
   if (finding.kind == Kind::removed) name += " (golden)";
-  add_line(
-      out, title,
-      fmt::format("{}{}{}   {}", name, in_module(finding), at_rank(finding), name_of(finding.confidence)));
-  add_line(out, "  why", finding.text);
-  if (!finding.golden_entry.empty() && finding.golden_entry != finding.entry)
-    add_line(out, "  golden", finding.golden_entry);
-  if (!finding.side.empty()) add_line(out, "  side", finding.side);
-  if (!finding.where.empty()) add_line(out, "  where", finding.where);
+  const auto add = [&](std::string_view label, const std::string& text) {
+    if (!text.empty()) out.push_back({false, std::string(label), text});
+  };
+  out.push_back(
+      {true, std::string(title),
+       fmt::format("{}{}{}   {}", name, in_module(finding), at_rank(finding), name_of(finding.confidence))});
+  add("why", finding.text);
+  if (finding.golden_entry != finding.entry) add("golden", finding.golden_entry);
+  add("side", finding.side);
+  add("where", finding.where);
 }
 
 std::string number_of_rows(std::uint64_t count) {
@@ -155,14 +150,14 @@ std::string advice(const Finding& finding, bool tensors) {
   return "run the operation alone with the saved inputs on both devices, or in double precision";
 }
 
-std::string block(const Diagnosis& diagnosis) {
-  std::string out;
+std::vector<Line> answer(const Diagnosis& diagnosis) {
+  std::vector<Line> out;
+  const auto add = [&](std::string_view name, std::string text) {
+    out.push_back({false, std::string(name), std::move(text)});
+  };
   if (!diagnosis.has_culprit()) {
-    out += display(no_culprit(diagnosis)) + '\n';
-    for (const Finding& finding : diagnosis.findings) {
-      add_finding(out, "hint", finding);
-      break;
-    }
+    out.push_back({true, "", no_culprit(diagnosis)});
+    if (!diagnosis.findings.empty()) add_finding(out, "hint", diagnosis.findings.front());
     return out;
   }
   const Finding& culprit = diagnosis.culprit();
@@ -173,23 +168,31 @@ std::string block(const Diagnosis& diagnosis) {
     if (!culprit.passed_on_entry.empty())
       text +=
           fmt::format(", largest {} at {}", error_text(culprit.passed_on_largest), culprit.passed_on_entry);
-    add_line(out, "  passed on", text);
+    add("passed on", std::move(text));
   }
   if (diagnosis.agreeing > 0) {
-    add_line(
-        out, "  before",
+    add("before",
         fmt::format("{} {} within rounding (largest J {:.1f} of {:.0f})", human_count(diagnosis.agreeing),
                     diagnosis.agreeing == 1 ? "entry agrees" : "entries agree", diagnosis.largest_j,
                     diagnosis.threshold));
   }
-  add_line(out, "  next", culprit.next);
+  add("next", culprit.next);
   if (const Finding* second = diagnosis.second()) {
     add_finding(out, "also", *second);
     if (diagnosis.independent > 2)
-      add_line(out, "  and",
-               fmt::format("{} more that are no consequence of these", diagnosis.independent - 2));
+      add("and", fmt::format("{} more that are no consequence of these", diagnosis.independent - 2));
   }
-  if (!diagnosis.doubt.empty()) add_line(out, "  doubt", diagnosis.doubt);
+  if (!diagnosis.doubt.empty()) add("doubt", diagnosis.doubt);
+  return out;
+}
+
+std::string block(const Diagnosis& diagnosis) {
+  std::string out;
+  for (const Line& line : answer(diagnosis)) {
+    std::string name = line.heads ? line.name : "  " + line.name;
+    if (!name.empty()) name.resize(std::max(kNameWidth, name.size() + 2), ' ');
+    out += display(name + line.text) + '\n';
+  }
   return out;
 }
 

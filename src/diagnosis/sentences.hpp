@@ -16,6 +16,14 @@ std::string error_text(double error);
 /// What to do next, by kind.
 std::string advice(const Finding& finding, bool tensors);
 
+/// One line of the answer.
+struct Line {
+  bool heads = false;  // begins a finding, or is the answer that there is none
+  std::string name;    // `culprit`, `also`, `hint`; `why`, `side`; empty for the answer without a culprit
+  std::string text;
+};
+std::vector<Line> answer(const Diagnosis& diagnosis);
+
 /// The answer for the terminal: several lines, each ended. Names are made safe to show.
 std::string block(const Diagnosis& diagnosis);
 

@@ -65,9 +65,10 @@ class Browser:
                 raise AssertionError(f"{what} did not happen within {seconds} s")
             time.sleep(0.02)
 
-    def open(self, page):
-        """Returns the milliseconds from the start of loading until the page can be used."""
-        self.driver.get(pathlib.Path(page).resolve().as_uri())
+    def open(self, page, address=""):
+        """Returns the milliseconds from the start of loading until the page can be used. `address` begins with #."""
+        self.driver.get("about:blank")  # another address of the same page would not load it
+        self.driver.get(pathlib.Path(page).resolve().as_uri() + address)
         return int(self.wait("loading", "document.body.dataset.ready", LOADS_WITHIN_S))
 
     def keys(self, *keys):
@@ -90,6 +91,15 @@ class Browser:
             box = found.rect
             actions.move_to_element_with_offset(found, at[0] - box["width"] / 2, at[1] - box["height"] / 2)
         actions.click().perform()
+
+    def clipboard(self):
+        """What comes out of it in a field of the page."""
+        from selenium.webdriver.common.action_chains import ActionChains
+        from selenium.webdriver.common.keys import Keys
+
+        self.run("const field = document.createElement('textarea'); field.id = 'pasted'; document.body.append(field); field.focus()")
+        ActionChains(self.driver).key_down(Keys.CONTROL).send_keys("v").key_up(Keys.CONTROL).perform()
+        return self.run("const field = document.getElementById('pasted'); field.remove(); return field.value")
 
     def complaints(self):
         """Messages of level SEVERE on the console."""

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The HTML report in headless Chromium: what a person does with it by mouse and by keyboard.
 
-usage: report_browser.py MSPROBE SAMPLES GENERATOR
+usage: report_browser.py MSPROBE SAMPLES GENERATOR DIAGNOSIS-CASES
 
 Skipped, and says so, where Chromium, its driver or Selenium is missing.
 """
@@ -10,22 +10,23 @@ Skipped, and says so, where Chromium, its driver or Selenium is missing.
 import csv
 import io
 import pathlib
+import re
 import subprocess
 import sys
 
 from browser import Browser
 from harness import check, check_equal, main, run
-from report_file import HOSTILE, write_hostile
+from report_file import HOSTILE, tensor, write_dump, write_hostile
 
 FIRST_BAD = "Functional.layer_norm.3.forward.input.4"
 KEPT = "document.getElementById('kept').textContent"
 ENTRY = "!document.getElementById('entry').hidden && document.querySelector('#entry h2').textContent"
-ENTER, ESCAPE, RIGHT, DOWN, TAB = "\ue007", "\ue00c", "\ue014", "\ue015", "\ue004"
+ENTER, ESCAPE, RIGHT, DOWN, SPACE = "\ue007", "\ue00c", "\ue014", "\ue015", " "
 
 
-def write_report(msprobe, scratch, target, golden):
+def write_report(msprobe, scratch, target, golden, *options):
     out = scratch / "out"
-    result = run(msprobe, ["-q", "compare", "-tp", target, "-gp", golden, "-o", out, "--format", "html"], scratch)
+    result = run(msprobe, ["-q", "compare", "-tp", target, "-gp", golden, "-o", out, "--format", "html", *options], scratch)
     check_equal("exit status", result.returncode, 0)
     (page,) = out.glob("*.html")
     return page
@@ -44,8 +45,44 @@ def entry_opens(browser, name):
     browser.wait(f"opening of {name}", f"{ENTRY} === {name!r}")
 
 
-def make_tests(msprobe, samples, generator):
+def table_of(msprobe, target, golden):
+    text = subprocess.run([msprobe, "-q", "compare", "-tp", target, "-gp", golden, "-o", "-"], check=True, capture_output=True, text=True).stdout
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def write_model(folder, ranks, layers, faults):
+    """Two dumps of one step: a chain of layers on each rank. `faults`: by rank and layer, the error that begins there."""
+    def off_by(value, error):
+        return tensor(value) | {"shape": [16, 16], "Max": value * (1 + error), "Min": -value, "Mean": 0.1, "Norm": 8 * value}
+
+    for side in ("target", "golden"):
+        for rank in range(ranks):
+            data, construct, error, last = {}, {}, 0, off_by(0.5, 0)
+            for layer in range(layers):
+                error = max(error, faults.get((rank, layer), 1e-7)) if side == "target" else 0
+                out = off_by(1 + (rank * layers + layer) / 1e4, error)
+                name = f"Functional.linear.{layer}.forward"
+                data[name] = {"input_args": [last], "input_kwargs": {}, "output": [out]}
+                construct[name] = f"Module.layers.{layer}.Block.forward.0"
+                last = out
+            write_dump(folder / side / "step0" / f"rank{rank}", data, construct=construct)
+    return folder / "target", folder / "golden"
+
+
+def contrast_of(*colors):
+    """Of two colours as the browser computes them: rgb(), or color(srgb) of what was mixed."""
+    lights = []
+    for color in colors:
+        parts = [float(part) for part in re.findall(r"[0-9.]+(?:e-?[0-9]+)?", color.replace("srgb", ""))[:3]]
+        scale = 1 if color.startswith("color") else 255
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (one / scale for one in parts)]
+        lights.append(0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2])
+    return (max(lights) + 0.05) / (min(lights) + 0.05)
+
+
+def make_tests(msprobe, samples, generator, diagnosis):
     samples = pathlib.Path(samples).resolve()
+    runs = pathlib.Path(diagnosis).resolve() / "runs"
     def sample_report(scratch):
         return write_report(msprobe, scratch, samples / "target", samples / "golden")
 
@@ -113,12 +150,10 @@ def make_tests(msprobe, samples, generator):
         entry_opens(browser, "Functional.layer_norm.3.forward.output.0")
 
     def curve_shows_the_relative_distance(browser):
-        table = subprocess.run(
-            [msprobe, "-q", "compare", "-tp", samples / "target", "-gp", samples / "golden", "-o", "-"],
-            check=True, capture_output=True, text=True,
-        ).stdout
+        choose = "const menu = document.getElementById('metric'); menu.value = arguments[0]; menu.dispatchEvent(new Event('change'))"
+        browser.run(choose, "EucDist / Bench l2norm")
         expected = {}
-        for row in csv.DictReader(io.StringIO(table)):
+        for row in table_of(msprobe, samples / "target", samples / "golden"):
             if row["Rank"] == "rank0" and ".forward.output" in row["NPU Name"]:
                 distance = None if row["EucDist"] == "unsupported" else float(row["EucDist"])
                 expected[row["NPU Name"]] = -1 if distance is None else distance and distance / float(row["Bench l2norm"])
@@ -129,7 +164,7 @@ def make_tests(msprobe, samples, generator):
         check(any(value > 0 for value in expected.values()), "the runs differ")
         check_equal("curve", {name: f"{value:.6e}" for name, value in shown},
                     {name: f"{value:.6e}" for name, value in expected.items()})
-        browser.run("const menu = document.getElementById('metric'); menu.value = 'MaxAbsErr'; menu.dispatchEvent(new Event('change'))")
+        browser.run(choose, "MaxAbsErr")
         largest = browser.run("return Math.max(...window.report.curve.plots[0].series[0].values)")
         check(largest > max(expected.values()), "another metric is another curve")
 
@@ -176,13 +211,229 @@ def make_tests(msprobe, samples, generator):
         entry_opens(browser, FIRST_BAD)
         check(browser.run("return document.documentElement.scrollWidth <= 400"), "nor with an entry open")
 
+    def colours(browser):
+        rows = browser.run(
+            "return [...document.querySelectorAll('#table .row')].map((row) => ({"
+            " origin: row.querySelector('.badge').textContent, mark: row.classList[1], tint: getComputedStyle(row).getPropertyValue('--tint'),"
+            " color: getComputedStyle(row).backgroundColor, error: Number(row.children[3].title) }))"
+        )
+        seen = {row["origin"]: row for row in rows}
+        check({"equal", "rounding", "born", "passed on"} <= seen.keys(), f"the table shows {sorted(seen)}")
+        for row in rows:
+            check_equal("mark", row["mark"], row["origin"].replace(" ", "-"))
+        check_equal("colours", len({row["color"] for row in seen.values()}), len(seen))
+        passed_on = sorted((row["error"], int(row["tint"][:-1])) for row in rows if row["origin"] == "passed on" and row["error"] > 0)
+        check(passed_on[0][1] < passed_on[-1][1], f"the larger error has more colour: {passed_on}")
+        nodes = "[...document.querySelectorAll('#tree .node')]"
+        culprit = browser.run(f"return {nodes}.find((node) => node.title.startsWith('Functional.layer_norm.3.forward')).className")
+        check("born" in culprit and "blamed" in culprit, culprit)
+        check(browser.run(f"return {nodes}.some((node) => node.classList.contains('rounding'))"), "rounding has its colour in the tree")
+        check_equal("green", browser.run("return document.querySelectorAll('.node.pass, .row.pass').length"), 0)
+        browser.click("#origin-chips .chip.born")
+        browser.wait("hiding what is born", f"{KEPT} === '206 of 210 rows'")
+
+    def as_by_python_rules(browser):
+        check_equal("headline", browser.run("return document.getElementById('verdict').innerText.replace(/\\s+/g, ' ')"), "error 4 errors and 0 warnings in 210 rows on 2 ranks")
+        check_equal("first column", browser.run("return document.querySelector('#table .head .cell').textContent"), "Result")
+        check(browser.run("return document.querySelectorAll('#table .row.pass').length > 3 && document.querySelectorAll('#tree .node.pass').length > 3"), "what passes is as it was")
+        check_equal("chips", browser.run("return document.querySelectorAll('#origin-chips .chip').length"), 0)
+        for id_ in ("answer", "views", "map"):
+            check(browser.run(f"return document.getElementById('{id_}').hidden"), f"{id_} is not shown")
+        check_equal("metric", browser.run("return document.getElementById('metric').value"), "EucDist / Bench l2norm")
+
+    def curve_shows_the_error(browser):
+        table = [row for row in table_of(msprobe, samples / "target", samples / "golden") if row["Rank"] == "rank0"]
+        shown = browser.run(
+            "const [series] = window.report.curve.plots[0].series; const { rank } = series;"
+            "return series.rows.map((row, i) => [rank.name(row), series.values[i], rank.explained[row]])"
+        )
+        expected = {row["NPU Name"]: row for row in table if ".forward.output" in row["NPU Name"]}
+        check_equal("errors", {name: f"{error:.4e}" for name, error, _ in shown}, {name: f"{float(row['Error']):.4e}" for name, row in expected.items()})
+        for name, error, explained in shown:
+            born = expected[name]["Origin"] == "born"
+            check_equal(f"{name} lies above the band: {error} {explained}", error >= explained, born) if explained is not None else None
+        # By spec/diagnosis.md 4d: T times the largest error that came in and the rounding of float32.
+        received = max(float(row["Error"]) for row in table if row["NPU Name"].startswith("Functional.gelu.0.forward.input") and row["Error"] != "N/A")
+        (band,) = [explained for name, _, explained in shown if name == "Functional.gelu.0.forward.output.0"]
+        check(abs(band / (4 * (received + 2**-24)) - 1) < 0.01, f"band {band} of {received}")
+        legend = browser.run("return document.querySelector('#curve .legend').innerText")
+        for part in ("explained on step0/rank0", "4 times", "born", "the culprit"):
+            check(part in legend, f"{part!r} is in the legend: {legend}")
+        # Pixels of the curve: the mark of what is born, and the band right of it.
+        color_at = "(x, y) => [...plot.canvas.getContext('2d').getImageData(Math.round(x), Math.round(y), 1, 1).data].slice(0, 3).join()"
+        born, swatch, band, above = browser.run(
+            f"const {{ curve }} = window.report; const plot = curve.plots[0]; const at = {color_at};"
+            "const [series] = plot.series; const i = series.rows.findIndex((row) => series.rank.grades[row] === GRADE.born);"
+            "const y = curve.y(plot, series.values[i]); const x = plot.x(i + 0.5);"
+            "const swatch = getComputedStyle(document.querySelector('.key.born')).backgroundColor.match(/[0-9]+/g).join();"
+            "return [at(plot.x(i) + 3, y + 1), swatch, at(x + 4, plot.bottom - 14), at(plot.x(2), plot.scaleTop + 5)]"
+        )
+        check(all(abs(int(a) - int(b)) < 4 for a, b in zip(born.split(","), swatch.split(","))), f"colour of what is born: {born}, {swatch}")
+        check(band != above, f"the band shows: {band}, {above}")
+
+    def two_faults_report(scratch):
+        return write_report(msprobe, scratch, *write_model(scratch / "dumps", 3, 12, {(0, 4): 2e-2, (2, 4): 2e-2, (1, 9): 3e-2}))
+
+    def second_fault(browser):
+        check_equal("headline", browser.run("return document.querySelector('#verdict .name').textContent"), "Functional.linear.4.forward")
+        place = browser.run("return document.getElementById('place').innerText")
+        check("in layers.4" in place and "rank0, rank2" in place and "likely" in place, place)
+        summary = browser.run("return document.querySelector('#answer summary').innerText")
+        check(summary.startswith("also") and "Functional.linear.9.forward" in summary and "rank1" in summary, summary)
+        browser.run("document.querySelector('#answer summary').focus()")
+        browser.keys(ENTER)
+        browser.wait("unfolding", "document.querySelector('#answer details').open")
+        words = browser.run("return [...document.querySelectorAll('#answer details dt')].map((one) => one.textContent)")
+        check_equal("details", words, ["why", "next"])
+        browser.click("#answer summary .link")
+        entry_opens(browser, "Functional.linear.9.forward.output.0")
+        text = browser.run("return document.getElementById('entry').innerText")
+        for part in ("born: the error begins here", "output error 3.0e-02 from inputs 1.0e-07", "dump again with task tensor"):
+            check(part in text, f"{part!r} is in the panel")
+        blamed = browser.run("return window.report.comparison.ranks.map((rank) => rank.groups.filter((group) => group.blamed).map((group) => rank.entries[group.entry]))")
+        check_equal("to blame", blamed, [["Functional.linear.4.forward"], ["Functional.linear.9.forward"], ["Functional.linear.4.forward"]])
+
+    def map_of_ranks(browser):
+        browser.click("#show-map")
+        check(browser.run("return document.getElementById('curve').hidden && document.getElementById('show-map').getAttribute('aria-selected') === 'true'"), "the map is shown")
+        heads = browser.run("return [...document.querySelectorAll('.map-head .cell')].map((cell) => cell.textContent)")
+        check_equal("columns", heads, ["rank0", "rank1", "rank2"])
+        cells = browser.run("const { layers } = window.report.map; return ['layers.3', 'layers.4', 'layers.9', 'layers'].map((path) => [...layers.known.get(path).grades].map((grade) => GRADES[grade].name))")
+        check_equal("cells", cells, [["rounding"] * 3, ["born", "rounding", "born"], ["passed on", "born", "passed on"], ["born"] * 3])
+        line = browser.run("return window.report.map.shown.findIndex((layer) => layer.path === 'layers.9')")
+        browser.run("window.report.map.list.reveal(arguments[0])", line)
+        browser.click(f"#map-grid-{line} canvas", browser.run("const { map } = window.report; return [map.across * 1.5, 9]"))
+        browser.wait("filtering", f"{KEPT} === '2 of 72 rows'")
+        check_equal("rows", browser.run("return [...document.querySelectorAll('#table .row')].map((row) => row.children[1].title + ' ' + row.children[2].title)"),
+                    ["step0/rank1 Functional.linear.9.forward.input.0", "step0/rank1 Functional.linear.9.forward.output.0"])
+        told = browser.run("return document.querySelector('#map p').textContent")
+        check_equal("told", told, "layers.9 on rank1: born, largest error 0.03")
+        browser.click("#within")
+        browser.wait("leaving", f"{KEPT} === '72 rows'")
+        browser.run("document.getElementById('map-grid').focus()")
+        browser.keys(DOWN, RIGHT, ENTER)
+        browser.wait("filtering by keyboard", f"{KEPT} === '2 of 72 rows'")
+        check_equal("within", browser.run("return document.getElementById('within').textContent"), "in layers.10 on rank2 \u00d7")
+
+    def wide_report(scratch):
+        return write_report(msprobe, scratch, *write_model(scratch / "dumps", 64, 1000, {(17, 532): 3e-2, (40, 801): 2e-2}))
+
+    def wide_map(browser):
+        browser.click("#show-map")
+        browser.wait("the map", "document.querySelectorAll('.layer canvas').length > 0")
+        check(browser.run("return document.querySelectorAll('.layer').length") < 60, "only visible layers are elements")
+        check(browser.run("return window.report.map.shown.length") < 140, "a thousand layers stand together in ranges")
+        seen = browser.run("return [...document.querySelectorAll('.layer')].filter((line) => line.getBoundingClientRect().top < document.getElementById('map').getBoundingClientRect().bottom - 20).map((line) => line.querySelector('.label').textContent)")
+        check("532" in seen, f"the map begins where something is born: {seen}")
+        line = browser.run("return window.report.map.shown.findIndex((layer) => layer.label === '32 \u2026 63')")
+        check(line > 0, "there are ranges")
+        took = browser.run("const start = performance.now(); window.report.map.pick(arguments[0], { type: 'keydown', target: {} }); return performance.now() - start", line)
+        print(f"# filtering by a range took {took:.0f} ms")
+        check_equal("rows of 32 layers on 64 ranks", browser.run(f"return {KEPT}"), "4,096 of 128,000 rows")
+        check(browser.run("return document.documentElement.scrollWidth <= 1280"), "nothing is wider than the window")
+        browser.size(400, 900)
+        browser.wait("cells of three pixels", "window.report.map.across < 6")
+        check(browser.run("return document.documentElement.scrollWidth <= 400"), "nothing is wider than a narrow window")
+
+    def exchanged_report(scratch):
+        return write_report(msprobe, scratch, runs / "tiny-silu_for_gelu-21-plain" / "statistics", runs / "tiny-21-avx512" / "statistics")
+
+    def only_in_golden(browser):
+        shown = browser.run(
+            "const [rank] = window.report.comparison.ranks; return rank.groups.slice(0, 12).map((group) => "
+            "(rank.isOnlyGolden(group.first) ? 'golden ' : '') + rank.entries[group.entry])"
+        )
+        place = shown.index("golden Functional.gelu.0.forward")
+        check_equal("neighbours", shown[place - 1 : place + 3], ["Module.up.Linear.forward.0", "golden Functional.gelu.0.forward", "golden Module.act.GELU.forward.0", "Functional.silu.0.forward"])
+        check_equal("rows", browser.run(f"return {KEPT}"), "224 rows + 18 only in golden")
+        check_equal("chip", browser.run("return document.querySelector('.chip.only-golden').textContent"), "only in golden 18")
+        browser.click("#table .row.only-golden")
+        name = browser.wait("opening", ENTRY)
+        text = browser.run("return document.getElementById('entry').innerText")
+        check("GELU" in name or "gelu" in name, name)
+        check("only the golden side has this entry" in text and "the target has no such entry" in text, text)
+        check("pass" not in browser.run("return document.querySelector('#entry .buttons').innerText"), "what is missing does not pass")
+        nodes = browser.run("return [...window.report.tree.nodes.values()].filter((node) => /gelu|GELU/.test(node.title) && node.parent.label !== 'backward').map((node) => [node.title, GRADES[node.worst()].name])")
+        check(["Module.act.GELU.forward.0 (only in golden)", "only in golden"] in nodes, f"{nodes}")
+
+    def counts_steps(browser):
+        text = browser.run("return document.getElementById('origins').textContent")
+        check(text.endswith("in 224 rows of 2 steps."), text)
+        check_equal("steps", browser.run("return [...document.querySelectorAll('#step-chips .chip')].map((chip) => chip.textContent)"), ["step0", "step1"])
+        check_equal("ranks", browser.run("return document.querySelectorAll('#rank-chips .chip').length"), 0)
+        check_equal("map", browser.run("return document.getElementById('show-map').textContent"), "Layers by steps")
+        browser.click("#step-chips .chip[data-value='1']")
+        browser.wait("hiding a step", f"{KEPT}.startsWith('121 of ')")
+
+    def address_keeps_the_selection(scratch):
+        page = sample_report(scratch)
+        name = "Functional.linear.6.forward.output.0"
+        with Browser() as browser:
+            browser.open(page)
+            browser.keys("/", *"linear")
+            browser.wait("search", f"{KEPT}.includes(' of 210 rows')")
+            browser.click("#rank-chips .chip[data-value='1']")
+            browser.click("#origin-chips .chip.equal")
+            browser.run("window.report.table.sortBy('Error'); window.report.open(window.report.comparison.rowNamed('step0/rank0', arguments[0]))", name)
+            browser.run("window.report.chooseNode(null); window.report.show('map')")
+            kept, address = browser.run(f"return [{KEPT}, location.hash]")
+            check("row=step0%2Frank0+" + name in address and "sort=Error+down" in address and "view=map" in address, address)
+            browser.open(page, address)
+            entry_opens(browser, name)
+            check_equal("rows", browser.run(f"return {KEPT}"), kept)
+            check_equal("words", browser.run("return document.getElementById('search').value"), "linear")
+            check_equal("sorted", browser.run("return document.querySelector('[aria-sort=descending]').textContent"), "Error")
+            check_equal("hidden", browser.run("return [...document.querySelectorAll('.chip[aria-pressed=false]')].map((chip) => chip.dataset.kind)"), ["origin", "rank"])
+            check(not browser.run("return document.getElementById('map').hidden"), "the map is shown again")
+            check_equal("address", browser.run("return location.hash"), address)
+            browser.run("location.hash = '#row=step0%2Frank1+' + arguments[0]", name)
+            browser.wait("going to another address", f"document.querySelector('#entry .buttons').innerText.includes('step0/rank1') && {KEPT} === '210 rows'")
+            browser.keys(ESCAPE)
+            browser.wait("closing", "document.getElementById('entry').hidden && location.hash === '#' || location.hash === ''")
+            # What an address names may be anything.
+            for bad in ("#row=a", "#row=%ZZ+%00", "#sort=__proto__+x&hide=constructor%3Dx+origin+&layer=toString+x", "#within=__proto__+x&layer=nobody&view=other", "#row=<img src=x>+b&words=<b>"):
+                browser.open(page, bad)
+                check(browser.run("return document.getElementById('entry').hidden"), f"{bad} opens nothing")
+                check_equal("images", browser.run("return document.images.length"), 0)
+            check_quiet(browser)
+
+    def names_are_copied(browser):
+        browser.click("#place .copy")
+        browser.wait("telling", "document.getElementById('said').textContent === 'copied Functional.layer_norm.3.forward'")
+        check_equal("clipboard", browser.clipboard(), "Functional.layer_norm.3.forward")
+        browser.run("document.getElementById('table').focus()")
+        browser.keys(DOWN, "c")
+        browser.wait("telling", "document.getElementById('said').textContent === 'copied Functional.layer_norm.3.forward.output.0'")
+        check_equal("clipboard", browser.clipboard(), "Functional.layer_norm.3.forward.output.0")
+        browser.run("window.report.open(0)")
+        browser.run("document.querySelector('#entry .copy').focus()")
+        browser.keys(ENTER)
+        browser.wait("telling", "document.getElementById('said').textContent === 'copied Functional.embedding.0.forward.input.0'")
+
+    def by_keyboard(browser):
+        browser.run("[...document.querySelectorAll('#table .head .cell')].find((cell) => cell.textContent === 'Error').focus()")
+        browser.keys(ENTER)
+        browser.wait("sorting", "document.querySelector('[aria-sort=descending]')?.textContent === 'Error'")
+        check(browser.run("return document.getElementById('entry').hidden"), "a header sorts and opens nothing")
+        browser.run("document.getElementById('show-curve').focus()")
+        browser.keys(RIGHT)
+        browser.wait("the map", "!document.getElementById('map').hidden && document.activeElement.id === 'show-map'")
+        browser.run("document.querySelector('#origin-chips .chip.equal').focus()")
+        browser.keys(SPACE)
+        browser.wait("a chip", f"{KEPT} === '146 of 210 rows'")
+        unnamed = browser.run(
+            "return [...document.querySelectorAll('button, input, select, summary, [tabindex=\"0\"]')].filter((one) => one.offsetParent !== null"
+            " && !one.textContent.trim() && !one.getAttribute('aria-label') && !one.closest('label')).map((one) => one.outerHTML)"
+        )
+        check_equal("controls without a name", unnamed, [])
+
     def large_report(scratch):
         dumps = scratch / "dumps"
         subprocess.run([sys.executable, generator, "statistics", dumps, "--apis", "20000"], check=True, stdout=subprocess.DEVNULL)
         return write_report(msprobe, scratch, dumps / "target", dumps / "golden")
 
     def large(browser):
-        check_equal("rows", browser.run(f"return {KEPT}"), "100,000 rows")
+        check_equal("rows", browser.run(f"return {KEPT}"), "100,000 rows + 397 only in golden")
         check(browser.run("return document.querySelectorAll('#table .row').length") < 200, "only visible rows are elements")
         browser.run("const box = document.getElementById('table'); box.scrollTop = box.scrollHeight")
         browser.wait("the last row", "[...document.querySelectorAll('#table .row')].at(-1)?.getAttribute('aria-rowindex') === '100000'")
@@ -207,6 +458,26 @@ def make_tests(msprobe, samples, generator):
         check_equal("title", browser.run("return document.title"), "msprobe compare")
         check_equal("images", browser.run("return document.images.length"), 0)
 
+    def narrow_with_two_faults(browser):
+        for view in ("curve", "map"):
+            browser.run("window.report.show(arguments[0])", view)
+            check(browser.run("return document.documentElement.scrollWidth <= 400"), f"nothing is wider than the window with the {view}")
+        boxes = browser.run("return ['top', 'bar', 'error', 'rows', 'model'].map((id) => document.getElementById(id).getBoundingClientRect()).map(({ top, bottom }) => [top, bottom])")
+        for (_, above), (below, _) in zip(boxes, boxes[1:]):
+            check(above <= below + 0.5, f"parts do not lie over each other: {boxes}")
+
+    def contrast(browser):
+        """Badges can be read on both themes: WCAG asks for 4.5 to 1."""
+        for _ in range(2):
+            pairs = browser.run(
+                "return [...new Set([...document.querySelectorAll('.badge')])].map((one) => [one.textContent, getComputedStyle(one).color, getComputedStyle(one).backgroundColor])"
+            )
+            for text, ink, fill in pairs:
+                ratio = contrast_of(ink, fill)
+                check(ratio >= 4.5, f"{text}: {ink} on {fill} is {ratio:.1f} to 1")
+            check(len({text for text, *_ in pairs}) > 4, "badges of several kinds were looked at")
+            browser.click("#theme")
+
     def hostile_report(scratch):
         return write_report(msprobe, scratch, *write_hostile(scratch / "hostile"))
 
@@ -220,11 +491,22 @@ def make_tests(msprobe, samples, generator):
             text = browser.wait("a message", "document.querySelector('#loading.failed')?.textContent")
             check("lacks DecompressionStream" in text, text)
 
-    sample_tests = [verdict_and_panel, filters, sorting, from_curve, curve_shows_the_relative_distance, from_curve_by_keyboard, from_tree, from_tree_by_keyboard, from_table_by_keyboard]
+    def python_rules_report(scratch):
+        return write_report(msprobe, scratch, samples / "target", samples / "golden", "--python-rules")
+
+    sample_tests = [verdict_and_panel, filters, sorting, from_curve, curve_shows_the_relative_distance, from_curve_by_keyboard, from_tree, from_tree_by_keyboard, from_table_by_keyboard, colours, curve_shows_the_error, names_are_copied, by_keyboard, contrast]
     return [
         *((function.__name__, test(function, sample_report)) for function in sample_tests),
         ("light_and_dark", test(light_and_dark, sample_report, dark=True)),
         ("narrow", test(narrow, sample_report, width=400)),
+        ("as_by_python_rules", test(as_by_python_rules, python_rules_report)),
+        ("second_fault", test(second_fault, two_faults_report)),
+        ("map_of_ranks", test(map_of_ranks, two_faults_report)),
+        ("narrow_with_two_faults", test(narrow_with_two_faults, two_faults_report, width=400)),
+        ("wide_map", test(wide_map, wide_report)),
+        ("only_in_golden", test(only_in_golden, exchanged_report)),
+        ("counts_steps", test(counts_steps, exchanged_report)),
+        ("address_keeps_the_selection", address_keeps_the_selection),
         ("large", test(large, large_report)),
         ("hostile", test(hostile, hostile_report)),
         ("old_browser", old_browser),

@@ -19,6 +19,7 @@ import report_page
 from harness import check, check_equal, main, run
 
 VERDICTS = ["pass", "warning", "error"]
+ONLY_IN_GOLDEN = 3
 HOSTILE = [
     "Torch.<img src=x onerror=document.title='owned'>.0.forward",
     "Torch.</script><script>document.title='owned'</script>.0.forward",
@@ -78,8 +79,13 @@ def number(text):
 
 
 def check_same_cells(page, rank, table):
-    """Every cell of the page is the csv's."""
-    rows = report_page.rows(page, rank)
+    """Every cell of the page is the csv's; what only golden has stands among them."""
+    all_rows = report_page.rows(page, rank)
+    rows = [row for row in all_rows if row["verdict"] != ONLY_IN_GOLDEN]
+    for row in all_rows:
+        if row["verdict"] == ONLY_IN_GOLDEN:
+            check_equal("cells of what only golden has", [row["NPU Name"], row["Result"], row["Origin"]], ["N/A", "N/A", "not compared"])
+            check(row["Bench Name"] != "N/A", "it has its name")
     check_equal("rows", len(rows), len(table))
     check(rows, "a comparison without rows tests nothing")
     compared = 0
@@ -166,6 +172,10 @@ def make_tests(msprobe, golden, samples, generator):
         check_equal("ranks", [rank["label"] for rank in report_page.overview(page)["ranks"]], ["step0/rank0", "step0/rank1"])
         for rank, table in enumerate(tables):
             check_same_cells(page, rank, table)
+            judged = [row for row in report_page.rows(page, rank) if row["explained"] == row["explained"]]
+            check(len(judged) > 20, "outputs are judged by their size")
+            for row in judged:
+                check_equal(f"{row['NPU Name']} is more than explained", row["Error"] >= row["explained"], row["Origin"] == "born")
             check(check_stacks(page, rank, table) > 10, "stacks were compared")
 
     def same_as_csv_beyond_one_chunk(scratch):

@@ -5,6 +5,7 @@ import array
 import base64
 import json
 import re
+import struct
 import zlib
 
 NO_ENTRY = 0xFFFFFFFF
@@ -47,6 +48,9 @@ def rows(page, rank):
         for _ in ("NPU Name", "Bench Name"):
             codes, at = take(raw, at, "I", count)
             sides.append(codes)
+        explained = None
+        if known["explained"]:
+            explained, at = take(raw, at, "H", count)
         cells = []
         for column in columns:
             codes, at = take(raw, at, "I", count)
@@ -58,6 +62,8 @@ def rows(page, rank):
             raise AssertionError(f"{len(raw) - at} bytes are left over in chunk {chunk}")
         for i in range(count):
             row = {"verdict": verdicts[i]}
+            if explained is not None:
+                row["explained"] = struct.unpack("<f", struct.pack("<I", explained[i] << 16))[0]
             for column, codes, numbers in cells:
                 code = codes[i]
                 row[column["name"]] = numbers[i] if code == 0 else column["texts"][code - 1]

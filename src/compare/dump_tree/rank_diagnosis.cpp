@@ -42,6 +42,7 @@ diagnosis::Alignment alignment_of_rows(const RankResult& result) {
     if (const auto found = empty.find(result.target.text(result.target.apis[i].name)); found != empty.end())
       pair(i, found->second);
   }
+  alignment.golden_only = diagnosis::golden_only_of(alignment.target_of);
   return alignment;
 }
 
@@ -146,12 +147,11 @@ void diagnose(RankResult& result, const DiagnosisOptions& options, const Rules& 
   diagnosis::RankPair pair;
   pair.target = &result.target;
   pair.golden = &result.golden;
-  std::shared_ptr<const diagnosis::Alignment> alignment = result.alignment;
-  if (!alignment) {
-    alignment = std::make_shared<const diagnosis::Alignment>(
+  if (!result.alignment) {
+    result.alignment = std::make_shared<const diagnosis::Alignment>(
         mapped ? alignment_of_rows(result) : diagnosis::align(result.target, result.golden));
   }
-  pair.alignment = alignment.get();
+  pair.alignment = result.alignment.get();
   pair.step = result.step;
   pair.rank = result.rank;
   pair.number = result.number;

@@ -153,9 +153,17 @@ std::optional<std::size_t> RankRows::place_of(Field field, std::size_t which) co
 }
 
 void RankRows::row(std::size_t index, std::vector<Cell>& cells, Scratch& scratch) const {
+  fill(result_->rows[index], index, cells, scratch);
+}
+
+void RankRows::golden_item(std::uint32_t item, std::vector<Cell>& cells, Scratch& scratch) const {
+  fill(Row{.pair = {.target = kUnmatched, .golden = item}, .findings = {}}, std::nullopt, cells, scratch);
+}
+
+void RankRows::fill(const Row& row, std::optional<std::size_t> index, std::vector<Cell>& cells,
+                    Scratch& scratch) const {
   cells.clear();
   scratch.clear();
-  const Row& row = result_->rows[index];
   const Side& target = result_->target;
   const Side& golden = result_->golden;
   const Item* item = result_->find_target(row);
@@ -173,7 +181,8 @@ void RankRows::row(std::size_t index, std::vector<Cell>& cells, Scratch& scratch
   cells.push_back(shape_cell(text(golden, bench, &Item::shape)));
   cells.push_back(Text{grad});
   cells.push_back(Text{bench_grad});
-  if (result_->mode == Mode::tensor) add_metrics(index, cells);
+  static const TensorMetrics kNothingMeasured;
+  if (result_->mode == Mode::tensor) add_metrics(index ? result_->metrics[*index] : kNothingMeasured, cells);
   if (result_->mode == Mode::statistics) add_differences(row, cells);
   if (result_->mode == Mode::md5) {
     const bool has_cell = item && (bench || !result_->checksums_lost);
@@ -187,11 +196,11 @@ void RankRows::row(std::size_t index, std::vector<Cell>& cells, Scratch& scratch
     }
   }
   cells.push_back(grad == bench_grad);
-  cells.push_back(Text{verdict_name(row.verdict())});
-  if (row.findings.empty()) {
+  cells.push_back(Text{index ? verdict_name(row.verdict()) : "N/A"});
+  if (!index || row.findings.empty()) {
     cells.push_back(Structured{"[]", "[]"});
   } else {
-    const std::string_view messages = scratch.keep(json_list(messages_of(*result_, index)));
+    const std::string_view messages = scratch.keep(json_list(messages_of(*result_, *index)));
     cells.push_back(Structured{messages, messages});
   }
   if (target.stacks) add_stack(index, item, cells, scratch);
@@ -204,19 +213,19 @@ void RankRows::row(std::size_t index, std::vector<Cell>& cells, Scratch& scratch
     const std::string_view list = scratch.keep(python_list(names));
     cells.push_back(Structured{list, scratch.keep(json_list(names))});
   }
-  if (result_->diagnosis) add_diagnosis(index, cells, scratch);
+  if (result_->diagnosis) add_diagnosis(row, index, cells, scratch);
 }
 
-void RankRows::add_diagnosis(std::size_t index, std::vector<Cell>& cells, Scratch& scratch) const {
+void RankRows::add_diagnosis(const Row& row, std::optional<std::size_t> index, std::vector<Cell>& cells,
+                             Scratch& scratch) const {
   const diagnosis::RankDiagnosis& diagnosis = *result_->diagnosis;
-  const Row& row = result_->rows[index];
   // What a mapping pairs otherwise than by place was not judged.
   const bool judged = row.matched() && diagnosis.golden_item[row.pair.target] == row.pair.golden;
   const float error = judged ? diagnosis.error[row.pair.target] : NAN;
   cells.push_back(std::isnan(error) ? Cell(Text{"N/A"}) : Cell(static_cast<double>(error)));
   cells.push_back(
       Text{name_of(judged ? diagnosis.origin[row.pair.target] : diagnosis::Origin::not_compared)});
-  const diagnosis::Finding* finding = row.has_target() && is_first_of_entry(index)
+  const diagnosis::Finding* finding = index && row.has_target() && is_first_of_entry(*index)
                                           ? diagnosis.finding_of(result_->target_item(row).api)
                                           : nullptr;
   cells.push_back(Text{finding == nullptr ? "" : scratch.keep(diagnosis::evidence_cell(finding))});
@@ -239,11 +248,10 @@ std::string_view RankRows::checksum_text(const Side& side, const Item& item) con
   return item.checksum == 0 ? std::string_view("N/A") : side.text(item.checksum);
 }
 
-void RankRows::add_metrics(std::size_t index, std::vector<Cell>& cells) const {
+void RankRows::add_metrics(const TensorMetrics& metrics, std::vector<Cell>& cells) const {
   // By status; of what is computed a scalar has not all.
   static constexpr std::array<std::string_view, 4> kAbsent = {"unsupported", "unsupported", "shape unmatched",
                                                               "N/A"};
-  const TensorMetrics& metrics = result_->metrics[index];
   for (std::size_t i = 0; i < kMetrics; ++i) {
     cells.push_back(metrics.has(i) ? Cell(metrics.value[i])
                                    : Cell(Text{kAbsent[static_cast<std::size_t>(metrics.status)]}));
@@ -257,10 +265,10 @@ void RankRows::add_differences(const Row& row, std::vector<Cell>& cells) const {
   for (const ValueDifference& each : differences) cells.push_back(relative_cell(each));
 }
 
-void RankRows::add_stack(std::size_t index, const Item* item, std::vector<Cell>& cells,
+void RankRows::add_stack(std::optional<std::size_t> index, const Item* item, std::vector<Cell>& cells,
                          Scratch& scratch) const {
   const auto* frames =
-      is_first_of_entry(index)
+      index && is_first_of_entry(*index)
           ? result_->target.stacks->find(result_->target.text(result_->target.apis[item->api].name))
           : nullptr;
   if (frames == nullptr) {

@@ -60,6 +60,8 @@ class RankRows final : public Rows {
   const std::vector<Column>& fields() const { return columns_; }
   std::size_t rows() const override { return result_->rows.size(); }
   void row(std::size_t index, std::vector<report::Cell>& cells, report::Scratch& scratch) const override;
+  /// The cells that an item of the reference would have, were it a row of its own.
+  void golden_item(std::uint32_t item, std::vector<report::Cell>& cells, report::Scratch& scratch) const;
 
   Mode mode() const override { return result_->mode; }
   RowFacts facts(std::size_t index) const override;
@@ -76,12 +78,16 @@ class RankRows final : public Rows {
 
  private:
   void add(Field field, std::string title, std::size_t which = 0);
-  void add_metrics(std::size_t index, std::vector<report::Cell>& cells) const;
+  /// `index` is not there for what is no row.
+  void fill(const Row& row, std::optional<std::size_t> index, std::vector<report::Cell>& cells,
+            report::Scratch& scratch) const;
+  void add_metrics(const TensorMetrics& metrics, std::vector<report::Cell>& cells) const;
   void add_differences(const Row& row, std::vector<report::Cell>& cells) const;
-  void add_stack(std::size_t index, const Item* item, std::vector<report::Cell>& cells,
+  void add_stack(std::optional<std::size_t> index, const Item* item, std::vector<report::Cell>& cells,
                  report::Scratch& scratch) const;
   bool is_first_of_entry(std::size_t index) const;
-  void add_diagnosis(std::size_t index, std::vector<report::Cell>& cells, report::Scratch& scratch) const;
+  void add_diagnosis(const Row& row, std::optional<std::size_t> index, std::vector<report::Cell>& cells,
+                     report::Scratch& scratch) const;
   std::string_view checksum_text(const Side& side, const Item& item) const;
   void measure_statistics(const Row& row, NotedRow& noted) const;
   void measure_tensors(const TensorMetrics& metrics, NotedRow& noted) const;

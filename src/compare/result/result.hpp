@@ -52,7 +52,8 @@ struct RankResult {
   Side golden;
   std::shared_ptr<const dump::ConstructBeside> target_construct;  // null for what has none
   std::shared_ptr<const dump::ConstructBeside> golden_construct;
-  std::shared_ptr<const diagnosis::Alignment> alignment;  // that made the rows; null: names or a mapping did
+  /// What made the rows, or else what the diagnosis went by; null without either.
+  std::shared_ptr<const diagnosis::Alignment> alignment;
   std::shared_ptr<const diagnosis::RankDiagnosis> diagnosis;  // null: it was not asked for
   std::vector<Row> rows;                                      // in target order; some have no target item
   std::vector<TensorMetrics> metrics;                         // one a row in tensor mode, else empty

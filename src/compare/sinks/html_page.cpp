@@ -77,7 +77,18 @@ std::string overview(const CompareReport& report, const std::vector<PackedRank>&
     const diagnosis::Diagnosis& diagnosis = *report.diagnosis;
     json.key("diagnosis");
     json.open_object();
-    json.member("answer", diagnosis::block(diagnosis));
+    json.member("independent", diagnosis.independent);
+    json.member("threshold", diagnosis.threshold);
+    json.key("answer");
+    json.open_list();
+    for (const diagnosis::Line& line : diagnosis::answer(diagnosis)) {
+      json.open_list();
+      json.value(line.heads);
+      json.value(line.name);
+      json.value(line.text);
+      json.close();
+    }
+    json.close();
     json.key("findings");
     json.open_list();
     for (const std::string& finding : diagnosis::to_json(diagnosis)) json.raw(finding);
@@ -95,6 +106,8 @@ std::string overview(const CompareReport& report, const std::vector<PackedRank>&
     const TaskSummary& summary = report.tasks[i];
     json.open_object();
     json.member("label", summary.label);
+    json.member("step", summary.step);
+    json.member("rank", summary.rank);
     json.member("target", summary.target);
     json.member("golden", summary.golden);
     json.member("failure", summary.failure);

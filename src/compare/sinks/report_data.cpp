@@ -28,6 +28,8 @@ constexpr std::size_t kRowsInChunk = 65'536;
 constexpr std::size_t kBytesInBlock = std::size_t{1} << 20;
 constexpr std::uint32_t kNoEntry = UINT32_MAX;
 constexpr std::uint32_t kWholeName = std::uint32_t{1} << 31;
+constexpr std::uint32_t kGoldenItem = std::uint32_t{1} << 31;
+constexpr std::uint8_t kOnlyInGolden = 3;  // in the place of a verdict
 constexpr std::size_t kDeepestModule = 256;
 constexpr std::int64_t kExactInDouble = std::int64_t{1} << 53;
 
@@ -37,6 +39,38 @@ void append_padded(std::string& out, const std::vector<T>& values) {
   static_assert(std::endian::native == std::endian::little);
   out.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
   out.append((8 - out.size() % 8) % 8, '\0');
+}
+
+/// The upper half of a float, rounded: two digits, in two bytes.
+std::uint16_t half_of(float value) {
+  if (std::isnan(value)) return 0x7FC0;
+  return static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(value) + 0x8000U) >> 16);
+}
+
+/// The rows of the page where entries of the reference alone stand among them: numbers of rows, or of items
+/// with kGoldenItem. Empty: the rows as they are.
+std::vector<std::uint32_t> lines_of(const RankResult& result) {
+  if (!result.diagnosis || !result.alignment || result.alignment->golden_only.empty()) return {};
+  std::vector<diagnosis::GoldenOnly> alone = result.alignment->golden_only;
+  const auto behind = [](const diagnosis::GoldenOnly& one) {
+    return one.after == diagnosis::kNone ? 0 : std::uint64_t{one.after} + 1;
+  };
+  std::stable_sort(alone.begin(), alone.end(),
+                   [&](const auto& a, const auto& b) { return behind(a) < behind(b); });
+  std::vector<std::uint32_t> lines;
+  auto next = alone.begin();
+  const auto put_until = [&](std::uint64_t end) {
+    for (; next != alone.end() && behind(*next) < end; ++next) {
+      const Api& api = result.golden.apis[next->golden];
+      for (std::uint32_t i = api.first; i < api.first + api.count; ++i) lines.push_back(i | kGoldenItem);
+    }
+  };
+  for (std::size_t i = 0; i < result.rows.size(); ++i) {
+    if (result.rows[i].has_target()) put_until(std::uint64_t{result.target_item(result.rows[i]).api} + 1);
+    lines.push_back(static_cast<std::uint32_t>(i));
+  }
+  put_until(UINT64_MAX);
+  return lines;
 }
 
 /// The cells of one column of the table.
@@ -130,6 +164,13 @@ class Entries {
   explicit Entries(const RankResult& result) : result_(result), golden_(result.golden.apis.size(), kNoEntry) {
     for (const Api& api : result.target.apis) number(result.target.text(api.name));
     of_rows_ = names_.size();
+    if (!result.diagnosis || !result.alignment) return;
+    // Another entry of the target may have the name.
+    for (const diagnosis::GoldenOnly& one : result.alignment->golden_only) {
+      golden_[one.golden] = static_cast<std::uint32_t>(names_.size());
+      names_.push_back(result.golden.text(result.golden.apis[one.golden].name));
+    }
+    golden_only_ = names_.size() - of_rows_;
   }
 
   std::uint32_t of_golden(std::uint32_t api) {
@@ -138,11 +179,25 @@ class Entries {
     return known;
   }
 
+  /// Where the target has what the reference calls otherwise; entries of the reference alone are themselves.
+  std::uint32_t of_partner(std::uint32_t golden_api) {
+    const std::uint32_t target = result_.alignment->target_of[golden_api];
+    return target == diagnosis::kNone ? of_golden(golden_api)
+                                      : number(result_.target.text(result_.target.apis[target].name));
+  }
+
   /// Enclosing modules, as far as the file names them; they become entries too.
-  void place(const dump::ConstructTable& construct) {
+  void place(const dump::ConstructTable& construct, const dump::ConstructTable& golden) {
+    std::unordered_map<std::string_view, std::uint32_t> golden_apis;
+    for (std::uint32_t i = 0; golden_only_ > 0 && i < result_.golden.apis.size(); ++i)
+      golden_apis.emplace(result_.golden.text(result_.golden.apis[i].name), i);
     for (std::size_t i = 0; i < names_.size(); ++i) {
-      const std::string_view parent = construct.parent(names_[i]);
-      parents_.push_back(parent.empty() ? kNoEntry : number(parent));
+      const bool only_golden = i >= of_rows_ && i < of_rows_ + golden_only_;
+      const std::string_view parent = (only_golden ? golden : construct).parent(names_[i]);
+      const auto around = only_golden ? golden_apis.find(parent) : golden_apis.end();
+      parents_.push_back(parent.empty()                ? kNoEntry
+                         : around == golden_apis.end() ? number(parent)
+                                                       : of_partner(around->second));
     }
     // A chain that runs in a circle, or deeper than any model, ends somewhere on its way.
     for (std::size_t i = 0; i < names_.size(); ++i) {
@@ -164,6 +219,11 @@ class Entries {
       directions.push_back(name ? static_cast<int>(name->direction) : 0);
     }
     json.member("directions", directions);
+    json.key("goldenOnly");
+    json.open_list();
+    json.value(of_rows_);
+    json.value(golden_only_);
+    json.close();
     std::vector<std::int64_t> parents;
     for (const std::uint32_t parent : parents_)
       parents.push_back(parent == kNoEntry ? -1 : std::int64_t{parent});
@@ -216,11 +276,13 @@ class Entries {
   std::vector<std::uint32_t> golden_;
   std::vector<std::uint32_t> parents_;
   std::size_t of_rows_ = 0;
+  std::size_t golden_only_ = 0;  // how many entries of the reference alone follow
 };
 
 class Packer {
  public:
-  explicit Packer(const RankRows& rows) : rows_(rows), result_(rows.result()), entries_(rows.result()) {
+  explicit Packer(const RankRows& rows)
+      : rows_(rows), result_(rows.result()), entries_(rows.result()), lines_(lines_of(rows.result())) {
     for (std::size_t i = 0; i < rows.fields().size(); ++i) {
       const Column& field = rows.fields()[i];
       if (field.field == Field::stack) continue;  // the stacks stand beside the entries
@@ -231,17 +293,43 @@ class Packer {
     }
   }
 
-  PackedRank pack(const dump::ConstructTable& construct) {
+  PackedRank pack(const dump::ConstructTable& construct, const dump::ConstructTable& golden) {
     report::each_block<Block>(
-        {0, rows_.rows()}, {}, [&](report::RowRange rows, Block& block) { return fill(rows, block); },
+        {0, lines_.empty() ? rows_.rows() : lines_.size()}, {},
+        [&](report::RowRange rows, Block& block) { return fill(rows, block); },
         [&](const Block& block) { append(block); });
     if (!verdicts_.empty()) flush();
-    if (construct.size() > 0) entries_.place(construct);
+    if (construct.size() > 0) entries_.place(construct, golden);
     packed_.names = deflate_all(names());
     return std::move(packed_);
   }
 
  private:
+  /// A row of the page.
+  struct Line {
+    std::size_t row = 0;
+    std::uint32_t golden = 0;  // the item, of what only the reference has
+    bool golden_only = false;
+
+    const Item* target(const RankResult& result) const {
+      return golden_only ? nullptr : result.find_target(result.rows[row]);
+    }
+    const Item* partner(const RankResult& result) const {
+      return golden_only ? &result.golden.items[golden] : result.find_golden(result.rows[row]);
+    }
+  };
+  Line line_of(std::size_t index) const {
+    if (lines_.empty()) return {.row = index};
+    if ((lines_[index] & kGoldenItem) != 0)
+      return {.golden = lines_[index] & ~kGoldenItem, .golden_only = true};
+    return {.row = lines_[index]};
+  }
+
+  float explained(const Line& line) const {
+    const Item* const item = line.target(result_);
+    return item == nullptr ? NAN : result_.diagnosis->explained[result_.rows[line.row].pair.target];
+  }
+
   std::size_t fill(report::RowRange rows, Block& block) const {
     std::vector<report::Cell> cells;
     report::Scratch scratch;
@@ -251,15 +339,19 @@ class Packer {
     block.columns.resize(columns_.size());
     for (Block::Cells& column : block.columns) column.clear();
     for (std::size_t i = rows.first; i < rows.last; ++i) {
-      const Row& row = result_.rows[i];
-      rows_.row(i, cells, scratch);
+      const Line line = line_of(i);
+      if (line.golden_only) {
+        rows_.golden_item(line.golden, cells, scratch);
+      } else {
+        rows_.row(line.row, cells, scratch);
+      }
       for (std::size_t k = 0; k < columns_.size(); ++k) {
         const report::Cell& cell = cells[columns_[k].cell];
         if (columns_[k].field == Field::target_name) {
-          add_name(std::get<report::Text>(cell).value, result_.target, result_.find_target(row),
-                   block.columns[k], block.targets);
+          add_name(std::get<report::Text>(cell).value, result_.target, line.target(result_), block.columns[k],
+                   block.targets);
         } else if (columns_[k].field == Field::golden_name) {
-          add_name(std::get<report::Text>(cell).value, result_.golden, result_.find_golden(row),
+          add_name(std::get<report::Text>(cell).value, result_.golden, line.partner(result_),
                    block.columns[k], block.goldens);
         } else {
           std::visit(CellAdder{block.columns[k], columns_[k].percent()}, cell);
@@ -284,7 +376,10 @@ class Packer {
 
   void append(const Block& block) {
     for (std::size_t i = block.rows.first; i < block.rows.last; ++i) {
-      verdicts_.push_back(static_cast<std::uint8_t>(result_.rows[i].verdict()));
+      const Line line = line_of(i);
+      verdicts_.push_back(line.golden_only ? kOnlyInGolden
+                                           : static_cast<std::uint8_t>(result_.rows[line.row].verdict()));
+      if (result_.diagnosis) explained_.push_back(half_of(explained(line)));
     }
     for (const std::uint32_t api : block.targets) targets_.push_back(api);
     for (const std::uint32_t api : block.goldens) {
@@ -311,14 +406,16 @@ class Packer {
 
   /// Deflates the rows gathered so far, an array a thread.
   void flush() {
-    std::vector<std::string> arrays(3 + columns_.size());
+    const std::size_t ahead = result_.diagnosis ? 4 : 3;
+    std::vector<std::string> arrays(ahead + columns_.size());
     std::vector<archive::DeflatedBlock> deflated(arrays.size());
     parallel_for(arrays.size(), [&](std::size_t i) {
       if (i == 0) append_padded(arrays[i], verdicts_);
       if (i == 1) append_padded(arrays[i], targets_);
       if (i == 2) append_padded(arrays[i], goldens_);
-      if (i > 2) {
-        const PackedColumn& column = columns_[i - 3];
+      if (i == 3 && ahead == 4) append_padded(arrays[i], explained_);
+      if (i >= ahead) {
+        const PackedColumn& column = columns_[i - ahead];
         append_padded(arrays[i], column.codes);
         if (column.any_number) append_padded(arrays[i], column.numbers);
       }
@@ -331,6 +428,7 @@ class Packer {
     verdicts_.clear();
     targets_.clear();
     goldens_.clear();
+    explained_.clear();
     for (PackedColumn& column : columns_) {
       column.codes.clear();
       column.numbers.clear();
@@ -343,6 +441,7 @@ class Packer {
     JsonWriter json({.compact = true, .text = JsonText::utf8});
     json.open_object();
     entries_.add_to(json);
+    json.member("explained", result_.diagnosis != nullptr);
     json.key("columns");
     json.open_list();
     for (const PackedColumn& column : columns_) {
@@ -364,11 +463,13 @@ class Packer {
   const RankRows& rows_;
   const RankResult& result_;
   Entries entries_;
+  std::vector<std::uint32_t> lines_;
   std::vector<PackedColumn> columns_;
   PackedRank packed_;
   std::vector<std::uint8_t> verdicts_;  // of the chunk in the making, as the following
   std::vector<std::uint32_t> targets_;
   std::vector<std::uint32_t> goldens_;
+  std::vector<std::uint16_t> explained_;
 };
 
 }  // namespace
@@ -388,9 +489,11 @@ std::string deflate_all(std::string_view raw) {
 PackedRank pack_rank(const RankRows& rows) {
   static const dump::ConstructTable kNone;
   const dump::ConstructBeside* construct = rows.result().target_construct.get();
+  const dump::ConstructBeside* golden = rows.result().golden_construct.get();
   if (construct != nullptr && !construct->problem().empty())
     log_warning(construct->problem() + "; the report shows the modules by the names of entries");
-  return Packer(rows).pack(construct == nullptr ? kNone : construct->table());
+  return Packer(rows).pack(construct == nullptr ? kNone : construct->table(),
+                           golden == nullptr ? kNone : golden->table());
 }
 
 }  // namespace msprobe::compare

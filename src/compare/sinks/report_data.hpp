@@ -13,13 +13,14 @@ namespace msprobe::compare {
 
 /// All parts are raw deflate streams.
 struct PackedRank {
-  /// JSON: names of entries with their directions, enclosing modules and stacks; the columns with the texts
-  /// that their cells have.
+  /// JSON: names of entries with their directions, enclosing modules and stacks, and which of them only the
+  /// reference has; the columns with the texts that their cells have.
   std::string names;
   struct Chunk {
     std::uint64_t rows = 0;
-    /// Little-endian arrays, each padded to eight bytes: verdicts (u8); for both names the entry (u32, the
-    /// highest bit set if the text is the whole name and not what follows the entry); then for each column
+    /// Little-endian arrays, each padded to eight bytes: verdicts (u8, 3: only in golden); for both names the
+    /// entry (u32, the highest bit set if the text is the whole name and not what follows the entry); with a
+    /// diagnosis the error that is explained (the upper u16 of an f32); then for each column
     /// the number of the cell's text (u32, 0: it is a number) and, where any cell of the chunk is one, the
     /// numbers (f64).
     std::string columns;
@@ -27,8 +28,9 @@ struct PackedRank {
   std::vector<Chunk> chunks;
 };
 
-/// The modules around entries are those of construct.json beside the target's dump.json, which need not
-/// exist; a broken one is warned of.
+/// With a diagnosis, entries of the reference alone stand behind the partner of the one before them. The
+/// modules around entries are those of construct.json beside the target's dump.json, which need not exist; a
+/// broken one is warned of.
 PackedRank pack_rank(const RankRows& rows);
 
 /// `raw` as one deflate stream.

@@ -18,6 +18,8 @@ namespace msprobe::compare {
 /// What is kept of a task when its rows are written and gone.
 struct TaskSummary {
   std::string label;  // "step0/rank1"; empty for two files
+  std::string step;   // its parts; either may be empty
+  std::string rank;
   std::string target;
   std::string golden;
   std::string failure;  // why it could not be compared; empty otherwise

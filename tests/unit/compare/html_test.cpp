@@ -4,9 +4,14 @@
 #include <doctest/doctest.h>
 #include <zlib.h>
 
+#include <algorithm>
+#include <bit>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
+#include "compare/dump_tree/rank_diagnosis.hpp"
 #include "compare/sinks/summary.hpp"
 #include "unit/compare/dumps.hpp"
 
@@ -31,6 +36,17 @@ std::string inflated(const std::string& bytes) {
   return out;
 }
 
+std::string from_base64(const std::string& text) {
+  static const std::string kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  std::uint32_t bits = 0;
+  for (std::size_t i = 0; i < text.size() && text[i] != '='; ++i) {
+    bits = bits << 6 | static_cast<std::uint32_t>(kDigits.find(text[i]));
+    if (i % 4 != 0) out += static_cast<char>(bits >> (6 - 2 * (i % 4)) & 0xFF);
+  }
+  return out;
+}
+
 std::string page(const RankResult& result) {
   CompareReport report;
   report.tasks.push_back(summarize(RankRows::of(result)));
@@ -46,6 +62,51 @@ RankResult two_entries(std::string_view name) {
                            forward_json("Torch.b.0.forward", tensor_json("NaN"), tensor_json("Infinity"));
   return judged(dump, dump, Mode::statistics, false);
 }
+
+/// A tensor with an error of its maximum alone.
+std::string off_by(double error) {
+  return R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [64], "Max": )" +
+         std::to_string(2 * (1 + error)) + R"(, "Min": -2, "Mean": 0.5, "Norm": 8})";
+}
+
+/// Golden has an entry at its beginning, one between the two others and one behind them.
+RankResult with_golden_only(bool diagnosed) {
+  const auto entry = [](const std::string& name, double in, double out) {
+    return forward_json("Torch." + name + ".0.forward", off_by(in), off_by(out));
+  };
+  const std::string target = entry("linear", 0, 0) + "," + entry("gelu", 0, 0.5);
+  const std::string golden = entry("relu", 0, 0) + "," + entry("linear", 0, 0) + "," + entry("tanh", 0, 0) +
+                             "," + entry("gelu", 0, 0) + "," + entry("sigmoid", 0, 0);
+  RankResult result = judged(target, golden, Mode::statistics, false);
+  RankHistory past;
+  if (diagnosed) diagnose(result, {}, default_rules(), false, past, nullptr);
+  return result;
+}
+
+template <typename T>
+std::vector<T> values_at(const std::string& bytes, std::size_t& at, std::size_t count) {
+  std::vector<T> values(count);
+  std::memcpy(values.data(), bytes.data() + at, count * sizeof(T));
+  at += (count * sizeof(T) + 7) / 8 * 8;
+  return values;
+}
+
+/// What stands ahead of the columns.
+struct PackedRows {
+  std::vector<std::uint8_t> verdicts;
+  std::vector<std::uint32_t> targets;
+  std::vector<std::uint32_t> goldens;
+  std::vector<std::uint16_t> explained;
+
+  explicit PackedRows(const PackedRank::Chunk& chunk, bool diagnosed) {
+    const std::string bytes = inflated(chunk.columns);
+    std::size_t at = 0;
+    verdicts = values_at<std::uint8_t>(bytes, at, chunk.rows);
+    targets = values_at<std::uint32_t>(bytes, at, chunk.rows);
+    goldens = values_at<std::uint32_t>(bytes, at, chunk.rows);
+    if (diagnosed) explained = values_at<std::uint16_t>(bytes, at, chunk.rows);
+  }
+};
 
 }  // namespace
 
@@ -88,4 +149,96 @@ TEST_CASE("a deflate stream of nothing is one, too") {
   CHECK(inflated(deflate_all("")).empty());
   const std::string long_text(2'500'000, 'x');
   CHECK(inflated(deflate_all(long_text)) == long_text);
+}
+
+TEST_CASE("entries of golden alone stand behind the partner of the one before them") {
+  const RankResult result = with_golden_only(true);
+  const PackedRank packed = pack_rank(RankRows::of(result));
+  const nlohmann::json names = nlohmann::json::parse(inflated(packed.names));
+  CHECK(names["goldenOnly"] == nlohmann::json({2, 3}));
+  REQUIRE(packed.chunks.size() == 1);
+  REQUIRE(packed.chunks[0].rows == 10);
+  const PackedRows rows(packed.chunks[0], true);
+  std::vector<std::string> order;
+  for (std::size_t i = 0; i < 10; i += 2) {
+    const bool alone = rows.targets[i] == UINT32_MAX;
+    CHECK((rows.verdicts[i] == 3) == alone);
+    CHECK(rows.verdicts[i] == rows.verdicts[i + 1]);
+    order.push_back((alone ? "golden " : "") +
+                    names["entries"][alone ? rows.goldens[i] : rows.targets[i]].get<std::string>());
+  }
+  CHECK(order == std::vector<std::string>{"golden Torch.relu.0.forward", "Torch.linear.0.forward",
+                                          "golden Torch.tanh.0.forward", "Torch.gelu.0.forward",
+                                          "golden Torch.sigmoid.0.forward"});
+}
+
+TEST_CASE("without a diagnosis the page has the rows of the tables") {
+  const PackedRank packed = pack_rank(RankRows::of(with_golden_only(false)));
+  REQUIRE(packed.chunks.size() == 1);
+  CHECK(packed.chunks[0].rows == 4);
+  const nlohmann::json names = nlohmann::json::parse(inflated(packed.names));
+  CHECK(names["goldenOnly"][1] == 0);
+  CHECK(names["explained"] == false);
+}
+
+TEST_CASE("an entry of golden alone is not the target's of the same name") {
+  const auto entry = [](const std::string& name) {
+    return forward_json("Torch." + name + ".forward", off_by(0), off_by(0));
+  };
+  RankResult result =
+      judged(entry("linear.0") + "," + entry("gelu.0"),
+             entry("gelu.0") + "," + entry("linear.0") + "," + entry("gelu.1"), Mode::statistics, false);
+  // By what they do: gelu.0 of the target is gelu.1 of golden.
+  const auto alignment =
+      std::make_shared<diagnosis::Alignment>(diagnosis::align(result.target, result.golden));
+  REQUIRE(alignment->golden_only.size() == 1);
+  result.alignment = alignment;
+  RankHistory past;
+  diagnose(result, {}, default_rules(), false, past, nullptr);
+  const PackedRank packed = pack_rank(RankRows::of(result));
+  const nlohmann::json names = nlohmann::json::parse(inflated(packed.names));
+  const PackedRows rows(packed.chunks[0], true);
+  CHECK(rows.goldens[0] == 2);
+  CHECK(names["entries"][2] == "Torch.gelu.0.forward");
+  CHECK(names["entries"][1] == "Torch.gelu.0.forward");
+}
+
+TEST_CASE("what is explained is packed in two bytes a row") {
+  const RankResult result = with_golden_only(true);
+  const PackedRows rows(pack_rank(RankRows::of(result)).chunks[0], true);
+  const auto value = [&](std::size_t row) {
+    return std::bit_cast<float>(std::uint32_t{rows.explained[row]} << 16);
+  };
+  CHECK(std::isnan(value(0)));  // of golden alone
+  CHECK(std::isnan(value(2)));  // an input
+  const std::uint32_t item = result.rows[3].pair.target;
+  CHECK(value(7) == doctest::Approx(result.diagnosis->explained[item]).epsilon(1.0 / 256));
+  CHECK(result.diagnosis->explained[item] < result.diagnosis->error[item]);
+}
+
+TEST_CASE("the page knows steps, ranks and the answer") {
+  CompareReport report;
+  TaskSummary& task = report.tasks.emplace_back();
+  task.label = "step3/rank1";
+  task.step = "step3";
+  task.rank = "rank1";
+  diagnosis::Diagnosis& diagnosis = report.diagnosis.emplace();
+  diagnosis::Finding finding;
+  finding.entry = "Torch.gelu.0.forward";
+  finding.text = "the text";
+  finding.confidence = diagnosis::Confidence::certain;
+  diagnosis.findings = {finding, finding};
+  diagnosis.independent = 2;
+  std::string out;
+  write_html(report, {PackedRank()}, [&](std::string_view bytes) { out += bytes; });
+  const std::string_view mark = "id=\"overview\">";
+  const std::size_t from = out.find(mark) + mark.size();
+  const nlohmann::json overview =
+      nlohmann::json::parse(inflated(from_base64(out.substr(from, out.find('<', from) - from))));
+  CHECK(overview["ranks"][0]["step"] == "step3");
+  CHECK(overview["ranks"][0]["rank"] == "rank1");
+  CHECK(overview["diagnosis"]["independent"] == 2);
+  CHECK(overview["diagnosis"]["answer"][0] ==
+        nlohmann::json({true, "culprit", "Torch.gelu.0.forward   certain"}));
+  CHECK(overview["diagnosis"]["answer"][3][1] == "also");
 }

@@ -90,7 +90,7 @@ TEST_CASE("a rank alone cannot tell what others sent") {
 
 TEST_CASE("one fault of all ranks is one line") {
   const std::vector<RankFindings> ranks = {rank_of(0, {found_at("Functional.gelu.0.forward", 3)}),
-                                            rank_of(1, {found_at("Functional.gelu.0.forward", 3)})};
+                                           rank_of(1, {found_at("Functional.gelu.0.forward", 3)})};
   const Diagnosis diagnosis = conclude(ranks);
   CHECK(diagnosis.independent == 1);
   CHECK(diagnosis.culprit().other_ranks == std::vector<std::string>{"rank1"});
@@ -150,6 +150,23 @@ TEST_CASE("the block on the terminal") {
         "  passed on  1,214 rows later differ by it, largest 3.3e-01 at Module.out.Conv2d.forward.0\n"
         "  before  118 entries agree within rounding (largest J 1.4 of 10)\n"
         "  next    set mode\n");
+}
+
+TEST_CASE("the answer line by line") {
+  Finding second = found_at("Functional.gelu.9.forward", 9);
+  second.kind = Kind::removed;
+  const std::vector<Line> lines =
+      answer(conclude({rank_of(0, {found_at("Torch.a\n.0.forward", 3), second})}));
+  REQUIRE(lines.size() == 5);
+  CHECK(lines[0].heads);
+  CHECK(lines[0].name == "culprit");
+  CHECK(lines[0].text ==
+        "Torch.a\n.0.forward   step0   rank0   likely");  // as it is: who shows it escapes it
+  CHECK_FALSE(lines[1].heads);
+  CHECK(lines[1].name == "why");
+  CHECK(lines[3].name == "also");
+  CHECK(lines[3].heads);
+  CHECK(lines[3].text == "Functional.gelu.9.forward (golden)   step0   rank0   likely");
 }
 
 TEST_CASE("no culprit") {

@@ -127,6 +127,25 @@ TEST_CASE("rounding is no evidence") {
   }
 }
 
+TEST_CASE("an error is explained by what came in and rounding, up to the threshold") {
+  for (const bool tensors : {false, true}) {
+    Chain chain;
+    chain.outputs[1] = rough(3, 1e-2);
+    chain.inputs[2] = rough(3, 1e-2);
+    chain.outputs[2] = rough(4, 2e-2);
+    const RankDiagnosis rank = diagnosed(chain.text(), tensors ? Configure(with_tensors) : Configure());
+    REQUIRE(rank.explained.size() == 9);  // input, weight and output of each
+    for (std::size_t entry = 0; entry < 3; ++entry) {
+      CHECK(std::isnan(rank.explained[3 * entry]));
+      CHECK(std::isnan(rank.explained[3 * entry + 1]));
+      const bool evidence = rank.error[3 * entry + 2] >= rank.explained[3 * entry + 2];
+      CHECK(evidence == (entry == 1));
+    }
+    if (tensors) CHECK(rank.explained[5] == doctest::Approx(4 * (kNoise + 0x1p-24)).epsilon(1e-4));
+    CHECK(rank.explained[8] == doctest::Approx(rank.threshold * (1e-2 + 0x1p-24)).epsilon(1e-4));
+  }
+}
+
 TEST_CASE("an error that does not follow from what came in is born there") {
   Chain chain;
   chain.outputs[1] = rough(3, 1e-2);
@@ -371,7 +390,9 @@ TEST_CASE("replay convicts and acquits") {
   CHECK(guilty.j == doctest::Approx(4 * 1e-4 / 1e-6));
   CHECK(guilty.side == "this run's kernel is wrong");
   CHECK(first(diagnosed(chain.text(), replaying(1e-8, 1e-4))).side == "golden's kernel is wrong");
-  CHECK(no_evidence(diagnosed(chain.text(), replaying(1e-8, 1e-8))));
+  const RankDiagnosis acquitted = diagnosed(chain.text(), replaying(1e-8, 1e-8));
+  CHECK(no_evidence(acquitted));
+  CHECK(acquitted.explained[5] < acquitted.error[5]);  // by what came in, not by what it does
   CHECK(first(diagnosed(chain.text(), replaying(1e-4, 1e-4))).kind == Kind::birth);
   const auto never = [&](RankPair& pair, const Side& target, const Side& golden) {
     replaying(1e-4, 1e-8)(pair, target, golden);
