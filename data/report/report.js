@@ -145,6 +145,9 @@ class Report {
       ...counts("unmatched", "rows of the target without a partner"),
       ...counts("goldenOnly", "only in the golden side"),
       ...counts("unreadable", "not comparable"),
+      ...counts("leftOut", "left out, behind the first certain evidence"),
+      ...ranks.filter((rank) => rank.about.wholeLeftOut).map((rank) =>
+        element("li", { text: `${rank.label}: left out, an earlier step has certain evidence` })),
       ...failed.map((rank) => element("li", { class: "error", text: `${rank.label}: ${rank.about.failure}` })),
       ...overview.onlyOneSide.map((text) => element("li", { text: `not compared: ${text}` })));
     by("made-by").textContent = `msprobe ${overview.version}`;

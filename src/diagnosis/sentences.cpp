@@ -178,6 +178,11 @@ std::string block(const Diagnosis& diagnosis) {
                     diagnosis.agreeing == 1 ? "entry agrees" : "entries agree", diagnosis.largest_j,
                     diagnosis.threshold));
   }
+  if (diagnosis.left_out > 0) {
+    add_line(out, "  left out",
+             fmt::format("{} {} behind certain evidence, as asked for", human_count(diagnosis.left_out),
+                         diagnosis.left_out == 1 ? "entry" : "entries"));
+  }
   add_line(out, "  next", culprit.next);
   if (const Finding* second = diagnosis.second()) {
     add_finding(out, "also", *second);

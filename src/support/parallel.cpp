@@ -60,6 +60,10 @@ ThreadLimit::ThreadLimit(int jobs) {
 
 ThreadLimit::~ThreadLimit() = default;
 
+std::size_t most_threads() {
+  return tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
+}
+
 void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body) {
   std::mutex mutex;
   std::exception_ptr failure;

@@ -24,6 +24,9 @@ class ThreadLimit {
   std::unique_ptr<Impl> impl_;
 };
 
+/// How many threads there may be: for how much is prepared at once, never for what comes out.
+std::size_t most_threads();
+
 /// Calls `body(i)` for every i in [0, count). The first exception (by index order among those seen) stops the loop and
 /// is thrown again; Interrupted is thrown when the process was asked to stop.
 void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body);

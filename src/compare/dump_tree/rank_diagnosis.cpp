@@ -141,8 +141,8 @@ class StepUpdates {
 
 }  // namespace
 
-void diagnose(RankResult& result, const DiagnosisOptions& options, const Rules& rules, bool mapped,
-              RankHistory& past, const NoiseFloor* noise) {
+void diagnose(RankResult& result, TensorRows* tensors, const DiagnosisOptions& options, const Rules& rules,
+              bool mapped, RankHistory& past, const NoiseFloor* noise) {
   diagnosis::RankPair pair;
   pair.target = &result.target;
   pair.golden = &result.golden;
@@ -158,12 +158,14 @@ void diagnose(RankResult& result, const DiagnosisOptions& options, const Rules& 
   pair.replay_mode =
       options.without.contains(diagnosis::Rule::replay) ? diagnosis::ReplayMode::never : options.replay;
   pair.without = options.without;
+  pair.stop_at_certain = options.first;
   pair.framework_frames = rules.framework_frames;
   if (result.target_construct) pair.target_construct = &result.target_construct->table();
   std::vector<std::uint32_t> rows;
-  if (result.mode == Mode::tensor) {
+  if (tensors != nullptr) {
     rows = rows_of_items(result);
     pair.tensors = [&](std::uint32_t item, std::uint32_t golden) -> std::optional<diagnosis::Measure> {
+      tensors->measure_entry(result.target.items[item].api);
       const std::uint32_t row = rows[item];
       if (row == kNoRow || result.rows[row].pair.golden != golden) return std::nullopt;
       const TensorMetrics& metrics = result.metrics[row];

@@ -240,8 +240,8 @@ std::string_view RankRows::checksum_text(const Side& side, const Item& item) con
 
 void RankRows::add_metrics(std::size_t index, std::vector<Cell>& cells) const {
   // By status; of what is computed a scalar has not all.
-  static constexpr std::array<std::string_view, 4> kAbsent = {"unsupported", "unsupported", "shape unmatched",
-                                                              "N/A"};
+  static constexpr std::array<std::string_view, 5> kAbsent = {"unsupported", "unsupported", "shape unmatched",
+                                                              "N/A", "N/A"};
   const TensorMetrics& metrics = result_->metrics[index];
   for (std::size_t i = 0; i < kMetrics; ++i) {
     cells.push_back(metrics.has(i) ? Cell(metrics.value[i])
@@ -272,7 +272,7 @@ void RankRows::add_stack(std::size_t index, const Item* item, std::vector<Cell>&
 RowFacts RankRows::facts(std::size_t index) const {
   const Row& row = result_->rows[index];
   const bool unreadable = !result_->metrics.empty() && result_->metrics[index].failed;
-  return {row.verdict(), !row.has_golden(), !row.has_target(), unreadable};
+  return {row.verdict(), !row.has_golden(), !row.has_target(), unreadable, result_->is_left_out(row)};
 }
 
 /// Relative error of the norm, or of the maximum where there is no norm.
