@@ -12,6 +12,7 @@
 #include "dump/member_stream.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
+#include "support/parallel.hpp"
 
 namespace msprobe::compare {
 namespace {
@@ -70,9 +71,12 @@ diagnosis::replay::ReplayResult replay_entry_of(const Side& side, std::uint32_t 
 std::vector<diagnosis::Replayed> replay_pair(const RankResult& result, std::uint32_t target_api,
                                              std::uint32_t golden_api) {
   std::vector<diagnosis::Replayed> out;
-  const diagnosis::replay::ReplayResult ours = replay_entry_of(result.target, target_api);
-  if (std::none_of(ours.begin(), ours.end(), is_computed)) return out;
-  const diagnosis::replay::ReplayResult theirs = replay_entry_of(result.golden, golden_api);
+  diagnosis::replay::ReplayResult ours;
+  diagnosis::replay::ReplayResult theirs;
+  parallel_for(2, [&](std::size_t side) {
+    if (side == 0) ours = replay_entry_of(result.target, target_api);
+    if (side == 1) theirs = replay_entry_of(result.golden, golden_api);
+  });
   const Api& api = result.target.apis[target_api];
   for (std::uint32_t item = api.first; item < api.first + api.count; ++item) {
     if (result.target.items[item].state != dump::State::output) continue;
