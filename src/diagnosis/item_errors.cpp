@@ -5,6 +5,7 @@
 #include <string>
 
 #include "dump/names.hpp"
+#include "support/parallel.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
@@ -40,11 +41,23 @@ ItemErrors::ItemErrors(const RankPair& pair)
     module_of_[api] = &modules_[parsed->base];
     module_of_[api]->entries.push_back(api);
   }
+  if (pair.stop_at_certain) return;
+  parallel_blocks(target.apis.size(),
+                  [&](std::size_t api) { measure_items(static_cast<std::uint32_t>(api)); });
+  measured_.assign(target.apis.size(), true);
+  for (std::uint32_t api = 0; api < target.apis.size(); ++api) {
+    if (module_of_[api] != nullptr) add_to_module(api, *module_of_[api]);
+  }
 }
 
 void ItemErrors::measure(std::uint32_t api) {
   if (measured_[api]) return;
   measured_[api] = true;
+  measure_items(api);
+  if (module_of_[api] != nullptr) add_to_module(api, *module_of_[api]);
+}
+
+void ItemErrors::measure_items(std::uint32_t api) {
   const Side& target = *pair_.target;
   const Side& golden = *pair_.golden;
   for (std::uint32_t i = target.apis[api].first; i < target.apis[api].first + target.apis[api].count; ++i) {
@@ -67,7 +80,6 @@ void ItemErrors::measure(std::uint32_t api) {
     raise_to(anything_b[api], b[i]);
     if (item.state == State::output && roundoff > 0) raise_to(output[api], e[i]);
   }
-  if (module_of_[api] != nullptr) add_to_module(api, *module_of_[api]);
 }
 
 void ItemErrors::add_to_module(std::uint32_t api, ModuleErrors& module) {

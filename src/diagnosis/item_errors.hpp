@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far the items of a rank are apart, before anyone is blamed for it. They are measured entry by entry, as
-// somebody asks for them: who stops early has read no more than that.
+// How far the items of a rank are apart, before anyone is blamed for it. Who may stop early has them measured
+// entry by entry, and no more than were asked for.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class ItemErrors {
  public:
   explicit ItemErrors(const RankPair& pair);
 
-  /// Nothing is known of an entry and its items before.
+  /// Of a rank that may stop, nothing is known of an entry and its items before.
   void measure(std::uint32_t api);
 
   std::vector<std::uint32_t> golden_item;  // by item under test
@@ -47,6 +47,7 @@ class ItemErrors {
   const ModuleErrors* module(std::string_view base);
 
  private:
+  void measure_items(std::uint32_t api);
   void add_to_module(std::uint32_t api, ModuleErrors& module);
 
   const RankPair& pair_;

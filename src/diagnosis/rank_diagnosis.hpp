@@ -52,7 +52,8 @@ struct RankPair {
   bool stop_at_certain = false;               // entries behind the first certain evidence are left out
 
   // What else there is; any may be empty. Items and entries are numbers of the sides.
-  /// From tensors; nothing where a pair has none, which then is measured by its statistics.
+  /// From tensors; nothing where a pair has none, which then is measured by its statistics. Called by several
+  /// threads at once, unless the rank may stop.
   std::function<std::optional<Measure>(std::uint32_t target_item, std::uint32_t golden_item)> tensors;
   /// The outputs that a statement can be made of.
   std::function<std::vector<Replayed>(std::uint32_t target_api, std::uint32_t golden_api)> replay;
@@ -99,7 +100,7 @@ struct RankFindings {
   std::vector<Finding> findings;  // evidence before hints, each in order; not more than kMostFindings of both
   std::uint64_t evidence = 0;     // entries with evidence, kept or not
   std::vector<CommPlace> communication;
-  bool stopped = false;       // at certain evidence: it and what precedes it is all that was looked at
+  bool stopped = false;        // at certain evidence: it and what precedes it is all that was looked at
   std::uint64_t left_out = 0;  // entries behind that
 
   std::array<std::uint64_t, kOrigins> counts{};  // of origins

@@ -8,6 +8,7 @@
 
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/structure.hpp"
+#include "support/parallel.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
@@ -135,8 +136,10 @@ void RankJudge::mark_compounds() {
       if (!path.empty()) compound[i] = operations || holds.contains(path);
     }
   };
-  mark(target_, pair_.target_construct, compound_);
-  mark(golden_, nullptr, compound_golden_);
+  parallel_for(2, [&](std::size_t side) {
+    if (side == 0) mark(target_, pair_.target_construct, compound_);
+    if (side == 1) mark(golden_, nullptr, compound_golden_);
+  });
   if (pair_.target_construct != nullptr && pair_.target_construct->size() > 0) {
     for (std::uint32_t i = 0; i < golden_.apis.size(); ++i) {
       if (alignment_.target_of[i] != kNone) compound_golden_[i] = compound_[alignment_.target_of[i]];
@@ -413,8 +416,9 @@ void RankJudge::finish_entry(Entry& entry) {
 
 bool RankJudge::may_stop(const Entry& entry) const {
   const bool forward = entry.name.direction == Direction::forward;
-  const bool waits = std::any_of(runs_.begin() + static_cast<std::ptrdiff_t>(first_open_), runs_.end(),
-                                 [](const Run& run) { return !run.settled && !run.consumed && run.looks > 0; });
+  const bool waits =
+      std::any_of(runs_.begin() + static_cast<std::ptrdiff_t>(first_open_), runs_.end(),
+                  [](const Run& run) { return !run.settled && !run.consumed && run.looks > 0; });
   if (forward && waits) return false;
   if (any_certain_) return true;
   if (!first_parameter_ || first_parameter_->confidence != Confidence::certain) return false;
