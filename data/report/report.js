@@ -91,7 +91,8 @@ class Report {
     const failed = comparison.ranks.filter((rank) => rank.about.failure);
     const worst = errors > 0 || failed.length > 0 ? "error" : warnings > 0 ? "warning" : "pass";
     const ranks = comparison.ranks.length > 1 ? ` on ${plural(comparison.ranks.length, "rank")}` : "";
-    const rows = `${plural(comparison.rows, "row")}${ranks}`;
+    const left = sum("leftOut");
+    const rows = `${plural(comparison.rows - left, "row")}${ranks}${left > 0 ? `, and ${count(left)} left out` : ""}`;
     const told = worst === "pass" ? `No difference beyond the rules in ${rows}`
       : `${plural(errors, "error")} and ${plural(warnings, "warning")} in ${rows}`;
     const { diagnosis } = comparison.overview;

@@ -23,9 +23,9 @@ ENTRY = "!document.getElementById('entry').hidden && document.querySelector('#en
 ENTER, ESCAPE, RIGHT, DOWN, TAB = "\ue007", "\ue00c", "\ue014", "\ue015", "\ue004"
 
 
-def write_report(msprobe, scratch, target, golden):
+def write_report(msprobe, scratch, target, golden, *options):
     out = scratch / "out"
-    result = run(msprobe, ["-q", "compare", "-tp", target, "-gp", golden, "-o", out, "--format", "html"], scratch)
+    result = run(msprobe, ["-q", "compare", "-tp", target, "-gp", golden, "-o", out, "--format", "html", *options], scratch)
     check_equal("exit status", result.returncode, 0)
     (page,) = out.glob("*.html")
     return page
@@ -48,6 +48,9 @@ def make_tests(msprobe, samples, generator):
     samples = pathlib.Path(samples).resolve()
     def sample_report(scratch):
         return write_report(msprobe, scratch, samples / "target", samples / "golden")
+
+    def stopped_report(scratch):
+        return write_report(msprobe, scratch, samples / "target", samples / "golden", "--first")
 
     def test(function, make_report, **window):
         def run_test(scratch):
@@ -78,6 +81,15 @@ def make_tests(msprobe, samples, generator):
             check(part in text, f"{part!r} is in the panel")
         browser.keys(ESCAPE)
         browser.wait("closing", "document.getElementById('entry').hidden")
+
+    def stopped(browser):
+        """What was left out is no agreement."""
+        rules = browser.run("return document.getElementById('origins').textContent")
+        check(rules.endswith("By the rules: 4 errors and 0 warnings in 154 rows on 2 ranks, and 56 left out."), rules)
+        notes = browser.run("return document.getElementById('notes').textContent")
+        check("56 left out, behind the first certain evidence" in notes, notes)
+        chips = browser.run("return document.getElementById('verdict-chips').textContent")
+        check("warning 56" in chips, chips)
 
     def filters(browser):
         check_equal("rows", browser.run(f"return {KEPT}"), "210 rows")
@@ -223,6 +235,7 @@ def make_tests(msprobe, samples, generator):
     sample_tests = [verdict_and_panel, filters, sorting, from_curve, curve_shows_the_relative_distance, from_curve_by_keyboard, from_tree, from_tree_by_keyboard, from_table_by_keyboard]
     return [
         *((function.__name__, test(function, sample_report)) for function in sample_tests),
+        ("stopped", test(stopped, stopped_report)),
         ("light_and_dark", test(light_and_dark, sample_report, dark=True)),
         ("narrow", test(narrow, sample_report, width=400)),
         ("large", test(large, large_report)),
