@@ -40,9 +40,9 @@ enum class Rule : std::uint8_t {
 
 constexpr Verdict verdict_of(Rule rule) {
   using enum Rule;
-  constexpr std::array kWarnings = {not_measured, target_missing,   entry_missing,
-                                    item_missing, dtype_unpaired,   norm_growth,
-                                    cosine_drop,  checksum_missing, no_checksum, left_out};
+  constexpr std::array kWarnings = {not_measured,   target_missing, entry_missing, item_missing,
+                                    dtype_unpaired, norm_growth,    cosine_drop,   checksum_missing,
+                                    no_checksum,    left_out};
   if (rule <= remark) return Verdict::pass;
   return std::ranges::find(kWarnings, rule) == kWarnings.end() ? Verdict::error : Verdict::warning;
 }
