@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor mode: opens the files behind the rows and measures them, entry by entry where somebody may stop early.
+// Tensor mode: opens the files behind the rows and measures them, entry by entry where somebody may stop
+// early.
 #pragma once
 
 #include <cstdint>
