@@ -3,7 +3,7 @@
 """Dump trees and checkpoints for measurements, the same bytes for the same options and seed.
 
     generate.py statistics OUT [--apis N] [--ranks R] [--seed S]
-    generate.py tensor     OUT [--apis N] [--tensors K] [--mib M] [--ranks R] [--seed S]
+    generate.py tensor     OUT [--apis N] [--tensors K | --fault] [--mib M] [--ranks R] [--seed S]
     generate.py anomaly    OUT [--apis N] [--ranks R] [--seed S]
     generate.py checkpoint OUT [--parameters N] [--mib M] [--seed S]
 
@@ -29,7 +29,7 @@ def positive(text):
     return value
 
 
-def generate(kind, out, apis, ranks=1, seed=1, tensors=2, size=4 << 20):
+def generate(kind, out, apis, ranks=1, seed=1, tensors=2, size=4 << 20, fault=False):
     """Returns the number of rows that a comparison of all ranks has."""
     rows = 0
     for rank in range(ranks):
@@ -37,7 +37,11 @@ def generate(kind, out, apis, ranks=1, seed=1, tensors=2, size=4 << 20):
         if kind == "statistics":
             rows += statistics_tree.write_rank(target, golden, apis, seed * 1000 + rank)
         else:
-            rows += tensor_tree.write_rank(target, golden, apis, tensors, size, seed * 1000 + rank)
+            of_rank = seed * 1000 + rank
+            entries = (
+                tensor_tree.chain(size, apis, of_rank) if fault else tensor_tree.unrelated(size, apis, tensors, of_rank)
+            )
+            rows += tensor_tree.write_rank(target, golden, entries, size)
     return rows
 
 
@@ -54,6 +58,7 @@ def main():
             sub.add_argument(
                 "--tensors", type=positive, default=2, help="files per entry and side (default 2)"
             )
+            sub.add_argument("--fault", action="store_true", help="a chain of entries, one of them wrong")
             sub.add_argument("--mib", type=float, default=4.0, help="size of one tensor in MiB (default 4)")
     sub = kinds.add_parser("anomaly")
     sub.add_argument("out", type=pathlib.Path)
@@ -77,7 +82,7 @@ def main():
         size = int(options.mib * (1 << 20))
         if size < 64 or size % 4:
             parser.error("--mib: a tensor needs a multiple of 4 bytes, and at least 64")
-        sizes = {"tensors": options.tensors, "size": size}
+        sizes = {"tensors": options.tensors, "size": size, "fault": options.fault}
     rows = generate(options.kind, options.out, options.apis, options.ranks, options.seed, **sizes)
     print(f"{options.out}: {rows} rows")
 

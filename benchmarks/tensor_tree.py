@@ -3,6 +3,9 @@
 
 Blocks of random numbers are drawn once and reused at different rotations, so that gigabytes are written as
 fast as the disk takes them. Every tensor differs from every other, and target from golden in every element.
+
+A pair with a fault is a chain of relu on positive numbers, so that what goes in comes out. The target differs from golden
+in the last bit of every other element, and the entry in the middle puts out a part that is wrong, which all others take on.
 """
 
 import array
@@ -16,6 +19,8 @@ import zlib
 RANDOM_BITS, FIXED_BITS = 0x81FFFFFF, 0x3E000000
 # Bits in which the target may differ: 3e-5 relative at most, or 0.8 % (below and above one thousandth).
 ERRORS = {"near": 0x000000FF, "far": 0x0000FFFF}
+POSITIVE_BITS, ROUNDING = 0x01FFFFFF, 0x00000001
+FAULT_PART = 16  # one of so many parts is wrong
 ALIGNMENT = 64
 
 
@@ -145,6 +150,25 @@ class Block:
             self.bytes[name] = (golden ^ (noise & everywhere(mask) | everywhere(1))).to_bytes(size, "little")
         self.statistics = {name: statistics(data) for name, data in self.bytes.items()}
 
+    @classmethod
+    def of_chain(cls, seed, size):
+        """Positive numbers; `near` differs by rounding, `faulty` by rounding and in one part."""
+        self = cls.__new__(cls)
+        rng = random.Random(seed)
+        words = size // 4
+
+        def drawn(mask):
+            return int.from_bytes(rng.randbytes(size), "little") & int.from_bytes(struct.pack("<I", mask) * words, "little")
+
+        golden = drawn(POSITIVE_BITS) | int.from_bytes(struct.pack("<I", FIXED_BITS) * words, "little")
+        near = (golden ^ drawn(ROUNDING)).to_bytes(size, "little")
+        cut = max(words // FAULT_PART, 1) * 4
+        # The first part once more in place of the second: as if a tile had been computed twice.
+        self.bytes = {"golden": golden.to_bytes(size, "little"), "near": near,
+                      "faulty": near[:cut] + near[:cut] + near[2 * cut :]}
+        self.statistics = {name: statistics(data) for name, data in self.bytes.items()}
+        return self
+
     def rotated(self, name, start):
         data = self.bytes[name]
         return data[start:] + data[:start]
@@ -166,55 +190,70 @@ def tensor_shape(words):
     return (words // 1024, 1024) if words >= 1024 and words % 1024 == 0 else (words,)
 
 
-def write_rank(target_folder, golden_folder, apis, tensors, size, seed):
-    """`tensors` files of `size` bytes per API and side, the last one an output. Returns the rows per side."""
-    if size % 4 or size < 64:
-        raise ValueError("a tensor needs a multiple of 4 bytes, and at least 64")
+def chain(size, apis, seed):
+    """Entries of a pair with a fault."""
+    block = Block.of_chain(seed, size)
+    for api in range(apis):
+        tensors = []
+        for label, made_by in (("input.0", api - 1), ("output.0", api)):
+            used = {"target": "near" if made_by < apis // 2 else "faulty", "golden": "golden"}
+            tensors.append((label, {side: (block.bytes[name], block.statistics[name]) for side, name in used.items()}))
+        yield f"Functional.relu.{api}.forward", tensors
+
+
+def unrelated(size, apis, tensors, seed):
+    """Entries whose outputs have nothing to do with their inputs."""
     block = Block(seed, size)
     rng = random.Random(seed + 1)
-    shape = tensor_shape(size // 4)
-    entries = {"target": {}, "golden": {}}
-    folders = {"target": target_folder, "golden": golden_folder}
-    for folder in folders.values():
-        (folder / "dump_tensor_data").mkdir(parents=True, exist_ok=True)
-    serial = 0
     for api in range(apis):
-        name = f"Functional.linear.{api}.forward"
-        sections = {side: {"input_args": [], "input_kwargs": {}, "output": []} for side in folders}
+        made = []
         for index in range(tensors):
             is_output = index == tensors - 1
             label = "output.0" if is_output else f"input.{index}"
             start = rng.randrange(size // 64) * 64
-            variant = "far" if is_output and rng.random() < 0.1 else "near"
+            used = {"target": "far" if is_output and rng.random() < 0.1 else "near", "golden": "golden"}
+            made.append((label, {side: (block.rotated(name, start), block.statistics[name]) for side, name in used.items()}))
+        yield f"Functional.linear.{api}.forward", made
+
+
+def write_rank(target_folder, golden_folder, entries, size):
+    """Writes what they yield: a name and, by label, bytes and statistics of each side. Returns the rows per side."""
+    if size % 4 or size < 64:
+        raise ValueError("a tensor needs a multiple of 4 bytes, and at least 64")
+    shape = tensor_shape(size // 4)
+    folders = {"target": target_folder, "golden": golden_folder}
+    data = {side: {} for side in folders}
+    for folder in folders.values():
+        (folder / "dump_tensor_data").mkdir(parents=True, exist_ok=True)
+    serial = 0
+    for name, tensors in entries:
+        for side in folders:
+            data[side][name] = {"input_args": [], "input_kwargs": {}, "output": []}
+        for label, sides in tensors:
             for side, folder in folders.items():
-                used = variant if side == "target" else "golden"
-                payload = block.rotated(used, start)
+                payload, recorded = sides[side]
                 file_name = f"{name}.{label}.pt"
                 serial += 1
                 write_pt(folder / "dump_tensor_data" / file_name, payload, zlib.crc32(payload), shape, serial)
-                sections[side]["output" if is_output else "input_args"].append(
+                data[side][name]["output" if label.startswith("output") else "input_args"].append(
                     {
                         "type": "torch.Tensor",
                         "dtype": "torch.float32",
                         "shape": list(shape),
-                        **block.statistics[used],
+                        **recorded,
                         "requires_grad": True,
                         "data_name": file_name,
                     }
                 )
-        for side in folders:
-            entries[side][name] = sections[side]
     for side, folder in folders.items():
         dump = {
             "task": "tensor",
             "level": "L1",
             "framework": "pytorch",
             "dump_data_dir": f"{side}/{folder.parent.name}/{folder.name}/dump_tensor_data",
-            "data": entries[side],
+            "data": data[side],
         }
         (folder / "dump.json").write_text(json.dumps(dump, indent=1), encoding="ascii")
-        stack = {
-            "0": [list(entries[side]), ["File /srv/train/model.py, line 57, in forward, \n x = self.proj(x)"]]
-        }
+        stack = {"0": [list(data[side]), ["File /srv/train/model.py, line 57, in forward, \n x = self.proj(x)"]]}
         (folder / "stack.json").write_text(json.dumps(stack, indent=1), encoding="ascii")
-    return apis * tensors
+    return serial // 2

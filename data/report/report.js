@@ -114,7 +114,8 @@ class Report {
     const [errors, warnings] = [sum("errors"), sum("warnings")];
     const failed = comparison.ranks.filter((rank) => rank.about.failure);
     const worst = errors > 0 || failed.length > 0 ? "error" : warnings > 0 ? "warning" : "pass";
-    const rows = `${plural(sum("rows"), "row")}${comparison.extent()}`;
+    const left = sum("leftOut");
+    const rows = `${plural(comparison.rows - left, "row")}${comparison.extent()}${left > 0 ? `, and ${count(left)} left out` : ""}`;
     const told = worst === "pass" ? `No difference beyond the rules in ${rows}`
       : `${plural(errors, "error")} and ${plural(warnings, "warning")} in ${rows}`;
     if (this.findings) this.showCulprit(told);
@@ -154,6 +155,9 @@ class Report {
       ...counts("unmatched", "rows of the target without a partner"),
       ...counts("goldenOnly", "only in the golden side"),
       ...counts("unreadable", "not comparable"),
+      ...counts("leftOut", "left out, behind the first certain evidence"),
+      ...ranks.filter((rank) => rank.about.wholeLeftOut).map((rank) =>
+        element("li", { text: `${rank.label}: left out, an earlier step has certain evidence` })),
       ...failed.map((rank) => element("li", { class: "error", text: `${rank.label}: ${rank.about.failure}` })),
       ...overview.onlyOneSide.map((text) => element("li", { text: `not compared: ${text}` })));
     by("made-by").textContent = `msprobe ${overview.version}`;

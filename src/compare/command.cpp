@@ -47,6 +47,7 @@ struct Typed {
   PairingArguments pairing;
   std::string replay = "suspects";
   std::string noise_floor;
+  bool first = false;
   std::vector<std::string> without;
   bool diff_analyze = false;
   LayoutArguments layouts;
@@ -145,19 +146,26 @@ CompareOptions to_options(const Typed& typed) {
                                   : typed.replay == "never" ? diagnosis::ReplayMode::never
                                                             : diagnosis::ReplayMode::suspects;
   options.rank.diagnosis.noise_floor = typed.noise_floor;
+  options.rank.diagnosis.first = typed.first;
   for (const std::string& letter : typed.without) {
     const std::size_t rule = diagnosis::kRuleLetters.find(letter);
     if (letter.size() != 1 || rule == std::string_view::npos)
       throw UsageError("--without-evidence: '" + display(letter) + "' is none of a, b, c, d, e");
     options.rank.diagnosis.without.insert(static_cast<diagnosis::Rule>(rule));
   }
-  if (typed.python_rules && (typed.fail_on == "culprit" || !typed.noise_floor.empty()))
-    throw UsageError("--python-rules names no culprit: leave it out, or --fail-on culprit and --noise-floor");
+  if (typed.python_rules && (typed.fail_on == "culprit" || !typed.noise_floor.empty() || typed.first)) {
+    throw UsageError(
+        "--python-rules names no culprit: leave it out, or --fail-on culprit, --noise-floor and --first");
+  }
+  if (typed.first && typed.strict)
+    throw UsageError("--first leaves rows out, and --strict asks for all of them: they exclude each other");
   options.rules_file = typed.rules;
   options.summary = typed.summary;
   options.rank.match = to_match_options(typed.pairing, options.dialect.rank.pairing);
   options.rank.first_difference = typed.diff_analyze;
   apply_layouts(typed.layouts, options);
+  if (typed.first && (options.rank.backend || typed.diff_analyze))
+    throw UsageError("--first stops at evidence, which --consistent_check and -da do not look for");
   options.outputs = to_outputs(typed);
   return options;
 }
@@ -216,6 +224,8 @@ class CompareCommand final : public Command {
         .add("--noise-floor", typed_.noise_floor,
              "Third dump, of the golden code on other kernels: what differs there is rounding")
         .argument("PATH");
+    options.add_flag("--first", typed_.first,
+                     "Stop at the first certain evidence: what stands behind it is not read");
     options
         .add("--without-evidence", typed_.without,
              "Rules of the diagnosis that are left out, to try it: a structure, b source, c replay, d birth, "
@@ -311,7 +321,8 @@ class CompareCommand final : public Command {
     bool measured = false;
     for (const TaskSummary& rank : report.tasks) {
       measured = measured || rank.measured > 0;
-      findings = findings || rank.errors > 0;
+      // What nobody looked at stands behind certain evidence.
+      findings = findings || rank.errors > 0 || rank.left_out || rank.rows_left_out > 0;
       if (typed_.fail_on == "warning") findings = findings || rank.warnings > 0 || rank.measured == 0;
       if (typed_.fail_on == "unmatched") findings = findings || rank.unmatched > 0 || rank.golden_only > 0;
     }

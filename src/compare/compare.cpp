@@ -79,7 +79,10 @@ void run_task(std::size_t index, const Plan& plan, const Sinks& sinks, TaskSumma
   const Task& task = plan.tasks[index];
   try {
     const std::shared_ptr<const Rows> rows = task.run();
-    for (const std::unique_ptr<Sink>& sink : sinks) sink->take(index, rows, summary);
+    summary.left_out = rows == nullptr;
+    if (rows != nullptr) {
+      for (const std::unique_ptr<Sink>& sink : sinks) sink->take(index, rows, summary);
+    }
   } catch (const Interrupted&) {
     throw;
   } catch (const UsageError&) {
@@ -140,6 +143,8 @@ void refuse_pairing(const CompareOptions& options) {
 CompareReport compare_found(const Found& found, const CompareOptions& options, const Rules& rules,
                             Progress* progress) {
   const Plan plan = make_plan(found, options, rules, progress);
+  if (!plan.entries && options.rank.diagnosis.first)
+    throw UsageError("--first needs dumps with a dump.json: nothing else has entries with evidence");
   if (!plan.entries) refuse_pairing(options);
   return run(plan, make_sinks(options, rules, plan.entries), progress);
 }

@@ -32,6 +32,7 @@ struct Task {
   std::string name = "compare_result";
   bool timed = true;      // the time is part of the name
   bool workbook = false;  // unless formats are chosen
+  /// Null: an earlier task of its chain has answered already, and it was asked for no more.
   std::function<std::shared_ptr<const Rows>()> run;
 };
 

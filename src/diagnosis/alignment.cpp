@@ -10,6 +10,7 @@
 
 #include "diagnosis/sequence.hpp"
 #include "dump/names.hpp"
+#include "support/parallel.hpp"
 #include "support/text_pool.hpp"
 
 namespace msprobe::diagnosis {
@@ -431,8 +432,8 @@ Place place_of(const Side& side, const Item& item) {
 std::vector<std::uint32_t> pair_items(const Side& target, const Side& golden, const Alignment& alignment) {
   std::vector<std::uint32_t> partners(target.items.size(), kNone);
   using Key = std::pair<dump::State, Place>;
-  for (std::uint32_t t = 0; t < target.apis.size(); ++t) {
-    if (!alignment.has_golden(t)) continue;
+  parallel_blocks(target.apis.size(), [&](std::size_t t) {
+    if (alignment.golden_of[t] == kNone) return;
     const Api& ours = target.apis[t];
     const Api& theirs = golden.apis[alignment.golden_of[t]];
     const auto key = [](const Side& side, std::uint32_t item) {
@@ -445,7 +446,7 @@ std::vector<std::uint32_t> pair_items(const Side& target, const Side& golden, co
       partners[ours.first + same] = theirs.first + same;
       ++same;
     }
-    if (same == ours.count || same == theirs.count) continue;
+    if (same == ours.count || same == theirs.count) return;
     std::unordered_map<Key, std::uint32_t, PlaceHash> left;
     for (std::uint32_t i = theirs.first + same; i < theirs.first + theirs.count; ++i)
       left.try_emplace(key(golden, i), i);
@@ -455,7 +456,7 @@ std::vector<std::uint32_t> pair_items(const Side& target, const Side& golden, co
       partners[i] = found->second;
       left.erase(found);
     }
-  }
+  });
   return partners;
 }
 

@@ -174,6 +174,7 @@ class Conclusion {
       for (std::size_t origin = 0; origin < kOrigins; ++origin) out_.counts[origin] += rank.counts[origin];
       out_.measured += rank.measured;
       out_.unread += rank.unread;
+      out_.left_out += rank.left_out;
       out_.tensors = out_.tensors || rank.tensors;
       out_.threshold = std::max(out_.threshold, rank.threshold);
       if (rank.largest_j > out_.largest_j) {
@@ -185,9 +186,14 @@ class Conclusion {
         out_.visible_module = rank.visible_module;
       }
     }
+    bool stopped = false;  // a rank, in an earlier step: later ones lack its calls
     for (std::size_t step = 0; step < steps.size(); ++step) {
+      const bool stops = std::any_of(steps[step].begin(), steps[step].end(),
+                                     [&](std::size_t rank) { return ranks_[rank].stopped; });
       const StepRanks ranks(ranks_, std::move(steps[step]), step, names_source_);
       ranks.place_findings(placed_);
+      if (stopped) continue;
+      stopped = stops;
       ranks.judge_exchanges(placed_);
       if (out_.doubt.empty()) {
         out_.doubt = ranks.graph().contradictory() ? "the communication of the ranks contradicts itself; "

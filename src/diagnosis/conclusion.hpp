@@ -22,6 +22,7 @@ struct Diagnosis {
   std::uint64_t measured = 0;  // tensors whose error is known: without any, "no culprit" says nothing
   std::uint64_t unread = 0;    // tensors that could not be read
   std::uint64_t agreeing = 0;  // entries ahead of the culprit, in its rank and step
+  std::uint64_t left_out = 0;  // entries behind certain evidence that nobody looked at
   bool tensors = false;
   double threshold = 0;
   double largest_j = 0;

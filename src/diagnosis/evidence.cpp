@@ -33,7 +33,7 @@ void RankJudge::flip(Entry& entry, double error) {
 }
 
 /// The largest output error of those who put the items out.
-double RankJudge::carried(std::uint32_t target_item, std::uint32_t golden_item) const {
+double RankJudge::carried(std::uint32_t target_item, std::uint32_t golden_item) {
   double error = 0;
   if (target_item != kNone) {
     const std::uint32_t api = target_.items[target_item].api;
@@ -46,6 +46,7 @@ double RankJudge::carried(std::uint32_t target_item, std::uint32_t golden_item) 
     const std::uint32_t api = golden_.items[golden_item].api;
     const auto alone = alone_golden_.find(api);
     const std::uint32_t partner = alignment_.target_of[api];
+    if (partner != kNone) errors_.measure(partner);  // it may stand behind the entry at hand
     const double other = alone != alone_golden_.end() ? alone->second
                          : partner != kNone           ? static_cast<double>(errors_.output[partner])
                                                       : 0;

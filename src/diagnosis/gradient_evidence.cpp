@@ -19,7 +19,7 @@ using dump::State;
 }  // namespace
 
 /// Of a parameter's gradient: what an error counts where the sum that makes it cancels.
-double RankJudge::gradient_scale(const Entry& entry, std::uint32_t index) const {
+double RankJudge::gradient_scale(const Entry& entry, std::uint32_t index) {
   const Item& partner = golden_.items[errors_.golden_item[index]];
   const double norm = std::abs(number_of(golden_, partner, dump::kNorm));
   const std::vector<std::uint64_t> sizes = sizes_of(golden_.text(partner.shape));
@@ -65,7 +65,7 @@ double RankJudge::gradient_scale(const Entry& entry, std::uint32_t index) const 
 }
 
 /// What a parameter's gradient collects while it is added up row by row.
-double RankJudge::accumulated(const Entry& entry, std::uint32_t index) const {
+double RankJudge::accumulated(const Entry& entry, std::uint32_t index) {
   const Item& partner = golden_.items[errors_.golden_item[index]];
   const std::vector<std::uint64_t> sizes = sizes_of(golden_.text(partner.shape));
   if (sizes.empty() || sizes[0] == 0) return 0;
@@ -108,6 +108,7 @@ double RankJudge::best_match(const Entry& entry, std::uint32_t index, double eno
 void RankJudge::backward_pair(Entry& entry) {
   measure_inputs(entry);
   const std::uint32_t forward = errors_.forward_of(entry.target);
+  if (forward != kNone) errors_.measure(forward);
   if (forward != kNone && touched_[forward]) entry.touched = true;
   const double ahead = std::max({forward_error(), backward_, history_.backward});
   if (any_evidence_ && entry.e_in > threshold_ * (clean_ + entry.u)) entry.touched = true;

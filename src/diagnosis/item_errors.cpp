@@ -5,6 +5,7 @@
 #include <string>
 
 #include "dump/names.hpp"
+#include "support/parallel.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
@@ -23,47 +24,68 @@ void raise_to(float& largest, float value) {
 ItemErrors::ItemErrors(const RankPair& pair)
     : golden_item(pair_items(*pair.target, *pair.golden, *pair.alignment)), pair_(pair) {
   const Side& target = *pair.target;
-  const Side& golden = *pair.golden;
   e.assign(target.items.size(), NAN);
   b.assign(target.items.size(), 0);
   output.assign(target.apis.size(), 0);
   anything.assign(target.apis.size(), 0);
   anything_b.assign(target.apis.size(), 0);
   u.assign(target.apis.size(), 0);
+  module_of_.assign(target.apis.size(), nullptr);
+  measured_.assign(target.apis.size(), false);
   const auto name_of = [&](std::uint32_t api) { return target.text(target.apis[api].name); };
   for (std::uint32_t api = 0; api < target.apis.size(); ++api) {
     names_.add(api, name_of);
-    for (std::uint32_t i = target.apis[api].first; i < target.apis[api].first + target.apis[api].count; ++i) {
-      const Item& item = target.items[i];
-      if (!item.is_tensor) continue;
-      const double roundoff = unit_roundoff(target.text(item.dtype));
-      raise_to(u[api], static_cast<float>(roundoff));
-      if (golden_item[i] == kNone) continue;
-      const Item& partner = golden.items[golden_item[i]];
-      if (!partner.is_tensor) continue;
-      raise_to(u[api], static_cast<float>(unit_roundoff(golden.text(partner.dtype))));
-      std::optional<Measure> found;
-      if (pair.tensors) found = pair.tensors(i, golden_item[i]);
-      if (!found) found = measure(target, item, golden, partner);
-      if (!found->known) continue;
-      const bool other_shape = target.text(item.shape) != golden.text(partner.shape);
-      e[i] = other_shape ? std::numeric_limits<float>::infinity() : static_cast<float>(found->e);
-      b[i] = other_shape ? std::numeric_limits<float>::infinity() : static_cast<float>(found->b);
-      raise_to(anything[api], e[i]);
-      raise_to(anything_b[api], b[i]);
-      if (item.state == State::output && roundoff > 0) raise_to(output[api], e[i]);
-    }
-    add_to_module(api);
+    const auto parsed = dump::parse_entry_name(name_of(api));
+    if (!parsed || !parsed->is_module || !pair_.alignment->has_golden(api)) continue;
+    if (parsed->direction != Direction::forward && parsed->direction != Direction::backward) continue;
+    module_of_[api] = &modules_[parsed->base];
+    module_of_[api]->entries.push_back(api);
+  }
+  if (pair.stop_at_certain) return;
+  parallel_blocks(target.apis.size(),
+                  [&](std::size_t api) { measure_items(static_cast<std::uint32_t>(api)); });
+  measured_.assign(target.apis.size(), true);
+  for (std::uint32_t api = 0; api < target.apis.size(); ++api) {
+    if (module_of_[api] != nullptr) add_to_module(api, *module_of_[api]);
   }
 }
 
-void ItemErrors::add_to_module(std::uint32_t api) {
+void ItemErrors::measure(std::uint32_t api) {
+  if (measured_[api]) return;
+  measured_[api] = true;
+  measure_items(api);
+  if (module_of_[api] != nullptr) add_to_module(api, *module_of_[api]);
+}
+
+void ItemErrors::measure_items(std::uint32_t api) {
+  const Side& target = *pair_.target;
+  const Side& golden = *pair_.golden;
+  for (std::uint32_t i = target.apis[api].first; i < target.apis[api].first + target.apis[api].count; ++i) {
+    const Item& item = target.items[i];
+    if (!item.is_tensor) continue;
+    const double roundoff = unit_roundoff(target.text(item.dtype));
+    raise_to(u[api], static_cast<float>(roundoff));
+    if (golden_item[i] == kNone) continue;
+    const Item& partner = golden.items[golden_item[i]];
+    if (!partner.is_tensor) continue;
+    raise_to(u[api], static_cast<float>(unit_roundoff(golden.text(partner.dtype))));
+    std::optional<Measure> found;
+    if (pair_.tensors) found = pair_.tensors(i, golden_item[i]);
+    if (!found) found = diagnosis::measure(target, item, golden, partner);
+    if (!found->known) continue;
+    const bool other_shape = target.text(item.shape) != golden.text(partner.shape);
+    e[i] = other_shape ? std::numeric_limits<float>::infinity() : static_cast<float>(found->e);
+    b[i] = other_shape ? std::numeric_limits<float>::infinity() : static_cast<float>(found->b);
+    raise_to(anything[api], e[i]);
+    raise_to(anything_b[api], b[i]);
+    if (item.state == State::output && roundoff > 0) raise_to(output[api], e[i]);
+  }
+}
+
+void ItemErrors::add_to_module(std::uint32_t api, ModuleErrors& module) {
   const Side& target = *pair_.target;
   const auto parsed = dump::parse_entry_name(target.text(target.apis[api].name));
-  if (!parsed || !parsed->is_module || !pair_.alignment->has_golden(api)) return;
   const bool backward = parsed->direction == Direction::backward;
-  if (!backward && parsed->direction != Direction::forward) return;
-  ModuleErrors& module = modules_[parsed->base];
   module.u = std::max(module.u, static_cast<double>(u[api]));
   for (std::uint32_t i = target.apis[api].first; i < target.apis[api].first + target.apis[api].count; ++i) {
     const Item& item = target.items[i];
@@ -100,9 +122,11 @@ std::uint32_t ItemErrors::forward_of(std::uint32_t backward_api) const {
   return entry_named(name);
 }
 
-const ModuleErrors* ItemErrors::module(std::string_view base) const {
+const ModuleErrors* ItemErrors::module(std::string_view base) {
   const auto found = modules_.find(base);
-  return found == modules_.end() ? nullptr : &found->second;
+  if (found == modules_.end()) return nullptr;
+  for (const std::uint32_t api : found->second.entries) measure(api);
+  return &found->second;
 }
 
 }  // namespace msprobe::diagnosis

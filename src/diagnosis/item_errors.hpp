@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far all items of a rank are apart, before anyone is blamed for it.
+// How far the items of a rank are apart, before anyone is blamed for it. Who may stop early has them measured
+// entry by entry, and no more than were asked for.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +21,16 @@ struct ModuleErrors {
   double gradient_norm = 0;  // of its output's gradient, and how many elements it has
   std::uint64_t gradient_elements = 0;
   double input_norm = 0;
-  double u = 0;  // largest of its tensors
+  double u = 0;                        // largest of its tensors
+  std::vector<std::uint32_t> entries;  // whose tensors these are
 };
 
 class ItemErrors {
  public:
   explicit ItemErrors(const RankPair& pair);
+
+  /// Of a rank that may stop, nothing is known of an entry and its items before.
+  void measure(std::uint32_t api);
 
   std::vector<std::uint32_t> golden_item;  // by item under test
   std::vector<float> e;                    // by item; NaN where nothing was measured
@@ -38,15 +43,18 @@ class ItemErrors {
   std::uint32_t entry_named(std::string_view name) const;
   /// The forward entry of a backward one, or kNone.
   std::uint32_t forward_of(std::uint32_t backward_api) const;
-  /// By the base of its entries' names; null if it has none.
-  const ModuleErrors* module(std::string_view base) const;
+  /// By the base of its entries' names, all of which are measured; null if it has none.
+  const ModuleErrors* module(std::string_view base);
 
  private:
-  void add_to_module(std::uint32_t api);
+  void measure_items(std::uint32_t api);
+  void add_to_module(std::uint32_t api, ModuleErrors& module);
 
   const RankPair& pair_;
   TextIndex names_;
   std::unordered_map<std::string_view, ModuleErrors> modules_;
+  std::vector<ModuleErrors*> module_of_;  // by entry under test; null: it counts for none
+  std::vector<bool> measured_;            // by entry under test
 };
 
 }  // namespace msprobe::diagnosis

@@ -49,9 +49,11 @@ struct RankPair {
   ReplayMode replay_mode = ReplayMode::suspects;
   std::vector<std::string> framework_frames;  // see user_frame()
   std::set<Rule> without;                     // rules that say nothing, to see what each is worth
+  bool stop_at_certain = false;               // entries behind the first certain evidence are left out
 
   // What else there is; any may be empty. Items and entries are numbers of the sides.
-  /// From tensors; nothing where a pair has none, which then is measured by its statistics.
+  /// From tensors; nothing where a pair has none, which then is measured by its statistics. Called by several
+  /// threads at once, unless the rank may stop.
   std::function<std::optional<Measure>(std::uint32_t target_item, std::uint32_t golden_item)> tensors;
   /// The outputs that a statement can be made of.
   std::function<std::vector<Replayed>(std::uint32_t target_api, std::uint32_t golden_api)> replay;
@@ -69,6 +71,7 @@ struct History {
   double backward = 0;
   std::uint32_t steps = 0;
   bool evidence = false;  // or something bad that came in by communication
+  bool certain = false;   // some of the evidence
   double clean = 0;       // the largest error ahead of it
   // Of the step before, by name:
   std::unordered_map<std::uint64_t, float> parameter_norms;  // entry and place
@@ -83,7 +86,7 @@ struct CommPlace {
   std::string module;
   std::string where;
   std::uint32_t api = 0;
-  double e_in = 0;
+  double e_in = 0;  // infinite where nobody looked: it may explain anything
   double e_out = 0;
   double u = 0;
   bool arrived = false;  // its own inputs do not explain what came out
@@ -99,6 +102,8 @@ struct RankFindings {
   std::vector<Finding> findings;  // evidence before hints, each in order; not more than kMostFindings of both
   std::uint64_t evidence = 0;     // entries with evidence, kept or not
   std::vector<CommPlace> communication;
+  bool stopped = false;        // at certain evidence: it and what precedes it is all that was looked at
+  std::uint64_t left_out = 0;  // entries behind that
 
   std::array<std::uint64_t, kOrigins> counts{};  // of origins
   std::uint64_t measured = 0;                    // tensors among them whose error is known
@@ -126,6 +131,7 @@ struct RankDiagnosis : RankFindings {
   /// NaN: not judged by its size.
   std::vector<float> explained;
   std::vector<Origin> origin;
+  std::uint32_t looked_at = 0;  // entries under test
 };
 
 inline constexpr std::size_t kMostFindings = 64;

@@ -8,6 +8,7 @@
 
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/structure.hpp"
+#include "support/parallel.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
@@ -51,7 +52,10 @@ RankJudge::RankJudge(const RankPair& pair, History& history)
 
 RankDiagnosis RankJudge::run() {
   mark_compounds();
-  for (std::uint32_t api = 0; api < target_.apis.size(); ++api) {
+  const auto entries = static_cast<std::uint32_t>(target_.apis.size());
+  for (std::uint32_t api = 0; api < entries && !out_.stopped; ++api) {
+    out_.looked_at = api + 1;
+    errors_.measure(api);
     const auto parsed = dump::parse_entry_name(target_name(api));
     if (!parsed) continue;
     const bool forward = parsed->direction == Direction::forward;
@@ -79,9 +83,14 @@ RankDiagnosis RankJudge::run() {
       continue;
     }
     finish_entry(entry);
+    out_.stopped = pair_.stop_at_certain && may_stop(entry);
   }
-  advance_golden(static_cast<std::uint32_t>(golden_.apis.size()));
-  close_run();
+  if (out_.stopped) {
+    leave_out(out_.looked_at);
+  } else {
+    advance_golden(static_cast<std::uint32_t>(golden_.apis.size()));
+    close_run();
+  }
   finish();
   return std::move(out_);
 }
@@ -129,8 +138,10 @@ void RankJudge::mark_compounds() {
       if (!path.empty()) compound[i] = operations || holds.contains(path);
     }
   };
-  mark(target_, pair_.target_construct, compound_);
-  mark(golden_, nullptr, compound_golden_);
+  parallel_for(2, [&](std::size_t side) {
+    if (side == 0) mark(target_, pair_.target_construct, compound_);
+    if (side == 1) mark(golden_, nullptr, compound_golden_);
+  });
   if (pair_.target_construct != nullptr && pair_.target_construct->size() > 0) {
     for (std::uint32_t i = 0; i < golden_.apis.size(); ++i) {
       if (alignment_.target_of[i] != kNone) compound_golden_[i] = compound_[alignment_.target_of[i]];
@@ -405,6 +416,36 @@ void RankJudge::finish_entry(Entry& entry) {
   touched_[entry.target] = entry.touched;
 }
 
+bool RankJudge::may_stop(const Entry& entry) const {
+  const bool forward = entry.name.direction == Direction::forward;
+  const bool waits =
+      std::any_of(runs_.begin() + static_cast<std::ptrdiff_t>(first_open_), runs_.end(),
+                  [](const Run& run) { return !run.settled && !run.consumed && run.looks > 0; });
+  if (forward && waits) return false;
+  if (any_certain_) return true;
+  if (!first_parameter_ || first_parameter_->confidence != Confidence::certain) return false;
+  // Behind a step the optimizer may have done it, which all parameters tell together, where they are used.
+  return history_.steps == 0 || !forward;
+}
+
+/// Other ranks' calls are matched with those of entries that nobody looked at, too.
+void RankJudge::leave_out(std::uint32_t first) {
+  out_.left_out = target_.apis.size() - first;
+  for (std::uint32_t api = first; api < target_.apis.size(); ++api) {
+    const auto call = target_.calls.find(target_name(api));
+    const auto parsed = dump::parse_entry_name(target_name(api));
+    if (call == target_.calls.end() || !parsed || parsed->direction != Direction::forward ||
+        !alignment_.has_golden(api))
+      continue;
+    CommPlace place;
+    place.api = api;
+    place.e_in = kInfinite;
+    place.call.operation = parsed->operation();
+    place.call.call = call->second;
+    out_.communication.push_back(std::move(place));
+  }
+}
+
 /// `before`: the largest error ahead of it.
 void RankJudge::keep(Finding found, double before) {
   if (pair_.without.contains(found.rule)) return;
@@ -426,7 +467,10 @@ void RankJudge::keep(Finding found, double before) {
 }
 
 void RankJudge::finish() {
-  for (Run& run : runs_) settle_run(run, {}, 0, 0);
+  // What comes behind a stop may show an effect.
+  if (!out_.stopped) {
+    for (Run& run : runs_) settle_run(run, {}, 0, 0);
+  }
   keep_parameters();
   std::stable_sort(out_.findings.begin(), out_.findings.end(), [](const Finding& a, const Finding& b) {
     return std::make_tuple(!a.is_evidence(), a.order, a.rule) <
@@ -439,9 +483,15 @@ void RankJudge::finish() {
   find_origins();
   out_.golden_item = std::move(errors_.golden_item);
   out_.error = std::move(errors_.e);
+  if (out_.stopped && out_.left_out > 0) {
+    // What was measured ahead of its turn was not judged.
+    const std::uint32_t end = target_.apis[out_.looked_at].first;
+    std::fill(out_.error.begin() + static_cast<std::ptrdiff_t>(end), out_.error.end(), NAN);
+  }
   history_.forward = std::max(history_.forward, forward_);
   history_.backward = std::max(history_.backward, backward_);
   history_.evidence = history_.evidence || fault_order_ != UINT64_MAX;
+  history_.certain = history_.certain || any_certain_;
   history_.clean = clean_;
   ++history_.steps;
 }
@@ -486,7 +536,7 @@ void RankJudge::find_origins() {
   out_.origin.resize(target_.items.size(), Origin::not_compared);
   std::uint32_t largest = kNone;
   auto next = born.begin();
-  for (std::uint32_t api = 0; api < target_.apis.size(); ++api) {
+  for (std::uint32_t api = 0; api < out_.looked_at; ++api) {
     here.clear();
     while (next != born.end() && (*next)->target_api < api) ++next;
     for (; next != born.end() && (*next)->target_api == api; ++next) here.push_back(*next);
@@ -502,6 +552,8 @@ void RankJudge::find_origins() {
     }
   }
   if (largest != kNone) out_.passed_on_entry = target_name(largest);
+  for (std::uint32_t api = out_.looked_at; api < target_.apis.size(); ++api)
+    out_.counts[static_cast<std::size_t>(Origin::not_compared)] += target_.apis[api].count;
 }
 
 /// All parameters that differ are one line; where most were updated otherwise, it is the optimizer's.

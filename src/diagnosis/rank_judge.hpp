@@ -66,6 +66,9 @@ class RankJudge {
   void look_at_runs(const Entry& entry);
   void settle_run(Run& run, std::string_view consumer, double error, double before);
   void finish_entry(Entry& entry);
+  /// Is there certain evidence, and nothing open that could be earlier or make something else of it?
+  bool may_stop(const Entry& entry) const;
+  void leave_out(std::uint32_t first);
   void finish();
   /// Will anyone read the words of a finding with this J? Most entries have none, and there is room for few.
   bool is_told(double j) const { return j >= kHint && !full_; }
@@ -95,8 +98,8 @@ class RankJudge {
   double floor_of(double e_in) const;
   double moved(std::uint32_t item);
   double gradient_error(std::uint64_t key) const;
-  double accumulated(const Entry& entry, std::uint32_t item) const;
-  double gradient_scale(const Entry& entry, std::uint32_t item) const;
+  double accumulated(const Entry& entry, std::uint32_t item);
+  double gradient_scale(const Entry& entry, std::uint32_t item);
   double best_match(const Entry& entry, std::uint32_t item, double enough) const;
   void judge_output(Entry& entry, std::uint32_t item, double e, double b,
                     const std::vector<Replayed>& replays, double more = 0);
@@ -105,7 +108,7 @@ class RankJudge {
   void flip(Entry& entry, double error);
   bool checksums_differ(std::uint32_t item) const;
   std::string_view producer_name(std::uint32_t target_item, std::uint32_t golden_item) const;
-  double carried(std::uint32_t target_item, std::uint32_t golden_item) const;
+  double carried(std::uint32_t target_item, std::uint32_t golden_item);
 
   const dump::Item& item_of(std::uint32_t index) const { return target_.items[index]; }
   std::string_view target_name(std::uint32_t api) const { return target_.text(target_.apis[api].name); }

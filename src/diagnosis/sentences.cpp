@@ -176,6 +176,11 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
                     diagnosis.agreeing == 1 ? "entry agrees" : "entries agree", diagnosis.largest_j,
                     diagnosis.threshold));
   }
+  if (diagnosis.left_out > 0) {
+    add("left out",
+        fmt::format("{} {} behind certain evidence, as asked for", human_count(diagnosis.left_out),
+                    diagnosis.left_out == 1 ? "entry" : "entries"));
+  }
   add("next", culprit.next);
   if (const Finding* second = diagnosis.second()) {
     add_finding(out, "also", *second);

@@ -242,14 +242,15 @@ class ScriptReader {
 
   Truth fits(const Branches& selection, const ShellWord& word) {
     const std::optional<std::string> text = variables_.known(word, false);
-    const bool quoted =
-        std::any_of(word.begin(), word.end(), [](const ShellPart& part) { return part.quoted; });
+    const auto is_quoted = [](const ShellPart& part) { return part.quoted; };
+    const bool quoted = std::any_of(word.begin(), word.end(), is_quoted);
     if (text == "*" && !quoted) return Truth::yes;
     if (!text || !selection.subject) return Truth::unknown;
     std::optional<bool> fitting;
     if (!quoted) {
       fitting = fits_pattern(*text, *selection.subject);
-    } else if (text->find_first_of("*?[") == std::string::npos) {
+    } else if (std::all_of(word.begin(), word.end(), is_quoted) ||
+               text->find_first_of("*?[") == std::string::npos) {
       fitting = *text == *selection.subject;
     }
     return !fitting ? Truth::unknown : *fitting ? Truth::yes : Truth::no;
@@ -381,6 +382,8 @@ class ScriptReader {
                (words_.back() == "true" || words_.back() == ":" || words_.back() == "false") &&
                words_.size() - 1 == static_cast<std::size_t>(std::count(words_.begin(), words_.end(), "!"))) {
       truth = words_.back() == "false" ? Truth::no : Truth::yes;
+    } else if (words_.empty() && assigned_) {
+      truth = Truth::yes;
     }
     if (truth && std::count(words_.begin(), words_.end(), "!") % 2 == 1) truth = negated(*truth);
     return truth;

@@ -3,6 +3,7 @@
 
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 #include <tbb/version.h>
 
 #include <algorithm>
@@ -60,33 +61,41 @@ ThreadLimit::ThreadLimit(int jobs) {
 
 ThreadLimit::~ThreadLimit() = default;
 
+std::size_t most_threads() {
+  return tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
+}
+
 void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body) {
   std::mutex mutex;
   std::exception_ptr failure;
   std::size_t failed_at = count;
   tbb::task_group_context context;
   loop_begins();
-  tbb::parallel_for(
-      tbb::blocked_range<std::size_t>(0, count, 1),
-      [&](const tbb::blocked_range<std::size_t>& range) {
-        chunk_begins();
-        for (std::size_t i = range.begin(); i != range.end(); ++i) {
-          try {
-            check_interrupt();
-            body(i);
-          } catch (...) {
-            const std::lock_guard lock(mutex);
-            if (i < failed_at) {
-              failed_at = i;
-              failure = std::current_exception();
+  // Who waits for the end of an inner loop must not take up another turn of an outer one, which may need what
+  // this one holds.
+  tbb::this_task_arena::isolate([&] {
+    tbb::parallel_for(
+        tbb::blocked_range<std::size_t>(0, count, 1),
+        [&](const tbb::blocked_range<std::size_t>& range) {
+          chunk_begins();
+          for (std::size_t i = range.begin(); i != range.end(); ++i) {
+            try {
+              check_interrupt();
+              body(i);
+            } catch (...) {
+              const std::lock_guard lock(mutex);
+              if (i < failed_at) {
+                failed_at = i;
+                failure = std::current_exception();
+              }
+              context.cancel_group_execution();
+              break;
             }
-            context.cancel_group_execution();
-            break;
           }
-        }
-        chunk_ends();
-      },
-      tbb::simple_partitioner(), context);
+          chunk_ends();
+        },
+        tbb::simple_partitioner(), context);
+  });
   loop_ends();
   if (failure) std::rethrow_exception(failure);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one way this project runs work on several threads. Results must be the same at any number of threads: workers
-// fill slots by index, and nothing depends on who came first.
+// The one way this project runs work on several threads. Results must be the same at any number of threads:
+// workers fill slots by index, and nothing depends on who came first.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -24,9 +25,22 @@ class ThreadLimit {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Calls `body(i)` for every i in [0, count). The first exception (by index order among those seen) stops the loop and
-/// is thrown again; Interrupted is thrown when the process was asked to stop.
+/// How many threads there may be: for how much is prepared at once, never for what comes out.
+std::size_t most_threads();
+
+/// Calls `body(i)` for every i in [0, count). The first exception (by index order among those seen) stops the
+/// loop and is thrown again; Interrupted is thrown when the process was asked to stop.
 void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body);
+
+/// The same for bodies that are short: many in a turn.
+template <typename Body>
+void parallel_blocks(std::size_t count, const Body& body) {
+  constexpr std::size_t kBlock = 64;
+  parallel_for((count + kBlock - 1) / kBlock, [&](std::size_t block) {
+    const std::size_t end = std::min(count, (block + 1) * kBlock);
+    for (std::size_t i = block * kBlock; i < end; ++i) body(i);
+  });
+}
 
 /// Version of the TBB run-time library, e.g. "2021.8".
 std::string_view tbb_version();

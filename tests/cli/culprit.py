@@ -6,8 +6,10 @@ usage: culprit.py MSPROBE CASES SCHEMA
 """
 
 import json
+import os
 import pathlib
 import re
+import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -142,6 +144,156 @@ def make_tests(msprobe, folder, schema):
                                         ("Distributed.all_reduce.0.forward", "communication", "rank0"),
                                         ("Distributed.all_reduce.0.forward", "communication", "rank1")])
 
+    def copied(case, task, scratch):
+        """Both runs in the scratch folder, whose files may be spoilt."""
+        for side, run_folder in (("target", case["runs"]["target"]), ("golden", case["runs"]["golden"])):
+            shutil.copytree(folder / run_folder / task, scratch / side)
+
+    def first_of(scratch, *options):
+        done = run(msprobe, ["compare", "-tp", "target", "-gp", "golden", "--format", "jsonl", "--output-file", "-", *options], scratch)
+        objects = [json.loads(line) for line in done.stdout.splitlines()]
+        rows = [one for one in objects if one["kind"] == "row"]
+        return done, rows, [one for one in objects if one["kind"] != "row"]
+
+    def check_left_out(rows, behind, count):
+        """Rows behind an entry say that nobody looked at them, and no other does."""
+        reason = f"warning: Not compared: --first stopped behind {behind}."
+        left = [row for row in rows if reason in row["Err_message"]]
+        check_equal("rows left out", len(left), count)
+        check_equal("the last rows", rows[len(rows) - count:], left)
+        last = max(at for at, row in enumerate(rows) if row["NPU Name"].startswith(behind))
+        check_equal("rows up to the entry", last + 1, len(rows) - count)
+        for row in left:
+            check_equal("Result", row["Result"], "warning")
+            check_equal("Origin", row["Origin"], "not compared")
+            for column in ("Error", "Cosine", "MaxAbsErr", "Norm diff", "NormRelativeErr"):
+                check_equal(column, row.get(column, "N/A"), "N/A")
+        for row in rows[: last + 1]:
+            check("Not compared" not in str(row["Err_message"]), f"looked at: {row}")
+
+    def first_tensors(scratch):
+        copied(cases["tiny-matmul_tile"], "tensor", scratch)
+        _, _, whole = first_of(scratch)
+        names = list(json.loads((scratch / "target/step0/rank0/dump.json").read_text())["data"])
+        behind = names[names.index("Torch.matmul.1.forward") + 1 :]
+        spoilt, kept = [], []
+        for side in ("target", "golden"):
+            for path in (scratch / side / "step0/rank0/dump_tensor_data").iterdir():
+                later = any(path.name.startswith(name + ".") for name in behind)
+                if later:
+                    path.write_bytes(b"no tensor")
+                (spoilt if later else kept).append(path)
+            (scratch / side / "step1/rank0/dump.json").write_text("no dump")
+        check(len(spoilt) > 50 and len(kept) > 50, "files on both sides of the culprit")
+        done, _, _ = first_of(scratch)
+        check("step1" in done.stderr and done.returncode == 2, "what is spoilt is seen when it is read")
+        seen = []
+        for threads in ("1", "4"):
+            for path in spoilt + kept:
+                os.utime(path, (1, 2))  # accessed before it was written: the next reading is noted, if any is
+            done, rows, found = first_of(scratch, "--first", "-j", threads)
+            check_equal("status", done.returncode, 0)
+            check_left_out(rows, "Torch.matmul.1.forward", 59)
+            for path in (scratch / "target/step1/rank0/dump.json", scratch / "golden/step1/rank0/dump.json"):
+                check(str(path.relative_to(scratch)) not in done.stderr, done.stderr)
+            check("read failed" not in done.stdout + done.stderr, "a complaint about what was left out")
+            check("left out: 26 of 41 entries, behind Torch.matmul.1.forward" in done.stderr, done.stderr)
+            check("step1/rank0  left out: an earlier step of this rank has certain evidence" in done.stderr, done.stderr)
+            check("  left out  26 entries behind certain evidence" in done.stderr, done.stderr)
+            for key in ("kind", "entry", "text", "J", "confidence", "step", "rank"):
+                check_equal(key, found[0][key], whole[0][key])
+            read = [path.name for path in spoilt if path.stat().st_atime > 1]
+            # A thread without work reads one tensor ahead.
+            check(len(read) <= (0 if threads == "1" else 2 * 4), f"read behind the culprit: {read}")
+            if not any(path.stat().st_atime > 1 for path in kept):
+                print("# times of access are not kept here")
+            seen.append((done.stdout, done.stderr))
+        check_equal("results at 4 threads", seen[1], seen[0])
+
+    def first_statistics(scratch):
+        copied(cases["tiny-norm_eps"], "statistics", scratch)
+        _, _, whole = first_of(scratch)
+        (scratch / "target/step1/rank0/dump.json").unlink()
+        (scratch / "target/step1/rank0/dump.json").mkdir()
+        done, rows, found = first_of(scratch, "--first")
+        check_equal("status", done.returncode, 0)
+        check_left_out(rows, "Functional.layer_norm.0.forward", 98)
+        check_equal("entry", found[0]["entry"], whole[0]["entry"])
+        check_equal("text", found[0]["text"], whole[0]["text"])
+        check("1 error, 0 warning, 13 pass; 98 left out" in done.stderr, done.stderr)
+        done = run(msprobe, ["compare", "-tp", "target", "-gp", "golden", "--first", "--format", "md", "--output-file", "-"], scratch)
+        check("1 error, 0 warning, 13 pass; 98 left out" in done.stdout, done.stdout)
+        check("**step1/rank0** left out: an earlier step" in done.stdout, done.stdout)
+        check("Not compared" not in done.stdout, "rows that were left out are no news")
+
+    def first_gates(scratch):
+        copied(cases["tiny-matmul_tile"], "tensor", scratch)
+        # Without its statistics no rule of verdicts sees the fault: what was left out must not pass for agreement.
+        for gate, status in (("culprit", 1), ("error", 1), ("warning", 1), ("unmatched", 1), ("never", 0)):
+            done, rows, _ = first_of(scratch, "--first", "--fail-on", gate)
+            check_equal(f"status of {gate}", done.returncode, status)
+            check(all(row["Result"] == "pass" for row in rows if "Not compared" not in str(row["Err_message"])), "a verdict")
+        for options, reason in ((["--strict"], "exclude each other"), (["--python-rules"], "names no culprit"),
+                                (["-da"], "do not look for"),
+                                (["--consistent_check", "--backend", "fsdp"], "do not look for")):
+            done, _, _ = first_of(scratch, "--first", *options)
+            check_equal(f"status of {options}", done.returncode, 2)
+            check(reason in done.stderr, done.stderr)
+
+    def first_without_fault(scratch):
+        """Nothing is certain: all is read, and told as ever."""
+        for name, task in (("tiny-benign-21-plain-avx512", "tensor"), ("tiny_half-brighter", "statistics")):
+            here = scratch / name
+            here.mkdir()
+            copied(cases[name], task, here)
+            one, two = first_of(here), first_of(here, "--first")
+            check_equal("results", two[0].stdout, one[0].stdout)
+            check_equal("answer", two[0].stderr, one[0].stderr)
+
+    def first_of_ranks(scratch):
+        """Each rank stops by itself; what a rank that stopped would have given is held against nobody."""
+        def tensor(norm):
+            return {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4], "Max": norm, "Min": -norm,
+                    "Mean": norm / 8, "Norm": norm}
+
+        def forward(inputs, outputs, **keywords):
+            return {"input_args": inputs, "input_kwargs": keywords, "output": outputs}
+
+        for side in ("target", "golden"):
+            for step in range(2):
+                for rank in range(2):
+                    faulty = side == "target" and rank == 1
+                    own, summed = 3.0 if faulty else 2.0, 5.0 if side == "target" else 4.0
+                    group = {"type": "torch.ProcessGroup", "group_ranks": [0, 1], "group_id": "0"}
+                    slope = {"type": "float", "value": 0.5 if faulty else 0.1}
+                    data = {
+                        "Functional.leaky_relu.0.forward": forward([tensor(1.0), slope], [tensor(own)]),
+                        "Distributed.all_reduce.0.forward": forward([tensor(own)], [tensor(summed)], group=group),
+                        "Functional.relu.0.forward": forward([tensor(summed)], [tensor(summed)]),
+                    }
+                    place = scratch / side / f"step{step}" / f"rank{rank}"
+                    place.mkdir(parents=True)
+                    head = {"task": "statistics", "level": "L1", "framework": "pytorch"}
+                    (place / "dump.json").write_text(json.dumps({**head, "data": data}))
+        done, rows, found = first_of(scratch, "--first")
+        named = [(one["entry"], one["rank"], one["step"]) for one in found if one["confidence"] != "hint"]
+        check_equal("evidence", named, [("Functional.leaky_relu.0.forward", "rank1", "step0")])
+        check("doubt" not in done.stderr, done.stderr)
+        check_equal("tables", sorted({(row["Step"], row["Rank"]) for row in rows}),
+                    [("step0", "rank0"), ("step0", "rank1"), ("step1", "rank0")])
+        _, again, _ = first_of(scratch, "--first", "-j", "8")
+        check_equal("rows at 8 threads", again, rows)
+
+    def first_of_others(scratch):
+        """What has no entries with evidence is refused, not read to its end."""
+        for side in ("target", "golden"):
+            place = scratch / side / "rank0"
+            place.mkdir(parents=True)
+            (place / "debug.json").write_text(json.dumps({"task": "statistics", "level": "debug", "framework": "pytorch", "data": {}}))
+        done, _, _ = first_of(scratch, "--first")
+        check_equal("status", done.returncode, 2)
+        check("values saved by name have no evidence" in done.stderr, done.stderr)
+
     def threads(scratch):
         case = cases["tiny-matmul_tile"]
         one, _ = findings_of(msprobe, folder, case, "tensor", scratch, "-j", "1")
@@ -152,7 +304,9 @@ def make_tests(msprobe, folder, schema):
     cases = {path.stem: json.loads(path.read_text()) for path in sorted((folder / "cases").glob("*.json"))}
     tests = [(f"{name}, {task}", of_case(case, task)) for name, case in cases.items() for task in case["tasks"]]
     return [*tests, ("--python-rules names nobody", without), ("--noise-floor", noise_floor), ("the gate", gate), ("groups of ranks", groups),
-            ("any number of threads", threads)]
+            ("any number of threads", threads), ("--first, tensors", first_tensors), ("--first, statistics", first_statistics),
+            ("--first, gates", first_gates), ("--first without a fault", first_without_fault), ("--first on ranks", first_of_ranks),
+            ("--first without entries", first_of_others)]
 
 
 def main():

@@ -86,6 +86,9 @@ def make_tests(msprobe, samples, generator, diagnosis):
     def sample_report(scratch):
         return write_report(msprobe, scratch, samples / "target", samples / "golden")
 
+    def stopped_report(scratch):
+        return write_report(msprobe, scratch, samples / "target", samples / "golden", "--first")
+
     def test(function, make_report, **window):
         def run_test(scratch):
             with Browser(**window) as browser:
@@ -115,6 +118,15 @@ def make_tests(msprobe, samples, generator, diagnosis):
             check(part in text, f"{part!r} is in the panel")
         browser.keys(ESCAPE)
         browser.wait("closing", "document.getElementById('entry').hidden")
+
+    def stopped(browser):
+        """What was left out is no agreement."""
+        rules = browser.run("return document.getElementById('origins').textContent")
+        check(rules.endswith("By the rules: 4 errors and 0 warnings in 154 rows on 2 ranks, and 56 left out."), rules)
+        notes = browser.run("return document.getElementById('notes').textContent")
+        check("56 left out, behind the first certain evidence" in notes, notes)
+        chips = browser.run("return document.getElementById('verdict-chips').textContent")
+        check("warning 56" in chips, chips)
 
     def filters(browser):
         check_equal("rows", browser.run(f"return {KEPT}"), "210 rows")
@@ -497,6 +509,7 @@ def make_tests(msprobe, samples, generator, diagnosis):
     sample_tests = [verdict_and_panel, filters, sorting, from_curve, curve_shows_the_relative_distance, from_curve_by_keyboard, from_tree, from_tree_by_keyboard, from_table_by_keyboard, colours, curve_shows_the_error, names_are_copied, by_keyboard, contrast]
     return [
         *((function.__name__, test(function, sample_report)) for function in sample_tests),
+        ("stopped", test(stopped, stopped_report)),
         ("light_and_dark", test(light_and_dark, sample_report, dark=True)),
         ("narrow", test(narrow, sample_report, width=400)),
         ("as_by_python_rules", test(as_by_python_rules, python_rules_report)),

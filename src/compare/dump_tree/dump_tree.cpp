@@ -171,15 +171,30 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
   } else {
     pair_rows(result, options.match, traits.pairing, rules);
   }
-  if (result.mode == Mode::tensor) compare_tensor_rows(result, options.print_rows, progress);
+  std::optional<TensorRows> tensors;
+  if (result.mode == Mode::tensor) tensors.emplace(result, progress);
   std::optional<NoiseFloor> noise;
   if (past != nullptr && pair.noise) noise.emplace(*pair.noise, result.golden, traits.measure);
+  const auto finish_tensors = [&] {
+    if (tensors) tensors->finish(options.print_rows);
+  };
+  const auto diagnosed = [&] {
+    const bool mapped = options.match.method != Method::exact || options.match.fuzzy;
+    diagnose(result, tensors ? &*tensors : nullptr, options.diagnosis, rules, mapped, *past,
+             noise ? &*noise : nullptr);
+  };
+  if (past != nullptr && options.diagnosis.first) {
+    diagnosed();
+    if (result.diagnosis->stopped) result.entries_reached = result.diagnosis->looked_at;
+    finish_tensors();
+    judge(result, rules);
+    return result;
+  }
+  finish_tensors();
   // One gives verdicts to the rows, the other looks at their pairs and metrics alone.
   parallel_for(2, [&](std::size_t which) {
-    const bool mapped = options.match.method != Method::exact || options.match.fuzzy;
     if (which == 0 && !options.first_difference) judge(result, rules);
-    if (which == 1 && past != nullptr)
-      diagnose(result, options.diagnosis, rules, mapped, *past, noise ? &*noise : nullptr);
+    if (which == 1 && past != nullptr) diagnosed();
   });
   return result;
 }
@@ -204,13 +219,17 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
     if (dump::is_debug_json(pair.target.json)) task.prefix = "debug_";
     if (!task.rank.empty()) task.suffix = "_" + task.rank;
     std::shared_ptr<RankHistory> past;
+    if (options.diagnosis.first && !task.prefix.empty())
+      throw UsageError("--first needs the entries of a dump.json: values saved by name have no evidence");
     if (options.diagnosis.wanted && !options.backend && task.prefix.empty()) {
       task.chain = pair.target.label;
       std::shared_ptr<RankHistory>& history = histories[pair.target.label];
       if (!history) history = std::make_shared<RankHistory>();
       past = history;
     }
-    task.run = [pair = std::move(pair), past, &options, &traits, &rules, progress] {
+    task.run = [pair = std::move(pair), past, &options, &traits, &rules,
+                progress]() -> std::shared_ptr<const Rows> {
+      if (past && options.diagnosis.first && past->history.certain) return nullptr;
       const auto result = std::make_shared<const RankResult>(
           compare_ranks(pair, options, traits, rules, progress, past.get()));
       if (past && result->mode == Mode::tensor) past->before = result;

@@ -12,6 +12,7 @@
 #include "dump/member_stream.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
+#include "support/parallel.hpp"
 
 namespace msprobe::compare {
 namespace {
@@ -71,9 +72,12 @@ diagnosis::replay::ReplayResult replay_entry_of(const Side& side, std::uint32_t 
 std::vector<diagnosis::Replayed> replay_pair(const RankResult& result, std::uint32_t target_api,
                                              std::uint32_t golden_api) {
   std::vector<diagnosis::Replayed> out;
-  const diagnosis::replay::ReplayResult ours = replay_entry_of(result.target, target_api);
-  if (std::none_of(ours.begin(), ours.end(), is_computed)) return out;
-  const diagnosis::replay::ReplayResult theirs = replay_entry_of(result.golden, golden_api);
+  diagnosis::replay::ReplayResult ours;
+  diagnosis::replay::ReplayResult theirs;
+  parallel_for(2, [&](std::size_t side) {
+    if (side == 0) ours = replay_entry_of(result.target, target_api);
+    if (side == 1) theirs = replay_entry_of(result.golden, golden_api);
+  });
   const Api& api = result.target.apis[target_api];
   for (std::uint32_t item = api.first; item < api.first + api.count; ++item) {
     if (result.target.items[item].state != dump::State::output) continue;
@@ -142,8 +146,8 @@ class StepUpdates {
 
 }  // namespace
 
-void diagnose(RankResult& result, const DiagnosisOptions& options, const Rules& rules, bool mapped,
-              RankHistory& past, const NoiseFloor* noise) {
+void diagnose(RankResult& result, TensorRows* tensors, const DiagnosisOptions& options, const Rules& rules,
+              bool mapped, RankHistory& past, const NoiseFloor* noise) {
   diagnosis::RankPair pair;
   pair.target = &result.target;
   pair.golden = &result.golden;
@@ -158,16 +162,18 @@ void diagnose(RankResult& result, const DiagnosisOptions& options, const Rules& 
   pair.replay_mode =
       options.without.contains(diagnosis::Rule::replay) ? diagnosis::ReplayMode::never : options.replay;
   pair.without = options.without;
+  pair.stop_at_certain = options.first;
   pair.framework_frames = rules.framework_frames;
   if (result.target_construct) pair.target_construct = &result.target_construct->table();
   std::vector<std::uint32_t> rows;
-  if (result.mode == Mode::tensor) {
+  if (tensors != nullptr) {
     rows = rows_of_items(result);
     pair.unread = static_cast<std::uint64_t>(
         std::count_if(result.metrics.begin(), result.metrics.end(), [](const TensorMetrics& metrics) {
           return metrics.failed && metrics.status == MetricStatus::unsupported;
         }));
     pair.tensors = [&](std::uint32_t item, std::uint32_t golden) -> std::optional<diagnosis::Measure> {
+      tensors->measure_entry(result.target.items[item].api);
       const std::uint32_t row = rows[item];
       if (row == kNoRow || result.rows[row].pair.golden != golden) return std::nullopt;
       const TensorMetrics& metrics = result.metrics[row];

@@ -9,6 +9,7 @@
 
 #include "compare/dump_tree/noise_floor.hpp"
 #include "compare/result/result.hpp"
+#include "compare/result/tensor_rows.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 
 namespace msprobe::compare {
@@ -18,6 +19,7 @@ struct DiagnosisOptions {
   diagnosis::ReplayMode replay = diagnosis::ReplayMode::suspects;
   std::set<diagnosis::Rule> without;
   std::string noise_floor;  // a third dump: golden on other kernels; empty: none
+  bool first = false;       // stop at the first certain evidence
 };
 
 /// The steps of a rank, in order.
@@ -26,9 +28,9 @@ struct RankHistory {
   std::shared_ptr<const RankResult> before;  // the step before, where its tensors are needed once more
 };
 
-/// Gives the result its diagnosis. Rows must have been measured. `mapped`: they do not pair as names or the
-/// alignment have it. `noise` may be null.
-void diagnose(RankResult& result, const DiagnosisOptions& options, const Rules& rules, bool mapped,
-              RankHistory& past, const NoiseFloor* noise);
+/// Gives the result its diagnosis. `tensors` may be null; it measures what was not measured yet, as it is
+/// needed. `mapped`: rows do not pair as names or the alignment have it. `noise` may be null.
+void diagnose(RankResult& result, TensorRows* tensors, const DiagnosisOptions& options, const Rules& rules,
+              bool mapped, RankHistory& past, const NoiseFloor* noise);
 
 }  // namespace msprobe::compare

@@ -250,8 +250,8 @@ std::string_view RankRows::checksum_text(const Side& side, const Item& item) con
 
 void RankRows::add_metrics(const TensorMetrics& metrics, std::vector<Cell>& cells) const {
   // By status; of what is computed a scalar has not all.
-  static constexpr std::array<std::string_view, 4> kAbsent = {"unsupported", "unsupported", "shape unmatched",
-                                                              "N/A"};
+  static constexpr std::array<std::string_view, 5> kAbsent = {"unsupported", "unsupported", "shape unmatched",
+                                                              "N/A", "N/A"};
   for (std::size_t i = 0; i < kMetrics; ++i) {
     cells.push_back(metrics.has(i) ? Cell(metrics.value[i])
                                    : Cell(Text{kAbsent[static_cast<std::size_t>(metrics.status)]}));
@@ -281,8 +281,9 @@ void RankRows::add_stack(std::optional<std::size_t> index, const Item* item, std
 RowFacts RankRows::facts(std::size_t index) const {
   const Row& row = result_->rows[index];
   const bool unreadable = !result_->metrics.empty() && result_->metrics[index].failed;
-  const bool measured = row.matched() && result_->target_item(row).is_tensor && !unreadable;
-  return {row.verdict(), !row.has_golden(), !row.has_target(), unreadable, measured};
+  const bool left_out = result_->is_left_out(row);
+  const bool measured = row.matched() && result_->target_item(row).is_tensor && !unreadable && !left_out;
+  return {row.verdict(), !row.has_golden(), !row.has_target(), unreadable, left_out, measured};
 }
 
 /// Relative error of the norm, or of the maximum where there is no norm.

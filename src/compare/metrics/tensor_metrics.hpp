@@ -24,6 +24,7 @@ enum class MetricStatus : std::uint8_t {
   unsupported,      // there is nothing to compute from: prints `unsupported`
   shape_unmatched,  // prints `shape unmatched`
   not_applicable,   // NaN or Inf at different positions: prints `N/A`
+  left_out,         // nobody looked: prints `N/A`
 };
 
 struct TensorMetrics {

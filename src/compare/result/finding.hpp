@@ -35,13 +35,14 @@ enum class Rule : std::uint8_t {
   checksum,
   checksum_missing,  // on one side
   no_checksum,       // on both
+  left_out,          // stands behind the entry where the comparison was to stop
 };
 
 constexpr Verdict verdict_of(Rule rule) {
   using enum Rule;
-  constexpr std::array kWarnings = {not_measured, target_missing,   entry_missing,
-                                    item_missing, dtype_unpaired,   norm_growth,
-                                    cosine_drop,  checksum_missing, no_checksum};
+  constexpr std::array kWarnings = {not_measured,   target_missing, entry_missing, item_missing,
+                                    dtype_unpaired, norm_growth,    cosine_drop,   checksum_missing,
+                                    no_checksum,    left_out};
   if (rule <= remark) return Verdict::pass;
   return std::ranges::find(kWarnings, rule) == kWarnings.end() ? Verdict::error : Verdict::warning;
 }

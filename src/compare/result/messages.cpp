@@ -59,6 +59,9 @@ std::string words_of(Rule rule, const RankResult& result, std::size_t index) {
       return "The CRC-32 value of NPU differs from that of the bench.";
     case Rule::checksum_missing:
       return "The parameter of NPU does not match the bench.";
+    case Rule::left_out:
+      return fmt::format("Not compared: --first stopped behind {}.",
+                         result.target.text(result.target.apis[result.entries_reached - 1].name));
     case Rule::no_checksum:
       break;
   }

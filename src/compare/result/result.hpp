@@ -22,10 +22,6 @@
 #include "diagnosis/rank_diagnosis.hpp"
 #include "dump/construct_json.hpp"
 
-namespace msprobe {
-class Progress;
-}
-
 namespace msprobe::compare {
 
 struct Row {
@@ -57,6 +53,7 @@ struct RankResult {
   std::shared_ptr<const diagnosis::RankDiagnosis> diagnosis;  // null: it was not asked for
   std::vector<Row> rows;                                      // in target order; some have no target item
   std::vector<TensorMetrics> metrics;                         // one a row in tensor mode, else empty
+  std::uint32_t entries_reached = UINT32_MAX;  // of the target; rows of those behind are left out (--first)
   std::uint64_t golden_only = 0;
   bool checksums_lost = false;  // no row has one, and all count as different (the Python tool's fuzzy match)
 
@@ -70,18 +67,16 @@ struct RankResult {
   std::string_view name_of(const Row& row) const {
     return row.has_target() ? target.name(target_item(row)) : golden.name(golden_item(row));
   }
-  /// Of one statistic; `missing` for a row without partner.
+  bool is_left_out(const Row& row) const {
+    return row.has_target() && target_item(row).api >= entries_reached;
+  }
+  /// Of one statistic; `missing` for a row without partner, and for one that is left out.
   ValueDifference difference(const Row& row, std::size_t statistic) const {
-    if (!row.matched()) return {.kind = DifferenceKind::missing};
+    if (!row.matched() || is_left_out(row)) return {.kind = DifferenceKind::missing};
     return compare::difference(target_item(row).statistics[statistic], target.pool,
                                golden_item(row).statistics[statistic], golden.pool, traits.measure);
   }
 };
-
-/// Tensor mode: opens the files behind every row and measures them, in parallel. Fills result.metrics and the
-/// rows' findings of them. A pair that cannot be read or does not fit is a row that says so. `print_rows`
-/// logs one line a row.
-void compare_tensor_rows(RankResult& result, bool print_rows, Progress* progress);
 
 /// Gives every row its verdict by the rules of spec/compare.md 9, whose findings come behind those it has.
 void judge(RankResult& result, const Rules& rules);

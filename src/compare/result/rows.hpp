@@ -23,6 +23,7 @@ struct RowFacts {
   bool target_only = false;
   bool golden_only = false;
   bool unreadable = false;  // its tensors could not be read or compared
+  bool left_out = false;    // nobody looked at it, as was asked for
   bool measured = false;    // a tensor of both sides was compared
 };
 

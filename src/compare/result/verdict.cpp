@@ -63,6 +63,10 @@ class Judge {
       for (std::size_t i = begin; i < result_.rows.size() && belongs_to(result_.rows[i], item->api); ++i) {
         rows.push_back(i);
       }
+      if (item->api >= result_.entries_reached) {
+        for (const std::size_t i : rows) result_.rows[i].findings.add(Rule::left_out);
+        continue;
+      }
       judge_api(item->api, rows);
     }
   }
@@ -93,6 +97,7 @@ class Judge {
   void explain_unmatched() {
     if (result_.mode == Mode::md5) return;  // has a message of its own
     for (Row& row : result_.rows) {
+      if (result_.is_left_out(row)) continue;
       if (!row.has_target()) {
         row.findings.add(Rule::target_missing);
       } else if (row.pair.reason == Unmatched::entry_missing) {

@@ -118,6 +118,8 @@ std::string overview(const CompareReport& report, const std::vector<PackedRank>&
     json.member("unmatched", summary.unmatched);
     json.member("goldenOnly", summary.golden_only);
     json.member("unreadable", summary.unreadable);
+    json.member("leftOut", summary.rows_left_out);
+    json.member("wholeLeftOut", summary.left_out);
     if (summary.first_bad) {
       json.key("first");
       json.open_object();

@@ -23,10 +23,14 @@ std::string heading(const TaskSummary& task) {
   const std::string label = task.label.empty() ? task.target : task.label;
   if (!task.failure.empty())
     return fmt::format("**{}** failed: {}\n", markdown_cell(label), markdown_cell(task.failure));
+  if (task.left_out)
+    return fmt::format("**{}** left out: an earlier step of this rank has certain evidence\n",
+                       markdown_cell(label));
   return fmt::format(
-      "**{}**: {} rows: {} error, {} warning, {} pass{}{}\n", markdown_cell(label), human_count(task.rows),
+      "**{}**: {} rows: {} error, {} warning, {} pass{}{}{}\n", markdown_cell(label), human_count(task.rows),
       human_count(task.errors), human_count(task.warnings),
-      human_count(task.rows - task.errors - task.warnings),
+      human_count(task.rows - task.errors - task.warnings - task.rows_left_out),
+      task.rows_left_out > 0 ? fmt::format("; {} left out", human_count(task.rows_left_out)) : "",
       task.unmatched > 0 ? fmt::format("; {} unmatched", human_count(task.unmatched)) : "",
       task.golden_only > 0 ? fmt::format("; {} only in the golden side", human_count(task.golden_only)) : "");
 }
@@ -50,7 +54,8 @@ class Markdown final : public Sink {
 
   void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& /*summary*/) override {
     for (std::size_t i = 0; i < rows->rows() && bad_[task].size() < kMostRows; ++i) {
-      if (rows->facts(i).verdict != Verdict::pass) bad_[task].push_back(rows->note(i));
+      const RowFacts facts = rows->facts(i);
+      if (facts.verdict != Verdict::pass && !facts.left_out) bad_[task].push_back(rows->note(i));
     }
   }
 

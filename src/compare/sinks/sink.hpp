@@ -31,6 +31,12 @@ struct TaskSummary {
   std::uint64_t golden_only = 0;  // reference items without a row
   std::uint64_t unreadable = 0;   // rows whose tensors could not be read or compared
   std::uint64_t measured = 0;     // rows whose tensors were compared
+  // --first:
+  bool left_out = false;  // nothing was read, as there is certain evidence in an earlier step
+  std::uint64_t rows_left_out = 0;
+  std::uint64_t entries = 0;  // and, where it stopped:
+  std::uint64_t entries_left_out = 0;
+  std::string stopped_behind;  // the last entry that was looked at; empty: it did not stop
   std::optional<NotedRow> first_bad;
   std::vector<NotedRow> worst;  // worst first, as many as SummaryOptions says
   std::string worst_by;         // the metric that sorts them; empty: the verdict

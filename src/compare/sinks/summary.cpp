@@ -53,7 +53,7 @@ bool worse(const NotedRow& a, const NotedRow& b) {
 using Order = bool (*)(const NotedRow&, const NotedRow&);
 
 std::string counts(const TaskSummary& rank, bool color) {
-  const std::uint64_t pass = rank.rows - rank.errors - rank.warnings;
+  const std::uint64_t pass = rank.rows - rank.errors - rank.warnings - rank.rows_left_out;
   std::string line = fmt::format("{} rows: ", human_count(rank.rows));
   const auto part = [&](std::uint64_t count, const char* what, report::Severity severity) {
     const std::string text = human_count(count) + " " + what;
@@ -62,6 +62,7 @@ std::string counts(const TaskSummary& rank, bool color) {
   line += part(rank.errors, "error", report::Severity::error) + ", ";
   line += part(rank.warnings, "warning", report::Severity::warning) + ", ";
   line += human_count(pass) + " pass";
+  if (rank.rows_left_out > 0) line += fmt::format("; {} left out", human_count(rank.rows_left_out));
   if (rank.unmatched > 0) line += fmt::format("; {} unmatched", human_count(rank.unmatched));
   if (rank.unreadable > 0) line += fmt::format("; {} not comparable", human_count(rank.unreadable));
   if (rank.golden_only > 0)
@@ -116,9 +117,16 @@ class Summaries final : public Sink {
     summary = summarize(*rows, options_);
     const RankRows* entries = rows->of_entries();
     if (entries == nullptr) return;
-    summary.advice = advise(entries->result(), match_);
+    const RankResult& result = entries->result();
+    summary.advice = advise(result, match_);
+    if (!result.diagnosis) return;
+    if (result.diagnosis->left_out > 0) {
+      summary.entries = result.target.apis.size();
+      summary.entries_left_out = result.diagnosis->left_out;
+      summary.stopped_behind = result.target.text(result.target.apis[result.entries_reached - 1].name);
+    }
     // Without what it says of each item: memory does not grow with the number of ranks.
-    if (const auto& diagnosis = entries->result().diagnosis) found_[task] = *diagnosis;
+    found_[task] = *result.diagnosis;
   }
 
   void end(CompareReport& report) override {
@@ -153,6 +161,10 @@ TaskSummary summarize(const Rows& rows, const SummaryOptions& options) {
   std::optional<std::size_t> first_warning;
   for (std::size_t i = 0; i < rows.rows(); ++i) {
     const RowFacts facts = rows.facts(i);
+    if (facts.left_out) {
+      ++summary.rows_left_out;
+      continue;
+    }
     summary.unmatched += facts.target_only ? 1 : 0;
     summary.golden_only += facts.golden_only ? 1 : 0;
     summary.unreadable += facts.unreadable ? 1 : 0;
@@ -185,6 +197,11 @@ std::string render_summary(const CompareReport& report, bool color) {
       out += label + report::paint("failed: ", report::Color::red, color) + rank.failure + "\n";
       continue;
     }
+    if (rank.left_out) {
+      out += label + report::paint("left out: ", report::Color::yellow, color) +
+             "an earlier step of this rank has certain evidence\n";
+      continue;
+    }
     out += fmt::format("{}{} against {} ({})\n", label, display(rank.target), display(rank.golden),
                        mode_name(rank.mode));
     if (rank.rows == 0) {
@@ -194,6 +211,11 @@ std::string render_summary(const CompareReport& report, bool color) {
     out += "  " + counts(rank, color) + "\n";
     if (rank.measured == 0)
       out += report::paint("  no tensor was compared", report::Color::red, color) + "\n";
+    if (!rank.stopped_behind.empty()) {
+      out += "  " + report::paint("left out: ", report::Color::yellow, color) +
+             fmt::format("{} of {} entries, behind {}\n", human_count(rank.entries_left_out),
+                         human_count(rank.entries), display(rank.stopped_behind));
+    }
     if (!rank.advice.empty())
       out += "  " + report::paint("unmatched: ", report::Color::yellow, color) + rank.advice + "\n";
     if (rank.first_bad) out += first_bad(*rank.first_bad, color);

@@ -86,10 +86,12 @@ Array Workspace::make(Shape shape, double fill) {
 
 Array Workspace::load(const Tensor& tensor) {
   if (!tensor.plain) refuse_argument();
-  if (tensor.size() > limits_.elements) throw NoStatement(Status::too_large);
-  Array array = make(tensor.shape);
+  Array array;
+  const auto size = static_cast<std::size_t>(count_of(tensor.shape));
+  take(size);
+  array.shape = tensor.shape;
   array.dtype = tensor.dtype;
-  if (array.values.empty()) return array;
+  if (size == 0) return array;
   if (!tensor.open) throw NoStatement(Status::argument_not_recorded);
   try {
     const formats::StoredTensor stored = tensor.open();
@@ -97,11 +99,10 @@ Array Workspace::load(const Tensor& tensor) {
     if (stored.shape != tensor.shape) throw NoStatement(Status::argument_not_recorded);
     const bool is_wide = tensor::info(stored.dtype).kind == tensor::Kind::integer;
     formats::ValueReader reader(stored);
-    std::size_t at = 0;
+    array.values.reserve(size);
     while (reader.remaining() > 0) {
       const std::span<const double> piece = reader.read(kLoadPiece);
-      std::copy(piece.begin(), piece.end(), array.values.begin() + static_cast<std::ptrdiff_t>(at));
-      at += piece.size();
+      array.values.insert(array.values.end(), piece.begin(), piece.end());
     }
     if (is_wide && std::any_of(array.values.begin(), array.values.end(),
                                [](double value) { return std::fabs(value) >= kExactIntegers; })) {

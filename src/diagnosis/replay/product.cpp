@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "support/parallel.hpp"
 
@@ -28,16 +29,15 @@ std::uint64_t times(std::uint64_t a, std::uint64_t b) {
 /// either sign lose to rounding, one after the other.
 double product_sizes(const Arguments& arguments, const Product& product, std::size_t batches) {
   const auto norm = [&](const Matrices& matrices) {
-    double sum = 0;
-    for (std::size_t b = 0; b < batches; ++b) {
-      for (std::size_t i = 0; i < matrices.row.size(); ++i) {
-        for (std::size_t j = 0; j < matrices.column.size(); ++j) {
-          const double x = at(matrices, b, i, j);
-          if (std::isfinite(x)) sum += x * x;
-        }
+    const std::size_t rows = matrices.row.size();
+    std::vector<double> squares(batches * rows);
+    parallel_blocks(squares.size(), [&](std::size_t i) {
+      for (std::size_t j = 0; j < matrices.column.size(); ++j) {
+        const double x = at(matrices, i / rows, i % rows, j);
+        if (std::isfinite(x)) squares[i] += x * x;
       }
-    }
-    return std::sqrt(sum);
+    });
+    return std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
   };
   double sizes = 0.5 * std::fabs(product.alpha) * norm(product.left) * norm(product.right) /
                  std::sqrt(static_cast<double>(std::max<std::size_t>(batches, 1)));
@@ -149,11 +149,11 @@ class SignedProduct {
     const std::size_t depth = product_.left.column.size();
     const std::size_t rows = product_.left.row.size();
     std::vector<Sums> right(depth);
-    for_blocks(depth, [&](std::size_t k) { right[k] = times_signs(product_.right, b, k); });
+    parallel_blocks(depth, [&](std::size_t k) { right[k] = times_signs(product_.right, b, k); });
     Matrices output = product_.output;
     output.array = &recorded_;
     std::vector<std::array<double, 2>> squares(rows);
-    for_blocks(rows, [&](std::size_t m) {
+    parallel_blocks(rows, [&](std::size_t m) {
       Sums sums{};
       for (std::size_t k = 0; k < depth; ++k) {
         const double x = at(product_.left, b, m, k);
@@ -172,15 +172,6 @@ class SignedProduct {
       difference += of_difference;
       norm += of_product;
     }
-  }
-
-  template <typename Body>
-  static void for_blocks(std::size_t count, const Body& body) {
-    constexpr std::size_t kBlock = 64;
-    parallel_for((count + kBlock - 1) / kBlock, [&](std::size_t block) {
-      const std::size_t end = std::min(count, (block + 1) * kBlock);
-      for (std::size_t i = block * kBlock; i < end; ++i) body(i);
-    });
   }
 
   Arguments& arguments_;

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "diagnosis/replay/operation.hpp"
+#include "support/memory_gate.hpp"
 
 namespace msprobe::diagnosis::replay {
 namespace {
@@ -191,6 +192,32 @@ void judge(const Call& call, const PlainName& name, const Expected& expected, st
   }
 }
 
+/// Calls of all ranks together hold no more than one may.
+MemoryGate& gate() {
+  static MemoryGate gate(ReplayLimits().elements);
+  return gate;
+}
+
+void add_elements(const Value& value, std::uint64_t& elements) {
+  if (value.kind == Value::Kind::tensor && __builtin_add_overflow(elements, value.tensor.size(), &elements))
+    elements = UINT64_MAX;
+  for (const Value& item : value.items) add_elements(item, elements);
+}
+
+/// What will be in memory, about: all tensors, and the outputs once more.
+std::uint64_t elements_of(const Call& call) {
+  std::uint64_t elements = 0;
+  for (const Value& value : call.positional) add_elements(value, elements);
+  for (const NamedValue& keyword : call.keywords) add_elements(keyword.value, elements);
+  for (const NamedValue& parameter : call.parameters) add_elements(parameter.value, elements);
+  for (const Output& output : call.outputs) {
+    if (__builtin_add_overflow(elements, output.tensor.size(), &elements) ||
+        __builtin_add_overflow(elements, output.tensor.size(), &elements))
+      elements = UINT64_MAX;
+  }
+  return elements;
+}
+
 void set_all(ReplayResult& result, Status status) {
   for (ReplayedOutput& output : result) output.status = status;
 }
@@ -214,6 +241,7 @@ ReplayResult replay(const Call& call, const ReplayLimits& limits) {
   const Operation* const operation = find_operation(call, name.name);
   if (operation == nullptr || result.empty()) return result;
   try {
+    const MemoryGate::Pass pass(gate(), std::min(elements_of(call), limits.elements));
     Workspace workspace(limits);
     Arguments arguments(call, *operation, name.is_reflected, workspace);
     const Results expected = operation->run(arguments);

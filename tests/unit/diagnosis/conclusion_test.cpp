@@ -88,6 +88,26 @@ TEST_CASE("a rank alone cannot tell what others sent") {
   CHECK(diagnosis.culprit().text.find("their dumps are not here") != std::string::npos);
 }
 
+TEST_CASE("what a rank that stopped would have given explains what came to others") {
+  std::vector<RankFindings> ranks;
+  ranks.push_back(rank_of(0, {found_at("Functional.gelu.9.forward", 10, Confidence::certain)}));
+  ranks.back().communication.push_back(all_reduce(20, 1e-7, 0));
+  ranks.push_back(rank_of(1, {}));
+  ranks.back().communication.push_back(all_reduce(15, 1e-7, 1e-2));
+  ranks.push_back(rank_of(1, {}, "step1"));
+  ranks.back().communication.push_back(all_reduce(15, 1e-7, 1e-2));
+  CHECK(conclude(ranks).findings.size() == 3);  // as if rank 0 had been read, and nothing given by it
+  ranks[0].communication[0].e_in = kInfinite;
+  ranks[0].stopped = true;
+  ranks[0].left_out = 12;
+  const Diagnosis diagnosis = conclude(ranks);
+  REQUIRE(diagnosis.findings.size() == 1);
+  CHECK(diagnosis.culprit().rank == "rank0");
+  CHECK(diagnosis.doubt.empty());
+  CHECK(block(diagnosis).find("\n  left out  12 entries behind certain evidence, as asked for\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("one fault of all ranks is one line") {
   const std::vector<RankFindings> ranks = {rank_of(0, {found_at("Functional.gelu.0.forward", 3)}),
                                            rank_of(1, {found_at("Functional.gelu.0.forward", 3)})};
