@@ -319,7 +319,7 @@ add(_B, "not_ignored", "argument", "1e-1", bench_setting("ignored", -100), Where
 add(_B, "cross_scale", "argument", "5e-2", setting("decoder.1.cross", "scale", 0.25),
     Where("decoder.1.cross", "scaled_dot_product_attention"))
 add(_B, "norm_eps", "argument", "1e-3", setting("encoder.1.norm2", "eps", 1e-3), Where("encoder.1.norm2", "layer_norm"))
-add(_B, "period", "argument", "2e-1", setting("", "period", 8000.0), Where("", "__mul__", 0), Where("", "__rmul__", 0))
+add(_B, "period", "argument", "2e-1", setting("", "period", 8000.0), Where("", "__mul__", 1))
 add(_B, "drop_rate", "argument", "5e-2", setting("decoder.0.feed.drop", "p", 0.2), Where("decoder.0.feed.drop", "dropout"))
 add(_B, "own_memory", "code", "5e-1", method("decoder.1", _own_memory), *holder("decoder.1.cross.both", "linear"),
     Where("decoder.1.cross"), Where("decoder.1.cross", "scaled_dot_product_attention"))

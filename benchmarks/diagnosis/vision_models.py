@@ -251,7 +251,7 @@ add(_B, "norm_eps", "argument", "5e-2", setting("blocks.1.norm2", "eps", 0.05), 
 add(_B, "gelu_exact", "argument", "1e-3", setting("blocks.0.act", "approximate", "none"),
     Where("blocks.0.act", "gelu"))
 add(_B, "smoothing", "argument", "1e-2", bench_setting("smoothing", 0.2), Where("", "cross_entropy"))
-add(_B, "clip", "update", "5e-1", bench_setting("clip", 0.05), every_parameter())
+add(_B, "adam_eps", "update", "3e-1", optimizer_setting("eps", 1e-2), every_parameter())
 add(_B, "not_divided", "argument", "5e-1", bench_setting("parts", 1), Where("", "__truediv__"))
 add(_B, "scale_missing", "code", "5e-1", method("blocks.1", _first_scale_missing), Where("blocks.1", "__rmul__", 0),
     Where("blocks.1", "__mul__", 0), Where("blocks.1", "__add__", 0))

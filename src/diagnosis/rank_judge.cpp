@@ -23,7 +23,6 @@ constexpr double kThresholdStatistics = 10;
 /// Entries behind a run that may show its effect, where nobody is seen to take its outputs.
 constexpr unsigned kLooks = 8;
 constexpr std::size_t kShownOfRun = 4;
-constexpr double kCertain = 10;  // thresholds
 
 }  // namespace
 
@@ -53,6 +52,7 @@ RankDiagnosis RankJudge::run() {
     const auto parsed = dump::parse_entry_name(target_name(api));
     if (!parsed) continue;
     const bool forward = parsed->direction == Direction::forward;
+    at_ = api;
     if (!alignment_.has_golden(api)) {
       if (forward) target_alone(api);
       continue;
@@ -214,6 +214,9 @@ void RankJudge::measure_inputs(Entry& entry) {
     if (!item.is_tensor || errors_.golden_item[i] == kNone || item.state == State::output) continue;
     entry.e_in = std::max(entry.e_in, e_of(i));
     entry.b_in = std::max(entry.b_in, static_cast<double>(errors_.b[i]));
+    if (!is_elementwise(entry.name.operation())) continue;
+    const double n = static_cast<double>(std::max<std::uint64_t>(elements_of(target_.text(item.shape)), 1));
+    entry.spread = std::max(entry.spread, std::min(e_of(i), 1.0) / std::sqrt(n));
   }
   entry.u = errors_.u[entry.target] > 0 ? errors_.u[entry.target] : kSingleRoundoff;
   entry.worst_in = entry.e_in;
@@ -250,6 +253,10 @@ void RankJudge::forward_pair(Entry& entry) {
   last_paired_ = entry.target;
   forward_ = std::max(forward_, std::min(entry.e_out, 1.0));
   if (entry.e_out > 0) coarsest_ = std::max(coarsest_, entry.u);
+  history_.coarsest = std::max(history_.coarsest, entry.u);
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i)
+    trained_ = trained_ ||
+               (item_of(i).state == State::output && item_of(i).requires_grad == dump::RequiresGrad::yes);
 }
 
 /// What comes out of communication is other ranks' as well: judged when they are known.
@@ -441,6 +448,7 @@ void RankJudge::finish() {
   history_.backward = std::max(history_.backward, backward_);
   history_.evidence = history_.evidence || fault_order_ != UINT64_MAX;
   history_.clean = clean_;
+  history_.flipped = history_.flipped || flipped_;
   ++history_.steps;
 }
 
@@ -505,7 +513,8 @@ void RankJudge::find_origins() {
 /// All parameters that differ are one line; where most were updated otherwise, it is the optimizer's.
 void RankJudge::keep_parameters() {
   constexpr double kWrongSetting = 2;
-  const double deviation = updates_.deviation();
+  const bool by_tensors = updates_.size() > 0;
+  const double deviation = by_tensors ? updates_.deviation() : steps_.deviation();
   const bool all_updates = deviation >= kWrongSetting;
   const bool most = history_.steps > 0 && parameters_wrong_ > 1 && 2 * parameters_wrong_ > parameters_judged_;
   if (all_updates || most) {
@@ -514,10 +523,11 @@ void RankJudge::keep_parameters() {
     found.rule = Rule::source;
     if (all_updates) found.j = threshold_ * deviation / kWrongSetting;
     found.confidence = found.j >= kCertain * threshold_ ? Confidence::certain : Confidence::likely;
-    found.concerned = all_updates ? updates_.size() : parameters_wrong_;
+    const std::size_t updated = by_tensors ? updates_.size() : steps_.parameters();
+    found.concerned = all_updates ? updated : parameters_wrong_;
     found.text = all_updates
                      ? fmt::format("the optimizer: the step of {} parameters is {:.3g} times that of golden",
-                                   updates_.size(), updates_.median_gain())
+                                   updated, by_tensors ? updates_.median_gain() : steps_.median())
                      : fmt::format("the optimizer: {} of {} parameters differ after the update, by up to {}",
                                    parameters_wrong_, parameters_judged_, error_text(parameter_largest_));
     if (found.order < fault_order_) clean_ = 0;
