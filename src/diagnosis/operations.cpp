@@ -195,11 +195,15 @@ bool is_elementwise(std::string_view operation) {
 
 bool is_parameter_position(std::string_view operation, std::size_t position) {
   const std::string name = plain_operation(operation);
-  if (name == "linear" || name == "prelu" || name.starts_with("conv")) return position == 1 || position == 2;
+  if (name == "biasadd") return position == 1;
+  if (name == "layernorm") return position == 1 || position == 2;
+  if (name == "linear" || name == "dense" || name == "prelu" || name.starts_with("conv"))
+    return position == 1 || position == 2;
   if (name == "embedding" || name == "embedding_bag") return position == 1;
   if (name == "layer_norm" || name == "group_norm") return position == 2 || position == 3;
   if (name == "rms_norm") return position == 2;
-  if (name == "batch_norm" || name == "instance_norm") return position >= 1 && position <= 4;
+  if (name == "batch_norm" || name == "batchnorm" || name == "instance_norm")
+    return position >= 1 && position <= 4;
   if (name == "bilinear") return position == 2 || position == 3;
   return false;
 }

@@ -33,7 +33,8 @@ RankJudge::RankJudge(const RankPair& pair, History& history)
       alignment_(*pair.alignment),
       history_(history),
       errors_(pair),
-      threshold_(pair.tensors ? kThresholdTensors : kThresholdStatistics) {
+      threshold_(pair.tensors ? kThresholdTensors : kThresholdStatistics),
+      other_framework_(of_other_frameworks(target_, golden_)) {
   out_.step = pair.step;
   out_.rank = pair.rank;
   out_.number = pair.number;
@@ -134,9 +135,30 @@ void RankJudge::mark_compounds() {
       if (alignment_.target_of[i] != kNone) compound_golden_[i] = compound_[alignment_.target_of[i]];
     }
   }
+  if (other_framework_) keep_open_modules();
   for (std::uint32_t i = 0; i < target_.items.size(); ++i) {
     if (item_of(i).state == State::parameters) parameter_items_.put(content_key(target_, item_of(i)), i);
   }
+}
+
+/// A module without anything that has a partner within it answers for all of it.
+void RankJudge::keep_open_modules() {
+  if (pair_.target_construct == nullptr) return;
+  TextIndex modules;
+  const auto text_of = [this](std::uint32_t api) { return target_name(api); };
+  for (std::uint32_t i = 0; i < target_.apis.size(); ++i) {
+    if (compound_[i]) modules.add(i, text_of);
+  }
+  std::vector<bool> open(compound_.size());
+  for (std::uint32_t i = 0; i < target_.apis.size(); ++i) {
+    if (!alignment_.has_golden(i)) continue;
+    std::uint32_t around = modules.find(pair_.target_construct->parent(target_name(i)), text_of);
+    while (around != TextIndex::kNone && !open[around]) {
+      open[around] = true;
+      around = modules.find(pair_.target_construct->parent(target_name(around)), text_of);
+    }
+  }
+  compound_ = std::move(open);
 }
 
 double RankJudge::forward_error() const {
@@ -305,6 +327,7 @@ void RankJudge::look_at_runs(const Entry& entry) {
 void RankJudge::settle_run(Run& run, std::string_view consumer, double error, double before) {
   if (run.settled) return;
   run.settled = true;
+  if (other_framework_) return;  // its operations are others
   Finding found;
   found.rule = Rule::structure;
   found.confidence = Confidence::certain;

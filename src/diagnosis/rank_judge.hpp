@@ -60,6 +60,7 @@ class RankJudge {
 
   // rank_judge.cpp: the order, and what every entry needs
   void mark_compounds();
+  void keep_open_modules();
   void advance_golden(std::uint32_t end);
   void close_run();
   void put_outputs(const dump::Side& side, std::uint32_t api, ContentMap& map, bool only_new);
@@ -129,6 +130,7 @@ class RankJudge {
   ItemErrors errors_;
   RankDiagnosis out_;
   double threshold_;
+  bool other_framework_;
 
   std::vector<bool> compound_;  // by entry under test
   std::vector<bool> compound_golden_;
