@@ -90,7 +90,7 @@ def _other_label(batch):
 
 
 _B = "listener"
-add(_B, "lowest", "argument", "1e-1", setting("", "lowest", -0.1), Where("", "clamp"))
+add(_B, "lowest", "argument", "1e-1", setting("", "lowest", -0.1), *holder("memory", "lstm"))
 add(_B, "norm_eps", "argument", "1e-2", setting("norm2", "eps", 1e-2), Where("norm2", "instance_norm"))
 add(_B, "blank", "argument", "3e-1", bench_setting("blank", 8), Where("", "ctc_loss"))
 add(_B, "swish", "code", "1e-1", method("", _swish), Where("", "hardswish"), Where("", "silu"))

@@ -201,8 +201,10 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
     const double ahead = data              ? *data
                          : entry.optimizer ? std::max(forward_error(), gradients_)
                                            : forward_error();
-    const double own = derived ? u : std::max(unit_roundoff(target_.text(item.dtype)), kSingleRoundoff);
-    found = finding(entry, derived ? Kind::unrecorded : Kind::data, Rule::source, e / (ahead + 4 * own));
+    // What comes in is equal but for single elements; of float32, random numbers and scaling differ a little.
+    const double own =
+        derived ? 4 * u : std::max(unit_roundoff(target_.text(item.dtype)), 4 * kSingleRoundoff);
+    found = finding(entry, derived ? Kind::unrecorded : Kind::data, Rule::source, e / (ahead + own));
     if (is_told(found.j)) {
       found.text = fmt::format(
           "{} {} and differs by {}; {} by more than {}", place_text(target_, item),

@@ -16,6 +16,9 @@ using dump::Api;
 using dump::Item;
 using dump::State;
 
+/// What a right kernel that nobody recorded, of a loss for one, may add to what came in.
+constexpr double kUnseenKernel = 16 * kSingleRoundoff;
+
 }  // namespace
 
 /// Of a parameter's gradient: what an error counts where the sum that makes it cancels.
@@ -154,8 +157,8 @@ void RankJudge::backward_pair(Entry& entry) {
     for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
       if (item_of(i).state != State::input || std::isnan(errors_.e[i])) continue;
       if (forward != kNone && e_of(i) > 2 * ahead + onset) show_effect(entry, forward, e_of(i), ahead);
-      Finding found =
-          finding(entry, Kind::gradient, Rule::source, e_of(i) / (std::max(ahead, onset / 2) + entry.u));
+      Finding found = finding(entry, Kind::gradient, Rule::source,
+                              e_of(i) / (std::max(ahead, onset / 2) + entry.u + kUnseenKernel));
       found.item = i;
       found.place = place_text(target_, item_of(i));
       found.text = fmt::format(
