@@ -98,7 +98,8 @@ add(_B, "norm_missing", "code", "5e-1", method("", _norm_missing), *holder("norm
     *holder("head", "linear"))
 add(_B, "forget_bias", "parameter", "2e-1", changed_parameter("memory", "bias_ih_l0", one_element(5.0)),
     *holder("memory", "lstm"))
-add(_B, "conv_stale", "parameter", "2e-2", changed_parameter("conv2", "weight", noisy(0.02)), *holder("conv2", "conv1d"))
+add(_B, "conv_stale", "parameter", "2e-2", changed_parameter("conv2", "weight", noisy(0.02)),
+    *holder("conv2", "conv1d"))
 add(_B, "louder", "input", "3e-2", changed_batch(_louder), Where("conv1", "conv1d", around=True))
 add(_B, "other_label", "input", "1e-1", changed_batch(_other_label), Where("", "ctc_loss"))
 add(_B, "conv_tile", "kernel", "1e-1", kernel(F, "conv1d", "gate", tile(10, 6, 0.5)), Where("gate", "conv1d"))

@@ -254,19 +254,24 @@ add(_B, "epsilon", "argument", "1e-1", setting(f"{_L}.0.layer_norm", "variance_e
     Where(f"{_L}.0.layer_norm", "__add__"))
 add(_B, "activation", "code", "3e-1", exchanged(f"{_L}.1.DenseReluDense.act", lambda old: nn.GELU()),
     Where(f"{_L}.1.DenseReluDense.act", "relu"), Where(f"{_L}.1.DenseReluDense.act", "gelu"))
-add(_B, "stale", "parameter", "2e-1", changed_parameter("decoder.block.0.layer.1.EncDecAttention.k", "weight", noisy(0.2)),
+add(_B, "stale", "parameter", "2e-1",
+    changed_parameter("decoder.block.0.layer.1.EncDecAttention.k", "weight", noisy(0.2)),
     *holder("decoder.block.0.layer.1.EncDecAttention.k", "linear"))
-add(_B, "token", "input", "3e-1", changed_batch(_last_token), Where(None, "embedding"), Where("encoder.embed_tokens"), Where("shared"))
-add(_B, "gradient", "backward", "3e-1", kernel_gradient("decoder.block.1.layer.2.DenseReluDense.wi", "weight", scaled(1.3)),
+add(_B, "token", "input", "3e-1", changed_batch(_last_token), Where(None, "embedding"),
+    Where("encoder.embed_tokens"), Where("shared"))
+add(_B, "gradient", "backward", "3e-1",
+    kernel_gradient("decoder.block.1.layer.2.DenseReluDense.wi", "weight", scaled(1.3)),
     Where("decoder.block.1.layer.2.DenseReluDense.wi", "*grad*"))
 add(_B, "rate", "update", "5e-1", optimizer_setting("lr", 0.45), _all_parameters())
 
 _B, _L = "sight", "vit.layers.1"
-add(_B, "token", "input", "1e-1", changed_batch(_dimmed), Where("vit.embeddings.patch_embeddings.projection", "conv2d", around=True))
+add(_B, "token", "input", "1e-1", changed_batch(_dimmed),
+    Where("vit.embeddings.patch_embeddings.projection", "conv2d", around=True))
 add(_B, "head_stale", "parameter", "1e-1", changed_parameter("classifier", "weight", noisy(0.1)),
     *holder("classifier", "linear"))
 add(_B, "norm_scaled", "kernel", "2e-2", kernel(F, "layer_norm", "vit.layernorm", scaled(1.02)),
     Where("vit.layernorm", "layer_norm"))
 add(_B, "epsilon", "argument", "1e-1", setting("vit.layernorm", "eps", 0.5), Where("vit.layernorm", "layer_norm"))
-add(_B, "gradient", "backward", "3e-1", kernel_gradient("classifier", "weight", scaled(1.3)), Where("classifier", "*grad*"))
+add(_B, "gradient", "backward", "3e-1", kernel_gradient("classifier", "weight", scaled(1.3)),
+    Where("classifier", "*grad*"))
 add(_B, "rate", "update", "3e-1", optimizer_setting("lr", 1.4e-3), _all_parameters())

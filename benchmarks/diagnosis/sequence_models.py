@@ -130,8 +130,8 @@ _B = "statespace"
 add(_B, "norm_eps", "argument", "1e-1", setting("blocks.1.norm", "eps", 0.1), Where("blocks.1.norm"))
 add(_B, "scan_late", "code", "5e-1", method("blocks.0", _scan_late, "scan"), Where("blocks.0", "__mul__"),
     Where("blocks.0", "__add__"), Where("blocks.0", "sum"))
-add(_B, "ungated", "code", "5e-1", method("blocks.1", _ungated), Where("blocks.1", "silu", 1), Where("blocks.1", "__mul__"),
-    *holder("blocks.1.leave", "linear"))
+add(_B, "ungated", "code", "5e-1", method("blocks.1", _ungated), Where("blocks.1", "silu", 1),
+    Where("blocks.1", "__mul__"),    *holder("blocks.1.leave", "linear"))
 add(_B, "relu_rate", "code", "5e-1", method("blocks.0", _exp_rate), Where("blocks.0", "softplus"),
     Where("blocks.0", "relu"))
 add(_B, "decay_shifted", "parameter", "1e-1",
@@ -320,7 +320,8 @@ add(_B, "cross_scale", "argument", "5e-2", setting("decoder.1.cross", "scale", 0
     Where("decoder.1.cross", "scaled_dot_product_attention"))
 add(_B, "norm_eps", "argument", "1e-3", setting("encoder.1.norm2", "eps", 1e-3), Where("encoder.1.norm2", "layer_norm"))
 add(_B, "period", "argument", "2e-1", setting("", "period", 8000.0), Where("", "__mul__", 1))
-add(_B, "drop_rate", "argument", "5e-2", setting("decoder.0.feed.drop", "p", 0.2), Where("decoder.0.feed.drop", "dropout"))
+add(_B, "drop_rate", "argument", "5e-2", setting("decoder.0.feed.drop", "p", 0.2),
+    Where("decoder.0.feed.drop", "dropout"))
 add(_B, "own_memory", "code", "5e-1", method("decoder.1", _own_memory), *holder("decoder.1.cross.both", "linear"),
     Where("decoder.1.cross"), Where("decoder.1.cross", "scaled_dot_product_attention"))
 add(_B, "unscaled", "code", "5e-1", method("", _unscaled, "enter"), Where("", "__mul__"), Where("", "__add__"))
@@ -335,7 +336,8 @@ add(_B, "key_value_swapped", "parameter", "5e-1",
     *holder("decoder.0.cross.both", "linear"))
 add(_B, "one_down_weight", "parameter", "1e-3", changed_parameter("decoder.1.feed.down", "weight", one_element(2.0)),
     *holder("decoder.1.feed.down", "linear"))
-add(_B, "padded", "input", "1e-1", changed_batch(_padded), Where("", "__ne__"), Where("tokens", "embedding", around=True))
+add(_B, "padded", "input", "1e-1", changed_batch(_padded), Where("", "__ne__"),
+    Where("tokens", "embedding", around=True))
 add(_B, "cross_tile", "kernel", "1e-1",
     kernel(F, "scaled_dot_product_attention", "decoder.0.cross", tile(5, 4, 0.5)),
     Where("decoder.0.cross", "scaled_dot_product_attention"))
@@ -350,7 +352,8 @@ add(_B, "relu_backward", "backward", "1e-1", kernel_backward(F, "relu", "decoder
     backward("decoder.1.feed", "relu"))
 add(_B, "cross_gradient", "backward", "1e-2", kernel_gradient("decoder.0.cross.both", "weight", scaled(1.01)),
     Where("decoder.0.cross.both", "*grad*"))
-add(_B, "clip", "update", "5e-1", bench_setting("clip", 0.25), Where("clip_grad", "*parent*"), Where("optimizer", "*parent*"))
+add(_B, "clip", "update", "5e-1", bench_setting("clip", 0.25), Where("clip_grad", "*parent*"),
+    Where("optimizer", "*parent*"))
 add(_B, "warm", "update", "5e-1", bench_setting("warm", 2), Where("optimizer", "*parent*", step=0), every_parameter())
 add(_B, "query_not_updated", "update", "1e-3", not_updated("decoder.0.own.query", "weight"),
     *holder("decoder.0.own.query", "linear", step=1))
