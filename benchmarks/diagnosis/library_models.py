@@ -4,11 +4,13 @@
 import torch
 from torch import nn
 from torch.nn import functional as F
-from transformers import BertConfig, BertForMaskedLM, LlamaConfig, LlamaForCausalLM
+from transformers import (BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM,
+                          T5Config, T5ForConditionalGeneration, ViTConfig, ViTForImageClassification)
 
 from catalogue import holder, one_element
 from models import Bench
-from planting import Fault, Where, changed_batch, changed_parameter, exchanged, kernel, scaled, setting
+from planting import (Fault, Where, changed_batch, changed_parameter, exchanged, kernel, kernel_backward,
+                      kernel_gradient, noisy, not_updated, optimizer_setting, scaled, setting, tile)
 
 
 class Llama(Bench):
@@ -73,7 +75,77 @@ class BertHalf(Bert):
     type = torch.bfloat16
 
 
-LIBRARY_BENCHES = {bench.name: bench for bench in (Llama, LlamaHalf, Bert, BertHalf)}
+class Gpt(Bench):
+    name = "gpt"
+    seeds = (51,)
+    kernels = ("avx512", "plain", "avx2", "math_attention")
+    held_out = True
+
+    def build(self):
+        return GPT2LMHeadModel(GPT2Config(
+            vocab_size=80, n_positions=32, n_embd=48, n_layer=2, n_head=4, resid_pdrop=0.0, embd_pdrop=0.0,
+            attn_pdrop=0.0, use_cache=False, attn_implementation="sdpa")).train()
+
+    def batch(self, generator):
+        tokens = torch.randint(0, 80, (3, 11), generator=generator)
+        return {"input_ids": tokens, "labels": tokens}
+
+    def loss(self, model, batch):
+        return model(**batch).loss
+
+    def optimizer(self, model):
+        return torch.optim.AdamW(model.parameters(), lr=1e-3)
+
+
+class Summary(Bench):
+    name = "summary"
+    dtype = "bfloat16"
+    seeds = (51,)
+    kernels = ("avx512", "plain", "avx2", "two_threads")
+    held_out = True
+
+    def build(self):
+        return T5ForConditionalGeneration(T5Config(
+            vocab_size=72, d_model=40, d_kv=10, d_ff=96, num_layers=2, num_heads=4, dropout_rate=0.0, use_cache=False,
+            decoder_start_token_id=0, pad_token_id=0)).to(torch.bfloat16).train()
+
+    def batch(self, generator):
+        return {"input_ids": torch.randint(1, 72, (2, 10), generator=generator),
+                "labels": torch.randint(1, 72, (2, 7), generator=generator)}
+
+    def loss(self, model, batch):
+        return model(**batch).loss
+
+    def optimizer(self, model):
+        return torch.optim.SGD(model.parameters(), lr=0.3)
+
+
+class Sight(Bench):
+    name = "sight"
+    dtype = "autocast"
+    seeds = (51,)
+    kernels = ("avx512", "plain", "avx2", "math_attention")
+    held_out = True
+
+    def build(self):
+        return ViTForImageClassification(ViTConfig(
+            hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=96, image_size=16,
+            patch_size=4, num_labels=6, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+            attn_implementation="sdpa")).train()
+
+    def batch(self, generator):
+        return {"pixel_values": torch.randn(4, 3, 16, 16, generator=generator),
+                "labels": torch.randint(0, 6, (4,), generator=generator)}
+
+    def loss(self, model, batch):
+        with torch.autocast("cpu", torch.bfloat16):
+            return model(**batch).loss
+
+    def optimizer(self, model):
+        return torch.optim.AdamW(model.parameters(), lr=1e-3)
+
+
+LIBRARY_BENCHES = {bench.name: bench for bench in (Llama, LlamaHalf, Bert, BertHalf, Gpt, Summary, Sight)}
 LIBRARY_FAULTS = []
 
 
@@ -140,3 +212,66 @@ for _name, _dtype_size in (("bert", "1e-3"), ("bert_half", "5e-2")):
               (Where("cls.predictions.decoder", "linear"),)),
     ):
         LIBRARY_FAULTS.append(_fault)
+
+
+def _last_token(batch):
+    batch["input_ids"][1, 6] = (batch["input_ids"][1, 6] + 5) % 70 + 1
+
+
+def _dimmed(batch):
+    batch["pixel_values"][2].mul_(0.9)
+
+
+def add(bench, name, kind, size, plant, *expect):
+    LIBRARY_FAULTS.append(Fault(bench, name, kind, size, plant, expect))
+
+
+def _backward(path, op):
+    return Where(path, op, 0, way="backward")
+
+
+def _all_parameters():
+    return Where(None, "*parameters*", step=1)
+
+
+_B, _L = "gpt", "transformer.h.1"
+add(_B, "epsilon", "argument", "1e-2", setting(f"{_L}.ln_2", "eps", 1e-3), Where(f"{_L}.ln_2", "layer_norm"))
+add(_B, "activation", "code", "1e-1", exchanged(f"{_L}.mlp.act", lambda old: nn.SiLU()), Where(f"{_L}.mlp.act"),
+    Where(f"{_L}.mlp.act", "silu"), Where(f"{_L}.mlp.act", "__mul__"), Where(f"{_L}.mlp.act", "pow"))
+add(_B, "stale", "parameter", "3e-2", changed_parameter(f"{_L}.mlp.c_proj", "weight", noisy(0.03)),
+    *holder(f"{_L}.mlp.c_proj", "addmm"))
+add(_B, "token", "input", "1e-1", changed_batch(_last_token), Where("transformer.wte", "embedding", around=True))
+add(_B, "tile", "kernel", "1e-1", kernel(F, "scaled_dot_product_attention", f"{_L}.attn", tile(4, 6, 0.5)),
+    Where(f"{_L}.attn", "scaled_dot_product_attention"))
+add(_B, "norm_backward", "backward", "1e-1", kernel_backward(F, "layer_norm", f"{_L}.ln_1", scaled(0.9)),
+    _backward(f"{_L}.ln_1", "layer_norm"))
+add(_B, "rate", "update", "2e-1", optimizer_setting("lr", 1.2e-3), _all_parameters())
+add(_B, "not_updated", "update", "1e-2", not_updated(f"{_L}.attn.c_attn", "weight"),
+    *holder(f"{_L}.attn.c_attn", "addmm", step=1))
+
+_B, _L = "summary", "encoder.block.1.layer"
+add(_B, "epsilon", "argument", "1e-1", setting(f"{_L}.0.layer_norm", "variance_epsilon", 0.3),
+    Where(f"{_L}.0.layer_norm", "__add__"))
+add(_B, "activation", "code", "3e-1", exchanged(f"{_L}.1.DenseReluDense.act", lambda old: nn.GELU()),
+    Where(f"{_L}.1.DenseReluDense.act", "relu"), Where(f"{_L}.1.DenseReluDense.act", "gelu"))
+add(_B, "stale", "parameter", "2e-1",
+    changed_parameter("decoder.block.0.layer.1.EncDecAttention.k", "weight", noisy(0.2)),
+    *holder("decoder.block.0.layer.1.EncDecAttention.k", "linear"))
+add(_B, "token", "input", "3e-1", changed_batch(_last_token), Where(None, "embedding"),
+    Where("encoder.embed_tokens"), Where("shared"))
+add(_B, "gradient", "backward", "3e-1",
+    kernel_gradient("decoder.block.1.layer.2.DenseReluDense.wi", "weight", scaled(1.3)),
+    Where("decoder.block.1.layer.2.DenseReluDense.wi", "*grad*"))
+add(_B, "rate", "update", "5e-1", optimizer_setting("lr", 0.45), _all_parameters())
+
+_B, _L = "sight", "vit.layers.1"
+add(_B, "token", "input", "1e-1", changed_batch(_dimmed),
+    Where("vit.embeddings.patch_embeddings.projection", "conv2d", around=True))
+add(_B, "head_stale", "parameter", "1e-1", changed_parameter("classifier", "weight", noisy(0.1)),
+    *holder("classifier", "linear"))
+add(_B, "norm_scaled", "kernel", "2e-2", kernel(F, "layer_norm", "vit.layernorm", scaled(1.02)),
+    Where("vit.layernorm", "layer_norm"))
+add(_B, "epsilon", "argument", "1e-1", setting("vit.layernorm", "eps", 0.5), Where("vit.layernorm", "layer_norm"))
+add(_B, "gradient", "backward", "3e-1", kernel_gradient("classifier", "weight", scaled(1.3)),
+    Where("classifier", "*grad*"))
+add(_B, "rate", "update", "3e-1", optimizer_setting("lr", 1.4e-3), _all_parameters())

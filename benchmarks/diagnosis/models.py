@@ -40,6 +40,9 @@ class Bench:
     def loss(self, model, batch):
         raise NotImplementedError
 
+    def gradients(self, model, batch):
+        self.loss(model, batch).backward()
+
     def optimizer(self, model):
         raise NotImplementedError
 

@@ -237,10 +237,8 @@ def _spoiled_copy(tensor, change):
 
 def _spoil(out, change, position):
     with torch.no_grad():
-        if isinstance(out, (tuple, list)):
-            change(out[position or 0].data)
-        else:
-            change(out.data)
+        data = out[position or 0].data if isinstance(out, (tuple, list)) else out.data
+        quietly(change, data)
 
 
 def _below(owner, name, path, nth, from_step, then):

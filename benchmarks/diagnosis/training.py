@@ -90,7 +90,7 @@ def _train(run, debugger, seed, special):
         change(batch, run.step)
     debugger.start(model, rank_id=bench.rank)
     run.optimizer.zero_grad()
-    bench.loss(model, batch).backward()
+    bench.gradients(model, batch)
     if not bench.records_optimizer:
         debugger.stop()
     bench.finish(model)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "diagnosis/rank_judge.hpp"
 #include "diagnosis/sentences.hpp"
@@ -18,6 +19,7 @@ using dump::State;
 
 /// From here on it is worth computing again.
 constexpr double kSuspect = 1.5;
+constexpr std::size_t kMostDataPlaces = 4096;
 
 bool is_half(double u) {
   return u > 1e-6;
@@ -45,11 +47,11 @@ double RankJudge::carried(std::uint32_t target_item, std::uint32_t golden_item) 
   if (golden_item != kNone) {
     const std::uint32_t api = golden_.items[golden_item].api;
     const auto alone = alone_golden_.find(api);
+    // Of a partner that comes later here, nothing has been seen yet: its error explains none.
     const std::uint32_t partner = alignment_.target_of[api];
-    if (partner != kNone) errors_.measure(partner);  // it may stand behind the entry at hand
-    const double other = alone != alone_golden_.end() ? alone->second
-                         : partner != kNone           ? static_cast<double>(errors_.output[partner])
-                                                      : 0;
+    const double other = alone != alone_golden_.end()        ? alone->second
+                         : partner != kNone && partner < at_ ? static_cast<double>(errors_.output[partner])
+                                                             : 0;
     error = std::max(error, other);
   }
   return error;
@@ -68,7 +70,12 @@ void RankJudge::structure(Entry& entry, double& scalar_error) {
   scalar_error = called.scalar_error;
   if (!called.first) return;
   const StructuralDifference& difference = *called.first;
-  const bool effect = entry.e_out > 2 * entry.e_in + entry.u;
+  double e_out = 0;  // of whole numbers as well
+  const Api& api = target_.apis[entry.target];
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    if (item_of(i).state == State::output) e_out = std::max(e_out, e_of(i));
+  }
+  const bool effect = e_out > 2 * entry.e_in + entry.u;
   const bool input_grad = difference.kind == Kind::requires_grad && difference.item != kNone &&
                           item_of(difference.item).state != State::output;
   // A shape or dtype that was handed on is no news.
@@ -91,11 +98,42 @@ void RankJudge::structure(Entry& entry, double& scalar_error) {
                            : difference.kind == Kind::shape  ? "shape of " + difference.place
                                                              : "requires_grad of " + difference.place;
   found.text = fmt::format("{} is {}, golden {}; ", what, difference.target, difference.golden);
-  found.text += effect ? fmt::format("output error {} from inputs {}", error_text(entry.e_out),
-                                     error_text(entry.worst_in))
-                       : "without effect on the output";
+  found.text +=
+      effect ? fmt::format("output error {} from inputs {}", error_text(e_out), error_text(entry.worst_in))
+             : "without effect on the output";
   found.side = "the code differs, not a kernel";
+  if (!effect && difference.kind == Kind::argument) await_effect(entry, found);
   offer(entry, std::move(found));
+}
+
+/// The output of a call with another argument may hide its effect, which its gradients show.
+void RankJudge::await_effect(const Entry& entry, Finding found) {
+  if (quiet_calls_.size() >= kMostFindings || pair_.without.contains(Rule::structure)) return;
+  name_places(found, entry.target, entry.golden);
+  const auto number = static_cast<std::uint32_t>(quiet_calls_.size());
+  quiet_calls_.push_back(std::move(found));
+  quiet_at_.emplace(entry.target, number);
+  const Api& api = target_.apis[entry.target];
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    if (item_of(i).state != State::input) continue;
+    const std::uint32_t from = target_flow_.find(content_key(target_, item_of(i)));
+    if (from != ContentMap::kUnknown) quiet_at_.emplace(target_.items[from].api, number);
+  }
+}
+
+/// A gradient that is wrong at or next to such a call is its effect.
+void RankJudge::show_effect(Entry& entry, std::uint32_t forward, double error, double before) {
+  const auto at = quiet_at_.find(forward);
+  if (at == quiet_at_.end() || quiet_calls_[at->second].entry.empty()) return;
+  Finding& found = quiet_calls_[at->second];
+  entry.touched = touched_[found.target_api] = true;
+  std::erase_if(out_.findings, [&](const Finding& other) {
+    return other.target_api == found.target_api && other.kind == found.kind;
+  });
+  found.confidence = Confidence::certain;
+  found.text += fmt::format(", but its gradients: error {} at {}, {} before", error_text(error),
+                            target_name(entry.target), error_text(before));
+  keep(std::exchange(found, {}), before);
 }
 
 void RankJudge::sources(Entry& entry) {
@@ -109,6 +147,27 @@ void RankJudge::sources(Entry& entry) {
       source(entry, i);
     }
   }
+}
+
+/// Where a tensor comes in that no recorded parameter has a part in: the module, the operation, the argument.
+std::uint64_t RankJudge::data_place(const Entry& entry, std::uint32_t index) const {
+  if (pair_.target_construct == nullptr || item_of(index).requires_grad != dump::RequiresGrad::no) return 0;
+  const std::string_view path = module_path(pair_.target_construct->parent(target_name(entry.target)));
+  if (path.empty()) return 0;
+  return std::hash<std::string>{}(
+      fmt::format("{}\n{}\n{}", path, entry.name.operation(), place_text(target_, item_of(index))));
+}
+
+void RankJudge::know_data(const Entry& entry, std::uint32_t index) {
+  const std::uint64_t place = data_place(entry, index);
+  if (place != 0 && history_.data_errors.size() < kMostDataPlaces)
+    history_.data_errors.try_emplace(place, static_cast<float>(e_of(index)));
+}
+
+/// What came in at the same place before, if that was data.
+std::optional<double> RankJudge::data_error(const Entry& entry, std::uint32_t index) const {
+  const auto known = history_.data_errors.find(data_place(entry, index));
+  return known == history_.data_errors.end() ? std::nullopt : std::optional<double>(known->second);
 }
 
 /// An input that is wrong before the entry computes.
@@ -129,21 +188,29 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
       return;
     }
   }
+  if (!known && !golden_known && !trained_ && e_of(index) < 4 * threshold_ * kSingleRoundoff)
+    know_data(entry, index);
   if (e == 0 || (flipped_ && std::isinf(e))) return;
   const double u = entry.u;
   Finding found;
   if (!known && !golden_known) {
-    const double ahead = entry.optimizer ? std::max(forward_error(), gradients_) : forward_error();
-    // What comes first has no noise of half types yet.
-    const double own = forward_ > 0 ? u : std::max(unit_roundoff(target_.text(item.dtype)), kSingleRoundoff);
-    found = finding(entry, Kind::data, Rule::source, e / (ahead > 0 ? ahead + 4 * own : own));
-    // What is computed from data by something unrecorded is told from data by whether anything came before.
-    if (forward_ > 0) found.kind = Kind::unrecorded;
+    // What comes first has no noise of half types yet. What is computed from data by something unrecorded is
+    // told from data by whether anything came before, or by what came in at the same place before.
+    const std::optional<double> data = data_error(entry, index);
+    const bool derived = forward_ > 0 && !data;
+    const double ahead = data              ? *data
+                         : entry.optimizer ? std::max(forward_error(), gradients_)
+                                           : forward_error();
+    // What comes in is equal but for single elements; of float32, random numbers and scaling differ a little.
+    const double own =
+        derived ? 4 * u : std::max(unit_roundoff(target_.text(item.dtype)), 4 * kSingleRoundoff);
+    found = finding(entry, derived ? Kind::unrecorded : Kind::data, Rule::source, e / (ahead + own));
     if (is_told(found.j)) {
       found.text = fmt::format(
-          "{} {} and differs by {}; nothing ahead of it by more than {}", place_text(target_, item),
-          forward_ > 0 ? "is made by something not recorded" : "comes from outside of what is recorded",
-          error_text(e), error_text(ahead));
+          "{} {} and differs by {}; {} by more than {}", place_text(target_, item),
+          derived ? "is made by something not recorded" : "comes from outside of what is recorded",
+          error_text(e), data ? "what came in there before did not" : "nothing ahead of it",
+          error_text(ahead));
     }
   } else {
     const bool partners = known && golden_known &&
@@ -160,25 +227,33 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
       if (ratio > 1) settle_run(runs_[run->second], target_name(entry.target), e, q);
       return true;
     };
-    const bool alone = known && answer(run_of_target_, target_.items[from].api);
-    const bool golden_alone = golden_known && answer(run_of_golden_, golden_.items[golden_from].api);
+    const bool alone = !other_framework_ && known && answer(run_of_target_, target_.items[from].api);
+    const bool golden_alone =
+        !other_framework_ && golden_known && answer(run_of_golden_, golden_.items[golden_from].api);
     if (alone || golden_alone) {
       if (ratio > 1) entry.touched = true;
       return;
     }
-    const bool certainly = !partners && ratio > 1;
-    found = finding(entry, known && golden_known && !partners ? Kind::feed : Kind::unrecorded, Rule::source,
+    const bool certainly = !partners && ratio > 1 && !other_framework_;
+    const bool fed = known && golden_known && !partners && !other_framework_;
+    found = finding(entry, fed ? Kind::feed : Kind::unrecorded, Rule::source,
                     certainly ? threshold_ * ratio : ratio);
     const std::string_view producer = producer_name(known ? from : kNone, golden_known ? golden_from : kNone);
     if (is_told(found.j)) {
       const std::string place = place_text(target_, item);
-      found.text = found.kind == Kind::feed
-                       ? fmt::format("{} is fed from {}, in golden from {}; it differs by {}", place,
-                                     producer, golden_name(golden_.items[golden_from].api), error_text(e))
-                       : fmt::format(
-                             "between {} and this entry something not recorded changed {}: error {} "
-                             "there, {} here",
-                             producer, place, error_text(q), error_text(e));
+      if (found.kind == Kind::feed) {
+        found.text = fmt::format("{} is fed from {}, in golden from {}; it differs by {}", place, producer,
+                                 golden_name(golden_.items[golden_from].api), error_text(e));
+      } else if (other_framework_) {
+        found.text = fmt::format(
+            "{} differs by {}, what is compared ahead of it by no more than {}; {} made it, "
+            "which has no partner",
+            place, error_text(e), error_text(q), producer);
+      } else {
+        found.text = fmt::format(
+            "between {} and this entry something not recorded changed {}: error {} there, {} here", producer,
+            place, error_text(q), error_text(e));
+      }
     }
     // What that producer made of evidence is downstream; the change itself is not.
     found.downstream = history_.evidence;
@@ -188,43 +263,46 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
   offer(entry, std::move(found));
 }
 
-/// How much of the golden parameter's norm its last step is, at least; 1 where it is not known.
-double RankJudge::moved(std::uint32_t index) {
-  const double norm = std::abs(number_of(golden_, golden_.items[errors_.golden_item[index]], dump::kNorm));
-  const std::string_view name = target_.name(item_of(index));
-  const auto [known, added] = history_.parameter_norms.try_emplace(std::hash<std::string_view>{}(name), 0.0F);
-  const double before = known->second;
-  known->second = static_cast<float>(norm);
-  if (added || !std::isfinite(norm) || !std::isfinite(before) || norm == 0) return 1;
-  return std::min(1.0, std::sqrt(std::abs(norm * norm - before * before)) / norm);
+/// The last step of a parameter on both sides, as far as its statistics tell.
+ParameterStep RankJudge::last_step(std::uint32_t index) {
+  const Item& item = item_of(index);
+  const ParameterTrace now{parameter_statistics(target_, item),
+                           parameter_statistics(golden_, golden_.items[errors_.golden_item[index]])};
+  const auto [known, added] =
+      history_.parameters.try_emplace(std::hash<std::string_view>{}(target_.name(item)), now);
+  if (added) return {};
+  return step_between(std::exchange(known->second, now), now, elements_of(target_.text(item.shape)));
 }
 
-/// Relative error of the gradient that the parameter was updated by; of one that nobody recorded 0.
-double RankJudge::gradient_error(std::uint64_t key) const {
+/// Relative error of the gradient that the parameter was updated by, if somebody recorded it.
+std::optional<double> RankJudge::gradient_error(std::uint64_t key) const {
   const std::uint32_t index = parameter_items_.find(key);
-  if (index == ContentMap::kUnknown) return 0;
+  if (index == ContentMap::kUnknown) return std::nullopt;
   const auto parsed = dump::parse_entry_name(target_name(item_of(index).api));
   const std::string name =
       std::string(parsed->base) + '.' + std::string(dump::split_last(target_.name(item_of(index))).second);
   const auto found = history_.gradient_errors.find(std::hash<std::string>{}(name));
-  return found == history_.gradient_errors.end() ? 0 : found->second;
+  return found == history_.gradient_errors.end() ? std::nullopt : std::optional<double>(found->second);
 }
 
 /// A parameter is judged where it is used first.
 void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) {
   const Item& item = item_of(index);
   if (key != 0) {
-    if (judged_parameters_.find(key) != ContentMap::kUnknown) return;
+    // Two parameters may begin alike: what has another error is another.
+    const std::uint32_t judged = judged_parameters_.find(key);
+    if (judged != ContentMap::kUnknown && e_of(index) <= 4 * (e_of(judged) + entry.u)) return;
     judged_parameters_.put(key, index);
   }
   ++parameters_judged_;
   const double e = e_of(index);
   parameters_ = std::max(parameters_, std::min(e, 1.0));
   const double u = std::max(unit_roundoff(target_.text(item.dtype)), kSingleRoundoff);
-  const double step = moved(index);
+  const ParameterStep step = last_step(index);
   // Where gradients are nothing but noise, so are updates.
   constexpr double kNoise = 0.05;
-  const bool noisy = gradient_error(key) > kNoise;
+  const std::optional<double> gradient = gradient_error(key);
+  const bool noisy = gradient.value_or(0) > kNoise;
   double j = e / (4 * u);
   std::string text = fmt::format("{} is a parameter and differs by {} before it is used",
                                  place_text(target_, item), error_text(e));
@@ -232,21 +310,34 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
     if (history_.evidence) return;  // by what was seen in an earlier step
     const double steps = history_.steps;
     const bool is_vector = sizes_of(target_.text(item.shape)).size() < 2;
-    // Where the step is most of the value, noise of small gradients shows: their sign may flip.
-    const double limit = std::max((is_half(u) ? 2e-2 : 2e-3) * steps, step * (is_vector ? 1 : 0.25));
+    // Where the step is most of the value, noise of small gradients shows: their sign may flip, of all of a
+    // vector's elements.
+    const bool is_buffer = item.requires_grad == dump::RequiresGrad::no && !is_half(history_.coarsest);
+    const double flips = is_buffer ? 0 : step.golden * (is_vector ? 2.5 : 0.25);
+    const double limit = std::max((is_half(u) ? 2e-2 : 2e-3) * steps, flips);
     j = noisy ? 0 : threshold_ * e / limit;
     text = fmt::format("{} differs by {} after the update, more than rounding explains",
                        place_text(target_, item), error_text(e));
     std::optional<Update> update;
     if (pair_.tensors && pair_.update) update = pair_.update(index, errors_.golden_item[index]);
+    if (!first_updated_) {
+      first_updated_ = finding(entry, Kind::optimizer, Rule::source, 0);
+      name_places(*first_updated_, entry.target, entry.golden);
+      first_updated_->place = place_text(target_, item);
+      first_updated_->item = index;
+    }
+    if (!update && !noisy) {
+      steps_.add(step, u);
+      // A gradient that cancels may be zero on one side; experts may have nothing to do on one side.
+      const bool may_rest = (is_vector && !gradient) || history_.flipped;
+      if (!may_rest && step.rests_alone(u)) {
+        j = kCertain * threshold_;
+        text = fmt::format("{} was not updated{}", place_text(target_, item),
+                           step.target == 0 ? ", in golden it was" : " in golden, here it was");
+      }
+    }
     if (update) {
       constexpr double kOtherStep = 0.5;
-      if (!first_updated_) {
-        first_updated_ = finding(entry, Kind::optimizer, Rule::source, 0);
-        name_places(*first_updated_, entry.target, entry.golden);
-        first_updated_->place = place_text(target_, item);
-        first_updated_->item = index;
-      }
       if (!noisy) updates_.add(*update);
       const double deviation = std::abs(update->gain - 1);
       j = !noisy && deviation > kOtherStep && e > 1e-6 ? threshold_ * deviation / kOtherStep : 0;
@@ -459,8 +550,10 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
   const double n = static_cast<double>(elements_of(target_.text(item_of(index).shape)));
   constexpr double kFewest = 64;
   if (n < kFewest || !std::isfinite(e) || !std::isfinite(b)) return;
+  // Errors of elements that are repeated do not cancel each other.
+  const double scattered = std::max(entry.e_in / std::sqrt(n), entry.spread);
   const double expected =
-      entry.grown * entry.b_in + 4 * (e + entry.grown * entry.e_in + entry.u + sums) / std::sqrt(n) + 2.4e-7;
+      entry.grown * (entry.b_in + 4 * scattered) + 4 * (e + entry.u + sums) / std::sqrt(n) + 2.4e-7;
   const double gain = threshold_ / 2.5 * b / expected;
   std::string words;
   if (is_told(gain)) {

@@ -16,6 +16,9 @@ using dump::Api;
 using dump::Item;
 using dump::State;
 
+/// What a right kernel that nobody recorded, of a loss for one, may add to what came in.
+constexpr double kUnseenKernel = 16 * kSingleRoundoff;
+
 }  // namespace
 
 /// Of a parameter's gradient: what an error counts where the sum that makes it cancels.
@@ -35,6 +38,8 @@ double RankJudge::gradient_scale(const Entry& entry, std::uint32_t index) {
   } else {
     const std::uint32_t forward = errors_.forward_of(entry.target);
     if (forward == kNone || !alignment_.has_golden(forward)) return 1;
+    if (const auto spread_out = broadcast_scale(entry, alignment_.golden_of[forward], partner))
+      return *spread_out;
     bool is_parameter = false;
     const Api& saved = golden_.apis[alignment_.golden_of[forward]];
     for (std::uint32_t i = saved.first; i < saved.first + saved.count; ++i) {
@@ -61,6 +66,39 @@ double RankJudge::gradient_scale(const Entry& entry, std::uint32_t index) {
   if (sizes.size() >= 2 && input > 0 && sizes[0] > 0)
     scale = gradient * input / std::sqrt(std::max(1.0, elements / static_cast<double>(sizes[0])));
   if (!std::isfinite(scale) || !std::isfinite(norm) || scale <= 0) return 1;
+  return std::min(1.0, norm / scale);
+}
+
+/// The gradient of what an operation on elements repeated is a sum, which may cancel; nothing for others.
+std::optional<double> RankJudge::broadcast_scale(const Entry& entry, std::uint32_t golden_forward,
+                                                 const Item& partner) const {
+  if (!is_elementwise(entry.name.operation()) || entry.nature == Nature::division) return std::nullopt;
+  const bool product = entry.nature != Nature::sum;
+  const std::uint64_t elements = elements_of(golden_.text(partner.shape));
+  double gradient = 0;
+  const Api& api = golden_.apis[entry.golden];
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    const Item& item = golden_.items[i];
+    if (item.state != State::input || !item.is_tensor) continue;
+    if (elements_of(golden_.text(item.shape)) <= elements) return std::nullopt;
+    gradient = std::hypot(gradient, number_of(golden_, item, dump::kNorm));
+  }
+  double factor = 1;  // of a product: the size of what the gradient is multiplied by
+  if (product) {
+    factor = 0;
+    const Api& saved = golden_.apis[golden_forward];
+    for (std::uint32_t i = saved.first; i < saved.first + saved.count; ++i) {
+      const Item& item = golden_.items[i];
+      if (item.state != State::input) continue;
+      const double norm = std::abs(number_of(golden_, item, item.is_tensor ? dump::kNorm : dump::kMax));
+      const double n = static_cast<double>(std::max<std::uint64_t>(elements_of(golden_.text(item.shape)), 1));
+      if (golden_.text(item.shape) != golden_.text(partner.shape))
+        factor = std::max(factor, norm / std::sqrt(n));
+    }
+  }
+  const double norm = std::abs(number_of(golden_, partner, dump::kNorm));
+  const double scale = gradient * factor;
+  if (!std::isfinite(scale) || !std::isfinite(norm) || scale <= 0) return std::nullopt;
   return std::min(1.0, norm / scale);
 }
 
@@ -112,12 +150,16 @@ void RankJudge::backward_pair(Entry& entry) {
   if (forward != kNone && touched_[forward]) entry.touched = true;
   const double ahead = std::max({forward_error(), backward_, history_.backward});
   if (any_evidence_ && entry.e_in > threshold_ * (clean_ + entry.u)) entry.touched = true;
+  // Where half types are used, their rounding may begin anywhere between two recorded gradients.
+  const double onset = std::max(entry.u, history_.coarsest);
   const Api& api = target_.apis[entry.target];
   const Api& other = golden_.apis[entry.golden];
   if (!entry.compound) {
     for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
       if (item_of(i).state != State::input || std::isnan(errors_.e[i])) continue;
-      Finding found = finding(entry, Kind::gradient, Rule::source, e_of(i) / (ahead + entry.u));
+      if (forward != kNone && e_of(i) > 2 * ahead + onset) show_effect(entry, forward, e_of(i), ahead);
+      Finding found = finding(entry, Kind::gradient, Rule::source,
+                              e_of(i) / (std::max(ahead, onset / 2) + entry.u + kUnseenKernel));
       found.item = i;
       found.place = place_text(target_, item_of(i));
       found.text = fmt::format(
@@ -128,9 +170,15 @@ void RankJudge::backward_pair(Entry& entry) {
     if (forward != kNone) {
       entry.u = std::max(entry.u, static_cast<double>(errors_.u[forward]));
       entry.e_in = std::max(entry.e_in, static_cast<double>(errors_.anything[forward]));
+      // As many elements as lie within their error of the kink take the other side, with all of their
+      // gradient.
+      if (entry.nature == Nature::kinked)
+        entry.e_in =
+            std::max(entry.e_in, std::sqrt(std::min(1.0, static_cast<double>(errors_.anything[forward]))));
       entry.b_in = std::max(entry.b_in, static_cast<double>(errors_.anything_b[forward]));
     }
     entry.e_in = floor_of(entry.e_in);
+    if (!pair_.tensors) entry.e_in = std::max(entry.e_in, history_.coarsest / 4);
     if (forward == kNone) entry.e_in = std::max(entry.e_in, ahead);
     entry.worst_in = entry.e_in;
     std::uint32_t ours = 0;
@@ -149,6 +197,7 @@ void RankJudge::backward_pair(Entry& entry) {
       const double b = e < scale * e_of(i) ? 0 : scale * errors_.b[i];
       backward_ = std::max(backward_, std::min(e, 1.0));
       gradients_ = std::max(gradients_, std::min(e_of(i), 100.0));
+      if (forward != kNone && e > 2 * entry.e_in + onset) show_effect(entry, forward, e, entry.e_in);
       judge_output(entry, i, e, b, {}, accumulated(entry, i));
     }
   }

@@ -145,6 +145,30 @@ constexpr Known kKnown[] = {
     {"instance_norm", Nature::normalising},
     {"var", Nature::normalising},
     {"std", Nature::normalising},
+    {"relu", Nature::kinked},
+    {"leaky_relu", Nature::kinked},
+    {"leakyrelu", Nature::kinked},
+    {"relu6", Nature::kinked},
+    {"rrelu_with_noise", Nature::kinked},
+    {"prelu", Nature::kinked},
+    {"hardtanh", Nature::kinked},
+    {"hardsigmoid", Nature::kinked},
+    {"hardswish", Nature::kinked},
+    {"threshold", Nature::kinked},
+    {"clamp", Nature::kinked},
+    {"clip", Nature::kinked},
+    {"abs", Nature::kinked},
+    {"maximum", Nature::kinked},
+    {"minimum", Nature::kinked},
+    {"max", Nature::kinked},
+    {"min", Nature::kinked},
+    {"amax", Nature::kinked},
+    {"amin", Nature::kinked},
+    {"max_pool1d", Nature::kinked},
+    {"max_pool2d", Nature::kinked},
+    {"max_pool3d", Nature::kinked},
+    {"maxpool2d", Nature::kinked},
+    {"adaptive_max_pool2d", Nature::kinked},
 };
 
 }  // namespace
@@ -159,13 +183,27 @@ Nature nature_of(std::string_view operation) {
   return found == kByName->end() ? Nature::ordinary : found->second;
 }
 
+bool is_elementwise(std::string_view operation) {
+  const std::string name = plain_operation(operation);
+  if (name == "mul" || name == "rmul" || name == "imul" || name == "multiply" || name == "addcmul")
+    return true;
+  constexpr std::string_view kLosses = "loss";
+  const Nature nature = nature_of(operation);
+  return (nature == Nature::sum && name.find(kLosses) == std::string::npos) ||
+         (nature == Nature::division && name != "cosine_similarity" && name != "normalize");
+}
+
 bool is_parameter_position(std::string_view operation, std::size_t position) {
   const std::string name = plain_operation(operation);
-  if (name == "linear" || name == "prelu" || name.starts_with("conv")) return position == 1 || position == 2;
+  if (name == "biasadd") return position == 1;
+  if (name == "layernorm") return position == 1 || position == 2;
+  if (name == "linear" || name == "dense" || name == "prelu" || name.starts_with("conv"))
+    return position == 1 || position == 2;
   if (name == "embedding" || name == "embedding_bag") return position == 1;
   if (name == "layer_norm" || name == "group_norm") return position == 2 || position == 3;
   if (name == "rms_norm") return position == 2;
-  if (name == "batch_norm" || name == "instance_norm") return position >= 1 && position <= 4;
+  if (name == "batch_norm" || name == "batchnorm" || name == "instance_norm")
+    return position >= 1 && position <= 4;
   if (name == "bilinear") return position == 2 || position == 3;
   return false;
 }

@@ -16,10 +16,14 @@ enum class Nature {
   mean,         // over elements: may cancel
   exponential,  // absolute errors become relative ones
   normalising,  // takes the mean away
+  kinked,       // its slope jumps
 };
 
 /// By the name of the operation alone (`add`, `__truediv__`, `Dropout`).
 Nature nature_of(std::string_view operation);
+
+/// Arithmetic on elements, which repeats the smaller of its inputs: sums, products, quotients.
+bool is_elementwise(std::string_view operation);
 
 /// Is this positional input of the operation a parameter by its role?
 bool is_parameter_position(std::string_view operation, std::size_t position);

@@ -65,17 +65,26 @@ struct RankPair {
   std::function<double(std::uint32_t golden_item)> noise;
 };
 
+/// Max, Min, Mean and Norm of a parameter; NaN where one is not recorded.
+struct ParameterTrace {
+  std::array<double, 4> target;
+  std::array<double, 4> golden;
+};
+
 /// Of a rank, through its steps in order.
 struct History {
   double forward = 0;  // largest errors
   double backward = 0;
+  double coarsest = 0;  // largest unit roundoff of a forward entry
   std::uint32_t steps = 0;
-  bool evidence = false;  // or something bad that came in by communication
-  bool certain = false;   // some of the evidence
-  double clean = 0;       // the largest error ahead of it
+  bool evidence = false;                                 // or something bad that came in by communication
+  bool certain = false;                                  // some of the evidence
+  double clean = 0;                                      // the largest error ahead of it
+  bool flipped = false;                                  // a discrete decision, by rounding
+  std::unordered_map<std::uint64_t, float> data_errors;  // by the places where data came in
   // Of the step before, by name:
-  std::unordered_map<std::uint64_t, float> parameter_norms;  // entry and place
-  std::unordered_map<std::uint64_t, float> gradient_errors;  // module and parameter
+  std::unordered_map<std::uint64_t, ParameterTrace> parameters;  // entry and place
+  std::unordered_map<std::uint64_t, float> gradient_errors;      // module and parameter
 };
 
 /// A call of communication, and how much worse it left what it took.

@@ -24,7 +24,6 @@ constexpr double kThresholdStatistics = 10;
 /// Entries behind a run that may show its effect, where nobody is seen to take its outputs.
 constexpr unsigned kLooks = 8;
 constexpr std::size_t kShownOfRun = 4;
-constexpr double kCertain = 10;  // thresholds
 
 }  // namespace
 
@@ -35,7 +34,8 @@ RankJudge::RankJudge(const RankPair& pair, History& history)
       alignment_(*pair.alignment),
       history_(history),
       errors_(pair),
-      threshold_(pair.tensors ? kThresholdTensors : kThresholdStatistics) {
+      threshold_(pair.tensors ? kThresholdTensors : kThresholdStatistics),
+      other_framework_(of_other_frameworks(target_, golden_)) {
   out_.step = pair.step;
   out_.rank = pair.rank;
   out_.number = pair.number;
@@ -59,6 +59,7 @@ RankDiagnosis RankJudge::run() {
     const auto parsed = dump::parse_entry_name(target_name(api));
     if (!parsed) continue;
     const bool forward = parsed->direction == Direction::forward;
+    at_ = api;
     if (!alignment_.has_golden(api)) {
       if (forward) target_alone(api);
       continue;
@@ -147,9 +148,30 @@ void RankJudge::mark_compounds() {
       if (alignment_.target_of[i] != kNone) compound_golden_[i] = compound_[alignment_.target_of[i]];
     }
   }
+  if (other_framework_) keep_open_modules();
   for (std::uint32_t i = 0; i < target_.items.size(); ++i) {
     if (item_of(i).state == State::parameters) parameter_items_.put(content_key(target_, item_of(i)), i);
   }
+}
+
+/// A module without anything that has a partner within it answers for all of it.
+void RankJudge::keep_open_modules() {
+  if (pair_.target_construct == nullptr) return;
+  TextIndex modules;
+  const auto text_of = [this](std::uint32_t api) { return target_name(api); };
+  for (std::uint32_t i = 0; i < target_.apis.size(); ++i) {
+    if (compound_[i]) modules.add(i, text_of);
+  }
+  std::vector<bool> open(compound_.size());
+  for (std::uint32_t i = 0; i < target_.apis.size(); ++i) {
+    if (!alignment_.has_golden(i)) continue;
+    std::uint32_t around = modules.find(pair_.target_construct->parent(target_name(i)), text_of);
+    while (around != TextIndex::kNone && !open[around]) {
+      open[around] = true;
+      around = modules.find(pair_.target_construct->parent(target_name(around)), text_of);
+    }
+  }
+  compound_ = std::move(open);
 }
 
 double RankJudge::forward_error() const {
@@ -227,6 +249,9 @@ void RankJudge::measure_inputs(Entry& entry) {
     if (!item.is_tensor || errors_.golden_item[i] == kNone || item.state == State::output) continue;
     entry.e_in = std::max(entry.e_in, e_of(i));
     entry.b_in = std::max(entry.b_in, static_cast<double>(errors_.b[i]));
+    if (!is_elementwise(entry.name.operation())) continue;
+    const double n = static_cast<double>(std::max<std::uint64_t>(elements_of(target_.text(item.shape)), 1));
+    entry.spread = std::max(entry.spread, std::min(e_of(i), 1.0) / std::sqrt(n));
   }
   entry.u = errors_.u[entry.target] > 0 ? errors_.u[entry.target] : kSingleRoundoff;
   entry.worst_in = entry.e_in;
@@ -263,6 +288,10 @@ void RankJudge::forward_pair(Entry& entry) {
   last_paired_ = entry.target;
   forward_ = std::max(forward_, std::min(entry.e_out, 1.0));
   if (entry.e_out > 0) coarsest_ = std::max(coarsest_, entry.u);
+  history_.coarsest = std::max(history_.coarsest, entry.u);
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i)
+    trained_ = trained_ ||
+               (item_of(i).state == State::output && item_of(i).requires_grad == dump::RequiresGrad::yes);
 }
 
 /// What comes out of communication is other ranks' as well: judged when they are known.
@@ -311,6 +340,7 @@ void RankJudge::look_at_runs(const Entry& entry) {
 void RankJudge::settle_run(Run& run, std::string_view consumer, double error, double before) {
   if (run.settled) return;
   run.settled = true;
+  if (other_framework_) return;  // its operations are others
   Finding found;
   found.rule = Rule::structure;
   found.confidence = Confidence::certain;
@@ -493,6 +523,7 @@ void RankJudge::finish() {
   history_.evidence = history_.evidence || fault_order_ != UINT64_MAX;
   history_.certain = history_.certain || any_certain_;
   history_.clean = clean_;
+  history_.flipped = history_.flipped || flipped_;
   ++history_.steps;
 }
 
@@ -559,7 +590,8 @@ void RankJudge::find_origins() {
 /// All parameters that differ are one line; where most were updated otherwise, it is the optimizer's.
 void RankJudge::keep_parameters() {
   constexpr double kWrongSetting = 2;
-  const double deviation = updates_.deviation();
+  const bool by_tensors = updates_.size() > 0;
+  const double deviation = by_tensors ? updates_.deviation() : steps_.deviation();
   const bool all_updates = deviation >= kWrongSetting;
   const bool most = history_.steps > 0 && parameters_wrong_ > 1 && 2 * parameters_wrong_ > parameters_judged_;
   if (all_updates || most) {
@@ -568,10 +600,11 @@ void RankJudge::keep_parameters() {
     found.rule = Rule::source;
     if (all_updates) found.j = threshold_ * deviation / kWrongSetting;
     found.confidence = found.j >= kCertain * threshold_ ? Confidence::certain : Confidence::likely;
-    found.concerned = all_updates ? updates_.size() : parameters_wrong_;
+    const std::size_t updated = by_tensors ? updates_.size() : steps_.parameters();
+    found.concerned = all_updates ? updated : parameters_wrong_;
     found.text = all_updates
                      ? fmt::format("the optimizer: the step of {} parameters is {:.3g} times that of golden",
-                                   updates_.size(), updates_.median_gain())
+                                   updated, by_tensors ? updates_.median_gain() : steps_.median())
                      : fmt::format("the optimizer: {} of {} parameters differ after the update, by up to {}",
                                    parameters_wrong_, parameters_judged_, error_text(parameter_largest_));
     if (found.order < fault_order_) clean_ = 0;

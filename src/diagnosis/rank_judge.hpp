@@ -20,6 +20,7 @@ namespace msprobe::diagnosis {
 
 /// From here on a J is told, as a hint.
 inline constexpr double kHint = 3;
+inline constexpr double kCertain = 10;  // thresholds
 
 class RankJudge {
  public:
@@ -39,6 +40,7 @@ class RankJudge {
     double u = 0;
     double e_in = 0;
     double b_in = 0;
+    double spread = 0;  // by how much the errors of its inputs, few as their elements may be, change a norm
     double e_out = 0;
     double worst_in = 0;   // as measured, for the texts
     double grown = 1;      // see amplification()
@@ -58,6 +60,7 @@ class RankJudge {
 
   // rank_judge.cpp: the order, and what every entry needs
   void mark_compounds();
+  void keep_open_modules();
   void advance_golden(std::uint32_t end);
   void close_run();
   void put_outputs(const dump::Side& side, std::uint32_t api, ContentMap& map, bool only_new);
@@ -86,6 +89,8 @@ class RankJudge {
 
   // evidence.cpp and gradient_evidence.cpp: the rules
   void structure(Entry& entry, double& scalar_error);
+  void await_effect(const Entry& entry, Finding found);
+  void show_effect(Entry& entry, std::uint32_t forward, double error, double before);
   void sources(Entry& entry);
   void source(Entry& entry, std::uint32_t item);
   void parameter(Entry& entry, std::uint32_t item, std::uint64_t key);
@@ -96,10 +101,15 @@ class RankJudge {
   double amplification(const Entry& entry) const;
   std::vector<Replayed> replayed(const Entry& entry, double j) const;
   double floor_of(double e_in) const;
-  double moved(std::uint32_t item);
-  double gradient_error(std::uint64_t key) const;
+  std::uint64_t data_place(const Entry& entry, std::uint32_t item) const;
+  void know_data(const Entry& entry, std::uint32_t item);
+  std::optional<double> data_error(const Entry& entry, std::uint32_t item) const;
+  ParameterStep last_step(std::uint32_t item);
+  std::optional<double> gradient_error(std::uint64_t key) const;
   double accumulated(const Entry& entry, std::uint32_t item);
   double gradient_scale(const Entry& entry, std::uint32_t item);
+  std::optional<double> broadcast_scale(const Entry& entry, std::uint32_t golden_forward,
+                                        const dump::Item& partner) const;
   double best_match(const Entry& entry, std::uint32_t item, double enough) const;
   void judge_output(Entry& entry, std::uint32_t item, double e, double b,
                     const std::vector<Replayed>& replays, double more = 0);
@@ -123,6 +133,7 @@ class RankJudge {
   ItemErrors errors_;
   RankDiagnosis out_;
   double threshold_;
+  bool other_framework_;
 
   std::vector<bool> compound_;  // by entry under test
   std::vector<bool> compound_golden_;
@@ -134,11 +145,14 @@ class RankJudge {
   std::unordered_map<std::uint32_t, double> alone_golden_;
   std::unordered_map<std::uint32_t, std::uint32_t> run_of_target_;
   std::unordered_map<std::uint32_t, std::uint32_t> run_of_golden_;
+  std::vector<Finding> quiet_calls_;  // with another argument, and without effect on the output
+  std::unordered_map<std::uint32_t, std::uint32_t> quiet_at_;  // they, and what gave them their inputs
   std::vector<Run> runs_;
   std::size_t first_open_ = 0;  // runs before it are settled or out of sight
   bool run_open_ = false;
   std::uint32_t golden_next_ = 0;
   std::uint32_t last_paired_ = kNone;
+  std::uint32_t at_ = 0;                    // entry under test at hand
   std::uint64_t fault_order_ = UINT64_MAX;  // behind it errors may be passed on
   std::vector<bool> touched_;               // by entry under test: evidence, or takes something from it
 
@@ -147,6 +161,7 @@ class RankJudge {
   double parameters_ = 0;  // largest error of a parameter in this step
   double gradients_ = 0;   // largest error of a gradient, however small the gradient
   double coarsest_ = 0;    // largest unit roundoff of what has differed so far
+  bool trained_ = false;   // parameters had a part in something of this step
   bool any_evidence_ = false;
   bool any_certain_ = false;
   bool full_ = false;  // of findings: none is kept any more
@@ -156,6 +171,7 @@ class RankJudge {
   double flips_ = 0;      // largest error of a decision
   bool flipped_ = false;  // a discrete decision, so that shapes may follow it
   UpdateStatistics updates_;
+  StepRatios steps_;
   std::optional<Finding> first_updated_;    // place of the first parameter whose update is known
   std::optional<Finding> first_parameter_;  // the first that differs
   std::uint64_t parameters_wrong_ = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnosis/updates.hpp"
 
+#include <cmath>
 #include <limits>
 #include <span>
 
@@ -51,6 +52,85 @@ std::optional<Update> update_between(const StepTensors& target, const StepTensor
     update.e = update.gain = std::numeric_limits<double>::infinity();
   }
   return update;
+}
+
+std::array<double, 4> parameter_statistics(const dump::Side& side, const dump::Item& item) {
+  return {number_of(side, item, dump::kMax), number_of(side, item, dump::kMin),
+          number_of(side, item, dump::kMean), number_of(side, item, dump::kNorm)};
+}
+
+namespace {
+
+constexpr std::size_t kMeanAt = 2;
+constexpr std::size_t kNormAt = 3;
+
+/// Size of a step in parts of the parameter, as far as its statistics show it.
+double size_of(const std::array<double, 4>& before, const std::array<double, 4>& now, double n) {
+  const double norm = std::abs(now[kNormAt]);
+  const double rms = norm / std::sqrt(n);
+  if (!(rms > 0) || !std::isfinite(rms) || !std::isfinite(before[kNormAt])) return 1;
+  double size = std::sqrt(std::abs(norm * norm - before[kNormAt] * before[kNormAt])) / norm;
+  for (std::size_t i = 0; i < kNormAt; ++i) {
+    const double scale = i == kMeanAt ? rms : std::max(rms, std::abs(now[i]));
+    const double moved = std::abs(now[i] - before[i]) / scale;
+    if (std::isfinite(moved)) size = std::max(size, moved);
+  }
+  return std::min(size, 1.0);
+}
+
+}  // namespace
+
+ParameterStep step_between(const ParameterTrace& before, const ParameterTrace& now, std::uint64_t n) {
+  ParameterStep step;
+  if (n == 0) return step;
+  const double elements = static_cast<double>(n);
+  step.n = n;
+  step.target = size_of(before.target, now.target, elements);
+  step.golden = size_of(before.golden, now.golden, elements);
+  const double rms = std::abs(now.golden[kNormAt]) / std::sqrt(elements);
+  for (std::size_t i = 0; i < kNormAt; ++i) {
+    const double ours = std::abs(now.target[i] - before.target[i]);
+    const double theirs = std::abs(now.golden[i] - before.golden[i]);
+    if (!(ours > 0) || !(theirs > 0) || !std::isfinite(ours / theirs)) continue;
+    step.ratios[i] = ours / theirs;
+    // What is rounded of a mean is small.
+    const double scale = i == kMeanAt ? rms / std::sqrt(elements) : std::max(rms, std::abs(now.golden[i]));
+    step.sizes[i] = std::max(ours, theirs) / scale;
+  }
+  return step;
+}
+
+bool ParameterStep::rests_alone(double u) const {
+  constexpr double kFewElements = 32;
+  if (n == 0 || (target > 0) == (golden > 0)) return false;
+  return std::max(target, golden) > std::max(kFewElements * u / static_cast<double>(n), 1e-6);
+}
+
+void StepRatios::add(const ParameterStep& step, double u) {
+  constexpr double kAboveRounding = 8;
+  bool counts = false;
+  for (std::size_t i = 0; i < step.ratios.size(); ++i) {
+    if (!(step.ratios[i] > 0) || !(step.sizes[i] > kAboveRounding * u)) continue;
+    logarithms_.push_back(std::log(step.ratios[i]));
+    counts = true;
+  }
+  if (counts) ++parameters_;
+}
+
+double StepRatios::median() const {
+  return std::exp(median_of(logarithms_));
+}
+
+double StepRatios::deviation() const {
+  constexpr std::size_t kFewest = 8;
+  constexpr double kFloor = 0.01;
+  constexpr double kScatters = 6;
+  if (logarithms_.size() < kFewest) return 0;
+  const double middle = median_of(logarithms_);
+  std::vector<double> distances;
+  for (const double each : logarithms_) distances.push_back(std::abs(each - middle));
+  const double scatter = median_of(distances) / std::sqrt(static_cast<double>(logarithms_.size()));
+  return std::abs(middle) / (kFloor + kScatters * scatter);
 }
 
 }  // namespace msprobe::diagnosis

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -23,6 +24,45 @@ struct StepTensors {
 /// are broken.
 std::optional<Update> update_between(const StepTensors& target, const StepTensors& golden);
 
+/// The upper one of two; 0 of none.
+inline double median_of(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// Max, Min, Mean and Norm as recorded.
+std::array<double, 4> parameter_statistics(const dump::Side& side, const dump::Item& item);
+
+/// What statistics tell of the last step of a parameter.
+struct ParameterStep {
+  std::uint64_t n = 0;  // elements; 0 if the step before is not known
+  double target = 1;    // size of the step, in parts of the parameter's
+  double golden = 1;
+  std::array<double, 3> ratios{};  // step of the target over golden's, of Max, Min and Mean; 0: not known
+  std::array<double, 3> sizes{};   // the larger of the two steps, in parts of what has moved
+
+  /// One side alone moved, by more than the rounding of a few elements.
+  bool rests_alone(double u) const;
+};
+
+ParameterStep step_between(const ParameterTrace& before, const ParameterTrace& now, std::uint64_t n);
+
+/// From statistics: was every step longer, or shorter, than in the reference?
+class StepRatios {
+ public:
+  void add(const ParameterStep& step, double u);
+  std::size_t parameters() const { return parameters_; }
+  double median() const;
+  /// 2 or more: a wrong setting.
+  double deviation() const;
+
+ private:
+  std::vector<double> logarithms_;
+  std::size_t parameters_ = 0;
+};
+
 class UpdateStatistics {
  public:
   void add(const Update& update) {
@@ -34,22 +74,15 @@ class UpdateStatistics {
     gains_.push_back(update.gain);
   }
   std::size_t size() const { return gains_.size(); }
-  double median_gain() const { return median(gains_); }
+  double median_gain() const { return median_of(gains_); }
   /// 2 or more: a wrong setting.
   double deviation() const {
     constexpr double kFloor = 1e-3;
     constexpr double kScatters = 4;
-    return gains_.empty() ? 0 : median(deviations_) / (kFloor + kScatters * median(scatters_));
+    return gains_.empty() ? 0 : median_of(deviations_) / (kFloor + kScatters * median_of(scatters_));
   }
 
  private:
-  static double median(std::vector<double> values) {
-    if (values.empty()) return 0;
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-  }
-
   std::vector<double> deviations_;
   std::vector<double> scatters_;
   std::vector<double> gains_;

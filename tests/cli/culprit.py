@@ -16,10 +16,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from harness import check, check_equal, run, tap  # noqa: E402
 
 
-# What statistics cannot tell from rounding, as docs/diagnosis.md says: nobody else may be named then.
-BELOW_ROUNDING = {("tiny-up_not_updated", "statistics")}
-
-
 def number(label):
     return int(re.search(r"\d+$", label)[0])
 
@@ -56,7 +52,7 @@ def make_tests(msprobe, folder, schema):
             done, objects = findings_of(msprobe, folder, case, task, scratch)
             check(objects, done.stderr)
             check_schema(objects, schema)
-            if case["benign"] or (case["name"], task) in BELOW_ROUNDING:
+            if case["benign"]:
                 check_equal("kind", objects[0]["kind"], "no_culprit")
                 check_equal("status", done.returncode, 0)  # hints do not count
                 check("\nno culprit: " in "\n" + done.stderr, done.stderr)

@@ -79,7 +79,7 @@ RankResult with_golden_only(bool diagnosed) {
                              "," + entry("gelu", 0, 0) + "," + entry("sigmoid", 0, 0);
   RankResult result = judged(target, golden, Mode::statistics, false);
   RankHistory past;
-  if (diagnosed) diagnose(result, {}, default_rules(), false, past, nullptr);
+  if (diagnosed) diagnose(result, nullptr, {}, default_rules(), false, past, nullptr);
   return result;
 }
 
@@ -194,7 +194,7 @@ TEST_CASE("an entry of golden alone is not the target's of the same name") {
   REQUIRE(alignment->golden_only.size() == 1);
   result.alignment = alignment;
   RankHistory past;
-  diagnose(result, {}, default_rules(), false, past, nullptr);
+  diagnose(result, nullptr, {}, default_rules(), false, past, nullptr);
   const PackedRank packed = pack_rank(RankRows::of(result));
   const nlohmann::json names = nlohmann::json::parse(inflated(packed.names));
   const PackedRows rows(packed.chunks[0], true);

@@ -68,9 +68,11 @@ class DumpText {
     return *this;
   }
   dump::Side side(std::string_view task = "statistics", std::string_view level = "mix",
-                  const dump::CommunicationNames* communication = nullptr) const {
+                  const dump::CommunicationNames* communication = nullptr,
+                  std::string_view framework = "pytorch") const {
     const std::string text = R"({"task": ")" + std::string(task) + R"(", "level": ")" + std::string(level) +
-                             R"(", "framework": "pytorch", "data": {)" + text_ + "}}";
+                             R"(", "framework": ")" + std::string(framework) + R"(", "data": {)" + text_ +
+                             "}}";
     return dump::load_side(*memory_source(text, "dump.json"), communication);
   }
 

@@ -25,6 +25,7 @@ using testing::Texts;
 struct Two {
   DumpText target;
   DumpText golden;
+  std::string_view framework = "pytorch";  // of the target
 
   Two& forward(std::string_view name, const Texts& inputs, const Texts& outputs, const Texts& golden_inputs,
                const Texts& golden_outputs) {
@@ -76,7 +77,7 @@ using Configure = std::function<void(RankPair&, const Side&, const Side&)>;
 
 RankDiagnosis diagnosed(const Two& two, History& history, const Configure& configure = {},
                         const dump::ConstructTable* construct = nullptr) {
-  const Side target = two.target.side();
+  const Side target = two.target.side("statistics", "mix", nullptr, two.framework);
   const Side golden = two.golden.side();
   const Alignment alignment = align(target, golden, construct, construct);
   RankPair pair;
@@ -188,6 +189,41 @@ TEST_CASE("an argument counts by its effect") {
   }
 }
 
+TEST_CASE("an argument whose effect only the gradients show") {
+  Chain chain;
+  chain.arguments[2] = {scalar("float", "0.2")};
+  chain.golden_arguments[2] = {scalar("float", "0.1")};
+  chain.outputs[2] = tensor(4);
+  Two two = chain.text();
+  SUBCASE("its own") {
+    two.backward("Functional.linear.2.backward", {tensor(1.5)}, {rough(0.7, 1e-2)}, {tensor(1.5)},
+                 {tensor(0.7)});
+  }
+  SUBCASE("that of what gave it its input") {
+    two.backward("Functional.linear.1.backward", {rough(1.5, 1e-2)}, {rough(0.7, 1e-2)}, {tensor(1.5)},
+                 {tensor(0.7)});
+  }
+  const RankDiagnosis rank = diagnosed(two);
+  CHECK(first(rank).kind == Kind::argument);
+  CHECK(first(rank).entry == "Functional.linear.2.forward");
+  CHECK(first(rank).confidence == Confidence::certain);
+  CHECK(first(rank).text.find("but its gradients: error 1.0e-02") != std::string::npos);
+  for (std::size_t i = 1; i < rank.findings.size(); ++i)
+    CHECK((rank.findings[i].downstream || !rank.findings[i].is_evidence()));
+}
+
+TEST_CASE("a whole number that comes out otherwise is an effect") {
+  const auto whole = [](std::string_view largest) {
+    return R"({"type": "torch.Tensor", "dtype": "torch.int64", "shape": [4, 3], "Max": )" +
+           std::string(largest) + R"(, "Min": 0, "Mean": 0.4, "Norm": 2.0})";
+  };
+  Two two;
+  two.forward("Functional.one_hot.0.forward", {whole("2"), scalar("int", "4")}, {whole("3")},
+              {whole("2"), scalar("int", "12")}, {whole("1")});
+  CHECK(first(diagnosed(two)).kind == Kind::argument);
+  CHECK(first(diagnosed(two)).confidence == Confidence::certain);
+}
+
 TEST_CASE("numbers that rounding explains are no other argument") {
   Chain chain;
   chain.arguments[1] = {scalar("float", "0.30000001")};
@@ -263,6 +299,59 @@ TEST_CASE("what is fed from elsewhere") {
   CHECK(found.text.find(
             "input.0 is fed from Functional.linear.0.forward, in golden from Functional.linear.1.forward") ==
         0);
+}
+
+TEST_CASE("calls that have changed places are not excused by what comes later") {
+  // linear, tanh, layer_norm; in golden layer_norm comes before tanh.
+  const std::string wide =
+      R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4, 64], "Max": 1.0, )"
+      R"("Min": -1.0, "Mean": 0.1, "Norm": 9.0})";
+  const std::string normal = tensor(1.1);
+  Two two;
+  two.target.forward("Functional.linear.0.forward", {tensor(1), tensor(0.1, "[64, 64]")}, {rough(2, kNoise)});
+  two.target.forward("Torch.tanh.0.forward", {rough(2, kNoise)}, {wide});
+  two.target.forward("Functional.layer_norm.0.forward", {wide}, {tensor(2.2)});
+  two.golden.forward("Functional.linear.0.forward", {tensor(1), tensor(0.1, "[64, 64]")}, {tensor(2)});
+  two.golden.forward("Functional.layer_norm.0.forward", {tensor(2)}, {normal});
+  two.golden.forward("Torch.tanh.0.forward", {normal}, {tensor(0.6)});
+  const dump::ConstructTable construct =
+      testing::construct_of({{"Functional.linear.0.forward", "Module.a.A.forward.0"},
+                             {"Torch.tanh.0.forward", "Module.a.A.forward.0"},
+                             {"Functional.layer_norm.0.forward", "Module.a.A.forward.0"}});
+  for (const bool tensors : {false, true}) {
+    const RankDiagnosis rank = diagnosed(two, tensors ? Configure(with_tensors) : Configure(), &construct);
+    CHECK(first(rank).is_evidence());
+    CHECK(first(rank).entry == "Torch.tanh.0.forward");
+    CHECK(first(rank).kind == Kind::feed);
+  }
+}
+
+TEST_CASE("forms of another framework's calls are no evidence") {
+  Chain chain;
+  chain.arguments[1] = {scalar("int", "1")};
+  chain.golden_arguments[1] = {scalar("str", "\"same\"")};
+  chain.outputs[1] = rough(3, 1e-6);
+  Two two = chain.text();
+  two.target.forward("Primitive.shape_op.Shape.0.forward", {rough(4, kNoise)}, {});
+  CHECK(first(diagnosed(two)).kind == Kind::argument);
+  two.framework = "mindspore";
+  CHECK(no_evidence(diagnosed(two)));
+  SUBCASE("a wrong result is") {
+    chain.outputs[1] = rough(3, 1e-3);
+    chain.inputs[2] = chain.outputs[1];
+    chain.outputs[2] = rough(4, 1e-3);
+    two = chain.text();
+    two.framework = "mindspore";
+    CHECK(first(diagnosed(two)).kind == Kind::birth);
+    CHECK(first(diagnosed(two)).entry == "Functional.linear.1.forward");
+  }
+  SUBCASE("a result of another precision is") {
+    chain.outputs[1] = tensor(3, "[4, 64]", "Float16");
+    chain.inputs[2] = chain.outputs[1];
+    two = chain.text();
+    two.framework = "mindspore";
+    CHECK(first(diagnosed(two)).kind == Kind::dtype);
+  }
 }
 
 TEST_CASE("an operation in place of another is named with both names") {
@@ -542,6 +631,90 @@ TEST_CASE("behind a step, parameters are judged together before a rank stops") {
     CHECK(first(rank).kind == Kind::parameter);
     CHECK(asked == std::vector<int>{3, 0, 0, 0, 0});
   }
+}
+
+TEST_CASE("steps, by statistics") {
+  Chain chain;
+  History history;
+  REQUIRE(no_evidence(diagnosed(chain.text(), history)));
+  const auto weights = [](const std::vector<double>& factors) {
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < factors.size(); ++i)
+      texts.push_back(tensor((0.1 + static_cast<double>(i)) * factors[i], "[64, 64]"));
+    return texts;
+  };
+  const std::vector<std::string> golden = weights({1.0002, 1.0002, 1.0002});
+  const auto step = [&](const std::vector<double>& factors) {
+    const std::vector<std::string> ours = weights(factors);
+    Two two;
+    for (std::size_t i = 0; i < 3; ++i) {
+      two.forward("Functional.linear." + std::to_string(i) + ".forward", {chain.inputs[i], ours[i]},
+                  {chain.outputs[i]}, {i == 0 ? tensor(1) : tensor(1 + static_cast<double>(i)), golden[i]},
+                  {tensor(2 + static_cast<double>(i))});
+    }
+    return two;
+  };
+  SUBCASE("as in golden, but for noise") {
+    CHECK(no_evidence(diagnosed(step({1.0002001, 1.0001999, 1.0002}), history)));
+  }
+  SUBCASE("one was not updated") {
+    const Finding found = first(diagnosed(step({1.0002, 1, 1.0002}), history));
+    CHECK(found.kind == Kind::parameter);
+    CHECK(found.entry == "Functional.linear.1.forward");
+    CHECK(found.text == "input.1 was not updated, in golden it was");
+  }
+  SUBCASE("unless a decision may have left it without work") {
+    history.flipped = true;
+    CHECK(no_evidence(diagnosed(step({1.0002, 1, 1.0002}), history)));
+  }
+  SUBCASE("all went further") {
+    const Finding found = first(diagnosed(step({1.00022, 1.00022, 1.00022}), history));
+    CHECK(found.kind == Kind::optimizer);
+    CHECK(found.concerned == 3);
+    CHECK(found.text == "the optimizer: the step of 3 parameters is 1.1 times that of golden");
+  }
+}
+
+TEST_CASE("what came in as data is data in later calls, whatever has happened since") {
+  const std::string no_grad = R"(, "requires_grad": false)";
+  const std::string grad = R"(, "requires_grad": true)";
+  const auto part = [&](Two& two, int call, double error) {
+    const std::string number = std::to_string(call);
+    const std::string data = tensor(1 + call, "[4, 64]", "torch.float32", no_grad);
+    const std::string out = tensor(3 + call, "[4, 64]", "torch.bfloat16", grad);
+    two.forward("Functional.linear." + number + ".forward",
+                {rough(1 + call, error, "[4, 64]", "torch.float32", no_grad), tensor(0.1, "[64, 64]")},
+                {rough(3 + call, 3e-3, "[4, 64]", "torch.bfloat16", grad)}, {data, tensor(0.1, "[64, 64]")},
+                {out});
+  };
+  const dump::ConstructTable construct =
+      testing::construct_of({{"Functional.linear.0.forward", "Module.a.A.forward.0"},
+                             {"Functional.linear.1.forward", "Module.a.A.forward.1"}});
+  Two right;
+  part(right, 0, 0);
+  part(right, 1, 0);
+  CHECK(no_evidence(diagnosed(right, {}, &construct)));
+  Two wrong;
+  part(wrong, 0, 0);
+  part(wrong, 1, 2e-2);
+  const Finding found = first(diagnosed(wrong, {}, &construct));
+  CHECK(found.kind == Kind::data);
+  CHECK(found.entry == "Functional.linear.1.forward");
+  CHECK(found.is_evidence());
+}
+
+TEST_CASE("a mask that flips at the kink of an operation is no fault") {
+  Two two;
+  two.forward("Functional.relu.0.forward", {rough(1, 1e-4)}, {rough(2, 1e-4)}, {tensor(1)}, {tensor(2)});
+  two.forward("Functional.gelu.0.forward", {rough(2, 1e-4)}, {rough(3, 1e-4)}, {tensor(2)}, {tensor(3)});
+  two.target.backward("Functional.relu.0.backward", {rough(5, 1e-4)}, {rough(6, 1e-2)});
+  two.golden.backward("Functional.relu.0.backward", {tensor(5)}, {tensor(6)});
+  Configure configure = [](RankPair& pair, const Side& target, const Side& golden) {
+    with_tensors(pair, target, golden);
+    pair.noise = [](std::uint32_t) { return 0; };
+  };
+  const RankDiagnosis rank = diagnosed(two, configure);
+  for (const Finding& found : rank.findings) CHECK(found.entry != "Functional.relu.0.backward");
 }
 
 TEST_CASE("checksums name the first difference as a hint") {
