@@ -19,7 +19,8 @@ namespace {
 /// "name=value", the values of several with their description.
 std::vector<std::string> options(const std::string& script) {
   std::vector<std::string> out;
-  for (const auto& [name, value] : read_shell_script(script, "run.sh").items()) {
+  const FlatMap found = read_shell_script(script, "run.sh");
+  for (const auto& [name, value] : found.items()) {
     out.push_back(name + "=" + python_str(value));
   }
   return out;
