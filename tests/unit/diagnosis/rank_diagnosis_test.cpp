@@ -354,6 +354,30 @@ TEST_CASE("forms of another framework's calls are no evidence") {
   }
 }
 
+TEST_CASE("what another framework computes by other operations") {
+  const auto with = [](double error) {
+    const std::string out = rough(3, error);
+    Two two;
+    two.target.forward("Primitive.matmul.MatMul.0.forward", {rough(2, kNoise)}, {out});
+    two.golden.forward("Functional.linear.0.forward", {tensor(2)}, {tensor(3)});
+    two.forward("Module.a.Dense.forward.0", {rough(2, kNoise)}, {out}, {tensor(2)}, {tensor(3)});
+    two.forward("Functional.gelu.0.forward", {out}, {rough(4, error)}, {tensor(3)}, {tensor(4)});
+    return two;
+  };
+  const dump::ConstructTable construct =
+      testing::construct_of({{"Primitive.matmul.MatMul.0.forward", "Module.a.Dense.forward.0"},
+                             {"Functional.linear.0.forward", "Module.a.Dense.forward.0"}});
+  Two two = with(5e-7);
+  CHECK(first(diagnosed(two, {}, &construct)).kind == Kind::exchanged);
+  two.framework = "mindspore";
+  CHECK(no_evidence(diagnosed(two, {}, &construct)));
+  two = with(1e-3);
+  two.framework = "mindspore";
+  const Finding found = first(diagnosed(two, {}, &construct));
+  CHECK(found.kind == Kind::birth);
+  CHECK(found.entry == "Module.a.Dense.forward.0");
+}
+
 TEST_CASE("an operation in place of another is named with both names") {
   Two two;
   two.forward("Functional.linear.0.forward", {tensor(1), tensor(0.1, "[64, 64]")}, {rough(2, kNoise)},
