@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "archive/zip_format.hpp"
 #include "formats/pickle_scan.hpp"
 #include "formats/pickle_search.hpp"
 #include "formats/unpickler.hpp"
@@ -40,6 +41,14 @@ bool names_importable(const PickleScan& scan) {
 // Frames that lie are seldom there by chance, and never for a good reason.
 bool may_name(const PickleScan& scan) {
   return names_importable(scan) || scan.straddles;
+}
+
+// Of any archive but an empty one.
+bool begins_like_zip(const ByteSource& member) {
+  std::array<std::byte, 4> start{};
+  if (member.size() < start.size()) return false;
+  member.read_at(0, start);
+  return load_le<std::uint32_t>(start.data()) == archive::kLocalSignature;
 }
 
 std::array<std::byte, 2> start_of(const ByteSource& member) {
@@ -192,6 +201,8 @@ void PickleFinder::scan_member(const archive::ZipReader& zip, const archive::Zip
   if (is_npz && name.ends_with(".npy")) return;
   const Source member = zip.open(entry, kMostInflated);
   if (begins_like_array(*member)) return scan_object_array(*member, entry.name);
+  if (!elements && begins_like_zip(*member))
+    return problem(display(entry.name) + ": an archive inside the archive, which is not looked at");
   const bool likely = begins_like_pickle(*member);
   if (elements && !likely) return;
   // Old protocols begin with no mark. What is a pickle by chance names nothing that Python has.
