@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "formats/limits.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
@@ -33,16 +36,17 @@ struct Step {
 
 }  // namespace
 
-TorchTensors::TorchTensors(std::shared_ptr<const ByteSource> file)
-    : file_name_(file->name()), file_(std::move(file)) {
-  walk();
+TorchTensors::TorchTensors(std::shared_ptr<const ByteSource> file) : file_name_(file->name()), file_(file) {
+  walk(file->size());
 }
 
-void TorchTensors::walk() {
+void TorchTensors::walk(std::uint64_t file_size) {
   const Pickle& pickle = file_.pickle();
   const auto fail = [&](const char* reason) { throw FormatError(display(file_name_), reason); };
   // Each container is entered once, so that shared and cyclic values cost no more than they take in the file.
   std::vector<bool> entered(pickle.size());
+  Allowance allowance(file_size);
+  allowance.take(pickle.memory());
   std::vector<Step> open = {{pickle.root(), "", 0}};
   std::vector<Step> inside;
   std::size_t bytes = 0;  // of the names kept and to come
@@ -50,6 +54,9 @@ void TorchTensors::walk() {
     const Step step = std::move(open.back());
     open.pop_back();
     if (file_.is_tensor(step.ref)) {
+      // A few bytes name a tensor again that stands elsewhere.
+      const std::size_t rank = std::min(file_.rank(step.ref), kMaxRank);
+      if (!allowance.take_tensor(step.name.size(), rank)) fail(kTooManyTensors);
       tensors_.emplace_back(step.name, step.ref);
       continue;
     }

@@ -29,7 +29,7 @@ class TorchTensors final : public TensorSet {
   const Pickle& pickle() const { return file_.pickle(); }
 
  private:
-  void walk();
+  void walk(std::uint64_t file_size);
 
   std::string file_name_;
   TorchFile file_;
