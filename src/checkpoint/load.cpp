@@ -11,7 +11,6 @@
 
 #include "checkpoint/loaders.hpp"
 #include "checkpoint/names.hpp"
-#include "formats/limits.hpp"
 #include "formats/mindspore_ckpt.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
@@ -94,34 +93,13 @@ void read_config(const std::string& folder, Architecture& architecture) {
   }
 }
 
-/// Tensors of one file, no more than a file of its size has.
-class EntryMaker {
- public:
-  explicit EntryMaker(const ByteSource& file) : name_(file.name()), allowance_(file.size()) {}
-
-  Entry make(const std::shared_ptr<const TensorSet>& set, std::size_t index, std::string name) {
-    Entry entry = entry_of(set, index, std::move(name));
-    charge(entry.parameter.name, entry.parameter.shape.size());
-    return entry;
-  }
-  void charge(const std::string& name, std::size_t rank) {
-    if (!allowance_.take_tensor(name.size(), rank))
-      throw FormatError(display(name_), formats::kTooManyTensors);
-  }
-
- private:
-  std::string name_;
-  formats::Allowance allowance_;
-};
-
-void add_set(Checkpoint& checkpoint, const ByteSource& file, const std::shared_ptr<const TensorSet>& set,
+void add_set(Checkpoint& checkpoint, const std::shared_ptr<const TensorSet>& set,
              const LoadOptions& options) {
-  EntryMaker maker(file);
   for (std::size_t i = 0; i < set->size(); ++i) {
     std::string name = set->name(i);
     if (name.empty()) name = "tensor";
     if (!options.optimizer && is_training_state(name)) continue;
-    checkpoint.entries.push_back(maker.make(set, i, std::move(name)));
+    checkpoint.entries.push_back(entry_of(set, i, std::move(name)));
   }
 }
 
@@ -138,7 +116,7 @@ Checkpoint load_file(const std::string& path, const LoadOptions& options) {
           "{}: its pickle names {}; nothing of it was run, but Python would", display(path), name));
     }
     checkpoint.architecture = Arguments(tensors->pickle(), tensors->pickle().root()).architecture();
-    add_set(checkpoint, *file, tensors, options);
+    add_set(checkpoint, tensors, options);
     return checkpoint;
   }
   return load_files(path, {path}, options);
@@ -202,7 +180,7 @@ Checkpoint load_files(const std::string& path, const std::vector<std::string>& f
       checkpoint.format = container == Container::unknown ? "MindSpore checkpoint"
                                                           : std::string(formats::container_name(container));
     }
-    add_set(checkpoint, *file, open_set(file), options);
+    add_set(checkpoint, open_set(file), options);
   }
   std::unordered_set<std::string_view> names;
   for (const Entry& entry : checkpoint.entries) {
@@ -232,16 +210,14 @@ Checkpoint load_indexed(const std::string& folder, const std::string& index, con
     const auto file = name.find('/') == std::string::npos && name != ".." ? open_file(in_folder(folder, name))
                                                                           : open_file_beneath(folder, name);
     const auto set = open_set(file);
-    EntryMaker maker(*file);
     for (std::size_t i = 0; i < set->size(); ++i) {
       if (wanted.erase(set->name(i)) == 0) {
-        maker.charge(set->name(i), 0);
         checkpoint.warnings.push_back(fmt::format("{}: {} is not in the index and left out",
                                                   display(file->name()), display(set->name(i))));
         continue;
       }
       if (!options.optimizer && is_training_state(set->name(i))) continue;
-      checkpoint.entries.push_back(maker.make(set, i, set->name(i)));
+      checkpoint.entries.push_back(entry_of(set, i, set->name(i)));
     }
     for (const std::string& missing : wanted) {
       Entry& entry = checkpoint.entries.emplace_back();

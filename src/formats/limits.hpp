@@ -26,7 +26,7 @@ class Allowance {
   }
   /// For a tensor with all that is noted, compared and written about it.
   bool take_tensor(std::size_t name_size, std::size_t rank) {
-    return take(kTensor + 6 * std::uint64_t{name_size} + 64 * std::uint64_t{rank});
+    return take(kTensor + 6 * std::uint64_t{name_size} + 80 * std::uint64_t{rank});
   }
   std::uint64_t left() const { return left_; }
 
@@ -35,7 +35,7 @@ class Allowance {
 
  private:
   static constexpr std::uint64_t kLeast = std::uint64_t{24} << 20;
-  static constexpr std::uint64_t kTensor = 1536;
+  static constexpr std::uint64_t kTensor = 1280;
 
   static std::uint64_t scaled(std::uint64_t least, std::uint64_t factor, std::uint64_t size) {
     constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();

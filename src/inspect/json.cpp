@@ -95,7 +95,7 @@ void write(Document& json, const FileFacts& file) {
   json.member("size", file.size);
   if (!file.holds.empty()) json.member("holds", file.holds);
   if (!file.values.empty()) json.member("values", without_twins(file.values));
-  if (!file.metadata.empty()) json.member("metadata", without_twins(file.metadata));
+  if (!file.metadata.empty()) json.member("metadata", file.metadata);
   json.key("tensors");
   json.open_list();
   for (const TensorFacts& tensor : file.tensors) {
