@@ -88,7 +88,7 @@ void TorchTensors::walk(std::uint64_t file_size) {
   Allowance allowance(file_size);
   allowance.take(pickle.memory());
   std::vector<Step> way;
-  std::size_t bytes = 0;  // of the names kept and on the way
+  std::size_t bytes = 0;  // of all names, since those that lead to no tensor take time
   const auto visit = [&](PickleRef ref, std::string name) {
     bytes += name.size();
     if (bytes > kMaxNames) fail("refused: the names of its tensors take too much memory");
@@ -111,7 +111,6 @@ void TorchTensors::walk(std::uint64_t file_size) {
   while (!way.empty()) {
     const auto child = child_of(pickle, way.back().ref, way.back().next++);
     if (!child) {
-      bytes -= way.back().name.size();
       way.pop_back();
     } else if (matters(child->ref)) {
       visit(child->ref, name_of(pickle, way.back().name, *child));
