@@ -15,7 +15,6 @@
 namespace msprobe::formats {
 namespace {
 
-
 using Integers = std::vector<std::int64_t>;
 
 struct Place {
@@ -27,7 +26,9 @@ struct Place {
 
 class Reader {
  public:
-  explicit Reader(const ByteSource& file) : name_(file.name()), pickle_(load_pickle(file)) {
+  explicit Reader(const ByteSource& file)
+      : name_(file.name()), pickle_(load_pickle(file)), allowance_(file.size()) {
+    allowance_.take(pickle_.memory());
     if (pickle_.end() != file.size()) fail("refused: bytes follow the end of its pickle");
   }
 
@@ -42,6 +43,7 @@ class Reader {
     const auto pairs = pickle_.pairs(*tensors);
     for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
       std::string name(pickle_.text(pairs[i]));
+      charge(name.size(), 0);
       const auto description = record(pairs[i + 1]);
       if (!description) fail(fmt::format("{} is not described", display(name)));
       const auto size = member(*description, "size");
@@ -58,6 +60,12 @@ class Reader {
 
  private:
   [[noreturn]] void fail(const std::string& reason) const { throw FormatError(display(name_), reason); }
+
+  // A few bytes name a tensor or a place again that stands elsewhere.
+  void charge(std::size_t text_size, std::size_t numbers) {
+    if (!allowance_.take_tensor(text_size, numbers))
+      fail("refused: more tensors and places than a file of its size has");
+  }
 
   /// The members of a dataclass, or of a plain dict.
   std::optional<PickleRef> record(PickleRef ref) const {
@@ -116,6 +124,7 @@ class Reader {
       }
       Integers key;
       if (offset && pickle_.kind(*offset) != PickleKind::none) key = integers(*offset);
+      charge(pickle_.text(*name).size() + place.file.size(), key.size());
       places_[{std::string(pickle_.text(*name)), std::move(key)}] = std::move(place);
     }
   }
@@ -134,7 +143,7 @@ class Reader {
     return global.module == "torch" ? tensor::dtype_from_torch(global.name) : std::nullopt;
   }
 
-  DcpTensor tensor(std::string name, PickleRef description, PickleRef size, PickleRef chunks) const {
+  DcpTensor tensor(std::string name, PickleRef description, PickleRef size, PickleRef chunks) {
     DcpTensor tensor;
     tensor.name = std::move(name);
     tensor.size = integers(size);
@@ -168,6 +177,7 @@ class Reader {
         chunk.length = place->second.length;
         chunk.problem = place->second.problem;
       }
+      charge(chunk.file.size(), 4 * tensor.size.size());
       tensor.chunks.push_back(std::move(chunk));
     }
     return tensor;
@@ -175,6 +185,7 @@ class Reader {
 
   std::string name_;
   Pickle pickle_;
+  Allowance allowance_;
   std::map<std::pair<std::string, Integers>, Place> places_;
 };
 

@@ -3,9 +3,46 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 
 namespace msprobe::formats {
 
 inline constexpr std::size_t kMaxRank = 64;  // dimensions of a tensor, NumPy's own limit
+
+inline constexpr const char* kTooManyTensors = "refused: more tensors than a file of its size has";
+
+/// How much memory a file may take for what it says, beside the elements of its tensors. A few bytes of it
+/// can stand for a value that takes many, so it is the size of the file that counts.
+class Allowance {
+ public:
+  explicit Allowance(std::uint64_t file_size) : left_(scaled(kLeast, 6, file_size)) {}
+
+  /// False if there is not as much left; nothing more should be made of the file then.
+  bool take(std::uint64_t bytes) {
+    const bool enough = bytes <= left_;
+    left_ = enough ? left_ - bytes : 0;
+    return enough;
+  }
+  /// For a tensor with all that is noted, compared and written about it.
+  bool take_tensor(std::size_t name_size, std::size_t rank) {
+    return take(kTensor + 6 * std::uint64_t{name_size} + 80 * std::uint64_t{rank});
+  }
+  std::uint64_t left() const { return left_; }
+
+  /// The bytes that the packed pickles of a file of that size may have together. PyTorch packs none.
+  static std::uint64_t unpacked(std::uint64_t file_size) { return scaled(kLeast / 2, 4, file_size); }
+
+ private:
+  static constexpr std::uint64_t kLeast = std::uint64_t{24} << 20;
+  static constexpr std::uint64_t kTensor = 1280;
+
+  static std::uint64_t scaled(std::uint64_t least, std::uint64_t factor, std::uint64_t size) {
+    constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+    return size > (kMost - least) / factor ? kMost : least + factor * size;
+  }
+
+  std::uint64_t left_;
+};
 
 }  // namespace msprobe::formats

@@ -147,7 +147,7 @@ std::uint64_t message_end(const ByteSource& file) {
 
 class MindSporeCkpt::Parser {
  public:
-  explicit Parser(const ByteSource& file) : file_(file) {}
+  explicit Parser(const ByteSource& file) : file_(file), allowance_(file.size()) {}
 
   std::vector<Entry> run() {
     MessageFields top(file_, 0, message_end(file_));
@@ -194,6 +194,7 @@ class MindSporeCkpt::Parser {
       }
     }
     // A large tensor is cut into values of one name.
+    if (!allowance_.take_tensor(entry.name.size(), entry.shape.size())) fail(kTooManyTensors);
     if (!entries_.empty() && entries_.back().name == entry.name && entries_.back().type == entry.type &&
         entries_.back().shape == entry.shape && !entry.parts.empty()) {
       std::vector<Part>& parts = entries_.back().parts;
@@ -225,6 +226,7 @@ class MindSporeCkpt::Parser {
   }
 
   const ByteSource& file_;
+  Allowance allowance_;
   std::vector<Entry> entries_;
 };
 

@@ -34,12 +34,8 @@ NpzFile::NpzFile(std::shared_ptr<const ByteSource> file) : file_name_(file->name
   }
 }
 
-std::shared_ptr<const ByteSource> NpzFile::member(std::size_t index) const {
-  return zip_.open(zip_.entries().at(index));
-}
-
 StoredTensor NpzFile::tensor(std::size_t index) const {
-  return open_npy(member(index));
+  return open_npy(zip_.open(entry(index)));
 }
 
 }  // namespace msprobe::formats

@@ -20,8 +20,9 @@ class NpzFile final : public TensorSet {
   std::size_t size() const override { return names_.size(); }
   const std::string& name(std::size_t index) const override { return names_.at(index); }
   StoredTensor tensor(std::size_t index) const override;
-  /// The bytes of a member, a whole `.npy` file.
-  std::shared_ptr<const ByteSource> member(std::size_t index) const;
+  /// Of a member, whose bytes are a whole `.npy` file.
+  const archive::ZipEntry& entry(std::size_t index) const { return zip_.entries().at(index); }
+  const archive::ZipReader& zip() const { return zip_; }
 
  private:
   std::string file_name_;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -94,6 +95,8 @@ class Pickle {
   /// Every persistent value, in order.
   std::span<const PickleRef> persistents() const { return persistents_; }
   std::size_t size() const { return nodes_.size(); }
+  /// What was taken of the allowance of its file.
+  std::uint64_t memory() const { return memory_; }
 
  private:
   friend class Unpickler;
@@ -109,15 +112,17 @@ class Pickle {
   [[noreturn]] void wrong_kind(PickleRef ref, std::string_view wanted) const;
 
   std::string name_;
-  std::vector<Node> nodes_;
-  std::string characters_;                          // of texts and bytes
-  std::vector<PickleRef> tuple_items_;              // of all tuples, end to end
-  std::vector<std::vector<PickleRef>> containers_;  // of lists, sets and dicts
-  std::vector<PickleObject> objects_;
+  // Those that grow by small steps are deques: no growth takes twice the memory.
+  std::deque<Node> nodes_;
+  std::string characters_;                         // of texts and bytes
+  std::vector<PickleRef> tuple_items_;             // of all tuples, end to end
+  std::deque<std::vector<PickleRef>> containers_;  // of lists, sets and dicts
+  std::deque<PickleObject> objects_;
   std::vector<PickleGlobal> globals_;
   std::vector<PickleRef> persistents_;
   PickleRef root_ = kNoPickleRef;
   std::uint64_t end_ = 0;
+  std::uint64_t memory_ = 0;
 };
 
 }  // namespace msprobe::formats

@@ -2,292 +2,95 @@
 #include "formats/pickle_rating.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string>
+#include <unordered_set>
 
+#include "formats/pickle_names.hpp"
 #include "tensor/dtype.hpp"
 
 namespace msprobe::formats {
 namespace {
 
-using std::string_view_literals::operator""sv;
+/// The words of a table.
+class Words {
+ public:
+  explicit Words(std::string_view table) {
+    while (!table.empty()) {
+      const std::size_t end = std::min(table.find(' '), table.size());
+      words_.insert(table.substr(0, end));
+      table.remove_prefix(std::min(end + 1, table.size()));
+    }
+  }
+  bool has(std::string_view word) const { return words_.contains(word); }
 
-// Whole modules, with everything below them: there is nothing in them that data needs.
-constexpr std::array kDangerousModules = {
-    "_aix_support"sv,
-    "_osx_support"sv,
-    "_pickle"sv,
-    "_posixsubprocess"sv,
-    "_pyrepl"sv,
-    "_socket"sv,
-    "_thread"sv,
-    "aiohttp"sv,
-    "asyncio"sv,
-    "bdb"sv,
-    "cProfile"sv,
-    "cPickle"sv,
-    "cffi"sv,
-    "cgitb"sv,
-    "cloudpickle"sv,
-    "code"sv,
-    "codeop"sv,
-    "commands"sv,
-    "concurrent"sv,
-    "ctypes"sv,
-    "dill"sv,
-    "distutils"sv,
-    "doctest"sv,
-    "ensurepip"sv,
-    "faulthandler"sv,
-    "fileinput"sv,
-    "ftplib"sv,
-    "gc"sv,
-    "glob"sv,
-    "http"sv,
-    "httplib"sv,
-    "httpx"sv,
-    "idlelib"sv,
-    "imaplib"sv,
-    "imp"sv,
-    "importlib"sv,
-    "inspect"sv,
-    "joblib"sv,
-    "lib2to3"sv,
-    "linecache"sv,
-    "logging"sv,
-    "mailcap"sv,
-    "marshal"sv,
-    "mmap"sv,
-    "modulefinder"sv,
-    "multiprocessing"sv,
-    "nt"sv,
-    "ntpath"sv,
-    "numpy.f2py"sv,
-    "numpy.testing"sv,
-    "os"sv,
-    "paramiko"sv,
-    "pdb"sv,
-    "pickle"sv,
-    "pickletools"sv,
-    "pip"sv,
-    "pkgutil"sv,
-    "platform"sv,
-    "poplib"sv,
-    "popen2"sv,
-    "posix"sv,
-    "posixpath"sv,
-    "profile"sv,
-    "pty"sv,
-    "py_compile"sv,
-    "pydoc"sv,
-    "requests"sv,
-    "resource"sv,
-    "rlcompleter"sv,
-    "runpy"sv,
-    "sched"sv,
-    "select"sv,
-    "selectors"sv,
-    "setuptools"sv,
-    "shelve"sv,
-    "shutil"sv,
-    "signal"sv,
-    "site"sv,
-    "smtplib"sv,
-    "socket"sv,
-    "socketserver"sv,
-    "sqlite3"sv,
-    "ssl"sv,
-    "subprocess"sv,
-    "sys"sv,
-    "sysconfig"sv,
-    "syslog"sv,
-    "tarfile"sv,
-    "telnetlib"sv,
-    "tempfile"sv,
-    "test"sv,
-    "threading"sv,
-    "timeit"sv,
-    "torch.hub"sv,
-    "torch.jit"sv,
-    "torch.package"sv,
-    "torch.distributed.run"sv,
-    "torch.multiprocessing"sv,
-    "torch._dynamo"sv,
-    "torch._inductor"sv,
-    "torch.fx"sv,
-    "torch.utils.bottleneck"sv,
-    "torch.utils.collect_env"sv,
-    "torch.utils.cpp_extension"sv,
-    "torch.utils._config_module"sv,
-    "torch.utils.data.datapipes"sv,
-    "trace"sv,
-    "turtle"sv,
-    "unittest"sv,
-    "urllib"sv,
-    "urllib2"sv,
-    "urllib3"sv,
-    "venv"sv,
-    "webbrowser"sv,
-    "winreg"sv,
-    "wsgiref"sv,
-    "xmlrpc"sv,
-    "zipfile"sv,
-    "zipimport"sv,
-    "zipapp"sv,
+ private:
+  std::unordered_set<std::string_view> words_;
 };
 
-// Single names in modules that also hold harmless ones.
-constexpr std::array kDangerousNames = {
-    "_codecs.open"sv,
-    "_io.FileIO"sv,
-    "_io.open"sv,
-    "_operator.attrgetter"sv,
-    "_operator.itemgetter"sv,
-    "_operator.methodcaller"sv,
-    "builtins.__import__"sv,
-    "builtins.apply"sv,
-    "builtins.breakpoint"sv,
-    "builtins.compile"sv,
-    "builtins.delattr"sv,
-    "builtins.eval"sv,
-    "builtins.exec"sv,
-    "builtins.execfile"sv,
-    "builtins.exit"sv,
-    "builtins.file"sv,
-    "builtins.filter"sv,
-    "builtins.getattr"sv,
-    "builtins.globals"sv,
-    "builtins.input"sv,
-    "builtins.locals"sv,
-    "builtins.map"sv,
-    "builtins.open"sv,
-    "builtins.quit"sv,
-    "builtins.reload"sv,
-    "builtins.setattr"sv,
-    "builtins.vars"sv,
-    "codecs.open"sv,
-    "functools.partial"sv,
-    "functools.reduce"sv,
-    "io.FileIO"sv,
-    "io.open"sv,
-    "io.open_code"sv,
-    "numpy.fromfile"sv,
-    "numpy.load"sv,
-    "numpy.loadtxt"sv,
-    "numpy.memmap"sv,
-    "numpy.save"sv,
-    "operator.attrgetter"sv,
-    "operator.itemgetter"sv,
-    "operator.methodcaller"sv,
-    "pandas.eval"sv,
-    "pandas.read_pickle"sv,
-    "torch.classes.load_library"sv,
-    "torch.load"sv,
-    "torch.ops.load_library"sv,
-    "torch.save"sv,
-    "torch.serialization.load"sv,
-    "torch.serialization.save"sv,
-    "torch.storage._load_from_bytes"sv,
-    "types.CodeType"sv,
-    "types.FunctionType"sv,
-    "uuid._get_command_stdout"sv,
-    "uuid._popen"sv,
-};
-
-// What saved tensors, arrays and plain containers are made of.
-constexpr std::array kKnownNames = {
-    "_codecs.encode"sv,
-    "argparse.Namespace"sv,
-    "builtins.bool"sv,
-    "builtins.bytearray"sv,
-    "builtins.bytes"sv,
-    "builtins.complex"sv,
-    "builtins.dict"sv,
-    "builtins.float"sv,
-    "builtins.frozenset"sv,
-    "builtins.int"sv,
-    "builtins.list"sv,
-    "builtins.long"sv,
-    "builtins.object"sv,
-    "builtins.range"sv,
-    "builtins.set"sv,
-    "builtins.slice"sv,
-    "builtins.str"sv,
-    "builtins.tuple"sv,
-    "builtins.unicode"sv,
-    "collections.Counter"sv,
-    "collections.OrderedDict"sv,
-    "collections.defaultdict"sv,
-    "collections.deque"sv,
-    "copy_reg._reconstructor"sv,
-    "copyreg._reconstructor"sv,
-    "numpy._core.multiarray._reconstruct"sv,
-    "numpy._core.multiarray.scalar"sv,
-    "numpy._core.numeric._frombuffer"sv,
-    "numpy.core.multiarray._reconstruct"sv,
-    "numpy.core.multiarray.scalar"sv,
-    "numpy.core.numeric._frombuffer"sv,
-    "numpy.dtype"sv,
-    "numpy.ndarray"sv,
-    "pathlib.Path"sv,
-    "pathlib.PosixPath"sv,
-    "pathlib.PurePosixPath"sv,
-    "pathlib.WindowsPath"sv,
-    "torch.Size"sv,
-    "torch.Tensor"sv,
-    "torch._tensor._rebuild_from_type"sv,
-    "torch._tensor._rebuild_from_type_v2"sv,
-    "torch._utils._rebuild_device_tensor_from_cpu_tensor"sv,
-    "torch._utils._rebuild_device_tensor_from_numpy"sv,
-    "torch._utils._rebuild_meta_tensor_no_storage"sv,
-    "torch._utils._rebuild_nested_tensor"sv,
-    "torch._utils._rebuild_parameter"sv,
-    "torch._utils._rebuild_parameter_with_state"sv,
-    "torch._utils._rebuild_qtensor"sv,
-    "torch._utils._rebuild_sparse_tensor"sv,
-    "torch._utils._rebuild_tensor"sv,
-    "torch._utils._rebuild_tensor_v2"sv,
-    "torch._utils._rebuild_tensor_v3"sv,
-    "torch._utils._rebuild_wrapper_subclass"sv,
-    "torch.device"sv,
-    "torch.nn.parameter.Buffer"sv,
-    "torch.nn.parameter.Parameter"sv,
-    "torch.per_channel_affine"sv,
-    "torch.per_channel_affine_float_qparams"sv,
-    "torch.per_channel_symmetric"sv,
-    "torch.per_tensor_affine"sv,
-    "torch.per_tensor_symmetric"sv,
-    "torch.serialization._get_layout"sv,
-    "torch.sparse_coo"sv,
-    "torch.strided"sv,
-    "torch.storage.TypedStorage"sv,
-    "torch.storage.UntypedStorage"sv,
-    "torch_npu.npu._format.Format"sv,
-    "torch_npu.utils.storage._rebuild_npu_tensor"sv,
-};
-
-template <std::size_t kSize>
-bool contains(const std::array<std::string_view, kSize>& table, std::string_view text) {
-  return std::find(table.begin(), table.end(), text) != table.end();
+bool is_upper(char c) {
+  return c >= 'A' && c <= 'Z';
 }
 
-/// Is `module` one of the table's, or below one?
-bool in_dangerous_module(std::string_view module) {
-  return std::any_of(kDangerousModules.begin(), kDangerousModules.end(), [&](std::string_view known) {
-    return module.starts_with(known) && (module.size() == known.size() || module[known.size()] == '.');
+std::string_view without_underscores(std::string_view word) {
+  const std::size_t begin = std::min(word.find_first_not_of('_'), word.size());
+  return word.substr(begin, word.find_last_not_of('_') + 1 - begin);
+}
+
+/// Calls `test` with every part between dots until it says true.
+template <typename Test>
+bool any_part(std::string_view text, Test test) {
+  while (!text.empty()) {
+    const std::size_t dot = std::min(text.find('.'), text.size());
+    if (test(text.substr(0, dot))) return true;
+    text.remove_prefix(std::min(dot + 1, text.size()));
+  }
+  return false;
+}
+
+// A module of Python's own is guilty until it is on a list: most of them run code, open files or hand out
+// modules that do, and data needs a handful of their types.
+bool is_standard_module(std::string_view part) {
+  static const Words kStandard(kStandardModules);
+  return kStandard.has(without_underscores(part));
+}
+
+bool in_standard_module(std::string_view full) {
+  static const Words kComputing(kComputingModules);
+  const std::string_view first = full.substr(0, full.find('.'));
+  return is_standard_module(first) && !kComputing.has(without_underscores(first));
+}
+
+/// Is the name that of a module that acts, or below one?
+bool in_acting_module(std::string_view full) {
+  static const Words kActing(kActingModules);
+  for (std::size_t end = full.find('.'); end != std::string_view::npos; end = full.find('.', end + 1)) {
+    if (kActing.has(full.substr(0, end))) return true;
+  }
+  return kActing.has(full);
+}
+
+// A name may lead on: `os.system` of the module `torch` is os.system, however it was reached, and so is a
+// module that another one has imported.
+bool passes_through(std::string_view name) {
+  // Cython's functions of that name make objects of its types.
+  if (name.starts_with("__pyx_unpickle_") && name.find('.') == std::string_view::npos) return false;
+  return any_part(name, [](std::string_view part) {
+    return part.starts_with("__") || (!part.empty() && !is_upper(part.front()) && is_standard_module(part));
   });
 }
 
-// STACK_GLOBAL follows dots in a name: `os.system` of the module `torch` is os.system, however it was
-// reached.
-bool passes_through(std::string_view name) {
-  while (!name.empty()) {
-    const std::size_t dot = std::min(name.find('.'), name.size());
-    const std::string_view part = name.substr(0, dot);
-    if (part.starts_with("__") || contains(kDangerousModules, part)) return true;
-    name.remove_prefix(std::min(dot + 1, name.size()));
-  }
-  return false;
+/// `load`, `load_state`, `_loadFrom`: who is called so does it.
+bool is_named_for_an_act(std::string_view part) {
+  static const Words kNames(kActingNames);
+  static const Words kVerbs(kActingVerbs);
+  const std::string_view word = without_underscores(part);
+  const auto* end = std::find_if(word.begin(), word.end(), [](char c) { return c == '_' || is_upper(c); });
+  return kNames.has(word) || kVerbs.has(word.substr(0, static_cast<std::size_t>(end - word.begin())));
+}
+
+bool is_exception(std::string_view module, std::string_view name) {
+  if (module != "builtins" || name.find('.') != std::string_view::npos) return false;
+  return name.ends_with("Error") || name.ends_with("Exception") || name.ends_with("Warning");
 }
 
 bool is_torch_type(std::string_view module, std::string_view name) {
@@ -295,6 +98,20 @@ bool is_torch_type(std::string_view module, std::string_view name) {
   const bool holds_storages = module == "torch" || module == "torch.cuda" || module == "torch_npu" ||
                               module == "torch.npu" || module == "torch_npu.npu" || module == "torch.storage";
   return holds_storages && tensor::dtype_from_storage_class(name);
+}
+
+/// The name in Python 3 of a module that data of Python 2 needs.
+std::string_view renamed(std::string_view module) {
+  if (module == "__builtin__" || module == "exceptions") return "builtins";
+  return module == "copy_reg" ? "copyreg" : module;
+}
+
+/// A name may hold the rest of the module's: `numpy` and `f2py.x` are `numpy.f2py` and `x`.
+std::string full_name(std::string_view module, std::string_view name) {
+  std::string full(module);
+  full += '.';
+  full += name;
+  return full;
 }
 
 }  // namespace
@@ -311,16 +128,23 @@ std::string_view rating_name(Rating rating) {
   return "unknown";
 }
 
+bool acts_by_its_module(std::string_view module, std::string_view name) {
+  static const Words kDangerous(kDangerousNames);
+  static const Words kRunning(kRunningModules);
+  const std::string full = full_name(renamed(module), name);
+  return in_standard_module(full) || in_acting_module(full) || kDangerous.has(full) ||
+         any_part(full, [&](std::string_view part) { return kRunning.has(part); });
+}
+
 Rating rate_global(std::string_view module, std::string_view name) {
-  if (module == "__builtin__") module = "builtins";  // Python 2
-  std::string full(module);
-  full += '.';
-  full += name;
-  // A name may hold the rest of the module's: `numpy` and `f2py.x` are `numpy.f2py` and `x`.
-  if (in_dangerous_module(full) || contains(kDangerousNames, full)) return Rating::dangerous;
-  if (passes_through(name)) return Rating::dangerous;
-  if (contains(kKnownNames, full) || is_torch_type(module, name)) return Rating::ok;
-  return Rating::unknown;
+  static const Words kKnown(kKnownNames);
+  static const Words kPlain(kPlainNames);
+  const std::string full = full_name(renamed(module), name);
+  if (kKnown.has(full) || is_torch_type(module, name)) return Rating::ok;
+  if (kPlain.has(full) || is_exception(renamed(module), name)) return Rating::unknown;
+  const bool acts =
+      acts_by_its_module(module, name) || passes_through(name) || any_part(name, is_named_for_an_act);
+  return acts ? Rating::dangerous : Rating::unknown;
 }
 
 }  // namespace msprobe::formats

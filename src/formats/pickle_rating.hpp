@@ -17,4 +17,8 @@ std::string_view rating_name(Rating rating);
 /// The rating of `module.name`. Nothing is looked up: the names themselves are compared with tables.
 Rating rate_global(std::string_view module, std::string_view name);
 
+/// Does the module alone tell that it is dangerous, unless it is on a list of harmless names? Among bytes
+/// that may be anything, a name like `load` says little.
+bool acts_by_its_module(std::string_view module, std::string_view name);
+
 }  // namespace msprobe::formats

@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 
+#include "formats/limits.hpp"
 #include "formats/pickle_containers.hpp"
 #include "formats/pickle_opcodes.hpp"
 #include "formats/pickle_stack.hpp"
@@ -29,6 +31,9 @@ constexpr std::string_view kUnknownName = "?";
 // Of a line with a name, which may be spelt with escapes of ten characters each.
 constexpr std::size_t kLongestLine = 16 * kLongestName;
 
+// A name that was not there before, with its place in the index.
+constexpr std::uint64_t kGlobal = 200;
+
 constexpr PickleRef kOther = kNoPickleRef;  // any value that is neither a text nor a global
 
 class Scanner {
@@ -36,6 +41,7 @@ class Scanner {
   Scanner(const ByteSource& source, std::uint64_t offset, const ScanLimits& limits)
       : source_(source),
         limits_(limits),
+        allowance_(limits.file_size == 0 ? source.size() : limits.file_size),
         stream_(source, offset, UINT64_MAX, Straddling::noticed),
         stack_(stream_, limits.max_stack),
         memo_(stream_) {}
@@ -96,7 +102,12 @@ class Scanner {
     if (operation.op == Op::stop) return false;
     read_operand(operation);
     if (stream_.straddled()) note("a value reaches beyond its frame");
-    if (!lost_) unless_it_fails([&] { charge(1); });
+    if (!lost_) {
+      unless_it_fails([&] {
+        charge(1);
+        charge_stores();
+      });
+    }
     unless_it_fails([&] { apply(operation); });
     return true;
   }
@@ -116,6 +127,18 @@ class Scanner {
     if (amount > limits_.max_steps - spent_)
       stream_.fail(fmt::format("more than {} steps are not followed", limits_.max_steps));
     spent_ += amount;
+  }
+
+  void charge_memory(std::uint64_t bytes) {
+    if (!allowance_.take(bytes)) stream_.fail("what it names takes too much memory for a file of its size");
+  }
+
+  // The stack and the memo grow in many places.
+  void charge_stores() {
+    const std::uint64_t memory = stack_.memory() + memo_.memory();
+    if (memory <= stores_) return;
+    charge_memory(memory - stores_);
+    stores_ = memory;
   }
 
   std::optional<std::string> text_of(std::uint64_t length) {
@@ -373,11 +396,13 @@ class Scanner {
   }
 
   PickleRef add_held(Held held) {
+    charge_memory(sizeof(Held));
     held_.push_back(held);
     return static_cast<PickleRef>(held_.size() - 1);
   }
 
   PickleRef add_text(const std::string& text) {
+    charge_memory(2 * std::uint64_t{text.size()});
     texts_ += text;
     return add_held({.at = texts_.size() - text.size(), .length = static_cast<std::uint32_t>(text.size())});
   }
@@ -418,6 +443,7 @@ class Scanner {
         note(fmt::format("more than {} names are not kept", limits_.max_globals));
         return kOther;
       }
+      if (!lost_) charge_memory(kGlobal + 2 * std::uint64_t{length});
       known = index_.emplace(std::move(key), found_.globals.size()).first;
       found_.globals.push_back(std::move(mention));
     } else if (mention.computed) {
@@ -435,12 +461,14 @@ class Scanner {
 
   const ByteSource& source_;
   ScanLimits limits_;
+  Allowance allowance_;
+  std::uint64_t stores_ = 0;  // charged for the stack and the memo
   PickleStream stream_;
   PickleStack stack_;
   PickleMemo memo_;
   PickleScan found_;
   std::map<std::pair<std::string, std::string>, std::size_t> index_;
-  std::vector<Held> held_;
+  std::deque<Held> held_;
   std::string texts_;
   std::uint64_t begin_ = 0;  // of the opcode at hand
   std::uint64_t steps_ = 0;
@@ -457,8 +485,7 @@ PickleScan scan_pickle(const ByteSource& source, std::uint64_t offset, std::uint
 
 bool is_importable(const PickleGlobal& global) {
   if (global.computed && global.module == kUnknownName) return true;
-  return !global.module.empty() &&
-         std::all_of(global.module.begin(), global.module.end(), is_of_python_name);
+  return !global.module.empty() && std::all_of(global.module.begin(), global.module.end(), is_of_python_name);
 }
 
 }  // namespace msprobe::formats

@@ -19,12 +19,13 @@ struct PickleScan {
   bool straddles = false;             // its frames lie: some readers of Python see other opcodes
 };
 
-/// Memory is at most about 100 bytes an opcode, until `max_steps` of them; what comes behind is searched with
-/// strings unknown, and that is a failure.
+/// Its memory is that of an Allowance for `file_size`. What comes behind a limit is searched with strings
+/// unknown, and that is a failure.
 struct ScanLimits {
   std::uint64_t max_steps = 10'000'000;
   std::uint64_t max_stack = 4'000'000;
   std::size_t max_globals = 100'000;
+  std::uint64_t file_size = 0;  // of the file that the pickle was packed in; 0: it is not packed
 };
 
 /// Follows the pickle at `offset` to its STOP, and the next ones if they begin before `until`: as one

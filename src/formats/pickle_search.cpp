@@ -79,7 +79,7 @@ class Search {
   void consider(std::string_view module, std::string_view name, std::uint64_t offset) {
     if (comparisons_ == kMostComparisons) return;
     ++comparisons_;
-    if (rate_global(module, name) != Rating::dangerous) return;
+    if (!acts_by_its_module(module, name) || rate_global(module, name) != Rating::dangerous) return;
     if (!known_.emplace(module, name).second) return;
     found_.push_back({.module = std::string(module), .name = std::string(name), .offset = offset});
   }

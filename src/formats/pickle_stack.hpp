@@ -2,6 +2,7 @@
 // The two stores a pickle works on: the stack with its marks, and the memo.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -25,7 +26,10 @@ class PickleStack {
   std::span<const PickleRef> last(std::size_t count) const;
   void drop(std::size_t count) { values_.resize(values_.size() - last(count).size()); }
 
-  void mark() { marks_.push_back(values_.size()); }
+  void mark() {
+    marks_.push_back(values_.size());
+    most_marks_ = std::max<std::uint64_t>(most_marks_, marks_.size());
+  }
   /// POP: the last value, or the last mark if nothing is above it.
   void pop_value_or_mark();
   std::span<const PickleRef> since_mark() const;
@@ -39,6 +43,10 @@ class PickleStack {
   }
   /// The only value left, at the end.
   PickleRef result() const;
+  /// Bytes of what it has held at most, with room to grow.
+  std::uint64_t memory() const {
+    return 2 * (most_values_ * sizeof(PickleRef) + most_marks_ * sizeof(std::size_t));
+  }
 
  private:
   std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
@@ -47,6 +55,8 @@ class PickleStack {
   std::uint64_t max_size_;
   std::vector<PickleRef> values_;
   std::vector<std::size_t> marks_;
+  std::uint64_t most_values_ = 0;
+  std::uint64_t most_marks_ = 0;
 };
 
 /// Python numbers entries as they come; numbers out of that order go to an ordered map, which no choice of
@@ -58,6 +68,11 @@ class PickleMemo {
   void put(std::uint64_t key, PickleRef ref);
   void append(PickleRef ref) { put(dense_.size() + sparse_.size(), ref); }
   PickleRef get(std::uint64_t key) const;
+  /// Bytes of what it holds, with room to grow.
+  std::uint64_t memory() const {
+    constexpr std::uint64_t kSparseEntry = 56;
+    return 2 * dense_.size() * sizeof(PickleRef) + sparse_.size() * kSparseEntry;
+  }
 
  private:
   const PickleStream& stream_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
@@ -218,7 +219,13 @@ void SafetensorsFile::fail(const std::string& reason) const {
 
 void SafetensorsFile::check_names() const {
   std::vector<std::string_view> names;
+  std::vector<std::size_t> hashes;
   const auto refuse_twins = [&] {
+    // Numbers are sorted in a fraction of the time of texts.
+    hashes.clear();
+    for (const std::string_view name : names) hashes.push_back(std::hash<std::string_view>()(name));
+    std::sort(hashes.begin(), hashes.end());
+    if (std::adjacent_find(hashes.begin(), hashes.end()) == hashes.end()) return;
     std::sort(names.begin(), names.end());
     const auto twin = std::adjacent_find(names.begin(), names.end());
     if (twin != names.end()) fail(fmt::format("refused: {} is there twice", display(*twin)));

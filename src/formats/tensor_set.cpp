@@ -10,6 +10,7 @@
 #include "archive/zip_reader.hpp"
 #include "formats/adump.hpp"
 #include "formats/atb_bin.hpp"
+#include "formats/limits.hpp"
 #include "formats/npy.hpp"
 #include "formats/npz.hpp"
 #include "formats/safetensors.hpp"
@@ -84,6 +85,17 @@ Container zip_kind(const std::shared_ptr<const ByteSource>& file) {
   return arrays || entries.empty() ? Container::npz : Container::other_zip;
 }
 
+// An empty tensor takes fifty bytes of the header, and much more wherever it is listed or compared.
+std::unique_ptr<TensorSet> open_safetensors(std::shared_ptr<const ByteSource> file) {
+  auto set = std::make_unique<SafetensorsFile>(file);
+  Allowance allowance(file->size());
+  for (std::size_t i = 0; i < set->size(); ++i) {
+    if (!allowance.take_tensor(set->name(i).size(), set->shape(i).size()))
+      throw FormatError(display(file->name()), kTooManyTensors);
+  }
+  return set;
+}
+
 }  // namespace
 
 std::string_view container_name(Container container) {
@@ -139,7 +151,7 @@ std::unique_ptr<TensorSet> open_tensors(std::shared_ptr<const ByteSource> file) 
     case Container::npz:
       return std::make_unique<NpzFile>(std::move(file));
     case Container::safetensors:
-      return std::make_unique<SafetensorsFile>(std::move(file));
+      return open_safetensors(std::move(file));
     case Container::torch_zip:
     case Container::torch_legacy:
       return std::make_unique<TorchTensors>(std::move(file));

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "archive/zip_reader.hpp"
+#include "formats/limits.hpp"
 #include "support/error.hpp"
 #include "support/little_endian.hpp"
 #include "support/text.hpp"
@@ -56,12 +57,15 @@ class ZipContainer final : public TorchContainer {
     }
     const archive::ZipEntry* entry = zip_.find(root_ + "data.pkl");
     if (entry == nullptr) fail(file_->name(), "a zip archive without data.pkl, not a PyTorch file");
-    if (entry->size > limits.max_bytes) {
+    const bool packed = entry->method != archive::ZipMethod::stored;
+    if (entry->size > limits.max_bytes || (packed && entry->size > Allowance::unpacked(file_->size()))) {
       fail(file_->name(), fmt::format("data.pkl of {} bytes refused", entry->size));
     }
     const auto data = zip_.open(*entry, limits.max_bytes);
     read_byte_order();
-    pickle_ = load_pickle(*data, 0, limits);
+    PickleLimits here = limits;
+    here.file_size = file_->size();
+    pickle_ = load_pickle(*data, 0, here);
     if (pickle_.end() != data->size()) fail(file_->name(), "refused: bytes follow the end of its pickle");
   }
 

@@ -82,6 +82,25 @@ bool TorchFile::is_tensor(PickleRef ref) const {
          rebuild_of(pickle(), pickle().object(ref).callable).has_value();
 }
 
+std::size_t TorchFile::rank(PickleRef ref) const {
+  if (pickle().kind(ref) != PickleKind::object) return 0;
+  PickleRef callable = pickle().object(ref).callable;
+  PickleRef args_ref = pickle().object(ref).args;
+  for (int depth = 0; depth <= kMaxWrapping; ++depth) {
+    const auto rebuild = rebuild_of(pickle(), callable);
+    const auto args = pickle().items(args_ref);
+    if (!rebuild || args.size() < 3) return 0;
+    const bool parameter = *rebuild == Rebuild::parameter;
+    if (!parameter && *rebuild != Rebuild::from_type)
+      return pickle().kind(args[2]) == PickleKind::tuple ? pickle().items(args[2]).size() : 0;
+    if (parameter && pickle().kind(args[0]) != PickleKind::object) return 0;
+    callable = parameter ? pickle().object(args[0]).callable : args[0];
+    args_ref = parameter ? pickle().object(args[0]).args : args[2];
+    if (pickle().kind(args_ref) != PickleKind::tuple) return 0;
+  }
+  return 0;
+}
+
 StoredTensor TorchFile::tensor(PickleRef ref) const {
   if (!is_tensor(ref)) fail(fmt::format("it has {} where a tensor belongs", kind_name(pickle().kind(ref))));
   const PickleObject& object = pickle().object(ref);

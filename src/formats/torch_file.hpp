@@ -20,6 +20,8 @@ class TorchFile {
   const Pickle& pickle() const { return container_->pickle(); }
   /// Would Python have made a tensor of this value? (It may still be broken or of a type we do not read.)
   bool is_tensor(PickleRef ref) const;
+  /// How many dimensions it would have; 0 if it is malformed.
+  std::size_t rank(PickleRef ref) const;
   /// FormatError naming the file and the reason if `ref` is no tensor, or one that cannot be read.
   StoredTensor tensor(PickleRef ref) const;
 

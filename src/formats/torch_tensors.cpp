@@ -3,6 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "formats/limits.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
@@ -25,69 +30,91 @@ std::string part_of(const Pickle& pickle, PickleRef key) {
   }
 }
 
+bool is_container(PickleKind kind) {
+  return kind == PickleKind::tuple || kind == PickleKind::list || kind == PickleKind::set ||
+         kind == PickleKind::dict || kind == PickleKind::object;
+}
+
+/// A container on the way, and how far it was gone through.
 struct Step {
   PickleRef ref = kNoPickleRef;
   std::string name;
-  int depth = 0;
+  std::size_t next = 0;
 };
+
+struct Child {
+  PickleRef ref = kNoPickleRef;
+  PickleRef key = kNoPickleRef;         // of a dict
+  std::optional<std::size_t> position;  // in a list or tuple
+};
+
+/// The part of a container at `index`; nothing behind the last one.
+std::optional<Child> child_of(const Pickle& pickle, PickleRef ref, std::size_t index) {
+  if (pickle.kind(ref) == PickleKind::dict) {
+    const auto pairs = pickle.pairs(ref);
+    if (index >= pairs.size() / 2) return {};
+    return Child{.ref = pairs[2 * index + 1], .key = pairs[2 * index], .position = {}};
+  }
+  if (pickle.kind(ref) == PickleKind::object) {
+    const PickleObject& object = pickle.object(ref);
+    const std::array parts = {object.args, object.kwargs, object.state, object.items, object.pairs};
+    if (index >= parts.size()) return {};
+    return Child{.ref = parts[index], .key = kNoPickleRef, .position = {}};
+  }
+  const auto items = pickle.items(ref);
+  if (index >= items.size()) return {};
+  return Child{.ref = items[index], .key = kNoPickleRef, .position = index};
+}
+
+std::string name_of(const Pickle& pickle, const std::string& before, const Child& child) {
+  std::string part;
+  if (child.key != kNoPickleRef) part = part_of(pickle, child.key);
+  if (child.position) part = std::to_string(*child.position);
+  if (before.empty() || part.empty()) return before + part;
+  return before + '.' + part;
+}
 
 }  // namespace
 
-TorchTensors::TorchTensors(std::shared_ptr<const ByteSource> file)
-    : file_name_(file->name()), file_(std::move(file)) {
-  walk();
+TorchTensors::TorchTensors(std::shared_ptr<const ByteSource> file) : file_name_(file->name()), file_(file) {
+  walk(file->size());
 }
 
-void TorchTensors::walk() {
+void TorchTensors::walk(std::uint64_t file_size) {
   const Pickle& pickle = file_.pickle();
   const auto fail = [&](const char* reason) { throw FormatError(display(file_name_), reason); };
   // Each container is entered once, so that shared and cyclic values cost no more than they take in the file.
   std::vector<bool> entered(pickle.size());
-  std::vector<Step> open = {{pickle.root(), "", 0}};
-  std::vector<Step> inside;
-  std::size_t bytes = 0;  // of the names kept and to come
-  while (!open.empty()) {
-    const Step step = std::move(open.back());
-    open.pop_back();
-    if (file_.is_tensor(step.ref)) {
-      tensors_.emplace_back(step.name, step.ref);
-      continue;
+  Allowance allowance(file_size);
+  allowance.take(pickle.memory());
+  std::vector<Step> way;
+  std::size_t bytes = 0;  // of all names, since those that lead to no tensor take time
+  const auto visit = [&](PickleRef ref, std::string name) {
+    bytes += name.size();
+    if (bytes > kMaxNames) fail("refused: the names of its tensors take too much memory");
+    if (file_.is_tensor(ref)) {
+      // A few bytes name a tensor again that stands elsewhere.
+      const std::size_t rank = std::min(file_.rank(ref), kMaxRank);
+      if (!allowance.take_tensor(name.size(), rank)) fail(kTooManyTensors);
+      tensors_.emplace_back(std::move(name), ref);
+      return;
     }
-    bytes -= step.name.size();
-    const PickleKind kind = pickle.kind(step.ref);
-    const bool holds = kind == PickleKind::tuple || kind == PickleKind::list || kind == PickleKind::set ||
-                       kind == PickleKind::dict || kind == PickleKind::object;
-    if (!holds || entered[static_cast<std::size_t>(step.ref)]) continue;
-    entered[static_cast<std::size_t>(step.ref)] = true;
-    if (step.depth == kMaxDepth) fail("refused: its values nest too deep");
-    inside.clear();
-    const auto add = [&](PickleRef ref, const std::string& part) {
-      if (ref == kNoPickleRef) return;
-      const PickleKind child = pickle.kind(ref);
-      const bool matters = child == PickleKind::tuple || child == PickleKind::list ||
-                           child == PickleKind::set || child == PickleKind::dict ||
-                           child == PickleKind::object;
-      if (!matters) return;
-      std::string name = step.name;
-      if (!name.empty() && !part.empty()) name += '.';
-      name += part;
-      bytes += name.size();
-      if (bytes > kMaxNames) fail("refused: the names of its tensors take too much memory");
-      inside.push_back({ref, std::move(name), step.depth + 1});
-    };
-    if (kind == PickleKind::dict) {
-      const auto pairs = pickle.pairs(step.ref);
-      for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) add(pairs[i + 1], part_of(pickle, pairs[i]));
-    } else if (kind == PickleKind::object) {
-      const PickleObject& object = pickle.object(step.ref);
-      for (const PickleRef part : {object.args, object.kwargs, object.state, object.items, object.pairs}) {
-        add(part, "");
-      }
-    } else {
-      const auto items = pickle.items(step.ref);
-      for (std::size_t i = 0; i < items.size(); ++i) add(items[i], std::to_string(i));
+    if (way.size() >= static_cast<std::size_t>(kMaxDepth)) fail("refused: its values nest too deep");
+    entered[static_cast<std::size_t>(ref)] = true;
+    way.push_back({.ref = ref, .name = std::move(name)});
+  };
+  const auto matters = [&](PickleRef ref) {
+    if (ref == kNoPickleRef || !is_container(pickle.kind(ref))) return false;
+    return file_.is_tensor(ref) || !entered[static_cast<std::size_t>(ref)];
+  };
+  if (matters(pickle.root())) visit(pickle.root(), "");
+  while (!way.empty()) {
+    const auto child = child_of(pickle, way.back().ref, way.back().next++);
+    if (!child) {
+      way.pop_back();
+    } else if (matters(child->ref)) {
+      visit(child->ref, name_of(pickle, way.back().name, *child));
     }
-    for (std::size_t i = inside.size(); i-- > 0;) open.push_back(std::move(inside[i]));
   }
 }
 

@@ -15,7 +15,7 @@ namespace msprobe::formats {
 class TorchTensors final : public TensorSet {
  public:
   static constexpr int kMaxDepth = 400;
-  static constexpr std::size_t kMaxNames = std::size_t{64} << 20;  // bytes of all names
+  static constexpr std::size_t kMaxNames = std::size_t{64} << 20;  // bytes of all names on the ways
 
   /// FormatError for a broken file and for one whose values nest deeper, or whose names take more, than that.
   explicit TorchTensors(std::shared_ptr<const ByteSource> file);
@@ -29,7 +29,7 @@ class TorchTensors final : public TensorSet {
   const Pickle& pickle() const { return file_.pickle(); }
 
  private:
-  void walk();
+  void walk(std::uint64_t file_size);
 
   std::string file_name_;
   TorchFile file_;

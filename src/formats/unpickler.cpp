@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "formats/limits.hpp"
 #include "formats/pickle_containers.hpp"
 #include "formats/pickle_opcodes.hpp"
 #include "formats/pickle_stack.hpp"
@@ -25,6 +26,10 @@ using Op = PickleOp;
 constexpr std::uint8_t kNewestProtocol = 5;
 // Each takes the memory of many opcodes, and no data needs as many.
 constexpr std::size_t kMostGlobals = 100'000;
+// Of a vector or a string that grows, with its copy.
+constexpr std::uint64_t kGrowth = 2;
+// A name that was not there before, with its place in the index.
+constexpr std::uint64_t kGlobal = 200;
 
 }  // namespace
 
@@ -33,6 +38,7 @@ class Unpickler {
   Unpickler(const ByteSource& source, std::uint64_t offset, const PickleLimits& limits)
       : stream_(source, offset, limits.max_bytes),
         limits_(limits),
+        allowance_(limits.file_size == 0 ? source.size() : limits.file_size),
         stack_(stream_, limits.max_stack),
         memo_(stream_) {
     pickle_.name_ = source.name();
@@ -44,6 +50,7 @@ class Unpickler {
       const auto op = static_cast<Op>(stream_.u8());
       if (op == Op::stop) break;
       if (!push_scalar(op) && !push_text(op) && !move_stack(op) && !fill_container(op)) call_or_refuse(op);
+      charge_stores();
     }
     stream_.end_of_pickle();
     pickle_.root_ = stack_.result();
@@ -63,27 +70,59 @@ class Unpickler {
     spent_ += amount;
   }
 
+  void charge_memory(std::uint64_t bytes) {
+    if (!allowance_.take(bytes)) fail("refused: its values take too much memory for a file of its size");
+    pickle_.memory_ += bytes;
+  }
+
+  // The stack and the memo grow in many places.
+  void charge_stores() {
+    const std::uint64_t memory = stack_.memory() + memo_.memory();
+    if (memory <= stores_) return;
+    charge_memory(memory - stores_);
+    stores_ = memory;
+  }
+
+  // What has nothing of its own needs to be there once only.
+  PickleRef shared(PickleRef& known, PickleKind kind, std::uint64_t value) {
+    if (known == kNoPickleRef) known = add(kind, value);
+    return known;
+  }
+
   PickleRef add(PickleKind kind, std::uint64_t value, std::size_t count = 0) {
+    charge_memory(sizeof(Node));
     if (pickle_.nodes_.size() >= static_cast<std::uint32_t>(kNoPickleRef)) fail("too many values");
     pickle_.nodes_.push_back(Node{.kind = kind, .count = static_cast<std::uint32_t>(count), .value = value});
     return static_cast<PickleRef>(pickle_.nodes_.size() - 1);
   }
 
   PickleRef add_characters(PickleKind kind, std::string_view characters) {
+    charge_memory(kGrowth * std::uint64_t{characters.size()});
     const std::size_t begin = pickle_.characters_.size();
     pickle_.characters_ += characters;
     return add(kind, begin, characters.size());
   }
 
   PickleRef add_tuple(std::span<const PickleRef> items) {
+    if (items.empty()) return shared(empty_tuple_, PickleKind::tuple, 0);
+    charge_memory(kGrowth * std::uint64_t{items.size_bytes()});
     const std::size_t begin = pickle_.tuple_items_.size();
     pickle_.tuple_items_.insert(pickle_.tuple_items_.end(), items.begin(), items.end());
     return add(PickleKind::tuple, begin, items.size());
   }
 
   PickleRef add_container(PickleKind kind, std::span<const PickleRef> items = {}) {
+    charge_memory(sizeof(std::vector<PickleRef>));
+    charge_items(items.size(), true);
     pickle_.containers_.emplace_back(items.begin(), items.end());
     return add(kind, pickle_.containers_.size() - 1);
+  }
+
+  // Of a container; its first ones take a piece of memory of their own.
+  void charge_items(std::size_t count, bool first) {
+    constexpr std::uint64_t kPiece = 32;
+    if (count == 0) return;
+    charge_memory((first ? kPiece : 0) + kGrowth * sizeof(PickleRef) * std::uint64_t{count});
   }
 
   std::vector<PickleRef>& container(PickleRef ref) {
@@ -99,7 +138,10 @@ class Unpickler {
   }
 
   void push_integer(std::int64_t value) {
-    stack_.push(add(PickleKind::integer, static_cast<std::uint64_t>(value)));
+    const bool common = value >= 0 && value < static_cast<std::int64_t>(small_.size());
+    stack_.push(common ? shared(small_[static_cast<std::size_t>(value)], PickleKind::integer,
+                                static_cast<std::uint64_t>(value))
+                       : add(PickleKind::integer, static_cast<std::uint64_t>(value)));
   }
 
   // Little-endian two's complement.
@@ -111,7 +153,7 @@ class Unpickler {
     }
     const bool negative = !bytes.empty() && (static_cast<std::uint8_t>(bytes.back()) & 0x80U) != 0;
     if (negative && bytes.size() < 8) value |= ~std::uint64_t{0} << (8 * bytes.size());
-    stack_.push(add(PickleKind::integer, value));
+    push_integer(static_cast<std::int64_t>(value));
   }
 
   void push_number_line(std::string_view line) {
@@ -121,9 +163,13 @@ class Unpickler {
     push_long(*bytes);
   }
 
+  void push_boolean(bool value) {
+    stack_.push(shared(value ? true_ : false_, PickleKind::boolean, value ? 1 : 0));
+  }
+
   void push_int_line() {
     const std::string_view line = stream_.line();
-    if (line == "00" || line == "01") return stack_.push(add(PickleKind::boolean, line == "01"));
+    if (line == "00" || line == "01") return push_boolean(line == "01");
     push_number_line(line);
   }
 
@@ -136,11 +182,11 @@ class Unpickler {
   bool push_scalar(Op op) {
     switch (op) {
       case Op::none:
-        stack_.push(add(PickleKind::none, 0));
+        stack_.push(shared(none_, PickleKind::none, 0));
         return true;
       case Op::newtrue:
       case Op::newfalse:
-        stack_.push(add(PickleKind::boolean, op == Op::newtrue));
+        push_boolean(op == Op::newtrue);
         return true;
       case Op::binint:
         push_integer(static_cast<std::int32_t>(stream_.little<std::uint32_t>()));
@@ -302,6 +348,7 @@ class Unpickler {
     else if (kind(target) != wanted)
       fail(fmt::format("it adds items to {}", kind_name(kind(target))));
     auto& content = container(target);
+    charge_items(items.size(), content.empty());
     content.insert(content.end(), items.begin(), items.end());
   }
 
@@ -312,6 +359,7 @@ class Unpickler {
     else if (kind(target) != PickleKind::dict)
       fail(fmt::format("it sets items of {}", kind_name(kind(target))));
     auto& content = container(target);
+    charge_items(pairs.size(), content.empty());
     content.insert(content.end(), pairs.begin(), pairs.end());
   }
 
@@ -384,6 +432,7 @@ class Unpickler {
         global_index_.try_emplace(std::pair(mention.module, mention.name), pickle_.globals_.size());
     if (is_new) {
       if (at->second == kMostGlobals) fail(fmt::format("more than {} names refused", kMostGlobals));
+      charge_memory(kGlobal + 2 * (std::uint64_t{mention.module.size()} + mention.name.size()));
       pickle_.globals_.push_back(std::move(mention));
     }
     return add(PickleKind::global, at->second);
@@ -452,6 +501,7 @@ class Unpickler {
     } else if (kind(callable) != PickleKind::object && kind(callable) != PickleKind::persistent) {
       fail(fmt::format("it calls {}", kind_name(kind(callable))));
     }
+    charge_memory(sizeof(PickleObject));
     pickle_.objects_.push_back(PickleObject{.callable = callable, .args = args, .kwargs = kwargs});
     return add(PickleKind::object, pickle_.objects_.size() - 1);
   }
@@ -475,6 +525,7 @@ class Unpickler {
 
   void add_persistent(PickleRef id) {
     const PickleRef made = add(PickleKind::persistent, static_cast<std::uint32_t>(id));
+    charge_memory(kGrowth * sizeof(PickleRef));
     pickle_.persistents_.push_back(made);
     stack_.push(made);
   }
@@ -532,10 +583,17 @@ class Unpickler {
 
   PickleStream stream_;
   PickleLimits limits_;
+  Allowance allowance_;
   std::uint64_t spent_ = 0;
+  std::uint64_t stores_ = 0;  // charged for the stack and the memo
   PickleStack stack_;
   PickleMemo memo_;
   std::map<std::pair<std::string, std::string>, std::size_t> global_index_;
+  PickleRef none_ = kNoPickleRef;
+  PickleRef true_ = kNoPickleRef;
+  PickleRef false_ = kNoPickleRef;
+  PickleRef empty_tuple_ = kNoPickleRef;
+  std::vector<PickleRef> small_ = std::vector<PickleRef>(256, kNoPickleRef);
   Pickle pickle_;
 };
 

@@ -9,11 +9,12 @@
 
 namespace msprobe::formats {
 
-/// What one pickle may cost. Memory is at most about 200 bytes an opcode plus the strings it holds.
+/// What one pickle may cost. Its memory is that of an Allowance for `file_size`.
 struct PickleLimits {
   std::uint64_t max_bytes = std::uint64_t{256} << 20;
   std::uint64_t max_opcodes = 10'000'000;
   std::uint64_t max_stack = 4'000'000;
+  std::uint64_t file_size = 0;  // of the file that the pickle was packed in; 0: it is not packed
 };
 
 /// Reads the pickle that starts at `offset`. What follows it is not looked at: Pickle::end() tells where that

@@ -94,7 +94,9 @@ class InspectCommand final : public Command {
         listens = print(to_text(facts, color));
       }
     }
-    if (typed_.json) print(to_json(all));
+    if (typed_.json) {
+      to_json(all, [&](const std::string& piece) { listens = listens && print(piece); });
+    }
     if (failed) return Outcome::failure;
     return findings ? Outcome::findings : Outcome::clean;
   }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,7 +29,7 @@ struct TensorFacts {
   bool big_endian = false;
   bool conjugate = false;
   bool negative = false;
-  std::optional<tensor::Statistics> statistics;
+  std::shared_ptr<const tensor::Statistics> statistics;  // nullptr: not asked for
   std::vector<std::string> first;
   std::string problem;  // why it could not be read; then only the name is sure
 };
@@ -124,7 +126,7 @@ void inspect_checkpoint(const std::string& path, PathFacts& facts);
 
 /// What was found; the problems with the path itself are left out. Empty if there is nothing else.
 std::string to_text(const PathFacts& facts, bool color);
-/// One document: the object of the only path, or an array of them.
-std::string to_json(const std::vector<PathFacts>& facts);
+/// One document: the object of the only path, or an array of them. It is given to `write` in pieces.
+void to_json(const std::vector<PathFacts>& facts, const std::function<void(const std::string&)>& write);
 
 }  // namespace msprobe::inspect

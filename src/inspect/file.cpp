@@ -104,7 +104,7 @@ class FileInspector {
     if (tensors != nullptr) {
       file_.container = formats::container_name(Container::torch_legacy);
       // It was read to its last byte, all behind the pickles is storages.
-      const auto chain = pickles_.scan_chain(*source_, 0, "", kLegacyPickles);
+      const auto chain = pickles_.scan_read_chain(kLegacyPickles);
       if (!chain.failure.empty()) problem(chain.failure);
       describe_root(tensors->pickle());
       list(*tensors);
@@ -166,11 +166,7 @@ class FileInspector {
       tensor.shape = safe->shape(index);
     }
     if (const auto* npz = dynamic_cast<const formats::NpzFile*>(&set)) {
-      try {
-        pickles_.scan_object_array(*npz->member(index), set.name(index));
-      } catch (const FormatError&) {
-        // Its problem is told already.
-      }
+      pickles_.scan_object_member(npz->zip(), npz->entry(index), set.name(index));
     }
   }
 
@@ -185,7 +181,7 @@ class FileInspector {
     tensor.conjugate = stored.conjugate;
     tensor.negative = stored.negative;
     if (!in_full) return;
-    tensor.statistics = formats::statistics_of(stored);
+    tensor.statistics = std::make_shared<const tensor::Statistics>(formats::statistics_of(stored));
     tensor.first = formats::first_elements(stored, options_.first);
   }
 

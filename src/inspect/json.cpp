@@ -9,6 +9,23 @@
 namespace msprobe::inspect {
 namespace {
 
+/// The text leaves in pieces, since it may be much longer than the file.
+class Document : public JsonWriter {
+ public:
+  using Write = std::function<void(const std::string&)>;
+
+  // Names that are not UTF-8 lose the bytes that are not; everything else is refused by readers of JSON.
+  explicit Document(const Write& write) : JsonWriter({.indent = 2, .text = JsonText::utf8}), write_(write) {}
+
+  void hand_on() {
+    constexpr std::size_t kPiece = std::size_t{64} << 10;
+    if (mark().size >= kPiece) write_(take());
+  }
+
+ private:
+  const Write& write_;
+};
+
 /// JSON has no words for these; the other results of msprobe spell them so.
 void number(JsonWriter& json, std::string_view name, double value) {
   if (std::isfinite(value)) {
@@ -72,16 +89,19 @@ std::vector<std::pair<std::string_view, std::string_view>> without_twins(
   return single;
 }
 
-void write(JsonWriter& json, const FileFacts& file) {
+void write(Document& json, const FileFacts& file) {
   json.open_object();
   json.member("container", file.container);
   json.member("size", file.size);
   if (!file.holds.empty()) json.member("holds", file.holds);
   if (!file.values.empty()) json.member("values", without_twins(file.values));
-  if (!file.metadata.empty()) json.member("metadata", without_twins(file.metadata));
+  if (!file.metadata.empty()) json.member("metadata", file.metadata);
   json.key("tensors");
   json.open_list();
-  for (const TensorFacts& tensor : file.tensors) write(json, tensor);
+  for (const TensorFacts& tensor : file.tensors) {
+    write(json, tensor);
+    json.hand_on();
+  }
   json.close();
   if (file.has_pickle) {
     json.key("globals");
@@ -154,7 +174,7 @@ void write(JsonWriter& json, const CheckpointFacts& found) {
   json.close();
 }
 
-void write(JsonWriter& json, const PathFacts& facts) {
+void write(Document& json, const PathFacts& facts) {
   json.open_object();
   json.member("path", facts.path);
   if (facts.file) {
@@ -175,9 +195,8 @@ void write(JsonWriter& json, const PathFacts& facts) {
 
 }  // namespace
 
-std::string to_json(const std::vector<PathFacts>& facts) {
-  // Names that are not UTF-8 lose the bytes that are not; everything else is refused by readers of JSON.
-  JsonWriter json({.indent = 2, .text = JsonText::utf8});
+void to_json(const std::vector<PathFacts>& facts, const Document::Write& write_piece) {
+  Document json(write_piece);
   if (facts.size() == 1) {
     write(json, facts.front());
   } else {
@@ -185,7 +204,7 @@ std::string to_json(const std::vector<PathFacts>& facts) {
     for (const PathFacts& each : facts) write(json, each);
     json.close();
   }
-  return json.take() + "\n";
+  write_piece(json.take() + "\n");
 }
 
 }  // namespace msprobe::inspect

@@ -10,6 +10,8 @@
 #include <tuple>
 #include <vector>
 
+#include "archive/zip_format.hpp"
+#include "formats/limits.hpp"
 #include "formats/pickle_scan.hpp"
 #include "formats/pickle_search.hpp"
 #include "formats/unpickler.hpp"
@@ -30,8 +32,7 @@ using Source = std::shared_ptr<const ByteSource>;
 constexpr int kMostPickles = 10'000;
 // Of one file; twice as many if they are dangerous.
 constexpr std::size_t kMostGlobals = 10'000;
-// A pickle that is met beside tensors, in a member of an archive.
-constexpr std::uint64_t kMostInflated = std::uint64_t{256} << 20;
+constexpr int kNoLimit = 0;
 
 bool names_importable(const PickleScan& scan) {
   return std::any_of(scan.globals.begin(), scan.globals.end(), formats::is_importable);
@@ -40,6 +41,14 @@ bool names_importable(const PickleScan& scan) {
 // Frames that lie are seldom there by chance, and never for a good reason.
 bool may_name(const PickleScan& scan) {
   return names_importable(scan) || scan.straddles;
+}
+
+// Of any archive but an empty one.
+bool begins_like_zip(const ByteSource& member) {
+  std::array<std::byte, 4> start{};
+  if (member.size() < start.size()) return false;
+  member.read_at(0, start);
+  return load_le<std::uint32_t>(start.data()) == archive::kLocalSignature;
 }
 
 std::array<std::byte, 2> start_of(const ByteSource& member) {
@@ -68,14 +77,26 @@ std::string lower_case(std::string text) {
 }  // namespace
 
 PickleFinder::PickleFinder(Source source, PathFacts& facts)
-    : source_(std::move(source)), facts_(facts), file_(*facts.file) {}
+    : source_(std::move(source)),
+      facts_(facts),
+      file_(*facts.file),
+      may_unpack_(formats::Allowance::unpacked(source_->size())) {}
 
 void PickleFinder::problem(const std::string& message) {
   facts_.problems.push_back(without_path(message, source_->name()));
 }
 
 PickleFinder::Chain PickleFinder::scan_chain(const ByteSource& source, std::uint64_t offset,
-                                             const std::string& where, int count) {
+                                             const std::string& where) {
+  return follow_chain(source, offset, where, kNoLimit);
+}
+
+PickleFinder::Chain PickleFinder::scan_read_chain(int count) {
+  return follow_chain(*source_, 0, "", count);
+}
+
+PickleFinder::Chain PickleFinder::follow_chain(const ByteSource& source, std::uint64_t offset,
+                                               const std::string& where, int count) {
   Chain chain;
   const std::uint64_t begin = offset;
   std::set<std::tuple<std::string, std::string, bool>> noted;
@@ -96,7 +117,7 @@ PickleFinder::Chain PickleFinder::scan_chain(const ByteSource& source, std::uint
       hides(fmt::format("{}: more than {} pickles refused", display(source.name()), kMostPickles), offset);
       break;
     }
-    const PickleScan scan = formats::scan_pickle(source, offset);
+    const PickleScan scan = formats::scan_pickle(source, offset, 0, {.file_size = source_->size()});
     note_new(scan.globals);
     chain.is_pickle = chain.is_pickle || names_importable(scan) || (i == 0 && scan.failure.empty());
     if (!scan.failure.empty()) {
@@ -105,17 +126,19 @@ PickleFinder::Chain PickleFinder::scan_chain(const ByteSource& source, std::uint
       break;
     }
     // What its values are is another question, and so is whether they make sense.
-    try {
-      const formats::Pickle pickle = formats::load_pickle(source, offset);
-      if (i == 0 && where.empty()) file_.holds = formats::kind_name(pickle.kind(pickle.root()));
-    } catch (const FormatError& error) {
-      hides(error.what(), offset);
+    if (count == kNoLimit) {
+      try {
+        const formats::Pickle pickle = formats::load_pickle(source, offset, {.file_size = source_->size()});
+        if (i == 0 && where.empty()) file_.holds = formats::kind_name(pickle.kind(pickle.root()));
+      } catch (const FormatError& error) {
+        hides(error.what(), offset);
+      }
     }
     offset = scan.end;
   }
   // Read with one memo for all, the same pickles may name other things.
   if (count == kNoLimit && i > 1) {
-    const PickleScan together = formats::scan_pickle(source, begin, offset);
+    const PickleScan together = formats::scan_pickle(source, begin, offset, {.file_size = source_->size()});
     note_new(together.globals);
     if (!together.failure.empty()) hides(together.failure, together.end);
   }
@@ -182,6 +205,13 @@ void PickleFinder::scan_members_of(const archive::ZipReader& zip, bool is_npz) {
   }
 }
 
+Source PickleFinder::open_member(const archive::ZipReader& zip, const archive::ZipEntry& entry) {
+  if (entry.method == archive::ZipMethod::stored) return zip.open(entry);
+  Source member = zip.open(entry, may_unpack_);
+  may_unpack_ -= entry.size;
+  return member;
+}
+
 void PickleFinder::scan_member(const archive::ZipReader& zip, const archive::ZipEntry& entry, bool is_npz) {
   const std::string name = lower_case(entry.name);
   const bool named = name.ends_with(".pkl") || name.ends_with(".pickle");
@@ -190,16 +220,29 @@ void PickleFinder::scan_member(const archive::ZipReader& zip, const archive::Zip
   if (elements && entry.method != archive::ZipMethod::stored) return;
   // Those of an archive of arrays are read as such.
   if (is_npz && name.ends_with(".npy")) return;
-  const Source member = zip.open(entry, kMostInflated);
+  const Source member = open_member(zip, entry);
   if (begins_like_array(*member)) return scan_object_array(*member, entry.name);
+  if (!elements && begins_like_zip(*member))
+    return problem(display(entry.name) + ": an archive inside the archive, which is not looked at");
   const bool likely = begins_like_pickle(*member);
   if (elements && !likely) return;
   // Old protocols begin with no mark. What is a pickle by chance names nothing that Python has.
-  if (!named && (elements || !likely) && !may_name(formats::scan_pickle(*member, 0))) return;
+  if (!named && (elements || !likely) &&
+      !may_name(formats::scan_pickle(*member, 0, 0, {.file_size = source_->size()})))
+    return;
   const Chain chain = scan_chain(*member, 0, entry.name);
   file_.has_pickle = true;
   if (!chain.failure.empty())
     problem(display(entry.name) + ": " + without_path(chain.failure, source_->name()));
+}
+
+void PickleFinder::scan_object_member(const archive::ZipReader& zip, const archive::ZipEntry& entry,
+                                      const std::string& where) {
+  try {
+    scan_object_array(*open_member(zip, entry), where);
+  } catch (const FormatError&) {
+    // That it cannot be read is told already.
+  }
 }
 
 void PickleFinder::scan_object_array(const ByteSource& npy, const std::string& where) {
@@ -211,7 +254,7 @@ void PickleFinder::scan_object_array(const ByteSource& npy, const std::string& w
                                              : 12 + std::uint64_t{load_le<std::uint32_t>(&start[8])};
   if (!begins_like_array(npy) || payload >= npy.size()) return;
   // Numbers that are not a pickle may still begin like one.
-  if (!may_name(formats::scan_pickle(npy, payload))) return;
+  if (!may_name(formats::scan_pickle(npy, payload, 0, {.file_size = source_->size()}))) return;
   const Chain chain = scan_chain(npy, payload, where);
   if (!chain.failure.empty())
     problem((where.empty() ? "" : display(where) + ": ") + without_path(chain.failure, source_->name()));

@@ -110,7 +110,7 @@ class Renderer {
     bool statistics = false;
     for (const TensorFacts& tensor : tensors) {
       bytes += tensor.bytes;
-      statistics = statistics || tensor.statistics.has_value();
+      statistics = statistics || tensor.statistics != nullptr;
     }
     line("tensors", fmt::format("{}, {}", human_count(tensors.size()), human_bytes(bytes)));
     std::vector<std::string> header = {"name", "dtype", "shape", "bytes"};
@@ -129,7 +129,7 @@ class Renderer {
       }
       row.push_back(std::to_string(tensor.bytes));
       if (!statistics) continue;
-      const tensor::Statistics s = tensor.statistics.value_or(tensor::Statistics{});
+      const tensor::Statistics s = tensor.statistics ? *tensor.statistics : tensor::Statistics{};
       for (const double value : {s.max, s.min, s.mean(), s.norm()})
         row.push_back(fmt::format("{:.6g}", value));
       for (const std::uint64_t count : {s.nan, s.pos_inf + s.neg_inf, s.zero, s.denormal}) {

@@ -46,8 +46,20 @@ bool is_formula_sign(char32_t c) {
   }
 }
 
+/// What a spreadsheet passes over before a sign, or drops when it reads a file: blanks, control characters
+/// and what has no width.
+bool is_passed_over(char32_t c) {
+  return c <= U' ' || (c >= 0x7F && c <= 0xA0) || c == 0x1680 || c == 0x3000 || c == 0x205F ||
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || is_invisible(c);
+}
+
 bool starts_formula(std::string_view text) {
-  return !text.empty() && is_formula_sign(utf8_at(text, 0).code);
+  while (!text.empty()) {
+    const Utf8 c = utf8_at(text, 0);
+    if (!is_passed_over(c.code)) return is_formula_sign(c.code);
+    text.remove_prefix(c.length);
+  }
+  return false;
 }
 
 /// Calls `visit(part)` for what lies between semicolons until it returns false.
@@ -108,7 +120,8 @@ TextTraits traits_of(std::string_view text) {
 
 bool is_safe_text(std::string_view text, TextTraits traits) {
   if (traits.has(TextTraits::kHigh | TextTraits::kSemicolon)) return false;
-  return text.empty() || !is_formula_sign(static_cast<unsigned char>(text.front())) ||
+  // Most text begins with a letter.
+  return text.empty() || (text.front() >= 'A' && text.front() <= 'Z') || !starts_formula(text) ||
          parse_number(text).has_value();
 }
 

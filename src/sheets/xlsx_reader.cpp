@@ -167,6 +167,9 @@ class SheetHandler final : public XmlHandler {
     // A formula that nobody has computed has an empty value.
     const bool number = type_.empty() || type_ == "n";
     if (!has_value_ || (number && text_.size() == begin_)) return;
+    // A few bytes name the last column, and all before it are filled in.
+    blanks_ += column_ - cells_.size();
+    if (blanks_ > limits_.blanks) throw BrokenPart("more blank cells than are accepted");
     cells_.resize(column_);
     Stored& cell = cells_.emplace_back();
     const std::string_view text = std::string_view(text_).substr(begin_);
@@ -219,6 +222,7 @@ class SheetHandler final : public XmlHandler {
   const RowVisitor& visit_;
   const XlsxLimits& limits_;
   std::uint64_t rows_ = 0;
+  std::uint64_t blanks_ = 0;
   std::vector<Stored> cells_;
   std::string text_;  // of the row
   std::string type_;

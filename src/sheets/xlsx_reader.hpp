@@ -15,6 +15,7 @@ namespace msprobe::sheets {
 struct XlsxLimits {
   std::uint64_t sheets = 1000;
   std::uint64_t rows = 1'048'576;                         // of a sheet
+  std::uint64_t blanks = 64'000'000;                      // cells of a sheet that are left out before others
   std::uint64_t shared_texts = 8'000'000;                 // their number
   std::uint64_t shared_bytes = std::uint64_t{256} << 20;  // their text
 };

@@ -196,6 +196,34 @@ std::string valid_utf8(std::string_view text) {
   return out;
 }
 
+bool is_invisible(char32_t c) {
+  struct Range {
+    char32_t first;
+    char32_t last;
+  };
+  // Unicode's default ignorable characters, and the anchors of annotations.
+  static constexpr std::array<Range, 17> kRanges = {{{0xAD, 0xAD},
+                                                     {0x34F, 0x34F},
+                                                     {0x61C, 0x61C},
+                                                     {0x115F, 0x1160},
+                                                     {0x17B4, 0x17B5},
+                                                     {0x180B, 0x180F},
+                                                     {0x200B, 0x200F},
+                                                     {0x202A, 0x202E},
+                                                     {0x2060, 0x206F},
+                                                     {0x3164, 0x3164},
+                                                     {0xFE00, 0xFE0F},
+                                                     {0xFEFF, 0xFEFF},
+                                                     {0xFFA0, 0xFFA0},
+                                                     {0xFFF0, 0xFFFB},
+                                                     {0x1BCA0, 0x1BCA3},
+                                                     {0x1D173, 0x1D17A},
+                                                     {0xE0000, 0xE0FFF}}};
+  return c >= kRanges.front().first && std::any_of(kRanges.begin(), kRanges.end(), [c](const Range& range) {
+           return c >= range.first && c <= range.last;
+         });
+}
+
 std::string display(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -203,9 +231,8 @@ std::string display(std::string_view text) {
     const Utf8 c = utf8_at(text, i);
     // C1 controls (U+0080..U+009F) drive some terminals as well.
     const bool control = c.code < 0x20 || (c.code >= 0x7F && c.code < 0xA0);
-    const bool turns = c.code == 0x61C || (c.code >= 0x200E && c.code <= 0x200F) ||
-                       (c.code >= 0x2028 && c.code <= 0x202E) || (c.code >= 0x2066 && c.code <= 0x2069);
-    if (!c.valid || control || turns) {
+    const bool parts_lines = c.code == 0x2028 || c.code == 0x2029;
+    if (!c.valid || control || parts_lines || is_invisible(c.code)) {
       append_escape(out, c.code);
     } else {
       out += text.substr(i, c.length);

@@ -32,8 +32,11 @@ std::string_view trimmed(std::string_view text);
 /// CRC-32 (PKZIP polynomial) of the bytes, as eight lower-case hex digits.
 std::string crc32_hex(std::string_view bytes);
 
-/// The text with control characters, invalid UTF-8 and the marks that turn the writing direction replaced by
-/// escapes, so that a hostile name cannot drive a terminal, break a line or show as another.
+/// Is the character drawn with no mark and no width: joiners, marks of direction, selectors, tags, fillers?
+bool is_invisible(char32_t c);
+
+/// The text with control characters, invalid UTF-8 and what is_invisible() replaced by escapes, so that a
+/// hostile name cannot drive a terminal, break a line, hide a message or show as another.
 std::string display(std::string_view text);
 
 /// One character of UTF-8 text. An invalid byte has `length` 1 and `valid` false.

@@ -10,6 +10,7 @@ usage: hostile_checks.py MSPROBE
 import csv
 import json
 import os
+import pathlib
 import pickle
 import struct
 import subprocess
@@ -454,6 +455,77 @@ def mindspore_files(msprobe, scratch):
         harness.check("bad.ckpt: w: " in result.stderr, result.stderr)
 
 
+def empty_tensors(count, rank):
+    entry = {"dtype": "U8", "shape": [0] * rank, "data_offsets": [0, 0]}
+    header = json.dumps({str(i): entry for i in range(count)}, separators=(",", ":")).encode()
+    return struct.pack("<Q", len(header)) + header
+
+
+# What a process has held at most counts from before its program began, so a small one starts it.
+MEASURE = """
+import os, subprocess, sys
+child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+_, status, usage = os.wait4(child.pid, 0)
+print(os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024)
+"""
+
+
+def peak_of(msprobe, scratch, arguments):
+    """Exit status and most memory of a run, in bytes."""
+    result = subprocess.run(
+        [sys.executable, "-c", MEASURE, msprobe, *arguments],
+        cwd=scratch,
+        env=harness.environment(msprobe, scratch),
+        capture_output=True,
+        text=True,
+        timeout=harness.TIME_LIMIT_S,
+        check=True,
+    )
+    status, peak = result.stdout.split()
+    return int(status), int(peak)
+
+
+def small_files_that_ask_for_much(msprobe, scratch):
+    """What a reader takes is bound to the size of the file, whatever its bytes stand for."""
+    size = 2_000_000
+    again = b"\x80\x02(" + tensor([0], [1], 0)
+    units = {
+        "nulls": (b"\x80\x02cfoo\nbar\n(", b"N", b"tR."),
+        "lists": (b"\x80\x02(", b"]", b"t."),
+        "objects": (b"\x80\x02cfoo\nbar\nq\x00(", b"h\x00)R", b"t."),
+        "same_tensor": (again + b"q\x01", b"h\x01", b"t."),
+    }
+    files = ["empty.safetensors", "dimensions.safetensors", "many_packed.pt"]
+    for name, (begin, unit, end) in units.items():
+        data = begin + unit * (size // len(unit)) + end
+        torch_file(scratch / f"{name}.pt", data)
+        with zipfile.ZipFile(scratch / f"{name}_packed.pt", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("a/data.pkl", begin + unit * (20 * size // len(unit)) + end)
+        files += [f"{name}.pt", f"{name}_packed.pt"]
+    (scratch / "empty.safetensors").write_bytes(empty_tensors(40_000, 1))
+    (scratch / "dimensions.safetensors").write_bytes(empty_tensors(10_000, 64))
+    with zipfile.ZipFile(scratch / "many_packed.pt", "w", zipfile.ZIP_DEFLATED) as archive:
+        for i in range(100):
+            archive.writestr(f"a/{i}.pkl", b"\x80\x02" + b"N0" * 1_000_000 + b"N.")
+    # Sanitizers keep what is freed.
+    program = pathlib.Path(msprobe).read_bytes()
+    measured = b"__asan_init" not in program and b"__tsan_init" not in program
+    for name in files:
+        length = (scratch / name).stat().st_size
+        for arguments in (
+            ["inspect", name],
+            ["inspect", "--json", name],
+            ["ckpt_compare", name, name, "-o", "-"],
+            ["parse", "-d", name, "-t", "npz", "-o", "out"],
+        ):
+            status, peak = peak_of(msprobe, scratch, arguments)
+            what = f"{' '.join(arguments)} of {length} bytes"
+            harness.check(status in (0, 2), f"{what}: exit status {status}")
+            files_read = 2 if arguments[0] == "ckpt_compare" else 1
+            if measured:
+                harness.check(peak < (64 << 20) + 10 * files_read * length, f"{what}: {peak} bytes of memory")
+
+
 def make_tests(msprobe):
     functions = (
         pack_that_leads_out,
@@ -470,6 +542,7 @@ def make_tests(msprobe):
         safetensors_files,
         distributed_checkpoints,
         mindspore_files,
+        small_files_that_ask_for_much,
     )
     return [(f.__name__.replace("_", " "), lambda s, f=f: f(msprobe, s)) for f in functions]
 

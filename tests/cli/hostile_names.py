@@ -32,8 +32,12 @@ NAMES = {
     "@SUM(A1).0.forward": "'@SUM(A1).0.forward",
     "+1;=2.0.forward": "'+1;'=2.0.forward",
     "-2.0.forward": "'-2.0.forward",
-    "\t=1.0.forward": None,
-    "\r=1.0.forward": None,
+    "\t=1.0.forward": "'\t=1.0.forward",
+    "\r=1.0.forward": "'\r=1.0.forward",
+    "  =1.0.forward": "'  =1.0.forward",
+    "\ufeff=1.0.forward": "'\ufeff=1.0.forward",
+    "\u200b@SUM(A1).0.forward": "'\u200b@SUM(A1).0.forward",
+    "Torch.hid\u200bden\U000e0041\U000e0100.0.forward": None,
     "\uff1d1.0.forward": "'\uff1d1.0.forward",
 }
 
@@ -77,7 +81,7 @@ def make_tests(msprobe):
         named, cells = rows_of(NAMES), rows_of(cell or name for name, cell in NAMES.items())
         with open(files[".csv"], encoding="utf-8", newline="") as file:
             table = list(csv.DictReader(file))
-        check(b'"\t=1' in files[".csv"].read_bytes(), "a tab is quoted")
+        check(b"\"'\t=1" in files[".csv"].read_bytes(), "a tab is quoted")
         for column in ("NPU Name", "Bench Name"):
             check_equal(f"csv, {column}", [row[column] for row in table], cells)
         check_equal("width of csv", {len(row) for row in table}, {len(table[0])})
@@ -96,6 +100,7 @@ def make_tests(msprobe):
             result = compare(msprobe, scratch, *options)
             shown = result.stdout + result.stderr
             bad = {c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") and c != "\n"}
+            bad |= {c for c in shown if 0xE0000 <= ord(c) <= 0xE0FFF}
             check_equal(f"characters that steer a terminal, {options[-1][:40]!r}", bad, set())
 
     return [("table_files", table_files), ("terminal", terminal)]

@@ -73,6 +73,43 @@ def modules_are_read(msprobe, scratch):
             harness.check("[2, 3]" in output and "float32" in output, output)
 
 
+# What a module of this class is made with, if it is not made with nothing.
+ARGUMENTS = {
+    "Linear": (2, 3), "Conv1d": (1, 1, 1), "Conv2d": (1, 1, 1), "ConvTranspose2d": (1, 1, 1), "BatchNorm2d": (2,),
+    "LayerNorm": (4,), "GroupNorm": (1, 2), "Embedding": (3, 2), "LSTM": (2, 2), "GRU": (2, 2),
+    "MultiheadAttention": (4, 2), "TransformerEncoderLayer": (4, 2, 4), "Transformer": (4, 2, 1, 1, 4),
+}  # fmt: skip
+
+
+def instances(module, base):
+    for name in sorted(dir(module)):
+        kind = getattr(module, name)
+        # What is lazy pickles the method that completes it by getattr, which is dangerous for good.
+        if isinstance(kind, type) and issubclass(kind, base) and not name.startswith("Lazy"):
+            yield name, kind
+
+
+def no_class_of_pytorch_is_dangerous(msprobe, scratch):
+    import torch
+
+    values = {}
+    for name, kind in instances(torch.nn, torch.nn.Module):
+        try:
+            values[name] = kind(*ARGUMENTS.get(name, ()))
+        except TypeError:
+            continue
+    weights = [torch.nn.Parameter(torch.ones(2))]
+    for name, kind in instances(torch.optim, torch.optim.Optimizer):
+        if kind is not torch.optim.Optimizer:
+            values[name] = kind(weights, lr=0.1)
+    values["StepLR"] = torch.optim.lr_scheduler.StepLR(torch.optim.SGD(weights, lr=0.1), 1)
+    values["Normal"] = torch.distributions.Normal(0.0, 1.0)
+    values["TensorDataset"] = torch.utils.data.TensorDataset(torch.ones(2))
+    harness.check(len(values) > 80, f"only {sorted(values)}")
+    for name, value in values.items():
+        expect(msprobe, scratch, f"{name}.pt", saved(value, True, 2), "dangerous", 0)
+
+
 def plain_pickles_are_clean(msprobe, scratch):
     value = {"a": [1, BIG, -BIG, 0.5, None, True, b"x", "y", ("z",)], "b": {1, 2}, "c": collections.OrderedDict(d=1)}
     for protocol in range(6):
@@ -89,7 +126,7 @@ def tests(msprobe):
         sys.exit(0)
     return [
         (name.__name__.replace("_", " "), lambda scratch, name=name: name(msprobe, pathlib.Path(scratch)))
-        for name in (tensors_are_clean, modules_are_read, plain_pickles_are_clean)
+        for name in (tensors_are_clean, modules_are_read, no_class_of_pytorch_is_dangerous, plain_pickles_are_clean)
     ]
 
 

@@ -47,6 +47,47 @@ TEST_CASE("what runs code is dangerous, by whatever road") {
            Name{"torch", "serialization.os.system"},
            Name{"collections", "OrderedDict.__init__"},
            Name{"numpy", "__builtins__"},
+           // Through a module that has imported another.
+           Name{"codecs", "builtins.eval"},
+           Name{"random", "_os.system"},
+           Name{"random", "_os"},
+           Name{"datetime", "sys"},
+           Name{"torch.nn.functional", "importlib.import_module"},
+           Name{"pkg.vendored.subprocess", "Anything"},
+           Name{"pandas.io.pickle", "Anything"},
+           // What no data of Python's own library is made of.
+           Name{"operator", "call"},
+           Name{"_functools", "partial"},
+           Name{"_io", "open_code"},
+           Name{"_pyio", "open"},
+           Name{"_imp", "create_dynamic"},
+           Name{"_ctypes", "dlopen"},
+           Name{"_frozen_importlib", "x"},
+           Name{"_frozen_importlib_external", "x"},
+           Name{"_interpreters", "x"},
+           Name{"pipes", "Template"},
+           Name{"atexit", "register"},
+           Name{"compileall", "compile_dir"},
+           Name{"collections", "namedtuple"},
+           Name{"builtins", "iter"},
+           Name{"pathlib", "PosixPath.write_text"},
+           Name{"uuid", "UUID.x"},
+           // Names of Python 2.
+           Name{"__builtin__", "reduce"},
+           Name{"itertools", "imap"},
+           Name{"SocketServer", "TCPServer"},
+           Name{"_winreg", "SetValue"},
+           Name{"copy_reg", "add_extension"},
+           // By what the name says.
+           Name{"osmosis", "system"},
+           Name{"some.package", "load_model"},
+           Name{"some.package", "_loadFrom"},
+           Name{"some.package", "Popen"},
+           Name{"torch.storage", "UntypedStorage.from_file"},
+           Name{"torch", "compile"},
+           Name{"numpy.distutils.core", "Anything"},
+           Name{"numpy.lib.npyio", "NpzFile"},
+           Name{"numpy.core", "_ufunc_reconstruct"},
        }) {
     CAPTURE(module);
     CAPTURE(name);
@@ -70,6 +111,11 @@ TEST_CASE("what tensors, arrays and containers are made of is ok") {
            Name{"numpy", "dtype"},
            Name{"numpy._core.multiarray", "_reconstruct"},
            Name{"argparse", "Namespace"},
+           Name{"datetime", "datetime"},
+           Name{"decimal", "Decimal"},
+           Name{"uuid", "UUID"},
+           Name{"pathlib", "PosixPath"},
+           Name{"copy_reg", "_reconstructor"},
        }) {
     CAPTURE(module);
     CAPTURE(name);
@@ -94,8 +140,32 @@ TEST_CASE("everything else is unknown, also where it looks like a friend") {
     CAPTURE(name);
     CHECK(rate_global(module, name) != Rating::ok);
   }
-  CHECK(rate_global("osmosis", "system") == Rating::unknown);
-  CHECK(rate_global("torch.nn.modules.linear", "Linear") == Rating::unknown);
+  for (const auto& [module, name] : {
+           Name{"osmosis", "Layer"},
+           Name{"torch.nn.modules.linear", "Linear"},
+           Name{"torch.nn.functional", "relu"},
+           Name{"torch._C._nn", "gelu"},
+           Name{"torch.optim.adam", "Adam"},
+           Name{"transformers.trainer_utils", "HubStrategy"},
+           Name{"megatron.core.enums", "ModelType"},
+           Name{"signal", "Signals"},
+           Name{"_io", "BytesIO"},
+           Name{"typing", "Any"},
+           Name{"math", "sqrt"},
+           Name{"builtins", "ValueError"},
+           Name{"exceptions", "ValueError"},
+           Name{"__main__", "Trainer"},
+           Name{"numpy.random._pickle", "__randomstate_ctor"},
+           Name{"numpy.random.bit_generator", "__pyx_unpickle_SeedSequence"},
+           Name{"joblib.numpy_pickle", "NumpyArrayWrapper"},
+           Name{"pandas.core.indexes.base", "_new_Index"},
+           Name{"models.loader", "Loader"},
+           Name{"models.common", "runner"},
+       }) {
+    CAPTURE(module);
+    CAPTURE(name);
+    CHECK(rate_global(module, name) == Rating::unknown);
+  }
 }
 
 }  // namespace msprobe::formats

@@ -9,6 +9,7 @@
 #include "formats/unpickler.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
+#include "unit/formats/peak_memory.hpp"
 #include "unit/support/complaint.hpp"
 
 namespace msprobe::formats {
@@ -129,8 +130,8 @@ TEST_CASE("the memo gives the same value again, also under scattered keys") {
     CHECK(items[0] == items[1]);
   }
   // Python reads the keys as numbers; it counts a key once, however often and in whatever order it is set.
-  for (const auto& bytes : {"(]p7\ng+7\nt."s, "(]p 1_0\nh\x0at."s, "(]p7\ng07\0x\nt."s,
-                            "(Nq\x01q\x00q\x01\x30]\x94h\x02t."s}) {
+  for (const auto& bytes :
+       {"(]p7\ng+7\nt."s, "(]p 1_0\nh\x0at."s, "(]p7\ng07\0x\nt."s, "(Nq\x01q\x00q\x01\x30]\x94h\x02t."s}) {
     CAPTURE(bytes);
     const Pickle pickle = load(bytes);
     const auto items = pickle.items(pickle.root());
@@ -292,9 +293,8 @@ TEST_CASE("lengths are checked against the bytes that are there before anything 
 }
 
 TEST_CASE("malformed lines and numbers are refused") {
-  for (const auto& bytes :
-       {"I\n."s, "I1x\n."s, "I1__0\n."s, "I0x\n."s, "L\n."s, "LL\n."s, "F\n."s, "Fx\n."s,
-        "Np-1\n."s, "Np\n."s, "gx\n."s, "g99999999999999999999999\n."s}) {
+  for (const auto& bytes : {"I\n."s, "I1x\n."s, "I1__0\n."s, "I0x\n."s, "L\n."s, "LL\n."s, "F\n."s, "Fx\n."s,
+                            "Np-1\n."s, "Np\n."s, "gx\n."s, "g99999999999999999999999\n."s}) {
     CAPTURE(bytes);
     CHECK_REFUSED(bytes, "malformed");
   }
@@ -318,6 +318,38 @@ TEST_CASE("limits on size, steps and stack hold") {
   CHECK(complaint(nones, {.max_opcodes = 1999}).find("more than 1999 steps") != std::string::npos);
   CHECK(complaint(nones, {.max_stack = 999}).find("more than 999") != std::string::npos);
   CHECK(complaint(nones, {.max_bytes = 1999}).find("more than 1999 bytes refused") != std::string::npos);
+}
+
+TEST_CASE("what a pickle takes is bound to its size") {
+  constexpr std::size_t kSize = 2'000'000;
+  const auto many = [](const std::string& unit) {
+    std::string bytes = "cfoo\nbar\nq\0("s;
+    while (bytes.size() < kSize) bytes += unit;
+    return bytes + "t.";
+  };
+  // Each byte or two would be a container.
+  for (const std::string& unit : {"]"s, "}"s, "\x8f"s, "(l"s}) {
+    CAPTURE(unit);
+    CHECK_REFUSED(many(unit), "refused: its values take too much memory");
+  }
+  for (const std::string& unit : {"]"s, "(l"s, "h\0)R"s, "h\0)RNa"s, "P\n"s, "N\x85"s, "U\0"s, "F1\n"s}) {
+    CAPTURE(unit);
+    const std::string bytes = many(unit);
+    CHECK(peak_growth([&] { complaint(bytes); }) < 10 * kSize + (std::size_t{48} << 20));
+  }
+  // What is the same everywhere is there once.
+  for (const std::string& unit : {"N"s, "\x88"s, "\x89"s, ")"s, "K\7"s}) {
+    CAPTURE(unit);
+    std::string bytes = "(";
+    while (bytes.size() < kSize) bytes += unit;
+    const Pickle pickle = load(bytes + "t.");
+    CHECK(pickle.size() == 2);
+    CHECK(pickle.items(pickle.root()).size() == (bytes.size() - 1) / unit.size());
+  }
+  // Of a packed pickle the size in the file counts.
+  const std::string lists = "(" + std::string(1'000'000, ']') + "t.";
+  CHECK(complaint(lists, {.file_size = 1}).find("too much memory") != std::string::npos);
+  CHECK(complaint(lists, {.file_size = 100'000'000}).empty());
 }
 
 TEST_CASE("names are kept up to a number that no data needs") {

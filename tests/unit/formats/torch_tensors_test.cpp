@@ -84,6 +84,13 @@ TEST_CASE("names that multiply are refused") {
                        FormatError);
 }
 
+TEST_CASE("a tensor that is named again and again is refused") {
+  std::string again = "(" + tensor() + "q\x01";
+  for (int i = 0; i < 60'000; ++i) again += "h\x01";
+  CHECK_THROWS_WITH_AS(open(again + "t"), doctest::Contains("more tensors than"), FormatError);
+  CHECK(names("(" + tensor() + "q\x01h\x01h\x01t") == Names{"0", "1", "2"});
+}
+
 TEST_CASE("a broken tensor hides no other") {
   PtRecipe beyond;
   beyond.offset = 1;

@@ -12,17 +12,7 @@ using namespace msprobe;
 using namespace msprobe::report;
 
 TEST_CASE("a spreadsheet would take these for formulas") {
-  for (const char* text : {"=1+1",
-                           "+cmd",
-                           "-x",
-                           "@SUM(A1)",
-                           "%0",
-                           "=",
-                           "-",
-                           "a;=b",
-                           "1;=b",
-                           "-1;=x",
-                           "-1;a",
+  for (const char* text : {"=1+1", "+cmd", "-x", "@SUM(A1)", "%0", "=", "-", "a;=b", "1;=b", "-1;=x", "-1;a",
                            "\xEF\xBC\x9D"
                            "1",
                            "\xEF\xBC\x8B"
@@ -34,10 +24,13 @@ TEST_CASE("a spreadsheet would take these for formulas") {
                            "\xEF\xBC\x85",
                            "x;\xEF\xBC\x9D"
                            "1",
-                           "-1.5e",
-                           "=-1",
-                           "-1;;",
-                           "+1;-2;x"}) {
+                           "-1.5e", "=-1", "-1;;", "+1;-2;x",
+                           // What stands before the sign is dropped or passed over.
+                           " =1", "   @a", "a; =b", "\t=1", "\r=1", "\n=1", "\r\n\t +x", "\x01=1",
+                           "\xEF\xBB\xBF=1", "\xC2\xA0=1", "\xE2\x80\x8B=1",
+                           "\xE3\x80\x80\xEF\xBC\x9D"
+                           "1",
+                           "a;\xEF\xBB\xBF=1"}) {
     CAPTURE(text);
     CHECK(looks_like_formula(text));
     CHECK_FALSE(is_safe_text(text, traits_of(text)));
@@ -45,8 +38,9 @@ TEST_CASE("a spreadsheet would take these for formulas") {
 }
 
 TEST_CASE("these are no formulas") {
-  for (const char* text : {"", "a=b", "a", "-1.5", "-inf", "+1e5", "-nan", "1;-2", "-1;-2;+3", " =1", "a; =b",
-                           ";", "a;b", "\xE4\xB8\xAD", "1-2", "\t=1"}) {
+  for (const char* text :
+       {"",     "a=b", "a",   "-1.5",         "-inf", "+1e5", "-nan", "1;-2", "-1;-2;+3", " a=1",
+        "a; b", ";",   "a;b", "\xE4\xB8\xAD", "1-2",  "\t1",  " -1",  " ",    "\r\n",     "\xEF\xBB\xBF"}) {
     CAPTURE(text);
     CHECK_FALSE(looks_like_formula(text));
     CHECK(safe_text(text) == text);
@@ -61,6 +55,7 @@ TEST_CASE("safe text begins no part with a formula") {
                   "1") ==
         "'\xEF\xBC\x9D"
         "1");
+  CHECK(safe_text("\t=1;\xEF\xBB\xBF=2") == "'\t=1;'\xEF\xBB\xBF=2");
   CHECK(safe_text("=\xFF") == "'=\xEF\xBF\xBD");
   for (const char* text : {"=1", "a;=b", "-1;=x;@", ";;=", "%;%"})
     CHECK_FALSE(looks_like_formula(safe_text(text)));
@@ -68,7 +63,8 @@ TEST_CASE("safe text begins no part with a formula") {
 
 TEST_CASE("text that is called safe is what safe_text gives") {
   // Every text of up to three of these pieces.
-  const std::string pieces[] = {"", "=", "-", "1", ";", "a", ",", "\xFF", "\xEF\xBC\x8B", " ", "\n"};
+  const std::string pieces[] = {"",  "=",  "-",           "1", ";", "a", ",", "\xFF", "\xEF\xBC\x8B",
+                                " ", "\n", "\xEF\xBB\xBF"};
   for (const auto& a : pieces) {
     for (const auto& b : pieces) {
       for (const auto& c : pieces) {

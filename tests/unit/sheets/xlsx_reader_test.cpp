@@ -134,6 +134,10 @@ TEST_CASE("limits of depth, tags, rows, texts, sheets and unpacked bytes") {
   XlsxLimits limits;
   limits.rows = 2;
   CHECK(complaint(with_rows("<row/><row/><row/>"), limits).find("more rows") != std::string::npos);
+  const std::string far = "<row><c r='C1'><v>1</v></c></row>";
+  limits.blanks = 3;
+  CHECK(complaint(with_rows(far), limits).empty());
+  CHECK(complaint(with_rows(far + far), limits).find("more blank cells") != std::string::npos);
   limits.shared_texts = 1;
   Parts parts = with_rows("");
   parts.shared = "<sst><si/><si/></sst>";

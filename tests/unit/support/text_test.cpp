@@ -96,6 +96,18 @@ TEST_CASE("display leaves nothing that drives a terminal") {
   CHECK(display("a\x9B\xFF") == "a\\x9b\\xff");
   CHECK(display("x\xE2\x80\xAEtxt.exe") == "x\\u202etxt.exe");  // right-to-left override
   CHECK(display("\xE4\xB8\xAD\xC3\xA9") == "\xE4\xB8\xAD\xC3\xA9");
+  // What has no width and no mark: two names must not look like one.
+  CHECK(display("a\xE2\x80\x8B"
+                "b") == "a\\u200bb");  // zero width space
+  CHECK(display("a\xE2\x80\x8D\xE2\x80\x8C") == "a\\u200d\\u200c");
+  CHECK(display("\xEF\xBB\xBF"
+                "a") == "\\ufeffa");      // byte order mark
+  CHECK(display("\xC2\xAD") == "\\xad");  // soft hyphen
+  CHECK(display("\xE2\x81\xA0\xE2\x81\xA6") == "\\u2060\\u2066");
+  CHECK(display("\xEF\xB8\x8F") == "\\ufe0f");                                     // variation selector
+  CHECK(display("\xF3\xA0\x81\x81\xF3\xA0\x84\x80") == "\\U000e0041\\U000e0100");  // a tag, a selector
+  CHECK(display("\xE1\x85\x9F\xE3\x85\xA4") == "\\u115f\\u3164");                  // fillers of Hangul
+  CHECK(display("e\xCC\x81") == "e\xCC\x81");                                      // an accent is seen
 }
 
 TEST_CASE("crc32_hex is the checksum of zip and zlib") {
