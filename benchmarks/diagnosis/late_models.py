@@ -272,7 +272,7 @@ class Critic(Bench):
                 "labels": torch.randint(0, 5, (6,), generator=generator)}
 
     def loss(self, model, batch):
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast(self.device, torch.bfloat16):
             logits = model(batch["images"])
         return F.multi_margin_loss(logits.float(), batch["labels"], margin=self.margin)
 

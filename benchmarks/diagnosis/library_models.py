@@ -138,7 +138,7 @@ class Sight(Bench):
                 "labels": torch.randint(0, 6, (4,), generator=generator)}
 
     def loss(self, model, batch):
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast(self.device, torch.bfloat16):
             return model(**batch).loss
 
     def optimizer(self, model):

@@ -25,6 +25,7 @@ class Bench:
     seeds = (11, 12, 13)
     ranks = 1
     rank = 0
+    device = "cpu"
     kernels = ("avx512", "plain", "avx2")
 
     def build(self):
@@ -397,7 +398,7 @@ class Mixture(Bench):
                 "labels": torch.randint(0, 12, (4,), generator=generator)}
 
     def loss(self, model, batch):
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast(self.device, torch.bfloat16):
             logits = model(batch["signal"])
         loss = F.cross_entropy(logits.float(), batch["labels"])
         return loss + 0.01 * sum(block.routed.balance for block in model.blocks)
@@ -534,7 +535,7 @@ class Denoiser(Bench):
                 "noise": torch.randn(3, 3, 12, 12, generator=generator)}
 
     def loss(self, model, batch):
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast(self.device, torch.bfloat16):
             guess = model(batch["images"] + 0.5 * batch["noise"], batch["times"])
         return F.mse_loss(guess.float(), batch["noise"])
 

@@ -27,6 +27,8 @@ KERNELS = {
     "two_threads": ({"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "AVX"}, "two_threads"),
     "channels_last": ({"ATEN_CPU_CAPABILITY": "avx2"}, "channels_last"),
     "math_attention": ({"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "COMPATIBLE"}, "math_attention"),
+    "cuda": ({}, "cuda"),
+    "cuda_tf32": ({}, "cuda_tf32"),
 }
 
 
@@ -41,7 +43,12 @@ def record(make_bench, seed, kernel, fault, folder, task, rank=0):
     torch.set_num_threads(2 if special == "two_threads" else 1)
     if special == "no_mkldnn":
         torch.backends.mkldnn.enabled = False
+    if special == "cuda_tf32":
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+    elif special == "cuda":
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     bench = make_bench()
+    bench.device = "cuda" if kernel.startswith("cuda") else "cpu"
     bench.rank = rank
     if bench.ranks > 1:
         torch.distributed.init_process_group("gloo", init_method=f"file://{folder}.meeting", rank=rank,
@@ -50,6 +57,7 @@ def record(make_bench, seed, kernel, fault, folder, task, rank=0):
     model = bench.distribute(bench.build())
     if special == "channels_last":
         model = model.to(memory_format=torch.channels_last)
+    model = model.to(bench.device)
     run = Run(bench, model, bench.optimizer(model))
     if fault is not None and fault.rank in (None, rank):
         fault.plant(run)
@@ -88,9 +96,11 @@ def _train(run, debugger, seed, special):
         batch["images"] = batch["images"].contiguous(memory_format=torch.channels_last)
     for change in run.batch_changes:
         change(batch, run.step)
+    batch = _moved(batch, bench.device)
     debugger.start(model, rank_id=bench.rank)
     run.optimizer.zero_grad()
-    bench.gradients(model, batch)
+    with torch.device(bench.device) if bench.device != "cpu" else contextlib.nullcontext():
+        bench.gradients(model, batch)
     if not bench.records_optimizer:
         debugger.stop()
     bench.finish(model)
@@ -98,6 +108,14 @@ def _train(run, debugger, seed, special):
         run.optimizer.step()
     debugger.stop()
     debugger.step()
+
+
+def _moved(data, device):
+    if isinstance(data, dict):
+        return {name: _moved(value, device) for name, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return type(data)(_moved(value, device) for value in data)
+    return data.to(device) if isinstance(data, torch.Tensor) else data
 
 
 def _attention(special):

@@ -207,7 +207,7 @@ class Patches(Bench):
                 "labels": torch.softmax(3 * torch.randn(4, 10, generator=generator), -1)}
 
     def loss(self, model, batch):
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast(self.device, torch.bfloat16):
             logits = model(batch["images"])
         return F.cross_entropy(logits.float(), batch["labels"], label_smoothing=self.smoothing)
 

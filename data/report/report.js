@@ -115,7 +115,7 @@ class Report {
     const failed = comparison.ranks.filter((rank) => rank.about.failure);
     const worst = errors > 0 || failed.length > 0 ? "error" : warnings > 0 ? "warning" : "pass";
     const left = sum("leftOut");
-    const rows = `${plural(comparison.rows - left, "row")}${comparison.extent()}${left > 0 ? `, and ${count(left)} left out` : ""}`;
+    const rows = `${plural(sum("rows") - left, "row")}${comparison.extent()}${left > 0 ? `, and ${count(left)} left out` : ""}`;
     const told = worst === "pass" ? `No difference beyond the rules in ${rows}`
       : `${plural(errors, "error")} and ${plural(warnings, "warning")} in ${rows}`;
     if (this.findings) this.showCulprit(told);

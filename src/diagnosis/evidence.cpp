@@ -25,6 +25,12 @@ bool is_half(double u) {
   return u > 1e-6;
 }
 
+/// Products whose inputs were rounded to the 11 bits of TF32, which GPUs and NPUs do where they are allowed
+/// to.
+bool like_tf32(std::string_view operation, double error, double u) {
+  return u == kSingleRoundoff && error > 0x1p-15 && error < 0x1p-10 && is_product(operation);
+}
+
 }  // namespace
 
 /// What follows from it is different, by no fault.
@@ -526,7 +532,9 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
               "does not compute what its name says: computed again in double precision from its own inputs, "
               "{} is off by {}, {} by {}",
               ours ? "this run" : "golden", error_text(more), ours ? "golden" : "this run", error_text(less)),
-          ours ? "this run's kernel is wrong" : "golden's kernel is wrong");
+          like_tf32(entry.name.operation(), more, errors_.u[entry.target])
+              ? fmt::format("{} computes with fewer bits, as TF32 does", ours ? "this run" : "golden")
+              : std::string(ours ? "this run's kernel is wrong" : "golden's kernel is wrong"));
       return;
     }
     if (more <= replay.tolerance) {
@@ -541,9 +549,12 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
     const bool random = entry.nature == Nature::random;
     std::string words;
     if (is_told(j)) {
-      words = fmt::format("{}output error {} from inputs {}",
-                          random ? "draws random numbers, and draws others: " : "", error_text(e),
-                          error_text(entry.worst_in));
+      words = fmt::format(
+          "{}output error {} from inputs {}{}", random ? "draws random numbers, and draws others: " : "",
+          error_text(e), error_text(entry.worst_in),
+          like_tf32(entry.name.operation(), e, errors_.u[entry.target]) && e > 16 * entry.worst_in
+              ? "; products in TF32 are as far off"
+              : "");
     }
     offered(random ? Kind::random : Kind::birth, Rule::birth, j, std::move(words), side);
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <string>
 #include <unordered_map>
 
@@ -191,6 +192,20 @@ bool is_elementwise(std::string_view operation) {
   const Nature nature = nature_of(operation);
   return (nature == Nature::sum && name.find(kLosses) == std::string::npos) ||
          (nature == Nature::division && name != "cosine_similarity" && name != "normalize");
+}
+
+bool is_product(std::string_view operation) {
+  static constexpr std::string_view kProducts[] = {
+      "linear",  "matmul", "mm",     "bmm",      "addmm",
+      "baddbmm", "mv",     "einsum", "bilinear", "scaled_dot_product_attention"};
+  const std::string name = plain_operation(operation);
+  return name.starts_with("conv") || is_recurrent(operation) ||
+         std::find(std::begin(kProducts), std::end(kProducts), name) != std::end(kProducts);
+}
+
+bool is_recurrent(std::string_view operation) {
+  const std::string name = plain_operation(operation);
+  return name == "lstm" || name == "gru" || name == "rnn" || name == "rnn_tanh" || name == "rnn_relu";
 }
 
 bool is_parameter_position(std::string_view operation, std::size_t position) {

@@ -25,6 +25,12 @@ Nature nature_of(std::string_view operation);
 /// Arithmetic on elements, which repeats the smaller of its inputs: sums, products, quotients.
 bool is_elementwise(std::string_view operation);
 
+/// Products of matrices and convolutions, which devices may compute with fewer bits than their inputs have.
+bool is_product(std::string_view operation);
+
+/// A recurrent network as one operation: many steps, and on a GPU functions that are approximated.
+bool is_recurrent(std::string_view operation);
+
 /// Is this positional input of the operation a parameter by its role?
 bool is_parameter_position(std::string_view operation, std::size_t position);
 

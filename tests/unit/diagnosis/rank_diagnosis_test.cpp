@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 
+#include "diagnosis/operations.hpp"
 #include "diagnosis/sentences.hpp"
 #include "unit/diagnosis/dumps.hpp"
 
@@ -486,6 +487,20 @@ TEST_CASE("gradients of parameters that cancel are noise, others are not") {
   CHECK(found.module == "fc");
 }
 
+TEST_CASE("fused recurrent kernels approximate, and products may be computed in TF32") {
+  const auto lstm = [](double error) {
+    Two two;
+    two.forward("VF.lstm.0.forward", {tensor(1)}, {rough(2, error)}, {tensor(1)}, {tensor(2)});
+    return diagnosed(two, with_tensors);
+  };
+  CHECK(no_evidence(lstm(7e-6)));
+  CHECK(first(lstm(1e-4)).text.ends_with("; products in TF32 are as far off"));
+  CHECK_FALSE(first(lstm(1e-2)).text.ends_with("; products in TF32 are as far off"));
+  CHECK(is_product("conv2d"));
+  CHECK(is_product("__matmul__"));
+  CHECK_FALSE(is_product("relu"));
+}
+
 TEST_CASE("replay convicts and acquits") {
   Chain chain;
   chain.outputs[1] = rough(3, 1e-4);
@@ -502,8 +517,11 @@ TEST_CASE("replay convicts and acquits") {
   CHECK(guilty.kind == Kind::replay);
   CHECK(guilty.confidence == Confidence::certain);
   CHECK(guilty.j == doctest::Approx(4 * 1e-4 / 1e-6));
-  CHECK(guilty.side == "this run's kernel is wrong");
-  CHECK(first(diagnosed(chain.text(), replaying(1e-8, 1e-4))).side == "golden's kernel is wrong");
+  CHECK(guilty.side == "this run computes with fewer bits, as TF32 does");
+  CHECK(first(diagnosed(chain.text(), replaying(1e-8, 1e-4))).side ==
+        "golden computes with fewer bits, as TF32 does");
+  CHECK(first(diagnosed(chain.text(), replaying(1e-2, 1e-8))).side == "this run's kernel is wrong");
+  CHECK(first(diagnosed(chain.text(), replaying(1e-8, 1e-2))).side == "golden's kernel is wrong");
   const RankDiagnosis acquitted = diagnosed(chain.text(), replaying(1e-8, 1e-8));
   CHECK(no_evidence(acquitted));
   CHECK(acquitted.explained[5] < acquitted.error[5]);  // by what came in, not by what it does
