@@ -279,6 +279,17 @@ bool CompareReport::any_unreadable() const {
   return count(Status::unreadable) > 0;
 }
 
+std::string CompareReport::nothing_in_common() const {
+  const std::size_t alone = count(Status::only_first) + count(Status::only_second);
+  if (alone < results.size()) return {};
+  for (const Side* side : {&first, &second}) {
+    if (side->parameters == 0) return display(side->path) + ": no parameters: nothing was compared";
+  }
+  return fmt::format("{} and {} have no parameter in common: nothing was compared; where only names differ, "
+                     "--name-map FILE pairs them",
+                     display(first.path), display(second.path));
+}
+
 CompareReport compare(const CompareOptions& options, Progress* progress) {
   if (!options.details.empty()) details_format(options.details);
   if (options.output != "-") check_result_file(options.output, options.overwrite);

@@ -75,6 +75,8 @@ struct CompareReport {
   bool any_unequal() const;  // any pair, or copy inside a checkpoint, that is not the same bit for bit
   bool any_missing() const;  // on either side
   bool any_unreadable() const;
+  /// Why nothing was compared, and what may help; empty if there is a parameter that both have.
+  std::string nothing_in_common() const;
 };
 
 /// Compares and writes the results. Throws Error if a checkpoint as a whole cannot be read or a result cannot

@@ -52,6 +52,10 @@ class CkptCompareCommand final : public Command {
     std::string text = checkpoint::render_summary(report, context.color);
     text.pop_back();
     log_info(text);
+    if (const std::string reason = report.nothing_in_common(); !reason.empty()) {
+      log_error(reason);
+      return Outcome::failure;
+    }
     if (report.any_unreadable()) return Outcome::failure;
     bool findings = false;
     if (fail_on_ != "never") findings = report.any_different();

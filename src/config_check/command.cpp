@@ -214,6 +214,10 @@ class ConfigCheckCommand final : public Command {
     const checkpoint::CompareReport report = checkpoint::compare(options, context.progress);
     for (const std::string& warning : report.warnings) log_warning(warning);
     log_info(without_last_newline(checkpoint::render_summary(report, context.color)));
+    if (const std::string reason = report.nothing_in_common(); !reason.empty()) {
+      log_error(reason);
+      return Outcome::failure;
+    }
     if (report.any_unreadable()) return Outcome::failure;
     const bool findings = (fail_on_ != "never" && report.any_different()) ||
                           (fail_on_ == "warning" && (report.any_unequal() || report.any_missing()));
