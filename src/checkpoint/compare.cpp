@@ -285,9 +285,10 @@ std::string CompareReport::nothing_in_common() const {
   for (const Side* side : {&first, &second}) {
     if (side->parameters == 0) return display(side->path) + ": no parameters: nothing was compared";
   }
-  return fmt::format("{} and {} have no parameter in common: nothing was compared; where only names differ, "
-                     "--name-map FILE pairs them",
-                     display(first.path), display(second.path));
+  return fmt::format(
+      "{} and {} have no parameter in common: nothing was compared; where only names differ, "
+      "--name-map FILE pairs them",
+      display(first.path), display(second.path));
 }
 
 CompareReport compare(const CompareOptions& options, Progress* progress) {
