@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Two small trainings under the Python tool's ConfigChecker, their packs compared by both tools, cell by cell. What
-differs must be one of the items C1 to C30 of docs/differences.md.
+differs must be one of the items C1 to C31 of docs/differences.md.
 
 usage: config_packs.py compare MSPROBE PEER_PYTHON
        config_packs.py train VARIANT PACK FILE...      (by PEER_PYTHON, from the above)
