@@ -5,8 +5,8 @@
 
 #include <cmath>
 #include <cstddef>
-#include <cstring>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "support/byte_source.hpp"
@@ -17,8 +17,8 @@ using namespace msprobe::diagnosis;
 namespace {
 
 formats::StoredTensor stored(const std::vector<double>& values, std::vector<std::int64_t> shape) {
-  std::vector<std::byte> bytes(values.size() * sizeof(double));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
+  const auto view = std::as_bytes(std::span(values));
+  std::vector<std::byte> bytes(view.begin(), view.end());
   formats::StoredTensor tensor;
   tensor.dtype = tensor::DType::float64;
   tensor.shape = std::move(shape);
