@@ -53,6 +53,16 @@ void ContentMap::put(std::uint64_t key, std::uint32_t value) {
   slot = {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32), value};
 }
 
+void ContentMap::put_outputs(const dump::Side& side, std::uint32_t api, bool only_new) {
+  for (std::uint32_t i = side.apis[api].first; i < side.apis[api].first + side.apis[api].count; ++i) {
+    if (side.items[i].state != dump::State::output) continue;
+    const std::uint64_t key = content_key(side, side.items[i]);
+    // What a module hands on was put out by an operation within it.
+    if (only_new && find(key) != kUnknown) continue;
+    put(key, i);
+  }
+}
+
 std::uint32_t ContentMap::find(std::uint64_t key) const {
   return key == 0 || slots_.empty() ? kUnknown : slots_[slot_of(key)].value;
 }

@@ -19,6 +19,8 @@ class ContentMap {
   static constexpr std::uint32_t kUnknown = UINT32_MAX;
 
   void put(std::uint64_t key, std::uint32_t value);
+  /// The items that an entry put out; `only_new`: but for those that are known.
+  void put_outputs(const dump::Side& side, std::uint32_t api, bool only_new);
   std::uint32_t find(std::uint64_t key) const;
   std::size_t size() const { return count_; }
 

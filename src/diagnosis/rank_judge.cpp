@@ -202,7 +202,7 @@ void RankJudge::advance_golden(std::uint32_t end) {
         run_of_golden_[golden_next_] = static_cast<std::uint32_t>(runs_.size() - 1);
       }
     }
-    put_outputs(golden_, golden_next_, golden_flow_, compound_golden_[golden_next_]);
+    golden_flow_.put_outputs(golden_, golden_next_, compound_golden_[golden_next_]);
   }
 }
 
@@ -225,21 +225,11 @@ void RankJudge::target_alone(std::uint32_t api_number) {
     if (runs_.back().target.size() < kShownOfRun) runs_.back().target.push_back(api_number);
     run_of_target_[api_number] = static_cast<std::uint32_t>(runs_.size() - 1);
   }
-  put_outputs(target_, api_number, target_flow_, compound_[api_number]);
+  target_flow_.put_outputs(target_, api_number, compound_[api_number]);
 }
 
 void RankJudge::close_run() {
   run_open_ = false;
-}
-
-void RankJudge::put_outputs(const Side& side, std::uint32_t api, ContentMap& map, bool only_new) {
-  for (std::uint32_t i = side.apis[api].first; i < side.apis[api].first + side.apis[api].count; ++i) {
-    if (side.items[i].state != State::output) continue;
-    const std::uint64_t key = content_key(side, side.items[i]);
-    // What a module hands on was put out by an operation within it.
-    if (only_new && map.find(key) != ContentMap::kUnknown) continue;
-    map.put(key, i);
-  }
 }
 
 void RankJudge::measure_inputs(Entry& entry) {
@@ -283,9 +273,9 @@ void RankJudge::forward_pair(Entry& entry) {
     outputs(entry);
   }
   look_at_runs(entry);
-  put_outputs(target_, entry.target, target_flow_, entry.compound);
+  target_flow_.put_outputs(target_, entry.target, entry.compound);
   if (golden_next_ == entry.golden) {
-    put_outputs(golden_, entry.golden, golden_flow_, entry.compound);
+    golden_flow_.put_outputs(golden_, entry.golden, entry.compound);
     ++golden_next_;
   }
   last_paired_ = entry.target;
@@ -528,66 +518,6 @@ void RankJudge::finish() {
   history_.clean = clean_;
   history_.flipped = history_.flipped || flipped_;
   ++history_.steps;
-}
-
-Origin RankJudge::origin_of(std::uint32_t index, const std::vector<const Finding*>& born,
-                            double clean) const {
-  const Item& item = target_.items[index];
-  const std::uint32_t partner = errors_.golden_item[index];
-  if (partner == kNone) return Origin::not_compared;
-  const double e = errors_.e[index];
-  const bool measured = item.is_tensor && !std::isnan(e);
-  if (item.is_tensor && !measured) return Origin::not_compared;
-  if (!item.is_tensor) {
-    const std::string ours = dump::to_text(item.statistics[dump::kMax], target_.pool);
-    if (ours == dump::to_text(golden_.items[partner].statistics[dump::kMax], golden_.pool))
-      return Origin::equal;
-  } else if (e == 0) {
-    return Origin::equal;
-  }
-  bool own = false;  // what its entry took was right, unless it is large itself
-  for (const Finding* found : born) {
-    if (found->target_api != item.api) continue;
-    own = true;
-    const bool puts_out = found->rule != Rule::source && item.state == State::output;
-    if (found->item == index || puts_out) return Origin::born;
-  }
-  const double u = std::max(unit_roundoff(target_.text(item.dtype)), kSingleRoundoff);
-  const bool behind = 2 * std::uint64_t{item.api} + 1 >= fault_order_;
-  if (behind && ((touched_[item.api] && !own) || !measured || e > threshold_ * (clean + u)))
-    return Origin::passed_on;
-  return measured ? Origin::rounding : Origin::not_compared;
-}
-
-void RankJudge::find_origins() {
-  std::vector<const Finding*> born;  // the first, and what is no consequence of it
-  for (const Finding& found : out_.findings) {
-    if (found.is_evidence() && !found.downstream && !history_.evidence) born.push_back(&found);
-  }
-  std::sort(born.begin(), born.end(),
-            [](const Finding* a, const Finding* b) { return a->target_api < b->target_api; });
-  std::vector<const Finding*> here;
-  out_.origin.resize(target_.items.size(), Origin::not_compared);
-  std::uint32_t largest = kNone;
-  auto next = born.begin();
-  for (std::uint32_t api = 0; api < out_.looked_at; ++api) {
-    here.clear();
-    while (next != born.end() && (*next)->target_api < api) ++next;
-    for (; next != born.end() && (*next)->target_api == api; ++next) here.push_back(*next);
-    const Api& entry = target_.apis[api];
-    if (alignment_.has_golden(api) && 2 * std::uint64_t{api} + 1 < fault_order_) ++out_.agreeing;
-    for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
-      out_.origin[i] = origin_of(i, here, clean_);
-      ++out_.counts[static_cast<std::size_t>(out_.origin[i])];
-      if (item_of(i).is_tensor && out_.origin[i] != Origin::not_compared) ++out_.measured;
-      if (out_.origin[i] != Origin::passed_on || !(e_of(i) > out_.passed_on_largest)) continue;
-      out_.passed_on_largest = e_of(i);
-      largest = api;
-    }
-  }
-  if (largest != kNone) out_.passed_on_entry = target_name(largest);
-  for (std::uint32_t api = out_.looked_at; api < target_.apis.size(); ++api)
-    out_.counts[static_cast<std::size_t>(Origin::not_compared)] += target_.apis[api].count;
 }
 
 /// All parameters that differ are one line; where most were updated otherwise, it is the optimizer's.

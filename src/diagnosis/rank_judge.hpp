@@ -63,7 +63,6 @@ class RankJudge {
   void keep_open_modules();
   void advance_golden(std::uint32_t end);
   void close_run();
-  void put_outputs(const dump::Side& side, std::uint32_t api, ContentMap& map, bool only_new);
   void forward_pair(Entry& entry);
   void target_alone(std::uint32_t api);
   void look_at_runs(const Entry& entry);

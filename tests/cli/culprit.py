@@ -46,6 +46,15 @@ def check_schema(objects, schema):
             check(one["kind"] in form["properties"]["kind"]["enum"], f"unknown kind {one['kind']}")
 
 
+def tensor(norm):
+    return {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4], "Max": norm, "Min": -norm,
+            "Mean": norm / 8, "Norm": norm}
+
+
+def forward(inputs, outputs, **keywords):
+    return {"input_args": inputs, "input_kwargs": keywords, "output": outputs}
+
+
 def make_tests(msprobe, folder, schema):
     def of_case(case, task):
         def test(scratch):
@@ -112,13 +121,6 @@ def make_tests(msprobe, folder, schema):
 
     def groups(scratch):
         """Ranks 0 and 1 reduce together, 2 and 3 too. The fault of rank 2 explains what came to 3, but not to 0 and 1."""
-        def tensor(norm):
-            return {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4], "Max": norm, "Min": -norm,
-                    "Mean": norm / 8, "Norm": norm}
-
-        def forward(inputs, outputs, **keywords):
-            return {"input_args": inputs, "input_kwargs": keywords, "output": outputs}
-
         for side in ("t", "g"):
             for rank in range(4):
                 own = 3.0 if side == "t" and rank == 2 else 2.0
@@ -248,13 +250,6 @@ def make_tests(msprobe, folder, schema):
 
     def first_of_ranks(scratch):
         """Each rank stops by itself; what a rank that stopped would have given is held against nobody."""
-        def tensor(norm):
-            return {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4], "Max": norm, "Min": -norm,
-                    "Mean": norm / 8, "Norm": norm}
-
-        def forward(inputs, outputs, **keywords):
-            return {"input_args": inputs, "input_kwargs": keywords, "output": outputs}
-
         for side in ("target", "golden"):
             for step in range(2):
                 for rank in range(2):

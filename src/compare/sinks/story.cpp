@@ -137,12 +137,9 @@ class Story {
   /// What the entries ahead of this one put out, by content; of modules only what no operation within put
   /// out.
   void find_producers(std::uint32_t api) {
-    for (std::uint32_t i = 0; i < result_.target.apis[api].first; ++i) {
-      const Item& item = result_.target.items[i];
-      if (item.state != State::output) continue;
-      const std::uint64_t key = diagnosis::content_key(result_.target, item);
-      const bool module = result_.target.text(result_.target.apis[item.api].name).starts_with("Module.");
-      if (!module || producers_.find(key) == diagnosis::ContentMap::kUnknown) producers_.put(key, i);
+    for (std::uint32_t i = 0; i < api; ++i) {
+      const bool module = result_.target.text(result_.target.apis[i].name).starts_with("Module.");
+      producers_.put_outputs(result_.target, i, module);
     }
   }
 

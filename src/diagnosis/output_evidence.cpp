@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an entry put out: does it follow from what came in, by size, by its norm, or computed again?
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "diagnosis/rank_judge.hpp"
+#include "diagnosis/sentences.hpp"
+#include "diagnosis/structure.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::Api;
+using dump::Item;
+using dump::State;
+
+/// From here on it is worth computing again.
+constexpr double kSuspect = 1.5;
+
+/// Products whose inputs were rounded to the 11 bits of TF32, which GPUs and NPUs do where they are allowed
+/// to.
+bool like_tf32(std::string_view operation, double error, double u) {
+  return u == kSingleRoundoff && error > 0x1p-15 && error < 0x1p-10 && is_product(operation);
+}
+
+}  // namespace
+
+/// How much an error of the inputs may grow by what the operation is, from the sizes of what goes in and out.
+double RankJudge::amplification(const Entry& entry) const {
+  constexpr double kMost = 1000;
+  if (entry.nature != Nature::sum && entry.nature != Nature::mean && entry.nature != Nature::exponential &&
+      entry.nature != Nature::normalising)
+    return 1;
+  const Api& api = golden_.apis[entry.golden];
+  double in = 0;
+  double extreme = 0;
+  double out = 0;
+  double elements_in = 1;
+  double elements_out = 1;
+  double mean = 0;
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    const Item& item = golden_.items[i];
+    if (!item.is_tensor || unit_roundoff(golden_.text(item.dtype)) == 0) continue;
+    const double norm = std::abs(number_of(golden_, item, dump::kNorm));
+    if (!std::isfinite(norm)) continue;
+    const double n = static_cast<double>(std::max<std::uint64_t>(elements_of(golden_.text(item.shape)), 1));
+    if (item.state == State::output && out == 0) {
+      out = norm;
+      elements_out = n;
+    } else if (item.state == State::input && in == 0) {
+      elements_in = n;
+      mean = number_of(golden_, item, dump::kMean);
+    }
+    if (item.state != State::input) continue;
+    in = std::max(in, norm * std::sqrt(std::max(1.0, elements_in / n)));
+    extreme = std::max({extreme, std::abs(number_of(golden_, item, dump::kMax))});
+  }
+  double factor = 1;
+  switch (entry.nature) {
+    case Nature::sum:
+      if (out > 0) factor = in * std::sqrt(std::max(1.0, elements_out / elements_in)) / out;
+      break;
+    case Nature::mean: {
+      const bool divides = entry.name.operation().find("mean") != std::string_view::npos;
+      if (out > 0) factor = in / out / (divides ? std::max(1.0, elements_in / elements_out) : 1.0);
+      break;
+    }
+    case Nature::exponential:
+      factor = std::min(extreme, 64.0);
+      break;
+    case Nature::normalising: {
+      const double square = in * in / elements_in;
+      const double variance = square - mean * mean;
+      factor = variance > 0 ? std::sqrt(square / variance) : 1;
+      break;
+    }
+    default:
+      break;
+  }
+  return std::isfinite(factor) ? std::clamp(factor, 1.0, kMost) : 1.0;
+}
+
+/// What an error of the output follows from: J of its birth is the error over it.
+double RankJudge::received(const Entry& entry, std::uint32_t index, double sums) const {
+  const double noise = pair_.noise ? pair_.noise(errors_.golden_item[index]) : 0;
+  double in = entry.grown * (entry.e_in + (entry.grown > 1 ? kSingleRoundoff : 0));
+  if (!pair_.tensors && (entry.nature == Nature::division || entry.optimizer))
+    in = std::max(in, std::sqrt(std::min(in, 1.0)));
+  return in + entry.u + sums + (std::isfinite(noise) ? noise : 0);
+}
+
+std::vector<Replayed> RankJudge::replayed(const Entry& entry, double j) const {
+  if (!pair_.replay || !pair_.tensors || pair_.replay_mode == ReplayMode::never) return {};
+  if (pair_.replay_mode == ReplayMode::suspects && j <= (any_certain_ ? threshold_ : kSuspect)) return {};
+  return pair_.replay(entry.target, entry.golden);
+}
+
+/// Statistics of one tensor may hide most of its error: what was seen elsewhere counts.
+double RankJudge::floor_of(double e_in) const {
+  if (pair_.tensors) return e_in;
+  return std::max({e_in, forward_ / 2, backward_ / 2, flips_ / 2, coarsest_ / 4});
+}
+
+/// Rules c, d and e for what the entry put out.
+void RankJudge::outputs(Entry& entry) {
+  const Api& api = target_.apis[entry.target];
+  entry.e_in = floor_of(entry.e_in);
+  // Where the extremes are a mask's, norms are blind.
+  constexpr double kMask = 1e4;
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    if (item_of(i).state != State::input || !item_of(i).is_tensor) continue;
+    const double least = number_of(target_, item_of(i), dump::kMin);
+    if (unit_roundoff(target_.text(item_of(i).dtype)) > 0 && std::abs(least) >= kMask)
+      entry.e_in = std::max(entry.e_in, forward_error());
+  }
+  entry.grown = amplification(entry);
+  double largest_j = 0;
+  std::vector<std::uint32_t> judged;
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    const Item& item = item_of(i);
+    if (item.state != State::output || !item.is_tensor || errors_.golden_item[i] == kNone) continue;
+    if (std::isnan(errors_.e[i])) {
+      if (checksums_differ(i)) checksum(entry);
+      continue;
+    }
+    judged.push_back(i);
+    largest_j = std::max(largest_j, e_of(i) / received(entry, i));
+  }
+  if (judged.empty()) return;
+  const double sees = threshold_ * (entry.grown * entry.e_in + entry.u);
+  if (sees > out_.visible && !any_evidence_ && std::isfinite(sees)) {
+    out_.visible = sees;
+    out_.visible_module = module_around(entry.target, entry.golden);
+  }
+  if (entry.nature == Nature::discrete && (entry.e_in > 0 || (!pair_.tensors && forward_ > 0))) {
+    double e = 0;
+    for (const std::uint32_t i : judged) e = std::max(e, e_of(i));
+    if (e <= threshold_ * (entry.e_in + entry.u) || entry.e_in > 2 * (forward_error() + entry.u)) return;
+    Finding found = finding(entry, Kind::decision, Rule::birth, e / (entry.e_in + entry.u));
+    found.confidence = Confidence::hint;
+    flip(entry, e);
+    found.text = fmt::format("a decision flipped: output error {}, inputs within rounding ({})",
+                             error_text(e), error_text(entry.worst_in));
+    offer(entry, std::move(found));
+    return;
+  }
+  const std::vector<Replayed> replays = replayed(entry, largest_j);
+  for (const std::uint32_t i : judged) judge_output(entry, i, e_of(i), errors_.b[i], replays);
+}
+
+void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double b,
+                             const std::vector<Replayed>& replays, double sums) {
+  const std::string place = place_text(target_, item_of(index));
+  const auto offered = [&](Kind kind, Rule rule, double j, std::string text, std::string side) {
+    Finding found = finding(entry, kind, rule, j);
+    found.item = index;
+    found.place = place;
+    found.text = std::move(text);
+    found.side = std::move(side);
+    offer(entry, std::move(found));
+  };
+  const double explains = received(entry, index, sums);
+  // `e` may be a part of what was measured, where a sum cancels.
+  const double scale = e > 0 && std::isfinite(e_of(index)) ? e_of(index) / e : 1;
+  out_.explained[index] = static_cast<float>(threshold_ * explains * scale);
+  std::string side;
+  bool acquitted = false;  // whatever its error: but a common factor below the rounding of one element shows
+  for (const Replayed& replay : replays) {
+    if (replay.item != index || !(replay.tolerance > 0)) continue;
+    const double more = std::max(replay.target, replay.golden);
+    const double less = std::min(replay.target, replay.golden);
+    if (more > replay.tolerance && more > 4 * less) {
+      const bool ours = replay.target > replay.golden;
+      offered(
+          Kind::replay, Rule::replay, threshold_ * more / replay.tolerance,
+          fmt::format(
+              "does not compute what its name says: computed again in double precision from its own inputs, "
+              "{} is off by {}, {} by {}",
+              ours ? "this run" : "golden", error_text(more), ours ? "golden" : "this run", error_text(less)),
+          like_tf32(entry.name.operation(), more, errors_.u[entry.target])
+              ? fmt::format("{} computes with fewer bits, as TF32 does", ours ? "this run" : "golden")
+              : std::string(ours ? "this run's kernel is wrong" : "golden's kernel is wrong"));
+      return;
+    }
+    if (more <= replay.tolerance) {
+      acquitted = true;
+      continue;
+    }
+    side = "neither side follows from its inputs by the operation's name";
+  }
+  if (e == 0) return;
+  const double j = e / explains;
+  if (!acquitted) {
+    const bool random = entry.nature == Nature::random;
+    std::string words;
+    if (is_told(j)) {
+      words = fmt::format(
+          "{}output error {} from inputs {}{}", random ? "draws random numbers, and draws others: " : "",
+          error_text(e), error_text(entry.worst_in),
+          like_tf32(entry.name.operation(), e, errors_.u[entry.target]) && e > 16 * entry.worst_in
+              ? "; products in TF32 are as far off"
+              : "");
+    }
+    offered(random ? Kind::random : Kind::birth, Rule::birth, j, std::move(words), side);
+  }
+  const double n = static_cast<double>(elements_of(target_.text(item_of(index).shape)));
+  constexpr double kFewest = 64;
+  if (n < kFewest || !std::isfinite(e) || !std::isfinite(b)) return;
+  // Errors of elements that are repeated do not cancel each other.
+  const double scattered = std::max(entry.e_in / std::sqrt(n), entry.spread);
+  const double expected =
+      entry.grown * (entry.b_in + 4 * scattered) + 4 * (e + entry.u + sums) / std::sqrt(n) + 2.4e-7;
+  const double gain = threshold_ / 2.5 * b / expected;
+  std::string words;
+  if (is_told(gain)) {
+    words = fmt::format("its size differs by {}, which errors of {} do not do by chance", error_text(b),
+                        error_text(e));
+  }
+  offered(Kind::gain, Rule::gain, gain, std::move(words), side);
+}
+
+/// A module hands on what is within; what it adds without a record is its own.
+void RankJudge::compound_outputs(Entry& entry) {
+  const Api& api = target_.apis[entry.target];
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    const Item& item = item_of(i);
+    if (item.state != State::output || errors_.golden_item[i] == kNone || std::isnan(errors_.e[i])) continue;
+    const std::uint64_t key = content_key(target_, item);
+    if (key == 0 || target_flow_.find(key) != ContentMap::kUnknown) continue;
+    const double ahead = std::max(entry.e_in, forward_error());
+    out_.explained[i] = static_cast<float>(threshold_ * (ahead + 4 * entry.u));
+    Finding found = finding(entry, Kind::birth, Rule::birth, e_of(i) / (ahead + 4 * entry.u));
+    found.item = i;
+    found.place = place_text(target_, item);
+    found.text = fmt::format(
+        "what it computes behind its recorded operations has error {}, nothing within more than {}",
+        error_text(e_of(i)), error_text(ahead));
+    offer(entry, std::move(found));
+  }
+}
+
+bool RankJudge::checksums_differ(std::uint32_t index) const {
+  const std::uint32_t partner = errors_.golden_item[index];
+  if (partner == kNone || !std::isnan(errors_.e[index])) return false;
+  const Item& other = golden_.items[partner];
+  return item_of(index).has_checksum && other.has_checksum &&
+         target_.text(item_of(index).checksum) != golden_.text(other.checksum);
+}
+
+/// Checksums tell where the first difference is, and no more.
+void RankJudge::checksum(Entry& entry) {
+  if (any_checksum_) return;
+  any_checksum_ = true;
+  const Api& api = target_.apis[entry.target];
+  bool same_inputs = true;
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    if (item_of(i).state != State::output && item_of(i).is_tensor && checksums_differ(i)) same_inputs = false;
+  }
+  Finding found = finding(entry, Kind::checksum, Rule::birth, 0);
+  found.confidence = Confidence::hint;
+  found.text = same_inputs ? "the first entry whose checksums differ, from equal inputs; rounding or a "
+                             "fault, checksums cannot tell"
+                           : "the first entry whose checksums differ, and its inputs do already";
+  offer(entry, std::move(found));
+}
+
+}  // namespace msprobe::diagnosis
