@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank through its steps, and as far as its first certain evidence.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "diagnosis/rank_diagnosis.hpp"
+#include "diagnosis/sentences.hpp"
+#include "unit/diagnosis/rank_pairs.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::Side;
+using testing::Chain;
+using testing::Configure;
+using testing::count;
+using testing::diagnosed;
+using testing::first;
+using testing::kNoise;
+using testing::named;
+using testing::no_evidence;
+using testing::rough;
+using testing::scalar;
+using testing::tensor;
+using testing::Two;
+using testing::with_tensors;
+
+/// Stops at certain evidence, and counts how often the items of each entry under test were asked for.
+Configure stopping(std::vector<int>& asked, const Configure& more = {}) {
+  return [&asked, more](RankPair& pair, const Side& target, const Side& golden) {
+    if (more) more(pair, target, golden);
+    pair.stop_at_certain = true;
+    asked.assign(target.apis.size(), 0);
+    pair.tensors = [&](std::uint32_t t, std::uint32_t g) -> std::optional<Measure> {
+      ++asked[target.items[t].api];
+      return measure(target, target.items[t], golden, golden.items[g]);
+    };
+  };
+}
+
+}  // namespace
+
+TEST_CASE("steps") {
+  Chain chain;
+  History history;
+  const auto updated = [](double gain) {
+    return [=](RankPair& pair, const Side& target, const Side& golden) {
+      with_tensors(pair, target, golden);
+      pair.update = [=](std::uint32_t, std::uint32_t) { return Update{4096, 1e-3, gain}; };
+    };
+  };
+  REQUIRE(no_evidence(diagnosed(chain.text(), history, with_tensors)));
+  for (std::size_t i = 0; i < 3; ++i)
+    chain.weights[i] = rough(0.1 + static_cast<double>(i), 1e-5, "[64, 64]");
+  SUBCASE("noise of an update") {
+    CHECK(no_evidence(diagnosed(chain.text(), history, updated(1.0001))));
+  }
+  SUBCASE("a wrong setting is the optimizer's") {
+    const Finding found = first(diagnosed(chain.text(), history, updated(1.1)));
+    CHECK(found.kind == Kind::optimizer);
+    CHECK(found.concerned == 3);
+    CHECK(found.entry == "Functional.linear.0.forward");
+  }
+  SUBCASE("parameters follow from evidence of an earlier step") {
+    history.evidence = true;
+    chain.weights[1] = rough(1.1, 0.5, "[64, 64]");
+    const RankDiagnosis rank = diagnosed(chain.text(), history, updated(1.1));
+    for (const Finding& found : rank.findings) CHECK(found.downstream);
+  }
+}
+
+TEST_CASE("a rank stops at its first certain evidence") {
+  Chain chain;
+  chain.arguments[1] = {scalar("int", "2")};
+  chain.golden_arguments[1] = {scalar("int", "3")};
+  chain.outputs[1] = chain.inputs[2] = rough(3, 1e-2);
+  chain.outputs[2] = rough(4, 1e-2);
+  std::vector<int> asked;
+  SUBCASE("and asks for nothing behind it") {
+    const RankDiagnosis whole = diagnosed(chain.text(), with_tensors);
+    History history;
+    const RankDiagnosis rank = diagnosed(chain.text(), history, stopping(asked));
+    CHECK(asked == std::vector<int>{3, 3, 0});
+    CHECK(history.certain);
+    CHECK(rank.stopped);
+    CHECK(rank.looked_at == 2);
+    CHECK(rank.left_out == 1);
+    CHECK(to_json(first(rank)) == to_json(first(whole)));
+    CHECK(count(rank, Origin::not_compared) == count(whole, Origin::not_compared) + 3);
+    CHECK(std::isnan(rank.error[7]));
+    CHECK(whole.error[7] > 0);
+    CHECK(rank.origin[7] == Origin::not_compared);
+    CHECK(!whole.stopped);
+    CHECK(whole.left_out == 0);
+  }
+  SUBCASE("but not at what is likely") {
+    Chain born;
+    born.outputs[1] = born.inputs[2] = rough(3, 1e-2);
+    History history;
+    const RankDiagnosis rank = diagnosed(born.text(), history, stopping(asked));
+    CHECK(first(rank).confidence == Confidence::likely);
+    CHECK(asked == std::vector<int>{3, 3, 3});
+    CHECK(!rank.stopped);
+    CHECK(!history.certain);
+  }
+  SUBCASE("nor while what one side alone runs may still show its effect") {
+    Two two;
+    const std::string half = tensor(1, "[4, 64]", "torch.float16");
+    two.forward("Functional.linear.0.forward", {tensor(1)}, {rough(2, kNoise)}, {tensor(1)}, {tensor(2)});
+    two.target.forward("Functional.relu.0.forward", {rough(2, kNoise)}, {tensor(5)});
+    two.forward("Torch.clone.0.forward", {half}, {half}, {tensor(1)}, {tensor(1)});
+    two.forward("Functional.gelu.0.forward", {rough(6, 1e-2)}, {rough(7, 1e-2)}, {tensor(6)}, {tensor(7)});
+    two.forward("Functional.gelu.1.forward", {rough(7, 1e-2)}, {rough(8, 1e-2)}, {tensor(7)}, {tensor(8)});
+    const Finding found = first(diagnosed(two, with_tensors));
+    History history;
+    const RankDiagnosis rank = diagnosed(two, history, stopping(asked));
+    CHECK(found.kind == Kind::added);
+    CHECK(to_json(first(rank)) == to_json(found));
+    CHECK(rank.looked_at == 4);
+  }
+  SUBCASE("a gradient has its module's own entries read ahead of their turn") {
+    Two two;
+    two.forward("Module.fc.Linear.forward.0", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+    two.target.gradients("Module.fc.Linear.parameters_grad.0", {named("weight", "[" + tensor(1) + "]")});
+    two.golden.gradients("Module.fc.Linear.parameters_grad.0", {named("weight", "[" + tensor(1) + "]")});
+    two.backward("Functional.relu.0.backward", {tensor(3)}, {tensor(3)}, {tensor(3)}, {tensor(3)});
+    two.backward("Module.fc.Linear.backward.0", {tensor(3)}, {tensor(4)}, {tensor(3)}, {tensor(4)});
+    History history;
+    CHECK(!diagnosed(two, history, stopping(asked)).stopped);
+    CHECK(asked == std::vector<int>{2, 1, 2, 2});  // each once
+  }
+}
+
+TEST_CASE("behind a step, parameters are judged together before a rank stops") {
+  Chain chain;
+  for (std::size_t i = 0; i < 3; ++i)
+    chain.weights[i] = rough(0.1 + static_cast<double>(i), 1e-3, "[64, 64]");
+  Two two = chain.text();
+  two.backward("Functional.linear.2.backward", {tensor(9)}, {tensor(9)}, {tensor(9)}, {tensor(9)});
+  two.backward("Functional.linear.1.backward", {tensor(9)}, {tensor(9)}, {tensor(9)}, {tensor(9)});
+  const auto stepped = [](RankPair& pair, const Side&, const Side&) {
+    pair.update = [](std::uint32_t, std::uint32_t) { return Update{4096, 6, 7}; };
+  };
+  std::vector<int> asked;
+  SUBCASE("in a later step") {
+    History history;
+    history.steps = 1;
+    const RankDiagnosis rank = diagnosed(two, history, stopping(asked, stepped));
+    CHECK(first(rank).kind == Kind::optimizer);
+    CHECK(first(rank).concerned == 3);
+    CHECK(asked == std::vector<int>{3, 3, 3, 2, 0});
+    CHECK(rank.left_out == 1);
+  }
+  SUBCASE("in the first one there was no optimizer") {
+    History history;
+    const RankDiagnosis rank = diagnosed(two, history, stopping(asked));
+    CHECK(first(rank).kind == Kind::parameter);
+    CHECK(asked == std::vector<int>{3, 0, 0, 0, 0});
+  }
+}
+
+TEST_CASE("steps, by statistics") {
+  Chain chain;
+  History history;
+  REQUIRE(no_evidence(diagnosed(chain.text(), history)));
+  const auto weights = [](const std::vector<double>& factors) {
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < factors.size(); ++i)
+      texts.push_back(tensor((0.1 + static_cast<double>(i)) * factors[i], "[64, 64]"));
+    return texts;
+  };
+  const std::vector<std::string> golden = weights({1.0002, 1.0002, 1.0002});
+  const auto step = [&](const std::vector<double>& factors) {
+    const std::vector<std::string> ours = weights(factors);
+    Two two;
+    for (std::size_t i = 0; i < 3; ++i) {
+      two.forward("Functional.linear." + std::to_string(i) + ".forward", {chain.inputs[i], ours[i]},
+                  {chain.outputs[i]}, {i == 0 ? tensor(1) : tensor(1 + static_cast<double>(i)), golden[i]},
+                  {tensor(2 + static_cast<double>(i))});
+    }
+    return two;
+  };
+  SUBCASE("as in golden, but for noise") {
+    CHECK(no_evidence(diagnosed(step({1.0002001, 1.0001999, 1.0002}), history)));
+  }
+  SUBCASE("one was not updated") {
+    const Finding found = first(diagnosed(step({1.0002, 1, 1.0002}), history));
+    CHECK(found.kind == Kind::parameter);
+    CHECK(found.entry == "Functional.linear.1.forward");
+    CHECK(found.text == "input.1 was not updated, in golden it was");
+  }
+  SUBCASE("unless a decision may have left it without work") {
+    history.flipped = true;
+    CHECK(no_evidence(diagnosed(step({1.0002, 1, 1.0002}), history)));
+  }
+  SUBCASE("all went further") {
+    const Finding found = first(diagnosed(step({1.00022, 1.00022, 1.00022}), history));
+    CHECK(found.kind == Kind::optimizer);
+    CHECK(found.concerned == 3);
+    CHECK(found.text == "the optimizer: the step of 3 parameters is 1.1 times that of golden");
+  }
+}
+
+TEST_CASE("what came in as data is data in later calls, whatever has happened since") {
+  const std::string no_grad = R"(, "requires_grad": false)";
+  const std::string grad = R"(, "requires_grad": true)";
+  const auto part = [&](Two& two, int call, double error) {
+    const std::string number = std::to_string(call);
+    const std::string data = tensor(1 + call, "[4, 64]", "torch.float32", no_grad);
+    const std::string out = tensor(3 + call, "[4, 64]", "torch.bfloat16", grad);
+    two.forward("Functional.linear." + number + ".forward",
+                {rough(1 + call, error, "[4, 64]", "torch.float32", no_grad), tensor(0.1, "[64, 64]")},
+                {rough(3 + call, 3e-3, "[4, 64]", "torch.bfloat16", grad)}, {data, tensor(0.1, "[64, 64]")},
+                {out});
+  };
+  const dump::ConstructTable construct =
+      testing::construct_of({{"Functional.linear.0.forward", "Module.a.A.forward.0"},
+                             {"Functional.linear.1.forward", "Module.a.A.forward.1"}});
+  Two right;
+  part(right, 0, 0);
+  part(right, 1, 0);
+  CHECK(no_evidence(diagnosed(right, {}, &construct)));
+  Two wrong;
+  part(wrong, 0, 0);
+  part(wrong, 1, 2e-2);
+  const Finding found = first(diagnosed(wrong, {}, &construct));
+  CHECK(found.kind == Kind::data);
+  CHECK(found.entry == "Functional.linear.1.forward");
+  CHECK(found.is_evidence());
+}
+
+}  // namespace msprobe::diagnosis
