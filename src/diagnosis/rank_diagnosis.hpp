@@ -57,8 +57,6 @@ struct RankPair {
   std::function<std::optional<Measure>(std::uint32_t target_item, std::uint32_t golden_item)> tensors;
   /// The outputs that a statement can be made of.
   std::function<std::vector<Replayed>(std::uint32_t target_api, std::uint32_t golden_api)> replay;
-  /// Pairs of tensors that could not be read and are measured by their statistics.
-  std::uint64_t unread = 0;
   /// Of a parameter, since the step before.
   std::function<std::optional<Update>(std::uint32_t target_item, std::uint32_t golden_item)> update;
   /// Error of the reference against a third dump.
@@ -116,8 +114,8 @@ struct RankFindings {
 
   std::array<std::uint64_t, kOrigins> counts{};  // of origins
   std::uint64_t measured = 0;                    // tensors among them whose error is known
-  std::uint64_t unread = 0;                      // tensors that could not be read
-  std::uint64_t agreeing = 0;                    // paired entries ahead of the first evidence
+  std::uint64_t unread = 0;    // tensors that could not be read; to be filled in by who read them
+  std::uint64_t agreeing = 0;  // paired entries ahead of the first evidence
   double passed_on_largest = 0;
   std::string passed_on_entry;
 

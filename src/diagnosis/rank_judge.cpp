@@ -40,7 +40,6 @@ RankJudge::RankJudge(const RankPair& pair, History& history)
   out_.rank = pair.rank;
   out_.number = pair.number;
   out_.tensors = static_cast<bool>(pair.tensors);
-  out_.unread = pair.unread;
   out_.threshold = threshold_;
   out_.explained.resize(target_.items.size(), NAN);
   touched_.resize(target_.apis.size());

@@ -168,10 +168,6 @@ void diagnose(RankResult& result, TensorRows* tensors, const DiagnosisOptions& o
   std::vector<std::uint32_t> rows;
   if (tensors != nullptr) {
     rows = rows_of_items(result);
-    pair.unread = static_cast<std::uint64_t>(
-        std::count_if(result.metrics.begin(), result.metrics.end(), [](const TensorMetrics& metrics) {
-          return metrics.failed && metrics.status == MetricStatus::unsupported;
-        }));
     pair.tensors = [&](std::uint32_t item, std::uint32_t golden) -> std::optional<diagnosis::Measure> {
       tensors->measure_entry(result.target.items[item].api);
       const std::uint32_t row = rows[item];
@@ -191,8 +187,13 @@ void diagnose(RankResult& result, TensorRows* tensors, const DiagnosisOptions& o
     pair.update = [&](std::uint32_t item, std::uint32_t golden) { return (*updates)(item, golden); };
   }
   if (noise != nullptr) pair.noise = [noise](std::uint32_t golden) { return (*noise)(golden); };
-  result.diagnosis =
-      std::make_shared<const diagnosis::RankDiagnosis>(diagnosis::diagnose_rank(pair, past.history));
+  diagnosis::RankDiagnosis found = diagnosis::diagnose_rank(pair, past.history);
+  // Who may stop early has had them read on the way.
+  found.unread = static_cast<std::uint64_t>(
+      std::count_if(result.metrics.begin(), result.metrics.end(), [](const TensorMetrics& metrics) {
+        return metrics.failed && metrics.status == MetricStatus::unsupported;
+      }));
+  result.diagnosis = std::make_shared<const diagnosis::RankDiagnosis>(std::move(found));
 }
 
 }  // namespace msprobe::compare
