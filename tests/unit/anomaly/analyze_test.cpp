@@ -16,6 +16,8 @@
 #include "support/error.hpp"
 #include "unit/dump/entry_text.hpp"
 
+namespace msprobe::anomaly_analyze_test {
+
 namespace fs = std::filesystem;
 using namespace msprobe;
 using namespace msprobe::anomaly;
@@ -191,7 +193,7 @@ TEST_CASE("the answer for people") {
   scratch.put("s/rank0/dump.json",
               dump_of({R"("Module.fc.Linear.forward.0": {"input_args": )" + tensors("c") +
                        R"(, "input_kwargs": {"scale": )" + integer(2) + R"(}, "output": )" + tensors("n") +
-                       R"(, "parameters": {"weight": )" + tensor('n') + "}}"}));
+                       R"(, "parameters": {"weight": )" + tensor_json('n') + "}}"}));
   scratch.put("s/rank0/construct.json", R"({"Module.fc.Linear.forward.0": "Module.net.Net.forward.0"})");
   scratch.put(
       "s/rank0/stack.json",
@@ -224,7 +226,7 @@ TEST_CASE("the user's own frame") {
 
 TEST_CASE("values in a few words") {
   const auto words = [](const std::string& text) { return describe(dump::entry_of(text), 0); };
-  CHECK(words(tensor('i')) == "float32[2] min -1.0 max inf");
+  CHECK(words(tensor_json('i')) == "float32[2] min -1.0 max inf");
   CHECK(words(R"({"type": "torch.Tensor", "dtype": "torch.int64", "shape": [], "Max": 3, "Min": null})") ==
         "int64[] max 3");
   CHECK(words(integer(3)) == "3");
@@ -232,6 +234,8 @@ TEST_CASE("values in a few words") {
   CHECK(words("null") == "None");
   CHECK(words("[1, [\"a\"], {}]") == "[1, [a], {}]");
   CHECK(words("[1, 2, 3, 4, 5, 6, 7, 8]") == "[1, 2, 3, 4, 5, 6, ... 8 in all]");
-  CHECK(words(R"({"class_type": "torch.distributed.P2POp", "tensor": )" + tensor('c') +
+  CHECK(words(R"({"class_type": "torch.distributed.P2POp", "tensor": )" + tensor_json('c') +
               R"(, "op": "isend", "peer": 1})") == "isend 1 float32[2] min -1.0 max 1.0");
 }
+
+}  // namespace msprobe::anomaly_analyze_test

@@ -16,6 +16,8 @@
 #include "dumps.hpp"
 #include "unit/dump/entry_text.hpp"
 
+namespace msprobe::anomaly_badness_test {
+
 using namespace msprobe;
 using namespace msprobe::anomaly;
 
@@ -103,9 +105,9 @@ TEST_CASE("the probe knows entries as they usually are, without a tree") {
   for (const bool nested : {false, true}) {
     for (const auto& [in, out] : {std::pair("cc", "c"), {"cn", "c"}, {"c", "ni"}, {"ci", "n"}, {"", ""}}) {
       const std::string text = R"({"input_args": )" + tensors(in) + R"(, "input_kwargs": {"a": )" +
-                               tensor('c') +
+                               tensor_json('c') +
                                R"(, "b": null, "c": {"type": "int", "value": 3}}, "output": [)" +
-                               tensors(out) + "], \"parameters\": {\"w\": " + tensor('n') + "}}";
+                               tensors(out) + "], \"parameters\": {\"w\": " + tensor_json('n') + "}}";
       REQUIRE(probed(text, nested));
       CHECK(*probed(text, nested) == judged(text, nested));
     }
@@ -172,7 +174,7 @@ TEST_CASE("a key that stands twice counts with its last value") {
 }
 
 TEST_CASE("sections of an entry, items only or all below them") {
-  const std::string bad = tensor('n');
+  const std::string bad = tensor_json('n');
   const auto judge = [](const std::string& text, bool nested) {
     const EntryBadness result = judge_entry(dump::entry_of(text), nested, nullptr);
     return std::vector<int>{result.inputs, result.arguments, result.outputs};
@@ -194,8 +196,8 @@ TEST_CASE("sections of an entry, items only or all below them") {
 TEST_CASE("what a transfer receives into is no input") {
   const auto transfer = [](const char* operation) {
     return R"({"input_args": [[{"op": ")" + std::string(operation) + R"(", "peer": 1, "tensor": )" +
-           tensor('n') + R"(}]], "output": [[{"op": ")" + operation + R"(", "peer": 1, "tensor": )" +
-           tensor('n') + "}]]}";
+           tensor_json('n') + R"(}]], "output": [[{"op": ")" + operation + R"(", "peer": 1, "tensor": )" +
+           tensor_json('n') + "}]]}";
   };
   CHECK(judge_entry(dump::entry_of(transfer("irecv")), true, nullptr).inputs == 0);
   CHECK(judge_entry(dump::entry_of(transfer("irecv")), true, nullptr).outputs == kNan);
@@ -211,6 +213,8 @@ TEST_CASE("inputs that are only written to are left out") {
   };
   CHECK(inputs(R"({"input_args": )" + tensors("nc") + "}") == 0);
   CHECK(inputs(R"({"input_args": )" + tensors("cn") + "}") == kNan);
-  CHECK(inputs(R"({"input_kwargs": {"tensor": )" + tensor('n') + "}}") == 0);
-  CHECK(inputs(R"({"input_kwargs": {"other": )" + tensor('n') + "}}") == kNan);
+  CHECK(inputs(R"({"input_kwargs": {"tensor": )" + tensor_json('n') + "}}") == 0);
+  CHECK(inputs(R"({"input_kwargs": {"other": )" + tensor_json('n') + "}}") == kNan);
 }
+
+}  // namespace msprobe::anomaly_badness_test

@@ -12,7 +12,7 @@
 
 namespace msprobe::anomaly {
 
-inline std::string tensor(char kind) {
+inline std::string tensor_json(char kind) {
   const std::string max = kind == 'n' ? "NaN" : kind == 'i' ? "Infinity" : "1.0";
   const std::string min = kind == 'n' ? "NaN" : "-1.0";
   return R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": )" + max +
@@ -21,7 +21,7 @@ inline std::string tensor(char kind) {
 
 inline std::string tensors(std::string_view kinds) {
   std::string out;
-  for (const char kind : kinds) out += (out.empty() ? "" : ", ") + tensor(kind);
+  for (const char kind : kinds) out += (out.empty() ? "" : ", ") + tensor_json(kind);
   return "[" + out + "]";
 }
 
@@ -62,8 +62,8 @@ inline std::string batch(int count, const std::vector<Part>& parts) {
   std::string in;
   for (const Part& part : parts) {
     in += (in.empty() ? "" : ", ") +
-          (R"({"class_type": "torch.distributed.P2POp", "tensor": )" + tensor(part.kind)) + R"(, "op": ")" +
-          (part.sends ? "isend" : "irecv") + R"(", "peer": )" + std::to_string(part.peer) +
+          (R"({"class_type": "torch.distributed.P2POp", "tensor": )" + tensor_json(part.kind)) +
+          R"(, "op": ")" + (part.sends ? "isend" : "irecv") + R"(", "peer": )" + std::to_string(part.peer) +
           R"(, "tag": 0, "group_id": "0a"})";
   }
   return "\"Distributed.batch_isend_irecv." + std::to_string(count) + R"(.forward": {"input_args": [[)" + in +

@@ -12,6 +12,8 @@
 #include "support/byte_source.hpp"
 #include "unit/dump/entry_text.hpp"
 
+namespace msprobe::anomaly_levels_test {
+
 using namespace msprobe;
 using namespace msprobe::anomaly;
 
@@ -87,9 +89,10 @@ TEST_CASE("levels of the golden entries, before and after the ignore rules") {
 }
 
 TEST_CASE("a level tells where the bad values stand") {
-  const std::string text = dump_of({R"("Torch.cat.0.forward": {"input_args": [)" + tensor('c') + ", [" +
-                                    tensor('n') + R"(]], "input_kwargs": {"a": )" + tensor('c') +
-                                    R"(, "b": )" + tensor('i') + R"(}, "output": )" + tensors("cn") + "}"});
+  const std::string text =
+      dump_of({R"("Torch.cat.0.forward": {"input_args": [)" + tensor_json('c') + ", [" + tensor_json('n') +
+               R"(]], "input_kwargs": {"a": )" + tensor_json('c') + R"(, "b": )" + tensor_json('i') +
+               R"(}, "output": )" + tensors("cn") + "}"});
   const auto found = list_entries(*memory_source(text, "dump.json"), Listing::levels, default_rules()).found;
   REQUIRE(found.size() == 1);
   CHECK(found[0].scene == Scene::input_bad_output_bad);
@@ -129,3 +132,5 @@ TEST_CASE("statistics: means and norms that are not finite, and norms that jump"
   CHECK(statistics("", R"({"dtype": "torch.float32", "Max": NaN, "Min": NaN, "Mean": NaN, "Norm": NaN})")
             .empty());
 }
+
+}  // namespace msprobe::anomaly_levels_test

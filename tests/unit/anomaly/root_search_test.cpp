@@ -4,6 +4,8 @@
 #include "anomaly/search.hpp"
 #include "dumps.hpp"
 
+namespace msprobe::anomaly_root_search_test {
+
 using namespace msprobe;
 using namespace msprobe::anomaly;
 
@@ -177,7 +179,7 @@ TEST_CASE("the source of a broadcast, by keyword, by place in the group and by p
     CHECK(graph.exchanges()[0].receivers == std::vector<std::size_t>{0, 1});
   }
   const std::string positional = R"("Distributed.broadcast.0.forward": {"input_args": [null, )" +
-                                 tensor('c') + ", " + integer(0) + R"(], "output": []})";
+                                 tensor_json('c') + ", " + integer(0) + R"(], "output": []})";
   const Ranks ranks{rank_of(0, {positional}), rank_of(1, {positional})};
   const dump::CommGraph graph(communication_of(ranks), default_rules().names_source);
   CHECK(graph.exchanges()[0].senders == std::vector<std::size_t>{0});
@@ -331,3 +333,5 @@ TEST_CASE("nothing to search") {
   CHECK(as_python({}).empty());
   CHECK(search({rank_of(0, {})}).empty());
 }
+
+}  // namespace msprobe::anomaly_root_search_test

@@ -9,6 +9,8 @@
 
 #include "support/error.hpp"
 
+namespace msprobe::anomaly_rules_test {
+
 using namespace msprobe;
 using namespace msprobe::anomaly;
 
@@ -89,3 +91,5 @@ TEST_CASE("a file that holds no rules is refused with its line") {
   CHECK_THROWS_AS(with("[1"), FormatError);
   CHECK_THROWS_AS(with("just text"), FormatError);
 }
+
+}  // namespace msprobe::anomaly_rules_test

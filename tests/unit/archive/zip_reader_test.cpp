@@ -11,7 +11,7 @@
 #include "unit/archive/zip_builder.hpp"
 #include "unit/support/complaint.hpp"
 
-namespace msprobe::archive {
+namespace msprobe::archive::zip_reader_test {
 namespace {
 
 std::string content(const ZipReader& zip, std::string_view name) {
@@ -265,4 +265,4 @@ TEST_CASE("the caller's limits hold") {
   CHECK_THROWS_AS(ZipReader(memory_source(bytes), ZipLimits{.max_directory = 100}), FormatError);
 }
 
-}  // namespace msprobe::archive
+}  // namespace msprobe::archive::zip_reader_test

@@ -13,7 +13,7 @@
 #include "unit/report/workbook_reader.hpp"
 #include "unit/support/scratch_directory.hpp"
 
-namespace msprobe::archive {
+namespace msprobe::archive::zip_writer_test {
 namespace {
 
 std::string text_of(const ByteSource& source) {
@@ -142,4 +142,4 @@ TEST_CASE("an entry of more than four gigabytes gets Zip64 sizes in both headers
   CHECK(test::number_at(bytes, directory + 46 + 4 + 12, 8) == packed);
 }
 
-}  // namespace msprobe::archive
+}  // namespace msprobe::archive::zip_writer_test

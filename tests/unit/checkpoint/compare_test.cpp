@@ -8,7 +8,7 @@
 #include "checkpoint/result_writers.hpp"
 #include "report/table.hpp"
 
-namespace msprobe::checkpoint {
+namespace msprobe::checkpoint::compare_test {
 namespace {
 
 ParameterResult result_of(const std::string& name, Status status) {
@@ -134,4 +134,4 @@ TEST_CASE("the table of details has a cell for every column") {
   CHECK(table->severity(1) == report::Severity::error);
 }
 
-}  // namespace msprobe::checkpoint
+}  // namespace msprobe::checkpoint::compare_test

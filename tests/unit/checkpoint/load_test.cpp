@@ -17,7 +17,7 @@
 #include "unit/checkpoint/memory_tensor.hpp"
 #include "unit/formats/pt_builder.hpp"
 
-namespace msprobe::checkpoint {
+namespace msprobe::checkpoint::load_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -313,4 +313,4 @@ TEST_CASE("names that can do harm are told, classes of numbers are not") {
   CHECK(load((golden / "rich").string(), {}).warnings.empty());
 }
 
-}  // namespace msprobe::checkpoint
+}  // namespace msprobe::checkpoint::load_test

@@ -10,7 +10,7 @@
 #include "support/error.hpp"
 #include "unit/checkpoint/memory_tensor.hpp"
 
-namespace msprobe::checkpoint {
+namespace msprobe::checkpoint::match_test {
 namespace {
 
 using tensor::DType;
@@ -143,4 +143,4 @@ TEST_CASE("maps of users, and what is wrong with them") {
   std::filesystem::remove(path);
 }
 
-}  // namespace msprobe::checkpoint
+}  // namespace msprobe::checkpoint::match_test

@@ -9,7 +9,7 @@
 
 #include "unit/checkpoint/memory_tensor.hpp"
 
-namespace msprobe::checkpoint {
+namespace msprobe::checkpoint::megatron_merge_test {
 namespace {
 
 using tensor::DType;
@@ -129,4 +129,4 @@ TEST_CASE("copies on all ranks stay copies, and unknown names keep their slices 
   CHECK(broken.problem.find("[2, 3] on rank 1") != std::string::npos);
 }
 
-}  // namespace msprobe::checkpoint
+}  // namespace msprobe::checkpoint::megatron_merge_test

@@ -9,7 +9,7 @@
 
 #include "unit/checkpoint/memory_tensor.hpp"
 
-namespace msprobe::checkpoint {
+namespace msprobe::checkpoint::metrics_test {
 namespace {
 
 using tensor::DType;
@@ -184,4 +184,4 @@ TEST_CASE("how the bytes were cut does not change a single bit of the result") {
   CHECK(*again.cosine == *once.cosine);
 }
 
-}  // namespace msprobe::checkpoint
+}  // namespace msprobe::checkpoint::metrics_test

@@ -9,7 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-namespace msprobe::checkpoint {
+namespace msprobe::checkpoint::names_test {
 
 TEST_CASE("names of Megatron's versions, held against what the Python tool makes of them") {
   const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
@@ -126,4 +126,4 @@ TEST_CASE("training state is known by the head of its name") {
     CHECK(!is_training_state(weight));
 }
 
-}  // namespace msprobe::checkpoint
+}  // namespace msprobe::checkpoint::names_test

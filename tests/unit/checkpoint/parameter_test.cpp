@@ -10,7 +10,7 @@
 #include "support/error.hpp"
 #include "unit/checkpoint/memory_tensor.hpp"
 
-namespace msprobe::checkpoint {
+namespace msprobe::checkpoint::parameter_test {
 namespace {
 
 using tensor::DType;
@@ -206,4 +206,4 @@ TEST_CASE("empty parameters and empty shards are nothing to read") {
   CHECK(elements<std::int32_t>(concatenate({none, three, none}, 0)) == std::vector<std::int32_t>{0, 1, 2});
 }
 
-}  // namespace msprobe::checkpoint
+}  // namespace msprobe::checkpoint::parameter_test

@@ -5,6 +5,8 @@
 
 #include <string>
 
+namespace msprobe::collector_config_test {
+
 using namespace msprobe;
 using namespace msprobe::collector;
 
@@ -198,3 +200,5 @@ TEST_CASE("config: hostile files") {
                        "config.yaml: the configuration's name must end in .json", IoError);
   CHECK_THROWS_AS(read_config("/nowhere/config.json", {}), IoError);
 }
+
+}  // namespace msprobe::collector_config_test

@@ -19,6 +19,8 @@
 #include "formats/tensor_file.hpp"
 #include "unit/collector/recording.hpp"
 
+namespace msprobe::collector_files_test {
+
 using namespace msprobe;
 using namespace msprobe::test;
 using collector::Entry;
@@ -415,3 +417,5 @@ TEST_CASE("a program that goes to another folder finds its dump where it began")
   CHECK(dump["data"].size() == 4);
   CHECK(std::filesystem::exists(folder / "here/step1/rank0/dump.json"));
 }
+
+}  // namespace msprobe::collector_files_test

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+namespace msprobe::collector_filter_test {
+
 using namespace msprobe::collector;
 
 namespace {
@@ -143,3 +145,5 @@ TEST_CASE("filter: risk levels") {
   Filter listed = make({.level = Level::l1, .list = {"reshape"}, .risk = RiskLevel::core});
   CHECK(listed.check("Tensor.reshape.0.forward"));
 }
+
+}  // namespace msprobe::collector_filter_test

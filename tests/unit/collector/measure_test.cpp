@@ -21,6 +21,8 @@
 #include "support/crc32.hpp"
 #include "tensor/convert.hpp"
 
+namespace msprobe::collector_measure_test {
+
 using namespace msprobe;
 using namespace msprobe::collector;
 using msprobe::tensor::DType;
@@ -323,3 +325,5 @@ TEST_CASE("checksums follow the logical order of any strides") {
     CHECK(xor_of(expanded.view) == xor_of(dense.view));
   }
 }
+
+}  // namespace msprobe::collector_measure_test

@@ -8,6 +8,8 @@
 
 #include "unit/collector/recording.hpp"
 
+namespace msprobe::collector_recording_test {
+
 using namespace msprobe;
 using namespace msprobe::test;
 
@@ -497,3 +499,5 @@ TEST_CASE("threads that record at the same time lose nothing") {
     files += file.file_size() > 0 ? 1 : 0;
   CHECK(files == kThreads * kCalls);
 }
+
+}  // namespace msprobe::collector_recording_test

@@ -7,6 +7,8 @@
 
 #include "unit/collector/recording.hpp"
 
+namespace msprobe::collector_tasks_test {
+
 using namespace msprobe;
 using namespace msprobe::test;
 
@@ -117,3 +119,5 @@ TEST_CASE("held against another dump: tensors are saved where equal inputs give 
   }
   CHECK(saved == "0011");
 }
+
+}  // namespace msprobe::collector_tasks_test

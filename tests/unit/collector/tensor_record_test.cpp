@@ -13,6 +13,8 @@
 #include "collector/step.hpp"
 #include "support/error.hpp"
 
+namespace msprobe::collector_tensor_record_test {
+
 using namespace msprobe;
 using namespace msprobe::collector;
 
@@ -185,3 +187,5 @@ TEST_CASE("a crop follows Python's slices") {
   CHECK(cropped({{1, std::nullopt, -100, 100}}) == "3x4 from 0");
   CHECK(cropped({{0, std::nullopt, 5, 9}, {0, std::nullopt, 0, 1}}) == "0x4");
 }
+
+}  // namespace msprobe::collector_tensor_record_test

@@ -15,6 +15,8 @@
 #include "unit/compare/dumps.hpp"
 #include "unit/support/scratch_directory.hpp"
 
+namespace msprobe::compare_advice_test {
+
 using namespace msprobe;
 using namespace msprobe::compare;
 
@@ -177,3 +179,5 @@ TEST_CASE("a suggestion holds the pairs that are there, once, and is no file wit
   CHECK(*mapping.find(endless) == odd);
   CHECK(*mapping.find("true") == "1");
 }
+
+}  // namespace msprobe::compare_advice_test

@@ -6,6 +6,8 @@
 #include "compare/first_difference.hpp"
 #include "dumps.hpp"
 
+namespace msprobe::compare_analysis_test {
+
 using namespace msprobe;
 using namespace msprobe::compare;
 
@@ -267,3 +269,5 @@ TEST_CASE("the result as JSON and in words") {
   CHECK(words.find("output.0: norm 9.0, not 1.0 (NormRelativeErr 800%)") != std::string::npos);
   CHECK(words.find("failed: rank0/dump.json: broken") != std::string::npos);
 }
+
+}  // namespace msprobe::compare_analysis_test

@@ -11,6 +11,8 @@
 #include "unit/compare/dumps.hpp"
 #include "unit/support/scratch_directory.hpp"
 
+namespace msprobe::compare_atb_compare_test {
+
 using namespace msprobe;
 using namespace msprobe::compare;
 using doctest::Contains;
@@ -98,3 +100,5 @@ TEST_CASE("atb: rows of one side only are told, a difference of more than half i
   CHECK(result.rows->facts(0).verdict == Verdict::error);
   CHECK(compared(row("1.4"), row("1")).rows->facts(0).verdict == Verdict::pass);
 }
+
+}  // namespace msprobe::compare_atb_compare_test

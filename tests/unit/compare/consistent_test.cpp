@@ -9,6 +9,8 @@
 #include "support/error.hpp"
 #include "unit/compare/dumps.hpp"
 
+namespace msprobe::compare_consistent_test {
+
 using namespace msprobe;
 using namespace msprobe::compare;
 using Lines = std::vector<std::string>;
@@ -165,3 +167,5 @@ TEST_CASE("consistent: only what is called so is a backend") {
   CHECK_FALSE(backend_from_name("FSDP"));
   CHECK_FALSE(backend_from_name(""));
 }
+
+}  // namespace msprobe::compare_consistent_test

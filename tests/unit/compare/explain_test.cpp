@@ -8,6 +8,8 @@
 #include "support/error.hpp"
 #include "unit/compare/dumps.hpp"
 
+namespace msprobe::compare_explain_test {
+
 using namespace msprobe;
 using namespace msprobe::compare;
 
@@ -120,3 +122,5 @@ TEST_CASE("frames of packages, Python and frameworks are not the user's") {
   // What the code says does not count.
   CHECK(is_own_frame("File /srv/a.py, line 3, in f, \n path = 'site-packages/x'"));
 }
+
+}  // namespace msprobe::compare_explain_test

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+namespace msprobe::compare_fuzzy_test {
+
 using namespace msprobe::compare;
 
 namespace {
@@ -121,3 +123,5 @@ TEST_CASE("every target row is there once, golden rows at most once and in order
   }
   CHECK(next == target.size());
 }
+
+}  // namespace msprobe::compare_fuzzy_test

@@ -15,6 +15,8 @@
 #include "compare/sinks/summary.hpp"
 #include "unit/compare/dumps.hpp"
 
+namespace msprobe::compare_html_test {
+
 using namespace msprobe;
 using namespace msprobe::compare;
 
@@ -242,3 +244,5 @@ TEST_CASE("the page knows steps, ranks and the answer") {
         nlohmann::json({true, "culprit", "Torch.gelu.0.forward   certain"}));
   CHECK(overview["diagnosis"]["answer"][3][1] == "also");
 }
+
+}  // namespace msprobe::compare_html_test

@@ -11,6 +11,8 @@
 #include "unit/compare/dumps.hpp"
 #include "unit/support/scratch_directory.hpp"
 
+namespace msprobe::compare_layer_mapping_test {
+
 using namespace msprobe;
 using namespace msprobe::compare;
 
@@ -167,3 +169,5 @@ TEST_CASE("construct.json is needed, stack.json is not") {
   test::put_file(scratch / "construct.json", "{");
   CHECK_THROWS_AS(read_model_places(side), FormatError);
 }
+
+}  // namespace msprobe::compare_layer_mapping_test

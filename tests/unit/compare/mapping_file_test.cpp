@@ -7,6 +7,8 @@
 
 #include "support/error.hpp"
 
+namespace msprobe::compare_mapping_file_test {
+
 using namespace msprobe;
 using namespace msprobe::compare;
 
@@ -138,3 +140,5 @@ TEST_CASE("aliases cannot explode, and files have limits") {
   CHECK(names_failure(laughs) == "map.yaml: line 1: 'a': must be a name, not a list");
   CHECK(names_failure(std::string(50, '[')).find("nested too deeply") != std::string::npos);
 }
+
+}  // namespace msprobe::compare_mapping_file_test

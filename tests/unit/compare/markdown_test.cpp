@@ -10,6 +10,8 @@
 #include "unit/compare/dumps.hpp"
 #include "unit/support/scratch_directory.hpp"
 
+namespace msprobe::compare_markdown_test {
+
 using namespace msprobe;
 using namespace msprobe::compare;
 
@@ -59,3 +61,5 @@ TEST_CASE("markdown: rows that do not fit are counted") {
   CHECK(long_names.size() < 60'000);
   CHECK(long_names.find(" rows more\n") != std::string::npos);
 }
+
+}  // namespace msprobe::compare_markdown_test

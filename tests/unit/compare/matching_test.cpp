@@ -11,6 +11,8 @@
 #include "unit/compare/dumps.hpp"
 #include "unit/support/scratch_directory.hpp"
 
+namespace msprobe::compare_matching_test {
+
 using namespace msprobe;
 using namespace msprobe::compare;
 
@@ -313,3 +315,5 @@ TEST_CASE("dtypes of two frameworks pair within their class") {
   CHECK(dtypes_match("torch.int32", "torch.int64", rules, DtypeCheck::classes));
   CHECK(dtypes_match("Bool", "torch.int64", rules, DtypeCheck::none));
 }
+
+}  // namespace msprobe::compare_matching_test

@@ -8,6 +8,8 @@
 
 #include "support/error.hpp"
 
+namespace msprobe::compare_names_test {
+
 using namespace msprobe;
 using namespace msprobe::compare;
 
@@ -108,3 +110,5 @@ TEST_CASE("a mapping cannot make names grow without bound") {
   const std::string endless = "Module." + std::string(5000, 'a') + ".forward.0";
   CHECK(cell(mapping({{"a", "b"}}), endless) == endless);
 }
+
+}  // namespace msprobe::compare_names_test

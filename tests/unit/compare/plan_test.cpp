@@ -10,6 +10,8 @@
 #include "support/log.hpp"
 #include "unit/support/scratch_directory.hpp"
 
+namespace msprobe::compare_plan_test {
+
 using namespace msprobe;
 using namespace msprobe::compare;
 using Lines = std::vector<std::string>;
@@ -137,3 +139,5 @@ TEST_CASE("files and folders of ranks may be mixed, other kinds must agree") {
   CHECK_THROWS_AS(dumps.plan("t/step0/rank0", "g/step0"), UsageError);
   CHECK_THROWS_AS(dumps.plan("t", "missing"), IoError);
 }
+
+}  // namespace msprobe::compare_plan_test

@@ -11,6 +11,8 @@
 #include "support/error.hpp"
 #include "unit/compare/dumps.hpp"
 
+namespace msprobe::compare_result_table_test {
+
 using namespace msprobe;
 using namespace msprobe::compare;
 using Names = std::vector<std::string>;
@@ -271,3 +273,5 @@ TEST_CASE("ranks with other columns do not fit into one table") {
                                          {"", "rank1", std::make_shared<RankRows>(RankRows::of(second))}};
   CHECK_THROWS_AS(joined_table(parts), UsageError);
 }
+
+}  // namespace msprobe::compare_result_table_test

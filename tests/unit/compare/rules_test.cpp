@@ -8,6 +8,8 @@
 #include "support/error.hpp"
 #include "unit/support/scratch_directory.hpp"
 
+namespace msprobe::compare_rules_test {
+
 using namespace msprobe;
 using namespace msprobe::compare;
 
@@ -100,3 +102,5 @@ TEST_CASE("what is no YAML, or too much of it, is refused") {
   CHECK(failure("ratio_input_above: 0.9\n---\nratio_input_above: 0.8\n") != "");
   CHECK_THROWS_AS(load_rules("/nonexistent/rules.yaml"), IoError);
 }
+
+}  // namespace msprobe::compare_rules_test

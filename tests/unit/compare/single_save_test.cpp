@@ -13,6 +13,8 @@
 #include "unit/compare/dumps.hpp"
 #include "unit/support/scratch_directory.hpp"
 
+namespace msprobe::compare_single_save_test {
+
 using namespace msprobe;
 using namespace msprobe::compare;
 
@@ -110,3 +112,5 @@ TEST_CASE("saved arrays: empty and broken ones are rows that say so") {
   CHECK(list.rows[0].cells.size() == list.columns.size());
   CHECK(summarize(ListRows(Mode::tensor, list)).unreadable == 1);
 }
+
+}  // namespace msprobe::compare_single_save_test

@@ -15,6 +15,8 @@
 #include "unit/compare/dumps.hpp"
 #include "unit/support/scratch_directory.hpp"
 
+namespace msprobe::compare_static_graph_test {
+
 using namespace msprobe;
 using namespace msprobe::compare;
 using Lines = std::vector<std::string>;
@@ -275,3 +277,5 @@ TEST_CASE("static graph: ranks and steps of one side only are named, none in com
   std::filesystem::create_directory_symlink(scratch.path(), scratch / "t/circle");
   CHECK_THROWS_WITH_AS(planned(scratch / "t", scratch / "g"), Contains("nested deeper"), FormatError);
 }
+
+}  // namespace msprobe::compare_static_graph_test

@@ -11,6 +11,8 @@
 
 #include "unit/compare/dialects.hpp"
 
+namespace msprobe::compare_statistics_difference_test {
+
 using namespace msprobe::compare;
 using namespace msprobe;
 
@@ -163,3 +165,5 @@ TEST_CASE("relative errors as the rules take them") {
   CHECK(std::isnan(fraction(Value::of(1.0), Value{})));
   CHECK(std::isnan(fraction(Value::missing(), Value::of(1.0))));
 }
+
+}  // namespace msprobe::compare_statistics_difference_test

@@ -9,6 +9,8 @@
 #include "support/error.hpp"
 #include "unit/compare/dumps.hpp"
 
+namespace msprobe::compare_summary_test {
+
 using namespace msprobe;
 using namespace msprobe::compare;
 
@@ -156,3 +158,5 @@ TEST_CASE("colour only where it is wanted") {
   CHECK(render_summary(report, false).find('\x1b') == std::string::npos);
   CHECK(render_summary(report, true).find('\x1b') != std::string::npos);
 }
+
+}  // namespace msprobe::compare_summary_test

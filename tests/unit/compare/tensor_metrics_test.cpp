@@ -14,6 +14,8 @@
 #include "support/error.hpp"
 #include "unit/compare/dialects.hpp"
 
+namespace msprobe::compare_tensor_metrics_test {
+
 using namespace msprobe;
 using namespace msprobe::compare;
 using formats::StoredTensor;
@@ -424,3 +426,5 @@ TEST_CASE("sums of integers") {
   CHECK(sum_of_integers(i64({INT64_MAX, INT64_MAX})) == 9'000'000'000'000'000'000);
   CHECK_THROWS_AS(sum_of_integers(f32({1})), FormatError);
 }
+
+}  // namespace msprobe::compare_tensor_metrics_test

@@ -11,6 +11,8 @@
 
 #include "unit/compare/dumps.hpp"
 
+namespace msprobe::compare_verdict_test {
+
 using namespace msprobe;
 using namespace msprobe::compare;
 
@@ -384,3 +386,5 @@ TEST_CASE("checksums") {
           Lines{"pass"});
   }
 }
+
+}  // namespace msprobe::compare_verdict_test

@@ -12,7 +12,7 @@
 #include "unit/archive/zip_builder.hpp"
 #include "unit/support/scratch_directory.hpp"
 
-namespace msprobe::config_check {
+namespace msprobe::config_check::checks_test {
 namespace {
 
 using Members = std::map<std::string, std::string>;
@@ -158,4 +158,4 @@ TEST_CASE("a comparison touches no file before it is done") {
   CHECK(scratch.names() == std::vector<std::string>{"bench.zip", "cmp.zip"});
 }
 
-}  // namespace msprobe::config_check
+}  // namespace msprobe::config_check::checks_test

@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <string>
 
-namespace msprobe::config_check {
+namespace msprobe::config_check::literal_stream_test {
 namespace {
 
 /// The repr of what the pieces make, or how many brackets are open.
@@ -61,4 +61,4 @@ TEST_CASE("brackets that do not fit, and too many of them") {
   CHECK(stream.depth() == 200);
 }
 
-}  // namespace msprobe::config_check
+}  // namespace msprobe::config_check::literal_stream_test

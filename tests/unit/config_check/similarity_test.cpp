@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace msprobe::config_check {
+namespace msprobe::config_check::similarity_test {
 
 TEST_CASE("texts are as similar as Python's difflib finds them") {
   const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
@@ -42,4 +42,4 @@ TEST_CASE("very long texts are alike only if they are equal") {
   CHECK(similarity(text, text + "y") == 0);
 }
 
-}  // namespace msprobe::config_check
+}  // namespace msprobe::config_check::similarity_test

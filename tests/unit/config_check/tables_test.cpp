@@ -8,7 +8,7 @@
 #include "support/error.hpp"
 #include "unit/support/scratch_directory.hpp"
 
-namespace msprobe::config_check {
+namespace msprobe::config_check::tables_test {
 namespace {
 
 Tables loaded(const std::string& text) {
@@ -69,4 +69,4 @@ TEST_CASE("mistakes in a file are named") {
   CHECK(refused("a: [").starts_with("line "));
 }
 
-}  // namespace msprobe::config_check
+}  // namespace msprobe::config_check::tables_test

@@ -7,7 +7,7 @@
 
 #include "support/error.hpp"
 
-namespace msprobe::config_check {
+namespace msprobe::config_check::verl_log_test {
 namespace {
 
 std::string found(const std::string& log) {
@@ -106,4 +106,4 @@ TEST_CASE("values are equal as in Python, but a Boolean is no number") {
   CHECK_FALSE(equal_verl(Value::list(), Value::map()));
 }
 
-}  // namespace msprobe::config_check
+}  // namespace msprobe::config_check::verl_log_test

@@ -8,7 +8,7 @@
 
 #include "unit/diagnosis/dumps.hpp"
 
-namespace msprobe::diagnosis {
+namespace msprobe::diagnosis::alignment_test {
 namespace {
 
 using dump::Side;
@@ -270,4 +270,4 @@ TEST_CASE("items follow entries of other names") {
   CHECK(pair_items(target, golden, align(target, golden)) == std::vector<std::uint32_t>{0, 1});
 }
 
-}  // namespace msprobe::diagnosis
+}  // namespace msprobe::diagnosis::alignment_test

@@ -8,7 +8,7 @@
 #include "diagnosis/sentences.hpp"
 #include "unit/diagnosis/dumps.hpp"
 
-namespace msprobe::diagnosis {
+namespace msprobe::diagnosis::conclusion_test {
 namespace {
 
 Finding found_at(std::string_view entry, std::uint32_t api, Confidence confidence = Confidence::likely) {
@@ -235,4 +235,4 @@ TEST_CASE("the cell of an entry") {
   CHECK(evidence_cell(&finding) == "J 50.0: output error 1.0e-02 from inputs 1.0e-07");
 }
 
-}  // namespace msprobe::diagnosis
+}  // namespace msprobe::diagnosis::conclusion_test

@@ -10,7 +10,7 @@
 #include "diagnosis/operations.hpp"
 #include "unit/diagnosis/dumps.hpp"
 
-namespace msprobe::diagnosis {
+namespace msprobe::diagnosis::measures_test {
 namespace {
 
 using dump::Side;
@@ -176,4 +176,4 @@ TEST_CASE("the nature of an operation is in its name") {
   CHECK_FALSE(is_parameter_position("matmul", 1));
 }
 
-}  // namespace msprobe::diagnosis
+}  // namespace msprobe::diagnosis::measures_test

@@ -11,7 +11,7 @@
 #include "diagnosis/sentences.hpp"
 #include "unit/diagnosis/rank_pairs.hpp"
 
-namespace msprobe::diagnosis {
+namespace msprobe::diagnosis::rank_diagnosis_test {
 using dump::Side;
 using testing::Chain;
 using testing::Configure;
@@ -512,4 +512,4 @@ TEST_CASE("nothing, and what is not finite") {
   CHECK(rank.evidence == 1);
 }
 
-}  // namespace msprobe::diagnosis
+}  // namespace msprobe::diagnosis::rank_diagnosis_test

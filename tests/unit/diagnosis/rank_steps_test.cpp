@@ -8,7 +8,7 @@
 #include "diagnosis/sentences.hpp"
 #include "unit/diagnosis/rank_pairs.hpp"
 
-namespace msprobe::diagnosis {
+namespace msprobe::diagnosis::rank_steps_test {
 namespace {
 
 using dump::Side;
@@ -230,4 +230,4 @@ TEST_CASE("what came in as data is data in later calls, whatever has happened si
   CHECK(found.is_evidence());
 }
 
-}  // namespace msprobe::diagnosis
+}  // namespace msprobe::diagnosis::rank_steps_test

@@ -11,6 +11,8 @@
 
 #include "support/byte_source.hpp"
 
+namespace msprobe::diagnosis_updates_test {
+
 using namespace msprobe;
 using namespace msprobe::diagnosis;
 
@@ -89,3 +91,5 @@ TEST_CASE("a common factor is told from noise by what is left beside it") {
   CHECK(noise.deviation() ==
         doctest::Approx(0.01 / (1e-3 + 4 * std::sqrt(0.01 - 1e-4) / std::sqrt(48.0))).epsilon(1e-6));
 }
+
+}  // namespace msprobe::diagnosis_updates_test

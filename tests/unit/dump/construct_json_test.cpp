@@ -8,6 +8,8 @@
 #include "support/error.hpp"
 #include "unit/support/scratch_directory.hpp"
 
+namespace msprobe::dump_construct_json_test {
+
 using namespace msprobe;
 
 namespace {
@@ -91,3 +93,5 @@ TEST_CASE("the construct.json beside a dump.json need not be there, nor be one")
   CHECK(broken.table().size() == 0);
   CHECK(broken.problem().find("construct.json: the JSON ends too early") != std::string::npos);
 }
+
+}  // namespace msprobe::dump_construct_json_test

@@ -10,6 +10,8 @@
 
 #include "support/error.hpp"
 
+namespace msprobe::dump_dump_json_test {
+
 using namespace msprobe;
 using dump::Entry;
 using dump::NodeKind;
@@ -118,3 +120,5 @@ TEST_CASE("dump.json: nesting is limited, not the machine's stack") {
   CHECK(failure(nested(3'000'000)).find("nested too deep (byte ") != std::string::npos);
   CHECK(failure("{\"other\": " + std::string(1'000'000, '[')).find("nested too deep (byte ") != std::string::npos);
 }
+
+}  // namespace msprobe::dump_dump_json_test

@@ -6,6 +6,8 @@
 #include "support/json_writer.hpp"
 #include "unit/dump/entry_text.hpp"
 
+namespace msprobe::dump_entry_test {
+
 using namespace msprobe;
 
 namespace {
@@ -43,3 +45,5 @@ TEST_CASE("text is written in ASCII") {
   append_json_string(out, "\xFF");
   CHECK(out == R"("\udcff")");
 }
+
+}  // namespace msprobe::dump_entry_test

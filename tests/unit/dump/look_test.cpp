@@ -9,6 +9,8 @@
 
 #include "unit/support/scratch_directory.hpp"
 
+namespace msprobe::dump_look_test {
+
 using namespace msprobe;
 using dump::Layout;
 
@@ -81,3 +83,5 @@ TEST_CASE("look: nothing that is known, with the reason") {
   put(scratch, "data/tag/readme.txt");
   CHECK(dump::look_at(scratch.path()).layout == Layout::none);
 }
+
+}  // namespace msprobe::dump_look_test

@@ -11,6 +11,8 @@
 #include "dump/entry.hpp"
 #include "support/error.hpp"
 
+namespace msprobe::dump_member_stream_test {
+
 using namespace msprobe;
 
 namespace {
@@ -254,3 +256,5 @@ TEST_CASE("an entry that is not where it was is told") {
                          doctest::Contains("was the file changed"), FormatError);
   }
 }
+
+}  // namespace msprobe::dump_member_stream_test

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+namespace msprobe::dump_names_test {
+
 using msprobe::dump::Direction;
 using msprobe::dump::parse_entry_name;
 
@@ -49,3 +51,5 @@ TEST_CASE("names without a direction are none") {
   CHECK(parse_entry_name("forward"));
   CHECK(parse_entry_name("y.0.debug")->direction == Direction::debug);
 }
+
+}  // namespace msprobe::dump_names_test

@@ -9,6 +9,8 @@
 #include "support/error.hpp"
 #include "unit/compare/dumps.hpp"
 
+namespace msprobe::dump_side_test {
+
 using namespace msprobe;
 using namespace msprobe::dump;
 using compare::forward_json;
@@ -216,3 +218,5 @@ TEST_CASE("names that multiply the file are refused, long ones are not") {
   CHECK(side_of(dump(200)).items.size() == 20'001);
   CHECK_THROWS_AS(side_of(dump(100'000)), FormatError);
 }
+
+}  // namespace msprobe::dump_side_test

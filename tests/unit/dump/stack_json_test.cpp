@@ -5,6 +5,8 @@
 
 #include "support/error.hpp"
 
+namespace msprobe::dump_stack_json_test {
+
 using namespace msprobe;
 
 namespace {
@@ -48,3 +50,5 @@ TEST_CASE("stack.json: broken files") {
   CHECK_THROWS_WITH_AS(read("{\"a\": " + std::string(100'000, '[')), doctest::Contains("nested too deep"),
                        FormatError);
 }
+
+}  // namespace msprobe::dump_stack_json_test

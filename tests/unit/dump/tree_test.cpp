@@ -11,6 +11,8 @@
 
 #include "support/error.hpp"
 
+namespace msprobe::dump_tree_test {
+
 namespace fs = std::filesystem;
 using namespace msprobe;
 
@@ -86,3 +88,5 @@ TEST_CASE("what is no dump is said so") {
   CHECK_THROWS_WITH_AS(dump::discover(scratch / "two"), doctest::Contains("several proc folders"),
                        FormatError);
 }
+
+}  // namespace msprobe::dump_tree_test

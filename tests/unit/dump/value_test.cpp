@@ -7,6 +7,8 @@
 #include <limits>
 #include <string>
 
+namespace msprobe::dump_value_test {
+
 using namespace msprobe::dump;
 
 namespace {
@@ -93,3 +95,5 @@ TEST_CASE("statistics keep their values whatever their kinds") {
   statistics.fill(Value::missing());
   CHECK(to_text(statistics[kNorm], pool) == "N/A");
 }
+
+}  // namespace msprobe::dump_value_test

@@ -17,7 +17,7 @@
 #include "unit/formats/peak_memory.hpp"
 #include "unit/support/complaint.hpp"
 
-namespace msprobe::formats {
+namespace msprobe::formats::adump_test {
 namespace {
 
 using namespace std::string_literals;
@@ -336,4 +336,4 @@ TEST_CASE("names of types and layouts") {
   CHECK(adump_format_name(-1) == "-1");
 }
 
-}  // namespace msprobe::formats
+}  // namespace msprobe::formats::adump_test

@@ -15,7 +15,7 @@
 #include "unit/formats/peak_memory.hpp"
 #include "unit/support/complaint.hpp"
 
-namespace msprobe::formats {
+namespace msprobe::formats::atb_bin_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -122,4 +122,4 @@ TEST_CASE("a link to another file of the folder is followed, and only there") {
   }
 }
 
-}  // namespace msprobe::formats
+}  // namespace msprobe::formats::atb_bin_test

@@ -8,7 +8,7 @@
 
 #include "support/error.hpp"
 
-namespace msprobe::formats {
+namespace msprobe::formats::dcp_test {
 namespace {
 
 std::string data_folder() {
@@ -73,4 +73,4 @@ TEST_CASE("what is no metadata is refused with the reason") {
   }
 }
 
-}  // namespace msprobe::formats
+}  // namespace msprobe::formats::dcp_test

@@ -11,7 +11,7 @@
 
 #include "support/byte_source.hpp"
 
-namespace msprobe::formats {
+namespace msprobe::formats::element_values_test {
 namespace {
 
 using tensor::DType;
@@ -116,4 +116,4 @@ TEST_CASE("complex elements are read as two numbers, in pieces of any size") {
   CHECK(reader.read(1).empty());
 }
 
-}  // namespace msprobe::formats
+}  // namespace msprobe::formats::element_values_test

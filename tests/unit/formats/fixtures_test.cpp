@@ -12,7 +12,7 @@
 #include "support/error.hpp"
 #include "unit/formats/elements.hpp"
 
-namespace msprobe::formats {
+namespace msprobe::formats::fixtures_test {
 namespace {
 
 std::string data_folder() {
@@ -56,4 +56,4 @@ TEST_CASE("every fixture reads as PyTorch and NumPy read it, or is refused with 
   }
 }
 
-}  // namespace msprobe::formats
+}  // namespace msprobe::formats::fixtures_test

@@ -11,6 +11,8 @@
 #include "formats/element_values.hpp"
 #include "support/error.hpp"
 
+namespace msprobe::formats_joined_tensor_test {
+
 using namespace msprobe;
 using namespace msprobe::formats;
 using doctest::Contains;
@@ -74,3 +76,5 @@ TEST_CASE("tensors that do not fit are refused") {
   CHECK_THROWS_AS(join_tensors({}, 0), FormatError);
   CHECK(join_tensors({counting({0, 3}, 0), counting({2, 3}, 0)}, 0).shape == Shape{2, 3});
 }
+
+}  // namespace msprobe::formats_joined_tensor_test

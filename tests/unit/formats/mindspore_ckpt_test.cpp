@@ -10,7 +10,7 @@
 #include "unit/formats/elements.hpp"
 #include "unit/support/complaint.hpp"
 
-namespace msprobe::formats {
+namespace msprobe::formats::mindspore_ckpt_test {
 namespace {
 
 std::string fixture(const std::string& name) {
@@ -103,4 +103,4 @@ TEST_CASE("other files do not look like one") {
   }
 }
 
-}  // namespace msprobe::formats
+}  // namespace msprobe::formats::mindspore_ckpt_test

@@ -13,7 +13,7 @@
 #include "unit/formats/elements.hpp"
 #include "unit/support/complaint.hpp"
 
-namespace msprobe::formats {
+namespace msprobe::formats::npy_test {
 namespace {
 
 using namespace std::string_literals;
@@ -150,4 +150,4 @@ TEST_CASE("every truncation and any single damaged byte ends well") {
   }
 }
 
-}  // namespace msprobe::formats
+}  // namespace msprobe::formats::npy_test

@@ -12,7 +12,7 @@
 #include "unit/formats/elements.hpp"
 #include "unit/formats/peak_memory.hpp"
 
-namespace msprobe::formats {
+namespace msprobe::formats::npz_test {
 namespace {
 
 std::string npy(const std::string& shape, const std::string& data) {
@@ -72,4 +72,4 @@ TEST_CASE("a bomb costs nothing until it is opened, and then little") {
       doctest::Contains("cannot unpack"), FormatError);
 }
 
-}  // namespace msprobe::formats
+}  // namespace msprobe::formats::npz_test

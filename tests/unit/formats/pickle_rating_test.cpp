@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-namespace msprobe::formats {
+namespace msprobe::formats::pickle_rating_test {
 namespace {
 
 using Name = std::pair<std::string_view, std::string_view>;
@@ -168,4 +168,4 @@ TEST_CASE("everything else is unknown, also where it looks like a friend") {
   }
 }
 
-}  // namespace msprobe::formats
+}  // namespace msprobe::formats::pickle_rating_test

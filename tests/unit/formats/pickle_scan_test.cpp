@@ -9,7 +9,7 @@
 #include "formats/pickle_search.hpp"
 #include "support/byte_source.hpp"
 
-namespace msprobe::formats {
+namespace msprobe::formats::pickle_scan_test {
 namespace {
 
 using namespace std::string_literals;
@@ -144,4 +144,4 @@ TEST_CASE("dangerous names are found among bytes that are no pickle") {
   }
 }
 
-}  // namespace msprobe::formats
+}  // namespace msprobe::formats::pickle_scan_test

@@ -12,7 +12,7 @@
 #include "unit/formats/peak_memory.hpp"
 #include "unit/support/complaint.hpp"
 
-namespace msprobe::formats {
+namespace msprobe::formats::pickle_test {
 namespace {
 
 using namespace std::string_literals;
@@ -387,4 +387,4 @@ TEST_CASE("copying one list over and over runs into the step limit") {
   CHECK(complaint(bytes, {.max_opcodes = 100'000}).find("steps refused") != std::string::npos);
 }
 
-}  // namespace msprobe::formats
+}  // namespace msprobe::formats::pickle_test

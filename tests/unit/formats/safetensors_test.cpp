@@ -13,7 +13,7 @@
 #include "unit/formats/peak_memory.hpp"
 #include "unit/support/complaint.hpp"
 
-namespace msprobe::formats {
+namespace msprobe::formats::safetensors_test {
 namespace {
 
 using namespace std::string_literals;
@@ -185,4 +185,4 @@ TEST_CASE("memory stays a small multiple of the header") {
   CHECK(peak_growth([&] { CHECK(SafetensorsFile(source).size() == 50'000); }) < 20 * bytes.size());
 }
 
-}  // namespace msprobe::formats
+}  // namespace msprobe::formats::safetensors_test

@@ -12,7 +12,7 @@
 #include "support/error.hpp"
 #include "unit/formats/elements.hpp"
 
-namespace msprobe::formats {
+namespace msprobe::formats::stored_tensor_test {
 namespace {
 
 using tensor::DType;
@@ -175,4 +175,4 @@ TEST_CASE("more than there is cannot be asked for") {
   CHECK_THROWS_AS(reader.read(std::span(four).first(4)), FormatError);
 }
 
-}  // namespace msprobe::formats
+}  // namespace msprobe::formats::stored_tensor_test

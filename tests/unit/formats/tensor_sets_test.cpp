@@ -15,7 +15,7 @@
 #include "support/error.hpp"
 #include "unit/formats/elements.hpp"
 
-namespace msprobe::formats {
+namespace msprobe::formats::tensor_sets_test {
 namespace {
 
 std::string data(const std::string& name) {
@@ -87,4 +87,4 @@ TEST_CASE("a checkpoint whose pickle calls anything but tensors still tells its 
   CHECK(set->name(1) == "_parameters.bias");
 }
 
-}  // namespace msprobe::formats
+}  // namespace msprobe::formats::tensor_sets_test

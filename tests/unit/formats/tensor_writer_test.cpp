@@ -18,7 +18,7 @@
 #include "unit/formats/golden_parse.hpp"
 #include "unit/support/scratch_directory.hpp"
 
-namespace msprobe::formats {
+namespace msprobe::formats::tensor_writer_test {
 namespace {
 
 using tensor::DType;
@@ -251,4 +251,4 @@ TEST_CASE("a tensor that is not complete is a mistake of the program") {
   }
 }
 
-}  // namespace msprobe::formats
+}  // namespace msprobe::formats::tensor_writer_test

@@ -18,7 +18,7 @@
 #include "unit/formats/pt_builder.hpp"
 #include "unit/support/complaint.hpp"
 
-namespace msprobe::formats {
+namespace msprobe::formats::torch_file_test {
 namespace {
 
 using namespace std::string_literals;
@@ -339,4 +339,4 @@ TEST_CASE("a state dict can be walked, with what surrounds it kept by name") {
   CHECK(pickle.global(pickle.object(*evil).callable).called);
 }
 
-}  // namespace msprobe::formats
+}  // namespace msprobe::formats::torch_file_test

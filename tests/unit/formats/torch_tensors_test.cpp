@@ -11,7 +11,7 @@
 #include "unit/formats/elements.hpp"
 #include "unit/formats/pt_builder.hpp"
 
-namespace msprobe::formats {
+namespace msprobe::formats::torch_tensors_test {
 namespace {
 
 /// The opcodes of one tensor, without PROTO and STOP.
@@ -101,4 +101,4 @@ TEST_CASE("a broken tensor hides no other") {
   CHECK(element_hex(set.tensor(1)) == "6162636465666768");
 }
 
-}  // namespace msprobe::formats
+}  // namespace msprobe::formats::torch_tensors_test

@@ -11,6 +11,8 @@
 #include "unit/support/complaint.hpp"
 #include "unit/support/scratch_directory.hpp"
 
+namespace msprobe::merge_result_merge_test {
+
 using namespace msprobe;
 using namespace msprobe::merge_result;
 
@@ -228,3 +230,5 @@ TEST_CASE("files: parts in the order of their numbers, the newest result, other 
   CHECK_THROWS_AS(find_inputs(one.path()), FormatError);
   CHECK_THROWS_AS(find_inputs(one.path() + "/missing"), IoError);
 }
+
+}  // namespace msprobe::merge_result_merge_test

@@ -9,7 +9,7 @@
 #include "pack/yaml.hpp"
 #include "support/error.hpp"
 
-namespace msprobe::pack {
+namespace msprobe::pack::hyper_parameters_test {
 namespace {
 
 std::string shown(const FlatMap& map) {
@@ -65,4 +65,4 @@ TEST_CASE("options of a command") {
         "{'actor.lr': '1', 'x.y': '[1,2]', 'z': ''}");
 }
 
-}  // namespace msprobe::pack
+}  // namespace msprobe::pack::hyper_parameters_test

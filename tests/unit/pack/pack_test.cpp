@@ -13,7 +13,7 @@
 #include "unit/archive/zip_builder.hpp"
 #include "unit/support/scratch_directory.hpp"
 
-namespace msprobe::pack {
+namespace msprobe::pack::pack_test {
 namespace {
 
 using archive::Piece;
@@ -150,4 +150,4 @@ TEST_CASE("names of packages are normalised as PyPI does") {
   CHECK(normalized_name("-a-") == "-a-");
 }
 
-}  // namespace msprobe::pack
+}  // namespace msprobe::pack::pack_test

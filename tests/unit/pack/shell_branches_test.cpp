@@ -13,7 +13,7 @@
 #include "pack/value.hpp"
 #include "support/error.hpp"
 
-namespace msprobe::pack {
+namespace msprobe::pack::shell_branches_test {
 namespace {
 
 /// "name=value", the values of several with their description.
@@ -145,4 +145,4 @@ TEST_CASE("scripts with too many ways or nested too deep are refused") {
   }
 }
 
-}  // namespace msprobe::pack
+}  // namespace msprobe::pack::shell_branches_test

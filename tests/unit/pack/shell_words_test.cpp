@@ -10,7 +10,7 @@
 #include "pack/shell_script.hpp"
 #include "support/error.hpp"
 
-namespace msprobe::pack {
+namespace msprobe::pack::shell_words_test {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -111,4 +111,4 @@ TEST_CASE("launchers are known by their names, also with folders and behind wrap
   CHECK(launched("echo torchrun t.py") == Words{"0 launches"});
 }
 
-}  // namespace msprobe::pack
+}  // namespace msprobe::pack::shell_words_test

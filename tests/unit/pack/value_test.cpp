@@ -8,7 +8,7 @@
 #include "dump/member_stream.hpp"
 #include "support/error.hpp"
 
-namespace msprobe::pack {
+namespace msprobe::pack::value_test {
 namespace {
 
 Value parsed(const std::string& json) {
@@ -81,4 +81,4 @@ TEST_CASE("a flat map keeps the order of names") {
   CHECK(map.find("c") == nullptr);
 }
 
-}  // namespace msprobe::pack
+}  // namespace msprobe::pack::value_test

@@ -11,7 +11,7 @@
 #include "support/error.hpp"
 #include "support/text.hpp"
 
-namespace msprobe::pack {
+namespace msprobe::pack::yaml_test {
 namespace {
 
 std::string read(const std::string& text, const YamlLimits& limits = {}) {
@@ -125,4 +125,4 @@ TEST_CASE("nesting, size and expansion have limits") {
         std::string::npos);
 }
 
-}  // namespace msprobe::pack
+}  // namespace msprobe::pack::yaml_test

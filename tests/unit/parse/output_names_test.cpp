@@ -8,7 +8,7 @@
 
 #include "parse/md5.hpp"
 
-namespace msprobe::parse {
+namespace msprobe::parse::output_names_test {
 
 TEST_CASE("MD5 of the texts in RFC 1321") {
   const auto hex = [](const std::string& text) { return fmt::format("{:02x}", fmt::join(md5(text), "")); };
@@ -53,4 +53,4 @@ TEST_CASE("parts of file names are safe and differ") {
   CHECK(parts.next("a b") == "a_b.4");
 }
 
-}  // namespace msprobe::parse
+}  // namespace msprobe::parse::output_names_test

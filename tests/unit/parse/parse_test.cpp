@@ -21,7 +21,7 @@
 #include "unit/formats/golden_parse.hpp"
 #include "unit/support/scratch_directory.hpp"
 
-namespace msprobe::parse {
+namespace msprobe::parse::parse_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -308,4 +308,4 @@ TEST_CASE("no such input, nothing in it, no place for the output") {
   CHECK_THROWS_AS(convert(scratch / "a.bin", scratch / "a.bin/out", OutputFormat::pt), IoError);
 }
 
-}  // namespace msprobe::parse
+}  // namespace msprobe::parse::parse_test

@@ -13,7 +13,7 @@
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 
-namespace msprobe::parse {
+namespace msprobe::parse::shell_parts_test {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -150,4 +150,4 @@ TEST_CASE("pt: the specification as NumPy computes it") {
                        FormatError);
 }
 
-}  // namespace msprobe::parse
+}  // namespace msprobe::parse::shell_parts_test

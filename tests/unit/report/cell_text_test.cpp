@@ -8,6 +8,8 @@
 #include "report/writers.hpp"
 #include "support/text.hpp"
 
+namespace msprobe::report_cell_text_test {
+
 using namespace msprobe;
 using namespace msprobe::report;
 
@@ -76,3 +78,5 @@ TEST_CASE("text that is called safe is what safe_text gives") {
     }
   }
 }
+
+}  // namespace msprobe::report_cell_text_test

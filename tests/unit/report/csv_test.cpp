@@ -9,6 +9,8 @@
 
 #include "unit/report/fake_table.hpp"
 
+namespace msprobe::report_csv_test {
+
 using namespace msprobe;
 using namespace msprobe::report;
 using test::CountingTable;
@@ -139,3 +141,5 @@ TEST_CASE("csv of many rows keeps them all in order") {
   }
   CHECK(right);
 }
+
+}  // namespace msprobe::report_csv_test

@@ -9,6 +9,8 @@
 
 #include "unit/report/fake_table.hpp"
 
+namespace msprobe::report_json_test {
+
 using namespace msprobe;
 using namespace msprobe::report;
 using nlohmann::json;
@@ -105,3 +107,5 @@ TEST_CASE("json of many rows keeps them all in order") {
   }
   CHECK(right);
 }
+
+}  // namespace msprobe::report_json_test

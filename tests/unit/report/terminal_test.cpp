@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+namespace msprobe::report_terminal_test {
+
 using namespace msprobe::report;
 
 TEST_CASE("columns are aligned, numbers to the right") {
@@ -99,3 +101,5 @@ TEST_CASE("what is no terminal has room for whole names") {
   ::close(null);
   CHECK(terminal_width(-1) == kWholeLine);
 }
+
+}  // namespace msprobe::report_terminal_test

@@ -14,6 +14,8 @@
 #include "support/parallel.hpp"
 #include "unit/report/fake_table.hpp"
 
+namespace msprobe::report_writers_test {
+
 using namespace msprobe;
 using namespace msprobe::report;
 using test::CountingTable;
@@ -176,3 +178,5 @@ TEST_CASE("a closed pipe ends quietly, a full device does not") {
   }
   ::signal(SIGPIPE, old_handler);
 }
+
+}  // namespace msprobe::report_writers_test

@@ -13,6 +13,8 @@
 #include "unit/report/workbook_reader.hpp"
 #include "unit/support/scratch_directory.hpp"
 
+namespace msprobe::report_xlsx_test {
+
 using namespace msprobe;
 using namespace msprobe::report;
 using test::attribute;
@@ -279,3 +281,5 @@ TEST_CASE("text of several lines shows all of them where that is asked for") {
     }
   }
 }
+
+}  // namespace msprobe::report_xlsx_test

@@ -11,6 +11,8 @@
 #include "unit/support/scratch_directory.hpp"
 #include "workbooks.hpp"
 
+namespace msprobe::sheets_xlsx_reader_test {
+
 using namespace msprobe;
 using namespace msprobe::sheets;
 
@@ -191,3 +193,5 @@ TEST_CASE("a file that is read does not grow what the callback gets") {
       });
   CHECK(rows == 20'000);
 }
+
+}  // namespace msprobe::sheets_xlsx_reader_test

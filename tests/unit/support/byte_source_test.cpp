@@ -14,7 +14,7 @@
 
 #include "support/error.hpp"
 
-namespace msprobe {
+namespace msprobe::byte_source_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -145,4 +145,4 @@ TEST_CASE("names below a folder cannot lead out of it") {
   CHECK_THROWS_AS(open_file_beneath(folder / "nowhere", "a.pt"), IoError);
 }
 
-}  // namespace msprobe
+}  // namespace msprobe::byte_source_test

@@ -11,6 +11,8 @@
 #include "fake_command.hpp"
 #include "support/command_line.hpp"
 
+namespace msprobe::support_completion_test {
+
 using namespace msprobe;
 
 namespace {
@@ -103,3 +105,5 @@ TEST_CASE("help shows every name of every option within its width") {
   }
   CHECK(help_text(info, "").find("  compare ") != std::string::npos);
 }
+
+}  // namespace msprobe::support_completion_test

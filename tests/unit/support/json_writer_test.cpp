@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+namespace msprobe::support_json_writer_test {
+
 using namespace msprobe;
 
 namespace {
@@ -91,3 +93,5 @@ TEST_CASE("text stays UTF-8 where it is wanted so, and is valid whatever the byt
   CHECK(quoted("a\xFF\xED\xA0\x80z", JsonText::utf8) == "\"a\uFFFD\uFFFD\uFFFD\uFFFDz\"");
   CHECK(quoted("a\xFF\xED\xA0\x80z", JsonText::ascii) == "\"a\\udcff\\ud800z\"");
 }
+
+}  // namespace msprobe::support_json_writer_test

@@ -13,6 +13,8 @@
 #include "support/command_line.hpp"
 #include "support/error.hpp"
 
+namespace msprobe::support_options_test {
+
 using namespace msprobe;
 
 namespace {
@@ -194,3 +196,5 @@ TEST_CASE("colour: the option, then NO_COLOR, then the forcing variables, then t
   CHECK(color({{"NO_COLOR", "1"}}, false, ColorMode::always));
   CHECK_FALSE(color({{"TERM", "xterm"}, {"FORCE_COLOR", "1"}}, true, ColorMode::never));
 }
+
+}  // namespace msprobe::support_options_test

@@ -15,6 +15,8 @@
 #include "support/error.hpp"
 #include "unit/support/scratch_directory.hpp"
 
+namespace msprobe::support_output_file_test {
+
 using namespace msprobe;
 using test::put_file;
 using test::read_file;
@@ -179,3 +181,5 @@ TEST_CASE("directories are made with their parents") {
   }
   CHECK_THROWS_AS(create_directories(scratch / std::string(300, 'n')), IoError);
 }
+
+}  // namespace msprobe::support_output_file_test

@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+namespace msprobe::support_parallel_test {
+
 using namespace msprobe;
 
 TEST_CASE("every index is visited once, and what the workers wrote is there afterwards") {
@@ -67,3 +69,5 @@ TEST_CASE("an exception stops the loop and comes out of it") {
 TEST_CASE("no work is done without complaint") {
   parallel_for(0, [](std::size_t) { FAIL("called"); });
 }
+
+}  // namespace msprobe::support_parallel_test

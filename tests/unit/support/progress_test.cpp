@@ -20,6 +20,8 @@
 
 #include "support/log.hpp"
 
+namespace msprobe::support_progress_test {
+
 using namespace msprobe;
 
 namespace {
@@ -201,3 +203,5 @@ TEST_CASE("counting from many threads while the line is drawn loses nothing") {
   CHECK(text.find("4,000/4,000 rows") != std::string::npos);
   CHECK(text.ends_with("\r\x1b[K"));
 }
+
+}  // namespace msprobe::support_progress_test

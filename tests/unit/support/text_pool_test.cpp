@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+namespace msprobe::support_text_pool_test {
+
 using namespace msprobe;
 
 TEST_CASE("a pool gives equal texts one number and never moves a text") {
@@ -45,3 +47,5 @@ TEST_CASE("a table numbers different texts in the order of their coming") {
   CHECK(table.at(0).empty());
   CHECK(table.size() == 5'000);
 }
+
+}  // namespace msprobe::support_text_pool_test

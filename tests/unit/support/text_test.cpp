@@ -10,6 +10,8 @@
 
 #include "unit/support/repr_table.hpp"
 
+namespace msprobe::support_text_test {
+
 using namespace msprobe;
 
 TEST_CASE("python_repr prints doubles as Python does") {
@@ -128,3 +130,5 @@ TEST_CASE("sizes and counts for people") {
   CHECK(human_count(1000) == "1,000");
   CHECK(human_count(1234567) == "1,234,567");
 }
+
+}  // namespace msprobe::support_text_test

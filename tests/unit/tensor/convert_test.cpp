@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace msprobe::tensor {
+namespace msprobe::tensor::convert_test {
 namespace {
 
 template <typename T>
@@ -220,4 +220,4 @@ TEST_CASE("byte order is reversed component by component") {
         Bytes{8, 7, 6, 5, 4, 3, 2, 1, 16, 15, 14, 13, 12, 11, 10, 9});
 }
 
-}  // namespace msprobe::tensor
+}  // namespace msprobe::tensor::convert_test

@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace msprobe::tensor {
+namespace msprobe::tensor::difference_test {
 namespace {
 
 template <typename T>
@@ -520,4 +520,4 @@ TEST_CASE("instruction sets") {
   }
 }
 
-}  // namespace msprobe::tensor
+}  // namespace msprobe::tensor::difference_test

@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-namespace msprobe::tensor {
+namespace msprobe::tensor::dtype_test {
 
 TEST_CASE("every type is found under its PyTorch name, with and without the module") {
   for (int i = 0; i < kDTypeCount; ++i) {
@@ -107,4 +107,4 @@ TEST_CASE("unit roundoff: half the distance of neighbours around 1") {
   CHECK(unit_roundoff(DType::boolean) == 0);
 }
 
-}  // namespace msprobe::tensor
+}  // namespace msprobe::tensor::dtype_test

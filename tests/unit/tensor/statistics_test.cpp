@@ -13,7 +13,7 @@
 
 #include "tensor/difference.hpp"
 
-namespace msprobe::tensor {
+namespace msprobe::tensor::statistics_test {
 namespace {
 
 template <typename T>
@@ -112,4 +112,4 @@ TEST_CASE("a second element type is refused") {
   CHECK_THROWS_AS(accumulator.add(std::span<const double>(numbers)), std::logic_error);
 }
 
-}  // namespace msprobe::tensor
+}  // namespace msprobe::tensor::statistics_test

@@ -9,6 +9,8 @@
 #include <numeric>
 #include <vector>
 
+namespace msprobe::tensor_strided_test {
+
 namespace {
 
 using msprobe::tensor::flip_signs;
@@ -69,3 +71,5 @@ TEST_CASE("flip_signs negates all numbers or every second one") {
   flip_signs(bytes_of(eighths), 1, 0, 1);
   CHECK(eighths == std::vector<std::uint8_t>{0xB8, 0x38});
 }
+
+}  // namespace msprobe::tensor_strided_test

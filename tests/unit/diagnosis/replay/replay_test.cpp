@@ -13,7 +13,7 @@
 #include "calls.hpp"
 #include "support/parallel.hpp"
 
-namespace msprobe::diagnosis::replay {
+namespace msprobe::diagnosis::replay::replay_test {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -422,4 +422,4 @@ TEST_CASE("replay: a module takes its parameters") {
 }
 
 }  // namespace
-}  // namespace msprobe::diagnosis::replay
+}  // namespace msprobe::diagnosis::replay::replay_test
