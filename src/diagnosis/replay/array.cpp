@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "formats/element_values.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 
@@ -84,35 +83,62 @@ Array Workspace::make(Shape shape, double fill) {
   return array;
 }
 
-Array Workspace::load(const Tensor& tensor) {
+ValueStream::ValueStream(const Tensor& tensor) {
   if (!tensor.plain) refuse_argument();
-  Array array;
-  const auto size = static_cast<std::size_t>(count_of(tensor.shape));
-  take(size);
-  array.shape = tensor.shape;
-  array.dtype = tensor.dtype;
-  if (size == 0) return array;
+  if (count_of(tensor.shape) == 0) return;
   if (!tensor.open) throw NoStatement(Status::argument_not_recorded);
   try {
     const formats::StoredTensor stored = tensor.open();
-    if (tensor::info(stored.dtype).kind == tensor::Kind::complex) refuse_argument();
+    const tensor::Kind kind = tensor::info(stored.dtype).kind;
+    if (kind == tensor::Kind::complex) refuse_argument();
     if (stored.shape != tensor.shape) throw NoStatement(Status::argument_not_recorded);
-    const bool is_wide = tensor::info(stored.dtype).kind == tensor::Kind::integer;
-    formats::ValueReader reader(stored);
-    array.values.reserve(size);
-    while (reader.remaining() > 0) {
-      const std::span<const double> piece = reader.read(kLoadPiece);
-      array.values.insert(array.values.end(), piece.begin(), piece.end());
-    }
-    if (is_wide && std::any_of(array.values.begin(), array.values.end(),
-                               [](double value) { return std::fabs(value) >= kExactIntegers; })) {
-      refuse_argument();
-    }
+    is_integer_ = kind == tensor::Kind::integer;
+    reader_.emplace(stored);
   } catch (const FormatError&) {
     throw NoStatement(Status::argument_not_recorded);
   } catch (const IoError&) {
     throw NoStatement(Status::argument_not_recorded);
   }
+}
+
+std::span<const double> ValueStream::next() {
+  std::span<const double> piece;
+  try {
+    piece = reader_->read(kLoadPiece);
+  } catch (const FormatError&) {
+    throw NoStatement(Status::argument_not_recorded);
+  } catch (const IoError&) {
+    throw NoStatement(Status::argument_not_recorded);
+  }
+  const auto is_inexact = [](double value) { return std::fabs(value) >= kExactIntegers; };
+  if (is_integer_ && std::any_of(piece.begin(), piece.end(), is_inexact)) refuse_argument();
+  return piece;
+}
+
+Array Workspace::describe(const Tensor& tensor) const {
+  Array array;
+  array.shape = tensor.shape;
+  array.dtype = tensor.dtype;
+  array.unread = &tensor;
+  return array;
+}
+
+void Workspace::read(Array& array) {
+  if (array.unread == nullptr) return;
+  ValueStream stream(*array.unread);
+  const auto size = static_cast<std::size_t>(count_of(array.shape));
+  take(size);
+  array.values.reserve(size);
+  while (!stream.at_end()) {
+    const std::span<const double> piece = stream.next();
+    array.values.insert(array.values.end(), piece.begin(), piece.end());
+  }
+  array.unread = nullptr;
+}
+
+Array Workspace::load(const Tensor& tensor) {
+  Array array = describe(tensor);
+  read(array);
   return array;
 }
 

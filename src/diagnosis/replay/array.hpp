@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "diagnosis/replay/replay.hpp"
+#include "formats/element_values.hpp"
 #include "tensor/dtype.hpp"
 
 namespace msprobe::diagnosis::replay {
@@ -36,9 +38,25 @@ struct Array {
   Shape shape;
   std::vector<double> values;
   tensor::DType dtype = tensor::DType::float64;  // of the recorded tensor that it is
+  const Tensor* unread = nullptr;                // where the values still have to be read from
 
   std::size_t size() const { return values.size(); }
   std::int64_t rank() const { return static_cast<std::int64_t>(shape.size()); }
+};
+
+/// The values of a recorded tensor, piece by piece. Ends the replay if they are not what the entry says, if
+/// there are none, or where a double does not hold them.
+class ValueStream {
+ public:
+  explicit ValueStream(const Tensor& tensor);
+
+  bool at_end() const { return !reader_ || reader_->remaining() == 0; }
+  /// The next ones; valid until the next call.
+  std::span<const double> next();
+
+ private:
+  std::optional<formats::ValueReader> reader_;
+  bool is_integer_ = false;
 };
 
 /// Hands out memory and time for one call, and refuses what is beyond the limits.
@@ -51,6 +69,9 @@ class Workspace {
   std::uint64_t work_left() const { return limits_.work; }
   Array make(Shape shape, double fill = 0);
   Array load(const Tensor& tensor);
+  /// Shape and type; the values come with `read`.
+  Array describe(const Tensor& tensor) const;
+  void read(Array& array);
 
  private:
   ReplayLimits limits_;

@@ -65,10 +65,16 @@ const Value& Arguments::need(std::string_view name) {
   return *value;
 }
 
-Array Arguments::tensor(std::string_view name) {
+Array Arguments::unread_tensor(std::string_view name) {
   const Value& value = need(name);
   if (value.kind != Value::Kind::tensor) refuse_argument();
-  return workspace_.load(value.tensor);
+  return workspace_.describe(value.tensor);
+}
+
+Array Arguments::tensor(std::string_view name) {
+  Array array = unread_tensor(name);
+  workspace_.read(array);
+  return array;
 }
 
 std::optional<Array> Arguments::tensor_if_given(std::string_view name) {
@@ -137,21 +143,33 @@ std::optional<tensor::DType> Arguments::dtype(std::string_view name) {
   return value->dtype;
 }
 
-std::optional<Array> Arguments::parameter(std::string_view name) {
+const Tensor* Arguments::find_parameter(std::string_view name) const {
   if (!call_.has_parameters) throw NoStatement(Status::argument_not_recorded);
   for (const NamedValue& parameter : call_.parameters) {
     if (parameter.name != name) continue;
-    if (parameter.value.kind == Value::Kind::none) return std::nullopt;
+    if (parameter.value.kind == Value::Kind::none) return nullptr;
     if (parameter.value.kind != Value::Kind::tensor) refuse_argument();
-    return workspace_.load(parameter.value.tensor);
+    return &parameter.value.tensor;
   }
-  return std::nullopt;
+  return nullptr;
+}
+
+std::optional<Array> Arguments::parameter(std::string_view name) {
+  const Tensor* const found = find_parameter(name);
+  if (found == nullptr) return std::nullopt;
+  return workspace_.load(*found);
+}
+
+Array Arguments::need_unread_parameter(std::string_view name) {
+  const Tensor* const found = find_parameter(name);
+  if (found == nullptr) throw NoStatement(Status::argument_not_recorded);
+  return workspace_.describe(*found);
 }
 
 Array Arguments::need_parameter(std::string_view name) {
-  std::optional<Array> found = parameter(name);
-  if (!found) throw NoStatement(Status::argument_not_recorded);
-  return std::move(*found);
+  Array array = need_unread_parameter(name);
+  workspace_.read(array);
+  return array;
 }
 
 const Tensor& Arguments::output(std::size_t index) const {

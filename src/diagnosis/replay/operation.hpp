@@ -49,6 +49,8 @@ class Arguments {
   const Value& need(std::string_view name);
 
   Array tensor(std::string_view name);
+  /// The same without its values, for products that read them as they go.
+  Array unread_tensor(std::string_view name);
   std::optional<Array> tensor_if_given(std::string_view name);
   /// A tensor, or a number as an array without axes.
   Array operand(std::string_view name);
@@ -64,6 +66,7 @@ class Arguments {
   /// Parameters of a module.
   std::optional<Array> parameter(std::string_view name);
   Array need_parameter(std::string_view name);
+  Array need_unread_parameter(std::string_view name);
 
   std::size_t outputs() const { return call_.outputs.size(); }
   const Tensor& output(std::size_t index) const;
@@ -80,6 +83,8 @@ class Arguments {
     const Value* value = nullptr;
   };
   Slot* slot(std::string_view name);
+  /// Nothing where the module has none.
+  const Tensor* find_parameter(std::string_view name) const;
 
   const Call& call_;
   const Operation& operation_;

@@ -18,8 +18,7 @@ Axes axes_between(std::size_t begin, std::size_t end) {
 }
 
 /// x W^T + b
-Results linear_of(Arguments& arguments, const Array& input, const Array& weight,
-                  const std::optional<Array>& bias) {
+Results linear_of(Arguments& arguments, Array input, Array weight, const std::optional<Array>& bias) {
   if (input.rank() < 1 || weight.rank() < 1 || weight.rank() > 2 ||
       input.shape.back() != weight.shape.back()) {
     refuse_argument();
@@ -42,24 +41,23 @@ Results linear_of(Arguments& arguments, const Array& input, const Array& weight,
                      Offsets(static_cast<std::size_t>(rows), 0),
                      offsets_of({features}, Shape{bias->size() == 1 ? 0 : 1})};
   }
-  return replay_product(arguments, product);
+  return replay_product(arguments, product, input, weight);
 }
 
 Results run_linear(Arguments& arguments) {
-  const Array input = arguments.tensor("input");
-  const Array weight = arguments.tensor("weight");
-  return linear_of(arguments, input, weight, arguments.tensor_if_given("bias"));
+  Array input = arguments.unread_tensor("input");
+  Array weight = arguments.unread_tensor("weight");
+  return linear_of(arguments, std::move(input), std::move(weight), arguments.tensor_if_given("bias"));
 }
 
 Results run_linear_module(Arguments& arguments) {
-  const Array weight = arguments.need_parameter("weight");
-  const Array input = arguments.tensor("input");
-  return linear_of(arguments, input, weight, arguments.parameter("bias"));
+  Array weight = arguments.need_unread_parameter("weight");
+  Array input = arguments.unread_tensor("input");
+  return linear_of(arguments, std::move(input), std::move(weight), arguments.parameter("bias"));
 }
 
 /// alpha * a b + beta * added, with the axes before the last two broadcast.
-Results matmul_of(Arguments& arguments, const Array& a, const Array& b, const Array* added, double alpha,
-                  double beta) {
+Results matmul_of(Arguments& arguments, Array a, Array b, const Array* added, double alpha, double beta) {
   if (a.rank() < 1 || b.rank() < 1) refuse_argument();
   // A vector is a matrix of one row on the left, of one column on the right; that axis then goes.
   Shape left = a.shape;
@@ -116,24 +114,24 @@ Results matmul_of(Arguments& arguments, const Array& a, const Array& b, const Ar
       product.added.batch = {0};
     }
   }
-  return replay_product(arguments, product);
+  return replay_product(arguments, product, a, b);
 }
 
 Results run_matmul(Arguments& arguments) {
-  const Array a = arguments.tensor("input");
-  const Array b = arguments.tensor("other");
-  return matmul_of(arguments, a, b, nullptr, 1, 1);
+  Array a = arguments.unread_tensor("input");
+  Array b = arguments.unread_tensor("other");
+  return matmul_of(arguments, std::move(a), std::move(b), nullptr, 1, 1);
 }
 
 /// addmm, addmv, baddbmm
 Results run_added_product(Arguments& arguments) {
   Array added = arguments.tensor("input");
-  const Array a = arguments.tensor("batch1");
-  const Array b = arguments.tensor("batch2");
+  Array a = arguments.unread_tensor("batch1");
+  Array b = arguments.unread_tensor("batch2");
   // What is added to a vector lies along the rows of its one column.
   if (b.rank() == 1 && added.rank() > 0) added.shape.push_back(1);
   const double beta = arguments.number("beta", 1);
-  return matmul_of(arguments, a, b, &added, arguments.number("alpha", 1), beta);
+  return matmul_of(arguments, std::move(a), std::move(b), &added, arguments.number("alpha", 1), beta);
 }
 
 Results run_outer(Arguments& arguments) {
@@ -142,7 +140,7 @@ Results run_outer(Arguments& arguments) {
   if (a.rank() != 1 || b.rank() != 1) refuse_argument();
   a.shape.push_back(1);
   b.shape.insert(b.shape.begin(), 1);
-  return matmul_of(arguments, a, b, nullptr, 1, 1);
+  return matmul_of(arguments, std::move(a), std::move(b), nullptr, 1, 1);
 }
 
 // ---------------------------------------------------------------------- einsum
@@ -311,7 +309,7 @@ Results run_einsum(Arguments& arguments) {
   product.right.column = offsets_of(columns.lengths, columns.right);
   product.output = {nullptr, offsets_of(batch.lengths, batch.out), offsets_of(rows.lengths, rows.out),
                     offsets_of(columns.lengths, columns.out)};
-  return replay_product(arguments, product);
+  return replay_product(arguments, product, left, right);
 }
 
 // ---------------------------------------------------------------------- convolutions
@@ -345,7 +343,7 @@ Array padded(Arguments& arguments, const Array& input, const Convolution& how) {
   return result;
 }
 
-Results convolve(Arguments& arguments, Array input, const Array& weight, const std::optional<Array>& bias,
+Results convolve(Arguments& arguments, Array input, Array weight, const std::optional<Array>& bias,
                  const Convolution& how) {
   const std::size_t axes = how.stride.size();
   const bool has_batch = input.shape.size() == axes + 2;
@@ -354,7 +352,7 @@ Results convolve(Arguments& arguments, Array input, const Array& weight, const s
       weight.shape[0] % how.groups != 0 || input.shape[1] != weight.shape[1] * how.groups) {
     refuse_argument();
   }
-  const Array whole = padded(arguments, input, how);
+  Array whole = padded(arguments, input, how);
   Shape out = {input.shape[0], weight.shape[0]};
   for (std::size_t axis = 0; axis < axes; ++axis) {
     const std::int64_t window = how.dilation[axis] * (weight.shape[axis + 2] - 1) + 1;
@@ -395,11 +393,11 @@ Results convolve(Arguments& arguments, Array input, const Array& weight, const s
     product.added = {&*bias, offsets_of(groups, {per_group}), Offsets(product.left.row.size(), 0),
                      offsets_of({per_group}, {1})};
   }
-  return replay_product(arguments, product);
+  return replay_product(arguments, product, whole, weight);
 }
 
 Results run_convolution(Arguments& arguments) {
-  const Array weight = arguments.tensor("weight");
+  Array weight = arguments.tensor("weight");
   const std::string_view name = arguments.operation().names;
   const auto axes = static_cast<std::size_t>(name[4] - '0');
   Convolution how;
@@ -426,13 +424,13 @@ Results run_convolution(Arguments& arguments) {
     if (std::any_of(lengths->begin(), lengths->end(), is_wrong)) refuse_argument();
   }
   Array input = arguments.tensor("input");
-  return convolve(arguments, std::move(input), weight, arguments.tensor_if_given("bias"), how);
+  return convolve(arguments, std::move(input), std::move(weight), arguments.tensor_if_given("bias"), how);
 }
 
 /// Stride, padding and groups of a module are not recorded. A window of one element that left the shape as it
 /// was can only have been moved by one.
 Results run_convolution_module(Arguments& arguments) {
-  const Array weight = arguments.need_parameter("weight");
+  Array weight = arguments.need_parameter("weight");
   Array input = arguments.tensor("input");
   const std::size_t axes = weight.shape.size() < 3 ? 0 : weight.shape.size() - 2;
   Convolution how;
@@ -449,7 +447,7 @@ Results run_convolution_module(Arguments& arguments) {
   if (!is_one || input.shape[input.shape.size() - axes - 1] != weight.shape[1]) {
     throw NoStatement(Status::argument_not_recorded);
   }
-  return convolve(arguments, std::move(input), weight, arguments.parameter("bias"), how);
+  return convolve(arguments, std::move(input), std::move(weight), arguments.parameter("bias"), how);
 }
 
 constexpr std::string_view kConvolution = "input weight bias stride padding dilation groups";

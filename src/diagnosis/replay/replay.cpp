@@ -99,10 +99,15 @@ bool agrees(double recorded, double expected, double largest) {
 
 class Judge {
  public:
-  Judge(const Expected& expected, const Array& recorded) : expected_(expected), recorded_(recorded) {}
+  Judge(const Expected& expected, const Tensor& output, Workspace& workspace)
+      : expected_(expected), output_(output) {
+    // Whoever measured the distance has read it.
+    if (!expected.distance) recorded_ = workspace.load(output);
+    if (!expected.distance && expected.value.shape != output.shape) refuse_argument();
+  }
 
   void measure(ReplayedOutput& into) const {
-    const double u = unit_roundoff(recorded_.dtype);
+    const double u = unit_roundoff(output_.dtype);
     double difference = 0;
     double norm = 0;
     if (expected_.distance) {
@@ -112,11 +117,11 @@ class Judge {
       elements(difference, norm);
     }
     double slack = 0x1p-24 * expected_.sizes;
-    if (is_floating(recorded_.dtype)) {
+    if (is_floating(output_.dtype)) {
       // Small numbers have fewer digits, or are taken for 0.
-      const double least = recorded_.dtype == tensor::DType::float16 ? smallest_step(recorded_.dtype)
-                                                                     : smallest_normal(recorded_.dtype);
-      slack += least * std::sqrt(static_cast<double>(recorded_.size()));
+      const double least = output_.dtype == tensor::DType::float16 ? smallest_step(output_.dtype)
+                                                                   : smallest_normal(output_.dtype);
+      slack += least * std::sqrt(static_cast<double>(output_.size()));
     }
     into.tolerance = 3 * u + 16 * 0x1p-24 + (norm > 0 ? slack / norm : 0);
     if (norm > 0) {
@@ -162,15 +167,16 @@ class Judge {
   }
 
   const Expected& expected_;
-  const Array& recorded_;
+  const Tensor& output_;
+  Array recorded_;
 };
 
 /// An operation in place whose input was read after it: input and output are one.
-bool input_is_output(const Call& call, const Array& output, Workspace& workspace) {
+bool input_is_output(const Call& call, const Tensor& output, Workspace& workspace) {
   for (const Value& value : call.positional) {
     if (value.kind != Value::Kind::tensor) continue;
     if (value.tensor.shape != output.shape) return false;
-    return workspace.load(value.tensor).values == output.values;
+    return workspace.load(value.tensor).values == workspace.load(output).values;
   }
   return false;
 }
@@ -184,10 +190,9 @@ bool may_be_in_place(const Call& call, const PlainName& name) {
 
 void judge(const Call& call, const PlainName& name, const Expected& expected, std::size_t index,
            Workspace& workspace, ReplayedOutput& into) {
-  const Array recorded = workspace.load(call.outputs[index].tensor);
-  if (!expected.distance && expected.value.shape != recorded.shape) refuse_argument();
-  Judge(expected, recorded).measure(into);
-  if (into.r > into.tolerance && may_be_in_place(call, name) && input_is_output(call, recorded, workspace)) {
+  const Tensor& output = call.outputs[index].tensor;
+  Judge(expected, output, workspace).measure(into);
+  if (into.r > into.tolerance && may_be_in_place(call, name) && input_is_output(call, output, workspace)) {
     throw NoStatement(Status::argument_not_recorded);
   }
 }

@@ -170,6 +170,66 @@ TEST_CASE("replay: a large product is judged without being computed, and the sam
   CHECK(told_of().r == kInf);
 }
 
+TEST_CASE("replay: a large product is judged alike while it is read and from memory") {
+  constexpr std::int64_t kRows = 300, kDepth = 310, kColumns = 320;
+  const auto x = numbers(kRows * kDepth, 41);
+  const auto w = numbers(kColumns * kDepth, 42);
+  const auto bias = numbers(kColumns, 43);
+  std::vector<double> transposed(w.size());
+  for (std::size_t n = 0; n < kColumns; ++n) {
+    for (std::size_t k = 0; k < kDepth; ++k) transposed[k * kColumns + n] = w[n * kDepth + k];
+  }
+  const auto reference = linear_reference(x, w, {}, kDepth);
+  auto y = as_float(reference);
+  for (std::size_t i = 1000; i < 3000; ++i) y[i] *= 1.01;
+  const Value left = f32({kRows, kDepth}, x);
+  const Value rows = f32({kColumns, kDepth}, w);
+  const Value columns = f32({kDepth, kColumns}, transposed);
+  const Value out = f32({kRows, kColumns}, y);
+  // Only what an equation multiplies is held in memory.
+  const ReplayedOutput held = one(call_of("Torch.einsum", {text("mk,nk->mn"), left, rows}, out));
+  const double truth = distance(y, reference);
+  CHECK(held.r == doctest::Approx(truth).epsilon(0.4));
+  for (const auto& call :
+       {call_of("Functional.linear", {left, rows}, out), call_of("Torch.matmul", {left, columns}, out)}) {
+    const ReplayedOutput told = one(call);
+    CHECK(told.r == doctest::Approx(held.r).epsilon(1e-9));
+    CHECK(told.tolerance == doctest::Approx(held.tolerance).epsilon(1e-9));
+  }
+
+  // What is added: once for all rows, or a matrix.
+  const auto with_bias = linear_reference(x, w, bias, kDepth);
+  const Value sum = f32({kRows, kColumns}, as_float(with_bias));
+  std::vector<double> matrix;
+  for (std::int64_t m = 0; m < kRows; ++m) matrix.insert(matrix.end(), bias.begin(), bias.end());
+  const ReplayedOutput once = one(call_of("Functional.linear", {left, rows, f32({kColumns}, bias)}, sum));
+  CHECK(once.r < once.tolerance);
+  CHECK(once.r == doctest::Approx(distance(as_float(with_bias), with_bias)).epsilon(0.2));
+  const ReplayedOutput whole =
+      one(call_of("Torch.addmm", {f32({kRows, kColumns}, matrix), left, columns}, sum));
+  CHECK(whole.r == doctest::Approx(once.r).epsilon(1e-6));
+  CHECK(whole.tolerance == doctest::Approx(once.tolerance).epsilon(1e-9));
+
+  // Batches one after the other.
+  std::vector<double> two_left = x, two_right = transposed, two_out = y;
+  two_left.insert(two_left.end(), x.begin(), x.end());
+  two_right.insert(two_right.end(), transposed.begin(), transposed.end());
+  two_out.insert(two_out.end(), y.begin(), y.end());
+  const ReplayedOutput batched =
+      one(call_of("Torch.bmm", {f32({2, kRows, kDepth}, two_left), f32({2, kDepth, kColumns}, two_right)},
+                  f32({2, kRows, kColumns}, two_out)));
+  CHECK(batched.r == doctest::Approx(held.r).epsilon(1e-9));
+
+  // What cannot be read or multiplied says nothing.
+  Value missing = left;
+  missing.tensor.open = nullptr;
+  CHECK(one(call_of("Functional.linear", {missing, rows}, out)).status == Status::argument_not_recorded);
+  auto infinite = x;
+  infinite[77] = kInf;
+  CHECK(one(call_of("Functional.linear", {f32({kRows, kDepth}, infinite), rows}, out)).status ==
+        Status::too_large);
+}
+
 TEST_CASE("replay: of long attention some rows are looked at, and a block of wrong ones is seen") {
   // Keys that are all alike: the result is the mean of the values.
   constexpr std::int64_t kLength = 512;
