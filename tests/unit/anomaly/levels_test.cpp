@@ -82,7 +82,7 @@ TEST_CASE("levels of the golden entries, before and after the ignore rules") {
   }
   // The list holds those that are left.
   std::map<std::string, std::string> listed;
-  for (const EntryFinding& finding : list_entries(*file, Listing::levels, rules).found)
+  for (const EntryFinding& finding : list_entries(*file, anomaly::Listing::levels, rules).found)
     listed[finding.name] = level_name(finding.level);
   for (const auto& [name, levels] : expected)
     CHECK((listed.contains(name) ? listed[name] : "none") == levels.after);
@@ -93,7 +93,8 @@ TEST_CASE("a level tells where the bad values stand") {
       dump_of({R"("Torch.cat.0.forward": {"input_args": [)" + tensor_json('c') + ", [" + tensor_json('n') +
                R"(]], "input_kwargs": {"a": )" + tensor_json('c') + R"(, "b": )" + tensor_json('i') +
                R"(}, "output": )" + tensors("cn") + "}"});
-  const auto found = list_entries(*memory_source(text, "dump.json"), Listing::levels, default_rules()).found;
+  const auto found =
+      list_entries(*memory_source(text, "dump.json"), anomaly::Listing::levels, default_rules()).found;
   REQUIRE(found.size() == 1);
   CHECK(found[0].scene == Scene::input_bad_output_bad);
   CHECK(found[0].bad_arguments == std::vector<std::size_t>{1});
