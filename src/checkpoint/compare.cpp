@@ -78,7 +78,19 @@ void describe(const Entry& entry, std::optional<Shape>& shape, std::string& dtyp
 Status judge(const PairMetrics& metrics, double tolerance) {
   if (metrics.bitwise_equal) return Status::equal;
   if (metrics.unequal == 0) return Status::same_values;
+  if (metrics.unrounded.holds()) return Status::rounded;
   return metrics.relative_l2 <= tolerance ? Status::close : Status::different;
+}
+
+/// Where the element stands that has this number in row-major order.
+Shape place_of(std::int64_t index, const Shape& shape) {
+  Shape place(shape.size());
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] <= 0) return {};
+    place[i] = index % shape[i];
+    index /= shape[i];
+  }
+  return place;
 }
 
 class Comparison {
@@ -152,6 +164,7 @@ class Comparison {
         result.metrics = measure(pair.first.parameter, pair.second.parameter, options);
         result.compared = true;
         result.status = judge(result.metrics, options_.tolerance);
+        note_places(pair.first.parameter, result);
       } catch (const Interrupted&) {
         throw;
       } catch (const Error& error) {
@@ -161,9 +174,23 @@ class Comparison {
     }
     check_copies(pair.first, options_.first, options, result);
     check_copies(pair.second, options_.second, options, result);
+    const bool would_do = severity_of(result.status) == report::Severity::none;
+    if (result.copies_differ && would_do) result.status = Status::copies_differ;
     if (result.note.ends_with("; ")) result.note.resize(result.note.size() - 2);
     // What was opened for this pair is not needed any more.
     pair = {};
+  }
+
+  static void note_places(const Parameter& parameter, ParameterResult& result) {
+    const PairMetrics& metrics = result.metrics;
+    if (metrics.first_unequal < 0) return;
+    result.first_place = place_of(metrics.first_unequal, parameter.shape);
+    const Unrounded& unrounded = metrics.unrounded;
+    // Of a copy in a narrower type nearly all elements differ: those tell that more do than that.
+    if (!unrounded.tried || unrounded.count == 0 || unrounded.count > metrics.unequal / 2) return;
+    result.note +=
+        fmt::format("all but {} of its elements are equal after rounding, the first that is not at {}; ",
+                    unrounded.count, shape_text(place_of(unrounded.first, parameter.shape)));
   }
 
   void check_copies(const Entry& entry, const std::string& path, const MeasureOptions& options,
@@ -222,12 +249,16 @@ std::string_view status_name(Status status) {
       return "equal";
     case Status::same_values:
       return "same values";
+    case Status::rounded:
+      return "equal after rounding";
     case Status::close:
       return "close";
     case Status::different:
       return "different";
     case Status::shapes_differ:
       return "shapes differ";
+    case Status::copies_differ:
+      return "copies differ";
     case Status::unreadable:
       return "not comparable";
     case Status::only_first:
@@ -242,6 +273,7 @@ report::Severity severity_of(Status status) {
   switch (status) {
     case Status::equal:
     case Status::same_values:
+    case Status::rounded:
     case Status::close:
       return report::Severity::none;
     case Status::only_first:
@@ -249,6 +281,7 @@ report::Severity severity_of(Status status) {
       return report::Severity::warning;
     case Status::different:
     case Status::shapes_differ:
+    case Status::copies_differ:
     case Status::unreadable:
       break;
   }
@@ -262,13 +295,13 @@ std::size_t CompareReport::count(Status status) const {
 }
 
 bool CompareReport::any_different() const {
-  return count(Status::different) + count(Status::shapes_differ) + count(Status::unreadable) > 0;
+  const bool copies = std::any_of(results.begin(), results.end(),
+                                  [](const ParameterResult& result) { return result.copies_differ; });
+  return copies || count(Status::different) + count(Status::shapes_differ) + count(Status::unreadable) > 0;
 }
 
 bool CompareReport::any_unequal() const {
-  const bool copies = std::any_of(results.begin(), results.end(),
-                                  [](const ParameterResult& result) { return result.copies_differ; });
-  return copies || any_different() || count(Status::close) + count(Status::same_values) > 0;
+  return any_different() || count(Status::close) + count(Status::rounded) + count(Status::same_values) > 0;
 }
 
 bool CompareReport::any_missing() const {

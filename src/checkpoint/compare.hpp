@@ -32,9 +32,11 @@ struct CompareOptions {
 enum class Status : std::uint8_t {
   equal,        // bit for bit
   same_values,  // but another type, or zeros of other sign
+  rounded,      // one side is the other one, rounded to its narrower type
   close,
   different,
   shapes_differ,
+  copies_differ,  // both sides would do, but inside one of them its copies are not the same
   unreadable,
   only_first,
   only_second,
@@ -51,6 +53,8 @@ struct ParameterResult {
   std::optional<Shape> second_shape;
   std::string first_dtype;
   std::string second_dtype;
+  /// Coordinates of the first unequal element, in the shape that is shown.
+  Shape first_place;
   bool copies_differ = false;  // inside one of the checkpoints
   std::string note;            // padding, copies that differ, why it cannot be read
 };
@@ -70,9 +74,10 @@ struct CompareReport {
   double tolerance = 0;
 
   std::size_t count(Status status) const;
-  /// Are there parameters whose elements differ by more than the tolerance, or cannot be compared?
+  /// Are there parameters whose elements differ by more than the tolerance, or that cannot be compared, or
+  /// whose copies inside a checkpoint differ?
   bool any_different() const;
-  bool any_unequal() const;  // any pair, or copy inside a checkpoint, that is not the same bit for bit
+  bool any_unequal() const;  // any pair or copy that is not the same bit for bit
   bool any_missing() const;  // on either side
   bool any_unreadable() const;
   /// Why nothing was compared, and what may help; empty if there is a parameter that both have.

@@ -4,11 +4,15 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <unordered_set>
+#include <vector>
 
+#include "checkpoint/file_series.hpp"
 #include "checkpoint/loaders.hpp"
 #include "checkpoint/names.hpp"
 #include "formats/mindspore_ckpt.hpp"
@@ -119,22 +123,81 @@ Checkpoint load_file(const std::string& path, const LoadOptions& options) {
     add_set(checkpoint, tensors, options);
     return checkpoint;
   }
-  return load_files(path, {path}, options);
+  return load_files({path}, options);
 }
 
-std::string only_file(const std::string& folder, const std::vector<std::string>& names) {
-  std::vector<std::string> candidates;
+/// Of entries of one name, which stand side by side, the first stays. Which of them another checkpoint's is
+/// to be held against nobody knows: a name may be put together of parts in two ways.
+void merge_twins(std::vector<Entry>& entries) {
+  std::vector<Entry> single;
+  single.reserve(entries.size());
+  for (Entry& entry : entries) {
+    if (single.empty() || single.back().parameter.name != entry.parameter.name) {
+      single.push_back(std::move(entry));
+      continue;
+    }
+    if (single.back().problem.empty()) single.back().problem = "several of its tensors have this name";
+  }
+  entries = std::move(single);
+}
+
+/// Files of a training program that hold no parameters, by the head of their names.
+bool is_state_file(const std::string& name) {
+  constexpr std::array<std::string_view, 8> kHeads = {"optim",         "extra_state", "scheduler",
+                                                      "random_states", "rng_state",   "training_args",
+                                                      "trainer_st",    "scaler"};
+  return std::any_of(kHeads.begin(), kHeads.end(),
+                     [&](std::string_view head) { return name.starts_with(head); });
+}
+
+/// What may hold parameters and is not safetensors.
+std::vector<std::string> weight_files(const std::vector<std::string>& names) {
+  std::vector<std::string> weights;
+  std::vector<std::string> states;
   for (const std::string& name : names) {
     for (const char* suffix : {".pt", ".pth", ".bin", ".ckpt", ".npz"}) {
-      if (name.ends_with(suffix)) candidates.push_back(name);
+      if (name.ends_with(suffix)) (is_state_file(name) ? states : weights).push_back(name);
     }
   }
-  if (candidates.size() == 1) return in_folder(folder, candidates[0]);
-  if (candidates.size() > 1) {
-    throw FormatError(display(folder), fmt::format("no checkpoint of one piece: which of {}, {}, … is meant?",
-                                                   display(candidates[0]), display(candidates[1])));
+  return weights.empty() ? states : weights;
+}
+
+/// Files that are missing are an error as those of a rank are.
+void check_complete(const std::string& folder, const Series& series, const LoadOptions& options,
+                    Checkpoint& checkpoint) {
+  const std::string missing = missing_text(series);
+  if (missing.empty()) return;
+  const std::string text =
+      fmt::format("incomplete: {} is there, but {}", display(series.files.front()), missing);
+  if (!options.allow_partial) throw FormatError(display(folder), text);
+  checkpoint.warnings.push_back(display(folder) + ": " + text);
+}
+
+/// Safetensors, or pieces of another kind, without an index.
+Checkpoint load_pieces(const std::string& folder, const std::vector<std::string>& names,
+                       const LoadOptions& options) {
+  std::vector<std::string> paths;
+  for (const std::string& name : names) paths.push_back(in_folder(folder, name));
+  Checkpoint checkpoint = load_files(paths, options);
+  for (const Series& series : series_among(names)) {
+    if (!series.place.ranks) check_complete(folder, series, options, checkpoint);
   }
-  return {};
+  if (!checkpoint.architecture.heads) read_config(folder, checkpoint.architecture);
+  return checkpoint;
+}
+
+Checkpoint load_weight_files(const std::string& folder, const std::vector<std::string>& names,
+                             const LoadOptions& options) {
+  const std::vector<Series> all = series_among(names);
+  if (all.size() == 1 && all[0].files.size() == names.size() && !all[0].place.ranks)
+    return load_pieces(folder, names, options);
+  if (names.size() > 1) {
+    throw FormatError(display(folder), fmt::format("no checkpoint of one piece: which of {}, {}, … is meant?",
+                                                   display(names[0]), display(names[1])));
+  }
+  Checkpoint checkpoint = load_file(in_folder(folder, names[0]), options);
+  if (!checkpoint.architecture.heads) read_config(folder, checkpoint.architecture);
+  return checkpoint;
 }
 
 Checkpoint load_folder(const std::string& folder, const LoadOptions& options, bool may_track) {
@@ -149,18 +212,11 @@ Checkpoint load_folder(const std::string& folder, const LoadOptions& options, bo
   std::vector<std::string> safetensors;
   for (const std::string& name : names) {
     if (name.ends_with(".index.json")) return load_indexed(folder, name, options);
-    if (name.ends_with(".safetensors")) safetensors.push_back(in_folder(folder, name));
+    if (name.ends_with(".safetensors")) safetensors.push_back(name);
   }
-  if (!safetensors.empty()) {
-    Checkpoint checkpoint = load_files(folder, safetensors, options);
-    read_config(folder, checkpoint.architecture);
-    return checkpoint;
-  }
-  if (const std::string only = only_file(folder, names); !only.empty()) {
-    Checkpoint checkpoint = load_file(only, options);
-    if (!checkpoint.architecture.heads) read_config(folder, checkpoint.architecture);
-    return checkpoint;
-  }
+  if (!safetensors.empty()) return load_pieces(folder, safetensors, options);
+  const std::vector<std::string> weights = weight_files(names);
+  if (!weights.empty()) return load_weight_files(folder, weights, options);
   throw FormatError(display(folder),
                     fmt::format("no checkpoint in it: neither {} nor mp_rank_… folders, .metadata, "
                                 "safetensors or one file of tensors",
@@ -169,8 +225,7 @@ Checkpoint load_folder(const std::string& folder, const LoadOptions& options, bo
 
 }  // namespace
 
-Checkpoint load_files(const std::string& path, const std::vector<std::string>& files,
-                      const LoadOptions& options) {
+Checkpoint load_files(const std::vector<std::string>& files, const LoadOptions& options) {
   Checkpoint checkpoint;
   checkpoint.format = files.size() == 1 ? "one file" : fmt::format("{} files", files.size());
   for (const std::string& name : files) {
@@ -181,12 +236,6 @@ Checkpoint load_files(const std::string& path, const std::vector<std::string>& f
                                                           : std::string(formats::container_name(container));
     }
     add_set(checkpoint, open_set(file), options);
-  }
-  std::unordered_set<std::string_view> names;
-  for (const Entry& entry : checkpoint.entries) {
-    if (!names.insert(entry.parameter.name).second) {
-      throw FormatError(display(path), fmt::format("{} is in it twice", display(entry.parameter.name)));
-    }
   }
   return checkpoint;
 }
@@ -249,18 +298,20 @@ Checkpoint load(const std::string& path, const LoadOptions& options) {
     } else {
       checkpoint = load_file(path, options);
       if (!checkpoint.architecture.heads) read_config(folder, checkpoint.architecture);
+      const auto place = series_place(name);
+      if (place && !place->ranks && place->count.value_or(1) > 1) {
+        checkpoint.warnings.push_back(
+            fmt::format("{}: one of the {} files of a checkpoint; only what is in this one is looked at",
+                        display(path), *place->count));
+      }
     }
   }
   checkpoint.path = path;
-  std::sort(checkpoint.entries.begin(), checkpoint.entries.end(), [](const Entry& a, const Entry& b) {
+  std::stable_sort(checkpoint.entries.begin(), checkpoint.entries.end(), [](const Entry& a, const Entry& b) {
     return in_model_order(a.parameter.name, b.parameter.name);
   });
   if (checkpoint.entries.empty()) throw FormatError(display(path), "no tensor in it");
-  for (std::size_t i = 1; i < checkpoint.entries.size(); ++i) {
-    if (checkpoint.entries[i].parameter.name != checkpoint.entries[i - 1].parameter.name) continue;
-    throw FormatError(display(path), fmt::format("two of its parameters are called {}",
-                                                 display(checkpoint.entries[i].parameter.name)));
-  }
+  merge_twins(checkpoint.entries);
   return checkpoint;
 }
 

@@ -58,7 +58,6 @@ Checkpoint load_distributed(const std::string& folder, const LoadOptions& option
 /// A folder of files with an index that tells which tensor is in which.
 Checkpoint load_indexed(const std::string& folder, const std::string& index, const LoadOptions& options);
 /// Files that each hold some of the tensors.
-Checkpoint load_files(const std::string& path, const std::vector<std::string>& files,
-                      const LoadOptions& options);
+Checkpoint load_files(const std::vector<std::string>& files, const LoadOptions& options);
 
 }  // namespace msprobe::checkpoint

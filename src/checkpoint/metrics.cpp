@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
@@ -224,6 +225,28 @@ void fill_norms(PairMetrics& metrics, const Parameter& first, const Parameter& s
   }
 }
 
+/// Complex elements come as two numbers each, but it is elements that are counted and named.
+class ComplexCounter {
+ public:
+  template <typename T>
+  void add(std::span<const T> x, std::span<const T> y) {
+    const auto same = [](T a, T b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+    for (std::size_t i = 0; i + 1 < x.size(); i += 2, ++seen_) {
+      if (same(x[i], y[i]) && same(x[i + 1], y[i + 1])) continue;
+      if (unequal_++ == 0) first_ = seen_;
+    }
+  }
+  void put_into(PairMetrics& metrics) const {
+    metrics.unequal = unequal_;
+    metrics.first_unequal = first_;
+  }
+
+ private:
+  std::int64_t seen_ = 0;
+  std::uint64_t unequal_ = 0;
+  std::int64_t first_ = -1;
+};
+
 /// The metrics of parameters that are equal bit for bit. False at the first piece that is not; `seen` is then
 /// how many bytes were told to `on_bytes`.
 bool measure_equal(const Parameter& first, const Parameter& second, const MeasureOptions& options,
@@ -288,10 +311,17 @@ PairMetrics measure(const Parameter& first, const Parameter& second, const Measu
   const bool ulp = options.ulp && first.dtype == second.dtype && has_ulp(first.dtype);
   std::uint64_t most = 0;
   std::array<std::uint64_t, 2> halves{};
+  const bool any_complex = is_complex(first.dtype) || is_complex(second.dtype);
+  ComplexCounter elements;
+  RoundingCheck rounding(first.dtype, second.dtype);
   const tensor::Difference difference = with_work_type(first, second, [&]<typename T>(T) {
     tensor::DifferenceAccumulator accumulator;
     each_piece<T>(first, second, rest, [&](auto x, auto y, auto stored_x, auto stored_y) {
       accumulator.add(x, y);
+      if constexpr (std::is_floating_point_v<T>) {
+        if (any_complex) elements.add<T>(x, y);
+        rounding.add(x, y);
+      }
       const bool same = same_bytes(stored_x, stored_y);
       metrics.bitwise_equal = metrics.bitwise_equal && same;
       if (ulp && !same) most = std::max(most, largest_ulp(first.dtype, stored_x, stored_y));
@@ -303,6 +333,8 @@ PairMetrics measure(const Parameter& first, const Parameter& second, const Measu
   if (ulp) metrics.max_ulp = most;
   metrics.unequal = difference.unequal;
   metrics.first_unequal = difference.first_unequal;
+  if (any_complex) elements.put_into(metrics);
+  metrics.unrounded = rounding.result();
   metrics.max_abs = difference.max_abs;
   metrics.first = counts_of(difference.target);
   metrics.second = counts_of(difference.golden);

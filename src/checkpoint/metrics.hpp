@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "checkpoint/parameter.hpp"
+#include "checkpoint/rounding.hpp"
 
 namespace msprobe::checkpoint {
 
@@ -22,6 +23,7 @@ struct PairMetrics {
   bool bitwise_equal = false;  // of one type, and the same bytes
   std::uint64_t unequal = 0;   // elements; NaN equals NaN, 0 equals -0
   std::int64_t first_unequal = -1;
+  Unrounded unrounded;           // elements that are not what rounding one side to the other's type gives
   double l2 = 0;                 // may be NaN or infinite, as in NumPy
   std::optional<double> cosine;  // nothing if exactly one side is zero
   double relative_l2 = 0;        // l2 over the norm of the second side; infinite if only that one is zero

@@ -2,6 +2,9 @@
 #include "checkpoint/result_writers.hpp"
 
 #include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
 #include <utility>
 
 #include "support/json_writer.hpp"
@@ -53,14 +56,30 @@ class DetailsTable final : public report::Table {
   explicit DetailsTable(const CompareReport& report) : report_(report) {}
 
   const std::vector<std::string>& columns() const override {
-    static const std::vector<std::string> names = {"Name",          "Status",        "L2",
-                                                   "Relative L2",   "Cosine",        "MaxAbsErr",
-                                                   "MaxUlp",        "Bitwise Equal", "Unequal Elements",
-                                                   "First Unequal", "Shape 1",       "Shape 2",
-                                                   "Dtype 1",       "Dtype 2",       "NaN 1",
-                                                   "NaN 2",         "Inf 1",         "Inf 2",
-                                                   "Zero 1",        "Zero 2",        "Denormal 1",
-                                                   "Denormal 2",    "Note"};
+    static const std::vector<std::string> names = {"Name",
+                                                   "Status",
+                                                   "L2",
+                                                   "Relative L2",
+                                                   "Cosine",
+                                                   "MaxAbsErr",
+                                                   "MaxUlp",
+                                                   "Bitwise Equal",
+                                                   "Unequal Elements",
+                                                   "First Unequal",
+                                                   "First Unequal At",
+                                                   "Shape 1",
+                                                   "Shape 2",
+                                                   "Dtype 1",
+                                                   "Dtype 2",
+                                                   "NaN 1",
+                                                   "NaN 2",
+                                                   "Inf 1",
+                                                   "Inf 2",
+                                                   "Zero 1",
+                                                   "Zero 2",
+                                                   "Denormal 1",
+                                                   "Denormal 2",
+                                                   "Note"};
     return names;
   }
   std::size_t rows() const override { return report_.results.size(); }
@@ -84,10 +103,14 @@ class DetailsTable final : public report::Table {
       }
     };
     const auto count = [&](std::uint64_t value) {
-      if (result.compared) {
+      if (!result.compared) {
+        text("");
+      } else if (value <= std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
         cells.emplace_back(static_cast<std::int64_t>(value));
       } else {
-        text("");
+        // Of float64 numbers of opposite signs the distance takes all 64 bits.
+        const std::string_view digits = scratch.keep(std::to_string(value));
+        cells.emplace_back(report::Structured{digits, digits});
       }
     };
     text(valid_utf8(result.name));
@@ -112,6 +135,7 @@ class DetailsTable final : public report::Table {
     } else {
       text("");
     }
+    text(result.compared && metrics.first_unequal >= 0 ? shape_text(result.first_place) : "");
     text(result.first_shape ? shape_text(*result.first_shape) : "");
     text(result.second_shape ? shape_text(*result.second_shape) : "");
     text(result.first_dtype);

@@ -25,18 +25,21 @@ double badness(const ParameterResult& result) {
 
 /// The cells behind status and name.
 std::vector<std::string> measure_cells(const ParameterResult& result) {
-  if (result.status == Status::unreadable) return {"see the note", "", ""};
+  if (result.status == Status::unreadable || result.status == Status::copies_differ)
+    return {"see the note", "", "", ""};
   if (result.status == Status::shapes_differ) {
     return {fmt::format("{} against {}", result.first_shape ? shape_text(*result.first_shape) : "?",
                         result.second_shape ? shape_text(*result.second_shape) : "?"),
-            "", ""};
+            "", "", ""};
   }
   std::int64_t numel = 1;
   for (const std::int64_t length : *result.first_shape) numel *= length;
-  return {fmt::format("relative {:.3g}", result.metrics.relative_l2),
+  const double relative = result.metrics.relative_l2;
+  return {std::isnan(relative) ? "relative nan" : fmt::format("relative {:.3g}", relative),
           fmt::format("largest {:.4g}", result.metrics.max_abs),
           fmt::format("{} of {}", human_count(result.metrics.unequal),
-                      human_count(static_cast<std::uint64_t>(numel)))};
+                      human_count(static_cast<std::uint64_t>(numel))),
+          "first at " + shape_text(result.first_place)};
 }
 
 std::string counts(const CompareReport& report, bool color) {
@@ -49,9 +52,11 @@ std::string counts(const CompareReport& report, bool color) {
     if (n != 0) line += ", " + report::count_text(n, what, severity_of(status), color);
   };
   part(Status::same_values, "of equal values");
+  part(Status::rounded, "equal after rounding to the narrower type");
   part(Status::close, "close");
   part(Status::different, "different");
   part(Status::shapes_differ, "of different shapes");
+  part(Status::copies_differ, "whose copies differ");
   part(Status::unreadable, "not comparable");
   return line;
 }
@@ -80,7 +85,8 @@ std::string worst(const CompareReport& report, bool color) {
   report::Worst<const ParameterResult*, decltype(&is_worse)> bad(kWorst, is_worse);
   for (const ParameterResult& result : report.results) {
     const bool one_sided = result.status == Status::only_first || result.status == Status::only_second;
-    if (!one_sided && result.status != Status::equal && result.status != Status::same_values)
+    if (!one_sided && result.status != Status::equal && result.status != Status::same_values &&
+        result.status != Status::rounded)
       bad.add(&result);
   }
   std::vector<report::WorstLine> lines;

@@ -190,6 +190,19 @@ tensor::Statistics statistics_of(const StoredTensor& tensor) {
   });
 }
 
+std::optional<IntegerRange> integer_range(DType dtype, const tensor::Statistics& statistics) {
+  if (tensor::info(dtype).kind != Kind::integer || statistics.count == 0) return {};
+  if (dtype == DType::uint64) {
+    return IntegerRange{std::to_string(static_cast<std::uint64_t>(statistics.integer_min)),
+                        std::to_string(static_cast<std::uint64_t>(statistics.integer_max))};
+  }
+  if (dtype == DType::int64) {
+    return IntegerRange{std::to_string(statistics.integer_min), std::to_string(statistics.integer_max)};
+  }
+  // Of narrower types a double holds every number.
+  return IntegerRange{fmt::format("{:.0f}", statistics.min), fmt::format("{:.0f}", statistics.max)};
+}
+
 std::vector<std::string> first_elements(const StoredTensor& tensor, std::size_t count) {
   const tensor::DTypeInfo& type = tensor::info(tensor.dtype);
   const std::optional<Precision> precision = precision_of(tensor.dtype);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,6 +37,14 @@ class ValueReader {
 /// Statistics over all elements; of complex numbers over their absolute values. Denormal numbers are those of
 /// the stored type.
 tensor::Statistics statistics_of(const StoredTensor& tensor);
+
+/// The smallest and the largest element of an integer type, digit by digit: a double has only 53 bits for
+/// them. Nothing for other types and for no elements.
+struct IntegerRange {
+  std::string min;
+  std::string max;
+};
+std::optional<IntegerRange> integer_range(tensor::DType dtype, const tensor::Statistics& statistics);
 
 /// The first elements as Python would print them: integers in full, floating-point numbers with the fewest
 /// digits that tell them from their neighbours in the stored type, `True`, `(1+2j)`.

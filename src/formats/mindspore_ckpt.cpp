@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 
 #include "formats/limits.hpp"
 #include "support/error.hpp"
@@ -155,14 +154,9 @@ class MindSporeCkpt::Parser {
     while (top.next(field)) {
       if (field.number == 1 && field.wire == 2) value(field.offset, field.offset + field.length);
     }
-    std::set<std::string_view> names;
     std::vector<Entry> tensors;
     for (Entry& entry : entries_) {
       if (!entry.type.empty() && entry.type != "str") tensors.push_back(std::move(entry));
-    }
-    for (const Entry& entry : tensors) {
-      if (!names.insert(entry.name).second)
-        fail(fmt::format("two values are called {}", display(entry.name)));
     }
     return tensors;
   }

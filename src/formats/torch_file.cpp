@@ -27,7 +27,7 @@ constexpr int kMaxWrapping = 8;
 constexpr PickleLimits kOneTensor = {
     .max_bytes = std::uint64_t{1} << 20, .max_opcodes = 100'000, .max_stack = 10'000};
 
-enum class Rebuild : std::uint8_t { plain, with_dtype, npu, quantised, parameter, from_type };
+enum class Rebuild : std::uint8_t { plain, with_dtype, npu, quantised, wrapped, from_type, meta };
 
 struct RebuildName {
   std::string_view name;
@@ -40,8 +40,11 @@ constexpr std::array kRebuildNames = {
     RebuildName{"torch._utils._rebuild_tensor_v3", Rebuild::with_dtype},
     RebuildName{"torch_npu.utils.storage._rebuild_npu_tensor", Rebuild::npu},
     RebuildName{"torch._utils._rebuild_qtensor", Rebuild::quantised},
-    RebuildName{"torch._utils._rebuild_parameter", Rebuild::parameter},
-    RebuildName{"torch._utils._rebuild_parameter_with_state", Rebuild::parameter},
+    RebuildName{"torch._utils._rebuild_parameter", Rebuild::wrapped},
+    RebuildName{"torch._utils._rebuild_parameter_with_state", Rebuild::wrapped},
+    // Of devices whose tensors have no storage of their own in a file.
+    RebuildName{"torch._utils._rebuild_device_tensor_from_cpu_tensor", Rebuild::wrapped},
+    RebuildName{"torch._utils._rebuild_meta_tensor_no_storage", Rebuild::meta},
     RebuildName{"torch._tensor._rebuild_from_type", Rebuild::from_type},
     RebuildName{"torch._tensor._rebuild_from_type_v2", Rebuild::from_type},
 };
@@ -90,12 +93,14 @@ std::size_t TorchFile::rank(PickleRef ref) const {
     const auto rebuild = rebuild_of(pickle(), callable);
     const auto args = pickle().items(args_ref);
     if (!rebuild || args.size() < 3) return 0;
-    const bool parameter = *rebuild == Rebuild::parameter;
-    if (!parameter && *rebuild != Rebuild::from_type)
-      return pickle().kind(args[2]) == PickleKind::tuple ? pickle().items(args[2]).size() : 0;
-    if (parameter && pickle().kind(args[0]) != PickleKind::object) return 0;
-    callable = parameter ? pickle().object(args[0]).callable : args[0];
-    args_ref = parameter ? pickle().object(args[0]).args : args[2];
+    const bool wrapped = *rebuild == Rebuild::wrapped;
+    if (!wrapped && *rebuild != Rebuild::from_type) {
+      const PickleRef size = args[*rebuild == Rebuild::meta ? 1 : 2];
+      return pickle().kind(size) == PickleKind::tuple ? pickle().items(size).size() : 0;
+    }
+    if (wrapped && pickle().kind(args[0]) != PickleKind::object) return 0;
+    callable = wrapped ? pickle().object(args[0]).callable : args[0];
+    args_ref = wrapped ? pickle().object(args[0]).args : args[2];
     if (pickle().kind(args_ref) != PickleKind::tuple) return 0;
   }
   return 0;
@@ -142,7 +147,11 @@ StoredTensor TorchFile::tensor(PickleRef callable, PickleRef args_ref, int depth
       if (args.size() > 7) apply_metadata(args[7], result);
       break;
     }
-    case Rebuild::parameter: {
+    case Rebuild::meta:
+      need(3, 4);
+      fail(fmt::format("a tensor of shape [{}] on the device meta: the file has no elements of it",
+                       fmt::join(integers(args[1]), ", ")));
+    case Rebuild::wrapped: {
       need(3, 4);
       const PickleObject& inner = pickle().object(args[0]);
       return tensor(inner.callable, inner.args, depth + 1);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "formats/element_values.hpp"
 #include "formats/pickle_rating.hpp"
 #include "tensor/statistics.hpp"
 
@@ -30,6 +31,7 @@ struct TensorFacts {
   bool conjugate = false;
   bool negative = false;
   std::shared_ptr<const tensor::Statistics> statistics;  // nullptr: not asked for
+  std::optional<formats::IntegerRange> range;            // of integers, with the statistics
   std::vector<std::string> first;
   std::string problem;  // why it could not be read; then only the name is sure
 };

@@ -182,6 +182,7 @@ class FileInspector {
     tensor.negative = stored.negative;
     if (!in_full) return;
     tensor.statistics = std::make_shared<const tensor::Statistics>(formats::statistics_of(stored));
+    tensor.range = formats::integer_range(stored.dtype, *tensor.statistics);
     tensor.first = formats::first_elements(stored, options_.first);
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -35,10 +36,18 @@ void number(JsonWriter& json, std::string_view name, double value) {
   }
 }
 
-void write(JsonWriter& json, const tensor::Statistics& statistics) {
+void write(JsonWriter& json, const tensor::Statistics& statistics,
+           const std::optional<formats::IntegerRange>& range) {
   json.open_object();
-  number(json, "max", statistics.max);
-  number(json, "min", statistics.min);
+  if (range) {
+    json.key("max");
+    json.raw(range->max);
+    json.key("min");
+    json.raw(range->min);
+  } else {
+    number(json, "max", statistics.max);
+    number(json, "min", statistics.min);
+  }
   number(json, "mean", statistics.mean());
   number(json, "norm", statistics.norm());
   json.member("nan", statistics.nan);
@@ -70,7 +79,7 @@ void write(JsonWriter& json, const TensorFacts& tensor) {
   if (tensor.negative) json.member("negative", true);
   if (tensor.statistics) {
     json.key("statistics");
-    write(json, *tensor.statistics);
+    write(json, *tensor.statistics, tensor.range);
     json.member("first", tensor.first);
   }
   json.close();

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "inspect/facts.hpp"
@@ -85,7 +86,9 @@ class Renderer {
                                  human_bytes(tensor.bytes)));
     if (tensor.elements == 0) return;
     const tensor::Statistics& s = *tensor.statistics;
-    line("statistics", fmt::format("max {}, min {}, mean {}, norm {}", python_repr(s.max), python_repr(s.min),
+    line("statistics", fmt::format("max {}, min {}, mean {}, norm {}",
+                                   tensor.range ? tensor.range->max : python_repr(s.max),
+                                   tensor.range ? tensor.range->min : python_repr(s.min),
                                    python_repr(s.mean()), python_repr(s.norm())));
     const std::string counts = fmt::format("NaN {}, Inf {}, -Inf {}, zero {}, denormal {}",
                                            human_count(s.nan), human_count(s.pos_inf), human_count(s.neg_inf),
@@ -95,6 +98,11 @@ class Renderer {
     const bool more = tensor.elements > static_cast<std::int64_t>(tensor.first.size());
     if (!tensor.first.empty())
       line("first", fmt::format("{}{}", fmt::join(tensor.first, ", "), more ? ", ..." : ""));
+  }
+
+  /// NaN has a sign that says nothing.
+  static std::string short_number(double value) {
+    return std::isnan(value) ? "nan" : fmt::format("{:.6g}", value);
   }
 
   static std::string extras(const TensorFacts& tensor) {
@@ -130,8 +138,10 @@ class Renderer {
       row.push_back(std::to_string(tensor.bytes));
       if (!statistics) continue;
       const tensor::Statistics s = tensor.statistics ? *tensor.statistics : tensor::Statistics{};
-      for (const double value : {s.max, s.min, s.mean(), s.norm()})
-        row.push_back(fmt::format("{:.6g}", value));
+      row.push_back(tensor.range ? tensor.range->max : short_number(s.max));
+      row.push_back(tensor.range ? tensor.range->min : short_number(s.min));
+      row.push_back(short_number(s.mean()));
+      row.push_back(short_number(s.norm()));
       for (const std::uint64_t count : {s.nan, s.pos_inf + s.neg_inf, s.zero, s.denormal}) {
         row.push_back(std::to_string(count));
       }

@@ -208,6 +208,7 @@ class Converter::Job {
     const MemoryGate::Pass pass(shared_.gate, formats::ElementReader::memory_need(tensor));
     writer.begin(index);
     result.statistics = copy_tensor(tensor, written, writer);
+    result.range = formats::integer_range(tensor.dtype, *result.statistics);
     writer.end();
   }
 

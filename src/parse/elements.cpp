@@ -44,9 +44,7 @@ std::string tuple_text(const std::vector<std::int64_t>& shape) {
 }
 
 std::string extremum_text(double value, const StoredTensor& tensor) {
-  const Kind kind = tensor::info(tensor.dtype).kind;
-  if (kind == Kind::boolean) return value != 0 ? "True" : "False";
-  if (kind == Kind::integer) return fmt::format("{:.0f}", value);
+  if (tensor::info(tensor.dtype).kind == Kind::boolean) return value != 0 ? "True" : "False";
   return formats::number_text(value, tensor.dtype);
 }
 
@@ -128,9 +126,11 @@ std::string specification(const StoredTensor& tensor, const std::string& path) {
   const bool whole = kind == Kind::integer || kind == Kind::boolean;
   const std::string mean =
       whole ? python_repr(statistics.mean()) : formats::number_text(statistics.mean(), tensor.dtype);
+  const auto range = formats::integer_range(tensor.dtype, statistics);
   return fmt::format("[Shape: {}] [Dtype: {}] [Max: {}] [Min: {}] [Mean: {}]", tuple_text(tensor.shape),
-                     tensor::info(tensor.dtype).name, extremum_text(statistics.max, tensor),
-                     extremum_text(statistics.min, tensor), mean);
+                     tensor::info(tensor.dtype).name,
+                     range ? range->max : extremum_text(statistics.max, tensor),
+                     range ? range->min : extremum_text(statistics.min, tensor), mean);
 }
 
 bool save_as_text(const StoredTensor& tensor, const std::string& path) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/element_values.hpp"
 #include "formats/tensor_writer.hpp"
 #include "support/progress.hpp"
 #include "tensor/dtype.hpp"
@@ -32,6 +33,7 @@ struct TensorResult {
   std::string written_dtype;        // differs where the output has no such type
   std::vector<std::int64_t> shape;  // as written
   std::optional<tensor::Statistics> statistics;
+  std::optional<formats::IntegerRange> range;  // of integers
   std::string problem;  // why it was not converted
 };
 

@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <string>
 
 #include "report/terminal.hpp"
 #include "support/text.hpp"
@@ -41,6 +44,18 @@ std::string dtype_text(const TensorResult& tensor) {
   return tensor.dtype + " as " + tensor.written_dtype;
 }
 
+/// NaN has a sign that says nothing.
+std::string short_number(double value) {
+  return std::isnan(value) ? "nan" : fmt::format("{:.5g}", value);
+}
+
+report::Cell integer_cell(const std::string& digits) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error == std::errc{}) return value;
+  return report::Structured{digits, digits};  // of uint64
+}
+
 bool has_numbers(const Row& row) {
   return row.tensor != nullptr && row.tensor->statistics && row.tensor->statistics->count > 0;
 }
@@ -67,8 +82,15 @@ class SummaryTable final : public report::Table {
     text(row.tensor == nullptr ? "" : shape_text(*row.tensor));
     if (has_numbers(row)) {
       const tensor::Statistics& numbers = *row.tensor->statistics;
-      for (const double value : {numbers.min, numbers.max, numbers.mean(), numbers.norm()})
-        cells.emplace_back(value);
+      if (const auto& range = row.tensor->range) {
+        cells.push_back(integer_cell(range->min));
+        cells.push_back(integer_cell(range->max));
+      } else {
+        cells.emplace_back(numbers.min);
+        cells.emplace_back(numbers.max);
+      }
+      cells.emplace_back(numbers.mean());
+      cells.emplace_back(numbers.norm());
     } else {
       for (int i = 0; i < 4; ++i) cells.emplace_back(Text{"N/A"});
     }
@@ -114,10 +136,10 @@ std::string render_summary(const ParseReport& report, std::size_t rows, bool col
           std::move(name), dtype_text(tensor), shape_text(tensor), "", "", "", ""};
       if (has_numbers(row)) {
         const tensor::Statistics& numbers = *tensor.statistics;
-        line[3] = fmt::format("{:.5g}", numbers.min);
-        line[4] = fmt::format("{:.5g}", numbers.max);
-        line[5] = fmt::format("{:.5g}", numbers.mean());
-        line[6] = fmt::format("{:.5g}", numbers.norm());
+        line[3] = tensor.range ? tensor.range->min : short_number(numbers.min);
+        line[4] = tensor.range ? tensor.range->max : short_number(numbers.max);
+        line[5] = short_number(numbers.mean());
+        line[6] = short_number(numbers.norm());
       }
       lines.push_back(std::move(line));
     }

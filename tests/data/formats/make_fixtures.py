@@ -220,7 +220,7 @@ def refused():
     old("refused_list", [torch.ones(1)], "a list", "not one tensor")
     old("refused_module", torch.nn.Linear(1, 1), "calls torch.nn.modules.linear.Linear")
     old("refused_sparse", torch.eye(2).to_sparse(), "calls torch._utils._rebuild_sparse_tensor")
-    old("refused_meta", torch.ones(2, device="meta"), "calls torch._utils._rebuild_meta_tensor_no_storage")
+    old("refused_meta", torch.ones(2, device="meta"), "on the device meta")
     packed = torch.zeros(4, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
     old("refused_float4", packed, "torch.float4_e2m1fn_x2 is not supported")
     script = io.BytesIO()

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "checkpoint/result_writers.hpp"
@@ -98,6 +99,7 @@ TEST_CASE("the summary counts, and names what matters") {
   different.metrics.relative_l2 = 0.25;
   different.metrics.max_abs = 0.125;
   different.metrics.unequal = 4;
+  different.first_place = {1, 2};
   ParameterResult noted = result_of("norm\x1b[31m", Status::equal);
   noted.note = "its copy differs";
   std::vector<ParameterResult> results = {different, noted};
@@ -105,7 +107,7 @@ TEST_CASE("the summary counts, and names what matters") {
   const std::string text = render_summary(report_of(results), false);
   CHECK(text.find("one (PyTorch file) against two (safetensors)\n") == 0);
   CHECK(text.find("2 parameters in both: 1 equal bit for bit, 1 different\n") != std::string::npos);
-  CHECK(text.find("different  layers.3.w  relative 0.25  largest 0.125  4 of 6") !=
+  CHECK(text.find("different  layers.3.w  relative 0.25  largest 0.125  4 of 6  first at [1, 2]") !=
         std::string::npos);
   CHECK(text.find("7 only in the second: only0, only1, only2, only3, only4 and 2 more") != std::string::npos);
   CHECK(text.find("its copy differs") != std::string::npos);
@@ -117,6 +119,11 @@ TEST_CASE("what counts as a finding") {
   CHECK(report_of({result_of("a", Status::close)}).any_unequal());
   CHECK(report_of({result_of("a", Status::same_values)}).any_unequal());
   CHECK(!report_of({result_of("a", Status::equal)}).any_unequal());
+  CHECK(report_of({result_of("a", Status::rounded)}).any_unequal());
+  CHECK(!report_of({result_of("a", Status::rounded)}).any_different());
+  ParameterResult copies = result_of("a", Status::copies_differ);
+  copies.copies_differ = true;
+  CHECK(report_of({copies}).any_different());
   CHECK(report_of({result_of("a", Status::shapes_differ)}).any_different());
   CHECK(report_of({result_of("a", Status::only_first)}).any_missing());
   CHECK(!report_of({result_of("a", Status::only_first)}).any_unequal());
@@ -132,6 +139,31 @@ TEST_CASE("the table of details has a cell for every column") {
     CHECK(cells.size() == table->columns().size());
   }
   CHECK(table->severity(1) == report::Severity::error);
+}
+
+TEST_CASE("a distance of more than 63 bits keeps its sign") {
+  ParameterResult far = result_of("a", Status::different);
+  far.metrics.max_ulp = 0xffe0000000000000;  // of the largest doubles, one of them negative
+  far.metrics.first_unequal = 5;
+  far.first_place = {1, 2};
+  const CompareReport report = report_of({far});
+  const auto table = details_table(report);
+  std::vector<report::Cell> cells;
+  report::Scratch scratch;
+  table->row(0, cells, scratch);
+  const auto cell = [&](std::string_view column) {
+    const auto& names = table->columns();
+    return report::plain_text(
+        cells[static_cast<std::size_t>(std::find(names.begin(), names.end(), column) - names.begin())]);
+  };
+  CHECK(cell("MaxUlp") == "18437736874454810624");
+  CHECK(cell("First Unequal At") == "[1, 2]");
+}
+
+TEST_CASE("NaN has no sign in the summary") {
+  ParameterResult bad = result_of("a", Status::different);
+  bad.metrics.relative_l2 = -std::numeric_limits<double>::quiet_NaN();
+  CHECK(render_summary(report_of({bad}), false).find("relative nan") != std::string::npos);
 }
 
 }  // namespace msprobe::checkpoint::compare_test

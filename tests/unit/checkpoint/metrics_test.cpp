@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <complex>
+#include <cstdint>
 #include <limits>
 #include <random>
 
@@ -182,6 +184,48 @@ TEST_CASE("how the bytes were cut does not change a single bit of the result") {
   const PairMetrics again = measure(cut, y);
   CHECK(again.l2 == once.l2);
   CHECK(*again.cosine == *once.cosine);
+}
+
+TEST_CASE("complex elements are counted and named as elements") {
+  using Complex = std::complex<float>;
+  const PairMetrics metrics =
+      compared<Complex>(DType::complex64, {{1, 2}, {3, 4}, {5, 6}}, {{1, 2}, {3, 5}, {7, 8}});
+  CHECK(metrics.unequal == 2);
+  CHECK(metrics.first_unequal == 1);
+}
+
+TEST_CASE("a side that is the other one rounded") {
+  // 1 + 2^-9 lies between two bfloat16 numbers, 1 + 2^-8 halfway: to the even one.
+  const Parameter wide = in_memory<float>(DType::float32, {4}, {1.001953125F, 1.00390625F, -3.4e38F, 1e-40F});
+  const auto narrow = [](std::vector<std::uint16_t> bits) {
+    return in_memory<std::uint16_t>(DType::bfloat16, {4}, bits);
+  };
+  const Parameter good = narrow({0x3f80, 0x3f80, 0xff80, 0x0001});
+  for (const bool turned : {false, true}) {
+    const PairMetrics metrics = turned ? measure(good, wide) : measure(wide, good);
+    CHECK(metrics.unrounded.holds());
+    CHECK(metrics.unequal == 4);
+  }
+  const PairMetrics off = measure(wide, narrow({0x3f80, 0x3f81, 0xff80, 0x0002}));
+  CHECK(!off.unrounded.holds());
+  CHECK(off.unrounded.count == 2);
+  CHECK(off.unrounded.first == 1);
+  CHECK(!measure(wide, in_memory<std::int32_t>(DType::int32, {4}, {1, 1, 0, 0})).unrounded.tried);
+}
+
+TEST_CASE("rounding to each type") {
+  CHECK(rounded_to(65519.0, DType::float16) == 65504.0);
+  CHECK(rounded_to(65520.0, DType::float16) == kInfinity);
+  CHECK(rounded_to(-1e300, DType::float16) == -kInfinity);
+  CHECK(rounded_to(0x1p-25, DType::float16) == 0.0);  // half of the smallest, to even
+  CHECK(rounded_to(0x1.8p-25, DType::float16) == 0x1p-24);
+  CHECK(rounded_to(0x1.000001p0, DType::float32) == 1.0);
+  CHECK(rounded_to(0x1.000003p0, DType::float32) == 0x1.000004p0);
+  CHECK(rounded_to(449.0, DType::float8_e4m3fn) == 448.0);
+  CHECK(std::isnan(rounded_to(1000.0, DType::float8_e4m3fn)));
+  CHECK(rounded_to(0x1p-10, DType::float8_e4m3fn) == 0.0);
+  CHECK(rounded_to(1.1, DType::float8_e5m2) == 1.0);
+  CHECK(rounded_to(0.1, DType::float64) == 0.1);
 }
 
 }  // namespace msprobe::checkpoint::metrics_test

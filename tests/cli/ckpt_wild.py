@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints as programs leave them: ckpt_compare of files that the PyTorch at hand writes here, held to what it says
+of the same values itself.
+
+usage: ckpt_wild.py MSPROBE    (run by the Python that has PyTorch)
+"""
+
+import csv
+import json
+import pathlib
+import struct
+import sys
+
+import harness
+
+
+def save(scratch, name, value):
+    import torch
+
+    path = scratch / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torch.save(value, path)
+
+
+def save_safetensors(path, tensors):
+    """Float32 tensors, after the format's description."""
+    header, data = {}, b""
+    for name, tensor in tensors.items():
+        raw = tensor.contiguous().numpy().astype("<f4").tobytes()
+        header[name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def compare(msprobe, scratch, first, second, *options):
+    words = ["ckpt_compare", first, second, "-o", "result.json", "--details", "details.csv", "--overwrite"]
+    result = harness.run(msprobe, [*words, *options], scratch)
+    rows = {}
+    if (scratch / "details.csv").exists():
+        with open(scratch / "details.csv", newline="", encoding="utf-8") as file:
+            rows = {row["Name"]: row for row in csv.DictReader(file)}
+        (scratch / "details.csv").unlink()
+    return result, rows
+
+
+def statuses(rows):
+    return {name: row["Status"] for name, row in rows.items()}
+
+
+def narrower_copies_are_equal_after_rounding(msprobe, scratch):
+    import torch
+
+    torch.manual_seed(3)
+    # All magnitudes, so that overflow, denormal numbers and ties come up.
+    wide = torch.randn(50, 40) * torch.logspace(-45, 38, 2000).reshape(50, 40)
+    wide[0, :4] = torch.tensor([float("nan"), float("inf"), 0.0, 65519.0])
+    wide[1] = (torch.arange(40.0) + 0.5) * 2**-8 + 1  # ties of bfloat16
+    wide[2] = (torch.arange(40.0) + 0.5) * 2**-11 + 1
+    narrow = {"bf16": wide.bfloat16(), "half": wide.half(), "single": wide.double().float()}
+    save(scratch, "wide.pt", {"bf16": wide, "half": wide, "single": wide.double() * 1.0000000001})
+    save(scratch, "narrow.pt", narrow)
+    for pair in (("wide.pt", "narrow.pt"), ("narrow.pt", "wide.pt")):
+        result, rows = compare(msprobe, scratch, *pair, "--fail-on", "different")
+        harness.check_equal("status", result.returncode, 0)
+        harness.check_equal("rows", statuses(rows), dict.fromkeys(narrow, "equal after rounding"))
+        harness.check("3 equal after rounding to the narrower type" in result.stderr, result.stderr)
+        harness.check_equal("gate", compare(msprobe, scratch, *pair, "--fail-on", "unequal")[0].returncode, 1)
+    wide[7, 9] += 1
+    save(scratch, "narrow.pt", {"bf16": wide.bfloat16(), "half": narrow["half"], "single": wide})
+    result, rows = compare(msprobe, scratch, "wide.pt", "narrow.pt", "--fail-on", "different")
+    harness.check_equal("status with a change", result.returncode, 1)
+    harness.check_equal("half", rows["half"]["Status"], "equal after rounding")
+    for name in ("bf16", "single"):
+        harness.check_equal(name, rows[name]["Status"], "different")
+        expected = "all but 1 of its elements are equal after rounding, the first that is not at [7, 9]"
+        harness.check_equal(name, rows[name]["Note"], expected)
+
+
+def the_first_unequal_element_has_its_coordinates(msprobe, scratch):
+    import torch
+
+    first = torch.zeros(3, 4, 5)
+    second = first.clone()
+    second[2, 1, 3] = 1
+    second[2, 3, 0] = 2
+    save(scratch, "a.pt", {"w": first, "s": torch.tensor(1.0)})
+    save(scratch, "b.pt", {"w": second, "s": torch.tensor(2.0)})
+    result, rows = compare(msprobe, scratch, "a.pt", "b.pt")
+    harness.check_equal("cells", [rows["w"]["First Unequal"], rows["w"]["First Unequal At"]], ["48", "[2, 1, 3]"])
+    harness.check_equal("scalar", rows["s"]["First Unequal At"], "[]")
+    harness.check("first at [2, 1, 3]" in result.stderr, result.stderr)
+
+
+def integers_keep_all_digits(msprobe, scratch):
+    import torch
+
+    values = torch.tensor([2**63 - 1, -(2**63), 5])
+    save(scratch, "i.pt", values)
+    save(scratch, "many.pt", {"a": values, "b": torch.tensor([3], dtype=torch.uint8), "c": torch.tensor([0.5])})
+    text = harness.run(msprobe, ["inspect", "i.pt"], scratch).stdout
+    harness.check("max 9223372036854775807, min -9223372036854775808" in text, text)
+    text = harness.run(msprobe, ["inspect", "--statistics", "many.pt"], scratch).stdout
+    harness.check(" 9223372036854775807 " in text and " -9223372036854775808 " in text, text)
+    facts = json.loads(harness.run(msprobe, ["inspect", "--json", "--statistics", "many.pt"], scratch).stdout)
+    ranges = [(t["statistics"]["min"], t["statistics"]["max"]) for t in facts["file"]["tensors"]]
+    harness.check_equal("ranges", ranges, [(-(2**63), 2**63 - 1), (3, 3), (0.5, 0.5)])
+    harness.check(isinstance(ranges[1][0], int), ranges)
+    result = harness.run(msprobe, ["parse", "-d", "i.pt", "-t", "npy", "-o", "out"], scratch)
+    harness.check("9223372036854775807" in result.stderr, result.stderr)
+
+
+def meta_tensors_are_told(msprobe, scratch):
+    import torch
+
+    save(scratch, "m.pt", {"w": torch.ones(3), "m": torch.empty(4, 5, device="meta")})
+    result, rows = compare(msprobe, scratch, "m.pt", "m.pt")
+    harness.check_equal("status", result.returncode, 2)
+    harness.check_equal("rows", statuses(rows), {"m": "not comparable", "w": "equal"})
+    harness.check("a tensor of shape [4, 5] on the device meta" in rows["m"]["Note"], rows["m"]["Note"])
+    result = harness.run(msprobe, ["inspect", "m.pt"], scratch)
+    harness.check("a tensor of shape [4, 5] on the device meta" in result.stdout, result.stdout)
+
+
+def a_colliding_name_ends_only_itself(msprobe, scratch):
+    import torch
+
+    save(scratch, "a.pt", {"a": {"b": torch.ones(3)}, "a.b": torch.zeros(3), "c": torch.ones(2)})
+    save(scratch, "b.pt", {"a.b": torch.ones(3), "c": torch.ones(2)})
+    result, rows = compare(msprobe, scratch, "a.pt", "b.pt")
+    harness.check_equal("status", result.returncode, 2)
+    harness.check_equal("rows", statuses(rows), {"a.b": "not comparable", "c": "equal"})
+    harness.check_equal("note", rows["a.b"]["Note"], "several of its tensors have this name")
+
+
+def pieces_that_are_missing_are_told(msprobe, scratch):
+    import torch
+
+    weights = {f"w{i}": torch.arange(4.0) + i for i in range(3)}
+    for i, (name, value) in enumerate(weights.items(), 1):
+        save_safetensors(scratch / "safe" / f"model-{i:05}-of-00003.safetensors", {name: value})
+        save(scratch, f"bin/pytorch_model-{i:05}-of-00003.bin", {name: value})
+    save(scratch, "bin/optimizer.bin", {"state": torch.ones(2)})
+    save(scratch, "whole.pt", weights)
+    for folder in ("safe", "bin"):
+        result, rows = compare(msprobe, scratch, folder, "whole.pt", "--fail-on", "missing")
+        harness.check_equal(folder, (result.returncode, list(statuses(rows).values())), (0, ["equal"] * 3))
+    result, _ = compare(msprobe, scratch, "safe/model-00002-of-00003.safetensors", "whole.pt")
+    harness.check_equal("one file", result.returncode, 0)
+    harness.check("one of the 3 files of a checkpoint" in result.stderr, result.stderr)
+    for folder, ending in (("safe", "safetensors"), ("bin", "bin")):
+        for path in (scratch / folder).glob(f"*-0000[13]-of-*.{ending}"):
+            path.unlink()
+        result, _ = compare(msprobe, scratch, folder, "whole.pt")
+        harness.check_equal(folder, result.returncode, 2)
+        harness.check("numbers 1, 3 of 3 are missing" in result.stderr, result.stderr)
+        result, rows = compare(msprobe, scratch, folder, "whole.pt", "--allow-partial")
+        harness.check_equal(folder, (result.returncode, statuses(rows)["w1"]), (0, "equal"))
+        harness.check("warning" in result.stderr, result.stderr)
+
+
+TESTS = [
+    narrower_copies_are_equal_after_rounding,
+    the_first_unequal_element_has_its_coordinates,
+    integers_keep_all_digits,
+    meta_tensors_are_told,
+    a_colliding_name_ends_only_itself,
+    pieces_that_are_missing_are_told,
+]
+
+
+def tests(msprobe):
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        print("1..0 # SKIP no PyTorch")
+        sys.exit(0)
+    return [
+        (test.__name__.replace("_", " "), lambda scratch, test=test: test(msprobe, pathlib.Path(scratch)))
+        for test in TESTS
+    ]
+
+
+harness.main(tests)
