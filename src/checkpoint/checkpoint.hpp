@@ -27,6 +27,8 @@ struct Entry {
   /// The slices of all tensor-parallel ranks, where the name does not tell whether they are copies.
   std::vector<Parameter> slices;
   std::string problem;  // why it cannot be compared; empty: it can
+  /// The same number, not 0: several names for one tensor.
+  std::size_t tied = 0;
 };
 
 /// What a name map needs to know of a model.

@@ -115,6 +115,9 @@ class Comparison {
     if (progress_ != nullptr) progress_->begin("comparing parameters", total, "B");
     parallel_for(order.size(),
                  [&](std::size_t i) { compare_pair(pairs_[order[i]], report.results[order[i]]); });
+    for (const Pairing::Tied& tied : pairing.tied) settle(tied, pairing, report);
+    std::sort(pairing.only_first.begin(), pairing.only_first.end(), in_model_order);
+    std::sort(pairing.only_second.begin(), pairing.only_second.end(), in_model_order);
     for (const std::string& name : pairing.only_first) add_single(report, name, Status::only_first);
     for (const std::string& name : pairing.only_second) add_single(report, name, Status::only_second);
   }
@@ -124,6 +127,28 @@ class Comparison {
     ParameterResult& result = report.results.emplace_back();
     result.name = name;
     result.status = status;
+  }
+
+  /// Is it what the other name stands for? Else one side alone has it.
+  void settle(const Pairing::Tied& tied, Pairing& pairing, CompareReport& report) {
+    bool same = tied.parameter.blocks.empty();
+    if (!same) {
+      try {
+        const MemoryGate::Pass pass(gate_, tied.parameter.memory() + tied.kept_parameter.memory());
+        same = check_replica(tied.kept_parameter, tied.parameter).unequal == 0;
+      } catch (const Interrupted&) {
+        throw;
+      } catch (const Error&) {
+        // Then it is a parameter of its own, which stands on one side.
+      }
+    }
+    if (same) {
+      report.remarks.push_back(fmt::format("{}: {} is the same as {}",
+                                           display(tied.is_second ? options_.second : options_.first),
+                                           display(tied.name), display(tied.kept)));
+    } else {
+      (tied.is_second ? pairing.only_second : pairing.only_first).push_back(tied.name);
+    }
   }
 
   static void prepare(Pairing::Pair& pair, ParameterResult& result) {
@@ -342,7 +367,7 @@ CompareReport compare(const CompareOptions& options, Progress* progress) {
   report.warnings = std::move(first.warnings);
   std::move(second.warnings.begin(), second.warnings.end(), std::back_inserter(report.warnings));
   Pairing pairing = pair_up(std::move(first), std::move(second), map);
-  report.remarks = std::move(pairing.remarks);
+  report.remarks = pairing.remarks;
   Comparison(options, progress).run(std::move(pairing), report);
   if (progress != nullptr) progress->end();
   write_results(options, report);

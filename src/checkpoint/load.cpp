@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -99,11 +100,28 @@ void read_config(const std::string& folder, Architecture& architecture) {
 
 void add_set(Checkpoint& checkpoint, const std::shared_ptr<const TensorSet>& set,
              const LoadOptions& options) {
+  std::unordered_map<std::string, std::size_t> places;  // index of the first entry there
+  std::size_t groups = 0;
+  for (const Entry& entry : checkpoint.entries) groups = std::max(groups, entry.tied);
+  bool has_container = false;
+  for (std::size_t i = 0; i < set->size(); ++i) {
+    const std::string& name = set->name(i);
+    const std::size_t dot = name.find('.');
+    has_container = has_container || (dot != std::string::npos && is_container(name.substr(0, dot)));
+  }
   for (std::size_t i = 0; i < set->size(); ++i) {
     std::string name = set->name(i);
     if (name.empty()) name = "tensor";
-    if (!options.optimizer && is_training_state(name)) continue;
+    const bool state = is_training_state(name) || (has_container && is_beside_model(name));
+    if (state && !options.optimizer) continue;
     checkpoint.entries.push_back(entry_of(set, i, std::move(name)));
+    const std::string place = set->place(i);
+    if (place.empty()) continue;
+    const auto [at, is_new] = places.try_emplace(place, checkpoint.entries.size() - 1);
+    if (is_new) continue;
+    Entry& twin = checkpoint.entries[at->second];
+    if (twin.tied == 0) twin.tied = ++groups;
+    checkpoint.entries.back().tied = twin.tied;
   }
 }
 

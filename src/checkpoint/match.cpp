@@ -2,9 +2,9 @@
 #include "checkpoint/match.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <optional>
 #include <unordered_map>
@@ -12,65 +12,48 @@
 #include <utility>
 
 #include "checkpoint/names.hpp"
+#include "checkpoint/wrappers.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::checkpoint {
 namespace {
 
-// What programs put before the names of their model.
-constexpr std::array<std::string_view, 12> kPrefixes = {
-    "model.",         "module.",       "state_dict.", "model_state_dict.", "model.module.",
-    "module.module.", "module.model.", "_orig_mod.",  "module._orig_mod.", "app.model.",
-    "app.",           "network."};
-
 /// One way to read the names of a side.
 struct Variant {
-  std::string_view prefix;
+  Heads heads;
   bool mapped = false;
   std::vector<NameMap::Made> made;
   std::unordered_map<std::string, std::size_t> keys;  // index into `made`
 };
 
-/// The names without the prefix; those that would then be called like another one keep theirs.
-std::vector<std::string> without_prefix(const std::vector<Entry>& entries, std::string_view prefix) {
+/// The names without the heads; those that would then be called like another one keep theirs.
+std::vector<std::string> names_without(const std::vector<Entry>& entries, const Heads& heads) {
   std::vector<std::string> names;
+  names.reserve(entries.size());
+  for (const Entry& entry : entries)
+    names.push_back(without_heads(without_wrappers(entry.parameter.name), heads));
   std::unordered_set<std::string> taken;
-  for (const Entry& entry : entries) {
-    if (!entry.parameter.name.starts_with(prefix) || prefix.empty()) taken.insert(entry.parameter.name);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (names[i] == entries[i].parameter.name) taken.insert(names[i]);
   }
-  for (const Entry& entry : entries) {
-    const std::string& name = entry.parameter.name;
-    if (!prefix.empty() && name.starts_with(prefix) && name.size() > prefix.size()) {
-      std::string shorter = name.substr(prefix.size());
-      if (taken.insert(shorter).second) {
-        names.push_back(std::move(shorter));
-        continue;
-      }
-    }
-    names.push_back(name);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const std::string& whole = entries[i].parameter.name;
+    if (names[i] != whole && !taken.insert(names[i]).second) names[i] = whole;
   }
   return names;
 }
 
-std::vector<std::string_view> prefixes_of(const Checkpoint& checkpoint) {
-  std::vector<std::string_view> prefixes = {""};
-  if (checkpoint.megatron_names) return prefixes;
-  for (const std::string_view prefix : kPrefixes) {
-    const bool occurs =
-        std::any_of(checkpoint.entries.begin(), checkpoint.entries.end(),
-                    [&](const Entry& entry) { return entry.parameter.name.starts_with(prefix); });
-    if (occurs) prefixes.push_back(prefix);
-  }
-  return prefixes;
+std::vector<Heads> heads_of(const Checkpoint& checkpoint) {
+  if (checkpoint.megatron_names) return {{}};
+  return possible_heads(names_without(checkpoint.entries, {}));
 }
 
 /// Nothing if the map takes none of the names.
-std::optional<Variant> make_variant(const Checkpoint& checkpoint, std::string_view prefix,
-                                    const NameMap* map) {
-  const std::vector<std::string> names = without_prefix(checkpoint.entries, prefix);
+std::optional<Variant> make_variant(const Checkpoint& checkpoint, const Heads& heads, const NameMap* map) {
+  const std::vector<std::string> names = names_without(checkpoint.entries, heads);
   Variant variant;
-  variant.prefix = prefix;
+  variant.heads = heads;
   variant.mapped = map != nullptr;
   if (map != nullptr) {
     variant.made = map->apply(names);
@@ -91,18 +74,18 @@ std::optional<Variant> make_variant(const Checkpoint& checkpoint, std::string_vi
 
 /// A variant to be weighed: of a checkpoint of a hundred thousand names not all variants are kept at once.
 struct Candidate {
-  std::string_view prefix;
+  Heads heads;
   bool mapped = false;
   std::vector<std::size_t> hashes;  // of the keys, sorted
 };
 
 std::vector<Candidate> candidates_of(const Checkpoint& checkpoint, const NameMap& map) {
   std::vector<Candidate> candidates;
-  for (const std::string_view prefix : prefixes_of(checkpoint)) {
+  for (const Heads& heads : heads_of(checkpoint)) {
     for (const bool mapped : {false, true}) {
-      const auto variant = make_variant(checkpoint, prefix, mapped ? &map : nullptr);
+      const auto variant = make_variant(checkpoint, heads, mapped ? &map : nullptr);
       if (!variant) continue;
-      Candidate& candidate = candidates.emplace_back(Candidate{prefix, mapped, {}});
+      Candidate& candidate = candidates.emplace_back(Candidate{heads, mapped, {}});
       for (const auto& [key, index] : variant->keys)
         candidate.hashes.push_back(std::hash<std::string>{}(key));
       std::sort(candidate.hashes.begin(), candidate.hashes.end());
@@ -131,8 +114,8 @@ std::size_t common_keys(const Candidate& a, const Candidate& b) {
 /// several, so the number that match tells nothing.)
 std::pair<Variant, Variant> best_variants(const Checkpoint& first, const Checkpoint& second,
                                           const NameMap& map) {
-  std::optional<Variant> a = make_variant(first, "", nullptr);
-  std::optional<Variant> b = make_variant(second, "", nullptr);
+  std::optional<Variant> a = make_variant(first, {}, nullptr);
+  std::optional<Variant> b = make_variant(second, {}, nullptr);
   const auto known = [&](const auto& key) { return b->keys.find(key.first) != b->keys.end(); };
   const auto matched = static_cast<std::size_t>(std::count_if(a->keys.begin(), a->keys.end(), known));
   // Names that all match as they are need no second look.
@@ -156,8 +139,8 @@ std::pair<Variant, Variant> best_variants(const Checkpoint& first, const Checkpo
       y = &other;
     }
   }
-  return {*make_variant(first, x->prefix, x->mapped ? &map : nullptr),
-          *make_variant(second, y->prefix, y->mapped ? &map : nullptr)};
+  return {*make_variant(first, x->heads, x->mapped ? &map : nullptr),
+          *make_variant(second, y->heads, y->mapped ? &map : nullptr)};
 }
 
 Entry made_entry(const Checkpoint& checkpoint, const Variant& variant, std::size_t index,
@@ -169,13 +152,54 @@ Entry made_entry(const Checkpoint& checkpoint, const Variant& variant, std::size
 }
 
 void remark(Pairing& pairing, const Checkpoint& checkpoint, const Variant& variant) {
-  if (!variant.prefix.empty()) {
-    pairing.remarks.push_back(
-        fmt::format("{}: names are taken without '{}'", display(checkpoint.path), variant.prefix));
+  if (!variant.heads.empty()) {
+    pairing.remarks.push_back(fmt::format("{}: names are taken without '{}.'", display(checkpoint.path),
+                                          fmt::join(variant.heads, ".")));
   }
   if (variant.mapped) {
     pairing.remarks.push_back(
         fmt::format("{}: names are mapped to those of the other", display(checkpoint.path)));
+  }
+}
+
+/// Puts those that only one side has where they belong: names that stand for a tensor which is compared under
+/// another one are not missing on the other side.
+void sort_out(Pairing& pairing, const Checkpoint& checkpoint, const Variant& variant, const Variant& other,
+              bool is_second) {
+  std::vector<std::size_t> alone;                         // of `made`
+  std::unordered_map<std::size_t, std::string> compared;  // groups of names for one tensor
+  const Entry* vocabulary = nullptr;
+  for (const auto& [key, index] : variant.keys) {
+    const NameMap::Made& made = variant.made[index];
+    const bool single = made.from.size() == 1;
+    const Entry& entry = checkpoint.entries[made.from[0]];
+    if (other.keys.find(key) == other.keys.end()) {
+      alone.push_back(index);
+      continue;
+    }
+    if (single && entry.tied != 0) compared.emplace(entry.tied, made.name);
+    const bool is_first = vocabulary == nullptr || made.name < vocabulary->parameter.name;
+    if (single && is_vocabulary(made.name) && entry.problem.empty() && is_first) vocabulary = &entry;
+  }
+  std::vector<std::string>& only = is_second ? pairing.only_second : pairing.only_first;
+  for (const std::size_t index : alone) {
+    const NameMap::Made& made = variant.made[index];
+    const Entry& entry = checkpoint.entries[made.from[0]];
+    const bool single = made.from.size() == 1;
+    const auto twin = single && entry.tied != 0 ? compared.find(entry.tied) : compared.end();
+    if (twin != compared.end()) {
+      pairing.tied.push_back({made.name, twin->second, is_second, {}, {}});
+      continue;
+    }
+    const bool alike = vocabulary != nullptr && single && is_vocabulary(made.name) && entry.problem.empty() &&
+                       entry.parameter.shape == vocabulary->parameter.shape &&
+                       entry.parameter.dtype == vocabulary->parameter.dtype;
+    if (alike) {
+      pairing.tied.push_back(
+          {made.name, vocabulary->parameter.name, is_second, entry.parameter, vocabulary->parameter});
+    } else {
+      only.push_back(made.name);
+    }
   }
 }
 
@@ -192,18 +216,18 @@ Pairing pair_up(Checkpoint first, Checkpoint second, const NameMap& map) {
   remark(pairing, second, b);
   for (const auto& [key, index] : a.keys) {
     const auto found = b.keys.find(key);
-    if (found == b.keys.end()) {
-      pairing.only_first.push_back(a.made[index].name);
-      continue;
-    }
+    if (found == b.keys.end()) continue;
     pairing.pairs.push_back({a.made[index].name, made_entry(first, a, index, architecture),
                              made_entry(second, b, found->second, architecture)});
   }
-  for (const auto& [key, index] : b.keys) {
-    if (a.keys.find(key) == a.keys.end()) pairing.only_second.push_back(b.made[index].name);
-  }
+  sort_out(pairing, first, a, b, false);
+  sort_out(pairing, second, b, a, true);
   std::sort(pairing.pairs.begin(), pairing.pairs.end(),
             [](const auto& x, const auto& y) { return in_model_order(x.name, y.name); });
+  std::sort(pairing.tied.begin(), pairing.tied.end(), [](const Pairing::Tied& x, const Pairing::Tied& y) {
+    if (x.is_second != y.is_second) return y.is_second;
+    return in_model_order(x.name, y.name);
+  });
   std::sort(pairing.only_first.begin(), pairing.only_first.end(), in_model_order);
   std::sort(pairing.only_second.begin(), pairing.only_second.end(), in_model_order);
   return pairing;

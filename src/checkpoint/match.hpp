@@ -17,14 +17,26 @@ struct Pairing {
     Entry first;
     Entry second;
   };
+  /// A name that one side alone has, for what is compared under another name.
+  struct Tied {
+    std::string name;
+    std::string kept;
+    bool is_second = false;
+    /// Without blocks where the file itself says that it is one tensor; else both, to be held against each
+    /// other.
+    Parameter parameter;
+    Parameter kept_parameter;
+  };
   std::vector<Pair> pairs;  // in model order
+  std::vector<Tied> tied;
   std::vector<std::string> only_first;
   std::vector<std::string> only_second;
   std::vector<std::string> remarks;  // which prefix was dropped, which side was mapped
 };
 
-/// Takes the entries out of both checkpoints. Prefixes that wrappers leave (`model.`, `module.`) and the map
-/// are tried on each side, and what makes the most names match is used.
+/// Takes the entries out of both checkpoints. Names of wrappers are dropped; what programs put before the
+/// names
+/// (`state_dict.model.`) and the map are tried on each side, and what makes the most names match is used.
 Pairing pair_up(Checkpoint first, Checkpoint second, const NameMap& map);
 
 }  // namespace msprobe::checkpoint

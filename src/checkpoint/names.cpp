@@ -278,12 +278,56 @@ bool is_vocabulary(std::string_view name) {
 }
 
 bool is_training_state(std::string_view name) {
-  const std::string_view head = components(name).front();
+  const Parts parts = components(name);
+  // A program's record of all that it saves.
+  std::size_t at = 0;
+  while (at + 1 < parts.size() && is_one_of(parts[at], {"app", "state", "checkpoint", "trainer"})) ++at;
+  const std::string_view head = parts[at];
   if (head.starts_with("chained_") && number(head.substr(8))) return true;
-  return is_one_of(head,
-                   {"optimizer", "optimizers", "optim", "optimizer_state_dict", "optimizer_states",
-                    "optim_state_dict", "opt_param_scheduler", "scheduler", "lr_scheduler", "lr_schedulers",
-                    "rng_state", "rng_states", "adam_m", "adam_v", "moment1", "moment2", "moments", "accum"});
+  if (head.ends_with("rng_state") || head.ends_with("rng_states") || head.ends_with("rng_state_all"))
+    return true;
+  if (at + 1 == parts.size() && is_one_of(head, {"loss", "best_loss", "val_loss", "train_loss"})) return true;
+  return is_one_of(head, {"optimizer",
+                          "optimizers",
+                          "optim",
+                          "optimizer_state_dict",
+                          "optimizer_states",
+                          "optimizer_state",
+                          "optim_state",
+                          "optim_state_dict",
+                          "optimizer_state_dicts",
+                          "opt_state",
+                          "opt_param_scheduler",
+                          "scheduler",
+                          "scheduler_state_dict",
+                          "lr_scheduler",
+                          "lr_schedulers",
+                          "rng",
+                          "random_state",
+                          "random_states",
+                          "adam_m",
+                          "adam_v",
+                          "moment1",
+                          "moment2",
+                          "moments",
+                          "accum",
+                          "callbacks",
+                          "loops",
+                          "grad_scaler",
+                          "scaler_state_dict",
+                          "amp_scaler",
+                          "loss_scaler",
+                          "hyper_parameters"});
+}
+
+bool is_container(std::string_view head) {
+  return is_one_of(head, {"model", "module", "state_dict", "model_state_dict", "net", "network"});
+}
+
+bool is_beside_model(std::string_view name) {
+  return is_one_of(components(name).front(),
+                   {"scaler", "loss", "losses", "amp", "epoch", "step", "global_step", "iteration",
+                    "dataloader", "sampler", "metrics", "history", "best"});
 }
 
 bool in_model_order(std::string_view a, std::string_view b) {

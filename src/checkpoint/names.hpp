@@ -56,6 +56,11 @@ bool is_vocabulary(std::string_view name);
 /// Optimizer, scheduler and random state, by the head of the name.
 bool is_training_state(std::string_view name);
 
+/// Is this the head of the names of all parameters in a record that has more than those? Then what
+/// is_beside_model() names beside it is state too; elsewhere it could be a module of the model.
+bool is_container(std::string_view head);
+bool is_beside_model(std::string_view name);
+
 /// Order of reports: embeddings, layers by number, everything else; numbers inside names count as numbers.
 bool in_model_order(std::string_view a, std::string_view b);
 

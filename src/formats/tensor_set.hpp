@@ -22,6 +22,8 @@ class TensorSet {
   virtual const std::string& name(std::size_t index) const = 0;
   /// FormatError naming the file and the reason if this tensor cannot be read.
   virtual StoredTensor tensor(std::size_t index) const = 0;
+  /// Tensors of one place are one tensor under several names. Empty: not known.
+  virtual std::string place(std::size_t) const { return {}; }
 };
 
 enum class Container {

@@ -85,25 +85,43 @@ bool TorchFile::is_tensor(PickleRef ref) const {
          rebuild_of(pickle(), pickle().object(ref).callable).has_value();
 }
 
-std::size_t TorchFile::rank(PickleRef ref) const {
-  if (pickle().kind(ref) != PickleKind::object) return 0;
-  PickleRef callable = pickle().object(ref).callable;
-  PickleRef args_ref = pickle().object(ref).args;
+std::optional<TorchFile::Core> TorchFile::core_of(PickleRef ref) const {
+  if (pickle().kind(ref) != PickleKind::object) return {};
+  Core core{pickle().object(ref).callable, pickle().object(ref).args};
   for (int depth = 0; depth <= kMaxWrapping; ++depth) {
-    const auto rebuild = rebuild_of(pickle(), callable);
-    const auto args = pickle().items(args_ref);
-    if (!rebuild || args.size() < 3) return 0;
+    if (pickle().kind(core.args) != PickleKind::tuple) return {};
+    const auto rebuild = rebuild_of(pickle(), core.callable);
+    const auto args = pickle().items(core.args);
+    if (!rebuild || args.size() < 3) return {};
     const bool wrapped = *rebuild == Rebuild::wrapped;
-    if (!wrapped && *rebuild != Rebuild::from_type) {
-      const PickleRef size = args[*rebuild == Rebuild::meta ? 1 : 2];
-      return pickle().kind(size) == PickleKind::tuple ? pickle().items(size).size() : 0;
-    }
-    if (wrapped && pickle().kind(args[0]) != PickleKind::object) return 0;
-    callable = wrapped ? pickle().object(args[0]).callable : args[0];
-    args_ref = wrapped ? pickle().object(args[0]).args : args[2];
-    if (pickle().kind(args_ref) != PickleKind::tuple) return 0;
+    if (!wrapped && *rebuild != Rebuild::from_type) return core;
+    if (wrapped && pickle().kind(args[0]) != PickleKind::object) return {};
+    core = wrapped ? Core{pickle().object(args[0]).callable, pickle().object(args[0]).args}
+                   : Core{args[0], args[2]};
   }
-  return 0;
+  return {};
+}
+
+std::size_t TorchFile::rank(PickleRef ref) const {
+  const auto core = core_of(ref);
+  if (!core) return 0;
+  const bool meta = rebuild_of(pickle(), core->callable) == Rebuild::meta;
+  const PickleRef size = pickle().items(core->args)[meta ? 1 : 2];
+  return pickle().kind(size) == PickleKind::tuple ? pickle().items(size).size() : 0;
+}
+
+std::string TorchFile::place(PickleRef ref) const {
+  const auto core = core_of(ref);
+  if (!core || rebuild_of(pickle(), core->callable) == Rebuild::meta) return {};
+  const auto args = pickle().items(core->args);
+  try {
+    const TorchStorageId id = read_storage_id(pickle(), args[0], file_->name());
+    if (id.bytes == 0 || args.size() < 4) return {};
+    return fmt::format("{}/{}/{}/{}/{}", id.key, id.view_offset, pickle().integer(args[1]),
+                       fmt::join(integers(args[2]), ","), fmt::join(integers(args[3]), ","));
+  } catch (const FormatError&) {
+    return {};  // reading it will say why
+  }
 }
 
 StoredTensor TorchFile::tensor(PickleRef ref) const {

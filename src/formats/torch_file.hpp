@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "formats/pickle.hpp"
 #include "formats/stored_tensor.hpp"
@@ -22,12 +24,21 @@ class TorchFile {
   bool is_tensor(PickleRef ref) const;
   /// How many dimensions it would have; 0 if it is malformed.
   std::size_t rank(PickleRef ref) const;
+  /// Its storage and where it lies in it: the same for two names of one tensor, empty where that is not
+  /// clear.
+  std::string place(PickleRef ref) const;
   /// FormatError naming the file and the reason if `ref` is no tensor, or one that cannot be read.
   StoredTensor tensor(PickleRef ref) const;
 
  private:
   [[noreturn]] void fail(const std::string& reason) const;
   StoredTensor tensor(PickleRef callable, PickleRef args, int depth) const;
+  /// The call behind those that only wrap it; nothing if it is malformed.
+  struct Core {
+    PickleRef callable = kNoPickleRef;
+    PickleRef args = kNoPickleRef;
+  };
+  std::optional<Core> core_of(PickleRef ref) const;
   StoredTensor geometry(std::span<const PickleRef> args, std::optional<tensor::DType> dtype) const;
   void apply_metadata(PickleRef metadata, StoredTensor& tensor) const;
   std::vector<std::int64_t> integers(PickleRef ref) const;

@@ -26,6 +26,8 @@ class TorchTensors final : public TensorSet {
   const std::string& name(std::size_t index) const override { return tensors_.at(index).first; }
   StoredTensor tensor(std::size_t index) const override { return file_.tensor(tensors_.at(index).second); }
 
+  std::string place(std::size_t index) const override { return file_.place(tensors_.at(index).second); }
+
   const Pickle& pickle() const { return file_.pickle(); }
 
  private:

@@ -161,7 +161,108 @@ def pieces_that_are_missing_are_told(msprobe, scratch):
         harness.check("warning" in result.stderr, result.stderr)
 
 
+def small_model():
+    import torch
+
+    torch.manual_seed(5)
+    names = ["model.embed_tokens.weight", "model.layers.0.mlp.down_proj.weight", "model.norm.weight", "lm_head.weight"]
+    return {name: torch.randn(6, 4) for name in names}
+
+
+def prefixes_are_taken_off_several_at_once(msprobe, scratch):
+    bare = small_model()
+    save(scratch, "bare.pt", bare)
+
+    def renamed(rename):
+        return {rename(name): value for name, value in bare.items()}
+
+    def fsdp(name):
+        return "_fsdp_wrapped_module." + name.replace("layers.0.", "layers.0._fsdp_wrapped_module._orig_mod.")
+
+    cases = {
+        "ddp": renamed(lambda n: "module." + n),
+        "compiled": renamed(lambda n: "_orig_mod." + n),
+        "ddp_compiled": renamed(lambda n: "module._orig_mod." + n),
+        "fsdp": renamed(fsdp),
+        "inner": renamed(lambda n: n.replace("mlp", "_checkpoint_wrapped_module.mlp")),
+        "lightning": {"state_dict": renamed(lambda n: "model." + n), "epoch": 3, "callbacks": {}},
+        "lightning_deepspeed": {"state_dict": renamed(lambda n: "_forward_module.model." + n)},
+        "app": {"app": {"model": bare, "optim": {"exp_avg": bare}}},
+        "all": {"state_dict": renamed(lambda n: "module._orig_mod.model." + fsdp(n))},
+    }
+    for name, value in cases.items():
+        save(scratch, "wrapped.pt", value)
+        for pair in (("bare.pt", "wrapped.pt"), ("wrapped.pt", "bare.pt")):
+            result, rows = compare(msprobe, scratch, *pair, "--fail-on", "missing")
+            harness.check_equal(name, (result.returncode, list(statuses(rows).values())), (0, ["equal"] * 4))
+    save(scratch, "module.pt", cases["ddp_compiled"])
+    result, rows = compare(msprobe, scratch, "module.pt", "wrapped.pt", "--fail-on", "missing")
+    harness.check_equal("both wrapped", (result.returncode, list(statuses(rows).values())), (0, ["equal"] * 4))
+
+
+def state_of_the_training_is_no_parameter(msprobe, scratch):
+    import torch
+
+    weights = small_model()
+    states = {
+        "optimizer": {"state": {0: {"exp_avg": torch.ones(6, 4), "step": torch.tensor(3.0)}}},
+        "rng": torch.get_rng_state(),
+        "torch_rng_state": torch.get_rng_state(),
+        "cuda_rng_state_all": [torch.get_rng_state()],
+        "scaler": {"scale": torch.tensor(65536.0)},
+        "loss": torch.tensor(0.25),
+        "lr_scheduler": {"base": torch.ones(1)},
+        "epoch": torch.tensor(3),
+    }
+    save(scratch, "bare.pt", weights)
+    for number, state in enumerate((states, {})):
+        save(scratch, f"full{number}.pt", {"model": weights, **state})
+    for name in ("full0.pt", "full1.pt"):
+        result, rows = compare(msprobe, scratch, "bare.pt", name, "--fail-on", "missing")
+        harness.check_equal(name, (result.returncode, list(statuses(rows).values())), (0, ["equal"] * 4))
+    result, rows = compare(msprobe, scratch, "bare.pt", "full0.pt", "--optimizer")
+    alone = [name for name, row in rows.items() if row["Status"] == "only in the second"]
+    harness.check("optimizer.state.0.exp_avg" in alone and "loss" in alone, alone)
+    # A module of that name beside others is a part of the model.
+    save(scratch, "bare.pt", {"scaler.weight": torch.ones(2), "loss.weight": torch.ones(2), "w": torch.ones(1)})
+    rows = compare(msprobe, scratch, "bare.pt", "bare.pt")[1]
+    harness.check_equal("modules", sorted(rows), ["loss.weight", "scaler.weight", "w"])
+
+
+def several_names_for_one_tensor_are_not_missing(msprobe, scratch):
+    import torch
+
+    weights = small_model()
+    embedding = weights["model.embed_tokens.weight"]
+    untied = {name: value for name, value in weights.items() if name != "lm_head.weight"}
+    save(scratch, "tied.pt", {**untied, "lm_head.weight": embedding, "other.alias": embedding[:]})
+    save_safetensors(scratch / "model.safetensors", untied)
+    for pair in (("tied.pt", "model.safetensors"), ("model.safetensors", "tied.pt")):
+        result, rows = compare(msprobe, scratch, *pair, "--fail-on", "missing")
+        harness.check_equal("status", (result.returncode, list(statuses(rows).values())), (0, ["equal"] * 3))
+        for name in ("lm_head.weight", "other.alias"):
+            harness.check(f"tied.pt: {name} is the same as model.embed_tokens.weight" in result.stderr, result.stderr)
+    # A copy of its own, of the same values and of others.
+    save_safetensors(scratch / "copy.safetensors", {**untied, "lm_head.weight": embedding})
+    result, rows = compare(msprobe, scratch, "copy.safetensors", "model.safetensors", "--fail-on", "missing")
+    harness.check_equal("copy", (result.returncode, len(rows)), (0, 3))
+    save_safetensors(scratch / "copy.safetensors", weights)
+    result, rows = compare(msprobe, scratch, "copy.safetensors", "model.safetensors", "--fail-on", "missing")
+    harness.check_equal("other values", result.returncode, 1)
+    harness.check_equal("lm_head", rows["lm_head.weight"]["Status"], "only in the first")
+    # Views of one storage at other places are no aliases.
+    both = torch.randn(2, 3)
+    save(scratch, "views.pt", {"a": both[0], "b": both[1], "c": both})
+    save(scratch, "one.pt", {"a": both[0].clone()})
+    result, rows = compare(msprobe, scratch, "views.pt", "one.pt", "--fail-on", "missing")
+    expected = {"a": "equal", "b": "only in the first", "c": "only in the first"}
+    harness.check_equal("views", (result.returncode, statuses(rows)), (1, expected))
+
+
 TESTS = [
+    prefixes_are_taken_off_several_at_once,
+    state_of_the_training_is_no_parameter,
+    several_names_for_one_tensor_are_not_missing,
     narrower_copies_are_equal_after_rounding,
     the_first_unequal_element_has_its_coordinates,
     integers_keep_all_digits,

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/wrappers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "checkpoint/names.hpp"
+
+namespace msprobe::checkpoint {
+namespace {
+
+constexpr std::array<std::string_view, 4> kWrappers = {"_orig_mod", "_fsdp_wrapped_module",
+                                                       "_checkpoint_wrapped_module", "_forward_module"};
+
+// What programs put before the names of their model, alone or one before the other.
+constexpr std::array<std::string_view, 11> kHeads = {"model",  "module",     "state_dict", "model_state_dict",
+                                                     "app",    "network",    "net",        "actor",
+                                                     "policy", "base_model", "checkpoint"};
+
+constexpr std::size_t kMostHeads = 6;
+
+bool has_head(std::string_view name, std::string_view head) {
+  return name.size() > head.size() + 1 && name.starts_with(head) && name[head.size()] == '.';
+}
+
+}  // namespace
+
+std::string without_wrappers(std::string_view name) {
+  const bool any = std::any_of(kWrappers.begin(), kWrappers.end(), [&](std::string_view wrapper) {
+    return name.find(wrapper) != std::string_view::npos;
+  });
+  if (!any) return std::string(name);
+  std::string rest;
+  for (const std::string_view part : components(name)) {
+    if (std::find(kWrappers.begin(), kWrappers.end(), part) != kWrappers.end()) continue;
+    if (!rest.empty()) rest += '.';
+    rest += part;
+  }
+  return rest.empty() ? std::string(name) : rest;
+}
+
+std::string without_heads(std::string name, const Heads& heads) {
+  for (const std::string_view head : heads) {
+    if (has_head(name, head)) name.erase(0, head.size() + 1);
+  }
+  return name;
+}
+
+std::vector<Heads> possible_heads(const std::vector<std::string>& names) {
+  std::vector<Heads> all = {{}};
+  std::vector<std::string> left = names;
+  Heads chain;
+  while (chain.size() < kMostHeads) {
+    std::string_view most;
+    std::ptrdiff_t count = 0;
+    for (const std::string_view head : kHeads) {
+      const auto here = std::count_if(left.begin(), left.end(),
+                                      [&](const std::string& name) { return has_head(name, head); });
+      if (here > 0 && chain.empty()) all.push_back({head});
+      if (here > count) {
+        count = here;
+        most = head;
+      }
+    }
+    if (count == 0) break;
+    chain.push_back(most);
+    for (std::string& name : left) name = without_heads(std::move(name), {most});
+    if (chain.size() > 1) all.push_back(chain);
+  }
+  return all;
+}
+
+}  // namespace msprobe::checkpoint

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What programs and wrappers put around the names of a model: `state_dict.model.`, `module.`, `_orig_mod`.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace msprobe::checkpoint {
+
+/// The name without the components of wrappers that may stand anywhere in it, such as torch.compile's and
+/// FSDP's. No module of a model is called so.
+std::string without_wrappers(std::string_view name);
+
+/// Heads to be taken off, one after the other: {"state_dict", "model"}.
+using Heads = std::vector<std::string_view>;
+
+/// The name without those of the heads that it has, in their order.
+std::string without_heads(std::string name, const Heads& heads);
+
+/// Ways to read these names: as they are first, then without what stands before most of them.
+std::vector<Heads> possible_heads(const std::vector<std::string>& names);
+
+}  // namespace msprobe::checkpoint
