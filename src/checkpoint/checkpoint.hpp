@@ -18,7 +18,8 @@ namespace msprobe::checkpoint {
 /// Another copy of a parameter inside the checkpoint, which has to be the same.
 struct Replica {
   Parameter parameter;
-  std::string where;  // "tensor-parallel rank 1"
+  std::string where;                  // "tensor-parallel rank 1"
+  std::optional<Parameter> original;  // what it is a copy of, if not of the whole
 };
 
 struct Entry {

@@ -174,7 +174,7 @@ class Comparison {
     std::uint64_t bytes = 0;
     if (result.status == Status::equal) bytes += pair.first.parameter.bytes() + pair.second.parameter.bytes();
     for (const Entry* entry : {&pair.first, &pair.second}) {
-      bytes += 2 * entry->replicas.size() * entry->parameter.bytes();
+      for (const Replica& replica : entry->replicas) bytes += 2 * replica.parameter.bytes();
     }
     return bytes;
   }
@@ -221,14 +221,15 @@ class Comparison {
   void check_copies(const Entry& entry, const std::string& path, const MeasureOptions& options,
                     ParameterResult& result) {
     for (const Replica& replica : entry.replicas) {
+      const Parameter& original = replica.original ? *replica.original : entry.parameter;
       try {
-        const MemoryGate::Pass pass(gate_, entry.parameter.memory() + replica.parameter.memory());
-        const ReplicaCheck check = check_replica(entry.parameter, replica.parameter, options);
+        const MemoryGate::Pass pass(gate_, original.memory() + replica.parameter.memory());
+        const ReplicaCheck check = check_replica(original, replica.parameter, options);
         if (check.unequal == 0) continue;
         result.copies_differ = true;
         result.note +=
             fmt::format("inside {} its copy on {} differs in {} of {} elements, by up to {}; ", display(path),
-                        replica.where, check.unequal, entry.parameter.numel(), python_repr(check.max_abs));
+                        replica.where, check.unequal, original.numel(), python_repr(check.max_abs));
       } catch (const Interrupted&) {
         throw;
       } catch (const Error& error) {

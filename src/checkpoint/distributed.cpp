@@ -5,10 +5,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
 
 #include "checkpoint/loaders.hpp"
 #include "checkpoint/names.hpp"
 #include "formats/dcp.hpp"
+#include "formats/safetensors.hpp"
 #include "formats/torch_file.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -40,30 +44,62 @@ class ChunkSource final : public TensorSource {
   std::uint64_t length_;
 };
 
+/// The part of that name in a file that is one safetensors file.
+class NamedSource final : public TensorSource {
+ public:
+  NamedSource(std::shared_ptr<const formats::SafetensorsFile> file, std::size_t index)
+      : file_(std::move(file)), index_(index) {}
+  formats::StoredTensor open() const override { return file_->tensor(index_); }
+
+ private:
+  std::shared_ptr<const formats::SafetensorsFile> file_;
+  std::size_t index_;
+};
+
 class Files {
  public:
   explicit Files(std::string folder) : folder_(std::move(folder)) {}
 
   /// nullptr, and the reason in `problem`.
-  std::shared_ptr<const ByteSource> open(const std::string& relative, std::string& problem) {
-    const auto [at, is_new] = open_.try_emplace(relative);
+  std::shared_ptr<const TensorSource> open(const std::string& name, const formats::DcpChunk& chunk,
+                                           std::string& problem) {
+    const auto [at, is_new] = open_.try_emplace(chunk.file);
+    Opened& opened = at->second;
     if (is_new) {
       try {
-        at->second.file = open_file_beneath(folder_, relative);
+        open_first(chunk.file, opened);
       } catch (const Error& error) {
-        at->second.problem = error.what();
+        opened.problem = error.what();
       }
     }
-    problem = at->second.problem;
-    return at->second.file;
+    problem = opened.problem;
+    if (!problem.empty()) return nullptr;
+    if (opened.tensors == nullptr)
+      return std::make_shared<const ChunkSource>(opened.file, chunk.offset, chunk.length);
+    const auto index = opened.index.find(name);
+    if (index != opened.index.end())
+      return std::make_shared<const NamedSource>(opened.tensors, index->second);
+    problem = fmt::format("{}: it is not in this file, although the metadata says so",
+                          display(opened.file->name()));
+    return nullptr;
   }
   const std::string& folder() const { return folder_; }
 
  private:
   struct Opened {
     std::shared_ptr<const ByteSource> file;
+    std::shared_ptr<const formats::SafetensorsFile> tensors;  // if it is such a file
+    std::unordered_map<std::string_view, std::size_t> index;  // of its tensors
     std::string problem;
   };
+
+  void open_first(const std::string& relative, Opened& opened) const {
+    opened.file = open_file_beneath(folder_, relative);
+    if (!formats::looks_like_safetensors(*opened.file)) return;
+    opened.tensors = std::make_shared<const formats::SafetensorsFile>(opened.file);
+    for (std::size_t i = 0; i < opened.tensors->size(); ++i) opened.index.emplace(opened.tensors->name(i), i);
+  }
+
   std::string folder_;
   std::map<std::string, Opened> open_;
 };
@@ -80,10 +116,9 @@ Entry stored_entry(const formats::DcpTensor& tensor, Files& files) {
     for (const formats::DcpChunk& chunk : tensor.chunks) {
       entry.problem = chunk.problem;
       if (!entry.problem.empty()) return entry;
-      const auto file = files.open(chunk.file, entry.problem);
-      if (file == nullptr) return entry;
-      Parameter part = whole(tensor.name, tensor.dtype, chunk.sizes,
-                             std::make_shared<const ChunkSource>(file, chunk.offset, chunk.length));
+      const auto source = files.open(tensor.name, chunk, entry.problem);
+      if (source == nullptr) return entry;
+      Parameter part = whole(tensor.name, tensor.dtype, chunk.sizes, source);
       part.blocks[0].offset = chunk.offsets;
       entry.parameter.blocks.push_back(std::move(part.blocks[0]));
     }

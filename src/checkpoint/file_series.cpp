@@ -32,8 +32,15 @@ std::optional<SeriesPlace> piece_of(std::string_view name) {
   const std::size_t behind = of + std::string_view("-of-").size();
   const auto count = behind < name.size() ? digits_at(name, behind) : std::nullopt;
   if (!number || number->second != of || !count) return {};
-  return SeriesPlace{std::string(name.substr(0, dash)) + "-#" + std::string(name.substr(count->second)),
-                     number->first, count->first, false};
+  std::string head(name.substr(0, dash));
+  // Several files may hold parts of one piece; the number of the part comes before.
+  constexpr std::string_view kShard = "shard-";
+  if (head.starts_with(kShard)) {
+    const auto shard = digits_at(head, kShard.size());
+    if (shard) head.replace(kShard.size(), shard->second - kShard.size(), "*");
+  }
+  return SeriesPlace{head + "-#" + std::string(name.substr(count->second)), number->first, count->first,
+                     false};
 }
 
 /// `rank_3`, `rank3`, `rank-3`, with a `world_size_8` before it or without.

@@ -7,7 +7,9 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -16,7 +18,9 @@
 #include "checkpoint/file_series.hpp"
 #include "checkpoint/loaders.hpp"
 #include "checkpoint/names.hpp"
-#include "formats/mindspore_ckpt.hpp"
+#include "checkpoint/sharding_info.hpp"
+#include "checkpoint/shards.hpp"
+#include "formats/safetensors.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
@@ -44,13 +48,6 @@ void allow_many_files() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);  // if not, opening says which file is one too many
-}
-
-std::shared_ptr<const TensorSet> open_set(const std::shared_ptr<const ByteSource>& file) {
-  if (formats::container_of(file) == Container::unknown && formats::looks_like_mindspore_ckpt(*file)) {
-    return std::make_shared<const formats::MindSporeCkpt>(file);
-  }
-  return formats::open_tensors(file);
 }
 
 std::string tracked_folder(const std::string& folder) {
@@ -125,12 +122,59 @@ void add_set(Checkpoint& checkpoint, const std::shared_ptr<const TensorSet>& set
   }
 }
 
+/// Files that are missing are an error as those of a rank are.
+void check_complete(const std::string& folder, const Series& series, const LoadOptions& options,
+                    Checkpoint& checkpoint) {
+  const std::string missing = missing_text(series);
+  if (missing.empty()) return;
+  const std::string text =
+      fmt::format("incomplete: {} is there, but {}", display(series.files.front()), missing);
+  if (!options.allow_partial) throw FormatError(display(folder), text);
+  checkpoint.warnings.push_back(display(folder) + ": " + text);
+}
+
+void add_parts(ShardJoiner& joiner, const std::shared_ptr<const TensorSet>& set,
+               const std::optional<SavedOffsets>& offsets, const std::string& path,
+               const LoadOptions& options) {
+  for (std::size_t i = 0; i < set->size(); ++i) {
+    const std::string& name = set->name(i);
+    if (!options.optimizer && is_training_state(name)) continue;
+    Entry entry = entry_of(set, i, name);
+    Shard shard{std::move(entry.parameter), {}, {}, path, std::move(entry.problem)};
+    shard.offset.assign(shard.part.shape.size(), 0);
+    if (offsets) {
+      if (const auto found = offsets->find(name); found != offsets->end()) shard.offset = found->second;
+    }
+    joiner.add(name, std::move(shard));
+  }
+}
+
+/// The file of one rank, with those of the others beside it.
+Checkpoint load_ranks_beside(const std::string& path, const LoadOptions& options) {
+  const fs::path file(path);
+  const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
+  const std::string name = file.filename().string();
+  for (const Series& series : series_among(names_in(folder, Named::regular_files))) {
+    if (std::find(series.files.begin(), series.files.end(), name) == series.files.end()) continue;
+    Checkpoint incomplete;
+    check_complete(folder, series, options, incomplete);
+    std::vector<std::string> paths;
+    for (const std::string& each : series.files) paths.push_back(in_folder(folder, each));
+    Checkpoint checkpoint = load_rank_shards(paths, options);
+    std::move(incomplete.warnings.begin(), incomplete.warnings.end(),
+              std::back_inserter(checkpoint.warnings));
+    return checkpoint;
+  }
+  return load_rank_shards({path}, options);
+}
+
 Checkpoint load_file(const std::string& path, const LoadOptions& options) {
   const auto file = open_file(path);
   const Container container = formats::container_of(file);
   if (container == Container::torch_zip || container == Container::torch_legacy) {
     const auto tensors = std::make_shared<const formats::TorchTensors>(file);
     if (is_rank_file(*tensors)) return load_rank_file(path, tensors, options);
+    if (has_shards(*tensors)) return load_ranks_beside(path, options);
     Checkpoint checkpoint;
     checkpoint.format = "PyTorch file";
     for (const std::string& name : dangerous_names(tensors->pickle())) {
@@ -180,17 +224,6 @@ std::vector<std::string> weight_files(const std::vector<std::string>& names) {
   return weights.empty() ? states : weights;
 }
 
-/// Files that are missing are an error as those of a rank are.
-void check_complete(const std::string& folder, const Series& series, const LoadOptions& options,
-                    Checkpoint& checkpoint) {
-  const std::string missing = missing_text(series);
-  if (missing.empty()) return;
-  const std::string text =
-      fmt::format("incomplete: {} is there, but {}", display(series.files.front()), missing);
-  if (!options.allow_partial) throw FormatError(display(folder), text);
-  checkpoint.warnings.push_back(display(folder) + ": " + text);
-}
-
 /// Safetensors, or pieces of another kind, without an index.
 Checkpoint load_pieces(const std::string& folder, const std::vector<std::string>& names,
                        const LoadOptions& options) {
@@ -209,6 +242,14 @@ Checkpoint load_weight_files(const std::string& folder, const std::vector<std::s
   const std::vector<Series> all = series_among(names);
   if (all.size() == 1 && all[0].files.size() == names.size() && !all[0].place.ranks)
     return load_pieces(folder, names, options);
+  const bool ranks = all.size() == 1 && all[0].files.size() == names.size() && all[0].place.ranks;
+  if (names.size() > 1 && ranks) {
+    const auto file = open_file(in_folder(folder, names[0]));
+    const Container container = formats::container_of(file);
+    const bool torch = container == Container::torch_zip || container == Container::torch_legacy;
+    if (torch && has_shards(formats::TorchTensors(file)))
+      return load_ranks_beside(in_folder(folder, names[0]), options);
+  }
   if (names.size() > 1) {
     throw FormatError(display(folder), fmt::format("no checkpoint of one piece: which of {}, {}, … is meant?",
                                                    display(names[0]), display(names[1])));
@@ -246,14 +287,30 @@ Checkpoint load_folder(const std::string& folder, const LoadOptions& options, bo
 Checkpoint load_files(const std::vector<std::string>& files, const LoadOptions& options) {
   Checkpoint checkpoint;
   checkpoint.format = files.size() == 1 ? "one file" : fmt::format("{} files", files.size());
+  std::vector<std::shared_ptr<const TensorSet>> sets;
+  std::vector<std::optional<SavedOffsets>> offsets;
   for (const std::string& name : files) {
     const auto file = open_file(name);
-    const Container container = formats::container_of(file);
-    if (files.size() == 1) {
-      checkpoint.format = container == Container::unknown ? "MindSpore checkpoint"
-                                                          : std::string(formats::container_name(container));
+    if (files.size() == 1)
+      checkpoint.format = std::string(formats::container_name(formats::container_of(file)));
+    sets.push_back(formats::open_tensors(file));
+    const auto* safe = dynamic_cast<const formats::SafetensorsFile*>(sets.back().get());
+    offsets.push_back(safe == nullptr ? std::nullopt : saved_offsets(*safe, name));
+  }
+  const bool any_parts =
+      std::any_of(offsets.begin(), offsets.end(), [](const auto& o) { return o.has_value(); });
+  ShardJoiner joiner;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (any_parts) {
+      add_parts(joiner, sets[i], offsets[i], files[i], options);
+    } else {
+      add_set(checkpoint, sets[i], options);
     }
-    add_set(checkpoint, open_set(file), options);
+  }
+  if (any_parts) {
+    checkpoint.format =
+        fmt::format("PyTorch distributed, {} safetensors file{}", files.size(), files.size() == 1 ? "" : "s");
+    checkpoint.entries = joiner.finish();
   }
   return checkpoint;
 }
@@ -276,7 +333,7 @@ Checkpoint load_indexed(const std::string& folder, const std::string& index, con
     // A plain name may be a link, as model caches make them; a longer one must stay inside.
     const auto file = name.find('/') == std::string::npos && name != ".." ? open_file(in_folder(folder, name))
                                                                           : open_file_beneath(folder, name);
-    const auto set = open_set(file);
+    const std::shared_ptr<const TensorSet> set = formats::open_tensors(file);
     for (std::size_t i = 0; i < set->size(); ++i) {
       if (wanted.erase(set->name(i)) == 0) {
         checkpoint.warnings.push_back(fmt::format("{}: {} is not in the index and left out",
@@ -350,9 +407,9 @@ bool looks_like_checkpoint(const std::string& path) noexcept {
     }
     const auto file = open_file(path);
     const Container container = formats::container_of(file);
-    if (container == Container::unknown) return formats::looks_like_mindspore_ckpt(*file);
     return container == Container::torch_zip || container == Container::torch_legacy ||
-           container == Container::safetensors || container == Container::npz;
+           container == Container::safetensors || container == Container::npz ||
+           container == Container::mindspore;
   } catch (...) {
     return false;
   }

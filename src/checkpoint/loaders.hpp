@@ -55,6 +55,11 @@ bool is_rank_file(const formats::TorchTensors& tensors);
 /// A folder with `.metadata`: torch.distributed.checkpoint, and Megatron's torch_dist on top of it.
 Checkpoint load_distributed(const std::string& folder, const LoadOptions& options);
 
+/// Has the file parts of tensors that are spread over ranks?
+bool has_shards(const formats::TorchTensors& tensors);
+/// Files of one rank each, joined.
+Checkpoint load_rank_shards(const std::vector<std::string>& files, const LoadOptions& options);
+
 /// A folder of files with an index that tells which tensor is in which.
 Checkpoint load_indexed(const std::string& folder, const std::string& index, const LoadOptions& options);
 /// Files that each hold some of the tensors.

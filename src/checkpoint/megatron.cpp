@@ -497,7 +497,7 @@ class Loader {
                       shape_text(entry.parameter.shape), tensor::info(there.parameter.dtype).name,
                       shape_text(there.parameter.shape));
     } else {
-      there.replicas.push_back({std::move(entry.parameter), where});
+      there.replicas.push_back({std::move(entry.parameter), where, {}});
     }
   }
 
@@ -514,7 +514,7 @@ class Loader {
         from.parameter.dtype != to.parameter.dtype) {
       return;
     }
-    to.replicas.push_back({from.parameter, "output_layer.weight, which is tied to it"});
+    to.replicas.push_back({from.parameter, "output_layer.weight, which is tied to it", {}});
     entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(copy->second));
   }
 

@@ -86,7 +86,7 @@ void as_replicas(Entry& entry, const std::string& name, const std::vector<Parame
                       tensor::info(slices[t].dtype).name, shape_text(slices[t].shape), t);
       return;
     }
-    entry.replicas.push_back({slices[t], fmt::format("tensor-parallel rank {}", t)});
+    entry.replicas.push_back({slices[t], fmt::format("tensor-parallel rank {}", t), {}});
   }
   if (!is_known_replica(name) && !slices[0].shape.empty()) entry.slices = slices;
 }

@@ -184,6 +184,13 @@ Entry join_entries(const std::string& name, const std::vector<const Entry*>& fro
     entry.problem = error.what();
   }
   entry.parameter.name = name;
+  // The copies of what it was made of stay what they were.
+  for (const Entry* part : from) {
+    for (const Replica& replica : part->replicas) {
+      entry.replicas.push_back(
+          {replica.parameter, replica.where, replica.original ? *replica.original : part->parameter});
+    }
+  }
   return entry;
 }
 

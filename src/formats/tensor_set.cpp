@@ -11,6 +11,7 @@
 #include "formats/adump.hpp"
 #include "formats/atb_bin.hpp"
 #include "formats/limits.hpp"
+#include "formats/mindspore_ckpt.hpp"
 #include "formats/npy.hpp"
 #include "formats/npz.hpp"
 #include "formats/safetensors.hpp"
@@ -110,6 +111,8 @@ std::string_view container_name(Container container) {
       return "PyTorch zip";
     case Container::torch_legacy:
       return "PyTorch legacy";
+    case Container::mindspore:
+      return "MindSpore checkpoint";
     case Container::torchscript:
       return "TorchScript archive";
     case Container::atb_bin:
@@ -140,6 +143,7 @@ Container container_of(const std::shared_ptr<const ByteSource>& file) {
       start.starts_with("format"))
     return Container::atb_bin;
   if (start.starts_with('\x80')) return Container::torch_legacy;
+  if (looks_like_mindspore_ckpt(*file)) return Container::mindspore;
   return Container::unknown;
 }
 
@@ -162,6 +166,8 @@ std::unique_ptr<TensorSet> open_tensors(std::shared_ptr<const ByteSource> file) 
     }
     case Container::adump:
       return std::make_unique<AdumpTensors>(std::move(file));
+    case Container::mindspore:
+      return std::make_unique<MindSporeCkpt>(std::move(file));
     case Container::torchscript:
     case Container::other_zip:
     case Container::unknown:

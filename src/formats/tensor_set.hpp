@@ -34,6 +34,7 @@ enum class Container {
   torch_legacy,  // or any other pickle of protocol 2 and later: only reading it tells
   atb_bin,
   adump,
+  mindspore,
   torchscript,
   other_zip,
   unknown,

@@ -27,7 +27,7 @@ constexpr int kMaxWrapping = 8;
 constexpr PickleLimits kOneTensor = {
     .max_bytes = std::uint64_t{1} << 20, .max_opcodes = 100'000, .max_stack = 10'000};
 
-enum class Rebuild : std::uint8_t { plain, with_dtype, npu, quantised, wrapped, from_type, meta };
+enum class Rebuild : std::uint8_t { plain, with_dtype, npu, quantised, wrapped, from_type, subclass, meta };
 
 struct RebuildName {
   std::string_view name;
@@ -44,6 +44,7 @@ constexpr std::array kRebuildNames = {
     RebuildName{"torch._utils._rebuild_parameter_with_state", Rebuild::wrapped},
     // Of devices whose tensors have no storage of their own in a file.
     RebuildName{"torch._utils._rebuild_device_tensor_from_cpu_tensor", Rebuild::wrapped},
+    RebuildName{"torch._utils._rebuild_wrapper_subclass", Rebuild::subclass},
     RebuildName{"torch._utils._rebuild_meta_tensor_no_storage", Rebuild::meta},
     RebuildName{"torch._tensor._rebuild_from_type", Rebuild::from_type},
     RebuildName{"torch._tensor._rebuild_from_type_v2", Rebuild::from_type},
@@ -87,7 +88,7 @@ bool TorchFile::is_tensor(PickleRef ref) const {
 
 std::optional<TorchFile::Core> TorchFile::core_of(PickleRef ref) const {
   if (pickle().kind(ref) != PickleKind::object) return {};
-  Core core{pickle().object(ref).callable, pickle().object(ref).args};
+  Core core{pickle().object(ref).callable, pickle().object(ref).args, kNoPickleRef};
   for (int depth = 0; depth <= kMaxWrapping; ++depth) {
     if (pickle().kind(core.args) != PickleKind::tuple) return {};
     const auto rebuild = rebuild_of(pickle(), core.callable);
@@ -96,8 +97,11 @@ std::optional<TorchFile::Core> TorchFile::core_of(PickleRef ref) const {
     const bool wrapped = *rebuild == Rebuild::wrapped;
     if (!wrapped && *rebuild != Rebuild::from_type) return core;
     if (wrapped && pickle().kind(args[0]) != PickleKind::object) return {};
-    core = wrapped ? Core{pickle().object(args[0]).callable, pickle().object(args[0]).args}
-                   : Core{args[0], args[2]};
+    if (wrapped) {
+      core = {pickle().object(args[0]).callable, pickle().object(args[0]).args, kNoPickleRef};
+    } else {
+      core = {args[0], args[2], args.size() > 3 ? args[3] : kNoPickleRef};
+    }
   }
   return {};
 }
@@ -112,7 +116,8 @@ std::size_t TorchFile::rank(PickleRef ref) const {
 
 std::string TorchFile::place(PickleRef ref) const {
   const auto core = core_of(ref);
-  if (!core || rebuild_of(pickle(), core->callable) == Rebuild::meta) return {};
+  const auto rebuild = core ? rebuild_of(pickle(), core->callable) : std::nullopt;
+  if (!rebuild || *rebuild == Rebuild::meta || *rebuild == Rebuild::subclass) return {};
   const auto args = pickle().items(core->args);
   try {
     const TorchStorageId id = read_storage_id(pickle(), args[0], file_->name());
@@ -169,6 +174,10 @@ StoredTensor TorchFile::tensor(PickleRef callable, PickleRef args_ref, int depth
       need(3, 4);
       fail(fmt::format("a tensor of shape [{}] on the device meta: the file has no elements of it",
                        fmt::join(integers(args[1]), ", ")));
+    case Rebuild::subclass:
+      need(3, 16);
+      fail(fmt::format("a tensor of the class {}, which is not supported",
+                       display(pickle().global(args[0]).full_name())));
     case Rebuild::wrapped: {
       need(3, 4);
       const PickleObject& inner = pickle().object(args[0]);

@@ -24,6 +24,14 @@ class TorchFile {
   bool is_tensor(PickleRef ref) const;
   /// How many dimensions it would have; 0 if it is malformed.
   std::size_t rank(PickleRef ref) const;
+  /// The call behind those that only wrap it, and the state that the wrapper around it has; nothing if it is
+  /// malformed or no tensor.
+  struct Core {
+    PickleRef callable = kNoPickleRef;
+    PickleRef args = kNoPickleRef;
+    PickleRef state = kNoPickleRef;
+  };
+  std::optional<Core> core_of(PickleRef ref) const;
   /// Its storage and where it lies in it: the same for two names of one tensor, empty where that is not
   /// clear.
   std::string place(PickleRef ref) const;
@@ -33,12 +41,6 @@ class TorchFile {
  private:
   [[noreturn]] void fail(const std::string& reason) const;
   StoredTensor tensor(PickleRef callable, PickleRef args, int depth) const;
-  /// The call behind those that only wrap it; nothing if it is malformed.
-  struct Core {
-    PickleRef callable = kNoPickleRef;
-    PickleRef args = kNoPickleRef;
-  };
-  std::optional<Core> core_of(PickleRef ref) const;
   StoredTensor geometry(std::span<const PickleRef> args, std::optional<tensor::DType> dtype) const;
   void apply_metadata(PickleRef metadata, StoredTensor& tensor) const;
   std::vector<std::int64_t> integers(PickleRef ref) const;

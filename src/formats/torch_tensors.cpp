@@ -76,6 +76,12 @@ std::string name_of(const Pickle& pickle, const std::string& before, const Child
 
 }  // namespace
 
+StoredTensor TorchTensors::tensor(std::size_t index) const {
+  const TorchShard* part = shard(index);
+  if (part != nullptr && !part->problem.empty()) throw FormatError(display(file_name_), part->problem);
+  return file_.tensor(tensors_.at(index).second);
+}
+
 TorchTensors::TorchTensors(std::shared_ptr<const ByteSource> file) : file_name_(file->name()), file_(file) {
   walk(file->size());
 }
@@ -92,20 +98,26 @@ void TorchTensors::walk(std::uint64_t file_size) {
   const auto visit = [&](PickleRef ref, std::string name) {
     bytes += name.size();
     if (bytes > kMaxNames) fail("refused: the names of its tensors take too much memory");
-    if (file_.is_tensor(ref)) {
-      // A few bytes name a tensor again that stands elsewhere.
-      const std::size_t rank = std::min(file_.rank(ref), kMaxRank);
-      if (!allowance.take_tensor(name.size(), rank)) fail(kTooManyTensors);
-      tensors_.emplace_back(std::move(name), ref);
+    // A few bytes name a tensor again that stands elsewhere.
+    const auto add = [&](const std::string& tensor_name, PickleRef tensor, std::size_t numbers) {
+      if (!allowance.take_tensor(tensor_name.size(), numbers)) fail(kTooManyTensors);
+      tensors_.emplace_back(tensor_name, tensor);
+    };
+    if (is_sharded(file_, ref)) {
+      for (TorchShard& shard : read_shards(file_, ref)) {
+        add(name, shard.local, 4 * shard.whole.size());
+        shards_.emplace(tensors_.size() - 1, std::move(shard));
+      }
       return;
     }
+    if (file_.is_tensor(ref)) return add(name, ref, std::min(file_.rank(ref), kMaxRank));
     if (way.size() >= static_cast<std::size_t>(kMaxDepth)) fail("refused: its values nest too deep");
     entered[static_cast<std::size_t>(ref)] = true;
     way.push_back({.ref = ref, .name = std::move(name)});
   };
   const auto matters = [&](PickleRef ref) {
     if (ref == kNoPickleRef || !is_container(pickle.kind(ref))) return false;
-    return file_.is_tensor(ref) || !entered[static_cast<std::size_t>(ref)];
+    return file_.is_tensor(ref) || is_sharded(file_, ref) || !entered[static_cast<std::size_t>(ref)];
   };
   if (matters(pickle.root())) visit(pickle.root(), "");
   while (!way.empty()) {

@@ -4,11 +4,13 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "formats/tensor_set.hpp"
 #include "formats/torch_file.hpp"
+#include "formats/torch_shards.hpp"
 
 namespace msprobe::formats {
 
@@ -24,7 +26,13 @@ class TorchTensors final : public TensorSet {
   /// inside a value that two others share only under the first.
   std::size_t size() const override { return tensors_.size(); }
   const std::string& name(std::size_t index) const override { return tensors_.at(index).first; }
-  StoredTensor tensor(std::size_t index) const override { return file_.tensor(tensors_.at(index).second); }
+  StoredTensor tensor(std::size_t index) const override;
+  /// nullptr unless the tensor is a part of a larger one, which other ranks have the rest of. tensor() gives
+  /// the part; FormatError if there is a problem with it.
+  const TorchShard* shard(std::size_t index) const {
+    const auto found = shards_.find(index);
+    return found == shards_.end() ? nullptr : &found->second;
+  }
 
   std::string place(std::size_t index) const override { return file_.place(tensors_.at(index).second); }
 
@@ -36,6 +44,7 @@ class TorchTensors final : public TensorSet {
   std::string file_name_;
   TorchFile file_;
   std::vector<std::pair<std::string, PickleRef>> tensors_;
+  std::unordered_map<std::size_t, TorchShard> shards_;  // by index of the tensor
 };
 
 }  // namespace msprobe::formats

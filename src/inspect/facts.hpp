@@ -33,6 +33,10 @@ struct TensorFacts {
   std::shared_ptr<const tensor::Statistics> statistics;  // nullptr: not asked for
   std::optional<formats::IntegerRange> range;            // of integers, with the statistics
   std::vector<std::string> first;
+  /// Of a part of a tensor that is spread over ranks: the shape of the whole, and where in it the part
+  /// begins.
+  std::vector<std::int64_t> whole;
+  std::vector<std::int64_t> begin;
   std::string problem;  // why it could not be read; then only the name is sure
 };
 

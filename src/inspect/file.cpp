@@ -61,6 +61,7 @@ class FileInspector {
         break;
       case Container::safetensors:
       case Container::adump:
+      case Container::mindspore:
         tensors();
         pickles_.look_for_second_face();
         break;
@@ -145,6 +146,7 @@ class FileInspector {
 
   void list(const formats::TensorSet& set) {
     file_.single = set.size() == 1 && set.name(0).empty();
+    const auto* torch = dynamic_cast<const formats::TorchTensors*>(&set);
     file_.tensors.reserve(set.size());
     for (std::size_t i = 0; i < set.size(); ++i) {
       check_interrupt();
@@ -152,6 +154,10 @@ class FileInspector {
       tensor.name = set.name(i);
       try {
         describe(set.tensor(i), file_.single || options_.all_statistics, tensor);
+        if (const formats::TorchShard* shard = torch == nullptr ? nullptr : torch->shard(i)) {
+          tensor.whole = shard->whole;
+          tensor.begin = shard->offset;
+        }
       } catch (const FormatError& error) {
         tensor.problem = without_path(error.what(), source_->name());
         describe_unreadable(set, i, tensor);

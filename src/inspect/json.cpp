@@ -70,6 +70,10 @@ void write(JsonWriter& json, const TensorFacts& tensor) {
     json.close();
     return;
   }
+  if (!tensor.whole.empty()) {
+    json.member("part_of", tensor.whole);
+    json.member("part_begins_at", tensor.begin);
+  }
   json.member("strides", tensor.strides);
   json.member("offset", tensor.offset);
   json.member("elements", tensor.elements);

@@ -129,6 +129,8 @@ class Renderer {
     for (const TensorFacts& tensor : tensors) {
       std::vector<std::string>& row = rows.emplace_back();
       row = {tensor.name, tensor.dtype, tensor.dtype.empty() ? "" : list_of(tensor.shape)};
+      if (!tensor.whole.empty())
+        row[2] += fmt::format(" of {} from {}", list_of(tensor.whole), list_of(tensor.begin));
       severities.push_back(tensor.problem.empty() ? report::Severity::none : report::Severity::error);
       if (!tensor.problem.empty()) {
         row.push_back(tensor.problem);

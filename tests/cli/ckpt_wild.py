@@ -259,7 +259,89 @@ def several_names_for_one_tensor_are_not_missing(msprobe, scratch):
     harness.check_equal("views", (result.returncode, statuses(rows)), (1, expected))
 
 
+def old_dtensor(local, size, mesh, here, placements):
+    """What torch.save writes of a DTensor of PyTorch 2.1 to 2.8, after its public sources: its mesh has the ranks as a
+    tensor. Classes of those names stand in for the real ones."""
+    import torch
+
+    def class_of(module, name):
+        names = sys.modules.setdefault(module, type(sys)(module))
+        if not hasattr(names, name):
+            setattr(names, name, type(name, (), {"__module__": module, "__qualname__": name}))
+        return getattr(names, name)
+
+    def made(module, name, **members):
+        value = class_of(module, name)()
+        value.__dict__.update(members)
+        return value
+
+    if not hasattr(torch._utils, "_rebuild_wrapper_subclass"):
+        def rebuild(*_):
+            raise NotImplementedError
+
+        rebuild.__module__, rebuild.__qualname__, rebuild.__name__ = ("torch._utils", *["_rebuild_wrapper_subclass"] * 2)
+        torch._utils._rebuild_wrapper_subclass = rebuild
+    types = "torch.distributed._tensor.placement_types"
+    grid = made("torch.distributed.device_mesh", "DeviceMesh", mesh=torch.arange(mesh[0] * mesh[1]).reshape(mesh),
+                _coordinate_on_dim=list(here))
+    spec = made(types, "DTensorSpec", mesh=grid, placements=tuple(
+        made(types, name, **({} if dim is None else {"dim": dim})) for name, dim in placements))
+    kind = class_of("torch.distributed._tensor.api", "DTensor")
+    if not hasattr(kind, "parts"):
+        kind.__reduce__ = lambda self: self.parts
+    value = kind()
+    arguments = (kind, local.dtype, torch.Size(size), (1,) * len(size), 0, torch.strided, torch.device("cpu"), False)
+    # Slots: the state is a pair of dicts.
+    state = ({}, {"_local_tensor": local, "_spec": spec})
+    value.parts = (torch._tensor._rebuild_from_type_v2, (torch._utils._rebuild_wrapper_subclass, kind, arguments, state))
+    return value
+
+
+def old_dtensors_are_joined(msprobe, scratch):
+    import torch
+
+    whole = torch.arange(35.0).reshape(5, 7)
+    placements = [("Shard", 0), ("Shard", -1)]
+    for rank in range(6):
+        i, j = divmod(rank, 2)
+        local = whole[2 * i : 2 * i + 2, 4 * j : 4 * j + 4].clone()
+        save(scratch, f"ranks/model_rank{rank}.pt", {"w": old_dtensor(local, (5, 7), (3, 2), (i, j), placements)})
+    changed = whole.clone()
+    changed[4, 3] += 1
+    save(scratch, "whole.pt", {"w": whole})
+    save(scratch, "changed.pt", {"w": changed})
+    result, rows = compare(msprobe, scratch, "ranks", "whole.pt")
+    harness.check_equal(result.stderr, statuses(rows), {"w": "equal"})
+    rows = compare(msprobe, scratch, "ranks", "changed.pt")[1]
+    harness.check_equal("place", rows["w"]["First Unequal At"], "[4, 3]")
+
+
+def parts_whose_place_is_not_known_are_told(msprobe, scratch):
+    import torch
+
+    good = (torch.ones(2, 3), (4, 3), (2, 1), (0, 0))
+    replicated = ("Replicate", None)
+    cases = {
+        "placement Partial is not supported": (*good, [("Partial", None), replicated]),
+        "along an axis that it does not have": (*good, [("Shard", 5), replicated]),
+        "its mesh and its placements do not fit": (*good, [("Shard", 0)]),
+        "a rank outside of its mesh": (torch.ones(2, 3), (4, 3), (2, 1), (7, 0), [("Shard", 0), replicated]),
+        "its part is [2, 3], but by its mesh it should be [3, 3]":
+            (torch.ones(2, 3), (6, 3), (2, 1), (0, 0), [("Shard", 0), replicated]),
+    }
+    save(scratch, "whole.pt", {"w": torch.ones(4, 3), "v": torch.ones(2)})
+    for reason, arguments in cases.items():
+        save(scratch, "model_rank0.pt", {"w": old_dtensor(*arguments), "v": torch.ones(2)})
+        result, rows = compare(msprobe, scratch, "model_rank0.pt", "whole.pt")
+        harness.check_equal(reason, (result.returncode, rows["v"]["Status"]), (2, "equal"))
+        harness.check(reason in rows["w"]["Note"], (reason, rows["w"]["Note"]))
+        result = harness.run(msprobe, ["inspect", "model_rank0.pt"], scratch)
+        harness.check("Traceback" not in result.stderr and result.returncode in (0, 2), result.stderr)
+
+
 TESTS = [
+    old_dtensors_are_joined,
+    parts_whose_place_is_not_known_are_told,
     prefixes_are_taken_off_several_at_once,
     state_of_the_training_is_no_parameter,
     several_names_for_one_tensor_are_not_missing,

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/shards.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "checkpoint/loaders.hpp"
+#include "checkpoint/names.hpp"
+#include "formats/torch_tensors.hpp"
+#include "support/byte_source.hpp"
+#include "support/error.hpp"
+#include "support/parallel.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::checkpoint {
+namespace {
+
+/// The shape that all parts together have.
+Shape reach_of(const std::vector<Shard>& shards) {
+  Shape reach = shards[0].part.shape;
+  for (const Shard& shard : shards) {
+    for (std::size_t i = 0; i < reach.size(); ++i) {
+      std::int64_t end = 0;
+      if (__builtin_add_overflow(shard.offset[i], shard.part.shape[i], &end))
+        throw FormatError(display(shard.where), "a part of it lies outside of it");
+      reach[i] = std::max(reach[i], end);
+    }
+  }
+  return reach;
+}
+
+/// Why the parts do not make a whole; empty if they may.
+std::string misfit(const std::vector<Shard>& shards) {
+  const Shard& first = shards[0];
+  for (const Shard& shard : shards) {
+    if (!shard.problem.empty()) return shard.problem;
+    if (shard.part.shape.size() != shard.offset.size() || shard.part.shape.size() != first.part.shape.size())
+      return fmt::format("{}: its part has another number of dimensions", display(shard.where));
+    if (shard.part.dtype != first.part.dtype) {
+      return fmt::format("its parts have the types {} and {}", tensor::info(first.part.dtype).name,
+                         tensor::info(shard.part.dtype).name);
+    }
+    if (shard.whole != first.whole)
+      return fmt::format("{} and {} speak of different shapes", display(first.where), display(shard.where));
+  }
+  return {};
+}
+
+Entry joined(const std::string& name, std::vector<Shard> shards) {
+  Entry entry;
+  entry.parameter.name = name;
+  entry.problem = misfit(shards);
+  if (!entry.problem.empty()) return entry;
+  entry.parameter.dtype = shards[0].part.dtype;
+  entry.parameter.shape = shards[0].whole ? *shards[0].whole : reach_of(shards);
+  const std::int64_t total = checked_numel(entry.parameter.shape, name);
+  std::map<std::pair<Shape, Shape>, std::size_t> places;
+  std::int64_t covered = 0;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    Shard& shard = shards[i];
+    const std::int64_t numel = shard.part.numel();
+    if (numel == 0 && total != 0) continue;
+    const auto [at, is_new] = places.try_emplace({shard.offset, shard.part.shape}, i);
+    if (!is_new) {
+      entry.replicas.push_back({shard.part, shard.where, shards[at->second].part});
+      continue;
+    }
+    if (__builtin_add_overflow(covered, numel, &covered)) covered = total + 1;
+    for (Block block : shard.part.blocks) {
+      for (std::size_t axis = 0; axis < block.offset.size(); ++axis) block.offset[axis] += shard.offset[axis];
+      entry.parameter.blocks.push_back(std::move(block));
+    }
+  }
+  if (covered < total) {
+    entry.problem = fmt::format("{} of its {} elements are in none of the files", total - covered, total);
+  }
+  return entry;
+}
+
+Shard shard_of(const std::shared_ptr<const formats::TorchTensors>& tensors, std::size_t index,
+               const std::string& where) {
+  Shard shard;
+  shard.where = where;
+  Entry entry = entry_of(tensors, index, tensors->name(index));
+  shard.problem = entry.problem;
+  if (!shard.problem.empty()) return shard;
+  shard.part = std::move(entry.parameter);
+  shard.whole = shard.part.shape;
+  shard.offset.assign(shard.part.shape.size(), 0);
+  if (const formats::TorchShard* place = tensors->shard(index)) {
+    if (place->size != shard.part.shape) {
+      shard.problem = fmt::format("{}: its part is {}, but by its mesh it should be {}", display(where),
+                                  shape_text(shard.part.shape), shape_text(place->size));
+    }
+    shard.whole = place->whole;
+    shard.offset = place->offset;
+  }
+  return shard;
+}
+
+}  // namespace
+
+void ShardJoiner::add(const std::string& name, Shard shard) {
+  const auto [at, is_new] = index_.try_emplace(name, shards_.size());
+  if (is_new) shards_.emplace_back(name, std::vector<Shard>());
+  shards_[at->second].second.push_back(std::move(shard));
+}
+
+std::vector<Entry> ShardJoiner::finish() {
+  std::vector<Entry> entries;
+  for (auto& [name, shards] : shards_) {
+    try {
+      entries.push_back(joined(name, std::move(shards)));
+    } catch (const FormatError& error) {
+      Entry& broken = entries.emplace_back();
+      broken.parameter.name = name;
+      broken.problem = error.what();
+    }
+  }
+  shards_.clear();
+  index_.clear();
+  return entries;
+}
+
+bool has_shards(const formats::TorchTensors& tensors) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors.shard(i) != nullptr) return true;
+  }
+  return false;
+}
+
+Checkpoint load_rank_shards(const std::vector<std::string>& files, const LoadOptions& options) {
+  std::vector<std::shared_ptr<const formats::TorchTensors>> ranks(files.size());
+  parallel_for(files.size(), [&](std::size_t i) {
+    ranks[i] = std::make_shared<const formats::TorchTensors>(open_file(files[i]));
+  });
+  Checkpoint checkpoint;
+  checkpoint.format = files.size() == 1 ? "PyTorch, parts of one rank"
+                                        : fmt::format("PyTorch, parts of {} ranks", files.size());
+  ShardJoiner joiner;
+  for (std::size_t rank = 0; rank < files.size(); ++rank) {
+    const auto& tensors = ranks[rank];
+    for (const std::string& name : dangerous_names(tensors->pickle())) {
+      checkpoint.warnings.push_back(fmt::format(
+          "{}: its pickle names {}; nothing of it was run, but Python would", display(files[rank]), name));
+    }
+    for (std::size_t i = 0; i < tensors->size(); ++i) {
+      if (!options.optimizer && is_training_state(tensors->name(i))) continue;
+      joiner.add(tensors->name(i), shard_of(tensors, i, files[rank]));
+    }
+  }
+  checkpoint.entries = joiner.finish();
+  return checkpoint;
+}
+
+}  // namespace msprobe::checkpoint
