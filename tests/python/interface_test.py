@@ -162,15 +162,18 @@ class Custom(Case):
         self.assertIn("VF.lstm.0.forward", self.tree().names)
 
     def test_module_dump(self):
+        original = torch.sigmoid
         for level in ("L1", "L0"):
             debugger = self.open(level)
-            original = torch.sigmoid
             net = make_net()
             debugger.start(model=nn.Identity())
+            recorded = torch.sigmoid
+            self.assertEqual(recorded is original, level == "L0")
             module_dump(net.b1, "first")
+            self.assertIs(torch.sigmoid, original)
             net(make_input().requires_grad_()).sum().backward()
             module_dump_end()
-            self.assertIs(torch.sigmoid, original)
+            self.assertIs(torch.sigmoid, recorded)
             debugger.stop()
             debugger.step()
             names = self.tree().names

@@ -66,12 +66,11 @@ class Debugger:
         self._apply_settings()
 
     def _apply_settings(self):
-        """Wraps what the settings ask for; also after they have changed."""
+        """Makes ready what the settings ask for; also after they have changed."""
         self._info = _native.info()
         if self._info["enabled"] and self._info["records_apis"]:
-            self.registry.install()
-        else:
-            self.registry.remove()
+            self.registry.prepare()
+        self._pause()
         self._follow_settings()
         if not self._info["records_modules"]:
             self.hooks.detach_all()
@@ -86,6 +85,19 @@ class Debugger:
 
     def _starting(self, model):
         """start() has come with this model, and something may be recorded."""
+
+    def _dumps_module(self):
+        """Whether module_dump() has begun: functions are not recorded then."""
+        return False
+
+    def _prepare(self):
+        """Before functions are wrapped."""
+
+    def _begins_recording(self, model):
+        """Something is recorded from now on."""
+
+    def _pauses_recording(self):
+        """Nothing is recorded until it begins again."""
 
     def _finish_pending(self):
         """Before files are written."""
@@ -128,8 +140,11 @@ class Debugger:
         if decision == _native.ALL_DONE and first_time:
             log.info("all steps that were asked for are recorded")
         if decision == _native.RECORDING:
+            self._begin(model)
             self._install_token_range(model, token_range)
             self._announce()
+        else:
+            self._pause()
         session.update_switches(backward=decision == _native.RECORDING)
 
     @classmethod
@@ -138,6 +153,7 @@ class Debugger:
         self = cls._get_instance()
         session.discover_rank()
         session.forward_switch[0] = False
+        self._pause()
         self._finish()
         session.attempted(_native.stop)
         session.update_switches()
@@ -154,6 +170,7 @@ class Debugger:
         self = cls._get_instance()
         session.discover_rank()
         self._ending_step()
+        self._pause()
         self._finish()
         session.attempted(_native.step)
         self.hooks.forget_calls()
@@ -201,6 +218,19 @@ class Debugger:
         self.registry.remove_custom(module, api)
 
     # ------------------------------------------------------------------ their parts
+
+    def _begin(self, model):
+        """Functions are wrapped as long as something is recorded, and no longer."""
+        self._prepare()
+        if self._info["records_apis"] and not self._dumps_module():
+            self.registry.install()
+        self.hooks.resume()
+        self._begins_recording(model)
+
+    def _pause(self):
+        self.registry.remove()
+        self.hooks.pause()
+        self._pauses_recording()
 
     def _finish(self):
         try:
@@ -332,7 +362,7 @@ class ModuleDump:
     def __init__(self, debugger, prefix):
         self._debugger = debugger
         self._prefix = prefix
-        self._dumped = []  # whether the functions were wrapped, then the modules
+        self._dumped = []  # the modules
 
     def begin(self, module, dump_name):
         hooks = self._debugger.hooks
@@ -344,8 +374,6 @@ class ModuleDump:
         if hooks.is_hooked(module):
             log.info("module_dump: the module is recorded already, since it was given to start()")
             return
-        if not self._dumped:
-            self._dumped.append(self._debugger.registry.installed)
         self._debugger.registry.remove()
         hooks.hook(module, "%s.%s.%s" % (self._prefix, dump_name, type(module).__name__))
         self._dumped.append(module)
@@ -354,12 +382,14 @@ class ModuleDump:
         self._need_debugger()
         if not self._dumped:
             return
-        wrapped = self._dumped.pop(0)
         for module in self._dumped:
             self._debugger.hooks.unhook(module)
         self._dumped.clear()
-        if wrapped:
+        if session.forward_switch[0] and _native.info()["records_apis"]:
             self._debugger.registry.install()
+
+    def active(self):
+        return bool(self._dumped)
 
     def _need_debugger(self):
         if self._debugger._instance is None:

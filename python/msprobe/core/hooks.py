@@ -90,7 +90,8 @@ class Hooked:
         self.number = _native.intern(name)
         self.module = weakref.ref(module)
         self.with_backward = with_backward
-        self._handles = self.register(module, Before(self), After(self))
+        self._handles = []
+        self.resume()
 
     @staticmethod
     def is_compiling():
@@ -99,9 +100,19 @@ class Hooked:
     def register(self, module, before, after):
         raise NotImplementedError
 
-    def remove(self):
+    def resume(self):
+        module = self.module()
+        if not self._handles and module is not None:
+            self._handles = self.register(module, Before(self), After(self))
+
+    def pause(self):
+        """Takes the hooks off until resume(): for modules that do something else where there are hooks."""
         for handle in self._handles:
             handle.remove()
+        self._handles = []
+
+    def remove(self):
+        self.pause()
         self.parameters.remove()
 
     def before(self, args, kwargs):
@@ -197,6 +208,12 @@ class Hooks:
     def _forget(self, key, hooked):
         if self._hooked.get(key) is hooked:
             del self._hooked[key]
+
+    def pause(self):
+        """Nothing is recorded until resume()."""
+
+    def resume(self):
+        """Something is recorded."""
 
     def is_hooked(self, module):
         return self.known(module) is not None

@@ -95,43 +95,55 @@ def dress(wrapper, original, owner, name, library):
     return wrapper
 
 
+_ABSENT = object()  # stands for what is not in a dictionary
+
+
 class Patch:
     """One attribute that is replaced while functions are wrapped."""
 
-    __slots__ = ("owner", "name", "original", "wrapper", "own")
+    __slots__ = ("owner", "name", "space", "found", "wrapper", "make")
 
-    def __init__(self, owner, name, original, wrapper):
+    def __init__(self, owner, name, function, make, wrapper=None):
         self.owner = owner
         self.name = name
-        self.original = original
-        self.wrapper = wrapper
-        # Whether the owner itself has it (a class may inherit it, a module may make it up).
-        self.own = name in getattr(owner, "__dict__", {})
+        self.space = getattr(owner, "__dict__", {})
+        # A staticmethod must stay one. Absent: a class may inherit it, a module may make it up.
+        self.found = self.space.get(name, _ABSENT)
+        self.make = make
+        self.wrapper = wrapper if wrapper is not None else make(function)
 
     def install(self):
+        if self.space.get(self.name, _ABSENT) is not self.found:
+            if self.space.get(self.name) is self.wrapper:
+                return
+            # Somebody has replaced it since: what stands there now is what is called.
+            self.found = self.space.get(self.name, _ABSENT)
+            self.wrapper = self.make(getattr(self.owner, self.name))
         setattr(self.owner, self.name, self.wrapper)
 
     def remove(self):
-        if getattr(self.owner, "__dict__", {}).get(self.name) is not self.wrapper:
+        if self.space.get(self.name) is not self.wrapper:
             return  # somebody else has replaced it since
-        if self.own:
-            setattr(self.owner, self.name, self.original)
-        else:
+        if self.found is _ABSENT:
             delattr(self.owner, self.name)
+        else:
+            setattr(self.owner, self.name, self.found)
 
 
 class Registry:
-    """All wrapped functions of the process.
+    """All wrapped functions of the process. They are wrapped while something is recorded, and only then: programs, and
+    frameworks themselves, ask whether a function is a certain one.
 
     find_functions() -> {group: names}; namespaces(group) -> those that show its functions; wrap(function, name, group,
-    owner) and wrap_custom(function, name, prefix, owner) -> wrapper.
+    owner) and wrap_custom(function, name, prefix, owner) -> wrapper; references: see references.py.
     """
 
-    def __init__(self, find_functions, namespaces, wrap, wrap_custom):
+    def __init__(self, find_functions, namespaces, wrap, wrap_custom, references=None):
         self._find_functions = find_functions
         self._namespaces = namespaces
         self._wrap = wrap
         self._wrap_custom = wrap_custom
+        self._references = references
         self._patches = None
         self._custom = {}
         self.installed = False
@@ -146,50 +158,73 @@ class Registry:
                     if found is None:
                         continue
                     owner, last, function = found
+                    make = functools.partial(self._wrap, name=last, group=group, owner=owner)
                     wrapper = next((wrapper for known, wrapper in made if known is function), None)
                     if wrapper is None:
-                        wrapper = self._wrap(function, last, group, owner)
+                        wrapper = make(function)
                         made.append((function, wrapper))
-                    patches.append(Patch(owner, last, _raw(owner, last, function), wrapper))
+                    patches.append(Patch(owner, last, function, make, wrapper))
         return patches
+
+    def prepare(self):
+        """Makes the wrappers, so that install() takes no longer the first time."""
+        if self._patches is None:
+            self._patches = self._make_patches()
+            if self._references is not None:
+                self._references.prepare(self._patches)
 
     def install(self):
         if self.installed:
             return
-        if self._patches is None:
-            self._patches = self._make_patches()
+        self.prepare()
         for patch in self._patches:
             patch.install()
         self.installed = True
+        if self._references is not None:
+            self._references.install(self._patches)
+
+    def look_into(self, model):
+        """Functions are wrapped where this model holds them, too."""
+        if self.installed and self._references is not None:
+            self._references.look_into_model(model)
 
     def remove(self):
         if not self.installed:
             return
+        if self._references is not None:
+            self._references.remove(self._patches)
         for patch in self._patches:
             patch.remove()
         self.installed = False
+        if self._references is not None:
+            self._references.take_back(self._patches)
 
     def count(self):
         return len(self._patches or ())
 
-    # -- functions that the user names
+    # -- functions that the user names, or a library brings along
 
     def add_custom(self, module, name, prefix):
+        """Wrapped from now on, until remove_custom()."""
         key = (id(module), name)
         if key in self._custom:
             return
-        original = getattr(module, name)
-        wrapper = self._wrap_custom(original, name.split(".")[-1], prefix, module)
-        patch = Patch(module, name, _raw(module, name, original), wrapper)
+        self._custom[key] = patch = self._custom_patch(module, name, prefix)
         patch.install()
-        self._custom[key] = patch
 
     def remove_custom(self, module, name):
         patch = self._custom.pop((id(module), name), None)
         if patch is not None:
             patch.remove()
 
+    def add_found(self, owner, name, prefix):
+        """Wrapped as those of the framework are: while something is recorded."""
+        self.prepare()
+        patch = self._custom_patch(owner, name, prefix)
+        self._patches.append(patch)
+        if self.installed:
+            patch.install()
 
-def _raw(owner, name, function):
-    """What stands in the owner's dictionary: a staticmethod must stay one."""
-    return getattr(owner, "__dict__", {}).get(name, function)
+    def _custom_patch(self, owner, name, prefix):
+        make = functools.partial(self._wrap_custom, name=name.split(".")[-1], prefix=prefix, owner=owner)
+        return Patch(owner, name, getattr(owner, name), make)

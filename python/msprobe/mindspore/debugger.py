@@ -56,12 +56,14 @@ class PrecisionDebugger(debugger.Debugger):
     def _follow_settings(self):
         if self._info["enabled"]:
             compiling.install()
-        if not self.registry.installed:
+        if not (self._info["enabled"] and self._info["records_apis"]):
             apis.primitives.restore()
 
     def _starting(self, model):
         if framework.is_graph_mode():
             log.warn_once("the graph mode of MindSpore is not recorded, only its dynamic graph (PYNATIVE_MODE) is")
+
+    def _begins_recording(self, model):
         if self.registry.installed and model is not None:
             models = model if isinstance(model, (list, tuple)) else [model]
             apis.primitives.record(cell for one in models for _, cell in cells.named_cells(one))

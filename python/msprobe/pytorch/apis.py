@@ -6,7 +6,7 @@ import os
 import torch
 
 from msprobe import _native
-from msprobe.core import wrapping
+from msprobe.core import references, wrapping
 
 from . import framework, versions
 
@@ -82,19 +82,19 @@ _PREFIXES = {"functional": "Functional", "tensor": "Tensor", "torch": "Torch", "
 def wrap(original, name, prefix, owner=None):
     """A function that records calls of `original` as `<prefix>.<name>.<n>`."""
     rules = _names.group("masked").get("%s.%s" % (prefix, name), {})
-    inner = versions.giving_alias(original) if (prefix, name) == ("Tensor", "numpy") else original
     number = _native.add_api(
         "%s.%s" % (prefix, name), prefix == "Distributed", prefix == "Functional" and name in _DROPOUTS,
         sum(1 << position for position in rules.get("input", [])),
         sum(1 << position for position in rules.get("output", [])), rules.get("keyword"))
-    return wrapping.dress(wrapping.make_wrapper(number, inner, framework.is_compiling), original, owner, name, "torch")
+    return wrapping.dress(wrapping.make_wrapper(number, original, framework.is_compiling), original, owner, name, "torch")
 
 
 def _wrap_of_group(function, name, group, owner):
     return wrap(function, name, _PREFIXES[group], owner)
 
 
-registry = wrapping.Registry(find_functions, _namespaces, _wrap_of_group, wrap)
+registry = wrapping.Registry(find_functions, _namespaces, _wrap_of_group, wrap,
+                             references.References(torch.nn.Module, ["torch"]))
 
 
 class originals:
@@ -103,9 +103,10 @@ class originals:
     def __enter__(self):
         self._again = registry.installed
         registry.remove()
-        versions.remove()
+        self._versions_again = versions.remove()
 
     def __exit__(self, *error):
-        versions.install()
+        if self._versions_again:
+            versions.install()
         if self._again:
             registry.install()

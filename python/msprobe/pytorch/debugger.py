@@ -52,14 +52,10 @@ class PrecisionDebugger(debugger.Debugger):
         session.open_session(config_path, text, overrides, "pytorch", _binding(), framework.rank_of_process)
 
     def _follow_settings(self):
-        if self.registry.installed:
-            triton_kernels.install()
+        if self._info["enabled"] and self._info["records_apis"]:
             self._custom_operators.register()
-        else:
-            triton_kernels.remove()
         if self._info["enabled"]:
             compiling.install()
-            versions.install()
             distributed.install()
             if session.LEVELS[self._info["level"]] == "mix":
                 optimizers.install()
@@ -69,6 +65,22 @@ class PrecisionDebugger(debugger.Debugger):
             self._custom_operators.register()
         if self._info["records_modules"] and model is not None:
             megatron.install()
+
+    def _prepare(self):
+        framework.make_tables()
+        versions.install()
+
+    def _begins_recording(self, model):
+        if self.registry.installed:
+            triton_kernels.install()
+            for one in model if isinstance(model, (list, tuple)) else [model] if model is not None else []:
+                self.registry.look_into(one)
+
+    def _dumps_module(self):
+        return _module_dump.active()
+
+    def _pauses_recording(self):
+        triton_kernels.remove()
 
     def _finish_pending(self):
         device.drain()
@@ -110,7 +122,7 @@ class _CustomOperators:
                 self._known.add((space, name))
                 owner = getattr(torch.ops, space)
                 if hasattr(owner, name):
-                    apis.registry.add_custom(owner, name, space)
+                    apis.registry.add_found(owner, name, space)
 
     @staticmethod
     def _operators(space):

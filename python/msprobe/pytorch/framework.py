@@ -2,6 +2,7 @@
 """What differs between the versions of PyTorch, and what the extension needs of it."""
 
 import re
+import sys
 
 import torch
 
@@ -63,6 +64,13 @@ def _has_always_call():
 
 
 HAS_ALWAYS_CALL = _has_always_call()
+
+
+def make_tables():
+    """Makes the tables of functions that PyTorch keeps from when it first needs them: of the functions as they are."""
+    find_constructors = getattr(sys.modules.get("torch.utils._device"), "_device_constructors", None)
+    if find_constructors is not None:
+        find_constructors()
 
 
 def rank_of_process():

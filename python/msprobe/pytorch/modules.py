@@ -120,6 +120,11 @@ def _own_parameters(module):
 class _Hooks(Hooks):
     kind = "torch.nn.Module"
 
+    def __init__(self, hooked_type):
+        super().__init__(hooked_type)
+        # Of layers that take their fast path in inference only where no module inside has a hook.
+        self._picky = weakref.WeakSet()
+
     def is_supported(self, module):
         return isinstance(module, torch.nn.Module) and not isinstance(module, torch.jit.ScriptModule)
 
@@ -128,6 +133,8 @@ class _Hooks(Hooks):
         _warn_if_compiled(model)
         named = list(model.named_modules())
         skips_ends = "verl" in sys.modules
+        picky = {id(part) for _, module in named if isinstance(module, torch.nn.TransformerEncoderLayer)
+                 for part in module.modules()}
         for position, (path, module) in enumerate(named):
             if module is model or self.is_hooked(module):
                 continue
@@ -139,7 +146,17 @@ class _Hooks(Hooks):
             if skips_ends and position in (1, len(named) - 1):
                 log.warn_once("the first and the last module inside a model are not recorded while verl is loaded")
                 continue
-            self.hook(module, "%s%s.%s" % (prefix, path, type(module).__name__), main_gradients)
+            hooked = self.hook(module, "%s%s.%s" % (prefix, path, type(module).__name__), main_gradients)
+            if id(module) in picky:
+                self._picky.add(hooked)
+
+    def pause(self):
+        for hooked in self._picky:
+            hooked.pause()
+
+    def resume(self):
+        for hooked in self._picky:
+            hooked.resume()
 
 
 hooks = _Hooks(HookedModule)

@@ -4,20 +4,43 @@
 import torch
 
 from msprobe import _native
-from msprobe.core import session
+from msprobe.core import session, wrapping
 
 from . import framework
 
 _data = torch._C._TensorBase.data
+_replaced = {}  # name -> what stands in torch.Tensor instead
 _installed = False
 
 
 def install():
-    """`tensor.data` leads to a tensor with a counter of its own: whoever asks for it may write through it."""
+    """`tensor.data` leads to a tensor with a counter of its own: whoever asks for it may write through it. So does an
+    array of NumPy over the same memory. From the first recording on to the end."""
     global _installed
-    if _installed or "data" in torch.Tensor.__dict__:
+    if _installed:
         return
     _installed = True
+    if not _replaced:
+        if "data" not in torch.Tensor.__dict__:
+            _replaced["data"] = _telling_data()
+        if "numpy" not in torch.Tensor.__dict__:
+            _replaced["numpy"] = _telling_numpy(torch.Tensor.numpy)
+    for name, replacement in _replaced.items():
+        setattr(torch.Tensor, name, replacement)
+
+
+def remove():
+    """Until install() is called again. Whether there is anything to be installed again."""
+    global _installed
+    if not _installed:
+        return False
+    _installed = False
+    for name in _replaced:
+        delattr(torch.Tensor, name)
+    return True
+
+
+def _telling_data():
     switch = session.forward_switch
     late = session.backward_switch
     is_compiling = framework.is_compiling or (lambda: False)
@@ -33,19 +56,11 @@ def install():
             _native.changed_unseen()
         put(self, value)
 
-    torch.Tensor.data = property(getter, setter, doc=_data.__doc__)
+    return property(getter, setter, doc=_data.__doc__)
 
 
-def giving_alias(function):
-    """Tensor.numpy: what is written into the array is not told by the tensor."""
+def _telling_numpy(function):
     def numpy(*args, **kwargs):
         _native.may_change_unseen()
         return function(*args, **kwargs)
-    return numpy
-
-
-def remove():
-    global _installed
-    if _installed:
-        _installed = False
-        del torch.Tensor.data
+    return wrapping.dress(numpy, function, torch.Tensor, "numpy", "torch")

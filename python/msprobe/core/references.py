@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that a program has taken before they were wrapped: `from torch.nn.functional import relu`, or an attribute
+of a module, `self.act = F.silu`. These are recorded too, and `self.act is F.silu` is true whether something is recorded
+or not: the wrapper stands there as long as it stands where the function came from.
+"""
+
+import gc
+import sys
+import weakref
+
+# How often everything that Python holds is searched, which takes as long as a collection of garbage.
+_MOST_SEARCHES = 8
+
+
+class _Counts:
+    """Tells which objects are held by more than when they were counted last."""
+
+    def __init__(self):
+        self._searches = 0
+        self._counts = ()
+
+    def note(self, objects):
+        self._counts = list(map(sys.getrefcount, objects))
+
+    def grown(self, objects):
+        """Their positions; all if they were never counted, none once there were too many searches."""
+        counts = list(map(sys.getrefcount, objects))
+        if counts == self._counts or self._searches == _MOST_SEARCHES:
+            return []
+        if len(counts) == len(self._counts):
+            grown = [at for at, count in enumerate(counts) if count > self._counts[at]]
+        else:
+            grown = list(range(len(counts)))
+        self._searches += bool(grown)
+        return grown
+
+
+class References:
+    """module_type: of the framework's modules. frameworks: its packages, whose own Python modules are left alone."""
+
+    def __init__(self, module_type, frameworks):
+        self._module_type = module_type
+        self._packages = tuple(frameworks) + ("msprobe",)
+        self._seen = {}        # name of a Python module -> it, once its names were looked through
+        self._models = {}      # id(model) -> weak reference: those that were looked through
+        self._holders = []     # (weak reference to what has a __dict__, name, function)
+        self._installed = []   # (__dict__, name, function, wrapper) as long as functions are wrapped
+        self._wrappers = {}    # id(function) -> wrapper
+        self._functions_held = _Counts()
+        self._wrappers_held = _Counts()
+
+    def prepare(self, patches):
+        """Nobody has taken a wrapper yet."""
+        self._wrappers_held.note([patch.wrapper for patch in patches])
+
+    def install(self, patches):
+        """The functions are wrapped now where they come from."""
+        # One function may stand in several places, under several names of entries: the first one counts.
+        self._wrappers = {id(patch.found): patch.wrapper for patch in reversed(patches)}
+        if self._functions_held.grown([patch.found for patch in patches]):
+            for module in gc.get_objects():
+                if issubclass(type(module), self._module_type):
+                    self._look_into(module)
+        for name, module in list(sys.modules.items()):
+            if self._seen.get(name) is not module:
+                self._seen[name] = module
+                if name.split(".")[0] not in self._packages and type(module) is type(sys):
+                    self._look(module)
+        self._holders = [holder for holder in self._holders if self._put(*holder)]
+
+    def look_into_model(self, model):
+        """A model that may have come after the last search; once."""
+        known = self._models.get(id(model))
+        if known is not None and known() is model:
+            return
+        self._models[id(model)] = weakref.ref(model)
+        for module in model.modules():
+            for holder in self._look_into(module):
+                self._put(*holder)
+
+    def _look_into(self, module):
+        # What PyTorch's own modules take if nothing is given is as it was before anything was wrapped.
+        kind = type(module)
+        defaults = ()
+        if (kind.__module__ or "").split(".")[0] in self._packages:
+            defaults = getattr(kind.__init__, "__defaults__", None) or ()
+        return self._look(module, defaults)
+
+    def _look(self, owner, left_alone=()):
+        found = [(weakref.ref(owner), name, value) for name, value in list(vars(owner).items())
+                 if id(value) in self._wrappers and not any(value is other for other in left_alone)]
+        self._holders += found
+        return found
+
+    def _put(self, reference, name, function):
+        """Whether the function is still there."""
+        owner = reference()
+        space = vars(owner) if owner is not None else {}
+        if space.get(name) is not function:
+            return False
+        space[name] = wrapper = self._wrappers[id(function)]
+        self._installed.append((space, name, function, wrapper))
+        return True
+
+    def remove(self, patches):
+        for space, name, function, wrapper in self._installed:
+            if space.get(name) is wrapper:
+                space[name] = function
+        self._installed.clear()
+        self._functions_held.note([patch.found for patch in patches])
+
+    def take_back(self, patches):
+        """A program that took a wrapper while it was there has the function from now on."""
+        self._wrappers = {}
+        grown = self._wrappers_held.grown([patch.wrapper for patch in patches])
+        functions = {id(patches[at].wrapper): patches[at].found for at in grown if callable(patches[at].found)}
+        if functions:
+            for holder in gc.get_referrers(*[patches[at].wrapper for at in grown]):
+                _replace_in(vars(holder) if issubclass(type(holder), self._module_type) else holder, functions)
+        self._wrappers_held.note([patch.wrapper for patch in patches])
+
+
+def _replace_in(holder, functions):
+    """Puts a function wherever its wrapper is: in values and keys of a dict, in a list or a set."""
+    if type(holder) is dict:
+        if any(id(key) in functions for key in holder):
+            members = [(functions.get(id(key), key), value) for key, value in holder.items()]
+            holder.clear()
+            holder.update(members)
+        for key, value in holder.items():
+            holder[key] = functions.get(id(value), value)
+    elif type(holder) is list:
+        holder[:] = [functions.get(id(value), value) for value in holder]
+    elif type(holder) is set:
+        members = [functions.get(id(value), value) for value in holder]
+        holder.clear()
+        holder.update(members)
