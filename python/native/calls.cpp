@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "overrides.hpp"
 #include "stacks.hpp"
 #include "tensors.hpp"
 #include "values.hpp"
@@ -239,9 +240,10 @@ class Border {
 };
 
 // Calls the function with `depth` raised: what it calls in turn is not recorded.
-PyObject* call_inside(PyObject* function, PyObject* args, PyObject* kwargs) {
+PyObject* call_inside(PyObject* function, PyObject* args, PyObject* kwargs, bool overridden) {
   ++this_thread.depth;
-  PyObject* result = PyObject_Call(function, args, kwargs);
+  PyObject* result =
+      overridden ? call_overridden(function, args, kwargs) : PyObject_Call(function, args, kwargs);
   --this_thread.depth;
   return result;
 }
@@ -269,8 +271,9 @@ bool is_asynchronous(const Api& api, const msprobe_event& event, PyObject* resul
 PyObject* record_call(const Api& api, PyObject* function, PyObject* args, PyObject* kwargs) {
   msprobe_event event{};
   const msprobe_status status = msprobe_enter(state.session, MSPROBE_KIND_API, api.name, &event);
+  const bool overridden = is_overridden(args, kwargs);
   if (status != MSPROBE_OK) {
-    PyObject* result = call_inside(function, args, kwargs);
+    PyObject* result = call_inside(function, args, kwargs, overridden);
     if (result == nullptr) {
       leave_failed(&event);
     } else {
@@ -284,19 +287,24 @@ PyObject* record_call(const Api& api, PyObject* function, PyObject* args, PyObje
   PyObject* used_args = args;
   {
     const Busy busy;
+    const Unseen unseen(overridden);
     guarded("recording arguments", [&] { record_inputs(event, args, kwargs, &api); });
     if (by_border) guarded("hooking a backward", [&] { used_args = border.hook_inputs(api, event, args); });
   }
   if (api.distributed) ++state.epoch;
   Before before;
-  if (hook_backward && !by_border && !state.python_compatible) before.note_all(args, kwargs);
-  PyObject* result = call_inside(function, used_args, kwargs);
+  if (hook_backward && !by_border && !state.python_compatible) {
+    const Unseen unseen(overridden);
+    before.note_all(args, kwargs);
+  }
+  PyObject* result = call_inside(function, used_args, kwargs, overridden);
   if (result == nullptr) {
     leave_failed(&event);
     return nullptr;
   }
   {
     const Busy busy;
+    const Unseen unseen(overridden);
     guarded("recording a result", [&] {
       if (!api.distributed) {
         record_output(event, result, api.masked_outputs);
@@ -344,6 +352,8 @@ PyObject* leave_module(PyObject* self, PyObject* arguments) {
   msprobe_event& event = as_call(self)->forward;
   const Busy busy;
   if (failed == 0) {
+    const Ref outputs(PyTuple_Pack(1, output));
+    const Unseen unseen(outputs && is_overridden(outputs.get(), nullptr));
     guarded("recording a result", [&] {
       record_output(event, output, 0);
       if ((event.wants & MSPROBE_WANT_PARAMETERS) == 0) return;
@@ -439,6 +449,7 @@ PyObject* call_api(PyObject*, PyObject* arguments) {
   PyObject* args = PyTuple_GetItem(arguments, 2);
   PyObject* kwargs = PyTuple_GetItem(arguments, 3);
   if (state.session == nullptr || this_thread.busy != 0 || this_thread.depth != 0) {
+    if (this_thread.busy == 0 && is_overridden(args, kwargs)) return call_overridden(function, args, kwargs);
     return PyObject_Call(function, args, kwargs);
   }
   if (is_being_traced()) return PyObject_Call(function, args, kwargs);
@@ -485,6 +496,7 @@ PyObject* enter_module(PyObject*, PyObject* arguments) {
   msprobe_event event{};
   // Entered whether recorded or not: its children and windows of `scope` depend on it.
   if (msprobe_enter(state.session, MSPROBE_KIND_MODULE, name, &event) == MSPROBE_OK) {
+    const Unseen unseen(is_overridden(args, kwargs));
     guarded("recording arguments", [&] { record_inputs(event, args, kwargs, nullptr); });
   } else {
     event.wants = 0;

@@ -71,8 +71,17 @@ PyObject* bind(PyObject*, PyObject* binding) {
     if (!take(binding, member.name, member.to)) return nullptr;
   }
   // Only of a framework whose results do not show the nodes of their backward.
+  // Not of every framework.
   Py_CLEAR(state.make_backward);
   if (!take(binding, "make_backward", &state.make_backward)) PyErr_Clear();
+  Py_CLEAR(state.has_override);
+  Py_CLEAR(state.call_unwrapped);
+  Py_CLEAR(state.plain_functions);
+  if (!take(binding, "call_unwrapped", &state.call_unwrapped) ||
+      !take(binding, "plain_functions", &state.plain_functions) ||
+      !take(binding, "has_override", &state.has_override)) {
+    PyErr_Clear();
+  }
   Py_RETURN_NONE;
 }
 

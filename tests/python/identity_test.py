@@ -49,6 +49,35 @@ class Asking(nn.Module):
         return self.act(x)
 
 
+TABLE = {functional.relu: "relu", functional.linear: "linear", functional.softmax: "softmax", torch.cat: "cat",
+         torch.Tensor.add: "add", torch.Tensor.sum: "sum", torch.Tensor.backward: "backward"}
+
+
+class Mode(torch.overrides.TorchFunctionMode):
+    """Writes down what it sees."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.seen.append(TABLE.get(function, function))
+        if TABLE.get(function) == "relu" and function is not functional.relu:
+            self.seen.append("not the same")
+        return function(*args, **kwargs or {})
+
+
+class Subclass(torch.Tensor):
+    seen = []
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        cls.seen.append(TABLE.get(function, function))
+        if TABLE.get(function) == "softmax" and function is not functional.softmax:
+            cls.seen.append("not the same")
+        return super().__torch_function__(function, types, args, kwargs or {})
+
+
 class Identity(Case):
     def test_a_debugger_that_never_starts_changes_nothing(self):
         plain = encoder_layer()
@@ -189,6 +218,36 @@ class Identity(Case):
             x.numpy()[0] += 0.0
         data = self.tree().data
         self.assertEqual([data["Torch.relu.%d.forward" % n]["input_args"][0]["Max"] for n in (0, 1)], [1.0, 5.0])
+
+    @unittest.skipIf(VERSION < (1, 13), "modes need a newer PyTorch")
+    def test_who_sees_calls_sees_the_same(self):
+        def work():
+            x, weight = torch.ones(2, 3, requires_grad=True), torch.ones(3, 3)
+            mode = Mode()
+            with mode:
+                y = functional.softmax(functional.relu(functional.linear(x, weight)), -1)
+                torch.cat([y, y]).add(1).sum().backward()
+            s = torch.ones(2, 3).as_subclass(Subclass)
+            torch.cat([functional.softmax(s, -1), s]).add(1)
+            seen = list(Subclass.seen)
+            Subclass.seen.clear()
+            return mode.seen, seen
+
+        expected = work()
+        self.assertEqual(expected, (["linear", "relu", "softmax", "cat", "add", "sum", "backward"],
+                                    ["softmax", "cat", "add"]))
+        for level in ("L1", "mix"):
+            debugger = self.open(level)
+            debugger.start(model=nn.Identity())
+            got = work()
+            debugger.stop()
+            self.assertEqual(got, expected, level)
+            self.assertEqual(self.tree().errors, "")
+            self.assertEqual([name for name in self.tree().names if name.endswith("forward")], [
+                "Functional.linear.0.forward", "Functional.relu.0.forward", "Functional.softmax.0.forward",
+                "Torch.cat.0.forward", "Tensor.add.0.forward", "Tensor.sum.0.forward", "Functional.softmax.1.forward",
+                "Torch.cat.1.forward", "Tensor.add.1.forward"])
+            self.close()
 
     def test_a_default_device_reaches_factories(self):
         # The list of those is made when it is first asked for, which may be while something is recorded.

@@ -250,5 +250,44 @@ class Modules(Case):
         self.assertEqual(scripted(torch.tensor([-1.0, 2.0])).tolist(), [0.0, 5.0])
 
 
+class Identity(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+class UsersHooks(Case):
+    def record(self, level, hook, everywhere):
+        debugger = self.open(level)
+        net = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+        register = (nn.modules.module.register_module_full_backward_hook if everywhere
+                    else net[0].register_full_backward_hook)
+        handle = register(lambda *unused: hook.append(1)) if hook is not None else None
+        debugger.start(net)
+        y = Identity.apply(net(torch.ones(2, 3, requires_grad=True)))
+        y.view_as(torch.ones(2, 3)).sum().backward()
+        debugger.stop()
+        debugger.step()
+        if handle is not None:
+            handle.remove()
+        self.assertEqual(self.tree().errors, "")
+        return self.tree()
+
+    def test_full_backward_hooks_add_no_entries(self):
+        for level in ("L1", "L0", "mix"):
+            plain = self.record(level, None, False)
+            self.assertEqual([name for name in plain.names if "view_as" in name],
+                             ["Tensor.view_as.0.forward", "Tensor.view_as.0.backward"] if level != "L0" else [])
+            for everywhere in (False, True):
+                called = []
+                hooked = self.record(level, called, everywhere)
+                self.assertEqual((hooked.names, hooked.construct), (plain.names, plain.construct))
+                self.assertEqual(len(called), 3 if everywhere else 1)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -101,7 +101,7 @@ _ABSENT = object()  # stands for what is not in a dictionary
 class Patch:
     """One attribute that is replaced while functions are wrapped."""
 
-    __slots__ = ("owner", "name", "space", "found", "wrapper", "make")
+    __slots__ = ("owner", "name", "space", "found", "function", "wrapper", "make")
 
     def __init__(self, owner, name, function, make, wrapper=None):
         self.owner = owner
@@ -110,6 +110,7 @@ class Patch:
         # A staticmethod must stay one. Absent: a class may inherit it, a module may make it up.
         self.found = self.space.get(name, _ABSENT)
         self.make = make
+        self.function = function
         self.wrapper = wrapper if wrapper is not None else make(function)
 
     def install(self):
@@ -118,11 +119,15 @@ class Patch:
                 return
             # Somebody has replaced it since: what stands there now is what is called.
             self.found = self.space.get(self.name, _ABSENT)
-            self.wrapper = self.make(getattr(self.owner, self.name))
+            self.function = getattr(self.owner, self.name)
+            self.wrapper = self.make(self.function)
         setattr(self.owner, self.name, self.wrapper)
 
+    def is_installed(self):
+        return self.space.get(self.name) is self.wrapper
+
     def remove(self):
-        if self.space.get(self.name) is not self.wrapper:
+        if not self.is_installed():
             return  # somebody else has replaced it since
         if self.found is _ABSENT:
             delattr(self.owner, self.name)
@@ -146,6 +151,7 @@ class Registry:
         self._references = references
         self._patches = None
         self._custom = {}
+        self._places = None  # id(function) -> its patches; made when it is first asked for
         self.installed = False
 
     def _make_patches(self):
@@ -180,6 +186,7 @@ class Registry:
         for patch in self._patches:
             patch.install()
         self.installed = True
+        self._places = None
         if self._references is not None:
             self._references.install(self._patches)
 
@@ -198,6 +205,23 @@ class Registry:
         self.installed = False
         if self._references is not None:
             self._references.take_back(self._patches)
+
+    def call_unwrapped(self, function, args, kwargs):
+        """A call of a wrapped function while it stands where it comes from: others are told of the call and ask which
+        function that is."""
+        if self._places is None:
+            self._places = {}
+            for patch in self._patches:
+                self._places.setdefault(id(patch.function), []).append(patch)
+        patches = [patch for patch in self._places.get(id(function), ()) if patch.is_installed()]
+        for patch in patches:
+            patch.remove()
+        try:
+            return function(*args, **kwargs or {})
+        finally:
+            for patch in patches:
+                if self.installed:
+                    patch.install()
 
     def count(self):
         return len(self._patches or ())

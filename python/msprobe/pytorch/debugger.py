@@ -36,6 +36,9 @@ def _binding():
         record_type=Record,
         describe=describe.describe,
         describe_named=describe.describe_named,
+        has_override=getattr(torch._C, "_has_torch_function", None),
+        call_unwrapped=apis.registry.call_unwrapped,
+        plain_functions=describe.PlainFunctions,
         asynchronous=_follow_asynchronous,
     )
 

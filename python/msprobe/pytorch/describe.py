@@ -67,7 +67,7 @@ def _memory_format(value):
 
 def _tensor(value):
     """Tensors that could not be read as they are, by what is special about them."""
-    with _as_plain_functions():
+    with PlainFunctions():
         kind = type(value)
         name = kind.__name__
         module = kind.__module__ or ""
@@ -152,7 +152,7 @@ def _torchrec(value):
     return None
 
 
-class _as_plain_functions:
+class PlainFunctions:
     """No __torch_function__ of a subclass or mode while we look at a tensor."""
 
     def __enter__(self):
@@ -160,13 +160,23 @@ class _as_plain_functions:
         enter = getattr(self._guard, "__enter__", None)
         if enter is not None:
             enter()
+        # Modes are not of what 1.13 disables.
+        self._modes = [torch.overrides._pop_mode() for _ in range(_count_modes())]
         return self
 
     def __exit__(self, *error):
+        for mode in reversed(self._modes):
+            torch.overrides._push_mode(mode)
         leave = getattr(self._guard, "__exit__", None)
         if leave is not None:
             leave(*error)
         self._guard = None
+
+
+def _count_modes():
+    if framework.VERSION != (1, 13):
+        return 0
+    return torch._C._len_torch_function_stack()
 
 
 # ---------------------------------------------------------------------- torch.distributed

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What differs between the versions of PyTorch, and what the extension needs of it."""
 
+import importlib
 import re
-import sys
 
 import torch
 
@@ -68,9 +68,8 @@ HAS_ALWAYS_CALL = _has_always_call()
 
 def make_tables():
     """Makes the tables of functions that PyTorch keeps from when it first needs them: of the functions as they are."""
-    find_constructors = getattr(sys.modules.get("torch.utils._device"), "_device_constructors", None)
-    if find_constructors is not None:
-        find_constructors()
+    if VERSION >= (2, 0):
+        importlib.import_module("torch.utils._device")._device_constructors()
 
 
 def rank_of_process():
