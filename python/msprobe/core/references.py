@@ -42,31 +42,43 @@ class References:
         self._module_type = module_type
         self._packages = tuple(frameworks) + ("msprobe",)
         self._seen = {}        # name of a Python module -> it, once its names were looked through
+        self._newest = None
         self._models = {}      # id(model) -> weak reference: those that were looked through
         self._holders = []     # (weak reference to what has a __dict__, name, function)
         self._installed = []   # (__dict__, name, function, wrapper) as long as functions are wrapped
-        self._wrappers = {}    # id(function) -> wrapper
+        self._functions = ()
+        self._wrappers = ()
+        self._wrapper_of = {}  # id(function) -> wrapper
         self._functions_held = _Counts()
         self._wrappers_held = _Counts()
 
-    def prepare(self, patches):
-        """Nobody has taken a wrapper yet."""
-        self._wrappers_held.note([patch.wrapper for patch in patches])
-
-    def install(self, patches):
-        """The functions are wrapped now where they come from."""
+    def prepare(self, functions, wrappers):
+        """The functions that are wrapped, and by what; nobody has taken a wrapper yet."""
+        self._functions = functions
+        self._wrappers = wrappers
         # One function may stand in several places, under several names of entries: the first one counts.
-        self._wrappers = {id(patch.found): patch.wrapper for patch in reversed(patches)}
-        if self._functions_held.grown([patch.found for patch in patches]):
+        self._wrapper_of = {id(function): wrapper for function, wrapper in zip(reversed(functions), reversed(wrappers))}
+        self._wrappers_held.note(wrappers)
+
+    def install(self):
+        """The functions are wrapped now where they come from."""
+        if self._functions_held.grown(self._functions):
             for module in gc.get_objects():
                 if issubclass(type(module), self._module_type):
                     self._look_into(module)
+        self._look_into_new_modules()
+        self._holders = [holder for holder in self._holders if self._put(*holder)]
+
+    def _look_into_new_modules(self):
+        newest = (len(sys.modules), list(sys.modules)[-1])
+        if newest == self._newest:
+            return
+        self._newest = newest
         for name, module in list(sys.modules.items()):
             if self._seen.get(name) is not module:
                 self._seen[name] = module
                 if name.split(".")[0] not in self._packages and type(module) is type(sys):
                     self._look(module)
-        self._holders = [holder for holder in self._holders if self._put(*holder)]
 
     def look_into_model(self, model):
         """A model that may have come after the last search; once."""
@@ -88,7 +100,7 @@ class References:
 
     def _look(self, owner, left_alone=()):
         found = [(weakref.ref(owner), name, value) for name, value in list(vars(owner).items())
-                 if id(value) in self._wrappers and not any(value is other for other in left_alone)]
+                 if id(value) in self._wrapper_of and not any(value is other for other in left_alone)]
         self._holders += found
         return found
 
@@ -98,30 +110,31 @@ class References:
         space = vars(owner) if owner is not None else {}
         if space.get(name) is not function:
             return False
-        space[name] = wrapper = self._wrappers[id(function)]
+        space[name] = wrapper = self._wrapper_of[id(function)]
         self._installed.append((space, name, function, wrapper))
         return True
 
-    def remove(self, patches):
+    def remove(self):
         for space, name, function, wrapper in self._installed:
             if space.get(name) is wrapper:
                 space[name] = function
         self._installed.clear()
-        self._functions_held.note([patch.found for patch in patches])
+        self._functions_held.note(self._functions)
 
-    def take_back(self, patches):
+    def take_back(self):
         """A program that took a wrapper while it was there has the function from now on."""
-        self._wrappers = {}
-        grown = self._wrappers_held.grown([patch.wrapper for patch in patches])
-        functions = {id(patches[at].wrapper): patches[at].found for at in grown if callable(patches[at].found)}
-        if functions:
-            for holder in gc.get_referrers(*[patches[at].wrapper for at in grown]):
+        grown = self._wrappers_held.grown(self._wrappers)
+        if not grown:
+            return
+        functions = {id(self._wrappers[at]): self._functions[at] for at in grown}
+        for holder in gc.get_referrers(*[self._wrappers[at] for at in grown]):
+            if holder is not self._wrapper_of:
                 _replace_in(vars(holder) if issubclass(type(holder), self._module_type) else holder, functions)
-        self._wrappers_held.note([patch.wrapper for patch in patches])
+        self._wrappers_held.note(self._wrappers)
 
 
 def _replace_in(holder, functions):
-    """Puts a function wherever its wrapper is: in values and keys of a dict, in a list or a set."""
+    """Puts a function wherever its wrapper is: in values and keys of a dict, in a list or a set. (Ours are in tuples.)"""
     if type(holder) is dict:
         if any(id(key) in functions for key in holder):
             members = [(functions.get(id(key), key), value) for key, value in holder.items()]

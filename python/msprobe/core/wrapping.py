@@ -3,7 +3,9 @@
 
 import fnmatch
 import functools
+import itertools
 import json
+import types
 
 from msprobe import _native
 
@@ -135,6 +137,54 @@ class Patch:
             setattr(self.owner, self.name, self.found)
 
 
+class _Space:
+    """All patches of one owner, installed and removed together: it happens with every recorded step."""
+
+    def __init__(self, owner, patches):
+        self._owner = owner
+        self._patches = patches
+        self._space = patches[0].space
+        self._names = [patch.name for patch in patches]
+        self._arrange()
+
+    def _arrange(self):
+        self._found = tuple(patch.found for patch in self._patches)
+        self._wrappers = tuple(patch.wrapper for patch in self._patches)
+        # The names of a module are in its dictionary, and nowhere else.
+        self._is_module = type(self._owner) is types.ModuleType and not any(one is _ABSENT for one in self._found)
+
+    def _present(self):
+        return tuple(map(self._space.get, self._names, itertools.repeat(_ABSENT)))
+
+    def install(self):
+        """Whether everything was as it was left."""
+        if self._present() != self._found:
+            for patch in self._patches:
+                patch.install()
+            self._arrange()
+            return False
+        self._put(self._wrappers)
+        return True
+
+    def remove(self):
+        if self._present() != self._wrappers:
+            for patch in self._patches:
+                patch.remove()
+        else:
+            self._put(self._found)
+
+    def _put(self, values):
+        if self._is_module:
+            self._space.update(zip(self._names, values))
+            return
+        owner = self._owner
+        for name, value in zip(self._names, values):
+            if value is _ABSENT:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)
+
+
 class Registry:
     """All wrapped functions of the process. They are wrapped while something is recorded, and only then: programs, and
     frameworks themselves, ask whether a function is a certain one.
@@ -150,6 +200,7 @@ class Registry:
         self._wrap_custom = wrap_custom
         self._references = references
         self._patches = None
+        self._spaces = None  # the same by owner
         self._custom = {}
         self._places = None  # id(function) -> its patches; made when it is first asked for
         self.installed = False
@@ -176,19 +227,22 @@ class Registry:
         """Makes the wrappers, so that install() takes no longer the first time."""
         if self._patches is None:
             self._patches = self._make_patches()
-            if self._references is not None:
-                self._references.prepare(self._patches)
+            self._forget_places()
 
     def install(self):
         if self.installed:
             return
         self.prepare()
-        for patch in self._patches:
-            patch.install()
+        if self._spaces is None:
+            by_owner = {}
+            for patch in self._patches:
+                by_owner.setdefault(id(patch.owner), []).append(patch)
+            self._spaces = [_Space(patches[0].owner, patches) for patches in by_owner.values()]
+        if not all([space.install() for space in self._spaces]):
+            self._forget_places()
         self.installed = True
-        self._places = None
         if self._references is not None:
-            self._references.install(self._patches)
+            self._references.install()
 
     def look_into(self, model):
         """Functions are wrapped where this model holds them, too."""
@@ -199,12 +253,12 @@ class Registry:
         if not self.installed:
             return
         if self._references is not None:
-            self._references.remove(self._patches)
-        for patch in self._patches:
-            patch.remove()
+            self._references.remove()
+        for space in self._spaces:
+            space.remove()
         self.installed = False
         if self._references is not None:
-            self._references.take_back(self._patches)
+            self._references.take_back()
 
     def call_unwrapped(self, function, args, kwargs):
         """A call of a wrapped function while it stands where it comes from: others are told of the call and ask which
@@ -222,6 +276,12 @@ class Registry:
             for patch in patches:
                 if self.installed:
                     patch.install()
+
+    def _forget_places(self):
+        self._places = None
+        if self._references is not None:
+            self._references.prepare(tuple(patch.function for patch in self._patches),
+                                     tuple(patch.wrapper for patch in self._patches))
 
     def count(self):
         return len(self._patches or ())
@@ -246,6 +306,9 @@ class Registry:
         self.prepare()
         patch = self._custom_patch(owner, name, prefix)
         self._patches.append(patch)
+        if self._spaces is not None:
+            self._spaces.append(_Space(owner, [patch]))
+        self._forget_places()
         if self.installed:
             patch.install()
 
