@@ -24,6 +24,7 @@
 #include "support/interrupt.hpp"
 #include "support/log.hpp"
 #include "support/options.hpp"
+#include "support/out_of_memory.hpp"
 #include "support/output_file.hpp"
 #include "support/parallel.hpp"
 #include "support/progress.hpp"
@@ -130,15 +131,15 @@ int run(const std::vector<std::string>& arguments) {
   return run_command(request);
 }
 
-int run_and_report(const std::vector<std::string>& arguments) {
+int run_and_report(int count, char** arguments) {
   try {
-    return run(arguments);
+    return run({arguments + (count > 0 ? 1 : 0), arguments + count});
   } catch (const Interrupted&) {
     log_info("msprobe: interrupted");
     return kInterrupted;
   } catch (const Error& error) {
-    log_error(error.hint().empty() ? error.what()
-                                   : std::string(error.what()) + "\nmsprobe: hint: " + error.hint());
+    log_error(error.what());
+    if (!error.hint().empty()) log_hint(error.hint());
   } catch (const std::bad_alloc&) {
     log_error("not enough memory");
   } catch (const std::exception& error) {
@@ -152,5 +153,6 @@ int run_and_report(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   msprobe::catch_signals();
-  return msprobe::run_and_report({argv + (argc > 0 ? 1 : 0), argv + argc});
+  msprobe::prepare_for_no_memory(msprobe::kFailure);
+  return msprobe::run_and_report(argc, argv);
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -65,16 +66,15 @@ class Zip64Values {
 // declared.
 class Inflater {
  public:
-  Inflater() { ready_ = inflateInit2(&stream_, -MAX_WBITS) == Z_OK; }
-  ~Inflater() {
-    if (ready_) inflateEnd(&stream_);
+  Inflater() {
+    if (inflateInit2(&stream_, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
   }
+  ~Inflater() { inflateEnd(&stream_); }
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
   // Nothing if the stream is broken or does not hold exactly `size` bytes.
   std::optional<std::vector<std::byte>> run(const ByteSource& packed, std::uint64_t size) {
-    if (!ready_) return {};
     constexpr std::size_t kChunk = std::size_t{64} << 10;
     std::vector<std::byte> in(kChunk);
     std::vector<std::byte> out(static_cast<std::size_t>(std::min<std::uint64_t>(size, kChunk)));
@@ -100,6 +100,7 @@ class Inflater {
       stream_.avail_out = static_cast<uInt>(room);
       const uInt available = stream_.avail_in;
       const int status = inflate(&stream_, Z_NO_FLUSH);
+      if (status == Z_MEM_ERROR) throw std::bad_alloc();
       const std::size_t produced = room - stream_.avail_out;
       if (full && produced != 0) return {};
       filled += produced;
@@ -115,7 +116,6 @@ class Inflater {
 
  private:
   z_stream stream_{};
-  bool ready_ = false;
 };
 
 std::uint32_t crc_of(std::span<const std::byte> bytes) {

@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <new>
 #include <vector>
 
 #include "archive/zip_reader.hpp"
@@ -14,18 +15,14 @@ constexpr std::size_t kChunk = std::size_t{64} << 10;
 
 class RawInflate {
  public:
-  RawInflate() { ready_ = inflateInit2(&stream, -MAX_WBITS) == Z_OK; }
-  ~RawInflate() {
-    if (ready_) inflateEnd(&stream);
+  RawInflate() {
+    if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
   }
+  ~RawInflate() { inflateEnd(&stream); }
   RawInflate(const RawInflate&) = delete;
   RawInflate& operator=(const RawInflate&) = delete;
 
-  bool ready() const { return ready_; }
   z_stream stream{};
-
- private:
-  bool ready_ = false;
 };
 
 }  // namespace
@@ -56,7 +53,7 @@ void ZipReader::stream(const ZipEntry& entry,
   } else {
     RawInflate inflater;
     z_stream& z = inflater.stream;
-    for (int status = inflater.ready() ? Z_OK : Z_MEM_ERROR; status != Z_STREAM_END;) {
+    for (int status = Z_OK; status != Z_STREAM_END;) {
       if (status != Z_OK) fail(entry, "broken: its compressed data is damaged");
       if (z.avail_in == 0 && position < entry.compressed_size) {
         z.avail_in = static_cast<uInt>(next());
@@ -66,6 +63,7 @@ void ZipReader::stream(const ZipEntry& entry,
       z.avail_out = static_cast<uInt>(out.size());
       // Without input and output left to move it reports Z_BUF_ERROR: the data ends too early.
       status = inflate(&z, Z_NO_FLUSH);
+      if (status == Z_MEM_ERROR) throw std::bad_alloc();
       give(std::span(out).first(out.size() - z.avail_out));
     }
     if (z.avail_in != 0 || position != entry.compressed_size)

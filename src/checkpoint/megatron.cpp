@@ -540,6 +540,7 @@ bool has_rank_folders(const std::string& folder) {
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     if (at->path().filename().string().starts_with(kRankPrefix)) return true;
   }
+  if (error) throw IoError(display(folder), error.message());
   return false;
 }
 

@@ -12,6 +12,7 @@
 #include "pack/hyper_parameters.hpp"
 #include "pack/pack_writer.hpp"
 #include "support/error.hpp"
+#include "support/interrupt.hpp"
 #include "support/output_file.hpp"
 #include "support/text.hpp"
 
@@ -66,7 +67,7 @@ CollectResult collect(const CollectOptions& options, const Tables& tables, const
   std::vector<pack::Package> packages;
   try {
     const pack::Interpreter interpreter = pack::find_interpreter(options.python, environment);
-    packages = pack::packages_of(interpreter);
+    packages = pack::packages_of(interpreter, result.warnings);
     result.interpreter = interpreter.path;
     if (packages.empty()) result.warnings.push_back(display(interpreter.path) + ": no packages found");
     if (!interpreter.version.empty()) result.interpreter += " (" + interpreter.version + ")";
@@ -79,8 +80,11 @@ CollectResult collect(const CollectOptions& options, const Tables& tables, const
 
   pack::FlatMap parameters;
   for (const std::string& file : options.files) {
+    check_interrupt();
     try {
       pack::merge(parameters, pack::read_parameter_file(file));
+    } catch (const Interrupted&) {
+      throw;
     } catch (const Error& error) {
       result.failures.emplace_back(error.what());
     }

@@ -102,16 +102,9 @@ void clear(const Folder& folder, int level) {
 void write_file(const Folder& folder, const std::string& name, std::string_view text) {
   const std::string path = folder.path() + "/" + name;
   if (::unlinkat(folder.descriptor(), name.c_str(), 0) != 0 && errno != ENOENT) fail(path);
-  const int descriptor =
-      ::openat(folder.descriptor(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-  if (descriptor < 0) fail(path);
-  try {
-    write_all(descriptor, text, display(path));
-  } catch (...) {
-    ::close(descriptor);
-    throw;
-  }
-  if (::close(descriptor) != 0) fail(path);
+  OutputFile file = OutputFile::in_folder(folder.descriptor(), name, path);
+  file.write(text);
+  file.commit();
 }
 
 void write_member(const Folder& root, const std::string& member, std::string_view text) {

@@ -110,6 +110,8 @@ class RankInspector {
       check_interrupt();
       there.push_back(entry->path().filename().string());
     }
+    if (error && error != std::errc::no_such_file_or_directory && facts_.problem.empty())
+      facts_.problem = display(folder) + ": " + error.message();
     std::sort(there.begin(), there.end());
     facts_.files = there.size();
     note_difference(names_, there, facts_.missing_files, facts_.missing_count);

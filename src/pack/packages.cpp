@@ -6,13 +6,15 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <system_error>
 
+#include "support/byte_source.hpp"
 #include "support/error.hpp"
+#include "support/interrupt.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::pack {
@@ -39,15 +41,22 @@ std::vector<std::string> split_path(const char* list) {
   return parts;
 }
 
-/// The first bytes of a small text file; empty if it cannot be read.
-std::string head_of(const fs::path& path) {
+/// The first bytes of a small text file; empty if there is none, or if it cannot be read, which is a problem to tell.
+std::string head_of(const fs::path& path, std::vector<std::string>* problems = nullptr) {
+  check_interrupt();
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return {};
-  std::ifstream in(path, std::ios::binary);
-  std::string text(kMostHead, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
-  return text;
+  try {
+    const auto file = open_file(path.string());
+    std::string text(static_cast<std::size_t>(std::min<std::uint64_t>(file->size(), kMostHead)), '\0');
+    file->read_at(0, std::as_writable_bytes(std::span(text)));
+    return text;
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& failure) {
+    if (problems != nullptr) problems->emplace_back(failure.what());
+    return {};
+  }
 }
 
 /// pyenv puts scripts in the place of interpreters. The one that such a script would start; empty: none is known.
@@ -137,6 +146,8 @@ std::string version_in(const fs::path& prefix) {
     if (name.starts_with("python") && is_version(std::string_view(name).substr(6)))
       versions.insert(name.substr(6));
   }
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw IoError(display((prefix / "lib").string()), error.message());
   return versions.size() == 1 ? *versions.begin() : std::string();
 }
 
@@ -218,21 +229,23 @@ Interpreter find_interpreter(const std::string& path, const Lookup& environment)
   return interpreter;
 }
 
-std::vector<Package> packages_of(const Interpreter& interpreter) {
+std::vector<Package> packages_of(const Interpreter& interpreter, std::vector<std::string>& problems) {
   std::vector<Package> packages;
   std::set<std::string> seen;
   for (const std::string& folder : interpreter.folders) {
     std::vector<fs::path> entries;
     std::error_code error;
     for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+      check_interrupt();
       if (entries.size() == kMostEntries) break;
       if (fs::path metadata = metadata_of(entry->path()); !metadata.empty())
         entries.push_back(std::move(metadata));
     }
+    if (error) problems.push_back(display(folder) + ": " + error.message());
     std::sort(entries.begin(), entries.end());
     for (const fs::path& metadata : entries) {
       Package package;
-      each_line(head_of(metadata), ':', [&](const std::string& key, const std::string& value) {
+      each_line(head_of(metadata, &problems), ':', [&](const std::string& key, const std::string& value) {
         if (key == "Name" && package.name.empty()) package.name = value;
         if (key == "Version" && package.version.empty()) package.version = value;
       });

@@ -28,8 +28,8 @@ using Lookup = std::function<const char*(const char*)>;
 Interpreter find_interpreter(const std::string& path, const Lookup& environment);
 
 /// The packages in its folders, in the order in which it would find them; of two versions the first, which
-/// hides the other.
-std::vector<Package> packages_of(const Interpreter& interpreter);
+/// hides the other. `problems` gets what could not be read.
+std::vector<Package> packages_of(const Interpreter& interpreter, std::vector<std::string>& problems);
 
 /// One `Name=version` a line.
 std::string package_list(const std::vector<Package>& packages);

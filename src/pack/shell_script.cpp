@@ -9,6 +9,7 @@
 #include "pack/shell_condition.hpp"
 #include "pack/shell_words.hpp"
 #include "support/error.hpp"
+#include "support/interrupt.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::pack {
@@ -64,7 +65,10 @@ class ScriptReader {
       : file_(file), lexer_(script), variables_(file), way_(way) {}
 
   std::vector<Launch> run() {
-    while (!lexer_.at_end()) token();
+    while (!lexer_.at_end()) {
+      check_interrupt();
+      token();
+    }
     end_command(Join::sequence);
     return std::move(launches_);
   }
@@ -493,6 +497,7 @@ std::vector<std::vector<Launch>> find_launches(std::string_view script, const st
   std::vector<std::vector<Launch>> found;
   std::size_t ways = 1;
   for (std::size_t way = 0; way < ways; ++way) {
+    check_interrupt();
     ScriptReader reader(script, file, way);
     found.push_back(reader.run());
     ways = std::max(ways, reader.ways());

@@ -57,8 +57,9 @@ class Reading {
                                   static_cast<int>(bytes.size()), last ? 1 : 0);
     if (failure_) std::rethrow_exception(failure_);
     if (status == XML_STATUS_ERROR) {
-      fail(fmt::format("line {}: {}", XML_GetCurrentLineNumber(parser_.get()),
-                       XML_ErrorString(XML_GetErrorCode(parser_.get()))));
+      const XML_Error error = XML_GetErrorCode(parser_.get());
+      if (error == XML_ERROR_NO_MEMORY) throw std::bad_alloc();
+      fail(fmt::format("line {}: {}", XML_GetCurrentLineNumber(parser_.get()), XML_ErrorString(error)));
     }
     // What the parser keeps is a tag that has not ended.
     const XML_Index done = XML_GetCurrentByteIndex(parser_.get());

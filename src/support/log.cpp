@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/log.hpp"
 
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
 #include <atomic>
-#include <cstdio>
+#include <cerrno>
+#include <cstddef>
 #include <mutex>
-#include <string>
 #include <utility>
 
 namespace msprobe {
@@ -14,13 +18,22 @@ std::atomic<LogLevel> g_level{LogLevel::normal};
 std::mutex g_mutex;
 std::function<void()> g_preamble;
 
+/// In one call of the system's, so that lines of several processes do not mix, and without asking for memory:
+/// there may be none, and that is what the line says.
 void write_line(std::string_view prefix, std::string_view message) {
-  std::string line(prefix);
-  line += message;
-  line += '\n';
   const std::lock_guard lock(g_mutex);
   if (g_preamble) g_preamble();
-  std::fwrite(line.data(), 1, line.size(), stderr);
+  const auto part = [](std::string_view text) { return iovec{const_cast<char*>(text.data()), text.size()}; };
+  std::array<iovec, 3> parts = {part(prefix), part(message), part("\n")};
+  for (auto* next = parts.begin(); next != parts.end();) {
+    const ssize_t written = ::writev(STDERR_FILENO, next, static_cast<int>(parts.end() - next));
+    if (written < 0 && errno != EINTR) return;
+    std::size_t gone = written < 0 ? 0 : static_cast<std::size_t>(written);
+    for (; next != parts.end() && gone >= next->iov_len; ++next) gone -= next->iov_len;
+    if (next == parts.end()) return;
+    next->iov_base = static_cast<char*>(next->iov_base) + gone;
+    next->iov_len -= gone;
+  }
 }
 
 }  // namespace
@@ -34,6 +47,10 @@ LogLevel log_level() {
 
 void log_error(std::string_view message) {
   write_line("msprobe: error: ", message);
+}
+
+void log_hint(std::string_view message) {
+  write_line("msprobe: hint: ", message);
 }
 
 void log_warning(std::string_view message) {

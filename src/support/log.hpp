@@ -14,6 +14,8 @@ LogLevel log_level();
 
 /// `msprobe: error: …`, shown at every level.
 void log_error(std::string_view message);
+/// `msprobe: hint: …`, what helps against the error before, shown at every level.
+void log_hint(std::string_view message);
 /// `msprobe: warning: …`, hidden by --quiet.
 void log_warning(std::string_view message);
 /// A plain line, hidden by --quiet.

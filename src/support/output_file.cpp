@@ -2,20 +2,29 @@
 #include "support/output_file.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <memory>
+#include <mutex>
+#include <set>
+#include <span>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "support/crc32.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 #include "support/text.hpp"
@@ -32,6 +41,47 @@ std::string reason(int error) {
 std::string parent_of(const std::string& path) {
   const std::string parent = fs::path(path).parent_path().string();
   return parent.empty() ? "." : parent;
+}
+
+/// What all temporary files of this machine begin with. Others may write into the same folder of a shared
+/// file system, and whether their processes live is not to be seen from here.
+std::string temporary_start() {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
+  const std::span<const char> name(host.data(), std::strlen(host.data()));
+  return fmt::format(".msprobe-{:08x}-", crc32(0, std::as_bytes(name)));
+}
+
+std::string temporary_name(const std::string& folder) {
+  static std::atomic<unsigned> counter{0};
+  return fmt::format("{}/{}{}-{}.tmp", folder, temporary_start(), ::getpid(), counter++);
+}
+
+/// Removes temporary files whose process is gone: it held a lock on them. Once a folder, which may have many files.
+void remove_stale(const std::string& folder) {
+  static std::mutex mutex;
+  static std::set<std::pair<dev_t, ino_t>> seen;
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) return;
+  {
+    const std::lock_guard lock(mutex);
+    if (!seen.emplace(status.st_dev, status.st_ino).second) return;
+  }
+  const std::string start = temporary_start();
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with(start) || !name.ends_with(".tmp")) continue;
+    const int descriptor = ::open(entry->path().c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (descriptor < 0) continue;
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) ::unlink(entry->path().c_str());
+    ::close(descriptor);
+  }
+}
+
+/// By this name a file that has none can be reached.
+std::string link_of(int descriptor) {
+  return "/proc/self/fd/" + std::to_string(descriptor);
 }
 
 /// Where a file named `path` has to be renamed to.
@@ -99,34 +149,68 @@ bool write_all(int descriptor, std::string_view bytes, const std::string& name) 
 }
 
 OutputFile::OutputFile(const std::string& path) : path_(path), target_(resolve_target(path)) {
-  static std::atomic<unsigned> counter{0};
-  const std::string stem = parent_of(target_) + "/.msprobe-" + std::to_string(::getpid()) + "-";
-  // Another machine may have our process number on a shared file system, hence the exclusive creation in a
-  // loop.
+  open();
+}
+
+OutputFile OutputFile::in_folder(int folder, const std::string& name, const std::string& path) {
+  OutputFile file;
+  file.path_ = path;
+  file.target_ = link_of(folder) + "/" + name;
+  file.open();
+  return file;
+}
+
+void OutputFile::open() {
+  if (!open_nameless()) open_named();
+}
+
+/// False if the file system knows no files without a name, or if it could not get one later.
+bool OutputFile::open_nameless() {
+  descriptor_ = ::open(parent_of(target_).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0644);
+  if (descriptor_ < 0) return false;
+  if (::access(link_of(descriptor_).c_str(), F_OK) == 0) return true;
+  ::close(std::exchange(descriptor_, -1));
+  return false;
+}
+
+void OutputFile::open_named() {
+  const std::string folder = parent_of(target_);
+  remove_stale(folder);
+  // Who finds the file locked knows that its process lives; who made it looks whether it was taken away
+  // before that.
   for (int attempt = 0; attempt < 1000; ++attempt) {
-    temporary_ = stem + std::to_string(counter++) + ".tmp";
+    temporary_ = temporary_name(folder);
     descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (descriptor_ >= 0) return;
-    if (errno != EEXIST) break;
+    if (descriptor_ < 0) {
+      if (errno == EEXIST) continue;
+      break;
+    }
+    ::flock(descriptor_, LOCK_EX);
+    struct stat status {};
+    if (::fstat(descriptor_, &status) == 0 && status.st_nlink > 0) return;
+    ::close(std::exchange(descriptor_, -1));
   }
   const int error = errno;
   temporary_.clear();
   std::error_code ignored;
-  if (error == ENOENT && !fs::exists(parent_of(target_), ignored)) {
-    throw IoError(display(path), "cannot be created: there is no directory " + display(parent_of(path)));
+  if (error == ENOENT && !fs::exists(folder, ignored)) {
+    throw IoError(display(path_), "cannot be created: there is no directory " + display(parent_of(path_)));
   }
-  throw IoError(display(path), "cannot be created: " + reason(error));
+  throw IoError(display(path_), "cannot be created: " + reason(error));
 }
 
 OutputFile OutputFile::unnamed() {
   const char* variable = std::getenv("TMPDIR");
-  std::string name =
-      std::string(variable != nullptr && *variable != '\0' ? variable : "/tmp") + "/msprobe-XXXXXX";
+  const std::string folder = variable != nullptr && *variable != '\0' ? variable : "/tmp";
+  std::string name = folder + "/msprobe-XXXXXX";
   OutputFile file;
-  file.descriptor_ = ::mkostemp(name.data(), O_CLOEXEC);
-  if (file.descriptor_ < 0)
-    throw IoError(display(name), "a temporary file cannot be created: " + reason(errno));
-  ::unlink(name.c_str());
+  file.descriptor_ = ::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+  if (file.descriptor_ < 0) {
+    file.descriptor_ = ::mkostemp(name.data(), O_CLOEXEC);
+    if (file.descriptor_ < 0)
+      throw IoError(display(name), "a temporary file cannot be created: " + reason(errno));
+    ::unlink(name.c_str());
+  }
   file.path_ = name;
   return file;
 }
@@ -207,18 +291,61 @@ void OutputFile::read_at(std::uint64_t offset, std::span<char> out) const {
 
 void OutputFile::finish() {
   if (descriptor_ < 0) return;
-  // After a failed close the descriptor is gone as well, so it is forgotten first.
-  if (::close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) {
+  // The file's own ends what has no name, and the lock of what has one, so a second descriptor is closed in
+  // its place.
+  const int second = ::dup(descriptor_);
+  if (second < 0 || (::close(second) != 0 && errno != EINTR)) {
     throw IoError(display(path_), "cannot be written: " + reason(errno));
   }
 }
 
 void OutputFile::commit() {
   finish();
-  if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
-    throw IoError(display(path_), "cannot be put in its place: " + reason(errno));
+  if (!temporary_.empty() || !link_to_target()) {
+    if (::rename(temporary_.c_str(), target_.c_str()) != 0)
+      throw IoError(display(path_), "cannot be put in its place: " + reason(errno));
+    temporary_.clear();
   }
-  temporary_.clear();
+  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+}
+
+/// A link does not replace what has the name already: then the file gets a temporary name, and the answer is
+/// false.
+bool OutputFile::link_to_target() {
+  const std::string self = link_of(descriptor_);
+  const auto link_to = [&](const std::string& name) {
+    return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  };
+  if (link_to(target_)) return true;
+  const std::string folder = parent_of(target_);
+  if (errno == EEXIST) {
+    remove_stale(folder);
+    ::flock(descriptor_, LOCK_EX);
+    do {
+      temporary_ = temporary_name(folder);
+      if (link_to(temporary_)) return false;
+    } while (errno == EEXIST);
+    temporary_.clear();
+  }
+  // A file system that makes files without a name but gives them none: hours of work must not end there.
+  OutputFile copy;
+  copy.path_ = path_;
+  copy.target_ = target_;
+  copy.open_named();
+  std::vector<char> piece(std::size_t{1} << 18);
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0)
+    throw IoError(display(path_), "cannot be read back: " + reason(errno));
+  for (auto left = static_cast<std::uint64_t>(status.st_size); left > 0;) {
+    const std::span<char> part(piece.data(), std::min<std::uint64_t>(left, piece.size()));
+    read_at(copy.size(), part);
+    copy.write({part.data(), part.size()});
+    left -= part.size();
+  }
+  copy.finish();
+  std::swap(descriptor_, copy.descriptor_);
+  temporary_ = std::exchange(copy.temporary_, {});
+  return false;
 }
 
 void OutputFile::commit_all(std::vector<OutputFile>& files) {

@@ -22,12 +22,15 @@ void check_output(const std::string& path);
 /// IoError that names `name`. A signal that asks the process to stop ends a blocked write with Interrupted.
 bool write_all(int descriptor, std::string_view bytes, const std::string& name);
 
-/// A file in the making: written under a temporary name beside its place and renamed by commit(). Destroyed
-/// before, it leaves nothing. The mode is 0644 less the umask. A symbolic link at `path` stays, what it
-/// points at is replaced; directories, devices and pipes are refused.
+/// A file in the making: it has no name until commit(), so that it leaves nothing even where the process is killed. On
+/// file systems that know no such files it has a temporary name beside its place; what killed processes of this machine
+/// left of that kind is removed by the next one. The mode is 0644 less the umask. A symbolic link at `path` stays, what
+/// it points at is replaced; directories, devices and pipes are refused.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
+  /// A file in an open folder, whatever its path leads to by now; `path` is for messages. A link at its place is replaced.
+  static OutputFile in_folder(int folder, const std::string& name, const std::string& path);
   /// A file without a name in the directory for temporary files, for what must be seekable before it is
   /// copied.
   static OutputFile unnamed();
@@ -45,7 +48,7 @@ class OutputFile {
   void read_at(std::uint64_t offset, std::span<char> out) const;
   /// No more writing; reports what the system had kept back (quota, full disk on a network file system).
   void finish();
-  /// finish() and the rename.
+  /// finish() and the name.
   void commit();
 
   /// Commits all, or as far as the system allows none: if one fails, those renamed before are removed again.
@@ -53,11 +56,15 @@ class OutputFile {
 
  private:
   OutputFile() = default;
+  void open();
+  bool open_nameless();
+  void open_named();
+  bool link_to_target();
   void discard() noexcept;
 
   std::string path_;       // as the caller named it
   std::string target_;     // where it goes, links resolved
-  std::string temporary_;  // its name until then; empty: none
+  std::string temporary_;  // its name until then; empty: it has none
   int descriptor_ = -1;
   std::uint64_t size_ = 0;
 };

@@ -12,6 +12,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -146,13 +148,17 @@ struct Progress::Impl {
     std::unique_lock lock(mutex);
     while (!wake.wait_for(lock, kTick, [this] { return stop; })) {
       lock.unlock();
-      draw();
+      try {
+        draw();
+      } catch (const std::bad_alloc&) {
+        // The work says so, if it has none either.
+      }
       lock.lock();
     }
   }
 
   const bool always;
-  const bool shown;
+  bool shown;
   std::atomic<std::uint64_t> done{0};
 
   // Under the log's lock.
@@ -171,8 +177,13 @@ struct Progress::Impl {
 
 Progress::Progress(ProgressMode mode) : impl_(std::make_unique<Impl>(mode)) {
   if (!impl_->shown) return;
+  try {
+    impl_->ticker = std::thread([impl = impl_.get()] { impl->tick(); });
+  } catch (const std::system_error&) {
+    impl_->shown = false;  // no thread to be had is no reason not to work
+    return;
+  }
   set_log_preamble([impl = impl_.get()] { impl->clear(); });
-  impl_->ticker = std::thread([impl = impl_.get()] { impl->tick(); });
 }
 
 Progress::~Progress() {

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "support/error.hpp"
+#include "support/interrupt.hpp"
 #include "support/text.hpp"
 
 namespace msprobe {
@@ -96,6 +97,7 @@ class YamlDocumentReader {
   }
 
   void parse(Event& event) {
+    check_interrupt();
     if (yaml_parser_parse(&parser_, &event.event) != 0) return;
     if (parser_.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
     fail_at(document_.file_, parser_.error == YAML_READER_ERROR ? 0 : parser_.problem_mark.line,

@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Each command with one failing call of the system's: it says so with status 2 and one line, or its result is right.
+
+fault_shim.cpp, preloaded, lets the n-th call of a kind fail, or all from the n-th on. A run may end in two ways: with the
+status, the output and the files of a run without a fault, or with status 2, a line that gives the reason, and no file
+that is half or has a temporary name.
+
+usage: faults.py MSPROBE SHIM DATA
+MSPROBE_TEST_FAULTS=N tries N places a kind instead of some 20, and all of them below N.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import re
+import sys
+import tempfile
+
+import harness
+
+# kind: what the line says
+KINDS = {
+    "malloc": "not enough memory",
+    "mmap": "not enough memory",
+    "read": "Input/output error",
+    "readdir": "Input/output error",
+    "write": "No space left on device",
+    "open": "Too many open files",
+    "rename": "Permission denied",
+}
+# Commands that go on without one of their inputs, and what may keep them from reading it.
+MANY_INPUTS = {
+    "compare of tensors": ("read", "open", "malloc"),
+    "merge_result": ("read", "open"),
+    "nan_analyze": ("read", "open"),
+    "overflow_check": ("read", "open"),
+    "ckpt_compare": ("read", "open"),
+    "parse": ("read", "readdir", "open", "malloc", "write", "rename"),
+    "inspect": ("read", "open", "readdir", "malloc"),
+    "config_check -c": ("read", "malloc"),
+    "config_check -d": ("read", "open", "readdir"),
+}
+# What reads tensors a second time for evidence does without them: fewer words, the same rows.
+NO_REPLAY = ("--replay", "never")
+PLACES = int(os.environ.get("MSPROBE_TEST_FAULTS", "0"))
+
+
+def cases(data):
+    """name: arguments, with inputs small enough for thousands of runs."""
+    golden = data / "golden"
+    compare = golden / "compare"
+    packs = golden / "config_check" / "packs"
+    checkpoints = golden / "ckpt" / "checkpoints"
+    anomaly = golden / "anomaly" / "cases" / "a02_before_comm_one_rank" / "step0"
+    merge = compare / "merge_result"
+    pair = lambda name: ["-tp", compare / name / "target", "-gp", compare / name / "golden"]
+    return {
+        "compare": ["compare", *pair("stats_pairs"), "-o", "out", "--format", "csv,xlsx,html"],
+        "compare of tensors": ["compare", *pair("tensor_rules"), "-o", "out", "--format", "csv", *NO_REPLAY],
+        "merge_result": ["merge_result", "-i", merge / "input", "-o", "out", "-config", merge / "config_all.yaml"],
+        "nan_analyze": ["nan_analyze", "-i", anomaly, "-o", "out"],
+        "overflow_check": ["overflow_check", "-i", anomaly, "-o", "out"],
+        "ckpt_compare": ["ckpt_compare", checkpoints / "tp1pp1", checkpoints / "tp2pp2", "-o", "out.json"],
+        "parse": ["parse", "-d", golden / "parse" / "atb" / "in" / "ok", "-o", "out"],
+        "inspect": ["inspect", compare / "stats_pairs" / "target", checkpoints / "tp1pp1", "--json"],
+        "config_check -c": ["config_check", "-c", packs / "bench.zip", packs / "cmp.zip", "-o", "out"],
+        "config_check -d": ["config_check", "-d", "train.sh", "-o", "pack.zip", "--python", "venv/bin/python3", "--env-table-only"],
+    }
+
+
+def places(count):
+    """Which calls fail: the first ones, where the command line is read, and then ever fewer."""
+    if PLACES:
+        return sorted({*range(1, min(count, PLACES) + 1), *(1 + count * i // PLACES for i in range(PLACES))})
+    dense = set(range(1, min(count, 24) + 1))
+    wide = {1 + (count - 1) * i // 11 for i in range(12)} if count else set()
+    return sorted(dense | wide)
+
+
+def make_training(folder):
+    """A launch script, and an interpreter that is none with two packages."""
+    (folder / "train.sh").write_text("python train.py --lr 1e-4\n", encoding="ascii")
+    python = folder / "venv" / "bin" / "python3"
+    if not python.exists():
+        python.parent.mkdir(parents=True)
+        python.write_text("", encoding="ascii")
+        python.chmod(0o755)
+        for name in ("one", "two"):
+            about = folder / "venv" / "lib" / "python3.11" / "site-packages" / f"{name}-1.0.dist-info" / "METADATA"
+            about.parent.mkdir(parents=True)
+            about.write_text(f"Name: {name}\nVersion: 1.0\n", encoding="ascii")
+
+
+class Commands:
+    def __init__(self, msprobe, shim, data):
+        self.msprobe = msprobe
+        self.shim = shim
+        self.cases = {name: [str(word) for word in words] for name, words in cases(data).items()}
+
+    def run(self, name, scratch, fault, **more):
+        """A run and the files that it leaves; `fault` as the shim wants it."""
+        if name.endswith("-d"):
+            make_training(scratch)
+        variables = {"LD_PRELOAD": self.shim, "MSPROBE_TEST_FAULT": fault, "TMPDIR": str(scratch), **more}
+        result = harness.run(self.msprobe, [*self.cases[name], "-j", "2"], scratch, env=variables)
+        return result, files_in(scratch)
+
+    def right(self, name, kind):
+        """A run without a fault, and how many calls of the kind it has."""
+        with tempfile.TemporaryDirectory(prefix="msprobe-fault-") as scratch:
+            folder = pathlib.Path(scratch) / "work"
+            folder.mkdir()
+            count = pathlib.Path(scratch) / "count"
+            result, files = self.run(name, folder, f"{kind}:0:{count}")
+            harness.check(result.returncode in (0, 1) and files or "inspect" in name, result.stderr)
+            return (result.returncode, result.stdout, files), int(count.read_text(encoding="ascii"))
+
+    def fail(self, name, kind, number, how, right):
+        """What is wrong with the end of a run with a fault; empty: nothing."""
+        with tempfile.TemporaryDirectory(prefix="msprobe-fault-") as scratch:
+            result, files = self.run(name, pathlib.Path(scratch), f"{kind}:{number}:{how}")
+        said = f"{kind} {number} {how}: status {result.returncode}, {shortened(result.stderr)}"
+        if any("msprobe-" in path for path in files):
+            return f"{said}; temporary files stay: {sorted(files)}"
+        if (result.returncode, result.stdout, files) == right:
+            return ""
+        # What one of many inputs lacks is told where its result would be, and the others are there.
+        contents = [content.decode("utf-8", "replace") for content in files.values()]
+        told = any(KINDS[kind] in text for text in (result.stdout, result.stderr, *contents))
+        if kind in MANY_INPUTS.get(name, ()) and result.returncode in (2, right[0]):
+            return "" if told else f"{said}; no reason is given"
+        if result.returncode != 2:
+            return f"{said}; another result: {[path for path in files if files[path] != right[2].get(path)]}"
+        errors = [line for line in result.stderr.splitlines() if line.startswith("msprobe: error: ")]
+        if len(errors) != 1 or KINDS[kind] not in errors[0]:
+            return said
+        half = [path for path, content in files.items() if right[2].get(path) != content]
+        return f"{said}; not whole: {half}" if half else ""
+
+    def kill(self, name, kind, number, named, right):
+        """The same of a run that is killed, and of the next one in its place."""
+        more = {"MSPROBE_TEST_NAMED": "1"} if named else {}
+        with tempfile.TemporaryDirectory(prefix="msprobe-fault-") as scratch:
+            result, files = self.run(name, pathlib.Path(scratch), f"{kind}:{number}:kill", **more)
+            said = f"{kind} {number} kill{' named' if named else ''}: status {result.returncode}"
+            half = [path for path, content in files.items() if right[2].get(path, content) != content]
+            if result.returncode not in (right[0], -9) or half:
+                return f"{said}; not whole: {half}"
+            if not named and any("msprobe-" in path for path in files):
+                return f"{said}; temporary files stay: {sorted(files)}"
+            for path in pathlib.Path(scratch).rglob("out*/[!.]*"):
+                if path.is_file():
+                    path.unlink()
+            result, files = self.run(name, pathlib.Path(scratch), f"{kind}:0:/dev/null", **more)
+        same = (result.returncode, result.stdout, files) == right
+        return "" if same else f"{said}; the next one: {result.returncode}, {sorted(files)} {shortened(result.stderr)}"
+
+
+def shortened(text):
+    return repr(text if len(text) < 300 else text[:150] + " ... " + text[-150:])
+
+
+def files_in(folder):
+    """What lies there by name, less the time of its making."""
+    return {
+        re.sub(r"\d{14,}", "TIME", str(path.relative_to(folder))): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "venv" not in path.parts
+    }
+
+
+def make_tests(msprobe, shim, data):
+    commands = Commands(msprobe, str(pathlib.Path(shim).resolve()), pathlib.Path(data).resolve())
+
+    def together(work):
+        """Runs (function, arguments) pairs at the same time; their complaints are this test's."""
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            wrong = [text for text in pool.map(lambda one: one[0](*one[1:]), work) if text]
+        harness.check(not wrong, "\n".join([f"{len(wrong)} of {len(work)} ends are wrong", *wrong[:20]]))
+
+    def failing(name):
+        work = []
+        for kind in KINDS:
+            right, count = commands.right(name, kind)
+            for how in ("once", "on"):
+                work += [(commands.fail, name, kind, number, how, right) for number in places(count)]
+        together(work)
+
+    def killed(name):
+        work = []
+        for kind in ("write", "rename"):
+            right, count = commands.right(name, kind)
+            for number in places(count)[::4]:
+                work += [(commands.kill, name, kind, number, named, right) for named in (False, True)]
+        together(work)
+
+    tests = []
+    for name in commands.cases:
+        tests.append((f"{name}: a call fails", lambda scratch, name=name: failing(name)))
+        if name != "inspect":  # it writes no file
+            tests.append((f"{name}: killed", lambda scratch, name=name: killed(name)))
+    return tests
+
+
+if __name__ == "__main__":
+    harness.main(make_tests)
