@@ -11,17 +11,30 @@ namespace msprobe::diagnosis {
 namespace {
 
 /// Lower case, without the marks of operators (`__add__`, `__iadd__`, `__radd__`) and of work in place
-/// (`add_`).
-std::string plain_operation(std::string_view name) {
-  const bool is_operator = name.size() > 4 && name.starts_with("__") && name.ends_with("__");
-  std::string plain;
-  for (const char c : name) {
-    if (c != '_' || (!is_operator && !plain.empty()))
-      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+/// (`add_`). Most names are so already.
+class PlainOperation {
+ public:
+  explicit PlainOperation(std::string_view name) : plain_(name) {
+    const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+    const bool has_marks = !name.empty() && (name.front() == '_' || name.back() == '_');
+    if (!has_marks && std::all_of(name.begin(), name.end(), is_plain)) return;
+    const bool is_operator = name.size() > 4 && name.starts_with("__") && name.ends_with("__");
+    for (const char c : name) {
+      if (c != '_' || (!is_operator && !changed_.empty()))
+        changed_ += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+    while (!changed_.empty() && changed_.back() == '_') changed_.pop_back();
+    plain_ = changed_;
   }
-  while (!plain.empty() && plain.back() == '_') plain.pop_back();
-  return plain;
-}
+  PlainOperation(const PlainOperation&) = delete;
+  PlainOperation& operator=(const PlainOperation&) = delete;
+
+  std::string_view text() const { return plain_; }
+
+ private:
+  std::string changed_;
+  std::string_view plain_;
+};
 
 struct Known {
   const char* name;
@@ -180,17 +193,18 @@ Nature nature_of(std::string_view operation) {
     for (const Known& known : kKnown) map->emplace(known.name, known.nature);
     return map;
   }();
-  const auto found = kByName->find(plain_operation(operation));
+  const auto found = kByName->find(PlainOperation(operation).text());
   return found == kByName->end() ? Nature::ordinary : found->second;
 }
 
 bool is_elementwise(std::string_view operation) {
-  const std::string name = plain_operation(operation);
+  const PlainOperation plain(operation);
+  const std::string_view name = plain.text();
   if (name == "mul" || name == "rmul" || name == "imul" || name == "multiply" || name == "addcmul")
     return true;
   constexpr std::string_view kLosses = "loss";
   const Nature nature = nature_of(operation);
-  return (nature == Nature::sum && name.find(kLosses) == std::string::npos) ||
+  return (nature == Nature::sum && name.find(kLosses) == std::string_view::npos) ||
          (nature == Nature::division && name != "cosine_similarity" && name != "normalize");
 }
 
@@ -198,18 +212,21 @@ bool is_product(std::string_view operation) {
   static constexpr std::string_view kProducts[] = {
       "linear",  "matmul", "mm",     "bmm",      "addmm",
       "baddbmm", "mv",     "einsum", "bilinear", "scaled_dot_product_attention"};
-  const std::string name = plain_operation(operation);
+  const PlainOperation plain(operation);
+  const std::string_view name = plain.text();
   return name.starts_with("conv") || is_recurrent(operation) ||
          std::find(std::begin(kProducts), std::end(kProducts), name) != std::end(kProducts);
 }
 
 bool is_recurrent(std::string_view operation) {
-  const std::string name = plain_operation(operation);
+  const PlainOperation plain(operation);
+  const std::string_view name = plain.text();
   return name == "lstm" || name == "gru" || name == "rnn" || name == "rnn_tanh" || name == "rnn_relu";
 }
 
 bool is_parameter_position(std::string_view operation, std::size_t position) {
-  const std::string name = plain_operation(operation);
+  const PlainOperation plain(operation);
+  const std::string_view name = plain.text();
   if (name == "biasadd") return position == 1;
   if (name == "layernorm") return position == 1 || position == 2;
   if (name == "linear" || name == "dense" || name == "prelu" || name.starts_with("conv"))

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dump/names.hpp"
 
+#include <cstring>
+
 namespace msprobe::dump {
 
 std::pair<std::string_view, std::string_view> split_last(std::string_view name) {
-  const std::size_t dot = name.rfind('.');
-  if (dot == std::string_view::npos) return {{}, name};
+  if (name.empty()) return {};
+  // The library's rfind looks at one character at a time.
+  const auto* const found = static_cast<const char*>(::memrchr(name.data(), '.', name.size()));
+  if (found == nullptr) return {{}, name};
+  const auto dot = static_cast<std::size_t>(found - name.data());
   return {name.substr(0, dot), name.substr(dot + 1)};
 }
 

@@ -2,48 +2,66 @@
 #include "compare/matching/join.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "dump/names.hpp"
 #include "support/error.hpp"
+#include "support/parallel.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
 namespace {
 
+/// The texts that rows are found by, and their hashes. Those of both sides are most of the work: several
+/// threads do it.
+class Texts {
+ public:
+  /// `keys` nullptr: the names as they stand.
+  Texts(const Side& side, const EntryKeys* keys) : side_(side), keys_(keys), hashes_(side.items.size()) {
+    parallel_blocks(hashes_.size(), [&](std::size_t i) {
+      thread_local std::string buffer;
+      hashes_[i] = std::hash<std::string_view>{}(of(i, buffer));
+    });
+  }
+  std::string_view of(std::size_t item, std::string& buffer) const {
+    return keys_ == nullptr ? side_.name(side_.items[item]) : keys_->of(side_.items[item], buffer);
+  }
+  std::size_t size() const { return hashes_.size(); }
+  std::size_t hash(std::size_t item) const { return hashes_[item]; }
+
+ private:
+  const Side& side_;
+  const EntryKeys* keys_;
+  std::vector<std::size_t> hashes_;
+};
+
 /// Golden items by a text of theirs, chained where it repeats.
 class Index {
  public:
-  Index(const Side& side, const EntryKeys* keys)
-      : side_(side), keys_(keys), next_(side.items.size(), kUnmatched) {
-    buckets_.assign(std::max<std::size_t>(16, side.items.size() * 2), kUnmatched);
+  Index(const Side& side, const EntryKeys* keys) : texts_(side, keys), next_(side.items.size(), kUnmatched) {
+    buckets_.assign(std::bit_ceil(2 * side.items.size() + 1), kUnmatched);
     // Backwards, so that every chain runs in file order.
-    for (std::size_t i = side.items.size(); i-- > 0;) {
-      std::uint32_t& head = buckets_[bucket(text(i))];
+    for (std::size_t i = texts_.size(); i-- > 0;) {
+      std::uint32_t& head = buckets_[bucket(texts_.hash(i))];
       next_[i] = head;
       head = static_cast<std::uint32_t>(i);
     }
   }
 
   template <typename Visit>
-  void each(std::string_view key, Visit&& visit) {
-    for (std::uint32_t i = buckets_[bucket(key)]; i != kUnmatched; i = next_[i]) {
-      if (text(i) == key) visit(i);
+  void each(std::string_view key, std::size_t hash, Visit&& visit) {
+    for (std::uint32_t i = buckets_[bucket(hash)]; i != kUnmatched; i = next_[i]) {
+      if (texts_.hash(i) == hash && texts_.of(i, buffer_) == key) visit(i);
     }
   }
 
  private:
-  std::string_view text(std::size_t item) {
-    return keys_ == nullptr ? side_.name(side_.items[item]) : keys_->of(side_.items[item], buffer_);
-  }
-  std::size_t bucket(std::string_view key) const {
-    return std::hash<std::string_view>{}(key) % buckets_.size();
-  }
+  std::size_t bucket(std::size_t hash) const { return hash & (buckets_.size() - 1); }
 
-  const Side& side_;
-  const EntryKeys* keys_;  // nullptr: the names as they stand
-  std::vector<std::uint32_t> buckets_;
+  Texts texts_;
+  std::vector<std::uint32_t> buckets_;  // as many as a power of two
   std::vector<std::uint32_t> next_;
   std::string buffer_;
 };
@@ -125,6 +143,11 @@ Matching join(const Side& target, const TargetKeys& target_keys, const EntryKeys
 
   // Repeated names pair each with each, as the Python tool does; a hostile file must not make that quadratic.
   const std::size_t limit = 16 * (target.items.size() + golden.items.size()) + 300'000;
+  std::vector<std::size_t> hashes(target.items.size());
+  parallel_blocks(hashes.size(), [&](std::size_t t) {
+    thread_local std::string key;
+    hashes[t] = std::hash<std::string_view>{}(target_keys.of(target.items[t], key).text);
+  });
   std::vector<Pair> pairs;
   pairs.reserve(target.items.size());
   std::string buffer;
@@ -141,10 +164,10 @@ Matching join(const Side& target, const TargetKeys& target_keys, const EntryKeys
       }
     };
     if (key.among == Key::Among::keys) {
-      by_key.each(key.text, add);
+      by_key.each(key.text, hashes[t], add);
     } else if (key.among == Key::Among::names) {
       if (!by_name) by_name.emplace(golden, nullptr);
-      by_name->each(key.text, add);
+      by_name->each(key.text, hashes[t], add);
     }
     if (!found) {
       if (golden_entries.empty()) {  // made for the first that asks: mostly nobody does

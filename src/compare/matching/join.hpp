@@ -40,6 +40,7 @@ struct Key {
 
 /// Makes the keys of the target's rows.
 struct TargetKeys {
+  /// Called by several threads.
   std::function<Key(const Item& item, std::string& buffer)> of;
   /// Does the golden side have this entry's partner? For the message of a row without one.
   std::function<std::string_view(std::uint32_t api)> of_entry;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "dump/names.hpp"
+#include "support/parallel.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
@@ -55,20 +56,16 @@ class Judge {
       judge_scattered();
       return;
     }
-    std::vector<std::size_t> rows;
-    for (std::size_t begin = 0; begin < result_.rows.size(); begin += std::max<std::size_t>(1, rows.size())) {
-      rows.clear();
-      const Item* item = result_.find_target(result_.rows[begin]);
-      if (item == nullptr) continue;
-      for (std::size_t i = begin; i < result_.rows.size() && belongs_to(result_.rows[i], item->api); ++i) {
-        rows.push_back(i);
+    // Entries say nothing about each other.
+    const std::vector<std::size_t> begins = first_rows();
+    constexpr std::size_t kTogether = 512;
+    parallel_for((begins.size() + kTogether - 1) / kTogether, [&](std::size_t block) {
+      Judge judge(*this);
+      std::vector<std::size_t> rows;
+      for (std::size_t i = block * kTogether; i < std::min(begins.size(), (block + 1) * kTogether); ++i) {
+        judge.judge_rows(begins[i], rows);
       }
-      if (item->api >= result_.entries_reached) {
-        for (const std::size_t i : rows) result_.rows[i].findings.add(Rule::left_out);
-        continue;
-      }
-      judge_api(item->api, rows);
-    }
+    });
   }
 
  private:
@@ -87,6 +84,27 @@ class Judge {
       of_entry.push_back(i);
     }
     for (const std::uint32_t api : order) judge_api(api, rows.at(api));
+  }
+
+  /// Where the rows of each entry begin.
+  std::vector<std::size_t> first_rows() const {
+    std::vector<std::size_t> begins;
+    const Item* before = nullptr;
+    for (std::size_t i = 0; i < result_.rows.size(); ++i) {
+      const Item* const item = result_.find_target(result_.rows[i]);
+      if (item != nullptr && (before == nullptr || before->api != item->api)) begins.push_back(i);
+      before = item;
+    }
+    return begins;
+  }
+
+  void judge_rows(std::size_t begin, std::vector<std::size_t>& rows) {
+    const std::uint32_t api = result_.find_target(result_.rows[begin])->api;
+    rows.clear();
+    for (std::size_t i = begin; i < result_.rows.size() && belongs_to(result_.rows[i], api); ++i)
+      rows.push_back(i);
+    if (api < result_.entries_reached) return judge_api(api, rows);
+    for (const std::size_t i : rows) result_.rows[i].findings.add(Rule::left_out);
   }
 
   bool belongs_to(const Row& row, std::uint32_t api) const {
