@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "checkpoint/forms.hpp"
 #include "checkpoint/names.hpp"
 #include "checkpoint/wrappers.hpp"
 #include "support/error.hpp"
@@ -129,6 +130,8 @@ std::pair<Variant, Variant> best_variants(const Checkpoint& first, const Checkpo
   std::size_t common = common_keys(*x, *y);
   for (const Candidate& one : firsts) {
     for (const Candidate& other : seconds) {
+      // What has another form on both sides is looked for afterwards.
+      if (one.mapped && other.mapped) continue;
       const std::size_t count = common_keys(one, other);
       const std::size_t left = one.hashes.size() + other.hashes.size() - 2 * count;
       const bool better =
@@ -162,28 +165,72 @@ void remark(Pairing& pairing, const Checkpoint& checkpoint, const Variant& varia
   }
 }
 
+/// One side while its parameters find their partners.
+struct Side {
+  const Checkpoint& checkpoint;
+  const Variant& variant;
+  std::vector<bool> paired;         // of `made`: whole, or in parts
+  std::vector<std::string> pieces;  // names of parts without a partner, of a whole that has some
+};
+
+std::vector<Loose> loose_of(const Side& side, const Architecture& architecture) {
+  std::vector<Loose> all;
+  for (std::size_t i = 0; i < side.variant.made.size(); ++i) {
+    if (!side.paired[i]) all.push_back({made_entry(side.checkpoint, side.variant, i, architecture), {i}});
+  }
+  return all;
+}
+
+void note_pieces(Side& side, const std::vector<Loose>& left) {
+  for (const Loose& loose : left) {
+    const bool any = std::any_of(loose.sources.begin(), loose.sources.end(),
+                                 [&](std::size_t source) { return side.paired[source]; });
+    if (any) side.pieces.push_back(loose.entry.parameter.name);
+  }
+}
+
+/// What is left on both sides may be the same in another form.
+void pair_other_forms(Side& first, Side& second, const NameMap& map, const Architecture& architecture,
+                      Pairing& pairing) {
+  FormOptions options;
+  options.map = &map;
+  options.first_is_megatron = first.checkpoint.megatron_names;
+  options.second_is_megatron = second.checkpoint.megatron_names;
+  options.architecture = architecture;
+  FormPairs found = pair_forms(loose_of(first, architecture), loose_of(second, architecture), options);
+  for (FormPairs::Pair& pair : found.pairs) {
+    for (const std::size_t source : pair.first.sources) first.paired[source] = true;
+    for (const std::size_t source : pair.second.sources) second.paired[source] = true;
+    pairing.pairs.push_back(
+        {std::move(pair.name), std::move(pair.first.entry), std::move(pair.second.entry)});
+  }
+  note_pieces(first, found.first);
+  note_pieces(second, found.second);
+  if (!found.pairs.empty()) {
+    pairing.remarks.push_back(fmt::format(
+        "{} have another form on either side and were put together or taken apart",
+        found.pairs.size() == 1 ? "one parameter" : fmt::format("{} parameters", found.pairs.size())));
+  }
+}
+
 /// Puts those that only one side has where they belong: names that stand for a tensor which is compared under
 /// another one are not missing on the other side.
-void sort_out(Pairing& pairing, const Checkpoint& checkpoint, const Variant& variant, const Variant& other,
-              bool is_second) {
-  std::vector<std::size_t> alone;                         // of `made`
+void sort_out(Pairing& pairing, const Side& side, bool is_second) {
+  const Checkpoint& checkpoint = side.checkpoint;
   std::unordered_map<std::size_t, std::string> compared;  // groups of names for one tensor
   const Entry* vocabulary = nullptr;
-  for (const auto& [key, index] : variant.keys) {
-    const NameMap::Made& made = variant.made[index];
-    const bool single = made.from.size() == 1;
+  for (std::size_t i = 0; i < side.variant.made.size(); ++i) {
+    const NameMap::Made& made = side.variant.made[i];
+    if (!side.paired[i] || made.from.size() != 1) continue;
     const Entry& entry = checkpoint.entries[made.from[0]];
-    if (other.keys.find(key) == other.keys.end()) {
-      alone.push_back(index);
-      continue;
-    }
-    if (single && entry.tied != 0) compared.emplace(entry.tied, made.name);
-    const bool is_first = vocabulary == nullptr || made.name < vocabulary->parameter.name;
-    if (single && is_vocabulary(made.name) && entry.problem.empty() && is_first) vocabulary = &entry;
+    if (entry.tied != 0) compared.emplace(entry.tied, made.name);
+    if (vocabulary == nullptr && is_vocabulary(made.name) && entry.problem.empty()) vocabulary = &entry;
   }
   std::vector<std::string>& only = is_second ? pairing.only_second : pairing.only_first;
-  for (const std::size_t index : alone) {
-    const NameMap::Made& made = variant.made[index];
+  only = side.pieces;
+  for (std::size_t i = 0; i < side.variant.made.size(); ++i) {
+    if (side.paired[i]) continue;
+    const NameMap::Made& made = side.variant.made[i];
     const Entry& entry = checkpoint.entries[made.from[0]];
     const bool single = made.from.size() == 1;
     const auto twin = single && entry.tied != 0 ? compared.find(entry.tied) : compared.end();
@@ -214,14 +261,25 @@ Pairing pair_up(Checkpoint first, Checkpoint second, const NameMap& map) {
   Pairing pairing;
   remark(pairing, first, a);
   remark(pairing, second, b);
+  Side one{first, a, std::vector<bool>(a.made.size()), {}};
+  Side other{second, b, std::vector<bool>(b.made.size()), {}};
   for (const auto& [key, index] : a.keys) {
     const auto found = b.keys.find(key);
     if (found == b.keys.end()) continue;
+    const auto& ours = a.made[index].from;
+    const auto& theirs = b.made[found->second].from;
+    if (ours.size() == 1 && theirs.size() == 1 &&
+        are_stacks_of_two_forms(first.entries[ours[0]], second.entries[theirs[0]])) {
+      continue;
+    }
+    one.paired[index] = true;
+    other.paired[found->second] = true;
     pairing.pairs.push_back({a.made[index].name, made_entry(first, a, index, architecture),
                              made_entry(second, b, found->second, architecture)});
   }
-  sort_out(pairing, first, a, b, false);
-  sort_out(pairing, second, b, a, true);
+  pair_other_forms(one, other, map, architecture, pairing);
+  sort_out(pairing, one, false);
+  sort_out(pairing, other, true);
   std::sort(pairing.pairs.begin(), pairing.pairs.end(),
             [](const auto& x, const auto& y) { return in_model_order(x.name, y.name); });
   std::sort(pairing.tied.begin(), pairing.tied.end(), [](const Pairing::Tied& x, const Pairing::Tied& y) {

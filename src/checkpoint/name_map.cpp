@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "checkpoint/default_name_map.hpp"
 #include "checkpoint/names.hpp"
@@ -38,13 +39,22 @@ NameRule to_rule(const RuleFile& file, const Node& node) {
     if (rule.from.empty()) file.fail(*from, "'from' must be a name or a list of names");
   }
   if (join != nullptr) {
-    if (join->text != "rows" && join->text != "query_groups")
-      file.fail(*join, "'join' is rows or query_groups");
-    rule.join = join->text == "rows" ? Join::rows : Join::query_groups;
+    if (join->text == "rows") {
+      rule.join = Join::rows;
+    } else if (join->text == "query_groups") {
+      rule.join = Join::query_groups;
+    } else if (join->text == "fused_query_groups") {
+      rule.join = Join::fused_query_groups;
+    } else {
+      file.fail(*join, "'join' is rows, query_groups or fused_query_groups");
+    }
   }
   if (rule.from.size() > 1 && rule.join == Join::none) file.fail(node, "several names need a 'join'");
   if (rule.join == Join::query_groups && rule.from.size() != 3) {
     file.fail(node, "query_groups takes queries, keys and values");
+  }
+  if (rule.join == Join::fused_query_groups && rule.from.size() != 1) {
+    file.fail(node, "fused_query_groups takes one name");
   }
   return rule;
 }
@@ -65,6 +75,24 @@ std::int64_t group_count(const Parameter& keys, const Architecture& architecture
                       "checkpoint nor in a config.json beside it");
   }
   return groups;
+}
+
+/// Queries, keys and values out of one parameter that has them one below the other.
+std::vector<Parameter> split_queries(const Parameter& fused, const Architecture& architecture) {
+  const std::int64_t rows = fused.shape.empty() ? 0 : fused.shape[0];
+  const std::int64_t heads = architecture.heads.value_or(0);
+  const std::int64_t groups = architecture.query_groups.value_or(heads);
+  constexpr std::int64_t kMostHeads = 1 << 20;
+  if (heads < 1 || groups < 1 || heads > kMostHeads || groups > kMostHeads ||
+      rows % (heads + 2 * groups) != 0) {
+    throw FormatError(
+        display(fused.name),
+        "how many attention heads and query groups it has is not known: it stands neither in the "
+        "arguments of a checkpoint nor in a config.json beside it");
+  }
+  const std::int64_t size = rows / (heads + 2 * groups);
+  return {narrow(fused, 0, 0, heads * size), narrow(fused, 0, heads * size, groups * size),
+          narrow(fused, 0, (heads + groups) * size, groups * size)};
 }
 
 Parameter join_groups(const std::vector<Parameter>& projections, const Architecture& architecture) {
@@ -167,6 +195,19 @@ Entry join_entries(const std::string& name, const std::vector<const Entry*>& fro
                    const Architecture& architecture) {
   if (from.size() == 1) {
     Entry entry = *from[0];
+    const bool fused = join == Join::fused_query_groups && entry.problem.empty();
+    try {
+      if (fused) {
+        const std::vector<Replica> copies = std::exchange(entry.replicas, {});
+        entry.parameter = join_groups(split_queries(entry.parameter, architecture), architecture);
+        for (const Replica& copy : copies) {
+          entry.replicas.push_back(
+              {copy.parameter, copy.where, copy.original ? *copy.original : from[0]->parameter});
+        }
+      }
+    } catch (const FormatError& error) {
+      entry.problem = error.what();
+    }
     entry.parameter.name = name;
     return entry;
   }

@@ -35,7 +35,12 @@ class NamePattern {
   std::vector<Part> parts_;
 };
 
-enum class Join : std::uint8_t { none, rows, query_groups };
+enum class Join : std::uint8_t {
+  none,
+  rows,
+  query_groups,        // of queries, keys and values
+  fused_query_groups,  // the same of one tensor that has them one below the other
+};
 
 struct NameRule {
   NamePattern to;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -109,6 +110,26 @@ Parameter drop_axis(const Parameter& parameter, std::size_t axis) {
   for (Block& block : result.blocks) {
     block.axes.erase(block.axes.begin() + at);
     block.offset.erase(block.offset.begin() + at);
+  }
+  return result;
+}
+
+Parameter transposed(const Parameter& parameter) {
+  if (parameter.shape.size() != 2) throw std::logic_error("only a matrix is transposed");
+  Parameter result = parameter;
+  result.reported_shape.clear();
+  std::swap(result.shape[0], result.shape[1]);
+  const std::uint64_t size = tensor::info(parameter.dtype).size;
+  for (Block& block : result.blocks) {
+    std::swap(block.axes[0], block.axes[1]);
+    std::swap(block.offset[0], block.offset[1]);
+    // From the first to the last of its elements, as they lie in the file.
+    const Shape strides = formats::row_major_strides(block.view);
+    std::uint64_t span = 1;
+    for (std::size_t i = 0; i < block.view.size(); ++i) {
+      if (block.size[i] > 1) span += static_cast<std::uint64_t>((block.size[i] - 1) * strides[i]);
+    }
+    block.memory = std::max(block.memory, span * size);
   }
   return result;
 }

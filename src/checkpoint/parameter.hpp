@@ -67,6 +67,9 @@ Parameter narrow(const Parameter& parameter, std::size_t axis, std::int64_t begi
 /// The parameter without an axis of length 1.
 Parameter drop_axis(const Parameter& parameter, std::size_t axis);
 
+/// A matrix with its axes exchanged. Reading it keeps each of its blocks in memory.
+Parameter transposed(const Parameter& parameter);
+
 /// Parts end to end along an axis; the name is that of the first. FormatError if their types or other axes
 /// differ.
 Parameter concatenate(const std::vector<Parameter>& parts, std::size_t axis);

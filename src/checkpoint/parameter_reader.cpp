@@ -67,6 +67,7 @@ class BlockStream {
       tensor.offset += block.begin[i] * tensor.strides[i];
       tensor.shape[i] = block.size[i];
     }
+    put_in_order(block, tensor);
     if (ElementReader::memory_need(tensor) > block.memory + kUnannounced) {
       throw FormatError(display(tensor.storage->name()),
                         "refused: a permuted view where whole slices belong");
@@ -95,6 +96,20 @@ class BlockStream {
   }
 
  private:
+  /// The axes of the parameter may come in another order than those of the tensor.
+  static void put_in_order(const Block& block, StoredTensor& tensor) {
+    if (std::is_sorted(block.axes.begin(), block.axes.end())) return;
+    std::vector<std::int64_t> shape;
+    std::vector<std::int64_t> strides;
+    for (const int axis : block.axes) {
+      shape.push_back(tensor.shape[static_cast<std::size_t>(axis)]);
+      strides.push_back(tensor.strides[static_cast<std::size_t>(axis)]);
+    }
+    // All others have the length 1.
+    tensor.shape = std::move(shape);
+    tensor.strides = std::move(strides);
+  }
+
   std::size_t size_;
   std::optional<ElementReader> reader_;
   std::vector<std::byte> buffer_;

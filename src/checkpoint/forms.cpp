@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/forms.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "checkpoint/names.hpp"
+
+namespace msprobe::checkpoint {
+namespace {
+
+/// What taking stacks apart may cost, all of them together: a few bytes can claim any number of experts.
+struct StackBudget {
+  std::int64_t parts = std::int64_t{1} << 17;
+  std::int64_t steps = std::int64_t{1} << 26;  // parts times blocks
+};
+
+using ByName = std::unordered_map<std::string, std::size_t>;
+
+ByName index_of(const std::vector<Loose>& all) {
+  ByName index;
+  for (std::size_t i = 0; i < all.size(); ++i) index.emplace(all[i].entry.parameter.name, i);
+  return index;
+}
+
+/// How a tensor with all experts is called, and each of them by itself.
+struct Stack {
+  std::string_view tail;  // of the name of all of them
+  std::string_view head;  // before the number
+  std::string_view leaf;  // behind the number
+  std::size_t rank;
+  bool transposed;  // always, as Megatron's; else the shapes tell
+};
+
+constexpr std::array<Stack, 6> kStacks = {{
+    {".experts.weight1", ".experts.local_experts.", ".linear_fc1.weight", 3, true},
+    {".experts.weight2", ".experts.local_experts.", ".linear_fc2.weight", 3, true},
+    {".experts.gate_up_proj", ".experts.", ".gate_up_proj.weight", 3, false},
+    {".experts.down_proj", ".experts.", ".down_proj.weight", 3, false},
+    {".experts.gate_up_proj_bias", ".experts.", ".gate_up_proj.bias", 2, false},
+    {".experts.down_proj_bias", ".experts.", ".down_proj.bias", 2, false},
+}};
+
+const Stack* stack_of(const Entry& entry) {
+  const auto found = std::find_if(kStacks.begin(), kStacks.end(), [&](const Stack& stack) {
+    return entry.parameter.name.ends_with(stack.tail) && entry.parameter.shape.size() == stack.rank;
+  });
+  return found == kStacks.end() ? nullptr : &*found;
+}
+
+/// Some models multiply by these from the other side. The two projections together tell: the hidden size is
+/// the axis that they have in common.
+bool lies_across(const std::string& stem, const std::vector<Loose>& all, const ByName& index) {
+  const auto shape_of = [&](const char* tail) -> const Shape* {
+    const auto found = index.find(stem + tail);
+    return found == index.end() ? nullptr : &all[found->second].entry.parameter.shape;
+  };
+  const Shape* in = shape_of(".experts.gate_up_proj");
+  const Shape* out = shape_of(".experts.down_proj");
+  if (in == nullptr || out == nullptr || in->size() != 3 || out->size() != 3) return false;
+  const bool along = (*in)[2] == (*out)[1] && (*in)[1] == 2 * (*out)[2];
+  return !along && (*in)[1] == (*out)[2] && (*in)[2] == 2 * (*out)[1];
+}
+
+/// One step of the first axis of all copies, too.
+Parameter one_of(const Parameter& all, std::int64_t expert, bool across) {
+  Parameter one = drop_axis(narrow(all, 0, expert, 1), 0);
+  return across ? transposed(one) : one;
+}
+
+std::vector<Loose> take_apart(std::vector<Loose> all, StackBudget& budget) {
+  const ByName index = index_of(all);
+  std::vector<Loose> apart;
+  for (const Loose& loose : all) {
+    const Entry& entry = loose.entry;
+    const Stack* stack = entry.problem.empty() ? stack_of(entry) : nullptr;
+    const std::int64_t count = stack == nullptr ? 0 : entry.parameter.shape[0];
+    std::int64_t blocks = 1 + static_cast<std::int64_t>(entry.parameter.blocks.size());
+    for (const Replica& replica : entry.replicas) {
+      blocks += static_cast<std::int64_t>(replica.parameter.blocks.size());
+      if (replica.original) stack = nullptr;  // a copy of a part: it would have to be cut like that
+    }
+    if (stack == nullptr || count > budget.parts || count > budget.steps / blocks) {
+      apart.push_back(loose);
+      continue;
+    }
+    budget.parts -= count;
+    budget.steps -= count * blocks;
+    const std::string stem = entry.parameter.name.substr(0, entry.parameter.name.size() - stack->tail.size());
+    const bool across = stack->rank == 3 && (stack->transposed || lies_across(stem, all, index));
+    for (std::int64_t expert = 0; expert < count; ++expert) {
+      Loose& one = apart.emplace_back();
+      one.sources = loose.sources;
+      one.entry.parameter = one_of(entry.parameter, expert, across);
+      one.entry.parameter.name = fmt::format("{}{}{}{}", stem, stack->head, expert, stack->leaf);
+      for (const Replica& replica : entry.replicas) {
+        one.entry.replicas.push_back({one_of(replica.parameter, expert, across), replica.where, {}});
+      }
+    }
+  }
+  return apart;
+}
+
+/// Joins what stands apart on this side, where the other one has it fused: queries, keys and values one below
+/// the other, or gate and up projections.
+std::vector<Loose> fused_like(std::vector<Loose> all, const std::vector<Loose>& other) {
+  struct Fusion {
+    std::string_view to;
+    std::vector<std::string_view> from;
+  };
+  static const std::array<Fusion, 2> kFusions = {
+      {{"qkv_proj", {"q_proj", "k_proj", "v_proj"}}, {"gate_up_proj", {"gate_proj", "up_proj"}}}};
+  const ByName index = index_of(all);
+  const ByName wanted = index_of(other);
+  std::vector<bool> used(all.size());
+  std::vector<Loose> result;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::string& name = all[i].entry.parameter.name;
+    for (const Fusion& fusion : kFusions) {
+      const std::string first = "." + std::string(fusion.from[0]) + ".";
+      const std::size_t at = name.rfind(first);
+      if (at == std::string::npos || used[i]) continue;
+      const auto called = [&](std::string_view part) {
+        return name.substr(0, at + 1) + std::string(part) + name.substr(at + first.size() - 1);
+      };
+      std::string to = called(fusion.to);
+      if (wanted.find(to) == wanted.end()) continue;
+      std::vector<const Entry*> parts;
+      Loose fused;
+      for (const std::string_view part : fusion.from) {
+        const auto found = index.find(called(part));
+        if (found == index.end() || used[found->second]) break;
+        parts.push_back(&all[found->second].entry);
+        const auto& sources = all[found->second].sources;
+        fused.sources.insert(fused.sources.end(), sources.begin(), sources.end());
+      }
+      if (parts.size() != fusion.from.size()) continue;
+      fused.entry = join_entries(to, parts, Join::rows, {});
+      for (const std::string_view part : fusion.from) used[index.at(called(part))] = true;
+      result.push_back(std::move(fused));
+    }
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!used[i]) result.push_back(std::move(all[i]));
+  }
+  return result;
+}
+
+/// As the map has them, where its rules need the head `model.` that was taken off, or was never there.
+std::vector<Loose> mapped(std::vector<Loose> all, const NameMap& map, const Architecture& architecture) {
+  std::vector<std::string> names;
+  for (const Loose& loose : all) names.push_back(loose.entry.parameter.name);
+  const bool any_head = std::any_of(names.begin(), names.end(),
+                                    [](const std::string& name) { return name.starts_with("model."); });
+  if (!any_head) {
+    for (std::string& name : names) {
+      if (name.starts_with("layers.")) name.insert(0, "model.");
+    }
+  }
+  std::vector<Loose> result;
+  for (const NameMap::Made& made : map.apply(names)) {
+    Loose& loose = result.emplace_back();
+    std::vector<const Entry*> parts;
+    for (const std::size_t i : made.from) {
+      parts.push_back(&all[i].entry);
+      loose.sources.insert(loose.sources.end(), all[i].sources.begin(), all[i].sources.end());
+    }
+    // A name that no rule took stays what it was.
+    const bool stays = made.from.size() == 1 && made.name == names[made.from[0]];
+    loose.entry = join_entries(stays ? parts[0]->parameter.name : made.name, parts, made.join, architecture);
+  }
+  return result;
+}
+
+void pair_by_key(std::vector<Loose>& first, std::vector<Loose>& second, FormPairs& found) {
+  std::unordered_map<std::string, std::size_t> keys;
+  for (std::size_t i = 0; i < second.size(); ++i) keys.emplace(expert_key(second[i].entry.parameter.name), i);
+  std::vector<bool> used(second.size());
+  std::vector<Loose> alone;
+  for (Loose& loose : first) {
+    const auto partner = keys.find(expert_key(loose.entry.parameter.name));
+    if (partner == keys.end() || used[partner->second] ||
+        are_stacks_of_two_forms(loose.entry, second[partner->second].entry)) {
+      alone.push_back(std::move(loose));
+      continue;
+    }
+    used[partner->second] = true;
+    std::string name = loose.entry.parameter.name;
+    found.pairs.push_back({std::move(name), std::move(loose), std::move(second[partner->second])});
+  }
+  std::vector<Loose> left;
+  for (std::size_t i = 0; i < second.size(); ++i) {
+    if (!used[i]) left.push_back(std::move(second[i]));
+  }
+  first = std::move(alone);
+  second = std::move(left);
+}
+
+}  // namespace
+
+bool are_stacks_of_two_forms(const Entry& first, const Entry& second) {
+  return first.problem.empty() && second.problem.empty() && stack_of(first) != nullptr &&
+         stack_of(second) != nullptr && first.parameter.shape != second.parameter.shape;
+}
+
+FormPairs pair_forms(std::vector<Loose> first, std::vector<Loose> second, const FormOptions& options) {
+  FormPairs found;
+  if (first.empty() || second.empty()) return found;
+  first = fused_like(std::move(first), second);
+  second = fused_like(std::move(second), first);
+  pair_by_key(first, second, found);
+  StackBudget budget;
+  first = take_apart(std::move(first), budget);
+  second = take_apart(std::move(second), budget);
+  if (!options.first_is_megatron) first = mapped(std::move(first), *options.map, options.architecture);
+  if (!options.second_is_megatron) second = mapped(std::move(second), *options.map, options.architecture);
+  pair_by_key(first, second, found);
+  found.first = std::move(first);
+  found.second = std::move(second);
+  return found;
+}
+
+}  // namespace msprobe::checkpoint

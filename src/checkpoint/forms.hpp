@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// One parameter in several forms: experts one by one or stacked, projections apart or fused.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/name_map.hpp"
+
+namespace msprobe::checkpoint {
+
+/// A parameter that found no partner under its name, or what was made of such.
+struct Loose {
+  Entry entry;
+  std::vector<std::size_t> sources;  // numbers of the ones it is made of
+};
+
+/// Pairs of what is the same in another form, as indices of the lists that are given back beside them.
+struct FormPairs {
+  struct Pair {
+    std::string name;
+    Loose first;
+    Loose second;
+  };
+  std::vector<Pair> pairs;
+  /// What was made on the way and has no partner either.
+  std::vector<Loose> first;
+  std::vector<Loose> second;
+};
+
+/// Are both all experts in one tensor, and of shapes that differ? One by one they may be the same.
+bool are_stacks_of_two_forms(const Entry& first, const Entry& second);
+
+struct FormOptions {
+  const NameMap* map = nullptr;
+  bool first_is_megatron = false;
+  bool second_is_megatron = false;
+  Architecture architecture;
+};
+
+FormPairs pair_forms(std::vector<Loose> first, std::vector<Loose> second, const FormOptions& options);
+
+}  // namespace msprobe::checkpoint
