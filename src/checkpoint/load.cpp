@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -97,9 +96,7 @@ void read_config(const std::string& folder, Architecture& architecture) {
 
 void add_set(Checkpoint& checkpoint, const std::shared_ptr<const TensorSet>& set,
              const LoadOptions& options) {
-  std::unordered_map<std::string, std::size_t> places;  // index of the first entry there
-  std::size_t groups = 0;
-  for (const Entry& entry : checkpoint.entries) groups = std::max(groups, entry.tied);
+  TiedNames tied(checkpoint.entries);
   bool has_container = false;
   for (std::size_t i = 0; i < set->size(); ++i) {
     const std::string& name = set->name(i);
@@ -112,13 +109,7 @@ void add_set(Checkpoint& checkpoint, const std::shared_ptr<const TensorSet>& set
     const bool state = is_training_state(name) || (has_container && is_beside_model(name));
     if (state && !options.optimizer) continue;
     checkpoint.entries.push_back(entry_of(set, i, std::move(name)));
-    const std::string place = set->place(i);
-    if (place.empty()) continue;
-    const auto [at, is_new] = places.try_emplace(place, checkpoint.entries.size() - 1);
-    if (is_new) continue;
-    Entry& twin = checkpoint.entries[at->second];
-    if (twin.tied == 0) twin.tied = ++groups;
-    checkpoint.entries.back().tied = twin.tied;
+    tied.note_last(set->place(i));
   }
 }
 
@@ -263,6 +254,7 @@ Checkpoint load_folder(const std::string& folder, const LoadOptions& options, bo
   if (may_track && exists(in_folder(folder, kTracker)))
     return load_folder(tracked_folder(folder), options, false);
   if (has_rank_folders(folder)) return load_megatron(folder, options);
+  if (const auto deepspeed = deepspeed_folder(folder)) return load_deepspeed(*deepspeed, options);
   if (exists(in_folder(folder, ".metadata"))) return load_distributed(folder, options);
   for (const char* name : {"model_optim_rng.pt", "model_rng.pt"}) {
     if (exists(in_folder(folder, name))) return load_file(in_folder(folder, name), options);
@@ -370,6 +362,8 @@ Checkpoint load(const std::string& path, const LoadOptions& options) {
       checkpoint = load_distributed(folder, options);
     } else if (name.ends_with(".index.json")) {
       checkpoint = load_indexed(folder, name, options);
+    } else if (name.find("zero_pp_rank_") != std::string::npos && deepspeed_folder(folder) == folder) {
+      checkpoint = load_deepspeed(folder, options);  // one rank's file by itself has stretches of elements
     } else {
       checkpoint = load_file(path, options);
       if (!checkpoint.architecture.heads) read_config(folder, checkpoint.architecture);
@@ -397,7 +391,7 @@ bool looks_like_checkpoint(const std::string& path) noexcept {
       for (const char* name : {kTracker, ".metadata", "model_optim_rng.pt", "model_rng.pt"}) {
         if (exists(in_folder(path, name))) return true;
       }
-      if (has_rank_folders(path)) return true;
+      if (has_rank_folders(path) || deepspeed_folder(path)) return true;
       for (const std::string& name : names_in(path, Named::regular_files)) {
         for (const char* suffix : {".index.json", ".safetensors", ".pt", ".pth", ".bin", ".ckpt"}) {
           if (name.ends_with(suffix)) return true;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "checkpoint/loaders.hpp"
 #include "formats/pickle_rating.hpp"
 #include "support/byte_source.hpp"
@@ -62,6 +64,19 @@ Entry entry_of(const std::shared_ptr<const TensorSet>& set, std::size_t index, s
     entry.problem = error.what();
   }
   return entry;
+}
+
+TiedNames::TiedNames(std::vector<Entry>& entries) : entries_(entries) {
+  for (const Entry& entry : entries) groups_ = std::max(groups_, entry.tied);
+}
+
+void TiedNames::note_last(const std::string& place) {
+  if (place.empty()) return;
+  const auto [at, is_new] = places_.try_emplace(place, entries_.size() - 1);
+  if (is_new) return;
+  Entry& twin = entries_[at->second];
+  if (twin.tied == 0) twin.tied = ++groups_;
+  entries_.back().tied = twin.tied;
 }
 
 Arguments::Arguments(const Pickle& pickle, PickleRef root) {

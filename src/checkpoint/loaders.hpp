@@ -4,7 +4,9 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "checkpoint/checkpoint.hpp"
@@ -19,6 +21,20 @@ std::shared_ptr<const TensorSource> source_of(std::shared_ptr<const formats::Ten
 
 /// The tensor as a parameter of that name; what is wrong with it stands in `problem`.
 Entry entry_of(const std::shared_ptr<const formats::TensorSet>& set, std::size_t index, std::string name);
+
+/// Finds the names that stand for one tensor, by its place in its file.
+class TiedNames {
+ public:
+  /// Of entries that are being added to; those that are there already are left alone.
+  explicit TiedNames(std::vector<Entry>& entries);
+  /// The last entry lies there. An empty place is not known.
+  void note_last(const std::string& place);
+
+ private:
+  std::vector<Entry>& entries_;
+  std::unordered_map<std::string, std::size_t> places_;  // index of the first entry there
+  std::size_t groups_ = 0;
+};
 
 /// The arguments that a training program left in its checkpoint, in whatever kind of record.
 class Arguments {
@@ -59,6 +75,11 @@ Checkpoint load_distributed(const std::string& folder, const LoadOptions& option
 bool has_shards(const formats::TorchTensors& tensors);
 /// Files of one rank each, joined.
 Checkpoint load_rank_shards(const std::vector<std::string>& files, const LoadOptions& options);
+
+/// The folder with DeepSpeed's files of a model's state: this one, or the one that its `latest` names.
+/// Nothing if there is none.
+std::optional<std::string> deepspeed_folder(const std::string& folder);
+Checkpoint load_deepspeed(const std::string& folder, const LoadOptions& options);
 
 /// A folder of files with an index that tells which tensor is in which.
 Checkpoint load_indexed(const std::string& folder, const std::string& index, const LoadOptions& options);

@@ -163,7 +163,7 @@ class Loader {
   [[noreturn]] void fail(const std::string& reason) const { throw FormatError(display(folder_), reason); }
 
   void list_ranks() {
-    for (const std::string& name : names_in(folder_)) {
+    for (const std::string& name : names_in(folder_, Named::folders)) {
       if (!name.starts_with(kRankPrefix)) continue;
       auto numbers = rank_numbers(name);
       if (!numbers || numbers->size() > 3) fail(fmt::format("{} is not the name of a rank", display(name)));
@@ -538,7 +538,8 @@ class Loader {
 bool has_rank_folders(const std::string& folder) {
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    if (at->path().filename().string().starts_with(kRankPrefix)) return true;
+    std::error_code ignored;
+    if (at->path().filename().string().starts_with(kRankPrefix) && at->is_directory(ignored)) return true;
   }
   if (error) throw IoError(display(folder), error.message());
   return false;

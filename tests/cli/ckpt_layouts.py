@@ -113,6 +113,44 @@ def a_missing_distcp_is_not_comparable(msprobe, data, scratch):
         harness.check(all(name.rpartition("/")[2] + ": No such file" in note for note in notes), notes)
 
 
+def deepspeed_folders_are_read(msprobe, wild, scratch):
+    """Held to what DeepSpeed's own zero_to_fp32 makes of them, which leaves out what was frozen at stage 1."""
+    names = {"cube", "embedding.weight", "head.weight", "table"}
+    frozen = {"frozen.weight", "frozen.bias"}
+    for first in ("zero3", "zero3/global_step1", "zero3/global_step1/zero_pp_rank_1_mp_rank_00_model_states.pt"):
+        result, rows = compare(msprobe, scratch, wild / first, wild / "zero3_whole.pt", "--fail-on", "unequal")
+        harness.check_equal(result.stderr, (result.returncode, set(rows)), (0, names | frozen))
+    for first in ("zero1", "zero1/global_step1/mp_rank_00_model_states.pt"):
+        result, rows = compare(msprobe, scratch, wild / first, wild / "zero1_whole.pt", "--fail-on", "different")
+        alone = {name for name, row in rows.items() if row["Status"] == "only in the first"}
+        harness.check_equal(result.stderr, (result.returncode, alone), (0, frozen))
+        # The model is in bfloat16, what zero_to_fp32 gives in float32.
+        states = {name: row["Status"] for name, row in rows.items() if name not in frozen}
+        harness.check_equal("states", states, {name: "equal after rounding" if name != "table" else "equal" for name in names})
+    result, rows = compare(msprobe, scratch, wild / "zero3", wild / "zero1_whole.pt")
+    harness.check_equal("place", rows["cube"]["Shape 1"], "[3, 2, 5]")
+
+
+def deepspeed_folders_that_lack_something_are_told(msprobe, wild, scratch):
+    def broken(action, *reasons):
+        shutil.rmtree(scratch / "z", ignore_errors=True)
+        shutil.copytree(wild / "zero3", scratch / "z")
+        action(scratch / "z" / "global_step1")
+        result, _ = compare(msprobe, scratch, "z", wild / "zero3_whole.pt")
+        harness.check_equal(f"{reasons}: {result.stderr}", result.returncode, 2)
+        harness.check(all(reason in result.stderr for reason in reasons), (reasons, result.stderr))
+
+    name = "zero_pp_rank_{}_mp_rank_00_{}_states.pt"
+    broken(lambda f: (f / name.format(1, "optim")).unlink(), "ZeRO stage 3", "there are 1 of them for 2 ranks")
+    broken(lambda f: (f / name.format(0, "model")).unlink(), "rank 0 is missing")
+    broken(lambda f: [(f / name.format(1, kind)).unlink() for kind in ("model", "optim")],
+           "2 ranks wrote it, and there are files of 1")
+    broken(lambda f: shutil.copy(f / name.format(0, "model"), f / "zero_pp_rank_0_mp_rank_01_model_states.pt"),
+           "tensor-parallel ranks is not supported")
+    broken(lambda f: shutil.copy(f / name.format(0, "model"), f / "layer_01-model_00-model_states.pt"),
+           "cut into layers")
+
+
 def a_lying_note_of_places_is_refused(msprobe, wild, scratch):
     path = scratch / "shard-00001-model-00001-of-00001.safetensors"
     for note in ('{"w": {"saved_offsets": [0.5]}}', '{"w": {"saved_offsets": [[0]]}}', "[]", '{"w": {"other": [0]}}', "{",
@@ -157,7 +195,7 @@ def make_tests(msprobe, data):
         for first, second in itertools.combinations(LAYOUTS, 2)
     ]
     for test in (one_file_stands_for_all, parts_of_fsdp1_are_joined, other_files_of_the_program_are_passed_over,
-                 a_missing_rank_is_told, a_changed_element_has_its_place, a_lying_note_of_places_is_refused):
+                 a_missing_rank_is_told, deepspeed_folders_are_read, deepspeed_folders_that_lack_something_are_told, a_changed_element_has_its_place, a_lying_note_of_places_is_refused):
         tests.append((test.__name__.replace("_", " "), lambda scratch, test=test: test(msprobe, wild, scratch)))
     for test in (a_missing_distcp_is_not_comparable, mindspore_in_inspect_and_parse):
         tests.append((test.__name__.replace("_", " "), lambda scratch, test=test: test(msprobe, data, scratch)))

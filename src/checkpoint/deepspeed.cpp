@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+// DeepSpeed's folders. Of ZeRO stages 1 and 2 one file has the model; of stage 3 each rank has a stretch of
+// each parameter's elements, in the optimizer's single-precision copy, and they are put together from there.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "checkpoint/file_series.hpp"
+#include "checkpoint/loaders.hpp"
+#include "formats/limits.hpp"
+#include "support/byte_source.hpp"
+#include "support/error.hpp"
+#include "support/folder.hpp"
+#include "support/parallel.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::checkpoint {
+namespace {
+
+using formats::Pickle;
+using formats::PickleKind;
+using formats::PickleRef;
+using formats::TorchTensors;
+using Tensors = std::shared_ptr<const TorchTensors>;
+
+constexpr std::string_view kModelStates = "model_states.pt";
+constexpr std::string_view kOptimizerStates = "optim_states.pt";
+constexpr std::string_view kFlatGroups = "optimizer_state_dict.fp32_flat_groups";
+constexpr const char* kLatest = "latest";
+
+/// A stretch of a tensor that is read as one row.
+class StretchSource final : public TensorSource {
+ public:
+  StretchSource(std::shared_ptr<const TensorSource> whole, std::int64_t begin, std::int64_t length)
+      : whole_(std::move(whole)), begin_(begin), length_(length) {}
+  formats::StoredTensor open() const override {
+    formats::StoredTensor tensor = whole_->open();
+    if (!tensor.is_contiguous() || begin_ > tensor.numel() - length_)
+      throw FormatError(display(tensor.storage->name()), "its elements do not lie end to end");
+    tensor.offset += begin_;
+    tensor.shape = {length_};
+    tensor.strides = {1};
+    return tensor;
+  }
+
+ private:
+  std::shared_ptr<const TensorSource> whole_;
+  std::int64_t begin_;
+  std::int64_t length_;
+};
+
+/// Some of the elements of a parameter, in row-major order from `begin` on, as boxes of it: the end of a row,
+/// whole rows, the beginning of one. `from`: where they begin in the source.
+void add_stretch(Parameter& parameter, const std::shared_ptr<const TensorSource>& source, std::int64_t from,
+                 std::int64_t begin, std::int64_t length) {
+  const Shape strides = formats::row_major_strides(parameter.shape);
+  const std::size_t rank = parameter.shape.size();
+  while (length > 0) {
+    std::size_t axis = 0;
+    while (axis < rank && (begin % strides[axis] != 0 || strides[axis] > length)) ++axis;
+    Shape offset(rank);
+    Shape size = parameter.shape;
+    std::int64_t rest = begin;
+    for (std::size_t i = 0; i < rank; ++i) {
+      offset[i] = rest / strides[i];
+      rest %= strides[i];
+      if (i < axis) size[i] = 1;
+    }
+    std::int64_t numel = 1;
+    if (axis < rank) {
+      size[axis] = std::min(parameter.shape[axis] - offset[axis], length / strides[axis]);
+      numel = size[axis] * strides[axis];
+    }
+    Parameter box = whole(parameter.name, parameter.dtype, size,
+                          std::make_shared<const StretchSource>(source, from, numel));
+    box.blocks[0].offset = std::move(offset);
+    parameter.blocks.push_back(std::move(box.blocks[0]));
+    from += numel;
+    begin += numel;
+    length -= numel;
+  }
+}
+
+struct Declared {
+  std::string name;
+  Shape shape;
+};
+
+class ZeroThree {
+ public:
+  /// `bytes`: of all files together.
+  ZeroThree(std::string folder, std::vector<Tensors> models, std::vector<Tensors> optimizers,
+            std::uint64_t bytes)
+      : folder_(std::move(folder)),
+        models_(std::move(models)),
+        optimizers_(std::move(optimizers)),
+        allowance_(bytes) {}
+
+  std::vector<Entry> run() {
+    const Pickle& pickle = models_[0]->pickle();
+    add_buffers();
+    for (const Tensors& rank : optimizers_) flat_.push_back(flat_of(*rank, rank));
+    std::int64_t done = 0;  // of each rank's elements
+    const std::vector<Declared> parameters = shapes("param_shapes");
+    for (const Declared& declared : parameters) {
+      const std::int64_t numel = checked_numel(declared.shape, declared.name);
+      const std::int64_t step = share(numel);
+      Entry& entry = start(declared);
+      for (std::size_t rank = 0; rank < flat_.size(); ++rank) add_share(entry, rank, done, step, numel);
+      if (__builtin_add_overflow(done, step, &done)) fail("more elements than any memory holds");
+    }
+    add_frozen();
+    const auto shared = pickle.find(pickle.root(), "shared_params");
+    if (shared && pickle.kind(*shared) == PickleKind::dict) add_shared(*shared);
+    return std::move(entries_);
+  }
+
+ private:
+  struct Piece {
+    std::shared_ptr<const TensorSource> source;
+    std::int64_t begin = 0;  // among the rank's elements
+    std::int64_t length = 0;
+  };
+  using Flat = std::vector<Piece>;
+
+  [[noreturn]] void fail(const std::string& reason) const { throw FormatError(display(folder_), reason); }
+
+  std::int64_t share(std::int64_t numel) const {
+    const auto ranks = static_cast<std::int64_t>(optimizers_.size());
+    return numel / ranks + (numel % ranks == 0 ? 0 : 1);
+  }
+
+  Entry& start(const Declared& declared) {
+    Entry& entry = entries_.emplace_back();
+    entry.parameter.name = declared.name;
+    entry.parameter.shape = declared.shape;
+    entry.parameter.dtype = tensor::DType::float32;
+    index_.emplace(declared.name, entries_.size() - 1);
+    return entry;
+  }
+
+  /// The flat groups of one rank, one behind the other.
+  Flat flat_of(const TorchTensors& tensors, const Tensors& owner) const {
+    Flat flat;
+    std::int64_t end = 0;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const std::string& name = tensors.name(i);
+      if (!name.starts_with(kFlatGroups)) continue;
+      const Entry group = entry_of(owner, i, name);
+      if (!group.problem.empty()) throw FormatError(group.problem);
+      if (group.parameter.dtype != tensor::DType::float32)
+        fail(display(name) + " is not in single precision");
+      const std::int64_t length = group.parameter.numel();
+      flat.push_back({group.parameter.blocks[0].source, end, length});
+      end += length;
+    }
+    if (flat.empty()) fail("no flat groups of ZeRO stage 3 in it");
+    return flat;
+  }
+
+  // A few bytes can name a parameter of many axes, which every rank has its share of.
+  void charge(std::size_t name, std::size_t axes, std::size_t boxes) {
+    constexpr std::uint64_t kBox = 600;
+    if (!allowance_.take_tensor(name, axes) || !allowance_.take(boxes * (kBox + 40 * axes)))
+      fail("refused: it names more parameters than files of their size have");
+  }
+
+  /// What a rank has of a parameter: `step` of its elements, the last of which may only fill up.
+  void add_share(Entry& entry, std::size_t rank, std::int64_t done, std::int64_t step, std::int64_t numel) {
+    const std::int64_t first = std::min(numel, static_cast<std::int64_t>(rank) * step);
+    std::int64_t left = std::min(step, numel - first);
+    charge(0, 0, 2 * entry.parameter.shape.size() + 1);
+    std::int64_t at = done;
+    std::int64_t begin = first;
+    const Flat& flat = flat_[rank];
+    auto piece = std::upper_bound(flat.begin(), flat.end(), at,
+                                  [](std::int64_t value, const Piece& each) { return value < each.begin; });
+    if (piece != flat.begin()) --piece;
+    for (; left > 0 && piece != flat.end(); ++piece) {
+      const std::int64_t length = std::min(left, piece->begin + piece->length - at);
+      if (length <= 0) continue;
+      add_stretch(entry.parameter, piece->source, at - piece->begin, begin, length);
+      at += length;
+      begin += length;
+      left -= length;
+    }
+    if (left > 0) entry.problem = fmt::format("rank {} has too few elements for it", rank);
+  }
+
+  void add_buffers() {
+    const Pickle& pickle = models_[0]->pickle();
+    std::map<std::string, bool, std::less<>> buffers;
+    if (const auto names = pickle.find(pickle.root(), "buffer_names");
+        names && pickle.kind(*names) == PickleKind::list) {
+      for (const PickleRef name : pickle.items(*names))
+        buffers["module." + std::string(pickle.text(name))] = true;
+    }
+    for (std::size_t i = 0; i < models_[0]->size(); ++i) {
+      const std::string& name = models_[0]->name(i);
+      if (buffers.find(name) == buffers.end()) continue;
+      entries_.push_back(entry_of(models_[0], i, name.substr(std::string_view("module.").size())));
+    }
+  }
+
+  /// A dict of names and sizes, or a list of such.
+  std::vector<Declared> shapes(std::string_view member) {
+    const Pickle& pickle = models_[0]->pickle();
+    std::vector<Declared> all;
+    const auto found = pickle.find(pickle.root(), member);
+    if (!found) return all;
+    const auto add = [&](PickleRef dict) {
+      const auto pairs = pickle.pairs(dict);
+      for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
+        Declared& declared = all.emplace_back();
+        declared.name = pickle.text(pairs[i]);
+        const auto sizes = pickle.items(pairs[i + 1]);
+        if (sizes.size() > formats::kMaxRank) fail("a tensor of too many dimensions");
+        charge(declared.name.size(), sizes.size(), 0);
+        for (const PickleRef size : sizes) declared.shape.push_back(pickle.integer(size));
+      }
+    };
+    if (pickle.kind(*found) == PickleKind::dict) {
+      add(*found);
+    } else if (pickle.kind(*found) == PickleKind::list) {
+      for (const PickleRef group : pickle.items(*found)) add(group);
+    }
+    return all;
+  }
+
+  /// Each rank has its share of those in the file of its model.
+  void add_frozen() {
+    const std::vector<Declared> frozen = shapes("frozen_param_shapes");
+    if (frozen.empty()) return;
+    std::vector<std::unordered_map<std::string_view, std::size_t>> names(models_.size());
+    for (std::size_t rank = 0; rank < models_.size(); ++rank) {
+      for (std::size_t i = 0; i < models_[rank]->size(); ++i) names[rank].emplace(models_[rank]->name(i), i);
+    }
+    for (const Declared& declared : frozen) {
+      const std::int64_t numel = checked_numel(declared.shape, declared.name);
+      Entry& entry = start(declared);
+      std::int64_t done = 0;
+      for (std::size_t rank = 0; rank < models_.size() && entry.problem.empty() && done < numel; ++rank) {
+        const auto found = names[rank].find("frozen_param_fragments." + declared.name);
+        if (found == names[rank].end()) continue;
+        const Entry part = entry_of(models_[rank], found->second, declared.name);
+        entry.problem = part.problem;
+        if (!part.problem.empty()) break;
+        if (rank == 0) entry.parameter.dtype = part.parameter.dtype;
+        const std::int64_t length = std::min(numel - done, part.parameter.numel());
+        charge(0, 0, 2 * declared.shape.size() + 1);
+        add_stretch(entry.parameter, part.parameter.blocks[0].source, 0, done, length);
+        done += length;
+      }
+      if (entry.problem.empty() && done < numel) entry.problem = "the ranks have too few elements for it";
+    }
+  }
+
+  void add_shared(PickleRef shared) {
+    const Pickle& pickle = models_[0]->pickle();
+    const auto pairs = pickle.pairs(shared);
+    std::size_t groups = 0;
+    for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
+      const auto found = index_.find(std::string(pickle.text(pairs[i + 1])));
+      if (found == index_.end()) continue;
+      const Parameter& parameter = entries_[found->second].parameter;
+      charge(pickle.text(pairs[i]).size(), parameter.shape.size(), parameter.blocks.size());
+      Entry& kept = entries_[found->second];
+      if (kept.tied == 0) kept.tied = ++groups;
+      Entry twin = kept;
+      twin.parameter.name = pickle.text(pairs[i]);
+      entries_.push_back(std::move(twin));
+    }
+  }
+
+  std::string folder_;
+  std::vector<Tensors> models_;      // by rank
+  std::vector<Tensors> optimizers_;  // by rank
+  std::vector<Flat> flat_;           // by rank
+  std::vector<Entry> entries_;
+  std::unordered_map<std::string, std::size_t> index_;
+  formats::Allowance allowance_;
+};
+
+std::vector<Tensors> open_all(const std::vector<std::string>& paths, std::uint64_t& bytes) {
+  std::vector<Tensors> all(paths.size());
+  std::vector<std::uint64_t> sizes(paths.size());
+  parallel_for(paths.size(), [&](std::size_t i) {
+    const auto file = open_file(paths[i]);
+    sizes[i] = file->size();
+    all[i] = std::make_shared<const TorchTensors>(file);
+  });
+  for (const std::uint64_t size : sizes) bytes += size;
+  return all;
+}
+
+bool has_model_states(const std::string& folder) {
+  const std::vector<std::string> names = names_in(folder, Named::regular_files);
+  return std::any_of(names.begin(), names.end(),
+                     [](const std::string& name) { return name.ends_with(kModelStates); });
+}
+
+/// The files of this ending by their ranks; an error if one is missing.
+std::vector<std::string> rank_files(const std::string& folder, const std::vector<std::string>& names,
+                                    std::string_view ending) {
+  std::map<std::int64_t, std::string> by_rank;
+  for (const std::string& name : names) {
+    constexpr std::string_view kRank = "zero_pp_rank_";
+    const std::size_t at = name.find(kRank);
+    if (at == std::string::npos || !name.ends_with(ending)) continue;
+    const auto place = series_place(name.substr(at, name.find("_mp_rank_") - at));
+    if (place) by_rank.emplace(place->number, in_folder(folder, name));
+  }
+  std::vector<std::string> files;
+  for (auto& [rank, path] : by_rank) {
+    if (rank != static_cast<std::int64_t>(files.size())) {
+      throw FormatError(display(folder), fmt::format("incomplete: {} is there, but rank {} is missing",
+                                                     display(path), files.size()));
+    }
+    files.push_back(std::move(path));
+  }
+  return files;
+}
+
+void add_dangers(Checkpoint& checkpoint, const std::vector<Tensors>& files,
+                 const std::vector<std::string>& paths) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    for (const std::string& name : dangerous_names(files[i]->pickle())) {
+      checkpoint.warnings.push_back(fmt::format(
+          "{}: its pickle names {}; nothing of it was run, but Python would", display(paths[i]), name));
+    }
+  }
+}
+
+Checkpoint load_stage_three(const std::string& folder, const std::vector<std::string>& models,
+                            const std::vector<std::string>& optimizers) {
+  if (models.size() != optimizers.size()) {
+    throw FormatError(
+        display(folder),
+        fmt::format("ZeRO stage 3 has its parameters in the files *{}, and there are {} of them for "
+                    "{} ranks",
+                    kOptimizerStates, optimizers.size(), models.size()));
+  }
+  Checkpoint checkpoint;
+  checkpoint.format =
+      fmt::format("DeepSpeed ZeRO stage 3, {} rank{}", models.size(), models.size() == 1 ? "" : "s");
+  std::uint64_t bytes = 0;
+  const std::vector<Tensors> model_files = open_all(models, bytes);
+  const std::vector<Tensors> optimizer_files = open_all(optimizers, bytes);
+  add_dangers(checkpoint, model_files, models);
+  add_dangers(checkpoint, optimizer_files, optimizers);
+  const Pickle& pickle = model_files[0]->pickle();
+  if (pickle.kind(pickle.root()) != PickleKind::dict || !pickle.find(pickle.root(), "param_shapes"))
+    throw FormatError(display(models[0]), "it does not say which parameters it has (param_shapes)");
+  const auto ranks = pickle.find(pickle.root(), "dp_world_size");
+  if (ranks && pickle.kind(*ranks) == PickleKind::integer &&
+      pickle.integer(*ranks) != static_cast<std::int64_t>(models.size())) {
+    throw FormatError(display(folder), fmt::format("incomplete: {} ranks wrote it, and there are files of {}",
+                                                   pickle.integer(*ranks), models.size()));
+  }
+  checkpoint.entries = ZeroThree(folder, model_files, optimizer_files, bytes).run();
+  return checkpoint;
+}
+
+}  // namespace
+
+std::optional<std::string> deepspeed_folder(const std::string& folder) {
+  try {
+    if (has_model_states(folder)) return folder;
+    constexpr std::uint64_t kMost = 4096;
+    std::string name = small_file(in_folder(folder, kLatest), kMost);
+    while (!name.empty() && (name.back() == '\n' || name.back() == ' ' || name.back() == '\r'))
+      name.pop_back();
+    if (name.empty() || name.find('/') != std::string::npos || name == "..") return {};
+    const std::string inner = in_folder(folder, name);
+    return has_model_states(inner) ? std::optional(inner) : std::nullopt;
+  } catch (const Error&) {
+    return {};  // no such folder
+  }
+}
+
+Checkpoint load_deepspeed(const std::string& folder, const LoadOptions& options) {
+  const std::vector<std::string> names = names_in(folder, Named::regular_files);
+  std::vector<std::string> whole;
+  for (const std::string& name : names) {
+    if (!name.ends_with(kModelStates)) continue;
+    if (name.find("mp_rank_00") == std::string::npos) {
+      throw FormatError(
+          display(folder),
+          fmt::format("{}: a model that DeepSpeed cut into layers or over tensor-parallel ranks is not "
+                      "supported; its own zero_to_fp32.py or ds_to_universal.py makes one of it",
+                      display(name)));
+    }
+    if (name.starts_with("mp_rank_")) whole.push_back(in_folder(folder, name));
+  }
+  const std::vector<std::string> models = rank_files(folder, names, kModelStates);
+  if (!models.empty() && whole.empty())
+    return load_stage_three(folder, models, rank_files(folder, names, kOptimizerStates));
+  Checkpoint checkpoint;
+  checkpoint.format = "DeepSpeed";
+  std::uint64_t bytes = 0;
+  const std::vector<Tensors> files = open_all({whole.at(0)}, bytes);
+  add_dangers(checkpoint, files, whole);
+  TiedNames tied(checkpoint.entries);
+  for (std::size_t i = 0; i < files[0]->size(); ++i) {
+    constexpr std::string_view kModule = "module.";
+    const std::string& name = files[0]->name(i);
+    if (!name.starts_with(kModule) && !options.optimizer) continue;
+    const std::size_t head = name.starts_with(kModule) ? kModule.size() : 0;
+    checkpoint.entries.push_back(entry_of(files[0], i, name.substr(head)));
+    tied.note_last(files[0]->place(i));
+  }
+  return checkpoint;
+}
+
+}  // namespace msprobe::checkpoint
