@@ -114,7 +114,7 @@ void RankJudge::await_effect(const Entry& entry, Finding found) {
   const Api& api = target_.apis[entry.target];
   for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
     if (item_of(i).state != State::input) continue;
-    const std::uint32_t from = target_flow_.find(content_key(target_, item_of(i)));
+    const std::uint32_t from = target_flow_.find(target_keys_.of(i));
     if (from != ContentMap::kUnknown) quiet_at_.emplace(target_.items[from].api, number);
   }
 }
@@ -140,7 +140,7 @@ void RankJudge::sources(Entry& entry) {
     const Item& item = item_of(i);
     if (!item.is_tensor || errors_.golden_item[i] == kNone || std::isnan(errors_.e[i])) continue;
     if (item.state == State::parameters) {
-      parameter(entry, i, content_key(target_, item));
+      parameter(entry, i, target_keys_.of(i));
     } else if (item.state == State::input && !entry.compound) {
       source(entry, i);
     }
@@ -172,9 +172,9 @@ std::optional<double> RankJudge::data_error(const Entry& entry, std::uint32_t in
 void RankJudge::source(Entry& entry, std::uint32_t index) {
   const Item& item = item_of(index);
   const std::uint32_t partner = errors_.golden_item[index];
-  const std::uint64_t key = content_key(target_, item);
+  const std::uint64_t key = target_keys_.of(index);
   const std::uint32_t from = target_flow_.find(key);
-  const std::uint32_t golden_from = golden_flow_.find(content_key(golden_, golden_.items[partner]));
+  const std::uint32_t golden_from = golden_flow_.find(golden_keys_.of(partner));
   const bool known = from != ContentMap::kUnknown;
   const bool golden_known = golden_from != ContentMap::kUnknown;
   const double e = e_of(index);

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "diagnosis/measures.hpp"
+#include "support/parallel.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
@@ -30,6 +31,12 @@ std::uint64_t content_key(const dump::Side& side, const dump::Item& item) {
   return key == 0 ? 1 : key;
 }
 
+ContentKeys::ContentKeys(const dump::Side& side, bool at_once) : side_(&side) {
+  if (!at_once) return;
+  keys_.resize(side.items.size());
+  parallel_blocks(keys_.size(), [&](std::size_t i) { keys_[i] = content_key(side, side.items[i]); });
+}
+
 std::size_t ContentMap::slot_of(std::uint64_t key) const {
   std::size_t slot = key & (slots_.size() - 1);
   while (slots_[slot].value != kUnknown && !slots_[slot].holds(key)) slot = (slot + 1) & (slots_.size() - 1);
@@ -53,10 +60,11 @@ void ContentMap::put(std::uint64_t key, std::uint32_t value) {
   slot = {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32), value};
 }
 
-void ContentMap::put_outputs(const dump::Side& side, std::uint32_t api, bool only_new) {
+void ContentMap::put_outputs(const ContentKeys& keys, std::uint32_t api, bool only_new) {
+  const dump::Side& side = keys.side();
   for (std::uint32_t i = side.apis[api].first; i < side.apis[api].first + side.apis[api].count; ++i) {
     if (side.items[i].state != dump::State::output) continue;
-    const std::uint64_t key = content_key(side, side.items[i]);
+    const std::uint64_t key = keys.of(i);
     // What a module hands on was put out by an operation within it.
     if (only_new && find(key) != kUnknown) continue;
     put(key, i);

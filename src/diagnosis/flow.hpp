@@ -13,6 +13,20 @@ namespace msprobe::diagnosis {
 /// 0: there is nothing to know it by. Constants have no key: zeros are everywhere.
 std::uint64_t content_key(const dump::Side& side, const dump::Item& item);
 
+/// The keys of a side's items: of all at once, by several threads, or of each when it is asked for.
+class ContentKeys {
+ public:
+  ContentKeys(const dump::Side& side, bool at_once);
+  std::uint64_t of(std::uint32_t item) const {
+    return keys_.empty() ? content_key(*side_, side_->items[item]) : keys_[item];
+  }
+  const dump::Side& side() const { return *side_; }
+
+ private:
+  const dump::Side* side_;
+  std::vector<std::uint64_t> keys_;
+};
+
 /// Numbers by keys, the last one that was put; 24 bytes a key at most.
 class ContentMap {
  public:
@@ -20,7 +34,7 @@ class ContentMap {
 
   void put(std::uint64_t key, std::uint32_t value);
   /// The items that an entry put out; `only_new`: but for those that are known.
-  void put_outputs(const dump::Side& side, std::uint32_t api, bool only_new);
+  void put_outputs(const ContentKeys& keys, std::uint32_t api, bool only_new);
   std::uint32_t find(std::uint64_t key) const;
   std::size_t size() const { return count_; }
 

@@ -228,7 +228,7 @@ void RankJudge::compound_outputs(Entry& entry) {
   for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
     const Item& item = item_of(i);
     if (item.state != State::output || errors_.golden_item[i] == kNone || std::isnan(errors_.e[i])) continue;
-    const std::uint64_t key = content_key(target_, item);
+    const std::uint64_t key = target_keys_.of(i);
     if (key == 0 || target_flow_.find(key) != ContentMap::kUnknown) continue;
     const double ahead = std::max(entry.e_in, forward_error());
     out_.explained[i] = static_cast<float>(threshold_ * (ahead + 4 * entry.u));

@@ -34,6 +34,8 @@ RankJudge::RankJudge(const RankPair& pair, History& history)
       alignment_(*pair.alignment),
       history_(history),
       errors_(pair),
+      target_keys_(target_, !pair.stop_at_certain),
+      golden_keys_(golden_, !pair.stop_at_certain),
       threshold_(pair.tensors ? kThresholdTensors : kThresholdStatistics),
       other_framework_(of_other_frameworks(target_, golden_)) {
   out_.step = pair.step;
@@ -149,7 +151,7 @@ void RankJudge::mark_compounds() {
   }
   if (other_framework_) keep_open_modules();
   for (std::uint32_t i = 0; i < target_.items.size(); ++i) {
-    if (item_of(i).state == State::parameters) parameter_items_.put(content_key(target_, item_of(i)), i);
+    if (item_of(i).state == State::parameters) parameter_items_.put(target_keys_.of(i), i);
   }
 }
 
@@ -187,7 +189,7 @@ void RankJudge::advance_golden(std::uint32_t end) {
       const Api& api = golden_.apis[golden_next_];
       for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
         if (golden_.items[i].state != State::input) continue;
-        const std::uint32_t from = golden_flow_.find(content_key(golden_, golden_.items[i]));
+        const std::uint32_t from = golden_flow_.find(golden_keys_.of(i));
         if (from != ContentMap::kUnknown) error = std::max(error, carried(kNone, from));
       }
       alone_golden_[golden_next_] = error;
@@ -201,7 +203,7 @@ void RankJudge::advance_golden(std::uint32_t end) {
         run_of_golden_[golden_next_] = static_cast<std::uint32_t>(runs_.size() - 1);
       }
     }
-    golden_flow_.put_outputs(golden_, golden_next_, compound_golden_[golden_next_]);
+    golden_flow_.put_outputs(golden_keys_, golden_next_, compound_golden_[golden_next_]);
   }
 }
 
@@ -210,7 +212,7 @@ void RankJudge::target_alone(std::uint32_t api_number) {
   double error = 0;
   for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
     if (target_.items[i].state != State::input) continue;
-    const std::uint32_t from = target_flow_.find(content_key(target_, target_.items[i]));
+    const std::uint32_t from = target_flow_.find(target_keys_.of(i));
     if (from == ContentMap::kUnknown) continue;
     error = std::max(error, carried(from, kNone));
     if (touched_[target_.items[from].api]) touched_[api_number] = true;
@@ -224,7 +226,7 @@ void RankJudge::target_alone(std::uint32_t api_number) {
     if (runs_.back().target.size() < kShownOfRun) runs_.back().target.push_back(api_number);
     run_of_target_[api_number] = static_cast<std::uint32_t>(runs_.size() - 1);
   }
-  target_flow_.put_outputs(target_, api_number, compound_[api_number]);
+  target_flow_.put_outputs(target_keys_, api_number, compound_[api_number]);
 }
 
 void RankJudge::close_run() {
@@ -257,7 +259,7 @@ void RankJudge::forward_pair(Entry& entry) {
   const Api& api = target_.apis[entry.target];
   for (std::uint32_t i = api.first; i < api.first + api.count && !entry.touched; ++i) {
     if (item_of(i).state != State::input) continue;
-    const std::uint32_t from = target_flow_.find(content_key(target_, item_of(i)));
+    const std::uint32_t from = target_flow_.find(target_keys_.of(i));
     if (from != ContentMap::kUnknown && touched_[target_.items[from].api]) entry.touched = true;
   }
   double scalar_error = 0;
@@ -272,9 +274,9 @@ void RankJudge::forward_pair(Entry& entry) {
     outputs(entry);
   }
   look_at_runs(entry);
-  target_flow_.put_outputs(target_, entry.target, entry.compound);
+  target_flow_.put_outputs(target_keys_, entry.target, entry.compound);
   if (golden_next_ == entry.golden) {
-    golden_flow_.put_outputs(golden_, entry.golden, entry.compound);
+    golden_flow_.put_outputs(golden_keys_, entry.golden, entry.compound);
     ++golden_next_;
   }
   last_paired_ = entry.target;

@@ -130,6 +130,8 @@ class RankJudge {
   const Alignment& alignment_;
   History& history_;
   ItemErrors errors_;
+  ContentKeys target_keys_;
+  ContentKeys golden_keys_;
   RankDiagnosis out_;
   double threshold_;
   bool other_framework_;

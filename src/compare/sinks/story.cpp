@@ -137,9 +137,10 @@ class Story {
   /// What the entries ahead of this one put out, by content; of modules only what no operation within put
   /// out.
   void find_producers(std::uint32_t api) {
+    const diagnosis::ContentKeys keys(result_.target, false);
     for (std::uint32_t i = 0; i < api; ++i) {
       const bool module = result_.target.text(result_.target.apis[i].name).starts_with("Module.");
-      producers_.put_outputs(result_.target, i, module);
+      producers_.put_outputs(keys, i, module);
     }
   }
 
