@@ -88,11 +88,13 @@ typedef struct msprobe_info {
   uint64_t step;        /* current step */
   int64_t rank;         /* -1: unknown */
   int finished;         /* all steps asked for are recorded */
+  uint64_t entries;     /* recorded so far, in all steps */
+  uint64_t steps;       /* of which something was recorded */
 } msprobe_info;
 MSPROBE_API msprobe_status msprobe_session_info(msprobe_session* session, msprobe_info* info);
 /* A key of the configuration after defaults and overrides, as JSON ("null" if absent). Keys of the task's section
- * are reached as "section.key" with the literal word section: "section.slice". Valid until the next call of this
- * thread with this session. */
+ * are reached as "section.key" with the literal word section: "section.slice". "warnings" is a list of texts: what was
+ * corrected, and which keys have no effect. Valid until the next call of this thread with this session. */
 MSPROBE_API const char* msprobe_session_setting(msprobe_session* session, const char* key);
 /* Not 0 while events are recorded: to be read before each event, without a call. Lives as long as the session. */
 MSPROBE_API const volatile int* msprobe_session_running(msprobe_session* session);

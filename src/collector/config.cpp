@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "collector/config_keys.hpp"
 #include "support/byte_source.hpp"
 
 namespace msprobe::collector {
@@ -315,6 +316,7 @@ std::string_view name_of(Level level) {
 }
 
 std::string Config::setting(std::string_view key) const {
+  if (key == "warnings") return Json(warnings).dump(-1, ' ', false, Json::error_handler_t::replace);
   const Json all = Json::parse(text);
   const Json* place = &all;
   constexpr std::string_view kSection = "section.";
@@ -402,6 +404,8 @@ Config parse_config(std::string_view text, const std::string& name, const Config
   const Json* section = common.find(task);
   const Json none = Json::object();
   read_section(section == nullptr ? none : *section, name + ": " + task, config);
+  const std::vector<std::string> odd = keys_without_effect(root, task, name);
+  config.warnings.insert(config.warnings.end(), odd.begin(), odd.end());
   settle(common, config);
 
   Json all = root;

@@ -73,7 +73,7 @@ struct Config {
   /// What was corrected or ignored; one line each.
   std::vector<std::string> warnings;
   /// A key of the file after defaults and overrides, as JSON, "null" if absent; "section.<key>" is one of the
-  /// task's section. For keys that only a front end understands.
+  /// task's section. For keys that only a front end understands. "warnings" are the above as a list.
   std::string setting(std::string_view key) const;
 
   std::string text;  // what setting() looks into

@@ -114,6 +114,7 @@ void EntryStore::take_final(GrowingFile& file) {
     if (!entry.members.empty() && !entry.hidden) {
       file.begin_member();
       append_entry(file.text(), entry);
+      ++taken_;
     }
     order_.pop_front();
     entries_.erase(entry.id);
@@ -130,6 +131,11 @@ std::string EntryStore::provisional(const GrowingFile& file) const {
   std::for_each(order_.begin(), order_.end(), append);
   std::for_each(aside_.rbegin(), aside_.rend(), append);
   return out;
+}
+
+std::uint64_t EntryStore::count() const {
+  return taken_ + static_cast<std::uint64_t>(std::ranges::count_if(
+                      entries_, [](const auto& one) { return !one.second->members.empty() && !one.second->hidden; }));
 }
 
 std::uint64_t EntryStore::held() const {

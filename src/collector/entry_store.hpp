@@ -78,6 +78,8 @@ class EntryStore {
   void take_final(GrowingFile& file);
   /// All others as they are now.
   std::string provisional(const GrowingFile& file) const;
+  /// Entries that are in the file, or will be as things stand.
+  std::uint64_t count() const;
   /// Bytes of text held.
   std::uint64_t held() const;
 
@@ -85,6 +87,7 @@ class EntryStore {
   Entry& make(std::string name);
 
   std::uint64_t next_ = 1;
+  std::uint64_t taken_ = 0;  // into the file
   std::unordered_map<std::uint64_t, std::unique_ptr<Entry>> entries_;
   std::list<Entry*> order_;
   std::list<Entry*> aside_;

@@ -120,6 +120,7 @@ void Recorder::begin_step(const Place& place) {
   }
   if (config_.extra_info && !debug) write_whole(folder + "/stack.json", "{}");
   step_ = std::move(step);
+  ++steps_;
   stacks_.next_step();
   filter_->next_step();
   try {
@@ -151,6 +152,7 @@ msprobe_status Recorder::end_step() {
   step_->entries.each_open([this](Entry& entry) { close_entry(entry); });
   step_->entries.close_all();
   const msprobe_status status = write_all_files();
+  entries_ += step_->entries.count();
   step_.reset();
   slots_.clear();
   ++serial_;

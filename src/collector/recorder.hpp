@@ -57,6 +57,10 @@ class Recorder {
   bool finished() const { return finished_; }
   void set_finished(bool finished) { finished_ = finished; }
 
+  /// Of all steps.
+  std::uint64_t entries() const { return entries_ + (step_ ? step_->entries.count() : 0); }
+  std::uint64_t steps() const { return steps_; }
+
   bool has_step() const { return step_ != nullptr; }
   /// Is it one of start() and stop(), not of saved values?
   bool has_started_step() const { return step_ && !step_->debug; }
@@ -131,6 +135,8 @@ class Recorder {
   std::int64_t wanted_ = 0;     // calls of interest, where only such are looked for
   std::uint64_t serial_ = 1;    // of the step; never 0
   std::unique_ptr<Step> step_;  // null: nothing is recorded of this one
+  std::uint64_t entries_ = 0;   // of steps that are over
+  std::uint64_t steps_ = 0;     // that were begun
   std::uint64_t next_slot_ = 0;
   std::unordered_map<std::uint64_t, DeferredNumbers> slots_;
 };

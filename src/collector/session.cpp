@@ -26,8 +26,8 @@ void watch_forks() {
   if (kWatching != 0) throw Error("the process cannot be watched for forks");
 }
 
-constexpr auto kLookEvery = std::chrono::milliseconds(500);
-constexpr auto kLookEveryWhileOff = std::chrono::seconds(3);
+// A file that cannot be used is read again so often, though it looks as it did: somebody may be writing it.
+constexpr auto kTryAgainAfter = std::chrono::milliseconds(500);
 
 /// Do they differ in more than whether recording is on?
 bool other_settings(const Config& a, const Config& b) {
@@ -38,8 +38,10 @@ bool other_settings(const Config& a, const Config& b) {
   return first != second;
 }
 
-std::int64_t time_of(const struct stat& status) {
-  return status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+FileStamp stamp_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return {};
+  return {status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec, status.st_size, status.st_ino};
 }
 
 }  // namespace
@@ -56,11 +58,7 @@ Session::Session(Config config, const Origin& origin)
   recorder_.adopt(std::move(config));
   if (origin.path.empty()) return;
   path_ = std::filesystem::absolute(origin.path).string();
-  struct stat status {};
-  if (::stat(path_.c_str(), &status) == 0) {
-    seen_time_ = time_of(status);
-    seen_size_ = status.st_size;
-  }
+  tried_ = stamp_of(path_);
 }
 
 Session::~Session() {
@@ -169,18 +167,18 @@ msprobe_status Session::reload(bool& changed) {
   const std::lock_guard lock(mutex_);
   const Config& config = recorder_.config();
   if (path_.empty() || !config.dump_enable) return MSPROBE_OK;
+  // With every verb, so that what is switched on between two steps is on for the second one. It costs a microsecond.
+  const FileStamp stamp = stamp_of(path_);
   const auto time = std::chrono::steady_clock::now();
-  if (time - looked_ < (*config.dump_enable ? kLookEvery : kLookEveryWhileOff)) return MSPROBE_OK;
+  if (stamp == tried_ && (!broken_ || time - looked_ < kTryAgainAfter)) return MSPROBE_OK;
   looked_ = time;
-  struct stat status {};
-  const std::int64_t mtime = ::stat(path_.c_str(), &status) == 0 ? time_of(status) : -1;
-  if (!broken_ && mtime == seen_time_ && status.st_size == seen_size_) return MSPROBE_OK;
   std::optional<Config> fresh;
   try {
     fresh = read_config(path_, overrides_);
   } catch (const Error& error) {
     changed = !broken_;
     broken_ = true;
+    tried_ = stamp;
     recorder_.enable(false);
     recorder_.run(false);
     if (recorder_.has_step()) recorder_.write_files();
@@ -194,8 +192,7 @@ msprobe_status Session::reload(bool& changed) {
   if (recorder_.has_step() && other) return MSPROBE_OK;
   changed = broken_ || other || fresh->dump_enable != config.dump_enable;
   broken_ = false;
-  seen_time_ = mtime;
-  seen_size_ = status.st_size;
+  tried_ = stamp;
   enabled_ = *fresh->dump_enable;
   recorder_.adopt(std::move(*fresh));
   recorder_.set_finished(false);
@@ -258,6 +255,8 @@ void Session::get_info(msprobe_info& info) {
   info.step = present_step();
   info.rank = rank_;
   info.finished = recorder_.finished() ? 1 : 0;
+  info.entries = recorder_.entries();
+  info.steps = recorder_.steps();
 }
 
 const char* Session::setting(const char* key) {

@@ -26,6 +26,14 @@ struct Origin {
   std::string suffix = "pt";
 };
 
+/// By what a file is known to be another one than before.
+struct FileStamp {
+  std::int64_t time = -1;  // ns
+  std::int64_t size = 0;
+  std::uint64_t inode = 0;
+  bool operator==(const FileStamp&) const = default;
+};
+
 class Session {
  public:
   Session(Config config, const Origin& origin);
@@ -89,8 +97,7 @@ class Session {
   std::string path_;
   ConfigOverrides overrides_;
   std::chrono::steady_clock::time_point looked_;
-  std::int64_t seen_time_ = 0;  // ns
-  std::int64_t seen_size_ = 0;
+  FileStamp tried_;
   bool broken_ = false;
   bool enabled_ = true;  // what dump_enable was last
 };

@@ -2,8 +2,9 @@
 """PrecisionDebugger as far as it is the same for every framework, and module_dump() beside it."""
 
 import functools
-import json
+import os
 import threading
+import time
 
 from msprobe import _native
 from msprobe.core.common import log
@@ -11,6 +12,7 @@ from msprobe.core.common.exceptions import FileCheckException, MsprobeException
 
 from . import session
 
+_DEFAULT_CONFIGURATION = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "config.json")
 _TASKS = ("tensor", "statistics", "overflow_check", "acc_check", "structure", "diff_check", "exception_dump",
           "nan_check")
 
@@ -41,6 +43,7 @@ class Debugger:
     registry = None
     saved = None
     _instance = None
+    _told = None  # what of the result was told already
     _creation = threading.Lock()
 
     def __new__(cls, config_path=None, task=None, dump_path=None, level=None, step=None):
@@ -58,15 +61,21 @@ class Debugger:
         _check_constructor(config_path, task, dump_path, level, step)
         text = None
         if config_path is None:
-            text = json.dumps({"dump_path": "./dump_path"} if not dump_path else {})
+            with open(_DEFAULT_CONFIGURATION, encoding="utf-8") as file:
+                text = file.read()
         self._open_session(config_path, text, {"task": task, "dump_path": dump_path, "level": level, "step": step})
         self._first_start = True
         self._token_range = None
-        session.at_end(self._finish)
+        self._began = None  # when what goes on now began to be recorded
+        self._took = 0.0    # seconds, from start() to stop()
+        self._why_not = "start() was not called"
+        session.at_end(self._end)
         self._apply_settings()
 
     def _apply_settings(self):
         """Makes ready what the settings ask for; also after they have changed."""
+        for line in session.setting("warnings"):
+            log.warn_once(line)
         self._info = _native.info()
         if self._info["enabled"] and self._info["records_apis"]:
             self.registry.prepare()
@@ -89,6 +98,10 @@ class Debugger:
     def _dumps_module(self):
         """Whether module_dump() has begun: functions are not recorded then."""
         return False
+
+    def _count_processes(self):
+        """How many there are; None if that is not known."""
+        return None
 
     def _prepare(self):
         """Before functions are wrapped."""
@@ -138,12 +151,14 @@ class Debugger:
         self._set_tokens(scheduled_tokens)
         decision, first_time = session.attempted(_native.start) or (_native.NOT_NOW, 0)
         if decision == _native.ALL_DONE and first_time:
-            log.info("all steps that were asked for are recorded")
+            self._tell_result("all steps that were asked for are over: ")
         if decision == _native.RECORDING:
+            self._began = time.monotonic()
             self._begin(model)
             self._install_token_range(model, token_range)
             self._announce()
         else:
+            self._note_why_not(decision)
             self._pause()
         session.update_switches(backward=decision == _native.RECORDING)
 
@@ -157,6 +172,7 @@ class Debugger:
         self._finish()
         session.attempted(_native.stop)
         session.update_switches()
+        self._clock()
         self._reload()
 
     @classmethod
@@ -173,6 +189,7 @@ class Debugger:
         self._pause()
         self._finish()
         session.attempted(_native.step)
+        self._clock()
         self.hooks.forget_calls()
         self._step_ended()
         # Late gradients of this step belong to the next one.
@@ -231,6 +248,53 @@ class Debugger:
         self.registry.remove()
         self.hooks.pause()
         self._pauses_recording()
+
+    def _clock(self):
+        if self._began is not None:
+            self._took += time.monotonic() - self._began
+            self._began = None
+
+    def _note_why_not(self, decision):
+        """What start() gave no recording for, so that a run that recorded nothing can tell it."""
+        if decision == _native.ALL_DONE:
+            self._why_not = "the counting of steps began after the last one asked for"
+            return
+        info = _native.info()
+        ranks = _numbers(session.setting("rank"))
+        if ranks is None or info["rank"] in ranks:
+            self._why_not = "none of the steps that were asked for came"
+        elif info["rank"] < 0:
+            self._why_not = ("rank %s is asked for, but the rank of this process is not known: it is told by "
+                             "start(rank_id=...) or when the communication is initialised" % session.setting("rank"))
+            log.warn_once(self._why_not, "rank")
+        else:
+            self._why_not = "rank %d is none of those asked for" % info["rank"]
+            processes = self._count_processes()
+            if processes is not None and min(ranks) >= processes:
+                log.warn_once("rank %s is asked for, but there are %d processes: nothing is recorded" % (
+                    session.setting("rank"), processes), "rank")
+
+    def _tell_result(self, begin=""):
+        """One line: how much was recorded, where, and how long that took."""
+        info = _native.info()
+        self._told = info["entries"], info["steps"]
+        if info["rank"] > 0 and info["rank"] != min(_numbers(session.setting("rank")) or [0]):
+            return  # one of many tells it
+        if session.LEVELS[info["level"]] == "debug" and not info["steps"]:
+            self._why_not = "save() was not called"
+        if info["steps"]:
+            log.info("%srecorded %s of %s to %s in %.1f s" % (
+                begin, _counted(info["entries"], "entry", "entries"), _counted(info["steps"], "step", "steps"),
+                os.path.abspath(session.setting("dump_path")), self._took))
+        elif info["enabled"]:
+            log.info("%snothing was recorded: %s" % (begin, self._why_not))
+
+    def _end(self):
+        self._finish()
+        self._clock()
+        info = _native.info()
+        if self._told != (info["entries"], info["steps"]):
+            self._tell_result()
 
     def _finish(self):
         try:
@@ -292,6 +356,21 @@ class Debugger:
             log.info("recording %s at level %s to %s" % (
                 session.TASKS[self._info["task"]], session.LEVELS[self._info["level"]],
                 session.setting("dump_path")))
+
+
+def _numbers(listed):
+    """All numbers of a list such as [0, "2-4"]; None for all there are."""
+    if not listed:
+        return None
+    numbers = set()
+    for one in listed:
+        first, _, last = str(one).partition("-")
+        numbers.update(range(int(first), int(last or first) + 1))
+    return numbers
+
+
+def _counted(count, one, many):
+    return "%s %s" % (format(count, ","), one if count == 1 else many)
 
 
 # ---------------------------------------------------------------------- checks of arguments

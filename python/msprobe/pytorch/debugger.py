@@ -69,6 +69,9 @@ class PrecisionDebugger(debugger.Debugger):
         if self._info["records_modules"] and model is not None:
             megatron.install()
 
+    def _count_processes(self):
+        return framework.count_of_processes()
+
     def _prepare(self):
         framework.make_tables()
         versions.install()

@@ -74,7 +74,13 @@ def make_tables():
 
 def rank_of_process():
     """The rank in the default process group; None while there is none."""
+    return torch.distributed.get_rank() if _has_processes() else None
+
+
+def count_of_processes():
+    return torch.distributed.get_world_size() if _has_processes() else None
+
+
+def _has_processes():
     distributed = getattr(torch, "distributed", None)
-    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
-        return None
-    return distributed.get_rank()
+    return distributed is not None and distributed.is_available() and distributed.is_initialized()

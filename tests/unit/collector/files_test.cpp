@@ -366,7 +366,7 @@ TEST_CASE("settings that change while the program runs") {
   msprobe_session* session = nullptr;
   REQUIRE(msprobe_session_open((folder / "config.json").c_str(), nullptr, nullptr, &session) == MSPROBE_OK);
   msprobe_set_rank(session, 0);
-  const auto reload = [&](int milliseconds) {
+  const auto reload = [&](int milliseconds = 0) {
     std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
     int changed = 0;
     const msprobe_status status = msprobe_reload(session, &changed);
@@ -379,22 +379,30 @@ TEST_CASE("settings that change while the program runs") {
     return known;
   };
   CHECK(info().reloads == 1);
-  CHECK(reload(0) == std::pair<int, int>(MSPROBE_OK, 0));
+  CHECK(reload() == std::pair<int, int>(MSPROBE_OK, 0));
   msprobe_start(session, nullptr, nullptr);
   put(true, "mix");
-  CHECK(reload(520) == std::pair<int, int>(MSPROBE_OK, 0));  // not in the middle of a step
+  CHECK(reload() == std::pair<int, int>(MSPROBE_OK, 0));  // not in the middle of a step
   CHECK(msprobe_step(session) == MSPROBE_OK);
-  CHECK(reload(520) == std::pair<int, int>(MSPROBE_OK, 1));
+  CHECK(reload() == std::pair<int, int>(MSPROBE_OK, 1));
   CHECK(info().records_modules == 1);
   put_file(folder / "config.json", "{");
   msprobe_start(session, nullptr, nullptr);
   CHECK(*msprobe_session_running(session) == 1);
-  CHECK(reload(520) == std::pair<int, int>(MSPROBE_INVALID, 1));
+  CHECK(reload() == std::pair<int, int>(MSPROBE_INVALID, 1));
+  CHECK(reload() == std::pair<int, int>(MSPROBE_OK, 0));        // not read again at once
+  CHECK(reload(520) == std::pair<int, int>(MSPROBE_INVALID, 0));  // told once
   CHECK(*msprobe_session_running(session) == 0);
   CHECK(info().enabled == 0);
   put(true, "mix");
-  CHECK(reload(0) == std::pair<int, int>(MSPROBE_OK, 0));
-  CHECK(reload(3020) == std::pair<int, int>(MSPROBE_OK, 1));
+  CHECK(reload() == std::pair<int, int>(MSPROBE_OK, 1));
+  CHECK(info().enabled == 1);
+  put(false, "mix");
+  CHECK(reload() == std::pair<int, int>(MSPROBE_OK, 1));
+  CHECK(info().enabled == 0);
+  CHECK(reload() == std::pair<int, int>(MSPROBE_OK, 0));
+  put(true, "mix");
+  CHECK(reload() == std::pair<int, int>(MSPROBE_OK, 1));
   CHECK(info().enabled == 1);
   CHECK(msprobe_session_close(session) == MSPROBE_OK);
 }

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/config_keys.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "support/text.hpp"
+
+namespace msprobe::collector {
+namespace {
+
+constexpr std::string_view kCommonKeys[] = {
+    "task", "dump_path", "level", "step", "rank", "extra_info", "async_dump", "precision", "risk_level",
+    "dump_enable", "custom_op_namespaces", "python_compatible", "support_wrap_ops"};
+
+// Sections of tasks, of which only that of the task in use counts.
+constexpr std::string_view kSections[] = {"statistics", "tensor", "structure", "overflow_check", "acc_check",
+                                          "exception_dump", "nan_check", "diff_check", "free_benchmark",
+                                          "grad_probe", "run_ut"};
+
+constexpr std::string_view kSectionKeys[] = {"scope", "list", "data_mode", "summary_mode", "tensor_list", "slice",
+                                             "request_id", "bench_path", "diff_nums", "overflow_nums"};
+
+struct Ineffective {
+  std::string_view key;
+  std::string_view why;
+};
+constexpr Ineffective kCommonIneffective[] = {
+    {"seed", "seed_all() seeds"},
+    {"is_deterministic", "seed_all(mode=True) asks for deterministic algorithms"},
+    {"rm_dropout", "seed_all(rm_dropout=True) does that"},
+    {"enable_dataloader", "start(), stop() and step() say what a step is"},
+    {"acl_config", "it is for the runtime of an NPU"},
+};
+constexpr Ineffective kSectionIneffective[] = {
+    {"file_format", "tensors are saved as .pt by PyTorch's front end and as .npy by MindSpore's"},
+    {"device", "statistics are computed where a tensor lies"},
+    {"stat_cal_mode", "statistics are computed where a tensor lies"},
+    {"precision", "it stands beside the section, not in it"},
+    {"check_mode", "task overflow_check looks at every result"},
+    {"backward_input", "it is for replaying single kernels on an NPU"},
+    {"white_list", "it is for task acc_check; list selects what is recorded"},
+    {"black_list", "it is for task acc_check; list selects what is recorded"},
+    {"error_data_path", "it is for task acc_check"},
+};
+
+constexpr std::size_t kMostLines = 20;
+constexpr std::size_t kLongest = 64;  // of a key that is worth a comparison
+
+bool holds(std::span<const std::string_view> keys, std::string_view key) {
+  return std::ranges::find(keys, key) != keys.end();
+}
+
+std::string nearest(std::span<const std::string_view> keys, std::string_view key) {
+  std::string_view best;
+  std::size_t least = std::min<std::size_t>(3, key.size() / 2) + 1;
+  for (const std::string_view known : keys) {
+    if (key.size() > kLongest) break;
+    const std::size_t distance = edit_distance(known, key);
+    if (distance < least) {
+      least = distance;
+      best = known;
+    }
+  }
+  return std::string(best);
+}
+
+class Notes {
+ public:
+  explicit Notes(std::vector<std::string>& lines) : lines_(lines) {}
+
+  void add(const std::string& where, std::string_view key, const std::string& text) {
+    if (lines_.size() < kMostLines)
+      lines_.push_back(where + ": \"" + display(key.substr(0, kLongest)) + "\" " + text);
+  }
+
+ private:
+  std::vector<std::string>& lines_;
+};
+
+const Ineffective* find_ineffective(std::span<const Ineffective> known, std::string_view key) {
+  const auto found = std::ranges::find(known, key, &Ineffective::key);
+  return found == known.end() ? nullptr : &*found;
+}
+
+/// Keys that someone uses for remarks.
+bool is_remark(std::string_view key) {
+  return key.empty() || key.front() == '_' || key.front() == '#' || key.starts_with("//");
+}
+
+std::string unknown(std::span<const std::string_view> keys, std::string_view key) {
+  const std::string near = nearest(keys, key);
+  return "is no key and has no effect" + (near.empty() ? "" : ": did you mean \"" + near + "\"?");
+}
+
+void note_section(const nlohmann::ordered_json& section, std::string_view task, const std::string& where,
+                  Notes& notes) {
+  for (const auto& [key, value] : section.items()) {
+    if (const Ineffective* known = find_ineffective(kSectionIneffective, key)) {
+      notes.add(where, key, "has no effect: " + std::string(known->why));
+    } else if (holds(kCommonKeys, key)) {
+      notes.add(where, key, "has no effect here: it stands beside the section, not in it");
+    } else if (key == "overflow_nums" && task != "overflow_check") {
+      notes.add(where, key, "has no effect: it is for task overflow_check");
+    } else if (key == "diff_nums" && !section.contains("bench_path")) {
+      notes.add(where, key, "has no effect without bench_path");
+    } else if (task == "structure" && (key == "data_mode" || key == "summary_mode")) {
+      notes.add(where, key, "has no effect: task structure records no values");
+    } else if (!holds(kSectionKeys, key) && !is_remark(key)) {
+      notes.add(where, key, unknown(kSectionKeys, key));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> keys_without_effect(const nlohmann::ordered_json& root, std::string_view task,
+                                             const std::string& name) {
+  std::vector<std::string> lines;
+  Notes notes(lines);
+  for (const auto& [key, value] : root.items()) {
+    if (holds(kCommonKeys, key) || holds(kSections, key) || is_remark(key)) continue;
+    if (const Ineffective* known = find_ineffective(kCommonIneffective, key)) {
+      notes.add(name, key, "has no effect: " + std::string(known->why));
+    } else if (holds(kSectionKeys, key) || find_ineffective(kSectionIneffective, key) != nullptr) {
+      notes.add(name, key, "has no effect here: it belongs into the section \"" + std::string(task) + "\"");
+    } else {
+      std::vector<std::string_view> keys(std::begin(kCommonKeys), std::end(kCommonKeys));
+      keys.insert(keys.end(), std::begin(kSections), std::end(kSections));
+      notes.add(name, key, unknown(keys, key));
+    }
+  }
+  const auto section = root.find(std::string(task));
+  if (section != root.end() && section->is_object())
+    note_section(*section, task, name + ": " + std::string(task), notes);
+  return lines;
+}
+
+}  // namespace msprobe::collector

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the person who trains is told: keys without effect, ranks and steps that match nothing, and the result."""
+
+from helpers import *
+from msprobe.core import session
+from msprobe.core.common import log
+
+
+class Messages(Case):
+    def setUp(self):
+        super().setUp()
+        self.folder = os.path.realpath(self.folder)
+        self.addCleanup(setattr, log, "_write", log._write)
+
+    def lines(self, config=None, steps=2, start=None, arguments=None):
+        """What is told of a training, without the line that it begins with."""
+        self.close()
+        session._rank[0] = None
+        told = []
+        log._said.clear()
+        log._write = lambda kind, text: told.append((kind + text).replace(self.folder + os.sep, ""))
+        here = os.getcwd()
+        os.chdir(self.folder)
+        try:
+            if config is not None:
+                self.config_path = os.path.join(self.folder, "c.json")
+                self.write_config(dict({"dump_path": os.path.join(self.folder, "dump")}, **config))
+                arguments = {"config_path": self.config_path}
+            debugger = PrecisionDebugger(**arguments)
+            for _ in range(steps):
+                debugger.start(**start or {})
+                torch.relu(torch.ones(3)) + 1
+                debugger.stop()
+                debugger.step()
+            debugger._end()
+        finally:
+            os.chdir(here)
+        return [line for line in told if not line.startswith("recording ")]
+
+    def check_result(self, line, text):
+        """All but the seconds."""
+        self.assertRegex(line, r" in \d+\.\d s$")
+        self.assertEqual(line.rsplit(" in ", 1)[0], text)
+
+    def test_result(self):
+        lines = self.lines({})
+        self.assertEqual(len(lines), 1, lines)
+        self.check_result(lines[0], "recorded 4 entries of 2 steps to dump")
+        names = [len(find_tree(os.path.join(self.folder, "dump"), step).names) for step in (0, 1)]
+        self.assertEqual(names, [2, 2])
+
+    def test_result_when_all_steps_are_over(self):
+        lines = self.lines({"step": [1]}, 4)
+        self.assertEqual(len(lines), 1, lines)
+        self.check_result(lines[0], "all steps that were asked for are over: recorded 2 entries of 1 step to dump")
+
+    def test_default_configuration(self):
+        self.check_result(self.lines(arguments={})[-1], "recorded 4 entries of 2 steps to dump_path")
+        lines = self.lines(steps=1, arguments={"task": "tensor", "dump_path": "elsewhere"})
+        self.check_result(lines[-1], "recorded 2 entries of 1 step to elsewhere")
+
+    def test_nothing_was_recorded(self):
+        for config, steps, text in (({}, 0, "start() was not called"),
+                                    ({"step": [7]}, 3, "none of the steps that were asked for came")):
+            self.assertEqual(self.lines(config, steps), ["nothing was recorded: " + text])
+
+    def test_ranks_that_match_nothing(self):
+        unknown = ("rank [0] is asked for, but the rank of this process is not known: it is told by start(rank_id=...) "
+                   "or when the communication is initialised")
+        self.assertEqual(self.lines({"rank": [0]}), ["warning: " + unknown, "nothing was recorded: " + unknown])
+        self.check_result(self.lines({"rank": [0]}, start={"rank_id": 0})[0], "recorded 4 entries of 2 steps to dump")
+        self.assertEqual(self.lines({"rank": ["0", "2-3"]}, start={"rank_id": 1}), [])
+        counting = PrecisionDebugger._count_processes
+        PrecisionDebugger._count_processes = lambda self: 2
+        try:
+            lines = self.lines({"rank": [2]}, start={"rank_id": 0})
+        finally:
+            PrecisionDebugger._count_processes = counting
+        self.assertEqual(lines, ["warning: rank [2] is asked for, but there are 2 processes: nothing is recorded",
+                                 "nothing was recorded: rank 0 is none of those asked for"])
+
+    def test_keys_without_effect(self):
+        lines = self.lines({"levl": "L0", "tensor": {"file_format": "npy"},
+                            "statistics": {"sumary_mode": "md5", "file_format": "npy"}}, 1)
+        self.assertEqual(lines[:-1], [
+            'warning: c.json: "levl" is no key and has no effect: did you mean "level"?',
+            'warning: c.json: statistics: "sumary_mode" is no key and has no effect: did you mean "summary_mode"?',
+            'warning: c.json: statistics: "file_format" has no effect: tensors are saved as .pt by PyTorch\'s front end '
+            "and as .npy by MindSpore's"])
+
+    def test_corrections_are_told(self):
+        lines = self.lines({"task": "structure"}, 1, {"model": nn.Identity()})
+        self.assertIn("level mix is used instead of L1", lines[0])
+
+    def test_it_is_told_at_the_end_of_the_process(self):
+        script = """
+import sys, torch
+from msprobe.pytorch import PrecisionDebugger
+PrecisionDebugger(dump_path=sys.argv[1]).start()
+torch.relu(torch.ones(3))
+"""
+        lines = run_script(script, self.folder, os.path.join(self.folder, "dump")).stderr.splitlines()
+        self.check_result(lines[-1].replace(self.folder + os.sep, ""), "msprobe: recorded 1 entry of 1 step to dump")
+
+
+if __name__ == "__main__":
+    unittest.main()
