@@ -24,12 +24,19 @@ class Names:
     def __init__(self, path):
         with open(path, encoding="utf-8") as file:
             self._groups = json.load(file)
+        self._never = {}  # group -> names that a user does not want
 
     def group(self, name):
         return self._groups.get(name, {})
 
     def add(self, group):
         return self.group(group).get("add", [])
+
+    def extend(self, group, names):
+        """Names to find besides, or, with a "-" in front, to leave out."""
+        there = self._groups.setdefault(group, {})
+        there["add"] = there.get("add", []) + [name for name in names if not name.startswith("-")]
+        self._never.setdefault(group, set()).update(name[1:] for name in names if name.startswith("-"))
 
     def without_left_out(self, group, candidates):
         patterns = [pattern for patterns in self.group(group).get("leave_out", {}).values() for pattern in patterns]
@@ -42,7 +49,7 @@ class Names:
         """{group: sorted names} of {group: names that the rules find}, as far as namespaces(group) has them."""
         found = {}
         for group, listed in candidates.items():
-            kept = set(self.without_left_out(group, listed)) | set(self.add(group))
+            kept = (set(self.without_left_out(group, listed)) | set(self.add(group))) - self._never.get(group, set())
             found[group] = sorted(name for name in kept if any(find(space, name) for space in namespaces(group)))
         return found
 

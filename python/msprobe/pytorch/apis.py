@@ -7,7 +7,8 @@ import sys
 import torch
 
 from msprobe import _native
-from msprobe.core import references, wrapping
+from msprobe.core import lists, references, wrapping
+from msprobe.core.common import log
 
 from . import framework, versions
 
@@ -16,7 +17,12 @@ _public_functions = wrapping.public_functions
 
 _DROPOUTS = ("dropout", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "feature_dropout")
 
-_names = wrapping.Names(os.path.join(os.path.dirname(os.path.abspath(__file__)), "api_names.json"))
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
+_names = wrapping.Names(os.path.join(_FOLDER, "api_names.json"))
+# Groups as support_wrap_ops.yaml calls them.
+_LISTED = {"functional": "functional", "tensor": "tensor", "torch": "torch", "_VF": "vf", "distributed": "distributed",
+           "torch_npu": "npu"}
+_of_modules = {}  # name of a Python module -> names of its functions that are still to be found
 
 
 # ---------------------------------------------------------------------- which functions
@@ -39,6 +45,31 @@ def find_functions():
         "distributed": [],
         "npu": _npu_candidates(),
     }, _namespaces)
+
+
+def use_list(path=None):
+    """Takes the user's list: the one in the package, or another one."""
+    groups = lists.read_lists(path or os.path.join(_FOLDER, "support_wrap_ops.yaml"))
+    for group, names in groups.items():
+        if group in _LISTED:
+            _names.extend(_LISTED[group], names)
+        else:
+            _of_modules.setdefault(group, []).extend(names)
+
+
+def find_listed():
+    """Wraps the listed functions of Python modules that are imported by now."""
+    for module, names in list(_of_modules.items()):
+        found = sys.modules.get(module)
+        if found is None:
+            continue
+        del _of_modules[module]
+        for name in names:
+            place = _find(found, name)
+            if place is None:
+                log.warn("%s has no function %s: it is not recorded" % (module, name))
+            else:
+                registry.add_found(place[0], place[1], module)
 
 
 def _npu_candidates():
@@ -128,3 +159,10 @@ class originals:
             versions.install()
         if self._again:
             registry.install()
+
+
+if __name__ == "__main__":
+    for listed, group in _LISTED.items():
+        print("%s:" % listed)
+        for function in find_functions().get(group, ()):
+            print("  - " + function)

@@ -53,6 +53,7 @@ class PrecisionDebugger(debugger.Debugger):
     def _open_session(self, config_path, text, overrides):
         self._custom_operators = _CustomOperators()
         session.open_session(config_path, text, overrides, "pytorch", _binding(), framework.rank_of_process)
+        apis.use_list(session.setting("support_wrap_ops"))
 
     def _follow_settings(self):
         if self._info["enabled"] and self._info["records_apis"]:
@@ -75,6 +76,7 @@ class PrecisionDebugger(debugger.Debugger):
     def _prepare(self):
         framework.make_tables()
         versions.install()
+        apis.find_listed()
 
     def _begins_recording(self, model):
         if self.registry.installed:

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""support_wrap_ops.yaml: functions that a user adds to those that are recorded, or takes away."""
+
+import subprocess
+import sys
+
+from helpers import *
+from msprobe.core.common.exceptions import FileCheckException
+from msprobe.core.lists import read_lists
+
+SCRIPT = """
+import json, sys, torch
+from msprobe.pytorch import PrecisionDebugger
+with open("own.py", "w") as file:
+    file.write("import torch\\ndef fused(x): return torch.relu(x) + 1\\n")
+with open("ops.yaml", "w") as file:
+    file.write("# mine\\ntensor:\\n  - view_as_complex_of_nobody\\n  - size\\ntorch:\\n- -sigmoid # not this one\\n"
+               "own:\\n  - fused\\n  - missing\\nnever_imported:\\n  - f\\n")
+with open("config.json", "w") as file:
+    json.dump({"dump_path": "dump", "risk_level": "ALL", "support_wrap_ops": "ops.yaml"}, file)
+debugger = PrecisionDebugger("config.json")
+sys.path.insert(0, ".")
+for step in range(2):
+    debugger.start()
+    x = torch.sigmoid(torch.ones(2))
+    x.size()
+    torch.relu(x)
+    if step:
+        own.fused(x)
+    debugger.stop()
+    debugger.step()
+    import own
+"""
+
+
+class Lists(Case):
+    def read(self, text):
+        path = os.path.join(self.folder, "list.yaml")
+        with open(path, "wb") as file:
+            file.write(text if isinstance(text, bytes) else text.encode())
+        return read_lists(path)
+
+    def test_read(self):
+        self.assertEqual(self.read("# a list\n---\nfunctional:\n  - relu # b\n  - 'linalg.norm'\n\ntensor: []\na.b:\n- -c\n"),
+                         {"functional": ["relu", "linalg.norm"], "tensor": [], "a.b": ["-c"]})
+
+    def test_what_is_no_list_is_refused_with_its_line(self):
+        for text, reason in (("- relu\n", "line 1"), ("torch:\n  - a b\n", "line 2"), ("torch: {a: b}\n", "line 1"),
+                             ("torch:\n  - !!python/object:os.system\n", "line 2"), ("a\n", "line 1"),
+                             (b"\xff:\n", "decode"), ("a:\n" + "- b\n" * (1 << 19), "larger")):
+            with self.assertRaises(FileCheckException, msg=text[:30]) as raised:
+                self.read(text)
+            self.assertIn(reason, str(raised.exception))
+            self.assertIn("list.yaml", str(raised.exception))
+
+    def test_functions_are_added_and_taken_away(self):
+        result = run_script("import os\nos.chdir(%r)\n" % self.folder + SCRIPT, self.folder)
+        self.assertIn("own has no function missing: it is not recorded", result.stderr)
+        dump = os.path.join(self.folder, "dump")
+        self.assertEqual(find_tree(dump, 0).names, ["Tensor.size.0.forward", "Torch.relu.0.forward"])
+        self.assertEqual(find_tree(dump, 1).names, ["Tensor.size.0.forward", "Torch.relu.0.forward",
+                                                    "own.fused.0.forward"])
+
+    def test_all_are_printed_as_a_list(self):
+        printed = subprocess.run([sys.executable, "-W", "ignore", "-m", "msprobe.pytorch.apis"], stdout=subprocess.PIPE,
+                                 universal_newlines=True, check=True).stdout
+        groups = self.read(printed)
+        from msprobe.pytorch import apis
+        found = apis.find_functions()
+        self.assertEqual(groups["tensor"], found["tensor"])
+        self.assertEqual(groups["_VF"], found["vf"])
+        self.assertIn("relu", groups["functional"])
+
+
+if __name__ == "__main__":
+    unittest.main()
