@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The front end for PyTorch: from msprobe.pytorch import PrecisionDebugger, seed_all."""
 
+from msprobe.core.comparing import compare, compare_distributed
+
 from .debugger import PrecisionDebugger, module_dump, module_dump_end
 from .randomness import random_save, seed_all
 from .unsupported import AclGraphDumper, TrainerMon, acl_save, set_fx_dump_config, set_ge_dump_config
 
 __all__ = [
-    "AclGraphDumper", "PrecisionDebugger", "TrainerMon", "acl_save", "module_dump", "module_dump_end", "random_save",
-    "seed_all", "set_fx_dump_config", "set_ge_dump_config",
+    "AclGraphDumper", "PrecisionDebugger", "TrainerMon", "acl_save", "compare", "compare_distributed", "module_dump",
+    "module_dump_end", "random_save", "seed_all", "set_fx_dump_config", "set_ge_dump_config",
 ]

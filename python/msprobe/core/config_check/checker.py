@@ -3,12 +3,10 @@
 
 import argparse
 import os
-import shutil
-import subprocess
-import sys
 import tempfile
 import zipfile
 
+from msprobe.core import command
 from msprobe.core.common import log
 from msprobe.core.common.exceptions import MsprobeException
 
@@ -74,6 +72,11 @@ class ConfigChecker:
             return found
 
         training.get_args = wrapper
+
+    @staticmethod
+    def compare(bench_zip_path, cmp_zip_path, output_path="./config_check_result"):
+        """Compares two packs, the reference first."""
+        command.run(["config_check", "-c", bench_zip_path, cmp_zip_path, "-o", output_path])
 
     def _add_parameters(self, scripts):
         if scripts:
@@ -180,17 +183,15 @@ def _statistics(tensor, as_float32):
 
 def _static_parameters(scripts):
     """What the command finds in scripts; it is the one that knows how to read them."""
-    command = shutil.which("msprobe", path=os.pathsep.join([os.path.dirname(sys.executable),
-                                                            os.environ.get("PATH", "")]))
-    if command is None:
-        log.warn("config_check: the command msprobe is not installed, scripts are left out")
+    if command.find() is None:
+        log.warn("config_check: the command msprobe of this package is not installed, scripts are left out")
         return None
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "pack.zip")
-        result = subprocess.run([command, "config_check", "-d"] + scripts + ["-o", path], stdout=subprocess.DEVNULL,
-                                stderr=subprocess.PIPE, universal_newlines=True)
-        if result.returncode != 0 or not os.path.exists(path):
-            log.warn("config_check: scripts cannot be read: " + result.stderr.strip())
+        try:
+            command.run(["config_check", "-d"] + scripts + ["-o", path], quiet=True)
+        except MsprobeException as error:
+            log.warn("config_check: scripts cannot be read: %s" % error)
             return None
         with zipfile.ZipFile(path) as archive:
             name = "hyperparameters/hyperparameters_static.json"

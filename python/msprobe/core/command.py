@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command msprobe that belongs to this package, for what it does better than Python would."""
+
+import os
+import re
+import subprocess
+import sys
+
+from .common.exceptions import MsprobeException
+
+_ELF = b"\x7fELF"
+
+
+def find():
+    """Its path; None if it is not installed. The Python tool, whose command has the same name, is not taken for it."""
+    for path in _candidates():
+        if _is_ours(path):
+            return path
+    return None
+
+
+def run(arguments, quiet=False):
+    """Runs it. What it prints is seen, unless `quiet`, when stderr is returned. MsprobeException if it fails."""
+    command = find()
+    if command is None:
+        raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR,
+                               "the command msprobe of this package is not installed: `meson install` puts it into "
+                               "bin/, or its folder belongs into PATH")
+    piped = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE} if quiet else {}
+    try:
+        done = subprocess.run([command] + [str(one) for one in arguments], universal_newlines=True, **piped)
+    except OSError as error:
+        raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR, "%s cannot be run: %s" % (command, error)) from None
+    if done.returncode == 130:
+        raise KeyboardInterrupt
+    if done.returncode != 0:
+        told = ": " + done.stderr.strip() if quiet else ""
+        raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR,
+                               "msprobe %s ended with status %d%s" % (arguments[0], done.returncode, told))
+    return done.stderr
+
+
+def _candidates():
+    """Beside the package, as built or as installed; beside the interpreter; in PATH."""
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    above = os.path.dirname(os.path.dirname(folder))
+    yield os.path.join(above, "src", "msprobe")
+    while True:
+        yield os.path.join(above, "bin", "msprobe")
+        if above == os.path.dirname(above):
+            break
+        above = os.path.dirname(above)
+    yield os.path.join(os.path.dirname(sys.executable), "msprobe")
+    for place in os.environ.get("PATH", "").split(os.pathsep):
+        yield os.path.join(place or os.curdir, "msprobe")
+
+
+def _is_ours(path):
+    try:
+        with open(path, "rb") as file:
+            if file.read(len(_ELF)) != _ELF:  # a script, as that of the Python tool
+                return False
+        told = subprocess.run([path, "--version"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60,
+                              universal_newlines=True)
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        return False
+    return told.returncode == 0 and re.match(r"msprobe \d[^\n]*\n  CLI11 ", told.stdout) is not None

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays that were saved one by one, of two runs: `msprobe compare` reads them."""
+
+import os
+
+from .. import command
+from ..common.exceptions import FileCheckException, MsprobeException
+
+
+class SingleComparator:
+    @classmethod
+    def compare(cls, dir1, dir2, output_path="./msprobe_compare_output", num_processes=8):
+        """Writes a table for each tag of `data/` in both folders."""
+        if isinstance(num_processes, bool) or not isinstance(num_processes, int) or num_processes < 1:
+            raise MsprobeException(MsprobeException.INVALID_PARAM_ERROR,
+                                   "SingleComparator: num_processes must be a whole number, 1 or more")
+        for folder in (dir1, dir2):
+            if not os.path.isdir(os.path.join(folder, "data")):
+                raise FileCheckException(FileCheckException.ILLEGAL_PATH_ERROR,
+                                         "%s holds no folder data with saved arrays" % folder)
+        command.run(["compare", "-tp", dir1, "-gp", dir2, "-o", output_path, "-j", num_processes])

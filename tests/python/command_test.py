@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python names of offline work: they call the command of this package, and no other one of its name."""
+
+import csv
+import glob
+import json
+import shutil
+import stat
+import sys
+import zipfile
+
+from helpers import *
+from msprobe.core import command, session
+from msprobe.core.common.exceptions import FileCheckException, MsprobeException
+from msprobe.core.config_check import ConfigChecker
+from msprobe.core.single_save.single_comparator import SingleComparator
+from msprobe.pytorch import compare, compare_distributed
+
+if command.find() is None:
+    print("SKIPPED: the command was not built")
+    sys.exit(77)
+
+
+class Command(Case):
+    def setUp(self):
+        super().setUp()
+        self.out = os.path.join(self.folder, "out")
+
+    def dump(self, name, value, step=1):
+        path = os.path.join(self.folder, name)
+        session._rank[0] = None
+        debugger = self.open("L1", dump_path=path)
+        for _ in range(step):
+            debugger.start(rank_id=0)
+            torch.relu(torch.tensor([value, 2.0]))
+            debugger.stop()
+            debugger.step()
+        self.close()
+        return path
+
+    def rows(self, pattern="*.csv"):
+        tables = glob.glob(os.path.join(self.out, "**", pattern), recursive=True)
+        self.assertEqual(len(tables), 1, tables)
+        with open(tables[0], encoding="utf-8-sig", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def test_compare(self):
+        paths = [os.path.join(self.dump(name, value), "step0", "rank0", "dump.json")
+                 for name, value in (("target", 1.0), ("golden", 1.5))]
+        expected = {"Torch.relu.0.forward.input.0": "2.0", "Torch.relu.0.forward.output.0": "2.0"}
+        listed = os.path.join(self.folder, "compare.json")
+        with open(listed, "w", encoding="utf-8") as file:
+            json.dump({"npu_path": paths[0], "bench_path": paths[1], "is_print_compare_log": False}, file)
+        for input_param in ({"npu_json_path": paths[0], "bench_json_path": paths[1],
+                             "stack_json_path": paths[0].replace("dump.json", "stack.json"),
+                             "is_print_compare_log": True},
+                            {"npu_path": paths[0], "bench_path": paths[1]}, listed):
+            compare(input_param, self.out, auto_analyze=False, fuzzy_match=True, format="csv,xlsx")
+            self.assertEqual(len(glob.glob(os.path.join(self.out, "*.xlsx"))), 1)
+            rows = self.rows()
+            self.assertEqual([row["NPU Name"] for row in rows], list(expected))
+            self.assertEqual([float(row["NPU min"]) for row in rows], [1.0, 1.0])
+            self.assertEqual([float(row["BENCH min"]) for row in rows], [1.5, 1.5])
+            shutil.rmtree(self.out)
+
+    def test_compare_distributed(self):
+        paths = [self.dump(name, value, 2) for name, value in (("target", 1.0), ("golden", 1.5))]
+        compare_distributed(os.path.join(paths[0], "step1"), os.path.join(paths[1], "step1"), output_path=self.out)
+        self.assertEqual(len(self.rows()), 2)
+
+    def test_wrong_arguments(self):
+        for call in (lambda: compare({"npu_path": "a"}, self.out), lambda: compare(3, self.out),
+                     lambda: compare({"npu_path": "/nowhere/a", "bench_path": "/nowhere/b"}, self.out),
+                     lambda: SingleComparator.compare(".", ".", self.out, num_processes=0)):
+            with self.assertRaises(MsprobeException):
+                call()
+        with self.assertRaises(TypeError):
+            compare({"npu_path": "a", "bench_path": "b"}, self.out, colour="red")
+        with self.assertRaises(FileCheckException):
+            SingleComparator.compare(self.folder, self.folder, self.out)
+        self.assertFalse(os.path.exists(self.out))
+
+    def test_saved_arrays(self):
+        import numpy
+        folders = []
+        for name, value in (("one", 1.0), ("two", 1.0005)):
+            folders.append(os.path.join(self.folder, name))
+            rank = os.path.join(folders[-1], "data", "tag", "step0", "rank0")
+            os.makedirs(rank)
+            numpy.save(os.path.join(rank, "x_0.npy"), numpy.array([1.0, value], dtype=numpy.float32))
+        SingleComparator.compare(*folders, output_path=self.out, num_processes=2)
+        tables = os.listdir(self.out)
+        self.assertEqual([name.split(".")[0] for name in tables], ["tag"])
+
+    def test_packs(self):
+        script = os.path.join(self.folder, "train.sh")
+        packs = []
+        for rate in ("0.1", "0.2"):
+            with open(script, "w", encoding="utf-8") as file:
+                file.write("python train.py --lr %s\n" % rate)
+            packs.append(os.path.join(self.folder, "pack%s.zip" % rate))
+            ConfigChecker(shell_path=[script], output_zip_path=packs[-1])
+            with zipfile.ZipFile(packs[-1]) as archive:
+                self.assertIn("0.%s" % rate[-1], archive.read("hyperparameters/hyperparameters_static.json").decode())
+        ConfigChecker.compare(packs[0], packs[1], self.out)
+        self.assertTrue(os.listdir(self.out))
+
+    def test_another_command_of_that_name_is_left_alone(self):
+        """As the Python tool's, which lies beside the interpreter."""
+        own = command.find()
+        beside = os.path.join(self.folder, "bin")
+        os.mkdir(beside)
+        other = os.path.join(beside, "msprobe")
+        with open(other, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\ntouch '%s/was-run'\necho 'msprobe 26.2.0'\n" % self.folder)
+        os.chmod(other, stat.S_IRWXU)
+        strange = os.path.join(self.folder, "msprobe")
+        shutil.copy("/bin/true", strange)
+        self.addCleanup(setattr, sys, "executable", sys.executable)
+        self.addCleanup(os.environ.__setitem__, "PATH", os.environ.get("PATH", ""))
+        self.addCleanup(setattr, command, "__file__", command.__file__)
+        sys.executable = os.path.join(beside, "python3")
+        os.environ["PATH"] = os.pathsep.join([self.folder, os.path.dirname(own)])
+        command.__file__ = os.path.join(self.folder, "lib", "msprobe", "core", "command.py")  # installed elsewhere
+        self.assertEqual([os.path.dirname(path) for path in command._candidates()][-3:],
+                         [beside, self.folder, os.path.dirname(own)])
+        self.assertEqual(command.find(), own)
+        os.environ["PATH"] = self.folder
+        self.assertIsNone(command.find())
+        with self.assertRaises(MsprobeException) as raised:
+            compare({"npu_path": "a", "bench_path": "b"})
+        self.assertIn("is not installed", str(raised.exception))
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "was-run")))
+
+
+if __name__ == "__main__":
+    unittest.main()
