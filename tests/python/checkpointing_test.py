@@ -53,6 +53,12 @@ class Checkpointing(Case):
         # Functions are recorded after the recomputation has stopped early.
         self.assertIn("Functional.relu.2.forward", tree.names)
 
+    def test_what_is_done_again_has_no_parent(self):
+        construct = self.run_level("mix", False).construct
+        self.assertIsNone(construct["Module.block.Block.forward.1"])
+        self.assertEqual(construct["Module.block.l1.Linear.forward.1"], "Module.block.Block.forward.1")
+        self.assertIsNone(construct["Module.block.Block.backward.0"])
+
     def test_functions(self):
         for reentrant in (True, False):
             tree = self.run_level("L1", reentrant)

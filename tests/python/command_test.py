@@ -60,7 +60,7 @@ class Command(Case):
             rows = self.rows()
             self.assertEqual([row["NPU Name"] for row in rows], list(expected))
             self.assertEqual([float(row["NPU min"]) for row in rows], [1.0, 1.0])
-            self.assertEqual([float(row["BENCH min"]) for row in rows], [1.5, 1.5])
+            self.assertEqual([float(row["Bench min"]) for row in rows], [1.5, 1.5])
             shutil.rmtree(self.out)
 
     def test_compare_distributed(self):

@@ -40,16 +40,40 @@ dist.destroy_process_group()
 """
 
 
+DATA_PARALLEL = """
+import os, sys, torch
+import torch.distributed as dist
+from msprobe.pytorch import PrecisionDebugger
+rank, folder = int(sys.argv[1]), sys.argv[2]
+torch.set_num_threads(1)
+dist.init_process_group("gloo", init_method="file://" + os.path.join(folder, "store"), rank=rank, world_size=2)
+debugger = PrecisionDebugger(config_path=os.path.join(folder, "config.json"))
+for view in (False, True):
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1), gradient_as_bucket_view=view)
+    debugger.start(model)
+    model(torch.full((1, 2), float(rank + 1))).sum().backward()
+    if not view:
+        x, y = torch.full((2,), float(rank)), torch.zeros(2)
+        pair = [dist.P2POp(dist.isend, x, 1 - rank), dist.P2POp(dist.irecv, y, 1 - rank)]
+        for work in dist.batch_isend_irecv(pair):
+            work.wait()
+    debugger.stop()
+    debugger.step()
+    assert model.module.weight.grad.tolist() == [[1.5, 1.5]], model.module.weight.grad
+dist.destroy_process_group()
+"""
+
+
 class Distributed(Case):
-    def test_two_processes(self):
+    def run_two(self, text, config):
         import json
         import subprocess
         dump_path = os.path.join(self.folder, "dump")
         with open(os.path.join(self.folder, "config.json"), "w", encoding="utf-8") as file:
-            json.dump({"task": "statistics", "dump_path": dump_path, "level": "L1", "risk_level": "ALL"}, file)
+            json.dump(dict({"dump_path": dump_path, "risk_level": "ALL"}, **config), file)
         script = os.path.join(self.folder, "script.py")
         with open(script, "w", encoding="utf-8") as file:
-            file.write(SCRIPT)
+            file.write(text)
         with tempfile.TemporaryFile() as errors:
             processes = [subprocess.Popen([sys.executable, script, str(rank), self.folder], stderr=errors)
                          for rank in (0, 1)]
@@ -57,6 +81,23 @@ class Distributed(Case):
                 code = process.wait(timeout=120)
                 errors.seek(0)
                 self.assertEqual(code, 0, errors.read().decode())
+        return dump_path
+
+    def test_gradients_are_those_of_the_rank(self):
+        """Before they are averaged, whatever memory they lie in; tensors of a P2POp have files named by their place."""
+        dump_path = self.run_two(DATA_PARALLEL, {"level": "mix", "task": "tensor", "tensor": {}})
+        for step, averaged in ((0, False), (1, VERSION < (2, 1))):
+            for rank in (0, 1):
+                tree = find_tree(dump_path, step, rank)
+                self.assertEqual(tree.errors, "")
+                gradient = tree.data["Module.module.Linear.parameters_grad.0"]["weight"][0]["Max"]
+                self.assertEqual(gradient, (rank + 1.0) / (2 if averaged else 1))
+        sent = find_tree(dump_path, 0, 0).data["Distributed.batch_isend_irecv.0.forward"]["input_args"][0]
+        self.assertEqual([one["tensor"]["data_name"] for one in sent],
+                         ["Distributed.batch_isend_irecv.0.forward.input.0.%d.tensor.pt" % n for n in (0, 1)])
+
+    def test_two_processes(self):
+        dump_path = self.run_two(SCRIPT, {"task": "statistics", "level": "L1"})
         trees = [find_tree(dump_path, 0, rank) for rank in (0, 1)]
         self.assertEqual(sorted(os.listdir(os.path.join(dump_path, "step0"))), ["rank0", "rank1"])
         for rank, tree in enumerate(trees):

@@ -165,5 +165,75 @@ class Values(Case):
                          [0.0, 0.0, 1.0, 2.0, 2.0, 3.0])
 
 
+class Decided(Case):
+    """What docs/collector.md says of values and places that could be otherwise."""
+
+    def test_no_dtype_is_null(self):
+        debugger = self.open("L1")
+        debugger.start()
+        torch.sum(torch.ones(2), dtype=None)
+        torch.full((2,), 1.0, dtype=torch.float64, device=None)
+        debugger.stop()
+        data = self.tree().data
+        self.assertEqual(data["Torch.sum.0.forward"]["input_kwargs"], {"dtype": None})
+        self.assertEqual(data["Torch.full.0.forward"]["input_kwargs"],
+                         {"dtype": {"type": "torch.dtype", "value": "torch.float64"}, "device": None})
+
+    def test_means_of_masks_do_not_overflow(self):
+        debugger = self.open("L1")
+        debugger.start()
+        torch.abs(torch.full((4,), -3.0e38))
+        debugger.stop()
+        mask = self.tree().data["Torch.abs.0.forward"]["input_args"][0]
+        self.assertAlmostEqual(mask["Mean"] / -3.0e38, 1.0, places=6)
+
+    def test_tied_parameters_belong_to_every_module(self):
+        debugger = self.open("L0")
+
+        class Tied(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.embedding = nn.Embedding(5, 3)
+                self.head = nn.Linear(3, 5, bias=False)
+                self.head.weight = self.embedding.weight
+
+            def forward(self, x):
+                return self.head(self.embedding(x))
+
+        model = Tied()
+        debugger.start(model)
+        model(torch.tensor([1, 2])).sum().backward()
+        debugger.stop()
+        data = self.tree().data
+        names = [name for name in data if "parameters_grad" in name]
+        self.assertEqual(names, ["Module.embedding.Embedding.parameters_grad.0", "Module.head.Linear.parameters_grad.0"])
+        self.assertEqual(names, list(data)[-2:])
+        norms = [data[name]["weight"][0]["Norm"] for name in names]
+        self.assertAlmostEqual(norms[0], float(model.head.weight.grad.norm()), places=5)
+        self.assertEqual(norms[0], norms[1])
+
+    def test_copies_record_nothing_of_modules(self):
+        import copy
+        debugger = self.open("mix")
+        model = make_net()
+        debugger.start(model)
+        model(make_input())
+        twin = copy.deepcopy(model)
+        debugger.stop()
+        debugger.step()
+        debugger.start(model)
+        twin(make_input())
+        self.assertEqual(len(model.b1._forward_hooks), 1)
+        debugger.stop()
+        debugger.step()
+        names = self.tree(1).names
+        self.assertEqual([name for name in names if name.startswith("Module.")], [])
+        self.assertIn("Functional.linear.2.forward", names)
+        debugger.start(twin)
+        twin(make_input())
+        debugger.stop()
+        self.assertIn("Module.b1.l1.Linear.forward.0", self.tree(2).names)
+
+
 if __name__ == "__main__":
     unittest.main()

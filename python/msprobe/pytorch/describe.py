@@ -21,12 +21,12 @@ def describe(value):
 
 def describe_named(key, value):
     """JSON of an argument called dtype, output_dtype or device; None if it is nothing of that kind."""
-    if isinstance(value, (torch.Tensor, list, tuple, dict)):
+    if value is None or isinstance(value, (torch.Tensor, list, tuple, dict)):
         return None
     if key == "device":
         if isinstance(value, torch.device):
             value = _device_text(value)
-        elif not (isinstance(value, (str, int)) or value is None):
+        elif not isinstance(value, (str, int)):
             value = str(value)
         return json.dumps({"type": "torch.device", "value": value})
     return json.dumps({"type": "torch.dtype", "value": str(value)})
