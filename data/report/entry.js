@@ -176,7 +176,7 @@ class EntryPanel {
     if (frames.length === 0) parts.push(element("p", { class: "muted", text: "No stack was recorded for this entry." }));
     if (own.length > 0) parts.push(element("ol", { class: "frames" }, ...own));
     if (others.length > 0) {
-      parts.push(element("details", {}, element("summary", { text: plural(others.length, "frame") + " of libraries" }),
+      parts.push(element("details", {}, element("summary", { text: plural(others.length, "frame") + " of the framework" }),
         element("ol", { class: "frames" }, ...others)));
     }
     return element("section", {}, ...parts);

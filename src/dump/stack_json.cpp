@@ -47,14 +47,19 @@ std::uint32_t StackTable::add_stack(Frames frames) {
   return static_cast<std::uint32_t>(stacks_.size() - 1);
 }
 
+bool is_framework_frame(std::string_view frame, const std::vector<std::string>& framework) {
+  std::string_view file = frame.substr(0, frame.find(", line "));
+  for (const std::string_view packages : {"/site-packages/", "/dist-packages/"}) {
+    if (const std::size_t at = file.rfind(packages); at != std::string_view::npos) file.remove_prefix(at);
+  }
+  return std::any_of(framework.begin(), framework.end(),
+                     [&](const std::string& part) { return file.find(part) != std::string_view::npos; });
+}
+
 std::string user_frame(const std::vector<std::string>& frames, const std::vector<std::string>& framework) {
-  const auto own = [&](const std::string& frame) {
-    const std::size_t end = std::min(frame.find(", line "), frame.size());
-    const std::string_view file = std::string_view(frame).substr(0, end);
-    return std::none_of(framework.begin(), framework.end(),
-                        [&](const std::string& part) { return file.find(part) != std::string_view::npos; });
-  };
-  auto found = std::find_if(frames.begin(), frames.end(), own);
+  auto found = std::find_if_not(frames.begin(), frames.end(), [&](const std::string& frame) {
+    return is_framework_frame(frame, framework);
+  });
   if (found == frames.end()) found = frames.begin();
   if (found == frames.end()) return {};
   std::string line = found->substr(found->starts_with("File ") ? 5 : 0);

@@ -19,15 +19,16 @@ import tempfile
 
 import harness
 
-# kind: what the line says
+# kind: what the line says. The second of memory is that of a thread that could not be started.
+MEMORY = ("not enough memory", "pthread_create has failed: Resource temporarily unavailable")
 KINDS = {
-    "malloc": "not enough memory",
-    "mmap": "not enough memory",
-    "read": "Input/output error",
-    "readdir": "Input/output error",
-    "write": "No space left on device",
-    "open": "Too many open files",
-    "rename": "Permission denied",
+    "malloc": MEMORY,
+    "mmap": MEMORY,
+    "read": ("Input/output error",),
+    "readdir": ("Input/output error",),
+    "write": ("No space left on device",),
+    "open": ("Too many open files",),
+    "rename": ("Permission denied",),
 }
 # Commands that go on without one of their inputs, and what may keep them from reading it.
 MANY_INPUTS = {
@@ -127,13 +128,13 @@ class Commands:
             return ""
         # What one of many inputs lacks is told where its result would be, and the others are there.
         contents = [content.decode("utf-8", "replace") for content in files.values()]
-        told = any(KINDS[kind] in text for text in (result.stdout, result.stderr, *contents))
+        told = any(tells(kind, text) for text in (result.stdout, result.stderr, *contents))
         if kind in MANY_INPUTS.get(name, ()) and result.returncode in (2, right[0]):
             return "" if told else f"{said}; no reason is given"
         if result.returncode != 2:
             return f"{said}; another result: {[path for path in files if files[path] != right[2].get(path)]}"
         errors = [line for line in result.stderr.splitlines() if line.startswith("msprobe: error: ")]
-        if len(errors) != 1 or KINDS[kind] not in errors[0]:
+        if len(errors) != 1 or not tells(kind, errors[0]):
             return said
         half = [path for path, content in files.items() if right[2].get(path) != content]
         return f"{said}; not whole: {half}" if half else ""
@@ -155,6 +156,10 @@ class Commands:
             result, files = self.run(name, pathlib.Path(scratch), f"{kind}:0:/dev/null", **more)
         same = (result.returncode, result.stdout, files) == right
         return "" if same else f"{said}; the next one: {result.returncode}, {sorted(files)} {shortened(result.stderr)}"
+
+
+def tells(kind, text):
+    return any(reason in text for reason in KINDS[kind])
 
 
 def shortened(text):

@@ -42,8 +42,9 @@ struct RankResult {
   std::int64_t number = 0;  // of the rank; 0 if it has none
   Mode mode = Mode::statistics;
   RankTraits traits;
-  Thresholds thresholds;              // that the findings speak of
-  std::optional<Backend> consistent;  // training against inference, and what trained
+  Thresholds thresholds;                      // that the findings speak of
+  std::vector<std::string> framework_frames;  // see dump::user_frame(); what is not one is the user's
+  std::optional<Backend> consistent;          // training against inference, and what trained
   Side target;
   Side golden;
   std::shared_ptr<const dump::ConstructBeside> target_construct;  // null for what has none

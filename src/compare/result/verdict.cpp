@@ -388,6 +388,7 @@ std::string_view verdict_name(Verdict verdict) {
 
 void judge(RankResult& result, const Rules& rules) {
   result.thresholds = rules;
+  result.framework_frames = rules.framework_frames;
   Judge(result, rules).run();
 }
 

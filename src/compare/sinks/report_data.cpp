@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "archive/deflate.hpp"
-#include "compare/sinks/story.hpp"
 #include "dump/construct_json.hpp"
 #include "dump/names.hpp"
 #include "report/row_blocks.hpp"
@@ -261,7 +260,7 @@ class Entries {
       json.open_list();
       for (const std::string& frame : *stack) {
         json.open_list();
-        json.value(is_own_frame(frame) ? 1 : 0);
+        json.value(dump::is_framework_frame(frame, result_.framework_frames) ? 0 : 1);
         json.value(frame);
         json.close();
       }

@@ -203,8 +203,8 @@ class Story {
     for (const bool own : {true, false}) {
       bool first = true;
       for (const std::string& frame : *frames) {
-        if (is_own_frame(frame) != own) continue;
-        if (first && !own) out_ += "  in libraries\n";
+        if (dump::is_framework_frame(frame, result_.framework_frames) == own) continue;
+        if (first && !own) out_ += "  in the framework\n";
         first = false;
         tell_frame(frame, own ? 2 : 4);
       }
@@ -319,15 +319,6 @@ class Stories final : public Sink {
 };
 
 }  // namespace
-
-bool is_own_frame(std::string_view frame) {
-  static constexpr std::array<std::string_view, 9> kLibraries = {
-      "site-packages/", "dist-packages/", "/lib/python", "/torch/",     "/torch_npu/",
-      "/mindspore/",    "/mindtorch/",    "/msprobe/",   "File <frozen"};
-  const std::string_view path = frame.substr(0, frame.find(", line "));
-  return std::none_of(kLibraries.begin(), kLibraries.end(),
-                      [&](std::string_view part) { return path.find(part) != std::string_view::npos; });
-}
 
 std::string explain(const RankRows& rows, const StoryOptions& options) {
   const RankResult& result = rows.result();

@@ -24,9 +24,6 @@ struct StoryOptions {
 /// such entry.
 std::string explain(const RankRows& rows, const StoryOptions& options);
 
-/// Is the file of `File PATH, line …` outside of installed packages, Python itself and the frameworks?
-bool is_own_frame(std::string_view frame);
-
 struct SimilarName {
   std::size_t distance = 0;
   std::string name;

@@ -112,15 +112,34 @@ TEST_CASE("hostile names do not reach the terminal") {
   CHECK_FALSE(contains(text, "\u202e"));
 }
 
-TEST_CASE("frames of packages, Python and frameworks are not the user's") {
-  CHECK(is_own_frame("File /srv/train/model.py, line 3, in forward"));
-  CHECK(is_own_frame("File /srv/train/my_torch/model.py, line 3, in forward"));
-  CHECK_FALSE(is_own_frame("File /home/u/.venv/lib/python3.11/site-packages/x.py, line 3, in f"));
-  CHECK_FALSE(is_own_frame("File /usr/lib/python3/dist-packages/torch/nn/x.py, line 3, in f"));
-  CHECK_FALSE(is_own_frame("File /opt/mindspore/nn/cell.py, line 3, in construct"));
-  CHECK_FALSE(is_own_frame("File <frozen runpy>, line 3, in run"));
+TEST_CASE("only the framework's own frames are not the user's") {
+  const std::vector<std::string> framework = default_rules().framework_frames;
+  const auto own = [&](std::string_view frame) { return !dump::is_framework_frame(frame, framework); };
+  CHECK(own("File /srv/train/model.py, line 3, in forward"));
+  CHECK(own("File /srv/train/my_torch/model.py, line 3, in forward"));
+  CHECK(own("File /home/u/torch/train.py, line 3, in forward"));
+  // A model in a package is the user's; that the package lies below Python's own folder says nothing.
+  CHECK(own("File /home/u/.venv/lib/python3.11/site-packages/transformers/models/llama/modeling_llama.py, line 3, in f"));
+  CHECK(own("File /usr/local/lib/python3.10/dist-packages/megatron/core/transformer/mlp.py, line 3, in f"));
+  CHECK(own("File /v/lib/python3.11/site-packages/torchvision/models/resnet.py, line 3, in f"));
+  CHECK_FALSE(own("File /home/u/.venv/lib/python3.11/site-packages/torch/nn/modules/linear.py, line 3, in f"));
+  CHECK_FALSE(own("File /usr/lib/python3/dist-packages/torch_npu/x.py, line 3, in f"));
+  CHECK_FALSE(own("File /v/lib/python3.11/site-packages/msprobe/pytorch/hook.py, line 3, in f"));
+  CHECK_FALSE(own("File /usr/lib/python3.11/contextlib.py, line 3, in inner"));
+  CHECK_FALSE(own("File /src/pytorch/torch/functional.py, line 3, in f"));
+  CHECK_FALSE(own("File /opt/mindspore/nn/cell.py, line 3, in construct"));
+  CHECK_FALSE(own("File <frozen runpy>, line 3, in run"));
   // What the code says does not count.
-  CHECK(is_own_frame("File /srv/a.py, line 3, in f, \n path = 'site-packages/x'"));
+  CHECK(own("File /srv/a.py, line 3, in f, \n path = 'site-packages/torch/x'"));
+}
+
+TEST_CASE("the frame that is named is the innermost of the user's, be it in a package") {
+  const std::vector<std::string> framework = default_rules().framework_frames;
+  CHECK(dump::user_frame({"File /v/site-packages/torch/nn/functional.py, line 1, in linear, \n a",
+                          "File /v/site-packages/transformers/modeling.py, line 2, in forward, \n y = fc(x)",
+                          "File /v/site-packages/torch/nn/modules/module.py, line 3, in _call_impl, \n b",
+                          "File train.py, line 4, in <module>, \n model(x)"},
+                         framework) == "/v/site-packages/transformers/modeling.py, line 2, in forward: y = fc(x)");
 }
 
 }  // namespace msprobe::compare_explain_test
