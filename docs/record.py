@@ -1,6 +1,6 @@
 import sys
-import torch
 from msprobe.pytorch import PrecisionDebugger, seed_all
+import torch
 
 seed_all(1)
 gelu = torch.nn.GELU(approximate=sys.argv[2])

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the command line to one command to an exit status: 0 done, 1 done with findings, 2 failed, 130
 // interrupted.
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <memory>
@@ -28,7 +30,9 @@
 #include "support/output_file.hpp"
 #include "support/parallel.hpp"
 #include "support/progress.hpp"
+#include "support/stage.hpp"
 #include "support/versions.hpp"
+#include "tensor/isa.hpp"
 
 namespace msprobe {
 namespace {
@@ -92,7 +96,14 @@ int run_command(const Request& request) {
   const bool color = want_color(globals.color, isatty(STDERR_FILENO) == 1,
                                 [](const char* name) { return std::getenv(name); });
   const Context context{globals.framework, globals.jobs, color, &progress};
-  switch (request.command->run(context)) {
+  const auto begun = std::chrono::steady_clock::now();
+  const std::string version = version_text();
+  log_verbose(fmt::format("{} {}: {} thread{}, {} arithmetic", version.substr(0, version.find('\n')),
+                          request.command->name(), most_threads(), most_threads() == 1 ? "" : "s",
+                          tensor::isa_name(tensor::best_isa())));
+  const Outcome outcome = request.command->run(context);
+  log_verbose(usage_line(begun));
+  switch (outcome) {
     case Outcome::clean:
       return kClean;
     case Outcome::findings:

@@ -20,6 +20,12 @@ const NUMBER_WIDTH = 124;
 const TEXT_WIDTH = 150;
 const EXPLAINING = ["NPU Dtype", "Bench Dtype", "NPU Tensor Shape", "Bench Tensor Shape", "Err_message", "Evidence"];
 
+// The columns keep the Python tool's names of the two sides, whatever devices they ran on.
+function sideOf(name) {
+  if (/^NPU[ _]/.test(name)) return " (NPU: the run under test)";
+  return /^bench[ _]/i.test(name) ? " (Bench: the golden run)" : "";
+}
+
 class RowTable {
   constructor(box, { comparison, open, sorted }) {
     this.comparison = comparison;
@@ -66,7 +72,7 @@ class RowTable {
         class: this.numeric.has(name) ? "cell number" : "cell",
         role: "columnheader",
         text: name,
-        title: `Sort by ${name}`,
+        title: `Sort by ${name}${sideOf(name)}`,
         "aria-sort": sorted ? (this.sort.down ? "descending" : "ascending") : "none",
         onclick: () => this.sortBy(name),
       });

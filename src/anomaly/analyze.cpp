@@ -116,6 +116,12 @@ void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules
     for (const RankInput& rank : ranks) {
       if (rank.failure.empty() && rank.scan.entries == 0)
         tell(Remark::warning, "Rank " + std::to_string(rank.number) + " has no dump data!");
+      if (rank.failure.empty() && rank.scan.header.task == "structure") {
+        tell(Remark::warning,
+             "rank " + std::to_string(rank.number) +
+                 " was recorded with task structure, which has no values: nothing can be found in it; "
+                 "record with task statistics");
+      }
     }
     analysis.roots = search_roots(ranks, rules, options.all, tell);
   }

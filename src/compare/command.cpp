@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "compare/dump_tree/rank_rows.hpp"
 #include "compare/first_difference.hpp"
 #include "compare/option_groups.hpp"
 #include "report/terminal.hpp"
@@ -195,9 +196,12 @@ class CompareCommand final : public Command {
         .values(0, 1);
     options.add("--output-file", typed_.output_file, "One result file of this name, or - for standard output")
         .argument("FILE");
-    options.add("-m,--mode", typed_.mode, "Kind of the dumps: auto, atb").show_default();
+    options.add("-m,--mode", typed_.mode, "Kind of the dumps: auto, atb")
+        .suggest({"auto", "atb"})
+        .show_default();
     options.add("--format", typed_.formats, "Any of csv, xlsx, json, jsonl, html, md, separated by commas")
         .commas()
+        .suggest({"csv", "xlsx", "json", "jsonl", "html", "md"})
         .argument("LIST");
     options.add_flag("--xlsx", typed_.xlsx, "The same as --format xlsx");
     options.add_flag("-s,--stack_mode", typed_.stack_mode,
@@ -237,7 +241,8 @@ class CompareCommand final : public Command {
     options.add("--rules", typed_.rules, "YAML file with thresholds in place of the built-in ones")
         .argument("FILE");
     options.add("--top", typed_.summary.top, "How many of the worst rows the summary shows").show_default();
-    options.add("--by", typed_.summary.by, "Metric that sorts the worst rows, by the name of its column");
+    options.add("--by", typed_.summary.by, "Metric that sorts the worst rows, by the name of its column")
+        .suggest(RankRows::all_metrics());
     options.add("--explain", typed_.explain,
                 "Print all that is known of this entry or row instead of writing results");
     declare_pairing(options, typed_.pairing);

@@ -24,6 +24,7 @@
 #include "support/interrupt.hpp"
 #include "support/parallel.hpp"
 #include "support/progress.hpp"
+#include "support/stage.hpp"
 
 namespace msprobe::compare {
 namespace {
@@ -81,6 +82,7 @@ void run_task(std::size_t index, const Plan& plan, const Sinks& sinks, TaskSumma
     const std::shared_ptr<const Rows> rows = task.run();
     summary.left_out = rows == nullptr;
     if (rows != nullptr) {
+      const Stage stage(task.label.empty() ? "results made" : task.label + " results made");
       for (const std::unique_ptr<Sink>& sink : sinks) sink->take(index, rows, summary);
     }
   } catch (const Interrupted&) {

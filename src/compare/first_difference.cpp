@@ -59,9 +59,9 @@ std::int64_t number_of(const RankPair& pair) {
 }
 
 AnalyzedRank analyze_rank(const RankPair& pair, const CompareOptions& options, const Rules& rules,
-                          const std::string& time, Progress* progress) {
+                          const std::string& time, BytesAhead& bytes) {
   AnalyzedRank rank;
-  const RankResult result = compare_ranks(pair, options.rank, options.dialect.rank, rules, progress);
+  const RankResult result = compare_ranks(pair, options.rank, options.dialect.rank, rules, bytes);
   const SearchTraits& traits = options.dialect.search;
   OutputFile file(folder_of(options, pair.step) + "/compare_result_" + pair.target.label + "_" + time +
                   ".json");
@@ -122,11 +122,12 @@ DifferenceReport find_first_difference(const CompareOptions& asked, Progress* pr
     slots.emplace_back(report.steps.size() - 1, report.steps.back().ranks.size());
     report.steps.back().ranks.emplace_back();
   }
+  BytesAhead bytes(progress, plan.pairs.size(), json_bytes(plan.pairs));
   parallel_for(plan.pairs.size(), [&](std::size_t i) {
     const RankPair& pair = plan.pairs[i];
     AnalyzedRank& rank = report.steps[slots[i].first].ranks[slots[i].second];
     try {
-      rank = analyze_rank(pair, options, rules, time, progress);
+      rank = analyze_rank(pair, options, rules, time, bytes);
     } catch (const Interrupted&) {
       throw;
     } catch (const Error& error) {

@@ -114,6 +114,7 @@ void declare_layouts(OptionList& options, LayoutArguments& arguments) {
   options.add_flag("--consistent_check", arguments.consistent_check,
                    "The target is a training of verl, the golden side its inference");
   options.add("--backend", arguments.backend, "What trained, for --consistent_check: fsdp, megatron")
+      .suggest({"fsdp", "megatron"})
       .argument("NAME");
 }
 

@@ -89,6 +89,7 @@ class ConfigCheckCommand final : public Command {
         .argument("PATH");
     options.add("--format", formats_, "Any of csv, xlsx, json, jsonl, separated by commas")
         .commas()
+        .suggest({"csv", "xlsx", "json", "jsonl"})
         .argument("LIST");
     options.add("--fail-on", fail_on_, "Exit with 1 if there is: error, warning, never")
         .one_of({"error", "warning", "never"})

@@ -7,8 +7,12 @@
 #include <charconv>
 #include <filesystem>
 #include <limits>
+#include <memory>
+#include <span>
+#include <utility>
 
 #include "dump/names.hpp"
+#include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
@@ -332,6 +336,23 @@ class Flattener {
   TextIndex known_;  // entries by name
 };
 
+/// Tells what is read of a source.
+class CountedSource final : public ByteSource {
+ public:
+  CountedSource(std::shared_ptr<const ByteSource> source, const std::function<void(std::uint64_t)>& on_bytes)
+      : source_(std::move(source)), on_bytes_(on_bytes) {}
+  std::uint64_t size() const override { return source_->size(); }
+  const std::string& name() const override { return source_->name(); }
+  void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
+    source_->read_at(offset, out);
+    on_bytes_(out.size());
+  }
+
+ private:
+  std::shared_ptr<const ByteSource> source_;
+  const std::function<void(std::uint64_t)>& on_bytes_;
+};
+
 void load_entries(Side& side, const ByteSource& json, const CommunicationNames* communication) {
   // Room that is not used costs nothing but addresses; a list that grows leaves holes behind.
   constexpr std::uint64_t kBytesPerItem = 128;  // real dumps have twice as many
@@ -364,7 +385,9 @@ Side load_side(const RankDump& rank, const LoadOptions& options) {
   Side side;
   side.json = rank.json;
   side.tensor_directory = rank.directory + "/dump_tensor_data";
-  load_entries(side, *open_file(rank.json), options.communication);
+  std::shared_ptr<const ByteSource> json = open_file(rank.json);
+  if (options.on_bytes) json = std::make_shared<CountedSource>(std::move(json), options.on_bytes);
+  load_entries(side, *json, options.communication);
   if (options.stacks) {
     side.stack_json = options.stack_json.empty() ? rank.directory + "/stack.json" : options.stack_json;
     // The one beside the dump.json need not be there.

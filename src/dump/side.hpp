@@ -81,6 +81,7 @@ struct LoadOptions {
   const CommunicationNames* communication = nullptr;  // given: the calls that it names are kept
   bool stacks = true;
   std::string stack_json;  // empty: stack.json beside the dump.json, if there is one
+  std::function<void(std::uint64_t)> on_bytes = nullptr;  // told how many bytes were read, of the dump.json
 };
 
 /// Reads and flattens one rank. Throws IoError, FormatError.

@@ -31,6 +31,7 @@ class MergeResultCommand final : public Command {
         .argument("FILE");
     options.add("--format", formats_, "Any of xlsx, csv, json, jsonl, separated by commas")
         .commas()
+        .suggest({"xlsx", "csv", "json", "jsonl"})
         .argument("LIST");
   }
 

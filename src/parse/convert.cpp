@@ -264,6 +264,12 @@ class Converter::Job {
   }
 
   void convert_adump() {
+    if (file_name_.ends_with(".json")) {
+      fail(
+          "JSON, which holds no tensors: those of a dump are in dump_tensor_data beside it; 'msprobe "
+          "inspect' tells "
+          "what is in a dump, 'msprobe compare' compares two");
+    }
     const AdumpFile dump = formats::open_adump(file_);
     if (dump.items.empty()) fail("not a kernel dump, or one without any data");
     const bool is_debug = formats::is_op_debug_name(file_name_);

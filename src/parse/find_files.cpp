@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "support/error.hpp"
+#include "support/folder.hpp"
 #include "support/interrupt.hpp"
 #include "support/text.hpp"
 
@@ -141,9 +142,13 @@ InputFiles find_files(const std::string& path, bool recursive, const std::string
   found.root = path;
   Finder(found, recursive, output).run();
   if (found.names.empty() && found.refused.empty()) {
-    throw IoError(fmt::format(
+    std::string message = fmt::format(
         "The directory '{}' is empty or cannot be accessed. Please check the directory path and permissions.",
-        display(path)));
+        display(path));
+    std::error_code ignored;
+    if (!recursive && !list_folder(path, ignored).folders.empty())
+      message += " What lies in folders below it is converted with -r.";
+    throw IoError(message);
   }
   return found;
 }

@@ -20,6 +20,7 @@ std::string_view extension(Format format);  // "csv", …
 struct WriteOptions {
   std::uint64_t csv_rows_per_file = 1'000'000;    // beyond: `name_part_1.csv`, `name_part_2.csv`, …
   std::uint64_t xlsx_rows_per_sheet = 1'048'500;  // from here on: sheets `part_0`, `part_1`, … of even size
+  std::string sheet = "Sheet1";                   // of a workbook of one table
   std::function<void(std::uint64_t)> on_rows;     // told now and then how many rows are written
   bool csv_byte_order_mark = false;               // before the header, for spreadsheets that guess encodings
   bool quote_prefix = false;  // a workbook holds text that looks like a formula as it is, marked as text

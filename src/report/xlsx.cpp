@@ -472,7 +472,7 @@ void write_sheets(const std::vector<Sheet>& sheets, OutputFile& file, const Writ
 
 void write_xlsx(const Table& table, OutputFile& file, const WriteOptions& options) {
   std::vector<Sheet> sheets;
-  plan_sheets(table, "Sheet1", "part_", options, sheets);
+  plan_sheets(table, options.sheet, "part_", options, sheets);
   write_sheets(sheets, file, options);
 }
 

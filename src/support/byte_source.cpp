@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "support/error.hpp"
+#include "support/log.hpp"
 #include "support/text.hpp"
 
 namespace msprobe {
@@ -36,6 +37,7 @@ class FileSource final : public ByteSource {
       throw IoError(display(name_), "not a regular file");
     }
     size_ = static_cast<std::uint64_t>(info.st_size);
+    if (log_level() == LogLevel::debug) log_verbose("opened " + display(name_) + ", " + human_bytes(size_));
   }
   FileSource(const FileSource&) = delete;
   FileSource& operator=(const FileSource&) = delete;

@@ -43,12 +43,16 @@ OptionInfo describe_option(const CLI::Option& option, const Aliases& aliases) {
   info.group = option.get_group();
   if (option.get_items_expected_max() == 0) return info;
 
-  // The parser's own type name is `NAME:{choice,choice}`.
+  // The parser's own type name is `NAME:{choice,choice}`; a tilde says that these are suggestions.
   const std::string type = option.get_type_name();
-  const std::size_t open = type.find(":{");
-  if (open != std::string::npos && type.back() == '}') {
-    info.choices = split(std::string_view(type).substr(open + 2, type.size() - open - 3), ',');
-  }
+  const auto listed = [&type](std::string_view start) -> std::vector<std::string> {
+    const std::size_t open = type.find(start);
+    if (open == std::string::npos || type.back() != '}') return {};
+    return split(std::string_view(type).substr(open + start.size(), type.size() - open - start.size() - 1),
+                 ',');
+  };
+  info.choices = listed(":{");
+  info.suggestions = listed(":~{");
   info.argument = type.substr(0, type.find_first_of(": "));
   info.values = option.get_items_expected_min();
   info.argument_optional = info.values == 0;

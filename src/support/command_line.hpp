@@ -20,6 +20,7 @@ struct OptionInfo {
   int values = 0;                    // how many must follow; none where it may stand alone
   bool list = false;                 // the value may be a list with commas
   std::vector<std::string> choices;  // the only values accepted; empty: any
+  std::vector<std::string> suggestions;  // values that are completed where any are accepted
   std::string default_value;         // empty: none, or told by the help
   std::string help;
   std::string group;  // heading in the help text

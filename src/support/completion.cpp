@@ -64,7 +64,8 @@ class Candidates {
 /// Candidates for the value of an option. `lead` stands before the value in the same word (`--opt=`).
 std::string complete_value(const OptionInfo& option, Shell shell, const std::string& lead,
                            const std::string& typed) {
-  if (option.choices.empty()) {
+  const std::vector<std::string>& values = option.choices.empty() ? option.suggestions : option.choices;
+  if (values.empty()) {
     if (option.argument == "DIR") return ":dirs\n";
     return option.argument == "FILE" || option.argument == "PATH" ? ":files\n" : "";
   }
@@ -74,7 +75,7 @@ std::string complete_value(const OptionInfo& option, Shell shell, const std::str
   // bash replaces only what stands after the `=`.
   const std::string before = (shell == Shell::bash ? "" : lead) + kept;
   Candidates candidates(shell, (shell == Shell::bash ? "" : lead) + typed);
-  for (const std::string& choice : option.choices) candidates.add(before + choice, {});
+  for (const std::string& choice : values) candidates.add(before + choice, {});
   return candidates.text();
 }
 
@@ -142,6 +143,7 @@ std::string options_json(const ProgramInfo& info) {
       json.member("argument_optional", option.argument_optional);
       json.member("list", option.list);
       json.member("choices", option.choices);
+      json.member("suggestions", option.suggestions);
       json.member("default", option.default_value);
       json.member("group", option.group);
       json.member("help", option.help);

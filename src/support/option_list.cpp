@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/option_list.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 
 namespace msprobe {
@@ -22,6 +25,13 @@ Option& Option::default_text(const std::string& text) {
 
 Option& Option::one_of(const std::vector<std::string>& choices) {
   option_->check(CLI::IsMember(choices));
+  return *this;
+}
+
+Option& Option::suggest(const std::vector<std::string>& values) {
+  // A check that refuses nothing: its description is the only room that the parser has for them.
+  const auto any = [](std::string& /*value*/) { return std::string(); };
+  option_->check(CLI::Validator(any, fmt::format("~{{{}}}", fmt::join(values, ","))));
   return *this;
 }
 

@@ -28,6 +28,8 @@ class Option {
   Option& default_text(const std::string& text);
   /// The only values accepted.
   Option& one_of(const std::vector<std::string>& choices);
+  /// Values that are completed; others are accepted, too.
+  Option& suggest(const std::vector<std::string>& values);
   Option& in_range(int least, int most);
   Option& not_negative();
   /// `problem` gives an explanation for a value that is refused, else an empty text.

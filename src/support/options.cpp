@@ -43,7 +43,7 @@ void declare_global_options(OptionList& options, GlobalOptions& globals) {
   options
       .add_flag(
           "-v,--verbose", [&globals](int times) { globals.verbosity += times; },
-          "Show more of what is done; twice: even more")
+          "Show threads, arithmetic and the times of what is done; twice: every file that is opened, too")
       .group(kGlobalGroup);
   // The parser's own wording for what is no number changes with its version.
   options

@@ -13,11 +13,13 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include "support/log.hpp"
+#include "support/stage.hpp"
 #include "support/text.hpp"
 
 namespace msprobe {
@@ -128,6 +130,13 @@ std::string progress_line(const ProgressState& state, std::size_t width) {
 struct Progress::Impl {
   explicit Impl(ProgressMode mode) : always(mode == ProgressMode::always), shown(shows(mode)) {}
 
+  /// Tells how long the phase before took.
+  void time(const std::string& phase) {
+    const std::lock_guard lock(stage_mutex);
+    stage.reset();
+    if (!phase.empty()) stage.emplace(phase);
+  }
+
   void draw() {
     with_log_lock([this] {
       if (!running) return;
@@ -169,6 +178,9 @@ struct Progress::Impl {
   bool running = false;
   bool visible = false;
 
+  std::mutex stage_mutex;
+  std::optional<Stage> stage;
+
   std::mutex mutex;
   std::condition_variable wake;
   bool stop = false;
@@ -199,6 +211,7 @@ Progress::~Progress() {
 }
 
 void Progress::begin(std::string label, std::uint64_t total, std::string unit) {
+  impl_->time(label);
   impl_->done = 0;
   if (!impl_->shown) return;
   with_log_lock([&] {
@@ -216,7 +229,13 @@ void Progress::advance(std::uint64_t done) {
   impl_->done.fetch_add(done, std::memory_order_relaxed);
 }
 
+void Progress::expect(std::uint64_t total) {
+  if (!impl_->shown) return;
+  with_log_lock([&] { impl_->total = total; });
+}
+
 void Progress::end() {
+  impl_->time({});
   if (!impl_->shown) return;
   with_log_lock([this] {
     impl_->running = false;

@@ -25,6 +25,8 @@ class Progress {
   /// Starts a phase; `total` 0 means unknown. Ends the phase before.
   void begin(std::string label, std::uint64_t total, std::string unit);
   void advance(std::uint64_t done = 1);
+  /// More is known of how much the phase has to do.
+  void expect(std::uint64_t total);
   /// Clears the line.
   void end();
 

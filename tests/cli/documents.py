@@ -156,11 +156,14 @@ def make_tests(msprobe, man, completions=None):
     in_shell("bash", bash + "ask msprobe --prog", ["--progress"])
     in_shell("bash", bash + "ask msprobe --progress = al", ["always"])
     in_shell("bash", bash + "ask msprobe -f ''", ["pytorch", "mindspore"])
+    in_shell("bash", bash + "ask msprobe compare --format csv,x", ["csv,xlsx"])
+    in_shell("bash", bash + "ask msprobe compare --by One", ["One\\", "Thousandth\\", "Err\\", "Ratio"])
     fish = """source "$COMPLETIONS/msprobe.fish"
     """
     in_shell("fish", fish + "complete -C 'msprobe --prog' | string split -f1 \\t", ["--progress"])
     in_shell("fish", fish + "complete -C 'msprobe --progress=al' | string split -f1 \\t", ["--progress=always"])
     in_shell("fish", fish + "complete -C 'msprobe -f ' | string split -f1 \\t", ["mindspore", "pytorch"])
+    in_shell("fish", fish + "complete -C 'msprobe config_check --format csv,js' | string split -f1 \\t", ["csv,json", "csv,jsonl"])
     for typed, expected in (("--prog", "--progress"), ("comp", "compare"), ("compare --progress=al", "always")):
         tests.append((f"completion in zsh: {typed}", zsh_test(msprobe, completions, typed, expected)))
     return tests

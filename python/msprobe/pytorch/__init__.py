@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The front end for PyTorch: from msprobe.pytorch import PrecisionDebugger, seed_all."""
 
+import importlib.util
+import sys
+
+if importlib.util.find_spec("torch") is None:
+    raise ImportError(f"msprobe.pytorch needs PyTorch, which {sys.executable} does not have: run a Python that does")
+
 from msprobe.core.comparing import compare, compare_distributed
 
 from .debugger import PrecisionDebugger, module_dump, module_dump_end

@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
+#include <system_error>
 
 #include "compare/dump_tree/rank_diagnosis.hpp"
 #include "compare/dump_tree/rank_rows.hpp"
@@ -13,6 +16,7 @@
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/parallel.hpp"
+#include "support/stage.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
@@ -145,7 +149,7 @@ void pair_rows(RankResult& result, const MatchOptions& options, const PairingTra
 }
 
 RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
-                         const Rules& rules, Progress* progress, RankHistory* past) {
+                         const Rules& rules, BytesAhead& bytes, RankHistory* past) {
   if (dump::is_debug_json(pair.target.json) != dump::is_debug_json(pair.golden.json)) {
     throw FormatError(fmt::format("a debug.json is compared with a debug.json only: {}, {}",
                                   display(pair.target.json), display(pair.golden.json)));
@@ -157,7 +161,16 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
   result.traits = traits;
   LoadOptions target_options{.stacks = options.stacks, .stack_json = options.stack_json};
   if (options.first_difference || past != nullptr) target_options.communication = &rules.communication;
-  const LoadOptions golden_options{.stacks = false, .stack_json = {}};
+  LoadOptions golden_options{.stacks = false, .stack_json = {}};
+  if (bytes.wanted()) {
+    target_options.on_bytes = [&](std::uint64_t count) { bytes.advance(count); };
+    golden_options.on_bytes = target_options.on_bytes;
+  }
+  const auto stage = [label = pair.step.empty() ? pair.target.label : pair.step + "/" + pair.target.label](
+                         std::string_view what) {
+    return label.empty() ? std::string(what) : fmt::format("{} {}", label, what);
+  };
+  std::optional<Stage> timed(std::in_place, stage("read: " + pair.target.json + " and " + pair.golden.json));
   parallel_for(2, [&](std::size_t side) {
     if (side == 0) result.target = load_side(pair.target, target_options);
     if (side == 1) result.golden = load_side(pair.golden, golden_options);
@@ -165,6 +178,7 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
   result.target_construct = std::make_shared<dump::ConstructBeside>(pair.target.json);
   result.golden_construct = std::make_shared<dump::ConstructBeside>(pair.golden.json);
   result.mode = choose_mode(result.target, result.golden);
+  timed.emplace(stage("paired"));
   if (options.first_difference && result.mode == Mode::tensor) result.mode = Mode::statistics;
   if (options.backend) {
     pair_consistent_rows(result, *options.backend, traits.pairing);
@@ -172,13 +186,17 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
     pair_rows(result, options.match, traits.pairing, rules);
   }
   std::optional<TensorRows> tensors;
-  if (result.mode == Mode::tensor) tensors.emplace(result, progress);
+  timed.reset();
+  if (result.mode == Mode::tensor) tensors.emplace(result, bytes);
   std::optional<NoiseFloor> noise;
   if (past != nullptr && pair.noise) noise.emplace(*pair.noise, result.golden, traits.measure);
   const auto finish_tensors = [&] {
-    if (tensors) tensors->finish(options.print_rows);
+    if (!tensors) return;
+    const Stage measured(stage("tensors measured"));
+    tensors->finish(options.print_rows);
   };
   const auto diagnosed = [&] {
+    const Stage explained(stage("diagnosed"));
     const bool mapped = options.match.method != Method::exact || options.match.fuzzy;
     diagnose(result, tensors ? &*tensors : nullptr, options.diagnosis, rules, mapped, *past,
              noise ? &*noise : nullptr);
@@ -199,11 +217,24 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
   return result;
 }
 
+std::uint64_t json_bytes(const std::vector<RankPair>& pairs) {
+  std::uint64_t bytes = 0;
+  for (const RankPair& pair : pairs) {
+    for (const std::string& json : {pair.target.json, pair.golden.json}) {
+      std::error_code error;
+      const std::uintmax_t size = std::filesystem::file_size(json, error);
+      if (!error) bytes += size;
+    }
+  }
+  return bytes;
+}
+
 Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const RankOptions& options,
                      const RankTraits& traits, const Rules& rules, Progress* progress) {
   RankPairs ranks = pair_ranks(target, golden, traits.pairing.ranks_by_position);
   for (const std::string& remark : ranks.remarks) log_warning(remark);
   if (!options.diagnosis.noise_floor.empty()) add_noise_floor(ranks, golden, options.diagnosis.noise_floor);
+  const auto bytes = std::make_shared<BytesAhead>(progress, ranks.pairs.size(), json_bytes(ranks.pairs));
   Plan plan;
   plan.entries = true;
   std::map<std::string, std::shared_ptr<RankHistory>> histories;  // by rank
@@ -228,10 +259,10 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
       past = history;
     }
     task.run = [pair = std::move(pair), past, &options, &traits, &rules,
-                progress]() -> std::shared_ptr<const Rows> {
+                bytes]() -> std::shared_ptr<const Rows> {
       if (past && options.diagnosis.first && past->history.certain) return nullptr;
-      const auto result = std::make_shared<const RankResult>(
-          compare_ranks(pair, options, traits, rules, progress, past.get()));
+      const auto result =
+          std::make_shared<const RankResult>(compare_ranks(pair, options, traits, rules, *bytes, past.get()));
       if (past && result->mode == Mode::tensor) past->before = result;
       return std::make_shared<RankRows>(result);
     };

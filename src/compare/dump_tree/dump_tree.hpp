@@ -3,12 +3,14 @@
 // loaded once, rows are paired, measured and judged.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "compare/dump_tree/rank_diagnosis.hpp"
 #include "compare/matching/match.hpp"
+#include "compare/result/bytes_ahead.hpp"
 #include "compare/result/result.hpp"
 #include "compare/rules/rules.hpp"
 #include "compare/task.hpp"
@@ -48,7 +50,9 @@ struct RankOptions {
 /// what the readers throw, and FormatError for dumps that do not go together (other task, nothing to
 /// compare).
 RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
-                         const Rules& rules, Progress* progress, RankHistory* past = nullptr);
+                         const Rules& rules, BytesAhead& bytes, RankHistory* past = nullptr);
+/// What the dump.json files of these ranks take.
+std::uint64_t json_bytes(const std::vector<RankPair>& pairs);
 
 /// Gives `result` its rows, not judged yet. Throws what match() throws.
 void pair_rows(RankResult& result, const MatchOptions& options, const PairingTraits& traits,

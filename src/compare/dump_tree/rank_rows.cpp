@@ -360,6 +360,15 @@ std::vector<std::string> RankRows::metrics() const {
   return names;
 }
 
+std::vector<std::string> RankRows::all_metrics() {
+  std::vector<std::string> names(kMetricNames.begin(), kMetricNames.end());
+  names.insert(names.end(), kDifferenceNames.begin(), kDifferenceNames.end());
+  for (const char* name : kRelativeNames) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+  }
+  return names;
+}
+
 bool RankRows::weigh(std::size_t index, std::size_t metric, NotedRow& noted) const {
   const Row& row = result_->rows[index];
   if (!row.matched()) return false;

@@ -51,6 +51,9 @@ class RankRows final : public Rows {
  public:
   explicit RankRows(std::shared_ptr<const RankResult> result);
 
+  /// What metrics() may give, of any mode, each once.
+  static std::vector<std::string> all_metrics();
+
   /// Of a result that outlives them.
   static RankRows of(const RankResult& result);
 

@@ -10,7 +10,6 @@
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/parallel.hpp"
-#include "support/progress.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
@@ -75,9 +74,9 @@ void print_row(const RankResult& result, const Row& row, const TensorMetrics& me
 
 }  // namespace
 
-TensorRows::TensorRows(RankResult& result, Progress* progress)
+TensorRows::TensorRows(RankResult& result, BytesAhead& bytes)
     : result_(result),
-      progress_(progress),
+      bytes_(bytes),
       done_(result.target.apis.size()),
       first_row_(result.target.apis.size() + 1),
       rows_(result.rows.size()) {
@@ -91,7 +90,18 @@ TensorRows::TensorRows(RankResult& result, Progress* progress)
     if (!result.rows[i].has_target()) continue;
     rows_[--first_row_[result.target_item(result.rows[i]).api]] = static_cast<std::uint32_t>(i);
   }
-  if (progress != nullptr) progress->begin("comparing tensors", result.rows.size(), "rows");
+  if (!bytes_.wanted()) return;
+  std::uint64_t all = 0;
+  for (const Row& row : result.rows) all += bytes_of(row);
+  bytes_.add_tensors(all);
+}
+
+std::uint64_t TensorRows::bytes_of(const Row& row) const {
+  if (!row.matched()) return 0;
+  const auto size = [](const Side& side, const Item& item) {
+    return item.data_name == 0 ? 0 : tensor_bytes(side.text(item.dtype), side.text(item.shape));
+  };
+  return size(result_.target, result_.target_item(row)) + size(result_.golden, result_.golden_item(row));
 }
 
 void TensorRows::measure_entry(std::uint32_t target_api) {
@@ -146,7 +156,7 @@ void TensorRows::finish(bool print_rows) {
 void TensorRows::measure(const std::vector<std::uint32_t>& rows) {
   parallel_for(rows.size(), [&](std::size_t i) {
     result_.metrics[rows[i]] = measured(result_.rows[rows[i]]);
-    if (progress_ != nullptr) progress_->advance();
+    if (bytes_.wanted()) bytes_.advance(bytes_of(result_.rows[rows[i]]));
   });
 }
 

@@ -10,18 +10,15 @@
 #include <unordered_map>
 #include <vector>
 
+#include "compare/result/bytes_ahead.hpp"
 #include "compare/result/result.hpp"
-
-namespace msprobe {
-class Progress;
-}
 
 namespace msprobe::compare {
 
 class TensorRows {
  public:
   /// The result has its rows, and gets room for their metrics. Both must outlive this.
-  TensorRows(RankResult& result, Progress* progress);
+  TensorRows(RankResult& result, BytesAhead& bytes);
 
   /// The rows of an entry under test, once; and of those behind it, while there are threads without work. A
   /// pair that cannot be read or does not fit is a row that says so.
@@ -35,10 +32,11 @@ class TensorRows {
   void take_entry(std::uint32_t target_api, std::vector<std::uint32_t>& rows);
   void measure(const std::vector<std::uint32_t>& rows);
   TensorMetrics measured(const Row& row) const;
+  std::uint64_t bytes_of(const Row& row) const;
   std::optional<std::int64_t> valid_rows(const Item& item) const;
 
   RankResult& result_;
-  Progress* progress_;
+  BytesAhead& bytes_;
   std::vector<bool> done_;                                      // by entry under test
   std::vector<std::uint32_t> first_row_;                        // by entry, and the end: places in rows_
   std::vector<std::uint32_t> rows_;                             // by entry under test

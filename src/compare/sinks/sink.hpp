@@ -40,6 +40,7 @@ struct TaskSummary {
   std::optional<NotedRow> first_bad;
   std::vector<NotedRow> worst;  // worst first, as many as SummaryOptions says
   std::string worst_by;         // the metric that sorts them; empty: the verdict
+  bool no_values = false;       // a dump of names, types and shapes (task structure)
   std::string advice;           // where many rows are without partner: why, and what helps
   std::vector<std::string> files;
 };

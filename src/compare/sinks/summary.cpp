@@ -119,6 +119,7 @@ class Summaries final : public Sink {
     if (entries == nullptr) return;
     const RankResult& result = entries->result();
     summary.advice = advise(result, match_);
+    summary.no_values = result.target.header.task == "structure";
     if (!result.diagnosis) return;
     if (result.diagnosis->left_out > 0) {
       summary.entries = result.target.apis.size();
@@ -143,6 +144,21 @@ class Summaries final : public Sink {
   const Rules& rules_;
   std::vector<std::optional<diagnosis::RankFindings>> found_;  // by task
 };
+
+const char kNoValues[] =
+    "  no values were recorded (task structure), only types and shapes: record with task statistics or "
+    "tensor\n";
+
+/// Does a row that is shown use the words of the Python tool for the two sides?
+bool speaks_of_npu(const CompareReport& report) {
+  const auto speaks = [](const NotedRow& row) {
+    return row.measure.find("NPU") != std::string::npos || row.reason.find("NPU") != std::string::npos;
+  };
+  return std::any_of(report.tasks.begin(), report.tasks.end(), [&](const TaskSummary& task) {
+    return (task.first_bad && speaks(*task.first_bad)) ||
+           std::any_of(task.worst.begin(), task.worst.end(), speaks);
+  });
+}
 
 }  // namespace
 
@@ -206,9 +222,11 @@ std::string render_summary(const CompareReport& report, bool color) {
                        mode_name(rank.mode));
     if (rank.rows == 0) {
       out += "  no rows: there is nothing to compare in the target\n";
+      if (rank.no_values) out += kNoValues;
       continue;
     }
     out += "  " + counts(rank, color) + "\n";
+    if (rank.no_values) out += kNoValues;
     if (rank.measured == 0)
       out += report::paint("  no tensor was compared", report::Color::red, color) + "\n";
     if (!rank.stopped_behind.empty()) {
@@ -222,6 +240,8 @@ std::string render_summary(const CompareReport& report, bool color) {
     if (rank.worst.size() > (rank.worst_by.empty() ? 1 : 0)) out += worst(rank.worst, rank.worst_by, color);
     for (const std::string& file : rank.files) out += "  written: " + display(file) + "\n";
   }
+  if (speaks_of_npu(report))
+    out += "NPU is the run under test, Bench the golden one, on whatever device: the Python tool's words\n";
   if (!report.html_file.empty()) out += "report: " + display(report.html_file) + "\n";
   for (const std::string& line : report.one_sided) {
     out += report::paint("not compared: ", report::Color::yellow, color) + display(line) + "\n";

@@ -18,7 +18,9 @@ std::vector<std::string> write_files(const report::Table& table, const std::vect
   std::vector<std::string> files;
   for (const report::Format format : formats) {
     const std::string path = add_extension ? stem + "." + std::string(report::extension(format)) : stem;
-    for (std::string& file : report::write_file(table, format, path)) files.push_back(std::move(file));
+    report::WriteOptions write;
+    write.sheet = "compare_result";
+    for (std::string& file : report::write_file(table, format, path, write)) files.push_back(std::move(file));
   }
   return files;
 }

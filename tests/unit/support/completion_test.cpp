@@ -61,6 +61,17 @@ TEST_CASE("completion after an equals sign") {
   CHECK(ask(Shell::bash, {"compare", "--progress", "=", "always", "--xl"}) == "--xlsx\n");
 }
 
+TEST_CASE("values that are only proposed are completed, and others accepted") {
+  CHECK(ask(Shell::bash, {"compare", "--by", ""}) == "Cosine\nMax diff\n");
+  CHECK(ask(Shell::fish, {"compare", "--by=M"}) == "--by=Max diff\n");
+  std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(std::make_unique<FakeCommand>());
+  auto& command = static_cast<FakeCommand&>(*commands.front());
+  CommandLine line(std::move(commands));
+  CHECK(line.parse({"compare", "--by", "anything"}).kind == Request::Kind::run);
+  CHECK(command.by == "anything");
+}
+
 TEST_CASE("completion inside a list with commas") {
   CHECK(ask(Shell::bash, {"compare", "--format", "x"}) == "xlsx\n");
   CHECK(ask(Shell::bash, {"compare", "--format", "xlsx,j"}) == "xlsx,json\n");

@@ -24,6 +24,7 @@ class FakeCommand : public Command {
     options.add("-o,--output_path", output, "Folder of the results").argument("DIR").values(0, 1);
     options.add("--rules", rules, "Thresholds").argument("FILE").default_text("built-in");
     options.add("--format", formats, "Formats").commas().one_word().one_of({"csv", "xlsx", "json"});
+    options.add("--by", by, "Order").suggest({"Cosine", "Max diff"});
     options.add_flag("--xlsx", xlsx, "Write a workbook");
     options.add_flag("-s,--stack_mode", stack, "Show stacks");
     if (with_fuzzy_match_) options.add_flag("--fuzzy_match", fuzzy, "Match names loosely");
@@ -33,7 +34,7 @@ class FakeCommand : public Command {
   }
   Outcome run(const Context& /*context*/) override { return Outcome::clean; }
 
-  std::string target, golden, output, rules;
+  std::string target, golden, output, rules, by;
   std::vector<std::string> formats;
   bool xlsx = false, stack = false, fuzzy = false;
 

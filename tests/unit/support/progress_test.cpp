@@ -165,6 +165,19 @@ TEST_CASE("work that is over at once shows nothing") {
         }).empty());
 }
 
+TEST_CASE("a phase may turn out to be longer") {
+  const std::string text = stderr_of([] {
+    Progress progress(ProgressMode::always);
+    progress.begin("comparing", 100, "rows");
+    progress.advance(50);
+    progress.expect(1000);
+    std::this_thread::sleep_for(std::chrono::milliseconds(350));
+    progress.end();
+  });
+  CHECK(text.find("50/1,000 rows") != std::string::npos);
+  CHECK(text.find("50/100 rows") == std::string::npos);
+}
+
 TEST_CASE("a log line replaces the status line, and the end clears it") {
   const std::string text = stderr_of([] {
     Progress progress(ProgressMode::always);

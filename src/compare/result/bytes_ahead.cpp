@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/result/bytes_ahead.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "support/progress.hpp"
+#include "tensor/dtype.hpp"
+
+namespace msprobe::compare {
+
+BytesAhead::BytesAhead(Progress* progress, std::size_t ranks, std::uint64_t json_bytes)
+    : progress_(progress), ranks_(ranks), json_bytes_(json_bytes) {
+  if (progress_ != nullptr) progress_->begin("comparing", json_bytes, "B");
+}
+
+void BytesAhead::add_tensors(std::uint64_t bytes) {
+  if (progress_ == nullptr) return;
+  const std::lock_guard lock(mutex_);
+  ++ranks_read_;
+  tensor_bytes_ += bytes;
+  // In floating point: a file may claim any size, and the sum is a guess anyway.
+  const double all =
+      static_cast<double>(tensor_bytes_) * static_cast<double>(ranks_) / static_cast<double>(ranks_read_);
+  constexpr double kMost = 1e18;
+  progress_->expect(json_bytes_ + static_cast<std::uint64_t>(all < kMost ? all : kMost));
+}
+
+void BytesAhead::advance(std::uint64_t bytes) {
+  if (progress_ != nullptr) progress_->advance(bytes);
+}
+
+std::uint64_t tensor_bytes(std::string_view dtype, std::string_view shape) {
+  std::optional<tensor::DType> type = tensor::dtype_from_torch(dtype);
+  if (!type) type = tensor::dtype_from_mindspore(dtype);
+  if (!type) return 0;
+  constexpr std::uint64_t kMost =
+      std::numeric_limits<std::uint32_t>::max() * std::uint64_t{1024};  // enough for a bar
+  std::uint64_t bytes = tensor::info(*type).size;
+  std::uint64_t axis = 0;
+  bool any = false;
+  for (const char c : shape) {
+    if (c >= '0' && c <= '9') {
+      axis = std::min(kMost, (any ? axis * 10 : 0) + static_cast<std::uint64_t>(c - '0'));
+      any = true;
+    } else if (any) {
+      if (axis != 0 && bytes > kMost / axis) return kMost;
+      bytes *= axis;
+      any = false;
+    }
+  }
+  return bytes;
+}
+
+}  // namespace msprobe::compare
