@@ -20,8 +20,8 @@ std::string reference_folder(const std::string& step_folder, const std::string& 
   if (!leaf.starts_with("proc")) return step_folder + '/' + leaf;
   std::vector<std::string> found;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(step_folder, error)) {
-    if (entry.path().filename().string().starts_with("proc")) found.push_back(entry.path().string());
+  for (fs::directory_iterator entry(step_folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->path().filename().string().starts_with("proc")) found.push_back(entry->path().string());
   }
   if (found.size() != 1)
     throw IoError(display(step_folder), "bench_path needs exactly one folder proc<number> in it");

@@ -43,11 +43,14 @@ void rename_folder(const std::string& from, const std::string& to) {
   create_directories(to);
   std::error_code error;
   std::vector<fs::path> files;
-  for (const fs::directory_entry& file : fs::recursive_directory_iterator(from, error))
-    files.push_back(file.path().lexically_relative(from));
+  for (fs::recursive_directory_iterator file(from, error), end; !error && file != end; file.increment(error))
+    files.push_back(file->path().lexically_relative(from));
+  // What was not seen would be removed with the folder.
+  if (error) throw IoError(display(from), "cannot be read: " + error.message());
   for (const fs::path& file : files) {
     if (fs::is_directory(from / file, error)) {
       fs::create_directories(to / file, error);
+      if (error) throw IoError(display(to), "cannot be written: " + error.message());
     } else {
       fs::rename(from / file, to / file, error);
       if (error) throw IoError(display(to), "cannot be written: " + error.message());

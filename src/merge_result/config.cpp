@@ -2,6 +2,8 @@
 #include "merge_result/config.hpp"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_set>
 
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
@@ -22,10 +24,11 @@ std::vector<std::string> names_of(const YamlDocument& document, const YamlDocume
       "The config format of '" + key + "' is incorrect, please check: a list of names is needed";
   if (node.kind != NodeKind::list) document.fail(node, wrong);
   std::vector<std::string> names;
+  std::unordered_set<std::string_view> known;  // texts of the document
   for (std::size_t i = 0; i < document.size(node); ++i) {
     const YamlDocument::Node& name = document.child(node, i);
     if (name.kind != NodeKind::scalar || name.text.empty()) document.fail(name, wrong);
-    if (std::find(names.begin(), names.end(), name.text) == names.end()) names.push_back(name.text);
+    if (known.insert(name.text).second) names.push_back(name.text);
     if (names.size() > 10'000) document.fail(name, "more than 10,000 names of '" + key + "'");
   }
   return names;

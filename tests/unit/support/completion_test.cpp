@@ -89,6 +89,7 @@ TEST_CASE("the description names every option") {
                                                 {"argument_optional", false},
                                                 {"list", false},
                                                 {"choices", nlohmann::json::array()},
+                                                {"suggestions", nlohmann::json::array()},
                                                 {"default", ""},
                                                 {"group", "Options"},
                                                 {"help", "Side under test"}});
