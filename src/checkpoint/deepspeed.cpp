@@ -167,20 +167,23 @@ class ZeroThree {
   }
 
   // A few bytes can name a parameter of many axes, which every rank has its share of.
-  void charge(std::size_t name, std::size_t axes, std::size_t boxes) {
+  void charge(std::size_t name, std::size_t axes) { check(allowance_.take_tensor(name, axes)); }
+  void charge_boxes(std::size_t axes, std::size_t boxes) {
     constexpr std::uint64_t kBox = 600;
-    if (!allowance_.take_tensor(name, axes) || !allowance_.take(boxes * (kBox + 40 * axes)))
-      fail("refused: it names more parameters than files of their size have");
+    check(allowance_.take(boxes * (kBox + 40 * axes)));
+  }
+  void check(bool enough) const {
+    if (!enough) fail("refused: it names more parameters than files of their size have");
   }
 
   /// What a rank has of a parameter: `step` of its elements, the last of which may only fill up.
   void add_share(Entry& entry, std::size_t rank, std::int64_t done, std::int64_t step, std::int64_t numel) {
     const std::int64_t first = std::min(numel, static_cast<std::int64_t>(rank) * step);
     std::int64_t left = std::min(step, numel - first);
-    charge(0, 0, 2 * entry.parameter.shape.size() + 1);
     std::int64_t at = done;
     std::int64_t begin = first;
     const Flat& flat = flat_[rank];
+    const std::size_t before = entry.parameter.blocks.size();
     auto piece = std::upper_bound(flat.begin(), flat.end(), at,
                                   [](std::int64_t value, const Piece& each) { return value < each.begin; });
     if (piece != flat.begin()) --piece;
@@ -192,6 +195,7 @@ class ZeroThree {
       begin += length;
       left -= length;
     }
+    charge_boxes(entry.parameter.shape.size(), entry.parameter.blocks.size() - before);
     if (left > 0) entry.problem = fmt::format("rank {} has too few elements for it", rank);
   }
 
@@ -223,7 +227,7 @@ class ZeroThree {
         declared.name = pickle.text(pairs[i]);
         const auto sizes = pickle.items(pairs[i + 1]);
         if (sizes.size() > formats::kMaxRank) fail("a tensor of too many dimensions");
-        charge(declared.name.size(), sizes.size(), 0);
+        charge(declared.name.size(), sizes.size());
         for (const PickleRef size : sizes) declared.shape.push_back(pickle.integer(size));
       }
     };
@@ -255,10 +259,10 @@ class ZeroThree {
         if (!part.problem.empty()) break;
         if (rank == 0) entry.parameter.dtype = part.parameter.dtype;
         const std::int64_t length = std::min(numel - done, part.parameter.numel());
-        charge(0, 0, 2 * declared.shape.size() + 1);
         add_stretch(entry.parameter, part.parameter.blocks[0].source, 0, done, length);
         done += length;
       }
+      charge_boxes(declared.shape.size(), entry.parameter.blocks.size());
       if (entry.problem.empty() && done < numel) entry.problem = "the ranks have too few elements for it";
     }
   }
@@ -271,7 +275,8 @@ class ZeroThree {
       const auto found = index_.find(std::string(pickle.text(pairs[i + 1])));
       if (found == index_.end()) continue;
       const Parameter& parameter = entries_[found->second].parameter;
-      charge(pickle.text(pairs[i]).size(), parameter.shape.size(), parameter.blocks.size());
+      charge(pickle.text(pairs[i]).size(), parameter.shape.size());
+      charge_boxes(parameter.shape.size(), parameter.blocks.size());
       Entry& kept = entries_[found->second];
       if (kept.tied == 0) kept.tied = ++groups;
       Entry twin = kept;
