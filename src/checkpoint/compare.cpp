@@ -93,6 +93,16 @@ Shape place_of(std::int64_t index, const Shape& shape) {
   return place;
 }
 
+/// The same in the shape that is shown. Grouped experts are read one by one, (experts, rows, columns), and
+/// stand side by side or one below the other.
+Shape shown_place(std::int64_t index, const Parameter& parameter) {
+  const Shape place = place_of(index, parameter.shape);
+  if (parameter.reported_shape.size() != 2 || place.size() != 3) return place;
+  const bool side_by_side = merge_kind(parameter.name) == MergeKind::experts_in;
+  return side_by_side ? Shape{place[1], place[0] * parameter.shape[2] + place[2]}
+                      : Shape{place[0] * parameter.shape[1] + place[1], place[2]};
+}
+
 class Comparison {
  public:
   Comparison(const CompareOptions& options, Progress* progress) : options_(options), progress_(progress) {}
@@ -209,13 +219,13 @@ class Comparison {
   static void note_places(const Parameter& parameter, ParameterResult& result) {
     const PairMetrics& metrics = result.metrics;
     if (metrics.first_unequal < 0) return;
-    result.first_place = place_of(metrics.first_unequal, parameter.shape);
+    result.first_place = shown_place(metrics.first_unequal, parameter);
     const Unrounded& unrounded = metrics.unrounded;
     // Of a copy in a narrower type nearly all elements differ: those tell that more do than that.
     if (!unrounded.tried || unrounded.count == 0 || unrounded.count > metrics.unequal / 2) return;
     result.note +=
         fmt::format("all but {} of its elements are equal after rounding, the first that is not at {}; ",
-                    unrounded.count, shape_text(place_of(unrounded.first, parameter.shape)));
+                    unrounded.count, shape_text(shown_place(unrounded.first, parameter)));
   }
 
   void check_copies(const Entry& entry, const std::string& path, const MeasureOptions& options,

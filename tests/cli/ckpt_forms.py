@@ -184,7 +184,9 @@ def a_changed_element_has_its_place(msprobe, scratch):
                 group = (HEADS // GROUPS + 2) * SIZE
                 harness.check_equal(name, place, f"[{GROUPS * group - SIZE - 1}, 5]")
             else:
+                # (hidden, experts x both halves): the third expert's columns begin behind those of two.
                 harness.check("experts.weight1" in name, f"{first} {second}: {name}")
+                harness.check_equal(name, place, f"[3, {2 * 2 * FFN + FFN + 4}]")
 
 
 def what_one_side_lacks_is_named(msprobe, scratch):
