@@ -69,6 +69,54 @@ class Device(Case):
         self.assertEqual([one["md5"] for one in expected], [other["md5"] for other in got])
         self.assertEqual(sum(fetched), 0)
 
+    def test_copies_go_through_locked_memory(self):
+        """As far as that can be seen without a GPU: what is asked for, and what happens if it is refused."""
+        asked = []
+        original = torch.empty
+
+        def empty(*args, pin_memory=False, **keys):
+            asked.append(pin_memory)
+            if len(asked) > 1:
+                raise RuntimeError("no more memory can be locked")
+            return original(*args, **keys)
+
+        class Cuda:
+            """A tensor that says it lies on a GPU."""
+
+            def __init__(self, tensor):
+                self.tensor = tensor
+                self.device = types.SimpleNamespace(type="cuda")
+                self.shape, self.dtype = tensor.shape, tensor.dtype
+                self.numel, self.element_size = tensor.numel, tensor.element_size
+
+            def cpu(self):
+                return self.tensor.clone()
+
+        copies = []
+        copy = torch.Tensor.copy_
+        torch.empty = empty
+        torch.Tensor.copy_ = lambda self, other: copies.append(other) or copy(self, other.tensor)
+        try:
+            tensor = Cuda(torch.tensor([[1.0, 2.0], [3.0, 4.0]]).t())
+            for _ in range(2):
+                self.assertTrue(torch.equal(device._to_host(tensor), tensor.tensor))
+            large = Cuda(torch.ones(1).expand(device._MOST_LOCKED // 4 + 1))
+            self.assertEqual(device._to_host(large).numel(), large.numel())
+        finally:
+            torch.empty = original
+            torch.Tensor.copy_ = copy
+        self.assertEqual((asked, len(copies)), ([True, True], 1))
+
+    def test_nothing_is_measured_while_a_graph_is_captured(self):
+        original = device._is_captured
+        device._is_captured = lambda tensor: True
+        try:
+            for section in ({}, {"summary_mode": "md5"}):
+                got, _ = self.record([on_device(torch.ones(3))], section)
+                self.assertEqual((got[0]["dtype"], got[0]["shape"], got[0]["Max"]), ("torch.float32", [3], None))
+        finally:
+            device._is_captured = original
+
     def test_full_buffer_is_fetched(self):
         ring = device._Ring(torch.device("cpu"), 4)
         told = []

@@ -16,6 +16,7 @@ from . import framework
 from .record import record
 
 _ROWS = 4096
+_MOST_LOCKED = 256 << 20  # bytes of one tensor
 _rings = {}  # device -> _Ring
 
 
@@ -24,14 +25,31 @@ def describe(tensor, kind=None, requires_grad=None, extra=None):
     if requires_grad is None:
         requires_grad = tensor.requires_grad
     plain = framework.detach(tensor)
+    if _is_captured(tensor):
+        return record(None, kind, tensor.dtype, tensor.shape, requires_grad, extra)
     if _native.wants_elements():
-        return record(plain.cpu(), kind, tensor.dtype, tensor.shape, requires_grad, extra)
+        return record(_to_host(plain), kind, tensor.dtype, tensor.shape, requires_grad, extra)
     measured = measure(plain)
     if measured is None:
         return record(None, kind, tensor.dtype, tensor.shape, requires_grad, extra)
     ring = _ring(tensor.device)
     return record(None, kind, tensor.dtype, tensor.shape, requires_grad, extra,
                   deferred=lambda slot: ring.add(slot, measured, tensor.numel()))
+
+
+def _is_captured(tensor):
+    """While a graph is captured nothing is computed yet, and waiting for anything would end that."""
+    return tensor.device.type == "cuda" and torch.cuda.is_current_stream_capturing()
+
+
+def _to_host(tensor):
+    """A copy on the host. Memory that is locked takes it without a detour; PyTorch keeps such memory for the next one."""
+    if tensor.device.type == "cuda" and tensor.numel() * tensor.element_size() <= _MOST_LOCKED:
+        try:
+            return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor)
+        except RuntimeError:  # no more can be locked
+            pass
+    return tensor.cpu()
 
 
 def measure(tensor):

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the parts of scripts/check-gpu, each in a process of its own, and prints a table."""
+
+import argparse
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+TOTAL = 450.0  # seconds: the whole takes at most eight minutes
+LONGEST = 120.0  # of one part
+NO_GPU = 77
+
+
+def run_part(name, double):
+    """In the part's process: prints a line of JSON."""
+    from parts import PARTS
+    from recording import Place, Skipped
+
+    try:
+        state, detail = "passed", PARTS[name](Place(double))
+    except Skipped as reason:
+        state, detail = "skipped", str(reason)
+    except Exception as error:
+        import traceback
+
+        traceback.print_exc()
+        state, detail = "FAILED", "%s: %s" % (type(error).__name__, str(error).split("\n")[0][:160])
+    print(json.dumps([state, detail]), flush=True)
+    return 0
+
+
+def in_process(command, environment, seconds):
+    """(status, stdout, stderr) of a process that is ended, with its children, when its time is over: status None."""
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(command, env=environment, stdout=out, stderr=errors, start_new_session=True)
+        try:
+            status = process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            status = None
+        out.seek(0)
+        errors.seek(0)
+        return status, out.read(), errors.read()
+
+
+class Table:
+    def __init__(self, begin):
+        self._begin = begin
+        self.failed = 0
+        print("%-34s %-8s %8s  %s" % ("part", "result", "seconds", "detail"))
+
+    def left(self):
+        return min(LONGEST, TOTAL - (time.monotonic() - self._begin))
+
+    def add(self, name, state, began, detail):
+        self.failed += state == "FAILED"
+        print("%-34s %-8s %8.1f  %s" % (name, state, time.monotonic() - began, detail), flush=True)
+
+
+def check(table, name, options, environment):
+    began = time.monotonic()
+    if table.left() < 10:
+        table.add(name, "skipped", began, "no time was left")
+        return
+    command = [sys.executable, "-W", "ignore", __file__, "--part", name] + (["--double"] if options.double else [])
+    status, out, errors = in_process(command, environment, table.left())
+    lines = out.strip().splitlines()
+    if status is None:
+        state, detail = "FAILED", "did not end in time"
+    elif status == 0 and lines and lines[-1].startswith("["):
+        state, detail = json.loads(lines[-1])
+    else:
+        state, detail = "FAILED", "ended with status %s" % status
+    table.add(name, state, began, detail)
+    if state == "FAILED" and options.verbose:
+        print(errors[-4000:])
+
+
+def measure(table, options, environment):
+    """What a step costs without a collector, with this one, and with the Python tool if it is there."""
+    from cost import MODES
+
+    plain = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    collectors = {"msprobe": (sys.executable, environment)}
+    peer = options.peer or sys.executable
+    found = subprocess.run([peer, "-c", "import msprobe.pytorch.dump"], env=plain, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL)
+    if found.returncode == 0:
+        collectors["Python tool"] = (peer, plain)
+    base = None
+    for mode in MODES:
+        for name, (python, where) in collectors.items():
+            if mode == "none" and name != "msprobe":
+                continue
+            label = "cost: " + ("no collector" if mode == "none" else "%s, %s" % (mode, name))
+            began = time.monotonic()
+            if table.left() < 10:
+                table.add(label, "skipped", began, "no time was left")
+                continue
+            with tempfile.TemporaryDirectory(prefix="msprobe-gpu-") as folder:
+                command = [python, "-W", "ignore", str(HERE / "cost.py"), mode, folder]
+                status, out, errors = in_process(command + (["--double"] if options.double else []), where,
+                                                 table.left())
+            try:
+                took = float(out.strip().splitlines()[-1]) if status == 0 else None
+            except (IndexError, ValueError):
+                took = None
+            if took is None:
+                table.add(label, "FAILED" if name == "msprobe" else "skipped", began, "ended with status %s" % status)
+                if options.verbose:
+                    print(errors[-4000:])
+                continue
+            base = took if mode == "none" else base
+            times = "" if not base else ", %.2f times a step without" % (took / base)
+            table.add(label, "measured", began, "%.1f ms a step%s" % (took, "" if mode == "none" else times))
+    if len(collectors) == 1:
+        print("(the Python tool is not installed: nothing to compare the cost with; --peer PYTHON names one)")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="check-gpu", description="Tries the collector on a GPU and prints a table.")
+    parser.add_argument("--package", help="the folder that holds the package msprobe; default: build/python")
+    parser.add_argument("--peer", metavar="PYTHON", help="an interpreter with PyTorch and the Python tool")
+    parser.add_argument("--only", help="parts to run, separated by commas; cost is one of them")
+    parser.add_argument("--double", action="store_true", help="use a stand-in for a GPU: tries the parts themselves")
+    parser.add_argument("--verbose", action="store_true", help="show what failed parts wrote")
+    parser.add_argument("--part", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.part:
+        return run_part(options.part, options.double)
+
+    begin = time.monotonic()
+    try:
+        import torch
+    except ImportError:
+        print("check-gpu: no GPU was tried: %s has no PyTorch" % sys.executable)
+        return NO_GPU
+    if not options.double and not torch.cuda.is_available():
+        print("check-gpu: no GPU: PyTorch %s sees none, so nothing was checked" % torch.__version__)
+        return NO_GPU
+    package = os.path.abspath(options.package or str(HERE.parent.parent / "build" / "python"))
+    if not os.path.isdir(os.path.join(package, "msprobe")):
+        print("check-gpu: %s holds no package msprobe: build the target collector first" % package)
+        return 2
+    from parts import PARTS
+
+    names = [*PARTS, "cost"]
+    only = options.only.split(",") if options.only else names
+    unknown = [name for name in only if name not in names]
+    if unknown:
+        print("check-gpu: %s is no part; there are %s" % (unknown[0], ", ".join(names)))
+        return 2
+    print("%s, PyTorch %s" % ("a stand-in for a GPU" if options.double else torch.cuda.get_device_name(0),
+                              torch.__version__))
+    environment = dict(os.environ, PYTHONPATH=package, PYTHONDONTWRITEBYTECODE="1")
+    table = Table(begin)
+    for name in only:
+        if name == "cost":
+            measure(table, options, environment)
+        else:
+            check(table, name, options, environment)
+    print("%s; %.0f s" % ("%d failed" % table.failed if table.failed else "nothing failed", time.monotonic() - begin))
+    return 1 if table.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
