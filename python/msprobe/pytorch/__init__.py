@@ -4,7 +4,7 @@
 import importlib.util
 import sys
 
-if importlib.util.find_spec("torch") is None:
+if "torch" not in sys.modules and importlib.util.find_spec("torch") is None:
     raise ImportError(f"msprobe.pytorch needs PyTorch, which {sys.executable} does not have: run a Python that does")
 
 from msprobe.core.comparing import compare, compare_distributed
