@@ -49,7 +49,7 @@ Plan make_plan(const Found& found, const CompareOptions& options, const Rules& r
 }
 
 /// The summary first: other outputs add to it.
-Sinks make_sinks(const CompareOptions& options, const Rules& rules, bool entries) {
+Sinks make_sinks(const CompareOptions& options, const Rules& rules, bool entries, Progress* progress) {
   const Outputs& outputs = options.outputs;
   const std::string time = fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(std::time(nullptr)));
   Sinks sinks;
@@ -61,13 +61,14 @@ Sinks make_sinks(const CompareOptions& options, const Rules& rules, bool entries
   if (entries && options.rank.match.method == Method::layer && outputs.file.empty())
     sinks.push_back(data_mapping_sink(outputs.directory, time));
   if (!outputs.formats.empty())
-    sinks.push_back(
-        table_sink({outputs.directory, outputs.file, outputs.formats, outputs.formats_chosen, time}));
+    sinks.push_back(table_sink(
+        {outputs.directory, outputs.file, outputs.formats, outputs.formats_chosen, time, progress}));
   if (entries && !outputs.suggest_mapping.empty())
     sinks.push_back(mapping_proposal_sink(outputs.suggest_mapping));
   if (outputs.html) {
-    sinks.push_back(outputs.file.empty() ? html_sink(outputs.directory, "compare_result_" + time + ".html")
-                                         : html_sink({}, outputs.file));
+    sinks.push_back(outputs.file.empty()
+                        ? html_sink(outputs.directory, "compare_result_" + time + ".html", progress)
+                        : html_sink({}, outputs.file, progress));
   }
   if (outputs.markdown) {
     sinks.push_back(outputs.file.empty() ? markdown_sink(outputs.directory, "compare_result_" + time + ".md")
@@ -127,8 +128,8 @@ CompareReport run(const Plan& plan, const Sinks& sinks, Progress* progress) {
       for (const std::size_t i : chains[chain]) run_task(i, plan, sinks, report.tasks[i]);
     });
   }
-  if (progress != nullptr) progress->end();
   for (const std::unique_ptr<Sink>& sink : sinks) sink->end(report);
+  if (progress != nullptr) progress->end();
   return report;
 }
 
@@ -148,7 +149,7 @@ CompareReport compare_found(const Found& found, const CompareOptions& options, c
   if (!plan.entries && options.rank.diagnosis.first)
     throw UsageError("--first needs dumps with a dump.json: nothing else has entries with evidence");
   if (!plan.entries) refuse_pairing(options);
-  return run(plan, make_sinks(options, rules, plan.entries), progress);
+  return run(plan, make_sinks(options, rules, plan.entries, progress), progress);
 }
 
 void tell_missing(const std::string& part, const std::vector<std::string>& here,

@@ -106,7 +106,7 @@ bool shows(ProgressMode mode) {
 
 std::string progress_line(const ProgressState& state, std::size_t width) {
   std::string before;
-  std::string after = "  " + amounts(state);
+  std::string after = state.unit.empty() ? std::string() : "  " + amounts(state);
   std::string picture;
   if (state.total != 0) {
     const std::uint64_t done = std::min(state.done, state.total);

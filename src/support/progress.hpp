@@ -35,7 +35,8 @@ class Progress {
   std::unique_ptr<Impl> impl_;
 };
 
-/// What a status line shows. `total` 0 means unknown; the unit "B" shows sizes.
+/// What a status line shows. `total` 0 means unknown; the unit "B" shows sizes, an empty one nothing but the
+/// time.
 struct ProgressState {
   std::string_view label;
   std::string_view unit;

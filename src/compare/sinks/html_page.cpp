@@ -16,6 +16,7 @@
 #include "support/interrupt.hpp"
 #include "support/json_writer.hpp"
 #include "support/output_file.hpp"
+#include "support/progress.hpp"
 
 namespace msprobe::compare {
 namespace {
@@ -155,8 +156,10 @@ struct ClosedPipe {};
 
 class HtmlReport final : public Sink {
  public:
-  HtmlReport(const std::string& directory, const std::string& file)
-      : directory_(directory), path_(directory.empty() ? file : directory + "/" + file) {}
+  HtmlReport(const std::string& directory, const std::string& file, Progress* progress)
+      : directory_(directory),
+        path_(directory.empty() ? file : directory + "/" + file),
+        progress_(progress) {}
 
   void begin(const Plan& plan) override {
     if (!plan.entries) {
@@ -168,6 +171,8 @@ class HtmlReport final : public Sink {
   }
 
   void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& /*summary*/) override {
+    // Of several tasks some are packed while others are compared, and that is what progress tells of then.
+    if (progress_ != nullptr && packed_.size() == 1) progress_->begin("making the report", 0, "");
     packed_[task] = pack_rank(*rows->of_entries());
   }
 
@@ -192,6 +197,7 @@ class HtmlReport final : public Sink {
  private:
   std::string directory_;
   std::string path_;
+  Progress* progress_;
   std::vector<PackedRank> packed_;
 };
 
@@ -224,8 +230,8 @@ void write_html(const CompareReport& report, const std::vector<PackedRank>& rank
   sink(rest);
 }
 
-std::unique_ptr<Sink> html_sink(const std::string& directory, const std::string& file) {
-  return std::make_unique<HtmlReport>(directory, file);
+std::unique_ptr<Sink> html_sink(const std::string& directory, const std::string& file, Progress* progress) {
+  return std::make_unique<HtmlReport>(directory, file, progress);
 }
 
 }  // namespace msprobe::compare

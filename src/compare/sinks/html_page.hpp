@@ -19,7 +19,7 @@ void write_html(const CompareReport& report, const std::vector<PackedRank>& rank
                 const std::function<void(std::string_view)>& sink);
 
 /// Makes it of the rows of all tasks as they come. `file` lies in `directory`, which is made if it is not
-/// there; without one `file` is a path, or "-" for standard output.
-std::unique_ptr<Sink> html_sink(const std::string& directory, const std::string& file);
+/// there; without one `file` is a path, or "-" for standard output. `progress` may be null.
+std::unique_ptr<Sink> html_sink(const std::string& directory, const std::string& file, Progress* progress);
 
 }  // namespace msprobe::compare

@@ -9,17 +9,20 @@
 #include "diagnosis/sentences.hpp"
 #include "support/error.hpp"
 #include "support/output_file.hpp"
+#include "support/progress.hpp"
 
 namespace msprobe::compare {
 namespace {
 
 std::vector<std::string> write_files(const report::Table& table, const std::vector<report::Format>& formats,
-                                     const std::string& stem, bool add_extension) {
+                                     const std::string& stem, bool add_extension, Progress* progress) {
+  if (progress != nullptr) progress->begin("writing", table.rows() * formats.size(), "rows");
   std::vector<std::string> files;
   for (const report::Format format : formats) {
     const std::string path = add_extension ? stem + "." + std::string(report::extension(format)) : stem;
     report::WriteOptions write;
     write.sheet = "compare_result";
+    if (progress != nullptr) write.on_rows = [progress](std::uint64_t rows) { progress->advance(rows); };
     for (std::string& file : report::write_file(table, format, path, write)) files.push_back(std::move(file));
   }
   return files;
@@ -93,7 +96,9 @@ class FileForEach final : public Sink {
     if (rows->rows() == 0 || formats.empty()) return;
     const std::string stem = result_stem(options_.directory, task, task.name, options_.time);
     create_directories(std::filesystem::path(stem).parent_path().string());
-    for (std::string& file : write_files(*rows, formats, stem, true))
+    // Of several tasks some are written while others are compared, and that is what progress tells of then.
+    Progress* const progress = plan_->tasks.size() == 1 ? options_.progress : nullptr;
+    for (std::string& file : write_files(*rows, formats, stem, true, progress))
       summary.files.push_back(std::move(file));
   }
 
@@ -139,7 +144,7 @@ class OneFile final : public Sink {
     if (options_.file == "-") {
       report.pipe_closed = !report::write_stdout(*table, formats.front());
     } else {
-      report.tasks.front().files = write_files(*table, formats, options_.file, false);
+      report.tasks.front().files = write_files(*table, formats, options_.file, false, options_.progress);
     }
   }
 

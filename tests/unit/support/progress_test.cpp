@@ -108,6 +108,7 @@ TEST_CASE("a status line says how far, how much and how long") {
 
 TEST_CASE("a phase of unknown length counts") {
   CHECK(progress_line({"walking", "files", 1234567, 0, 0}, 100) == "walking  1,234,567 files");
+  CHECK(progress_line({"making the report", "", 0, 0, 3}, 100) == "making the report  3 s");
   CHECK(progress_line({"walking", "files", 3, 0, 61}, 100) == "walking  3 files  1 min 01 s");
 }
 
