@@ -14,6 +14,10 @@
 namespace msprobe::compare {
 namespace {
 
+std::uint32_t hash_of(std::string_view text) {
+  return static_cast<std::uint32_t>(std::hash<std::string_view>{}(text));
+}
+
 /// The texts that rows are found by, and their hashes. Those of both sides are most of the work: several
 /// threads do it.
 class Texts {
@@ -22,19 +26,19 @@ class Texts {
   Texts(const Side& side, const EntryKeys* keys) : side_(side), keys_(keys), hashes_(side.items.size()) {
     parallel_blocks(hashes_.size(), [&](std::size_t i) {
       thread_local std::string buffer;
-      hashes_[i] = std::hash<std::string_view>{}(of(i, buffer));
+      hashes_[i] = hash_of(of(i, buffer));
     });
   }
   std::string_view of(std::size_t item, std::string& buffer) const {
     return keys_ == nullptr ? side_.name(side_.items[item]) : keys_->of(side_.items[item], buffer);
   }
   std::size_t size() const { return hashes_.size(); }
-  std::size_t hash(std::size_t item) const { return hashes_[item]; }
+  std::uint32_t hash(std::size_t item) const { return hashes_[item]; }
 
  private:
   const Side& side_;
   const EntryKeys* keys_;
-  std::vector<std::size_t> hashes_;
+  std::vector<std::uint32_t> hashes_;
 };
 
 /// Golden items by a text of theirs, chained where it repeats.
@@ -51,14 +55,14 @@ class Index {
   }
 
   template <typename Visit>
-  void each(std::string_view key, std::size_t hash, Visit&& visit) {
+  void each(std::string_view key, std::uint32_t hash, Visit&& visit) {
     for (std::uint32_t i = buckets_[bucket(hash)]; i != kUnmatched; i = next_[i]) {
       if (texts_.hash(i) == hash && texts_.of(i, buffer_) == key) visit(i);
     }
   }
 
  private:
-  std::size_t bucket(std::size_t hash) const { return hash & (buckets_.size() - 1); }
+  std::size_t bucket(std::uint32_t hash) const { return hash & (buckets_.size() - 1); }
 
   Texts texts_;
   std::vector<std::uint32_t> buckets_;  // as many as a power of two
@@ -143,10 +147,10 @@ Matching join(const Side& target, const TargetKeys& target_keys, const EntryKeys
 
   // Repeated names pair each with each, as the Python tool does; a hostile file must not make that quadratic.
   const std::size_t limit = 16 * (target.items.size() + golden.items.size()) + 300'000;
-  std::vector<std::size_t> hashes(target.items.size());
+  std::vector<std::uint32_t> hashes(target.items.size());
   parallel_blocks(hashes.size(), [&](std::size_t t) {
     thread_local std::string key;
-    hashes[t] = std::hash<std::string_view>{}(target_keys.of(target.items[t], key).text);
+    hashes[t] = hash_of(target_keys.of(target.items[t], key).text);
   });
   std::vector<Pair> pairs;
   pairs.reserve(target.items.size());
