@@ -11,6 +11,7 @@
 #include "pack/environment.hpp"
 #include "pack/hyper_parameters.hpp"
 #include "pack/pack_writer.hpp"
+#include "pack/several_values.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 #include "support/output_file.hpp"

@@ -15,14 +15,6 @@ namespace msprobe::pack {
 /// maps vanish.
 FlatMap flatten(const Value& value, const std::string& file);
 
-/// Adds the names of `from`. A name that has another value already gets all of them:
-/// `{"description": "duplicate_value", "values": [...]}`.
-void merge(FlatMap& into, const FlatMap& from);
-
-/// What several ways through one file give. What is not the same on all of them is `{"description":
-/// "depends_on_condition", "values": [...]}`, with null where a way does not give it.
-FlatMap merge_ways(const std::vector<FlatMap>& ways);
-
 /// Can a file of this name be read: `.sh`, `.yaml`, `.yml`?
 bool is_parameter_file(std::string_view path);
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "pack/hyper_parameters.hpp"
+#include "pack/several_values.hpp"
 #include "pack/shell_condition.hpp"
 #include "pack/shell_words.hpp"
 #include "support/error.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pack/hyper_parameters.hpp"
+#include "pack/several_values.hpp"
 
 #include <doctest/doctest.h>
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pack/hyper_parameters.hpp"
+#include "pack/several_values.hpp"
 #include "pack/shell_condition.hpp"
 #include "pack/shell_script.hpp"
 #include "pack/value.hpp"
