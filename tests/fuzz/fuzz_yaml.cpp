@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "pack/hyper_parameters.hpp"
+#include "pack/several_values.hpp"
 #include "pack/yaml.hpp"
 #include "support/error.hpp"
 
