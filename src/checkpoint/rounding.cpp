@@ -56,10 +56,20 @@ double rounded(double value, const FloatForm& form) {
                            : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// The same for the pair that most checkpoints are of, without a branch an element.
+/// The same for the pairs that most checkpoints are of, without a branch an element.
 float to_bfloat16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   return std::bit_cast<float>((bits + 0x7fffU + ((bits >> 16) & 1U)) & 0xffff0000U);
+}
+
+float to_half(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const float magnitude = std::fabs(value);
+  const float normal = std::bit_cast<float>((bits + 0xfffU + ((bits >> 13) & 1U)) & 0xffffe000U);
+  // The last place of 0.5 is that of the numbers below the normal ones.
+  const float small = std::copysign(magnitude + 0.5F - 0.5F, value);
+  const float large = std::copysign(std::numeric_limits<float>::infinity(), value);
+  return magnitude < 0x1p-14F ? small : magnitude < 65520.0F ? normal : large;
 }
 
 bool same(double a, double b) {
@@ -72,28 +82,38 @@ bool rounds_to(double wide, double narrow, const FloatForm& form, bool by_float)
   return by_float && same(rounded(rounded(wide, *form_of(DType::float32)), form), narrow);
 }
 
-bool is_bfloat16_of(float wide, float narrow) {
-  return wide == wide ? to_bfloat16(wide) == narrow : narrow != narrow;
+template <typename T, typename Fits>
+void count_misfits(std::span<const T> wide, std::span<const T> narrow, std::int64_t seen, Unrounded& result,
+                   const Fits& fits) {
+  std::uint32_t unequal = 0;  // of a piece, so that it is counted in vectors
+  for (std::size_t i = 0; i < wide.size(); ++i) unequal += fits(wide[i], narrow[i]) ? 0U : 1U;
+  result.count += unequal;
+  if (unequal == 0 || result.first >= 0) return;
+  std::size_t first = 0;
+  while (fits(wide[first], narrow[first])) ++first;
+  result.first = seen + static_cast<std::int64_t>(first);
 }
 
 template <typename T>
 void check_piece(std::span<const T> wide, std::span<const T> narrow, DType dtype, std::int64_t seen,
                  Unrounded& result) {
-  const FloatForm form = *form_of(dtype);
-  const bool by_float = std::is_same_v<T, double> && dtype != DType::float32;
-  const auto fits = [&](std::size_t i) {
-    if constexpr (std::is_same_v<T, float>) {
-      if (dtype == DType::bfloat16) return is_bfloat16_of(wide[i], narrow[i]);
-    }
-    return rounds_to(static_cast<double>(wide[i]), static_cast<double>(narrow[i]), form, by_float);
+  const auto by = [&](auto round) {
+    count_misfits(wide, narrow, seen, result, [&](T value, T other) {
+      // Without branches, so that the compiler makes vectors of it. Rounding may make anything of NaN.
+      const bool equal = static_cast<bool>((round(value) == other) & (value == value));
+      return static_cast<bool>(equal | ((value != value) & (other != other)));
+    });
   };
-  std::uint64_t unequal = 0;
-  for (std::size_t i = 0; i < wide.size(); ++i) unequal += fits(i) ? 0 : 1;
-  result.count += unequal;
-  if (unequal == 0 || result.first >= 0) return;
-  std::size_t first = 0;
-  while (fits(first)) ++first;
-  result.first = seen + static_cast<std::int64_t>(first);
+  if constexpr (std::is_same_v<T, float>) {
+    if (dtype == DType::bfloat16) return by(to_bfloat16);
+    if (dtype == DType::float16) return by(to_half);
+  } else if (dtype == DType::float32) {
+    return by([](double value) { return static_cast<double>(static_cast<float>(value)); });
+  }
+  const FloatForm form = *form_of(dtype);
+  count_misfits(wide, narrow, seen, result, [&](T value, T other) {
+    return rounds_to(static_cast<double>(value), static_cast<double>(other), form, std::is_same_v<T, double>);
+  });
 }
 
 }  // namespace

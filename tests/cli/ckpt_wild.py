@@ -314,6 +314,17 @@ def old_dtensors_are_joined(msprobe, scratch):
     harness.check_equal(result.stderr, statuses(rows), {"w": "equal"})
     rows = compare(msprobe, scratch, "ranks", "changed.pt")[1]
     harness.check_equal("place", rows["w"]["First Unequal At"], "[4, 3]")
+    # Cut in two over the first axis of the mesh, and copied over the second, where one of the copies is another.
+    for rank in range(4):
+        i, j = divmod(rank, 2)
+        local = whole[3 * i : 3 * i + 3].clone()
+        local[1, 2] += rank == 3
+        placements = [("Shard", 0), ("Replicate", None)]
+        save(scratch, f"copies/model_rank{rank}.pt", {"w": old_dtensor(local, (5, 7), (2, 2), (i, j), placements)})
+    result, rows = compare(msprobe, scratch, "copies", "whole.pt", "--fail-on", "different")
+    harness.check_equal("status", (result.returncode, statuses(rows)), (1, {"w": "copies differ"}))
+    expected = "inside copies its copy on copies/model_rank3.pt differs in 1 of 14 elements, by up to 1.0"
+    harness.check_equal("note", rows["w"]["Note"], expected)
 
 
 def parts_whose_place_is_not_known_are_told(msprobe, scratch):
@@ -339,7 +350,41 @@ def parts_whose_place_is_not_known_are_told(msprobe, scratch):
         harness.check("Traceback" not in result.stderr and result.returncode in (0, 2), result.stderr)
 
 
+def hostile_parts_are_refused(msprobe, scratch):
+    """Descriptions that are long, go round in circles or speak of sizes that no memory holds."""
+    import torch
+
+    def spec(tensor):
+        return tensor.parts[1][3][1]["_spec"]
+
+    def fresh(size=(4, 3), mesh=(2, 1), here=(0, 0)):
+        return old_dtensor(torch.ones(2, 3), size, mesh, here, [("Shard", 0), ("Replicate", None)])
+
+    circle = fresh()
+    spec(circle).__dict__["mesh"] = spec(circle)
+    long = fresh()
+    spec(long).__dict__.update({f"member{i}": i for i in range(5000)})
+    deep = fresh()
+    spec(deep).__dict__["placements"] = tuple(spec(deep).placements) * 3000
+    huge = fresh(size=(2**62, 2**62))
+    far = fresh(here=(2**40, 0))
+    negative = fresh(size=(-4, 3))
+    empty = fresh(mesh=(0, 1))
+    for name, tensor in dict(circle=circle, long=long, deep=deep, huge=huge, far=far, negative=negative,
+                             empty=empty).items():
+        shared = {"a": tensor, "b": torch.ones(2), **{f"c{i}": tensor for i in range(200)}}
+        save(scratch, "model_rank0.pt", shared)
+        result, rows = compare(msprobe, scratch, "model_rank0.pt", "model_rank0.pt")
+        harness.check_equal(f"{name}: {result.stderr}", result.returncode, 2)
+        harness.check_equal(name, rows["b"]["Status"], "equal")
+        harness.check_equal(name, {rows[key]["Status"] for key in rows if key != "b"}, {"not comparable"})
+        harness.check(rows["a"]["Note"] != "", name)
+        inspected = harness.run(msprobe, ["inspect", "model_rank0.pt"], scratch)
+        harness.check(inspected.returncode in (0, 2), inspected.stderr)
+
+
 TESTS = [
+    hostile_parts_are_refused,
     old_dtensors_are_joined,
     parts_whose_place_is_not_known_are_told,
     prefixes_are_taken_off_several_at_once,

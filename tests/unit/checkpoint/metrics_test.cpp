@@ -6,6 +6,7 @@
 #include <cmath>
 #include <complex>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <random>
 
@@ -211,6 +212,51 @@ TEST_CASE("a side that is the other one rounded") {
   CHECK(off.unrounded.count == 2);
   CHECK(off.unrounded.first == 1);
   CHECK(!measure(wide, in_memory<std::int32_t>(DType::int32, {4}, {1, 1, 0, 0})).unrounded.tried);
+}
+
+TEST_CASE("the fast ways of rounding are those of the general one") {
+  // All exponents and the ties of both types, of either sign.
+  std::mt19937 random(5);
+  std::vector<float> wide;
+  std::vector<double> wider;
+  for (std::uint32_t i = 0; i < 200'000; ++i) {
+    auto bits = static_cast<std::uint32_t>(random());
+    if (i % 3 == 1) bits = (bits & 0xffffe000U) | 0x1000U;
+    if (i % 3 == 2) bits = (bits & 0xffff0000U) | 0x8000U;
+    float value = 0;
+    std::memcpy(&value, &bits, sizeof value);
+    wide.push_back(std::isnan(value) ? 0.0F : value);
+    wider.push_back(static_cast<double>(wide.back()) * (1 + 0x1p-25));
+  }
+  const auto size = static_cast<std::int64_t>(wide.size());
+  const Parameter first = in_memory(DType::float32, {size}, wide);
+  std::vector<std::uint16_t> bfloat;
+  std::vector<std::uint16_t> half;
+  std::vector<float> single;
+  for (std::size_t i = 0; i < wide.size(); ++i) {
+    const auto rounded = static_cast<float>(rounded_to(wide[i], DType::bfloat16));
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &rounded, sizeof bits);
+    bfloat.push_back(static_cast<std::uint16_t>(bits >> 16));
+    // Sign, exponent and the ten digits behind it, as the standard has them.
+    const double value = rounded_to(wide[i], DType::float16);
+    const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+    const double size_of = std::fabs(value);
+    std::uint16_t magnitude = 0x7c00;
+    if (size_of < 0x1p-14) {
+      magnitude = static_cast<std::uint16_t>(size_of * 0x1p24);
+    } else if (std::isfinite(size_of)) {
+      const int exponent = std::ilogb(size_of);
+      magnitude = static_cast<std::uint16_t>(((exponent + 15) << 10) +
+                                             static_cast<int>(std::ldexp(size_of, 10 - exponent)) - 1024);
+    }
+    half.push_back(sign | magnitude);
+    single.push_back(static_cast<float>(rounded_to(wider[i], DType::float32)));
+  }
+  CHECK(measure(first, in_memory(DType::bfloat16, {size}, bfloat)).unrounded.count == 0);
+  CHECK(measure(first, in_memory(DType::float16, {size}, half)).unrounded.count == 0);
+  CHECK(measure(in_memory(DType::float64, {size}, wider), in_memory(DType::float32, {size}, single))
+            .unrounded.count == 0);
 }
 
 TEST_CASE("rounding to each type") {
