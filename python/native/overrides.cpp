@@ -37,8 +37,8 @@ bool is_overridden(PyObject* args, PyObject* kwargs) {
 }
 
 PyObject* call_overridden(PyObject* function, PyObject* args, PyObject* kwargs) {
-  return PyObject_CallFunctionObjArgs(state.call_unwrapped, function, args, kwargs == nullptr ? Py_None : kwargs,
-                                      nullptr);
+  return PyObject_CallFunctionObjArgs(state.call_unwrapped, function, args,
+                                      kwargs == nullptr ? Py_None : kwargs, nullptr);
 }
 
 Unseen::Unseen(bool wanted) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors, and modes, that see the calls made with them (__torch_function__): ours are none of their business, and the
-// functions they are told of are those of the framework.
+// Tensors, and modes, that see the calls made with them (__torch_function__): ours are none of their
+// business, and the functions they are told of are those of the framework.
 #pragma once
 
 #include "python.hpp"

@@ -133,13 +133,13 @@ PyObject* info(PyObject*, PyObject*) {
   const msprobe_status status = msprobe_session_info(state.session, &told);
   if (status != MSPROBE_OK) return raise_status(status);
   state.adding_may_wait = told.wants_bytes != 0;
-  return Py_BuildValue("{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:K,s:L,s:i,s:K,s:K}", "task", static_cast<int>(told.task),
-                       "level", static_cast<int>(told.level), "records_modules", told.records_modules,
-                       "records_apis", told.records_apis, "enabled", told.enabled, "reloads", told.reloads,
-                       "wants_bytes", told.wants_bytes, "async_dump", told.async_dump, "step",
-                       static_cast<unsigned long long>(told.step), "rank", static_cast<long long>(told.rank),
-                       "finished", told.finished, "entries", static_cast<unsigned long long>(told.entries),
-                       "steps", static_cast<unsigned long long>(told.steps));
+  return Py_BuildValue(
+      "{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:K,s:L,s:i,s:K,s:K}", "task", static_cast<int>(told.task), "level",
+      static_cast<int>(told.level), "records_modules", told.records_modules, "records_apis",
+      told.records_apis, "enabled", told.enabled, "reloads", told.reloads, "wants_bytes", told.wants_bytes,
+      "async_dump", told.async_dump, "step", static_cast<unsigned long long>(told.step), "rank",
+      static_cast<long long>(told.rank), "finished", told.finished, "entries",
+      static_cast<unsigned long long>(told.entries), "steps", static_cast<unsigned long long>(told.steps));
 }
 
 PyObject* setting(PyObject*, PyObject* arguments) {

@@ -11,17 +11,28 @@
 namespace msprobe::collector {
 namespace {
 
-constexpr std::string_view kCommonKeys[] = {
-    "task", "dump_path", "level", "step", "rank", "extra_info", "async_dump", "precision", "risk_level",
-    "dump_enable", "custom_op_namespaces", "python_compatible", "support_wrap_ops"};
+constexpr std::string_view kCommonKeys[] = {"task",
+                                            "dump_path",
+                                            "level",
+                                            "step",
+                                            "rank",
+                                            "extra_info",
+                                            "async_dump",
+                                            "precision",
+                                            "risk_level",
+                                            "dump_enable",
+                                            "custom_op_namespaces",
+                                            "python_compatible",
+                                            "support_wrap_ops"};
 
 // Sections of tasks, of which only that of the task in use counts.
-constexpr std::string_view kSections[] = {"statistics", "tensor", "structure", "overflow_check", "acc_check",
-                                          "exception_dump", "nan_check", "diff_check", "free_benchmark",
-                                          "grad_probe", "run_ut"};
+constexpr std::string_view kSections[] = {"statistics",     "tensor",         "structure", "overflow_check",
+                                          "acc_check",      "exception_dump", "nan_check", "diff_check",
+                                          "free_benchmark", "grad_probe",     "run_ut"};
 
-constexpr std::string_view kSectionKeys[] = {"scope", "list", "data_mode", "summary_mode", "tensor_list", "slice",
-                                             "request_id", "bench_path", "diff_nums", "overflow_nums"};
+constexpr std::string_view kSectionKeys[] = {"scope",       "list",         "data_mode",  "summary_mode",
+                                             "tensor_list", "slice",        "request_id", "bench_path",
+                                             "diff_nums",   "overflow_nums"};
 
 struct Ineffective {
   std::string_view key;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of a configuration that do nothing: those that nobody knows, and those of the Python tool that have no effect
-// here. A name that is misspelt would otherwise go unnoticed until the run is over.
+// Keys of a configuration that do nothing: those that nobody knows, and those of the Python tool that have no
+// effect here. A name that is misspelt would otherwise go unnoticed until the run is over.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

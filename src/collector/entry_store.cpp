@@ -134,8 +134,9 @@ std::string EntryStore::provisional(const GrowingFile& file) const {
 }
 
 std::uint64_t EntryStore::count() const {
-  return taken_ + static_cast<std::uint64_t>(std::ranges::count_if(
-                      entries_, [](const auto& one) { return !one.second->members.empty() && !one.second->hidden; }));
+  return taken_ + static_cast<std::uint64_t>(std::ranges::count_if(entries_, [](const auto& one) {
+           return !one.second->members.empty() && !one.second->hidden;
+         }));
 }
 
 std::uint64_t EntryStore::held() const {

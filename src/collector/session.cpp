@@ -167,7 +167,8 @@ msprobe_status Session::reload(bool& changed) {
   const std::lock_guard lock(mutex_);
   const Config& config = recorder_.config();
   if (path_.empty() || !config.dump_enable) return MSPROBE_OK;
-  // With every verb, so that what is switched on between two steps is on for the second one. It costs a microsecond.
+  // With every verb, so that what is switched on between two steps is on for the second one. It costs a
+  // microsecond.
   const FileStamp stamp = stamp_of(path_);
   const auto time = std::chrono::steady_clock::now();
   if (stamp == tried_ && (!broken_ || time - looked_ < kTryAgainAfter)) return MSPROBE_OK;

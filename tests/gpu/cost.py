@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: cost.py MODE FOLDER [--double]: milliseconds of a training step on the GPU, without a collector or with whichever
-msprobe can be imported."""
+"""usage: cost.py MODE FOLDER [--double]: milliseconds of a training step on the GPU, without a collector or with
+whichever msprobe can be imported."""
 
 import json
 import os
@@ -36,7 +36,8 @@ def main(mode, folder, double=False):
 
         path = os.path.join(folder, "config.json")
         with open(path, "w", encoding="utf-8") as file:
-            json.dump(dict(MODES[mode], dump_path=os.path.join(folder, "dump"), rank=[], step=[], risk_level="ALL"), file)
+            json.dump(dict(MODES[mode], dump_path=os.path.join(folder, "dump"), rank=[], step=[], risk_level="ALL"),
+                      file)
         debugger = PrecisionDebugger(config_path=path)
 
     def step():

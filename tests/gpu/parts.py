@@ -42,7 +42,8 @@ def compare_records(place, names, tolerance, **section):
             limit = tolerance.get(one["dtype"], tolerance[None]) if key in ("Mean", "Norm") else 0.0
             if one["dtype"] == "torch.complex64":  # of absolute values, which are computed
                 limit = 1e-5
-            same = close(one[key], other[key], limit) if key in ("Max", "Min", "Mean", "Norm") else one[key] == other[key]
+            number = key in ("Max", "Min", "Mean", "Norm")
+            same = close(one[key], other[key], limit) if number else one[key] == other[key]
             assert same, "%s: %s is %r on the host, %r on the device" % (name, key, one[key], other[key])
     return names
 
@@ -234,7 +235,8 @@ def check_ddp(place):
         wrap = torch.nn.parallel.DistributedDataParallel
         plain, _ = train(place, False, wrap=wrap)
         for view in (False, True):
-            recorded, tree = train(place, True, wrap=lambda model: wrap(model, gradient_as_bucket_view=view), level="mix")
+            recorded, tree = train(place, True, level="mix",
+                                   wrap=lambda model: wrap(model, gradient_as_bucket_view=view))
             assert torch.allclose(plain, recorded, rtol=1e-4), "losses differ"
             gradient = tree["Module.module.one.Linear.parameters_grad.0"]["weight"][0]
             assert gradient["Norm"] > 0, gradient

@@ -30,7 +30,8 @@ def run(arguments, quiet=False):
     try:
         done = subprocess.run([command] + [str(one) for one in arguments], universal_newlines=True, **piped)
     except OSError as error:
-        raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR, "%s cannot be run: %s" % (command, error)) from None
+        raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR,
+                               "%s cannot be run: %s" % (command, error)) from None
     if done.returncode == 130:
         raise KeyboardInterrupt
     if done.returncode != 0:

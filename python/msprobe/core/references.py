@@ -134,7 +134,7 @@ class References:
 
 
 def _replace_in(holder, functions):
-    """Puts a function wherever its wrapper is: in values and keys of a dict, in a list or a set. (Ours are in tuples.)"""
+    """Puts a function wherever its wrapper is: in values and keys of a dict, in a list, a set. (Ours are in tuples.)"""
     if type(holder) is dict:
         if any(id(key) in functions for key in holder):
             members = [(functions.get(id(key), key), value) for key, value in holder.items()]

@@ -43,7 +43,7 @@ def _is_captured(tensor):
 
 
 def _to_host(tensor):
-    """A copy on the host. Memory that is locked takes it without a detour; PyTorch keeps such memory for the next one."""
+    """A copy on the host. Locked memory takes it without a detour; PyTorch keeps such memory for the next one."""
     if tensor.device.type == "cuda" and tensor.numel() * tensor.element_size() <= _MOST_LOCKED:
         try:
             return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor)

@@ -191,21 +191,26 @@ TEST_CASE("config: keys that exclude each other") {
 TEST_CASE("config: keys without effect are told, with the nearest one that has some") {
   using Lines = std::vector<std::string>;
   const auto told = [](const std::string& members) { return parsed(with(members)).warnings; };
-  CHECK(told(R"("rank": [], "statistics": {"list": [], "scope": []}, "tensor": {"file_format": "bin"}, "_note": 1)") ==
-        Lines{});
-  CHECK(told(R"("levl": "L0")") == Lines{"c.json: \"levl\" is no key and has no effect: did you mean \"level\"?"});
+  CHECK(
+      told(
+          R"("rank": [], "statistics": {"list": [], "scope": []}, "tensor": {"file_format": "bin"}, "_note": 1)") ==
+      Lines{});
+  CHECK(told(R"("levl": "L0")") ==
+        Lines{"c.json: \"levl\" is no key and has no effect: did you mean \"level\"?"});
   CHECK(told(R"("statistic": {})") ==
         Lines{"c.json: \"statistic\" is no key and has no effect: did you mean \"statistics\"?"});
-  CHECK(told(R"("statistics": {"sumary_mode": "md5", "zzzz": 0})") ==
-        Lines{"c.json: statistics: \"sumary_mode\" is no key and has no effect: did you mean \"summary_mode\"?",
-              "c.json: statistics: \"zzzz\" is no key and has no effect"});
+  CHECK(
+      told(R"("statistics": {"sumary_mode": "md5", "zzzz": 0})") ==
+      Lines{"c.json: statistics: \"sumary_mode\" is no key and has no effect: did you mean \"summary_mode\"?",
+            "c.json: statistics: \"zzzz\" is no key and has no effect"});
   CHECK(told(R"("statistics": {"device": "host", "level": "L0", "overflow_nums": 3})") ==
         Lines{"c.json: statistics: \"device\" has no effect: statistics are computed where a tensor lies",
               "c.json: statistics: \"level\" has no effect here: it stands beside the section, not in it",
               "c.json: statistics: \"overflow_nums\" has no effect: it is for task overflow_check"});
   CHECK(told(R"("task": "tensor", "scope": [], "tensor": {"file_format": "npy", "diff_nums": 2})") ==
         Lines{"c.json: \"scope\" has no effect here: it belongs into the section \"tensor\"",
-              "c.json: tensor: \"file_format\" has no effect: tensors are saved as .pt by PyTorch's front end and as "
+              "c.json: tensor: \"file_format\" has no effect: tensors are saved as .pt by PyTorch's front "
+              "end and as "
               ".npy by MindSpore's",
               "c.json: tensor: \"diff_nums\" has no effect without bench_path"});
   CHECK(told(R"("seed\u0007": 1)").at(0).find('\a') == std::string::npos);

@@ -390,7 +390,7 @@ TEST_CASE("settings that change while the program runs") {
   msprobe_start(session, nullptr, nullptr);
   CHECK(*msprobe_session_running(session) == 1);
   CHECK(reload() == std::pair<int, int>(MSPROBE_INVALID, 1));
-  CHECK(reload() == std::pair<int, int>(MSPROBE_OK, 0));        // not read again at once
+  CHECK(reload() == std::pair<int, int>(MSPROBE_OK, 0));          // not read again at once
   CHECK(reload(520) == std::pair<int, int>(MSPROBE_INVALID, 0));  // told once
   CHECK(*msprobe_session_running(session) == 0);
   CHECK(info().enabled == 0);
