@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the parts of scripts/check-gpu, each in a process of its own, and prints a table."""
+"""Runs the parts of scripts/check-gpu and prints a table. On a GPU each is a process of its own: what one leaves behind
+there, or where it hangs, is nothing to the others."""
 
 import argparse
 import json
@@ -17,21 +18,23 @@ LONGEST = 120.0  # of one part
 NO_GPU = 77
 
 
-def run_part(name, double):
-    """In the part's process: prints a line of JSON."""
+def run_parts(names, double):
+    """In the parts' process: prints a line of JSON for each."""
     from parts import PARTS
     from recording import Place, Skipped
 
-    try:
-        state, detail = "passed", PARTS[name](Place(double))
-    except Skipped as reason:
-        state, detail = "skipped", str(reason)
-    except Exception as error:
-        import traceback
+    for name in names:
+        began = time.monotonic()
+        try:
+            state, detail = "passed", PARTS[name](Place(double))
+        except Skipped as reason:
+            state, detail = "skipped", str(reason)
+        except Exception as error:
+            import traceback
 
-        traceback.print_exc()
-        state, detail = "FAILED", "%s: %s" % (type(error).__name__, str(error).split("\n")[0][:160])
-    print(json.dumps([state, detail]), flush=True)
+            traceback.print_exc()
+            state, detail = "FAILED", "%s: %s" % (type(error).__name__, str(error).split("\n")[0][:160])
+        print(json.dumps([name, state, time.monotonic() - began, detail]), flush=True)
     return 0
 
 
@@ -59,27 +62,27 @@ class Table:
     def left(self):
         return min(LONGEST, TOTAL - (time.monotonic() - self._begin))
 
-    def add(self, name, state, began, detail):
+    def add(self, name, state, seconds, detail):
         self.failed += state == "FAILED"
-        print("%-34s %-8s %8.1f  %s" % (name, state, time.monotonic() - began, detail), flush=True)
+        print("%-34s %-8s %8.1f  %s" % (name, state, seconds, detail), flush=True)
 
 
-def check(table, name, options, environment):
+def check(table, names, options, environment):
+    """The parts of one process."""
     began = time.monotonic()
     if table.left() < 10:
-        table.add(name, "skipped", began, "no time was left")
+        for name in names:
+            table.add(name, "skipped", 0.0, "no time was left")
         return
-    command = [sys.executable, "-W", "ignore", __file__, "--part", name] + (["--double"] if options.double else [])
-    status, out, errors = in_process(command, environment, table.left())
-    lines = out.strip().splitlines()
-    if status is None:
-        state, detail = "FAILED", "did not end in time"
-    elif status == 0 and lines and lines[-1].startswith("["):
-        state, detail = json.loads(lines[-1])
-    else:
-        state, detail = "FAILED", "ended with status %s" % status
-    table.add(name, state, began, detail)
-    if state == "FAILED" and options.verbose:
+    command = [sys.executable, "-W", "ignore", __file__, "--part", ",".join(names)]
+    status, out, errors = in_process(command + (["--double"] if options.double else []), environment, table.left())
+    told = [json.loads(line) for line in out.splitlines() if line.startswith("[")]
+    for line in told:
+        table.add(*line)
+    for name in names[len(told):]:
+        table.add(name, "FAILED", time.monotonic() - began,
+                  "did not end in time" if status is None else "ended with status %s" % status)
+    if options.verbose and any(state == "FAILED" for _, state, _, _ in told) or len(told) < len(names):
         print(errors[-4000:])
 
 
@@ -100,10 +103,10 @@ def measure(table, options, environment):
             if mode == "none" and name != "msprobe":
                 continue
             label = "cost: " + ("no collector" if mode == "none" else "%s, %s" % (mode, name))
-            began = time.monotonic()
             if table.left() < 10:
-                table.add(label, "skipped", began, "no time was left")
+                table.add(label, "skipped", 0.0, "no time was left")
                 continue
+            began = time.monotonic()
             with tempfile.TemporaryDirectory(prefix="msprobe-gpu-") as folder:
                 command = [python, "-W", "ignore", str(HERE / "cost.py"), mode, folder]
                 status, out, errors = in_process(command + (["--double"] if options.double else []), where,
@@ -113,13 +116,14 @@ def measure(table, options, environment):
             except (IndexError, ValueError):
                 took = None
             if took is None:
-                table.add(label, "FAILED" if name == "msprobe" else "skipped", began, "ended with status %s" % status)
+                table.add(label, "FAILED" if name == "msprobe" else "skipped", time.monotonic() - began,
+                          "did not end in time" if status is None else "ended with status %s" % status)
                 if options.verbose:
                     print(errors[-4000:])
                 continue
             base = took if mode == "none" else base
             times = "" if not base else ", %.2f times a step without" % (took / base)
-            table.add(label, "measured", began, "%.1f ms a step%s" % (took, "" if mode == "none" else times))
+            table.add(label, "measured", time.monotonic() - began, "%.1f ms a step%s" % (took, "" if mode == "none" else times))
     if len(collectors) == 1:
         print("(the Python tool is not installed: nothing to compare the cost with; --peer PYTHON names one)")
 
@@ -134,7 +138,7 @@ def main():
     parser.add_argument("--part", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.part:
-        return run_part(options.part, options.double)
+        return run_parts(options.part.split(","), options.double)
 
     begin = time.monotonic()
     try:
@@ -161,11 +165,11 @@ def main():
                               torch.__version__))
     environment = dict(os.environ, PYTHONPATH=package, PYTHONDONTWRITEBYTECODE="1")
     table = Table(begin)
-    for name in only:
-        if name == "cost":
-            measure(table, options, environment)
-        else:
-            check(table, name, options, environment)
+    parts = [name for name in only if name != "cost"]
+    for names in [parts] if options.double and parts else [[name] for name in parts]:
+        check(table, names, options, environment)
+    if "cost" in only:
+        measure(table, options, environment)
     print("%s; %.0f s" % ("%d failed" % table.failed if table.failed else "nothing failed", time.monotonic() - begin))
     return 1 if table.failed else 0
 
