@@ -14,6 +14,7 @@ import concurrent.futures
 import os
 import pathlib
 import re
+import resource
 import sys
 import tempfile
 
@@ -139,6 +140,27 @@ class Commands:
         half = [path for path, content in files.items() if right[2].get(path) != content]
         return f"{said}; not whole: {half}" if half else ""
 
+    def limit(self, name, size, right):
+        """What is wrong with the end of a run that gets no more than so many bytes of addresses."""
+        with tempfile.TemporaryDirectory(prefix="msprobe-fault-") as scratch:
+            folder = pathlib.Path(scratch)
+            if name.endswith("-d"):
+                make_training(folder)
+            result = harness.run(
+                self.msprobe,
+                [*self.cases[name], "-j", "2"],
+                folder,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)),
+            )
+            files = files_in(folder)
+        if result.returncode == 127 or (result.returncode, result.stdout, files) == right:
+            return ""  # with too little it is not even loaded
+        said = f"{size} bytes: status {result.returncode}, {shortened(result.stderr)}"
+        errors = [line for line in result.stderr.splitlines() if line.startswith("msprobe: error: ")]
+        if result.returncode != 2 or len(errors) > 1 or not tells("malloc", result.stdout + result.stderr):
+            return said
+        return f"{said}; temporary files stay" if any("msprobe-" in path for path in files) else ""
+
     def kill(self, name, kind, number, named, right):
         """The same of a run that is killed, and of the next one in its place."""
         more = {"MSPROBE_TEST_NAMED": "1"} if named else {}
@@ -200,8 +222,13 @@ def make_tests(msprobe, shim, data):
                 work += [(commands.kill, name, kind, number, named, right) for named in (False, True)]
         together(work)
 
+    def limited(name):
+        right, _ = commands.right(name, "rename")
+        together([(commands.limit, name, size << 20, right) for size in (16, 24, 32, 48, 64, 96, 128, 256)])
+
     tests = []
     for name in commands.cases:
+        tests.append((f"{name}: little memory", lambda scratch, name=name: limited(name)))
         tests.append((f"{name}: a call fails", lambda scratch, name=name: failing(name)))
         if name != "inspect":  # it writes no file
             tests.append((f"{name}: killed", lambda scratch, name=name: killed(name)))
