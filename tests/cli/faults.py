@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each command with one failing call of the system's: it says so with status 2 and one line, or its result is right.
 
-fault_shim.cpp, preloaded, lets the n-th call of a kind fail, or all from the n-th on. A run may end in two ways: with the
-status, the output and the files of a run without a fault, or with status 2, a line that gives the reason, and no file
-that is half or has a temporary name.
+fault_shim.cpp, preloaded, lets the n-th call of a kind fail, or all from the n-th on. A run may end in two ways: with
+the status, the output and the files of a run without a fault, or with status 2, a line that gives the reason, and no
+file that is half or has a temporary name.
 
 usage: faults.py MSPROBE SHIM DATA
 MSPROBE_TEST_FAULTS=N tries N places a kind instead of some 20, and all of them below N.
@@ -89,7 +89,8 @@ def make_training(folder):
         python.write_text("", encoding="ascii")
         python.chmod(0o755)
         for name in ("one", "two"):
-            about = folder / "venv" / "lib" / "python3.11" / "site-packages" / f"{name}-1.0.dist-info" / "METADATA"
+            packages = folder / "venv" / "lib" / "python3.11" / "site-packages"
+            about = packages / f"{name}-1.0.dist-info" / "METADATA"
             about.parent.mkdir(parents=True)
             about.write_text(f"Name: {name}\nVersion: 1.0\n", encoding="ascii")
 
