@@ -10,48 +10,32 @@
 #include <optional>
 #include <type_traits>
 
+#include "tensor/float_form.hpp"
+
 namespace msprobe::checkpoint {
 namespace {
 
 using tensor::DType;
+using tensor::FloatForm;
 
-/// What a type of floating-point numbers can hold.
-struct FloatForm {
-  int digits;      // of the significand, with the one that is not stored
-  int least;       // the exponent of its smallest normal number
-  double largest;  // finite number
-  bool has_infinity;
-};
-
+/// The types that PyTorch and NumPy round to in one way.
 std::optional<FloatForm> form_of(DType dtype) {
   switch (dtype) {
     case DType::float64:
-      return FloatForm{53, -1022, std::numeric_limits<double>::max(), true};
     case DType::float32:
-      return FloatForm{24, -126, std::numeric_limits<float>::max(), true};
     case DType::float16:
-      return FloatForm{11, -14, 65504.0, true};
     case DType::bfloat16:
-      return FloatForm{8, -126, 0x1.fep127, true};
     case DType::float8_e4m3fn:
-      return FloatForm{4, -6, 448.0, false};
     case DType::float8_e5m2:
-      return FloatForm{3, -14, 57344.0, true};
+      return tensor::float_form(dtype);
     default:
       return {};
   }
 }
 
 double rounded(double value, const FloatForm& form) {
-  if (form.digits == 53 || value == 0 || std::isnan(value)) return value;
-  double result = value;
-  if (std::fabs(value) <= 2 * form.largest) {
-    // A number whose last place is that of the result: adding it and taking it away rounds to that place.
-    const int exponent = std::max(std::ilogb(value), form.least);
-    const double step = std::ldexp(1.5, exponent - form.digits + 1 + 52);
-    result = value + step - step;
-  }
-  if (std::fabs(result) <= form.largest) return result;
+  const double result = tensor::nearest_in(form, value);
+  if (std::isnan(result) || std::fabs(result) <= form.largest) return result;
   return form.has_infinity ? std::copysign(std::numeric_limits<double>::infinity(), value)
                            : std::numeric_limits<double>::quiet_NaN();
 }

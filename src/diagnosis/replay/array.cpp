@@ -7,6 +7,7 @@
 
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
+#include "tensor/float_form.hpp"
 
 namespace msprobe::diagnosis::replay {
 namespace {
@@ -17,35 +18,10 @@ constexpr std::size_t kLoadPiece = 16 * 1024;
 // Integers beyond it are not exact in a double.
 constexpr double kExactIntegers = 0x1p53;
 
-/// Bits of the fraction, exponents of the smallest normal and of the largest number.
-struct FloatForm {
-  int fraction;
-  int least;
-  int most;
-  double largest;
-};
-
-FloatForm form_of(DType dtype) {
-  switch (dtype) {
-    case DType::float32:
-      return {23, -126, 127, 0x1.fffffep127};
-    case DType::float16:
-      return {10, -14, 15, 65504};
-    case DType::bfloat16:
-      return {7, -126, 127, 0x1.fep127};
-    case DType::float8_e4m3fn:
-      return {3, -6, 8, 448};
-    case DType::float8_e5m2:
-      return {2, -14, 15, 57344};
-    case DType::float8_e4m3fnuz:
-      return {3, -7, 7, 240};
-    case DType::float8_e5m2fnuz:
-      return {2, -15, 15, 57344};
-    case DType::hifloat8:
-      return {1, -15, 15, 32768};
-    default:
-      return {52, -1022, 1023, std::numeric_limits<double>::max()};
-  }
+/// What is no floating-point type is held in doubles.
+tensor::FloatForm form_of(DType dtype) {
+  const auto form = tensor::float_form(dtype);
+  return form ? *form : *tensor::float_form(DType::float64);
 }
 
 }  // namespace
@@ -212,11 +188,8 @@ double round_to(DType dtype, double value) {
   if (kind == tensor::Kind::boolean) return 1;
   if (kind == tensor::Kind::integer) return std::trunc(value);
   if (dtype == DType::float64) return value;
-  const FloatForm form = form_of(dtype);
-  int exponent = 0;
-  std::frexp(value, &exponent);
-  const int last_bit = std::max(exponent - 1, form.least) - form.fraction;
-  const double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -last_bit)), last_bit);
+  const tensor::FloatForm form = form_of(dtype);
+  const double rounded = tensor::nearest_in(form, value);
   if (std::fabs(rounded) <= form.largest) return rounded;
   return std::copysign(std::numeric_limits<double>::infinity(), value);
 }
