@@ -36,7 +36,8 @@ void check_result_file(const std::string& path, bool overwrite) {
   if (!parent.empty()) create_directories(parent.string());
   std::error_code ignored;
   if (!overwrite && std::filesystem::exists(path, ignored)) {
-    throw UsageError(display(path) + " already exists", "choose another name with -o, or replace it: msprobe ckpt_compare --overwrite");
+    throw UsageError(display(path) + " already exists",
+                     "choose another name with -o, or replace it: msprobe ckpt_compare --overwrite");
   }
   check_output(path);
 }

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -201,11 +202,11 @@ class ZeroThree {
 
   void add_buffers() {
     const Pickle& pickle = models_[0]->pickle();
-    std::map<std::string, bool, std::less<>> buffers;
+    std::set<std::string, std::less<>> buffers;
     if (const auto names = pickle.find(pickle.root(), "buffer_names");
         names && pickle.kind(*names) == PickleKind::list) {
       for (const PickleRef name : pickle.items(*names))
-        buffers["module." + std::string(pickle.text(name))] = true;
+        buffers.insert("module." + std::string(pickle.text(name)));
     }
     for (std::size_t i = 0; i < models_[0]->size(); ++i) {
       const std::string& name = models_[0]->name(i);
@@ -274,10 +275,9 @@ class ZeroThree {
     for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
       const auto found = index_.find(std::string(pickle.text(pairs[i + 1])));
       if (found == index_.end()) continue;
-      const Parameter& parameter = entries_[found->second].parameter;
-      charge(pickle.text(pairs[i]).size(), parameter.shape.size());
-      charge_boxes(parameter.shape.size(), parameter.blocks.size());
       Entry& kept = entries_[found->second];
+      charge(pickle.text(pairs[i]).size(), kept.parameter.shape.size());
+      charge_boxes(kept.parameter.shape.size(), kept.parameter.blocks.size());
       if (kept.tied == 0) kept.tied = ++groups;
       Entry twin = kept;
       twin.parameter.name = pickle.text(pairs[i]);
@@ -337,10 +337,7 @@ std::vector<std::string> rank_files(const std::string& folder, const std::vector
 void add_dangers(Checkpoint& checkpoint, const std::vector<Tensors>& files,
                  const std::vector<std::string>& paths) {
   for (std::size_t i = 0; i < files.size(); ++i) {
-    for (const std::string& name : dangerous_names(files[i]->pickle())) {
-      checkpoint.warnings.push_back(fmt::format(
-          "{}: its pickle names {}; nothing of it was run, but Python would", display(paths[i]), name));
-    }
+    note_dangers(checkpoint.warnings, paths[i], files[i]->pickle());
   }
 }
 

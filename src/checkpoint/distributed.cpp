@@ -215,20 +215,14 @@ Checkpoint load_distributed(const std::string& folder, const LoadOptions& option
   Checkpoint checkpoint;
   const auto file = open_file(in_folder(folder, ".metadata"));
   const formats::DcpMetadata metadata = formats::read_dcp_metadata(*file);
-  const auto note_dangers = [&](const std::string& where, const formats::Pickle& pickle) {
-    for (const std::string& name : dangerous_names(pickle)) {
-      checkpoint.warnings.push_back(fmt::format(
-          "{}: its pickle names {}; nothing of it was run, but Python would", display(where), name));
-    }
-  };
-  note_dangers(file->name(), metadata.pickle);
+  note_dangers(checkpoint.warnings, file->name(), metadata.pickle);
   checkpoint.megatron_names = is_megatron(folder);
   checkpoint.format = checkpoint.megatron_names ? "Megatron torch_dist" : "PyTorch distributed";
   if (checkpoint.megatron_names) {
     try {
       const formats::TorchTensors common(open_file(in_folder(folder, "common.pt")));
       checkpoint.architecture = Arguments(common.pickle(), common.pickle().root()).architecture();
-      note_dangers(in_folder(folder, "common.pt"), common.pickle());
+      note_dangers(checkpoint.warnings, in_folder(folder, "common.pt"), common.pickle());
     } catch (const Error& error) {
       checkpoint.warnings.push_back(error.what());
     }

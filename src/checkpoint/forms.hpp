@@ -17,7 +17,7 @@ struct Loose {
   std::vector<std::size_t> sources;  // numbers of the ones it is made of
 };
 
-/// Pairs of what is the same in another form, as indices of the lists that are given back beside them.
+/// Pairs of what is the same in another form.
 struct FormPairs {
   struct Pair {
     std::string name;

@@ -115,13 +115,13 @@ void add_set(Checkpoint& checkpoint, const std::shared_ptr<const TensorSet>& set
 
 /// Files that are missing are an error as those of a rank are.
 void check_complete(const std::string& folder, const Series& series, const LoadOptions& options,
-                    Checkpoint& checkpoint) {
+                    std::vector<std::string>& warnings) {
   const std::string missing = missing_text(series);
   if (missing.empty()) return;
   const std::string text =
       fmt::format("incomplete: {} is there, but {}", display(series.files.front()), missing);
   if (!options.allow_partial) throw FormatError(display(folder), text);
-  checkpoint.warnings.push_back(display(folder) + ": " + text);
+  warnings.push_back(display(folder) + ": " + text);
 }
 
 void add_parts(ShardJoiner& joiner, const std::shared_ptr<const TensorSet>& set,
@@ -147,13 +147,12 @@ Checkpoint load_ranks_beside(const std::string& path, const LoadOptions& options
   const std::string name = file.filename().string();
   for (const Series& series : series_among(names_in(folder, Named::regular_files))) {
     if (std::find(series.files.begin(), series.files.end(), name) == series.files.end()) continue;
-    Checkpoint incomplete;
+    std::vector<std::string> incomplete;
     check_complete(folder, series, options, incomplete);
     std::vector<std::string> paths;
     for (const std::string& each : series.files) paths.push_back(in_folder(folder, each));
     Checkpoint checkpoint = load_rank_shards(paths, options);
-    std::move(incomplete.warnings.begin(), incomplete.warnings.end(),
-              std::back_inserter(checkpoint.warnings));
+    std::move(incomplete.begin(), incomplete.end(), std::back_inserter(checkpoint.warnings));
     return checkpoint;
   }
   return load_rank_shards({path}, options);
@@ -168,10 +167,7 @@ Checkpoint load_file(const std::string& path, const LoadOptions& options) {
     if (has_shards(*tensors)) return load_ranks_beside(path, options);
     Checkpoint checkpoint;
     checkpoint.format = "PyTorch file";
-    for (const std::string& name : dangerous_names(tensors->pickle())) {
-      checkpoint.warnings.push_back(fmt::format(
-          "{}: its pickle names {}; nothing of it was run, but Python would", display(path), name));
-    }
+    note_dangers(checkpoint.warnings, path, tensors->pickle());
     checkpoint.architecture = Arguments(tensors->pickle(), tensors->pickle().root()).architecture();
     add_set(checkpoint, tensors, options);
     return checkpoint;
@@ -222,7 +218,7 @@ Checkpoint load_pieces(const std::string& folder, const std::vector<std::string>
   for (const std::string& name : names) paths.push_back(in_folder(folder, name));
   Checkpoint checkpoint = load_files(paths, options);
   for (const Series& series : series_among(names)) {
-    if (!series.place.ranks) check_complete(folder, series, options, checkpoint);
+    if (!series.place.ranks) check_complete(folder, series, options, checkpoint.warnings);
   }
   if (!checkpoint.architecture.heads) read_config(folder, checkpoint.architecture);
   return checkpoint;
@@ -231,10 +227,9 @@ Checkpoint load_pieces(const std::string& folder, const std::vector<std::string>
 Checkpoint load_weight_files(const std::string& folder, const std::vector<std::string>& names,
                              const LoadOptions& options) {
   const std::vector<Series> all = series_among(names);
-  if (all.size() == 1 && all[0].files.size() == names.size() && !all[0].place.ranks)
-    return load_pieces(folder, names, options);
-  const bool ranks = all.size() == 1 && all[0].files.size() == names.size() && all[0].place.ranks;
-  if (names.size() > 1 && ranks) {
+  const bool one_series = all.size() == 1 && all[0].files.size() == names.size();
+  if (one_series && !all[0].place.ranks) return load_pieces(folder, names, options);
+  if (one_series && names.size() > 1) {
     const auto file = open_file(in_folder(folder, names[0]));
     const Container container = formats::container_of(file);
     const bool torch = container == Container::torch_zip || container == Container::torch_legacy;

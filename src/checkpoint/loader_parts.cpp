@@ -41,7 +41,7 @@ std::optional<PickleRef> members_of(const Pickle& pickle, PickleRef ref) {
 bool is_dangerous(const formats::PickleGlobal& global) {
   // A checkpoint of Megatron keeps the signal that ends it among its arguments; that is no call.
   if (global.module == "signal" && !global.called) return false;
-  // It depends on what of: see dangerous_names().
+  // It depends on what of: see note_dangers().
   const bool builtin = global.module == "builtins" || global.module == "__builtin__";
   if (builtin && global.name == "getattr") return false;
   return formats::rate_global(global.module, global.name) == formats::Rating::dangerous;
@@ -124,10 +124,13 @@ Architecture Arguments::architecture() const {
   return architecture;
 }
 
-std::vector<std::string> dangerous_names(const Pickle& pickle) {
-  std::vector<std::string> names;
+void note_dangers(std::vector<std::string>& warnings, const std::string& where, const Pickle& pickle) {
+  const auto note = [&](std::string_view name) {
+    warnings.push_back(
+        fmt::format("{}: its pickle names {}; nothing of it was run, but Python would", display(where), name));
+  };
   for (const formats::PickleGlobal& global : pickle.globals()) {
-    if (is_dangerous(global)) names.push_back(display(global.full_name()));
+    if (is_dangerous(global)) note(display(global.full_name()));
   }
   // getattr on anything but a class of the pickle is a way to reach all that a process has.
   for (std::size_t i = 0; i < pickle.size(); ++i) {
@@ -140,10 +143,9 @@ std::vector<std::string> dangerous_names(const Pickle& pickle) {
     if (!builtin || callable.name != "getattr" || object.args == formats::kNoPickleRef) continue;
     const auto args = pickle.items(object.args);
     if (!args.empty() && pickle.kind(args[0]) == PickleKind::global) continue;
-    names.emplace_back("builtins.getattr of an object");
+    note("builtins.getattr of an object");
     break;
   }
-  return names;
 }
 
 std::string small_file(const std::string& path, std::uint64_t limit) {

@@ -52,8 +52,8 @@ class Arguments {
   std::map<std::string, std::int64_t> values_;  // bools as 0 and 1
 };
 
-/// Names in the pickle that a Python reader would have called and that can do harm: one line each.
-std::vector<std::string> dangerous_names(const formats::Pickle& pickle);
+/// Warns of what the pickle at `where` names that a Python reader would have called and that can do harm.
+void note_dangers(std::vector<std::string>& warnings, const std::string& where, const formats::Pickle& pickle);
 
 /// The text of a small file; IoError or FormatError for a missing or larger one.
 std::string small_file(const std::string& path, std::uint64_t limit);

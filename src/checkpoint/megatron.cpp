@@ -153,7 +153,7 @@ class Loader {
     ranks_[0].tensors = first_;
     ranks_[0].folder = "rank";
     fill_rank(ranks_[0], options_);
-    note_dangers(path, *first_);
+    note_dangers(warnings_, path, first_->pickle());
     Checkpoint checkpoint = assemble();
     checkpoint.format = "Megatron, one rank's file";
     return checkpoint;
@@ -282,15 +282,8 @@ class Loader {
         }
         warnings_.push_back(problems[i]);
       } else {
-        note_dangers(in_folder(folder_, ranks_[i].folder), *ranks_[i].tensors);
+        note_dangers(warnings_, in_folder(folder_, ranks_[i].folder), ranks_[i].tensors->pickle());
       }
-    }
-  }
-
-  void note_dangers(const std::string& where, const TorchTensors& tensors) {
-    for (const std::string& name : dangerous_names(tensors.pickle())) {
-      warnings_.push_back(fmt::format("{}: its pickle names {}; nothing of it was run, but Python would",
-                                      display(where), name));
     }
   }
 

@@ -144,10 +144,7 @@ Checkpoint load_rank_shards(const std::vector<std::string>& files, const LoadOpt
   ShardJoiner joiner;
   for (std::size_t rank = 0; rank < files.size(); ++rank) {
     const auto& tensors = ranks[rank];
-    for (const std::string& name : dangerous_names(tensors->pickle())) {
-      checkpoint.warnings.push_back(fmt::format(
-          "{}: its pickle names {}; nothing of it was run, but Python would", display(files[rank]), name));
-    }
+    note_dangers(checkpoint.warnings, files[rank], tensors->pickle());
     for (std::size_t i = 0; i < tensors->size(); ++i) {
       if (!options.optimizer && is_training_state(tensors->name(i))) continue;
       joiner.add(tensors->name(i), shard_of(tensors, i, files[rank]));

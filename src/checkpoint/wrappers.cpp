@@ -7,12 +7,10 @@
 #include <utility>
 
 #include "checkpoint/names.hpp"
+#include "support/wrapper_names.hpp"
 
 namespace msprobe::checkpoint {
 namespace {
-
-constexpr std::array<std::string_view, 4> kWrappers = {"_orig_mod", "_fsdp_wrapped_module",
-                                                       "_checkpoint_wrapped_module", "_forward_module"};
 
 // What programs put before the names of their model, alone or one before the other.
 constexpr std::array<std::string_view, 11> kHeads = {"model",  "module",     "state_dict", "model_state_dict",
@@ -28,13 +26,11 @@ bool has_head(std::string_view name, std::string_view head) {
 }  // namespace
 
 std::string without_wrappers(std::string_view name) {
-  const bool any = std::any_of(kWrappers.begin(), kWrappers.end(), [&](std::string_view wrapper) {
-    return name.find(wrapper) != std::string_view::npos;
-  });
-  if (!any) return std::string(name);
+  const auto parts = components(name);
+  if (std::none_of(parts.begin(), parts.end(), is_wrapper_component)) return std::string(name);
   std::string rest;
-  for (const std::string_view part : components(name)) {
-    if (std::find(kWrappers.begin(), kWrappers.end(), part) != kWrappers.end()) continue;
+  for (const std::string_view part : parts) {
+    if (is_wrapper_component(part)) continue;
     if (!rest.empty()) rest += '.';
     rest += part;
   }

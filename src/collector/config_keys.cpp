@@ -64,20 +64,6 @@ bool holds(std::span<const std::string_view> keys, std::string_view key) {
   return std::ranges::find(keys, key) != keys.end();
 }
 
-std::string nearest(std::span<const std::string_view> keys, std::string_view key) {
-  std::string_view best;
-  std::size_t least = std::min<std::size_t>(3, key.size() / 2) + 1;
-  for (const std::string_view known : keys) {
-    if (key.size() > kLongest) break;
-    const std::size_t distance = edit_distance(known, key);
-    if (distance < least) {
-      least = distance;
-      best = known;
-    }
-  }
-  return std::string(best);
-}
-
 class Notes {
  public:
   explicit Notes(std::vector<std::string>& lines) : lines_(lines) {}
@@ -102,7 +88,8 @@ bool is_remark(std::string_view key) {
 }
 
 std::string unknown(std::span<const std::string_view> keys, std::string_view key) {
-  const std::string near = nearest(keys, key);
+  const std::size_t limit = std::min<std::size_t>(3, key.size() / 2) + 1;
+  const std::string near(key.size() > kLongest ? "" : nearest_of(keys, key, limit));
   return "is no key and has no effect" + (near.empty() ? "" : ": did you mean \"" + near + "\"?");
 }
 

@@ -12,6 +12,7 @@
 #include "dump/names.hpp"
 #include "support/parallel.hpp"
 #include "support/text_pool.hpp"
+#include "support/wrapper_names.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
@@ -75,17 +76,13 @@ class SameSequence {
 
 /// A text cut into the parts between its dots, without those that wrappers add.
 std::string without_wrappers(std::string_view path) {
-  constexpr std::string_view kWrappers[] = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module",
-                                            "_forward_module"};
   std::string out;
   bool first = true;
   while (!path.empty()) {
     const std::size_t dot = path.find('.');
     const std::string_view part = path.substr(0, dot);
     path.remove_prefix(dot == std::string_view::npos ? path.size() : dot + 1);
-    const bool wrapper = (out.empty() && part == "module") ||
-                         std::find(std::begin(kWrappers), std::end(kWrappers), part) != std::end(kWrappers);
-    if (wrapper) continue;
+    if ((out.empty() && part == "module") || is_wrapper_component(part)) continue;
     if (!first) out += '.';
     first = false;
     out += part;

@@ -60,11 +60,6 @@ double finite_size(double value) {
   return std::isfinite(value) ? std::abs(value) : 0;
 }
 
-std::optional<DType> dtype_of(std::string_view name) {
-  if (const auto torch = tensor::dtype_from_torch(name)) return torch;
-  return tensor::dtype_from_mindspore(name);
-}
-
 }  // namespace
 
 Measure measure(const tensor::Difference& sums) {
@@ -116,14 +111,14 @@ Measure measure(const Side& target, const Item& item, const Side& golden, const 
 }
 
 double unit_roundoff(std::string_view dtype) {
-  const auto known = dtype_of(dtype);
+  const auto known = tensor::dtype_from_name(dtype);
   return known ? tensor::unit_roundoff(*known) : 0;
 }
 
 bool same_dtype(std::string_view a, std::string_view b) {
   if (a == b) return true;
-  const auto first = dtype_of(a);
-  return first && first == dtype_of(b);
+  const auto first = tensor::dtype_from_name(a);
+  return first && first == tensor::dtype_from_name(b);
 }
 
 namespace {

@@ -99,7 +99,7 @@ class Pickle {
   std::uint64_t memory() const { return memory_; }
 
  private:
-  friend class Unpickler;
+  friend class PickleBuilder;
 
   struct Node {
     PickleKind kind = PickleKind::none;

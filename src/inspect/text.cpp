@@ -100,11 +100,6 @@ class Renderer {
       line("first", fmt::format("{}{}", fmt::join(tensor.first, ", "), more ? ", ..." : ""));
   }
 
-  /// NaN has a sign that says nothing.
-  static std::string short_number(double value) {
-    return std::isnan(value) ? "nan" : fmt::format("{:.6g}", value);
-  }
-
   static std::string extras(const TensorFacts& tensor) {
     std::string text;
     if (tensor.big_endian) text += ", big-endian";
@@ -140,10 +135,10 @@ class Renderer {
       row.push_back(std::to_string(tensor.bytes));
       if (!statistics) continue;
       const tensor::Statistics s = tensor.statistics ? *tensor.statistics : tensor::Statistics{};
-      row.push_back(tensor.range ? tensor.range->max : short_number(s.max));
-      row.push_back(tensor.range ? tensor.range->min : short_number(s.min));
-      row.push_back(short_number(s.mean()));
-      row.push_back(short_number(s.norm()));
+      row.push_back(tensor.range ? tensor.range->max : short_number(s.max, 6));
+      row.push_back(tensor.range ? tensor.range->min : short_number(s.min, 6));
+      row.push_back(short_number(s.mean(), 6));
+      row.push_back(short_number(s.norm(), 6));
       for (const std::uint64_t count : {s.nan, s.pos_inf + s.neg_inf, s.zero, s.denormal}) {
         row.push_back(std::to_string(count));
       }

@@ -44,11 +44,6 @@ std::string dtype_text(const TensorResult& tensor) {
   return tensor.dtype + " as " + tensor.written_dtype;
 }
 
-/// NaN has a sign that says nothing.
-std::string short_number(double value) {
-  return std::isnan(value) ? "nan" : fmt::format("{:.5g}", value);
-}
-
 report::Cell integer_cell(const std::string& digits) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
@@ -136,10 +131,10 @@ std::string render_summary(const ParseReport& report, std::size_t rows, bool col
           std::move(name), dtype_text(tensor), shape_text(tensor), "", "", "", ""};
       if (has_numbers(row)) {
         const tensor::Statistics& numbers = *tensor.statistics;
-        line[3] = tensor.range ? tensor.range->min : short_number(numbers.min);
-        line[4] = tensor.range ? tensor.range->max : short_number(numbers.max);
-        line[5] = short_number(numbers.mean());
-        line[6] = short_number(numbers.norm());
+        line[3] = tensor.range ? tensor.range->min : short_number(numbers.min, 5);
+        line[4] = tensor.range ? tensor.range->max : short_number(numbers.max, 5);
+        line[5] = short_number(numbers.mean(), 5);
+        line[6] = short_number(numbers.norm(), 5);
       }
       lines.push_back(std::move(line));
     }

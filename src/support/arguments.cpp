@@ -204,38 +204,28 @@ class Rewriter {
     return in_command() ? fmt::format("try 'msprobe {} --help'", scope_->name) : "try 'msprobe --help'";
   }
 
+  std::string proposal(const std::vector<std::string_view>& known, std::string_view typed) const {
+    const std::string_view best = nearest_of(known, typed, kFarName);
+    return best.empty() ? help_hint() : fmt::format("did you mean {}? {}", best, help_hint());
+  }
+
   UsageError unknown_command(const std::string& word) const {
     const std::string message = fmt::format("unknown command '{}'", display(word));
     for (const AbsentCommand& absent : program_.absent) {
       if (absent.name == word) return UsageError(message, absent.instead);
     }
-    std::string_view best;
-    std::size_t best_distance = kFarName;
-    for (const CommandInfo& command : program_.commands) {
-      const std::size_t distance = edit_distance(word, command.name);
-      if (distance < best_distance) {
-        best_distance = distance;
-        best = command.name;
-      }
-    }
-    return UsageError(message,
-                      best.empty() ? help_hint() : fmt::format("did you mean {}? {}", best, help_hint()));
+    std::vector<std::string_view> names;
+    for (const CommandInfo& command : program_.commands) names.push_back(command.name);
+    return UsageError(message, proposal(names, word));
   }
 
   UsageError unknown_option(const std::string& typed) const {
-    std::string best;
-    std::size_t best_distance = kFarName;
+    std::vector<std::string> names;
     for (const OptionInfo& option : scope_->options) {
-      for (const std::string& name : long_names(option)) {
-        const std::size_t distance = edit_distance(typed, name);
-        if (distance < best_distance) {
-          best_distance = distance;
-          best = name;
-        }
-      }
+      for (std::string& name : long_names(option)) names.push_back(std::move(name));
     }
     return UsageError(fmt::format("unknown option '{}'", display(typed)),
-                      best.empty() ? help_hint() : fmt::format("did you mean {}? {}", best, help_hint()));
+                      proposal({names.begin(), names.end()}, typed));
   }
 
   const std::vector<std::string>& in_;

@@ -242,6 +242,10 @@ void OutputFile::append_from(const std::string& path, std::uint64_t offset, std:
   const int source = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (source < 0) throw IoError(display(path), "cannot be read back: " + reason(errno));
   const std::unique_ptr<const int, void (*)(const int*)> closer(&source, [](const int* d) { ::close(*d); });
+  append_from(source, path, offset, size);
+}
+
+void OutputFile::append_from(int source, const std::string& path, std::uint64_t offset, std::uint64_t size) {
   std::vector<char> buffer;
   auto from = static_cast<off_t>(offset);
   while (size > 0) {
@@ -327,25 +331,23 @@ bool OutputFile::link_to_target() {
     } while (errno == EEXIST);
     temporary_.clear();
   }
-  // A file system that makes files without a name but gives them none: hours of work must not end there.
+  copy_to_named();
+  return false;
+}
+
+/// On a file system that makes files without a name but gives them none: hours of work must not end there.
+void OutputFile::copy_to_named() {
   OutputFile copy;
   copy.path_ = path_;
   copy.target_ = target_;
   copy.open_named();
-  std::vector<char> piece(std::size_t{1} << 18);
   struct stat status {};
   if (::fstat(descriptor_, &status) != 0)
     throw IoError(display(path_), "cannot be read back: " + reason(errno));
-  for (auto left = static_cast<std::uint64_t>(status.st_size); left > 0;) {
-    const std::span<char> part(piece.data(), std::min<std::uint64_t>(left, piece.size()));
-    read_at(copy.size(), part);
-    copy.write({part.data(), part.size()});
-    left -= part.size();
-  }
+  copy.append_from(descriptor_, path_, 0, static_cast<std::uint64_t>(status.st_size));
   copy.finish();
   std::swap(descriptor_, copy.descriptor_);
   temporary_ = std::exchange(copy.temporary_, {});
-  return false;
 }
 
 void OutputFile::commit_all(std::vector<OutputFile>& files) {

@@ -29,7 +29,8 @@ bool write_all(int descriptor, std::string_view bytes, const std::string& name);
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
-  /// A file in an open folder, whatever its path leads to by now; `path` is for messages. A link at its place is replaced.
+  /// A file in an open folder, whatever its path leads to by now; `path` is for messages. A link at its place is
+  /// replaced.
   static OutputFile in_folder(int folder, const std::string& name, const std::string& path);
   /// A file without a name in the directory for temporary files, for what must be seekable before it is
   /// copied.
@@ -60,6 +61,9 @@ class OutputFile {
   bool open_nameless();
   void open_named();
   bool link_to_target();
+  void copy_to_named();
+  /// `path`: of the source, for messages.
+  void append_from(int source, const std::string& path, std::uint64_t offset, std::uint64_t size);
   void discard() noexcept;
 
   std::string path_;       // as the caller named it

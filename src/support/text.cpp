@@ -72,6 +72,10 @@ double out_of_range_value(std::string_view text) {
 
 }  // namespace
 
+std::string short_number(double value, int digits) {
+  return std::isnan(value) ? "nan" : fmt::format("{:.{}g}", value, digits);
+}
+
 void append_python_repr(std::string& out, double value) {
   if (std::isnan(value)) {
     out += "nan";
@@ -264,6 +268,17 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     }
   }
   return row.back();
+}
+
+std::string_view nearest_of(std::span<const std::string_view> known, std::string_view typed, std::size_t limit) {
+  std::string_view best;
+  for (const std::string_view one : known) {
+    const std::size_t distance = edit_distance(typed, one);
+    if (distance >= limit) continue;
+    limit = distance;
+    best = one;
+  }
+  return best;
 }
 
 std::string human_bytes(std::uint64_t bytes) {

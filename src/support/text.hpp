@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,9 @@ namespace msprobe {
 /// `repr(float)` of Python: the shortest decimal that reads back as the same double; fixed notation for
 /// 1e-4 <= |x| < 1e16, else an exponent of at least two digits; `nan`, `inf`, `-inf`.
 std::string python_repr(double value);
+
+/// The value with so many significant digits; NaN without its sign, which says nothing.
+std::string short_number(double value, int digits);
 
 /// Appends python_repr(value) to `out`.
 void append_python_repr(std::string& out, double value);
@@ -57,6 +61,10 @@ bool is_utf8(std::string_view text);
 
 /// How many characters must be replaced, added or removed to make one text of the other.
 std::size_t edit_distance(std::string_view a, std::string_view b);
+
+/// The one of `known` from which `typed` differs least, by less than `limit` characters: the first of several; empty if
+/// there is none.
+std::string_view nearest_of(std::span<const std::string_view> known, std::string_view typed, std::size_t limit);
 
 /// "1.2 GB" style sizes with decimal units.
 std::string human_bytes(std::uint64_t bytes);

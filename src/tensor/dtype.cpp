@@ -113,6 +113,11 @@ std::optional<DType> dtype_from_mindspore(std::string_view name) {
   return lookup_column(&DTypeInfo::mindspore, name);
 }
 
+std::optional<DType> dtype_from_name(std::string_view name) {
+  const auto torch = dtype_from_torch(name);
+  return torch ? torch : dtype_from_mindspore(name);
+}
+
 double unit_roundoff(DType dtype) {
   switch (dtype) {
     case DType::float64:

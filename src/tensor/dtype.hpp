@@ -61,6 +61,9 @@ std::optional<DType> dtype_from_storage_class(std::string_view name);
 /// "Float32" -> float32 (MindSpore).
 std::optional<DType> dtype_from_mindspore(std::string_view name);
 
+/// The name that either of them has for it.
+std::optional<DType> dtype_from_name(std::string_view name);
+
 /// Half the distance of neighbouring numbers around 1, of both parts of complex ones; 0 for what is exact.
 double unit_roundoff(DType dtype);
 

@@ -2,9 +2,8 @@
 #include "compare/result/bytes_ahead.hpp"
 
 #include <algorithm>
-#include <limits>
-#include <optional>
 
+#include "diagnosis/measures.hpp"
 #include "support/progress.hpp"
 #include "tensor/dtype.hpp"
 
@@ -32,25 +31,11 @@ void BytesAhead::advance(std::uint64_t bytes) {
 }
 
 std::uint64_t tensor_bytes(std::string_view dtype, std::string_view shape) {
-  std::optional<tensor::DType> type = tensor::dtype_from_torch(dtype);
-  if (!type) type = tensor::dtype_from_mindspore(dtype);
+  const auto type = tensor::dtype_from_name(dtype);
   if (!type) return 0;
-  constexpr std::uint64_t kMost =
-      std::numeric_limits<std::uint32_t>::max() * std::uint64_t{1024};  // enough for a bar
-  std::uint64_t bytes = tensor::info(*type).size;
-  std::uint64_t axis = 0;
-  bool any = false;
-  for (const char c : shape) {
-    if (c >= '0' && c <= '9') {
-      axis = std::min(kMost, (any ? axis * 10 : 0) + static_cast<std::uint64_t>(c - '0'));
-      any = true;
-    } else if (any) {
-      if (axis != 0 && bytes > kMost / axis) return kMost;
-      bytes *= axis;
-      any = false;
-    }
-  }
-  return bytes;
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 42;  // enough for a bar
+  const std::uint64_t size = tensor::info(*type).size;
+  return std::min(diagnosis::elements_of(shape), kMost / size) * size;
 }
 
 }  // namespace msprobe::compare

@@ -34,12 +34,8 @@ bool is_non_finite(const Value& value, const TextPool& pool) {
 /// torch.float32 and Float32 are one type under two names.
 bool same_dtype(std::string_view a, std::string_view b) {
   if (a == b) return true;
-  const auto canonical = [](std::string_view name) {
-    const auto torch = tensor::dtype_from_torch(name);
-    return torch ? torch : tensor::dtype_from_mindspore(name);
-  };
-  const auto type = canonical(a);
-  return type && type == canonical(b);
+  const auto type = tensor::dtype_from_name(a);
+  return type && type == tensor::dtype_from_name(b);
 }
 
 class Judge {

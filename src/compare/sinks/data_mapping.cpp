@@ -37,9 +37,7 @@ std::string_view suffix_of(const Side& side, const Item& item) {
 
 /// torch.float32 and BFloat16 are of one kind; other texts are their own.
 std::string kind_of(std::string_view dtype) {
-  auto type = tensor::dtype_from_torch(dtype);
-  if (!type) type = tensor::dtype_from_mindspore(dtype);
-  if (!type) return std::string(dtype);
+  if (!tensor::dtype_from_name(dtype)) return std::string(dtype);
   const std::string_view name = dtype.substr(dtype.starts_with("torch.") ? 6 : 0);
   const char first = name.empty() ? '?' : static_cast<char>(name.front() | 0x20);
   const bool number = first == 'i' || first == 'u';

@@ -25,10 +25,9 @@ std::string_view text_member(const Entry& entry, Node node, std::string_view key
 }
 
 std::optional<tensor::DType> dtype_of(std::string_view name) {
-  if (const auto dtype = tensor::dtype_from_torch(name)) return dtype;
   constexpr std::string_view kMindSpore = "mindspore.";
-  if (name.starts_with(kMindSpore)) return tensor::dtype_from_torch(name.substr(kMindSpore.size()));
-  return tensor::dtype_from_mindspore(name);
+  if (name.starts_with(kMindSpore)) name.remove_prefix(kMindSpore.size());
+  return tensor::dtype_from_name(name);
 }
 
 class CallReader {
