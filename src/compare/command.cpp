@@ -307,6 +307,7 @@ class CompareCommand final : public Command {
   /// What was not judged at all is a finding, too: it must not pass for agreement.
   static bool found_culprit(const CompareReport& report) {
     if (!report.diagnosis || !report.one_sided.empty() || report.diagnosis->unread > 0) return true;
+    if (report.diagnosis->broken_off > 0) return true;
     return report.diagnosis->has_culprit() || report.diagnosis->measured == 0;
   }
 
@@ -323,6 +324,7 @@ class CompareCommand final : public Command {
   /// A rank that was not compared is a warning, and a comparison of no tensor at all an error.
   bool found_bad_rows(const CompareReport& report) const {
     bool findings = typed_.fail_on != "error" && !report.one_sided.empty();
+    if (typed_.fail_on == "warning" && report.diagnosis) findings |= report.diagnosis->broken_off > 0;
     bool measured = false;
     for (const TaskSummary& rank : report.tasks) {
       measured = measured || rank.measured > 0;

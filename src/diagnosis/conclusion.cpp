@@ -174,6 +174,8 @@ class Conclusion {
       for (std::size_t origin = 0; origin < kOrigins; ++origin) out_.counts[origin] += rank.counts[origin];
       out_.measured += rank.measured;
       out_.unread += rank.unread;
+      out_.broken_off += rank.broken_off;
+      if (out_.first_broken_off.empty()) out_.first_broken_off = rank.first_broken_off;
       out_.left_out += rank.left_out;
       out_.tensors = out_.tensors || rank.tensors;
       out_.threshold = std::max(out_.threshold, rank.threshold);

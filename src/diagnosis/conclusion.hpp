@@ -21,6 +21,8 @@ struct Diagnosis {
   std::array<std::uint64_t, kOrigins> counts{};
   std::uint64_t measured = 0;  // tensors whose error is known: without any, "no culprit" says nothing
   std::uint64_t unread = 0;    // tensors that could not be read
+  std::uint64_t broken_off = 0;  // places whose evidence is weaker: something could not be read again
+  std::string first_broken_off;
   std::uint64_t agreeing = 0;  // entries ahead of the culprit, in its rank and step
   std::uint64_t left_out = 0;  // entries behind certain evidence that nobody looked at
   bool tensors = false;

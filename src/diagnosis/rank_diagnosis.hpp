@@ -115,6 +115,9 @@ struct RankFindings {
   std::array<std::uint64_t, kOrigins> counts{};  // of origins
   std::uint64_t measured = 0;                    // tensors among them whose error is known
   std::uint64_t unread = 0;    // tensors that could not be read; to be filled in by who read them
+  // Entries and tensors whose evidence is weaker, as something could not be read again; the same of it.
+  std::uint64_t broken_off = 0;
+  std::string first_broken_off;
   std::uint64_t agreeing = 0;  // paired entries ahead of the first evidence
   double passed_on_largest = 0;
   std::string passed_on_entry;

@@ -49,6 +49,12 @@ std::string number_of_rows(std::uint64_t count) {
   return human_count(count) + (count == 1 ? " row" : " rows");
 }
 
+std::string broken_off(const Diagnosis& diagnosis) {
+  return fmt::format("{} {} not be followed to {} end: {}", human_count(diagnosis.broken_off),
+                     diagnosis.broken_off == 1 ? "place could" : "places could",
+                     diagnosis.broken_off == 1 ? "its" : "their", diagnosis.first_broken_off);
+}
+
 std::string no_culprit(const Diagnosis& diagnosis) {
   const std::uint64_t rounding = diagnosis.count(Origin::rounding);
   const std::uint64_t equal = diagnosis.count(Origin::equal);
@@ -64,6 +70,7 @@ std::string no_culprit(const Diagnosis& diagnosis) {
     text += fmt::format("; the tensors of {} could not be read, their statistics had to do",
                         number_of_rows(diagnosis.unread));
   }
+  if (diagnosis.broken_off > 0) text += "; " + broken_off(diagnosis);
   if (diagnosis.largest_j > 0) {
     text += fmt::format("; closest to evidence: {} with J {:.1f} of {:.0f}", diagnosis.largest_entry,
                         diagnosis.largest_j, diagnosis.threshold);
@@ -187,6 +194,7 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
     if (diagnosis.independent > 2)
       add("and", fmt::format("{} more that are no consequence of these", diagnosis.independent - 2));
   }
+  if (diagnosis.broken_off > 0) add("unread", broken_off(diagnosis));
   if (!diagnosis.doubt.empty()) add("doubt", diagnosis.doubt);
   return out;
 }

@@ -17,7 +17,7 @@ class NoiseFloor {
   NoiseFloor(const dump::RankDump& third, const Side& golden, const MeasureTraits& traits);
 
   /// Relative error of the third run's tensor; 0 where it has none. Where both have data files, these are
-  /// read.
+  /// read; throws what their readers throw.
   double operator()(std::uint32_t golden_item) const;
 
  private:

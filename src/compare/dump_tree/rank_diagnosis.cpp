@@ -2,7 +2,10 @@
 #include "compare/dump_tree/rank_diagnosis.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -47,6 +50,23 @@ diagnosis::Alignment alignment_of_rows(const RankResult& result) {
   return alignment;
 }
 
+/// What could not be read again for evidence. Rows were measured from the first reading: nobody else tells.
+class SecondReading {
+ public:
+  void failed(std::string_view name, const std::string& reason) {
+    if (first_.empty()) first_ = std::string(name) + ": " + reason;
+    names_.emplace(name);
+  }
+  void tell(diagnosis::RankFindings& findings) const {
+    findings.broken_off = names_.size();
+    findings.first_broken_off = first_;
+  }
+
+ private:
+  std::set<std::string, std::less<>> names_;
+  std::string first_;
+};
+
 bool is_computed(const diagnosis::replay::ReplayedOutput& output) {
   return output.status == diagnosis::replay::Status::computed;
 }
@@ -70,7 +90,7 @@ diagnosis::replay::ReplayResult replay_entry_of(const Side& side, std::uint32_t 
 
 /// What both sides' outputs are apart from what their inputs give.
 std::vector<diagnosis::Replayed> replay_pair(const RankResult& result, std::uint32_t target_api,
-                                             std::uint32_t golden_api) {
+                                             std::uint32_t golden_api, SecondReading& reading) {
   std::vector<diagnosis::Replayed> out;
   diagnosis::replay::ReplayResult ours;
   diagnosis::replay::ReplayResult theirs;
@@ -79,6 +99,12 @@ std::vector<diagnosis::Replayed> replay_pair(const RankResult& result, std::uint
     if (side == 1) theirs = replay_entry_of(result.golden, golden_api);
   });
   const Api& api = result.target.apis[target_api];
+  for (const diagnosis::replay::ReplayResult* outputs : {&ours, &theirs}) {
+    for (const diagnosis::replay::ReplayedOutput& output : *outputs) {
+      if (output.status == diagnosis::replay::Status::broken_off)
+        reading.failed(result.target.text(api.name), output.reason);
+    }
+  }
   for (std::uint32_t item = api.first; item < api.first + api.count; ++item) {
     if (result.target.items[item].state != dump::State::output) continue;
     std::string_view place = diagnosis::place_of(result.target, result.target.items[item]).rest;
@@ -101,8 +127,8 @@ std::vector<diagnosis::Replayed> replay_pair(const RankResult& result, std::uint
 /// What a step did to parameters, from the tensors of this step and of the one before.
 class StepUpdates {
  public:
-  StepUpdates(const RankResult& before, const RankResult& now)
-      : now_(now), target_(before.target), golden_(before.golden) {}
+  StepUpdates(const RankResult& before, const RankResult& now, SecondReading& reading)
+      : now_(now), reading_(reading), target_(before.target), golden_(before.golden) {}
 
   std::optional<diagnosis::Update> operator()(std::uint32_t target_item, std::uint32_t golden_item) const {
     const Item* const target = target_.find(now_.target, target_item);
@@ -114,8 +140,9 @@ class StepUpdates {
           {open_data(golden_.side(), *golden), open_data(now_.golden, now_.golden.items[golden_item])});
     } catch (const Interrupted&) {
       throw;
-    } catch (const Error&) {
-      return std::nullopt;  // the row of the tensor says that it cannot be read
+    } catch (const Error& error) {
+      reading_.failed(now_.target.name(now_.target.items[target_item]), error.what());
+      return std::nullopt;
     }
   }
 
@@ -140,6 +167,7 @@ class StepUpdates {
   };
 
   const RankResult& now_;
+  SecondReading& reading_;
   Before target_;
   Before golden_;
 };
@@ -165,6 +193,7 @@ void diagnose(RankResult& result, TensorRows* tensors, const DiagnosisOptions& o
   pair.stop_at_certain = options.first;
   pair.framework_frames = rules.framework_frames;
   if (result.target_construct) pair.target_construct = &result.target_construct->table();
+  SecondReading reading;
   std::vector<std::uint32_t> rows;
   if (tensors != nullptr) {
     rows = rows_of_items(result);
@@ -178,16 +207,28 @@ void diagnose(RankResult& result, TensorRows* tensors, const DiagnosisOptions& o
   }
   if (result.mode == Mode::tensor && options.replay != diagnosis::ReplayMode::never) {
     pair.replay = [&](std::uint32_t target_api, std::uint32_t golden_api) {
-      return replay_pair(result, target_api, golden_api);
+      return replay_pair(result, target_api, golden_api, reading);
     };
   }
   std::optional<StepUpdates> updates;
   if (past.before) {
-    updates.emplace(*past.before, result);
+    updates.emplace(*past.before, result, reading);
     pair.update = [&](std::uint32_t item, std::uint32_t golden) { return (*updates)(item, golden); };
   }
-  if (noise != nullptr) pair.noise = [noise](std::uint32_t golden) { return (*noise)(golden); };
+  if (noise != nullptr) {
+    pair.noise = [&](std::uint32_t golden) {
+      try {
+        return (*noise)(golden);
+      } catch (const Interrupted&) {
+        throw;
+      } catch (const Error& error) {
+        reading.failed(result.golden.name(result.golden.items[golden]), error.what());
+        return 0.0;  // what cannot be read explains nothing
+      }
+    };
+  }
   diagnosis::RankDiagnosis found = diagnosis::diagnose_rank(pair, past.history);
+  reading.tell(found);
   // Who may stop early has had them read on the way.
   found.unread = static_cast<std::uint64_t>(
       std::count_if(result.metrics.begin(), result.metrics.end(), [](const TensorMetrics& metrics) {

@@ -70,10 +70,10 @@ ValueStream::ValueStream(const Tensor& tensor) {
     if (stored.shape != tensor.shape) throw NoStatement(Status::argument_not_recorded);
     is_integer_ = kind == tensor::Kind::integer;
     reader_.emplace(stored);
-  } catch (const FormatError&) {
-    throw NoStatement(Status::argument_not_recorded);
-  } catch (const IoError&) {
-    throw NoStatement(Status::argument_not_recorded);
+  } catch (const FormatError& error) {
+    throw NoStatement(Status::broken_off, error.what());
+  } catch (const IoError& error) {
+    throw NoStatement(Status::broken_off, error.what());
   }
 }
 
@@ -81,10 +81,10 @@ std::span<const double> ValueStream::next() {
   std::span<const double> piece;
   try {
     piece = reader_->read(kLoadPiece);
-  } catch (const FormatError&) {
-    throw NoStatement(Status::argument_not_recorded);
-  } catch (const IoError&) {
-    throw NoStatement(Status::argument_not_recorded);
+  } catch (const FormatError& error) {
+    throw NoStatement(Status::broken_off, error.what());
+  } catch (const IoError& error) {
+    throw NoStatement(Status::broken_off, error.what());
   }
   const auto is_inexact = [](double value) { return std::fabs(value) >= kExactIntegers; };
   if (is_integer_ && std::any_of(piece.begin(), piece.end(), is_inexact)) refuse_argument();

@@ -8,6 +8,8 @@
 #include <exception>
 #include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "diagnosis/replay/replay.hpp"
@@ -21,12 +23,15 @@ using Shape = std::vector<std::int64_t>;
 /// Ends the replay of a call: nothing can be said.
 class NoStatement : public std::exception {
  public:
-  explicit NoStatement(Status status) : status_(status) {}
+  explicit NoStatement(Status status, std::string reason = {})
+      : status_(status), reason_(std::move(reason)) {}
   Status status() const { return status_; }
+  const std::string& reason() const { return reason_; }
   const char* what() const noexcept override { return "no statement"; }
 
  private:
   Status status_;
+  std::string reason_;  // of Status::broken_off
 };
 
 [[noreturn]] void refuse_argument();

@@ -223,15 +223,19 @@ std::uint64_t elements_of(const Call& call) {
   return elements;
 }
 
-void set_all(ReplayResult& result, Status status) {
-  for (ReplayedOutput& output : result) output.status = status;
+void set_all(ReplayResult& result, Status status, const std::string& reason) {
+  for (ReplayedOutput& output : result) {
+    output.status = status;
+    output.reason = reason;
+  }
 }
 
 }  // namespace
 
 std::string_view to_text(Status status) {
-  constexpr std::array<std::string_view, 6> kTexts = {
-      "computed", "unknown operation", "unknown argument", "argument not recorded", "random", "too large"};
+  constexpr std::array<std::string_view, 7> kTexts = {
+      "computed", "unknown operation", "unknown argument", "argument not recorded",
+      "random",   "too large",         "broken off"};
   return kTexts[static_cast<std::size_t>(status)];
 }
 
@@ -257,12 +261,13 @@ ReplayResult replay(const Call& call, const ReplayLimits& limits) {
         judge(call, name, expected[i], i, workspace, result[i]);
       } catch (const NoStatement& reason) {
         result[i].status = reason.status();
+        result[i].reason = reason.reason();
       }
     }
   } catch (const NoStatement& reason) {
-    set_all(result, reason.status());
+    set_all(result, reason.status(), reason.reason());
   } catch (const std::bad_alloc&) {
-    set_all(result, Status::too_large);
+    set_all(result, Status::broken_off, "not enough memory");
   }
   return result;
 }

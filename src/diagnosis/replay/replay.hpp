@@ -15,10 +15,11 @@ namespace msprobe::diagnosis::replay {
 enum class Status : std::uint8_t {
   computed,
   unknown_operation,
-  unknown_argument,       // one that we do not know, or a value or a form of it
-  argument_not_recorded,  // also a tensor whose file is missing or broken
-  random,                 // depends on numbers that nobody recorded
+  unknown_argument,  // one that we do not know, or a value or a form of it
+  argument_not_recorded,
+  random,  // depends on numbers that nobody recorded
   too_large,
+  broken_off,  // a file could not be read, or memory has run out: nobody knows what would have been said
 };
 
 std::string_view to_text(Status status);
@@ -31,6 +32,7 @@ struct ReplayLimits {
 struct ReplayedOutput {
   std::string place;  // `output.0`
   Status status = Status::unknown_operation;
+  std::string reason;  // of one that was broken off
   // Of computed ones: r = norm(recorded - f) / norm(f), infinite if other elements are finite than should be;
   // and what rounding explains of it: 3 u(output) + 16 * 2^-24, and more where the operation subtracts what
   // is nearly equal.

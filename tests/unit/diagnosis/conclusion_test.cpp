@@ -53,6 +53,29 @@ CommPlace all_reduce(std::uint32_t api, double e_in, double e_out) {
 
 }  // namespace
 
+TEST_CASE("what could not be read again is counted over ranks, and told with and without a culprit") {
+  std::vector<RankFindings> ranks;
+  ranks.push_back(rank_of(0, {}));
+  ranks.push_back(rank_of(1, {}));
+  ranks.back().broken_off = 1;
+  ranks.back().first_broken_off = "Torch.add.0.forward: a.pt: Input/output error";
+  ranks.push_back(rank_of(2, {}));
+  ranks.back().broken_off = 2;
+  ranks.back().first_broken_off = "Torch.mul.0.forward: b.pt: Input/output error";
+  for (RankFindings& rank : ranks) rank.measured = rank.counts[0] = 5;
+  const Diagnosis none = conclude(ranks);
+  CHECK(none.broken_off == 3);
+  CHECK(block(none).find("; 3 places could not be followed to their end: Torch.add.0.forward: a.pt: "
+                         "Input/output error") != std::string::npos);
+  ranks[0].findings.push_back(found_at("Functional.gelu.9.forward", 30));
+  const std::string told = block(conclude(ranks));
+  CHECK(told.starts_with("culprit"));
+  CHECK(told.find("  unread  3 places could not be followed to their end: Torch.add.0.forward: a.pt: "
+                  "Input/output error\n") != std::string::npos);
+  ranks[1].broken_off = ranks[2].broken_off = 0;
+  CHECK(block(conclude(ranks)).find("unread") == std::string::npos);
+}
+
 TEST_CASE("what came in by communication is born where it was sent from") {
   std::vector<RankFindings> ranks;
   ranks.push_back(rank_of(0, {found_at("Functional.gelu.9.forward", 30)}));

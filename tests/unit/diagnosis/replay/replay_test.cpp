@@ -440,9 +440,17 @@ TEST_CASE("replay: an entry is read with its arguments, parameters and outputs")
   REQUIRE(told("Tensor.__add__.0.forward", x, scratch.path()).size() == 1);
   CHECK(told("Tensor.__add__.0.forward", x, scratch.path())[0].r == 0);
   CHECK(told("Tensor.__rsub__.0.forward", x, scratch.path())[0].r > 0.1);
-  CHECK(told("Tensor.__add__.0.forward", x, scratch / "nowhere")[0].status == Status::argument_not_recorded);
+  const ReplayedOutput nowhere = told("Tensor.__add__.0.forward", x, scratch / "nowhere")[0];
+  CHECK(nowhere.status == Status::broken_off);
+  CHECK(nowhere.reason.find("nowhere") != std::string::npos);
   const std::string outside = tensor_text("torch.Tensor", "torch.float32", "../x.npy");
-  CHECK(told("Tensor.__add__.0.forward", outside, scratch.path())[0].status == Status::argument_not_recorded);
+  CHECK(told("Tensor.__add__.0.forward", outside, scratch.path())[0].status == Status::broken_off);
+  // A file that lost its end since the rows were measured.
+  test::put_file(scratch / "z.npy", npy("<f4", "(3,)", bytes_of(DType::float32, {1, 2})));
+  const std::string cut = tensor_text("torch.Tensor", "torch.float32", "z.npy");
+  const ReplayedOutput lost = told("Tensor.__add__.0.forward", cut, scratch.path())[0];
+  CHECK(lost.status == Status::broken_off);
+  CHECK(lost.reason.find("z.npy: ") != std::string::npos);
   CHECK(told("Tensor.__add__.0.backward", x, scratch.path()).empty());
   // MindSpore's `Tensor.add` is the same, its `Functional.linear` need not be.
   const std::string of_mindspore = tensor_text("mindspore.Tensor", "Float32", "x.npy");
