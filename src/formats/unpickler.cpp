@@ -17,7 +17,6 @@
 #include "formats/pickle_stream.hpp"
 #include "formats/pickle_text.hpp"
 #include "support/error.hpp"
-#include "support/little_endian.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::formats {
