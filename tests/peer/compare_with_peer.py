@@ -25,6 +25,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cli"))
 import golden_compare  # noqa: E402
 import result_cells  # noqa: E402
+from peer_tool import PeerTool  # noqa: E402
 
 SKIPPED = 77
 TIME_LIMIT_S = 900
@@ -91,21 +92,25 @@ def golden_jobs(folder, framework):
     ]
 
 
-def run_tool(command, arguments, out):
-    out.mkdir(parents=True)
-    words = command + [str(out) if word == "OUT" else word for word in arguments]
-    done = subprocess.run(
-        words,
+def run_us(msprobe, arguments, cwd):
+    return subprocess.run(
+        [msprobe, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
         timeout=TIME_LIMIT_S,
         check=False,
-        cwd=out,
+        cwd=cwd,
     )
+
+
+def results_of(run, name, arguments, out):
+    """The tables that run(arguments, out) writes."""
+    out.mkdir(parents=True)
+    done = run([str(out) if word == "OUT" else word for word in arguments], out)
     if done.returncode != 0:
-        raise RuntimeError(f"{command[0]}: exit status {done.returncode}\n{done.stdout.strip()[-1500:]}")
+        raise RuntimeError(f"{name}: exit status {done.returncode}\n{done.stdout.strip()[-1500:]}")
     return {golden_compare.TIME_STAMP.sub("", p.name): p for p in sorted(out.rglob("*.csv"))}
 
 
@@ -119,9 +124,14 @@ def without_known(job, ours, theirs):
     return (ours[0], [a for a, _ in kept]), (theirs[0], [b for _, b in kept]), dropped
 
 
-def compare_job(options, job, scratch):
-    ours = run_tool([options.msprobe], job.arguments + ["--python-rules"], scratch / "ours")
-    theirs = run_tool([options.peer_python, "-m", "msprobe.msprobe"], job.arguments, scratch / "theirs")
+def compare_job(msprobe, tool, job, scratch):
+    ours = results_of(
+        lambda arguments, cwd: run_us(msprobe, arguments, cwd),
+        msprobe,
+        job.arguments + ["--python-rules"],
+        scratch / "ours",
+    )
+    theirs = results_of(tool.run, "the Python tool", job.arguments, scratch / "theirs")
     if not theirs:
         raise RuntimeError("the Python tool wrote no result")
     if sorted(ours) != sorted(theirs):
@@ -202,8 +212,10 @@ def main():
             if not jobs:
                 parser.error("--only leaves nothing to compare")
         rows, broken = [], []
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            results = [pool.submit(compare_job, options, job, root / str(i)) for i, job in enumerate(jobs)]
+        with PeerTool(options.peer_python) as tool, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            results = [
+                pool.submit(compare_job, options.msprobe, tool, job, root / str(i)) for i, job in enumerate(jobs)
+            ]
             for job, result in zip(jobs, results):
                 try:
                     made = result.result()

@@ -19,6 +19,8 @@ import subprocess
 import sys
 import tempfile
 
+from peer_tool import PeerTool
+
 COMPUTE = ["Torch.mul", "Torch.empty", "Tensor.add", "Torch.fill", "Functional.linear", "NPU.npu_fusion_attention"]
 VALUES = [1.0, 1.0, 1.0, 1.0, 2, 0.0, -3.5, math.nan, math.inf, -math.inf]
 
@@ -103,9 +105,8 @@ def make_tree(folder, seed, md5=None):
         write_rank(folder / "golden" / "step0" / f"rank{own}", golden, stacks)
 
 
-def run(command, folder, out, *extra):
-    paths = ["-tp", folder / "target" / "step0", "-gp", folder / "golden" / "step0", "-o", out]
-    return subprocess.run([*command, "compare", *paths, "-da", *extra], capture_output=True, text=True, check=False)
+def arguments(folder, out):
+    return ["compare", "-tp", folder / "target" / "step0", "-gp", folder / "golden" / "step0", "-o", out, "-da"]
 
 
 def results(out):
@@ -127,11 +128,12 @@ def differences(ours, theirs, place=""):
     return [f"{place}: ours {ours!r}, theirs {theirs!r}"]
 
 
-def check_tree(options, folder, seed):
+def check_tree(msprobe, tool, folder, seed):
     """What to print; is there a first difference, does the Python tool fail, do the two differ?"""
     make_tree(folder, seed)
-    ours_done = run([options.msprobe, "-q"], folder, folder / "ours", "--python-rules")
-    theirs_done = run([options.python, "-c", "from msprobe.msprobe import main; main()"], folder, folder / "theirs")
+    ours_command = [msprobe, "-q", *arguments(folder, folder / "ours"), "--python-rules"]
+    ours_done = subprocess.run(ours_command, capture_output=True, text=True, check=False)
+    theirs_done = tool.run(arguments(folder, folder / "theirs"))
     if ours_done.returncode != 0:
         return [f"FAIL tree {seed}: {ours_done.stderr}"], False, False, True
     text = []
@@ -156,9 +158,9 @@ def main():
     failed = crashed = found = 0
     with tempfile.TemporaryDirectory(prefix="msprobe-peer-") as scratch:
         seeds = range(options.seed, options.seed + options.trees)
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        with PeerTool(options.python) as tool, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             for text, differs, fails, bad in pool.map(
-                lambda seed: check_tree(options, pathlib.Path(scratch) / str(seed), seed), seeds
+                lambda seed: check_tree(options.msprobe, tool, pathlib.Path(scratch) / str(seed), seed), seeds
             ):
                 print("\n".join(text))
                 found += differs

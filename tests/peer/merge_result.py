@@ -18,6 +18,7 @@ import sys
 import tempfile
 
 import first_difference
+from peer_tool import PeerTool
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 import result_cells  # noqa: E402
@@ -73,22 +74,21 @@ def run(command):
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def check_tree(options, folder, seed):
+def check_tree(msprobe, tool, folder, seed):
     first_difference.make_tree(folder, seed, md5=False)
-    peer = [options.python, "-c", "from msprobe.msprobe import main; main()"]
     paths = ["-tp", folder / "target" / "step0", "-gp", folder / "golden" / "step0"]
-    run([options.msprobe, "-q", "compare", "--python-rules", *paths, "-o", folder / "in_ours", "--format", "xlsx,csv"]).check_returncode()
+    run([msprobe, "-q", "compare", "--python-rules", *paths, "-o", folder / "in_ours", "--format", "xlsx,csv"]).check_returncode()
     (folder / "in_csv").mkdir()
     for path in (folder / "in_ours").glob("*.csv"):
         path.rename(folder / "in_csv" / path.name)
-    run([*peer, "compare", *paths, "-o", folder / "in_theirs", "--xlsx"]).check_returncode()
+    tool.run(["compare", *paths, "-o", folder / "in_theirs", "--xlsx"]).check_returncode()
     config = folder / "merge.yaml"
     config.write_text(random.Random(seed).choice(CONFIGS))
     problems, compared = [], 0
     for source in ("in_ours", "in_theirs"):
         arguments = ["merge_result", "-i", folder / source, "-config", config]
-        ours = run([options.msprobe, *arguments, "-o", folder / f"{source}_by_us"])
-        theirs = run([*peer, *arguments, "-o", folder / f"{source}_by_them"])
+        ours = run([msprobe, *arguments, "-o", folder / f"{source}_by_us"])
+        theirs = tool.run([*arguments, "-o", folder / f"{source}_by_them"])
         if ours.returncode != 0 or theirs.returncode != 0:
             problems.append(f"{source}: status {ours.returncode} and {theirs.returncode}: {ours.stderr} {theirs.stderr}")
             continue
@@ -97,7 +97,7 @@ def check_tree(options, folder, seed):
         compared += cells
         problems += [f"{source}: {line}" for line in lines]
     arguments = ["merge_result", "-i", folder / "in_csv", "-config", config, "-o", folder / "csv_by_us"]
-    run([options.msprobe, *arguments]).check_returncode()
+    run([msprobe, *arguments]).check_returncode()
     # csv tells 5.0 from 5, workbooks do not: what shows both sides' maxima is left to the other comparison.
     merged = [tables(only_workbook(folder / name)) for name in ("csv_by_us", "in_ours_by_us")]
     for found in merged:
@@ -123,8 +123,10 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory(prefix="msprobe-peer-") as scratch:
         seeds = range(options.seed, options.seed + options.trees)
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            checked = pool.map(lambda seed: check_tree(options, pathlib.Path(scratch) / str(seed), seed), seeds)
+        with PeerTool(options.python) as tool, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            checked = pool.map(
+                lambda seed: check_tree(options.msprobe, tool, pathlib.Path(scratch) / str(seed), seed), seeds
+            )
         for seed, (cells, problems) in zip(seeds, checked):
             print(f"{'FAIL' if problems or cells == 0 else 'ok'} tree {seed}: {cells} cells equal to the Python tool's")
             for line in problems[:20]:

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the Python tool many times in processes that import it once: each run is a fork of one that has.
+
+`with PeerTool(python) as tool: tool.run(["compare", ...])` gives what subprocess.run() would; threads may share it.
+Run as a program, by the Python that has the tool, this file is one of those processes: it reads a job a line and answers
+with the job's exit status.
+"""
+
+import atexit
+import importlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+
+TIME_LIMIT_S = 900
+# What the commands import on their way. What is missing they tell themselves.
+IMPORTED = ("torch", "pandas", "openpyxl", "tqdm", "msprobe.msprobe", "msprobe.pytorch", "msprobe.core.compare.utils")
+
+
+class PeerTool:
+    def __init__(self, python, processes=None):
+        self.python = python
+        self.free = queue.Queue()
+        self.started = []
+        for _ in range(processes or os.cpu_count()):
+            process = subprocess.Popen(
+                [python, "-W", "ignore", __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+            self.started.append(process)
+            self.free.put(process)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.started:
+            process.stdin.close()
+        for process in self.started:
+            process.wait()
+            process.stdout.close()
+
+    def run(self, arguments, cwd=None):
+        """The finished run, its output and its errors together as `stdout` and `stderr`."""
+        words = [str(word) for word in arguments]
+        with tempfile.NamedTemporaryFile(prefix="msprobe-peer-") as log:
+            process = self.free.get()
+            try:
+                job = {"arguments": words, "cwd": str(cwd or os.getcwd()), "log": log.name}
+                print(json.dumps(job), file=process.stdin, flush=True)
+                answer = process.stdout.readline()
+            finally:
+                self.free.put(process)
+            if not answer:
+                raise RuntimeError(f"{self.python}: the process that runs the Python tool has ended")
+            text = log.read().decode(errors="replace")
+        return subprocess.CompletedProcess(["msprobe", *words], int(answer), text, text)
+
+
+def run_job(job):
+    """In the forked process, which ends with it."""
+    os.setsid()
+    signal.alarm(TIME_LIMIT_S)
+    log = os.open(job["log"], os.O_WRONLY)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for target, descriptor in enumerate((nothing, log, log)):
+        os.dup2(descriptor, target)
+    os.chdir(job["cwd"])
+    sys.argv = ["msprobe", *job["arguments"]]
+    status = 0
+    try:
+        from msprobe.msprobe import main
+
+        main()
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status & 0xFF)
+
+
+def serve():
+    answers = os.fdopen(os.dup(1), "w")
+    # What is printed on the way belongs to no job.
+    os.dup2(2, 1)
+    for module in IMPORTED:
+        try:
+            importlib.import_module(module)
+        except ImportError:
+            pass
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            run_job(json.loads(line))
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        try:
+            os.killpg(child, signal.SIGKILL)  # what it started and left
+        except ProcessLookupError:
+            pass
+        print(status, file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    serve()
