@@ -200,7 +200,7 @@ def main():
         root = pathlib.Path(temporary)
         if options.dumps is None and options.framework == "pytorch":
             options.dumps = root / "dumps"
-            command = [options.peer_python, str(HERE / "make_real_dumps.py"), str(options.dumps)]
+            command = [options.peer_python, "-W", "ignore", str(HERE / "make_real_dumps.py"), str(options.dumps)]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         jobs = dump_jobs(options.dumps.resolve()) if options.dumps else []
         if options.dumps and not jobs:

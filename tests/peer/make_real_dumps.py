@@ -212,7 +212,10 @@ def make(out, name):
         with tempfile.TemporaryDirectory() as scratch:
             path = pathlib.Path(scratch) / "config.json"
             path.write_text(json.dumps(config))
-            torch.multiprocessing.spawn(train, (free_port(), side, str(path), steps), nprocs=RANKS, join=True)
+            # By fork: what each rank would import is here already.
+            torch.multiprocessing.start_processes(
+                train, (free_port(), side, str(path), steps), nprocs=RANKS, join=True, start_method="fork"
+            )
         made = sorted(str(p.parent.relative_to(folder)) for p in folder.rglob("dump.json"))
         wanted = [f"step{step}/rank{rank}" for step in range(steps) for rank in range(RANKS)]
         if made != wanted:

@@ -218,8 +218,14 @@ def save_with_megatron(rank, world, port, ranks, torch_dist, changed):
 def write_all(folder, changed, remarks):
     """The checkpoints by name: those with names of Hugging Face, and those with Megatron's."""
     import torch
-    import torch.multiprocessing as mp
+    import torch.distributed.checkpoint  # noqa: F401
+    from torch.multiprocessing import start_processes
 
+    def start(save, arguments, nprocs):
+        # By fork: what each rank would import is here already.
+        start_processes(save, arguments, nprocs=nprocs, start_method="fork")
+
+    torch.set_num_threads(1)  # further ones would be missing after a fork
     weights = make_weights(changed)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
@@ -247,7 +253,7 @@ def write_all(folder, changed, remarks):
         remarks.add("skipped: safetensors is not installed")
     for world in (1, 4):
         made[f"distributed on {world}"] = folder / f"dcp{world}"
-        mp.spawn(save_distributed, (world, free_port(), made[f"distributed on {world}"], changed), nprocs=world)
+        start(save_distributed, (world, free_port(), made[f"distributed on {world}"], changed), nprocs=world)
         (folder / f"dcp{world}" / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
     made["Megatron by its rules"] = folder / "megatron"
     for tensor, stage in itertools.product(range(TENSOR), range(PIPELINE)):
@@ -257,7 +263,7 @@ def write_all(folder, changed, remarks):
         import megatron.core  # noqa: F401
 
         ranks, torch_dist = folder / "megatron_core", folder / "torch_dist" / "iter_0000010"
-        mp.spawn(save_with_megatron, (TENSOR * PIPELINE, free_port(), ranks, torch_dist, changed), nprocs=4)
+        start(save_with_megatron, (TENSOR * PIPELINE, free_port(), ranks, torch_dist, changed), nprocs=4)
         torch.save({"args": arguments(), "iteration": 10}, torch_dist / "common.pt")
         for root in (ranks, torch_dist.parent):
             (root / "latest_checkpointed_iteration.txt").write_text("10", encoding="utf-8")
