@@ -9,6 +9,7 @@ checksums, stacks, parents; statistics within the tolerance of the element type.
 """
 import argparse
 import concurrent.futures
+import contextlib
 import itertools
 import json
 import math
@@ -19,21 +20,30 @@ import subprocess
 import sys
 import tempfile
 
+from forked_runs import ForkedRuns, FreshRuns
+
 HERE = pathlib.Path(__file__).resolve().parent
 MEAN_AND_NORM = {"Mean", "Norm"}
 # Summation order differs; half types are rounded to their own precision.
 TOLERANCE = {"torch.bfloat16": 2.0**-7, "torch.float16": 2.0**-10, "torch.complex64": 1e-5, "torch.float32": 2e-5,
              "BFloat16": 2.0**-7, "Float16": 2.0**-10, "Complex64": 1e-5, "Float32": 2e-5}
+# Functions of collector_run, forked_runs and of the scenarios' own programs.
+RUNNERS = ("<module>, ", "main, ", "run, ", "run_job, ", "serve, ")
 SCENARIOS = {"pytorch": "collector_scenarios", "mindspore": "mindspore_scenarios"}
 
 
-def run(python, scenarios, scenario, folder, ours=None, extra=None):
+def runs_of(python, scenarios, framework, ours=None):
+    """Runs of scenarios with the msprobe in the folder `ours`, else with that of the Python."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     if ours:
         environment["PYTHONPATH"] = ours
-    command = [python, "-W", "ignore", str(HERE / f"{scenarios}.py"), scenario, str(folder)]
-    done = subprocess.run(command + ([json.dumps(extra)] if extra else []), env=environment, cwd=folder.parent,
-                          capture_output=True, text=True, timeout=300)
+    if framework == "mindspore":  # which starts threads when it is imported, and a fork has none of them
+        return FreshRuns(python, HERE / f"{scenarios}.py", environment)
+    return ForkedRuns(python, f"{scenarios}:run", ["torch", "numpy", "msprobe.pytorch"], environment)
+
+
+def run(runs, scenario, folder, ours=None, extra=None):
+    done = runs.run([scenario, folder, *([json.dumps(extra)] if extra else [])], folder.parent)
     if done.returncode != 0:
         raise SystemExit(f"{scenario} under {'msprobe' if ours else 'the Python tool'}: status {done.returncode}\n"
                          f"{done.stdout[-2000:]}{done.stderr[-4000:]}")
@@ -77,7 +87,7 @@ def stacks_by_entry(stacks):
 
 def without_runner(frames):
     """Those of a stack without the outermost, which run the scenario; a parent of construct.json as it is."""
-    return [frame for frame in frames if not frame.startswith(("main, ", "<module>, "))] if isinstance(frames, list) else frames
+    return [frame for frame in frames if not frame.startswith(RUNNERS)] if isinstance(frames, list) else frames
 
 
 class Comparison:
@@ -228,8 +238,14 @@ def main():
         scenarios = subprocess.run([python, "-W", "ignore", "-c", code], env={**os.environ, "PYTHONPATH": str(HERE)},
                                    capture_output=True, text=True, check=True).stdout.split()
     failed = 0
-    with (tempfile.TemporaryDirectory(prefix="msprobe_parity_") as scratch,
-          concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool):
+    with contextlib.ExitStack() as stack:
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="msprobe_parity_"))
+        if not options.golden:
+            their_runs = stack.enter_context(runs_of(options.peer_python, module, options.framework))
+        if not options.store:
+            package = os.path.abspath(options.ours)
+            our_runs = stack.enter_context(runs_of(python, module, options.framework, package))
+        pool = stack.enter_context(concurrent.futures.ThreadPoolExecutor(os.cpu_count()))
         recordings = []
         for scenario in scenarios:
             folder = {name: pathlib.Path(scratch, name, scenario) for name in ("ours", "theirs")}
@@ -237,11 +253,9 @@ def main():
                 path.mkdir(parents=True)
             runs = []
             if not options.golden:
-                runs.append(pool.submit(run, options.peer_python, module, scenario, folder["theirs"]))
+                runs.append(pool.submit(run, their_runs, scenario, folder["theirs"]))
             if not options.store:
-                package = os.path.abspath(options.ours)
-                runs.append(pool.submit(run, python, module, scenario, folder["ours"], package,
-                                        {"python_compatible": True}))
+                runs.append(pool.submit(run, our_runs, scenario, folder["ours"], package, {"python_compatible": True}))
             recordings.append((scenario, folder, runs))
         for scenario, folder, runs in recordings:
             for future in runs:

@@ -267,6 +267,10 @@ def _debugger_type():
     return PrecisionDebugger
 
 
-if __name__ == "__main__":
+def run():
     torch.set_num_threads(1)
     main(SCENARIOS, _debugger_type)
+
+
+if __name__ == "__main__":
+    run()

@@ -25,7 +25,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cli"))
 import golden_compare  # noqa: E402
 import result_cells  # noqa: E402
-from peer_tool import PeerTool  # noqa: E402
+from forked_runs import python_tool  # noqa: E402
 
 SKIPPED = 77
 TIME_LIMIT_S = 900
@@ -212,7 +212,7 @@ def main():
             if not jobs:
                 parser.error("--only leaves nothing to compare")
         rows, broken = [], []
-        with PeerTool(options.peer_python) as tool, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        with python_tool(options.peer_python) as tool, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             results = [
                 pool.submit(compare_job, options.msprobe, tool, job, root / str(i)) for i, job in enumerate(jobs)
             ]

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-from peer_tool import PeerTool
+from forked_runs import python_tool
 
 COMPUTE = ["Torch.mul", "Torch.empty", "Tensor.add", "Torch.fill", "Functional.linear", "NPU.npu_fusion_attention"]
 VALUES = [1.0, 1.0, 1.0, 1.0, 2, 0.0, -3.5, math.nan, math.inf, -math.inf]
@@ -158,7 +158,7 @@ def main():
     failed = crashed = found = 0
     with tempfile.TemporaryDirectory(prefix="msprobe-peer-") as scratch:
         seeds = range(options.seed, options.seed + options.trees)
-        with PeerTool(options.python) as tool, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        with python_tool(options.python) as tool, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             for text, differs, fails, bad in pool.map(
                 lambda seed: check_tree(options.msprobe, tool, pathlib.Path(scratch) / str(seed), seed), seeds
             ):

@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 import first_difference
-from peer_tool import PeerTool
+from forked_runs import python_tool
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 import result_cells  # noqa: E402
@@ -123,7 +123,7 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory(prefix="msprobe-peer-") as scratch:
         seeds = range(options.seed, options.seed + options.trees)
-        with PeerTool(options.python) as tool, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        with python_tool(options.python) as tool, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             checked = pool.map(
                 lambda seed: check_tree(options.msprobe, tool, pathlib.Path(scratch) / str(seed), seed), seeds
             )

@@ -281,7 +281,11 @@ def _debugger_type():
     return PrecisionDebugger
 
 
-if __name__ == "__main__":
+def run():
     ms.set_context(mode=ms.PYNATIVE_MODE, device_target="CPU")
     _give_kernels()
     main(SCENARIOS, _debugger_type)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the Python tool many times in processes that import it once: each run is a fork of one that has.
+"""Runs a Python program many times in processes that import its libraries once: each run is a fork of one that has.
 
-`with PeerTool(python) as tool: tool.run(["compare", ...])` gives what subprocess.run() would; threads may share it.
-Run as a program, by the Python that has the tool, this file is one of those processes: it reads a job a line and answers
-with the job's exit status.
+`with ForkedRuns(python, "module:function", imports) as runs: runs.run(arguments)` gives what subprocess.run() would of
+a program that calls the function; threads may share it. Run as a program, by that Python, this file is one of those
+processes: it reads a job a line and answers with the job's exit status.
 """
 
 import atexit
@@ -18,18 +18,20 @@ import tempfile
 import traceback
 
 TIME_LIMIT_S = 900
-# What the commands import on their way. What is missing they tell themselves.
-IMPORTED = ("torch", "pandas", "openpyxl", "tqdm", "msprobe.msprobe", "msprobe.pytorch", "msprobe.core.compare.utils")
 
 
-class PeerTool:
-    def __init__(self, python, processes=None):
+class ForkedRuns:
+    def __init__(self, python, entry, imports, environment=None, processes=None):
         self.python = python
         self.free = queue.Queue()
         self.started = []
         for _ in range(processes or os.cpu_count()):
             process = subprocess.Popen(
-                [python, "-W", "ignore", __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+                [python, "-W", "ignore", __file__, entry, *imports],
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
             )
             self.started.append(process)
             self.free.put(process)
@@ -56,12 +58,38 @@ class PeerTool:
             finally:
                 self.free.put(process)
             if not answer:
-                raise RuntimeError(f"{self.python}: the process that runs the Python tool has ended")
+                raise RuntimeError(f"{self.python}: the process that was to run {words} has ended")
             text = log.read().decode(errors="replace")
-        return subprocess.CompletedProcess(["msprobe", *words], int(answer), text, text)
+        return subprocess.CompletedProcess(words, int(answer), text, text)
 
 
-def run_job(job):
+class FreshRuns:
+    """The same, each in a process of its own, for what a fork would not find whole."""
+
+    def __init__(self, python, script, environment):
+        self.command = [python, "-W", "ignore", str(script)]
+        self.environment = environment
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def run(self, arguments, cwd=None):
+        command = [*self.command, *map(str, arguments)]
+        return subprocess.run(
+            command, env=self.environment, cwd=cwd, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False
+        )
+
+
+def python_tool(python):
+    """Runs of the Python tool's command line. What a command lacks it tells itself."""
+    imports = ["torch", "pandas", "openpyxl", "tqdm", "msprobe.pytorch", "msprobe.core.compare.utils"]
+    return ForkedRuns(python, "msprobe.msprobe:main", imports)
+
+
+def run_job(function, job):
     """In the forked process, which ends with it."""
     os.setsid()
     signal.alarm(TIME_LIMIT_S)
@@ -70,12 +98,10 @@ def run_job(job):
     for target, descriptor in enumerate((nothing, log, log)):
         os.dup2(descriptor, target)
     os.chdir(job["cwd"])
-    sys.argv = ["msprobe", *job["arguments"]]
+    sys.argv = ["forked", *job["arguments"]]
     status = 0
     try:
-        from msprobe.msprobe import main
-
-        main()
+        function()
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
         if isinstance(end.code, str):
@@ -89,19 +115,21 @@ def run_job(job):
     os._exit(status & 0xFF)
 
 
-def serve():
+def serve(entry, imports):
     answers = os.fdopen(os.dup(1), "w")
     # What is printed on the way belongs to no job.
     os.dup2(2, 1)
-    for module in IMPORTED:
+    module, name = entry.split(":")
+    for each in imports:
         try:
-            importlib.import_module(module)
+            importlib.import_module(each)
         except ImportError:
             pass
+    function = getattr(importlib.import_module(module), name)
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
-            run_job(json.loads(line))
+            run_job(function, json.loads(line))
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         try:
             os.killpg(child, signal.SIGKILL)  # what it started and left
@@ -111,4 +139,4 @@ def serve():
 
 
 if __name__ == "__main__":
-    serve()
+    serve(sys.argv[1], sys.argv[2:])
