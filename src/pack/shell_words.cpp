@@ -338,17 +338,49 @@ void ShellVariables::keep_outer(ShellWord& word, const std::string& name) {
   }
 }
 
+/// `A="$A more"`, as scripts build up arguments: what A has stays where it is, or a script takes the square
+/// of its lines. False if it is no such assignment.
+bool ShellVariables::extend(const std::string& name, const ShellWord& value) {
+  const auto is_text = [](const ShellPart& part) {
+    return part.kind == ShellPart::Kind::text && !part.verbatim;
+  };
+  const auto own = std::find_if_not(
+      value.begin(), value.end(), [&](const ShellPart& part) { return is_text(part) && part.text.empty(); });
+  if (own == value.end() || own->kind != ShellPart::Kind::reference || own->name != name ||
+      own->mode != ShellPart::Mode::plain)
+    return false;
+  const auto found = variables_.find(name);
+  if (found == variables_.end()) return false;
+  Variable& variable = found->second;
+  if (variable.array || variable.open || variable.elements.size() != 1) return false;
+  ShellWord& word = variable.elements.front();
+  for (ShellPart& part : resolve(ShellWord(own + 1, value.end()), 0)) {
+    variable.open = variable.open || part.kind != ShellPart::Kind::text;
+    // Whether text is quoted is up to who refers to the variable.
+    if (!word.empty() && is_text(word.back()) && is_text(part)) {
+      word.back().text += part.text;
+    } else {
+      word.push_back(std::move(part));
+    }
+  }
+  return true;
+}
+
 void ShellVariables::assign(const std::string& name, const ShellWord& value, bool append) {
+  if (!append && extend(name, value)) return;
   ShellWord resolved = resolve(value, 0);
   keep_outer(resolved, name);
   Variable& variable = variables_[name];
   if (variable.elements.empty()) variable.elements.resize(1);
   if (!append) {
-    variable.array = false;
-    variable.elements.assign(1, {});
+    variable.elements.front().clear();  // of an array the first element, as bash has it
+    variable.open = false;
   }
   ShellWord& old = variable.elements.front();
-  old.insert(old.end(), resolved.begin(), resolved.end());
+  for (ShellPart& part : resolved) {
+    variable.open = variable.open || part.kind != ShellPart::Kind::text;
+    old.push_back(std::move(part));
+  }
 }
 
 void ShellVariables::assign_array(const std::string& name, const std::vector<ShellWord>& words, bool append) {

@@ -89,7 +89,9 @@ class ShellVariables {
   struct Variable {
     bool array = false;
     std::vector<ShellWord> elements;  // one if it is no array
+    bool open = false;                // of no array: it has references that may become known
   };
+  bool extend(const std::string& name, const ShellWord& value);
   ShellWord resolve(const ShellWord& word, int depth);
   void resolve_reference(const ShellPart& reference, int depth, ShellWord& out);
   static void keep_outer(ShellWord& word, const std::string& name);

@@ -76,6 +76,25 @@ TEST_CASE("carriage returns at line ends are no part of words") {
         Words{"torchrun", "t.py", "--a", "1", "--b"});
 }
 
+TEST_CASE("arguments that a script builds up line by line take time and text in proportion") {
+  // Copied for each line these would be 5 GB, and refused as too much text.
+  std::string script = "A=t.py\n";
+  Words expected = {"torchrun", "t.py"};
+  for (int i = 0; i < 30'000; ++i) {
+    script += "A=\"$A --n" + std::to_string(i) + "\"\n";
+    expected.push_back("--n" + std::to_string(i));
+  }
+  CHECK(launched(script + "torchrun $A") == expected);
+  // The same text as where it is copied.
+  CHECK(launched("A='a b'\nA=\"$A c\"\ntorchrun $A \"$A\"") == Words{"torchrun", "a", "b", "c", "a b c"});
+  CHECK(launched("A='a  b'\nA=$A' c'd\ntorchrun \"$A\" $A") == Words{"torchrun", "a  b cd", "a", "b", "cd"});
+  CHECK(launched("A=a\nA=$A$(date)\nA=${A}b\ntorchrun $A") == Words{"torchrun", "a$(date)b"});
+  CHECK(launched("A=a\nA=\"$A $U\"\nU=u\nA=\"$A b\"\nU=v\ntorchrun $A") == Words{"torchrun", "a", "u", "b"});
+  CHECK(launched("A=(a b)\nA=\"$A c\"\ntorchrun \"$A\" ${A[1]}") == Words{"torchrun", "a c", "b"});
+  CHECK(launched("A=a\nA+=(b)\nA=\"$A c\"\ntorchrun ${A[@]}") == Words{"torchrun", "a", "c", "b"});
+  CHECK(launched("A=x\nA=\"$A $A\"\nA=\"$A $A\"\ntorchrun $A") == Words{"torchrun", "x", "x", "x", "x"});
+}
+
 TEST_CASE("variables cannot make text without end") {
   std::string doubling = "A=xxxxxxxxxxxxxxxx\n";
   for (int i = 0; i < 40; ++i) doubling += "A=\"$A$A\"\n";
