@@ -11,6 +11,7 @@ import json
 import pathlib
 import pickle
 import shutil
+import struct
 import sys
 import zipfile
 
@@ -230,6 +231,29 @@ def dcps():
     put("dcp", "small", text.replace(b"c__main__\nMetadata\nq", b"ctorch\nfloat32\nq"))
 
 
+def marked(paths):
+    """Files of PyTorch's as fuzz_checkpoint.hpp takes them: sizes of storages and the pickle, a mark in between."""
+    texts = []
+    for path in paths:
+        with zipfile.ZipFile(path) as archive:
+            files = {info.filename.split("/", 1)[1]: info for info in archive.infolist()}
+            sizes = [files[f"data/{i}"].file_size if f"data/{i}" in files else 0 for i in range(8)]
+            texts.append(struct.pack("<8H", *sizes) + archive.read(files["data.pkl"]))
+    return b"\xff\xfemark".join(texts)
+
+
+def rank_shards():
+    for name in ("dtensor", "sharded_tensor"):
+        put("rank_shards", name, marked(sorted((CKPT / "wild" / name).glob("*.pt"))))
+
+
+def deepspeeds():
+    for name, stage in (("zero1", b"\0"), ("zero3", b"\1")):
+        folder = CKPT / "wild" / name / "global_step1"
+        paths = [path for kind in ("model", "optim") for path in sorted(folder.glob(f"*{kind}_states.pt"))]
+        put("deepspeed", name, stage + marked(paths))
+
+
 def mindspore_ckpts():
     put("mindspore_ckpt", "whole", (CKPT / "mindspore.ckpt").read_bytes())
     put("mindspore_ckpt", "checksum", (CKPT / "mindspore_crc.ckpt").read_bytes())
@@ -330,6 +354,7 @@ def main():
         ("atb_bin", atb_bins),
         ("construct_json", construct_jsons),
         ("dcp", dcps),
+        ("deepspeed", deepspeeds),
         ("mindspore_ckpt", mindspore_ckpts),
         ("npy", npys),
         ("npz", npzs),
@@ -337,6 +362,7 @@ def main():
         ("pack_contents", pack_contents),
         ("pickle", pickles),
         ("rank_scan", rank_scans),
+        ("rank_shards", rank_shards),
         ("safetensors", safetensors_files),
         ("shell_script", shell_scripts),
         ("torch_file", torch_files),
