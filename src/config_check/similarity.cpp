@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <numeric>
+#include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "support/text.hpp"
@@ -30,13 +31,22 @@ double ratio(std::size_t matches, std::size_t length) {
 
 class Matcher {
  public:
-  Matcher(const std::u32string& a, const std::u32string& b) : a_(a), b_(b) {
-    for (std::size_t j = 0; j < b_.size(); ++j) places_[b_[j]].push_back(j);
+  Matcher(const std::u32string& a, const std::u32string& b)
+      : a_(a), b_(b), order_(b.size()), places_(a.size()), ends_(b.size() + 1), ended_(b.size() + 1) {
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    std::sort(order_.begin(), order_.end(),
+              [&](std::size_t x, std::size_t y) { return b_[x] != b_[y] ? b_[x] < b_[y] : x < y; });
     // In a long text what occurs often starts no block.
     constexpr std::size_t kLong = 200;
-    if (b_.size() < kLong) return;
-    const std::size_t often = b_.size() / 100 + 1;
-    std::erase_if(places_, [&](const auto& each) { return each.second.size() > often; });
+    const std::size_t often = b_.size() < kLong ? b_.size() : b_.size() / 100 + 1;
+    for (std::size_t i = 0; i < a_.size(); ++i) {
+      const auto first = std::partition_point(order_.begin(), order_.end(),
+                                              [&](std::size_t place) { return b_[place] < a_[i]; });
+      const auto last =
+          std::partition_point(first, order_.end(), [&](std::size_t place) { return b_[place] == a_[i]; });
+      const Places places(first, last);
+      if (places.size() <= often) places_[i] = places;
+    }
   }
 
   std::size_t matches() {
@@ -55,6 +65,7 @@ class Matcher {
   }
 
  private:
+  using Places = std::span<const std::size_t>;
   struct Range {
     std::size_t a_begin, a_end, b_begin, b_end;
   };
@@ -64,26 +75,21 @@ class Matcher {
 
   Block longest(const Range& range) {
     Block best{range.a_begin, range.b_begin, 0};
-    // lengths[j + 1]: how long a block ends at a[i] and b[j].
-    std::vector<std::size_t> lengths(b_.size() + 1, 0);
-    std::vector<std::size_t> touched;
+    Places before;  // where ended_ has something
     for (std::size_t i = range.a_begin; i < range.a_end; ++i) {
-      std::vector<std::pair<std::size_t, std::size_t>> now;
-      if (const auto found = places_.find(a_[i]); found != places_.end()) {
-        const auto first = std::lower_bound(found->second.begin(), found->second.end(), range.b_begin);
-        for (auto at = first; at != found->second.end() && *at < range.b_end; ++at) {
-          const std::size_t size = lengths[*at] + 1;
-          now.emplace_back(*at, size);
-          if (size > best.size) best = {i + 1 - size, *at + 1 - size, size};
-        }
+      const Places all = places_[i];
+      const auto first = std::lower_bound(all.begin(), all.end(), range.b_begin);
+      const Places now(first, std::lower_bound(first, all.end(), range.b_end));
+      for (const std::size_t j : now) {
+        const std::size_t size = ended_[j] + 1;
+        ends_[j + 1] = size;
+        if (size > best.size) best = {i + 1 - size, j + 1 - size, size};
       }
-      for (const std::size_t j : touched) lengths[j] = 0;
-      touched.clear();
-      for (const auto& [j, size] : now) {
-        lengths[j + 1] = size;
-        touched.push_back(j + 1);
-      }
+      for (const std::size_t j : before) ended_[j + 1] = 0;
+      ends_.swap(ended_);
+      before = now;
     }
+    for (const std::size_t j : before) ended_[j + 1] = 0;
     // What starts no block may still make one longer.
     while (best.a > range.a_begin && best.b > range.b_begin && a_[best.a - 1] == b_[best.b - 1])
       best = {best.a - 1, best.b - 1, best.size + 1};
@@ -96,8 +102,26 @@ class Matcher {
 
   const std::u32string& a_;
   const std::u32string& b_;
-  std::unordered_map<char32_t, std::vector<std::size_t>> places_;
+  std::vector<std::size_t> order_;  // places in b, by character
+  std::vector<Places> places_;      // of each character of a in b, ascending
+  // How long a block ends at a character of a, the one before it, and b[j], at j + 1; 0 between searches.
+  std::vector<std::size_t> ends_;
+  std::vector<std::size_t> ended_;
 };
+
+/// How many pairs of neighbouring characters two texts have in common, or more.
+std::size_t shared_pairs(std::string_view a, std::string_view b) {
+  std::array<std::int32_t, 256> left{};  // some pairs share a place
+  const auto place = [](std::string_view text, std::size_t i) {
+    return static_cast<std::size_t>((text[i] * 37 + text[i + 1]) & 0xff);
+  };
+  for (std::size_t i = 0; i + 1 < a.size(); ++i) ++left[place(a, i)];
+  std::size_t shared = 0;
+  for (std::size_t i = 0; i + 1 < b.size(); ++i) {
+    if (left[place(b, i)]-- > 0) ++shared;
+  }
+  return shared;
+}
 
 }  // namespace
 
@@ -121,6 +145,9 @@ double similarity_bound(std::string_view a, std::string_view b) {
     if ((c & 0x80) != 0) return 1;
     if (left[static_cast<std::size_t>(c)]-- > 0) ++shared;
   }
+  // Between two blocks at least one character of a or b is in none, so m characters lie in a + b - 2 m + 1
+  // blocks at most, and have m less that many pairs of neighbours in common: m <= (pairs + a + b + 1) / 3.
+  shared = std::min(shared, (shared_pairs(a, b) + a.size() + b.size() + 1) / 3);
   return ratio(shared, a.size() + b.size());
 }
 

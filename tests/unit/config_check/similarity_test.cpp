@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <string>
 
 namespace msprobe::config_check::similarity_test {
@@ -29,6 +30,29 @@ TEST_CASE("texts are as similar as Python's difflib finds them") {
     longest = std::max(longest, b.size());
   }
   CHECK(longest >= 200);  // from there on frequent characters start no block
+}
+
+TEST_CASE("the bound holds, and is low for the same characters in another order") {
+  std::mt19937 random(7);
+  const auto below = [&](std::size_t limit) { return static_cast<std::size_t>(random() % limit); };
+  for (int i = 0; i < 5000; ++i) {
+    std::string a;
+    for (std::size_t left = below(24); left > 0; --left) a += static_cast<char>('a' + below(4));
+    std::string b = a;
+    for (std::size_t edits = below(6); edits > 0; --edits) {
+      const std::size_t at = below(b.size() + 1);
+      if (below(2) == 0) {
+        b.insert(at, 1, static_cast<char>('a' + below(4)));
+      } else if (at < b.size()) {
+        b.erase(at, 1);
+      }
+    }
+    CAPTURE(a);
+    CAPTURE(b);
+    REQUIRE(similarity_bound(a, b) >= similarity(a, b));
+  }
+  CHECK(similarity_bound("abcdefghijklmnopqrst", "tsrqponmlkjihgfedcba") < 0.8);
+  CHECK(similarity_bound("abcdefghijklmnopqrst", "abcdefghijklmnopqrst") == 1);
 }
 
 TEST_CASE("characters count, not bytes") {
