@@ -74,6 +74,10 @@ std::vector<AbsentCommand> absent_commands() {
       {"multi_run_ut", precheck},
       {"api_precision_compare", precheck},
       {"run_overflow_check", "'msprobe overflow_check' finds where NaN or Inf began"},
+      {"config_checking", "it is called config_check by now, with the same options"},
+      {"monitor",
+       "training is not monitored here; 'msprobe compare' and 'msprobe nan_analyze' read what was "
+       "recorded of it"},
       {"data2db", "nothing here writes a data base; 'msprobe compare --format json' is for programs"},
       {"offline_dump", "no model is run here; the Python tool does that, beside the vendor's toolkit"},
       {"install_deps", "nothing has to be installed beside msprobe"},

@@ -242,8 +242,22 @@ class Rank {
     return this.goldens[row] !== NO_ENTRY && this.targets[row] !== NO_ENTRY;
   }
 
+  // In letters.
+  longestName() {
+    const lengths = this.entries.map((text) => text.length);
+    const suffixes = [0, 1].map((side) => this.columns[side]?.texts.map((text) => text.length));
+    let longest = 0;
+    for (let row = 0; row < this.rows; ++row) {
+      const side = this.isOnlyGolden(row) ? 1 : 0;
+      const code = (side === 1 ? this.goldens : this.targets)[row];
+      const suffix = suffixes[side][this.columns[side].codes[row] - 1] ?? 0;
+      longest = Math.max(longest, suffix + (code === NO_ENTRY || code & WHOLE_NAME ? 0 : lengths[code]));
+    }
+    return longest;
+  }
+
   messages(row) {
-    if (this.isOnlyGolden(row)) return ["only the golden side has this entry"];
+    if (this.isOnlyGolden(row)) return [`only the golden side has this${this.entryIsOnlyGolden(this.entryOf(row)) ? " entry" : ""}`];
     const text = this.byName.get("Err_message").text(row);
     return text === "[]" ? [] : JSON.parse(text);
   }

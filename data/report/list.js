@@ -75,10 +75,14 @@ class LongList {
   }
 
   key(event) {
+    // What is a button within answers for itself.
+    if (event.target === this.box) this.take(event);
+  }
+
+  take(event) {
     const page = Math.max(1, Math.floor(this.box.clientHeight / this.lineHeight) - 2);
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -this.length, End: this.length };
-    // What is a button within answers for itself.
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target !== this.box) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Enter" && this.active >= 0) {
       this.open(this.active, event);
     } else if (event.key in steps && this.length > 0) {

@@ -23,6 +23,11 @@ class Filters {
     return this.words.length > 0 || this.node !== null || this.place !== null || origin.size + verdict.size + direction.size > 0;
   }
 
+  // Also where whole ranks are left out.
+  any() {
+    return this.active() || this.off.step.size + this.off.rank.size > 0;
+  }
+
   clear() {
     this.words = [];
     this.node = this.place = null;
@@ -144,14 +149,15 @@ class Report {
 
   showSources(failed) {
     const { overview, ranks } = this.comparison;
-    const [one] = ranks;
+    const one = this.first()?.rank ?? ranks[0];
     const counts = (key, text) => {
       const total = ranks.reduce((sum, rank) => sum + rank.about[key], 0);
       return total > 0 ? [element("li", { text: `${count(total)} ${text}` })] : [];
     };
     by("notes").replaceChildren(
       ...(one ? [element("li", {}, "target ", element("span", { class: "name", text: one.about.target }), " against golden ",
-        element("span", { class: "name", text: one.about.golden }), ` (${this.comparison.modes.join(", ")})`)] : []),
+        element("span", { class: "name", text: one.about.golden }), ` (${this.comparison.modes.join(", ")})`,
+        ranks.length > 1 ? `, one of ${plural(ranks.length, "pair")}` : "")] : []),
       ...counts("unmatched", "rows of the target without a partner"),
       ...counts("goldenOnly", "only in the golden side"),
       ...counts("unreadable", "not comparable"),
@@ -275,8 +281,16 @@ class Report {
       copyAndTell(rank.name(row));
     } else if (event.key === "Escape") {
       if (this.panel.id !== null) this.close();
-      else this.clear();
+      else if (this.filters.any() || by("search").value !== "") this.clear();
+    } else if (event.target === document.body || event.target === this.title()) {
+      // Nothing else takes these keys there.
+      this.table.takeKey(event);
     }
+  }
+
+  // Of the panel: it has the focus when an entry is opened.
+  title() {
+    return by("entry").querySelector("h2");
   }
 
   search() {
@@ -285,11 +299,13 @@ class Report {
   }
 
   clear() {
+    const id = this.table.current();
     this.filters.clear();
     by("search").value = "";
     this.tree.select(null);
     this.map?.select(null);
     this.apply();
+    if (id !== null) this.table.reveal(id);
   }
 
   // Out of the module or layer that the rows are kept to.
@@ -328,7 +344,7 @@ class Report {
     const alone = comparison.rows - compared;
     const all = plural(compared, "row") + (alone > 0 ? ` + ${count(alone)} only in golden` : "");
     by("kept").textContent = kept === comparison.rows ? all : `${count(kept)} of ${all}`;
-    by("clear").hidden = !filters.active() && filters.off.step.size + filters.off.rank.size === 0;
+    by("clear").hidden = !filters.any();
     const within = [filters.node?.title, filters.place?.title].filter(Boolean);
     by("within").hidden = within.length === 0;
     by("within").textContent = shown(within.map((title) => `in ${tail(title, 40)}`).join(", ") + " \u00d7");
@@ -342,7 +358,7 @@ class Report {
     this.panel.show(id);
     this.table.reveal(id);
     this.curve.choose(rank, row);
-    by("entry").querySelector("h2").focus({ preventScroll: true });
+    this.title().focus({ preventScroll: true });
     this.keepAddress();
   }
 

@@ -16,6 +16,9 @@ const WIDTHS = {
   Err_message: 520,
   Data_name: 360,
 };
+const WIDEST_NAME = 640;
+const NAME_PADDING = 24;
+const NAME_LIMIT = 300; // letters in an element; more than any column shows
 const NUMBER_WIDTH = 124;
 const TEXT_WIDTH = 150;
 const EXPLAINING = ["NPU Dtype", "Bench Dtype", "NPU Tensor Shape", "Bench Tensor Shape", "Err_message", "Evidence"];
@@ -58,10 +61,24 @@ class RowTable {
     for (const side of ["NPU", "Bench"]) {
       for (const name of ["max", "min", "mean", "l2norm"]) this.numeric.add(`${side} ${name}`);
     }
+    this.measureNames();
     this.drawHead();
   }
 
+  // Columns of names are as wide as the longest, within limits.
+  measureNames() {
+    const pen = document.createElement("canvas").getContext("2d");
+    const probe = element("span", { class: "cell name", text: "x" });
+    this.list.body.append(probe);
+    pen.font = getComputedStyle(probe).font;
+    probe.remove();
+    const longest = this.comparison.ranks.reduce((most, rank) => Math.max(most, rank.longestName()), 0);
+    const width = Math.ceil(longest * pen.measureText("x").width) + NAME_PADDING;
+    this.nameWidth = Math.min(Math.max(width, WIDTHS["NPU Name"]), WIDEST_NAME);
+  }
+
   width(name) {
+    if (name === "NPU Name" || name === "Bench Name") return this.nameWidth;
     return WIDTHS[name] ?? (this.numeric.has(name) ? NUMBER_WIDTH : TEXT_WIDTH);
   }
 
@@ -107,8 +124,9 @@ class RowTable {
       text = rank.messages(row).join(" ");
       properties.title = rank.messages(row).join("\n");
     }
-    if (name.endsWith(" Name")) text = tail(text, 54);
-    return element("span", { ...properties, text, role: "gridcell" });
+    if (!name.endsWith(" Name")) return element("span", { ...properties, text, role: "gridcell" });
+    // Names differ at their ends: where the column is too narrow, it is the beginning that goes.
+    return element("span", { ...properties, role: "gridcell" }, element("bdi", { dir: "ltr", text: tail(text, NAME_LIMIT) }));
   }
 
   line(index) {
@@ -156,6 +174,13 @@ class RowTable {
   sortAs(name, direction) {
     this.sort = { column: this.columns.includes(name) ? name : null, down: direction !== "up" };
     this.drawHead();
+  }
+
+  // A key that was typed elsewhere and means the rows.
+  takeKey(event) {
+    if (!["ArrowDown", "ArrowUp", "Enter"].includes(event.key) || event.shiftKey) return;
+    if (event.key !== "Enter") this.list.box.focus({ preventScroll: true });
+    this.list.take(event);
   }
 
   // The row that the cursor is on; null without one.

@@ -69,8 +69,7 @@ void check_folder(const std::string& folder) {
   }
   if (path.empty()) path = ".";
   if (!fs::is_directory(path, error)) throw IoError(display(path.string()), "is not a directory");
-  if (::access(path.c_str(), W_OK) != 0)
-    throw IoError(display(path.string()), std::generic_category().message(errno));
+  check_output((path / "anomaly_analyze").string());
 }
 
 void show(Remark kind, const std::string& text) {

@@ -2,8 +2,10 @@
 #include "compare/classify.hpp"
 
 #include <filesystem>
+#include <optional>
 
 #include "support/error.hpp"
+#include "support/text.hpp"
 
 namespace msprobe::compare {
 namespace {
@@ -25,6 +27,23 @@ std::vector<std::string> mixed_parts(const Inputs& inputs) {
 /// What --rank and --step are for; inside of a part only where it has no tree.
 bool asks_for_graph(const Inputs& inputs, bool parted) {
   return inputs.graph && !(parted && dump::search_tree(inputs.target).tree);
+}
+
+/// A dump with a dump.json has no parts to choose: its folders are named as paths.
+void refuse_tree(const std::string& path, const dump::GraphSearch& graph) {
+  if (!graph.folders.empty() || !graph.problem.empty()) return;
+  const std::optional<dump::Tree> tree = dump::search_tree(path).tree;
+  if (!tree) return;
+  std::string below = path;
+  while (below.size() > 1 && below.back() == '/') below.pop_back();
+  if (!tree->steps[0].label.empty()) below += "/" + tree->steps[0].label;
+  const std::string& rank = tree->steps[0].ranks[0].label;
+  if (tree->kind != dump::TreeKind::rank && !rank.empty() && tree->kind != dump::TreeKind::root)
+    below += "/" + rank;
+  throw UsageError("--rank and --step choose parts of static-graph dumps, and " + display(path) + " is none",
+                   tree->kind == dump::TreeKind::rank
+                       ? "leave them out: that is the folder of one rank already"
+                       : "name the folder of a step or rank on both sides instead: " + display(below));
 }
 
 }  // namespace
@@ -49,6 +68,8 @@ Found classify(const Inputs& inputs, bool parted) {
     found.layout = Layout::static_graphs;
     found.target.graph = dump::find_graph_folders(inputs.target);
     found.golden.graph = dump::find_graph_folders(inputs.golden);
+    refuse_tree(inputs.target, found.target.graph);
+    refuse_tree(inputs.golden, found.golden.graph);
     return found;
   }
   found.target = dump::look_at(inputs.target);

@@ -32,6 +32,7 @@ struct Typed {
   std::string golden;
   std::string request;  // compare.json of 8.1.1
   std::string output = "./output";
+  Option output_option;
   std::string output_file;
   std::string mode = "auto";
   std::string rules;
@@ -118,6 +119,11 @@ Outputs to_outputs(const Typed& typed) {
     if (!typed.output_file.empty()) throw UsageError("-o - and --output-file exclude each other");
     outputs.file = "-";
   }
+  // A bare name belongs into the folder that was asked for.
+  if (typed.output_option.given() && !outputs.file.empty() && outputs.file != "-" &&
+      outputs.file.find('/') == std::string::npos) {
+    outputs.file = typed.output + "/" + outputs.file;
+  }
   if (!outputs.file.empty() && outputs.formats.size() + outputs.html + outputs.markdown > 1) {
     throw UsageError("one output file takes one --format");
   }
@@ -190,11 +196,14 @@ class CompareCommand final : public Command {
     options.add("--golden_path", typed_.golden, "Reference dump, of the same kind").argument("PATH");
     options.add("-i,--input_path", typed_.request, "JSON file with npu_path and bench_path (as in 8.1.1)")
         .argument("FILE");
-    options.add("-o,--output_path", typed_.output, "Folder for the results, or - for standard output")
-        .argument("DIR")
-        .show_default()
-        .values(0, 1);
-    options.add("--output-file", typed_.output_file, "One result file of this name, or - for standard output")
+    typed_.output_option =
+        options.add("-o,--output_path", typed_.output, "Folder for the results, or - for standard output")
+            .argument("DIR")
+            .show_default()
+            .values(0, 1);
+    options
+        .add("--output-file", typed_.output_file,
+             "One result file of this name (in the folder of -o) or path, or - for standard output")
         .argument("FILE");
     options.add("-m,--mode", typed_.mode, "Kind of the dumps: auto, atb")
         .suggest({"auto", "atb"})

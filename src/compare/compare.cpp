@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -149,7 +150,12 @@ CompareReport compare_found(const Found& found, const CompareOptions& options, c
   if (!plan.entries && options.rank.diagnosis.first)
     throw UsageError("--first needs dumps with a dump.json: nothing else has entries with evidence");
   if (!plan.entries) refuse_pairing(options);
-  return run(plan, make_sinks(options, rules, plan.entries, progress), progress);
+  const Sinks sinks = make_sinks(options, rules, plan.entries, progress);
+  std::error_code ignored;
+  const bool replaced = std::filesystem::is_regular_file(options.outputs.file, ignored);
+  CompareReport report = run(plan, sinks, progress);
+  report.replaced = replaced;
+  return report;
 }
 
 void tell_missing(const std::string& part, const std::vector<std::string>& here,

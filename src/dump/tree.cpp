@@ -117,7 +117,12 @@ class TreeFinder {
     if (!ranks.empty()) return true;
     ranks = std::move(procs);
     if (ranks.size() < 2) return true;
-    search_.refuse(step, "several proc folders and no rank folder: cannot tell which one to take", false);
+    search_.refuse(
+        step,
+        "several proc folders and no rank folder, as two runs into one dump_path leave: name one as the "
+        "path, such as " +
+            display(ranks.front().directory),
+        false);
     return false;
   }
 

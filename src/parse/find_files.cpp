@@ -109,6 +109,18 @@ class Finder {
   std::optional<fs::path> output_;
 };
 
+/// The first of the folders within a folder that has files to convert; empty: none.
+std::string folder_with_tensors(const InputFiles& found, const std::vector<std::string>& folders) {
+  for (const std::string& name : folders) {
+    std::error_code ignored;
+    const std::string below = found.path(name);
+    const std::vector<std::string> files = list_folder(below, ignored).files;
+    if (!std::all_of(files.begin(), files.end(), [](const std::string& file) { return is_note(file); }))
+      return below;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string InputFiles::path(const std::string& name) const {
@@ -142,12 +154,19 @@ InputFiles find_files(const std::string& path, bool recursive, const std::string
   found.root = path;
   Finder(found, recursive, output).run();
   if (found.names.empty() && found.refused.empty()) {
-    std::string message = fmt::format(
-        "The directory '{}' is empty or cannot be accessed. Please check the directory path and permissions.",
-        display(path));
     std::error_code ignored;
-    if (!recursive && !list_folder(path, ignored).folders.empty())
-      message += " What lies in folders below it is converted with -r.";
+    const std::vector<std::string> folders =
+        recursive ? std::vector<std::string>() : list_folder(path, ignored).folders;
+    if (folders.empty() && found.skipped.empty()) {
+      throw IoError(
+          fmt::format("The directory '{}' is empty or cannot be accessed. Please check the directory path "
+                      "and permissions.",
+                      display(path)));
+    }
+    std::string message = display(path) + ": no tensor files are in this folder";
+    if (const std::string below = folder_with_tensors(found, folders); !below.empty())
+      message += ", but in " + display(below);
+    if (!folders.empty()) message += "; what lies in folders below it is converted with -r";
     throw IoError(message);
   }
   return found;

@@ -176,7 +176,7 @@ class Shell {
           text_option("-g", "--golden_dump_path", "FILE", true, "Reference tensor", compare_.right),
           {"-p", "--print", "N", false, "Rows to show; 20",
            [this](const std::string& text) { compare_.rows = read_count("-p", text); }},
-          {"-s", "--save", "", false, "Save both as text",
+          {"-s", "--save", "", false, "Save both as text, beside them",
            [this](const std::string&) { compare_.save = true; }},
           {"-al", "--atol", "X", false, "Absolute tolerance; 0.001",
            [this](const std::string& text) { compare_.tolerance.absolute = read_tolerance("-al", text); }},
@@ -184,7 +184,7 @@ class Shell {
            [this](const std::string& text) { compare_.tolerance.relative = read_tolerance("-rl", text); }}},
          [this] { return compare_files(compare_); }});
     commands.push_back({"pt",
-                        "Shows a tensor and saves it as text",
+                        "Shows a tensor and saves it as text, in FILE.txt beside it",
                         {text_option("-n", "--name", "FILE", true, "Tensor file", path_)},
                         [this] { return show_tensor(path_); }});
     commands.push_back({"pk",

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <string>
 
@@ -16,7 +15,6 @@ namespace {
 
 constexpr std::size_t kDefaultWidth = 100;
 constexpr std::size_t kGap = 2;
-constexpr std::size_t kNarrowest = 8;  // no column is cut to less
 constexpr std::string_view kEllipsis = "...";
 
 struct Range {
@@ -84,26 +82,52 @@ bool is_numeric(std::string text) {
   return parse_number(text).has_value();
 }
 
-/// Takes columns away from the widest until the line fits.
-void shrink(std::vector<std::size_t>& widths, std::size_t room) {
-  for (std::size_t& width : widths) width = std::min(width, std::max(room, kNarrowest));
-  std::size_t total = std::accumulate(widths.begin(), widths.end(), std::size_t{0});
-  while (total > room && !widths.empty()) {
-    const auto widest = std::max_element(widths.begin(), widths.end());
-    if (*widest <= kNarrowest) return;
-    --*widest;
-    --total;
-  }
+using Cells = std::vector<std::vector<std::string>>;  // safe to show, all rows of one length
+
+/// Do the columns fit into a line? A sentence may run on, but has half of a line at least; one column alone
+/// gains nothing by other lines.
+bool fits(const std::vector<std::size_t>& widths, const TerminalStyle& style) {
+  if (widths.size() == 1) return true;
+  const std::size_t last = style.sentences ? std::min(widths.back(), style.width / 2) : widths.back();
+  const std::size_t ahead = std::accumulate(widths.begin(), widths.end() - 1, std::size_t{0});
+  return style.indent + ahead + (widths.size() - 1) * kGap + last <= style.width;
 }
 
-/// Would two different texts of a column be the same when they are cut?
-bool look_alike(const std::vector<std::vector<std::string>>& cells, std::size_t column, std::size_t width) {
-  std::map<std::string, std::string_view> seen;
-  for (const std::vector<std::string>& row : cells) {
-    const auto [other, added] = seen.try_emplace(elide_safe(row[column], width), row[column]);
-    if (!added && other->second != row[column]) return true;
+std::string table_line(const std::vector<std::string>& row, const std::vector<std::size_t>& widths,
+                       const std::vector<bool>& right, std::size_t indent) {
+  std::string line(indent, ' ');
+  for (std::size_t k = 0; k < row.size(); ++k) {
+    const std::string padding(widths[k] - display_width(row[k]), ' ');
+    line += right[k] ? padding + row[k] : row[k] + padding;
+    if (k + 1 < row.size()) line.append(kGap, ' ');
   }
-  return false;
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+/// A row on lines of its own, as few as it fits on: no cell is cut, and what stands behind the first one has
+/// the name of its column before it.
+std::vector<std::string> record_lines(const std::vector<std::string>& row,
+                                      const std::vector<std::string>& names, const TerminalStyle& style) {
+  std::vector<std::string> lines;
+  std::size_t used = 0;
+  for (std::size_t k = 0; k < row.size(); ++k) {
+    if (row[k].empty()) continue;
+    const bool named = k > 0 && k < names.size() && !names[k].empty();
+    const std::string text = named ? names[k] + " " + row[k] : row[k];
+    const std::size_t width = display_width(text);
+    const bool own_line = style.sentences && k + 1 == row.size();
+    if (lines.empty() || own_line || used + kGap + width > style.width) {
+      const std::size_t indent = style.indent + (lines.empty() ? 0 : 2 * kGap);
+      lines.push_back(std::string(indent, ' ') + text);
+      used = indent + width;
+    } else {
+      lines.back() += std::string(kGap, ' ') + text;
+      used += kGap + width;
+    }
+  }
+  if (lines.empty()) lines.emplace_back();
+  return lines;
 }
 
 std::string_view escape_of(Color color) {
@@ -179,13 +203,14 @@ std::string render_columns(const std::vector<std::string>& header,
                            const std::vector<std::vector<std::string>>& rows, const TerminalStyle& style) {
   std::size_t columns = header.size();
   for (const auto& row : rows) columns = std::max(columns, row.size());
-  std::vector<std::vector<std::string>> cells;  // the header first, all safe
+  if (columns == 0) return {};
+  Cells cells;  // the header first
   std::vector<std::size_t> widths(columns, 0);
   std::vector<bool> right(columns, !rows.empty());
   const auto add = [&](const std::vector<std::string>& row, bool is_header) {
     auto& safe = cells.emplace_back(columns);
     for (std::size_t k = 0; k < columns; ++k) {
-      if (k < row.size()) safe[k] = display(row[k]);
+      if (k < row.size()) safe[k] = elide_middle(row[k], kWholeLine);
       widths[k] = std::max(widths[k], display_width(safe[k]));
       if (!is_header && !safe[k].empty() && safe[k] != "N/A" && !is_numeric(safe[k])) right[k] = false;
     }
@@ -193,39 +218,24 @@ std::string render_columns(const std::vector<std::string>& header,
   if (!header.empty()) add(header, true);
   for (const auto& row : rows) add(row, false);
 
-  const std::vector<std::size_t> whole = widths;
-  const std::size_t taken = style.indent + (columns == 0 ? 0 : (columns - 1) * kGap);
-  std::size_t room = style.width > taken ? style.width - taken : 0;
-  if (style.sentences && columns > 1) {
-    // At most half of the line is theirs.
-    room -= std::min(widths.back(), room / 2);
-    widths.pop_back();
-    shrink(widths, room);
-    widths.push_back(std::min(whole.back(), kWholeLine));
-  } else {
-    shrink(widths, room);
-  }
-  for (std::size_t k = 0; k < columns; ++k) {
-    if (widths[k] < whole[k] && whole[k] <= kWholeLine && look_alike(cells, k, widths[k]))
-      widths[k] = whole[k];
-  }
-
   std::string out;
-  const std::size_t first_row = header.empty() ? 0 : 1;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    std::string line(style.indent, ' ');
-    for (std::size_t k = 0; k < columns; ++k) {
-      const std::string text = elide_safe(cells[i][k], widths[k]);
-      const std::string padding(widths[k] - display_width(text), ' ');
-      line += right[k] ? padding + text : text + padding;
-      if (k + 1 < columns) line.append(kGap, ' ');
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    Color color = i < first_row ? Color::bold : Color::none;
-    if (i >= first_row && i - first_row < style.severities.size())
-      color = color_of(style.severities[i - first_row]);
+  const auto tell = [&](std::string line, Color color) {
     out += paint_safe(std::move(line), color, style.color);
     out += '\n';
+  };
+  const bool as_table = fits(widths, style);
+  const std::size_t first_row = header.empty() ? 0 : 1;
+  if (first_row == 1 && (as_table || rows.empty()))
+    tell(table_line(cells[0], widths, right, style.indent), Color::bold);
+  const std::vector<std::string> names = header.empty() ? std::vector<std::string>() : cells[0];
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Color color = i < style.severities.size() ? color_of(style.severities[i]) : Color::none;
+    const std::vector<std::string>& row = cells[first_row + i];
+    if (as_table) {
+      tell(table_line(row, widths, right, style.indent), color);
+    } else {
+      for (std::string& line : record_lines(row, names, style)) tell(std::move(line), color);
+    }
   }
   return out;
 }

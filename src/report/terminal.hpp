@@ -42,13 +42,13 @@ struct TerminalStyle {
   std::size_t width = 100;  // of the whole line
   std::size_t indent = 2;   // blanks before each line
   bool color = false;
-  bool sentences = false;                 // in the last column, which is not cut and may run on
+  bool sentences = false;                 // in the last column, which may run on
   std::vector<Severity> severities = {};  // one a row, or none
 };
 
-/// A table of lines, two blanks between columns. Columns of numbers stand to the right. Where a line would be
-/// longer than `width`, the widest columns are cut, unless two texts would look alike then. An empty header
-/// gives no header line.
+/// A table of lines, two blanks between columns. Columns of numbers stand to the right. An empty header gives
+/// no header line. Nothing shorter than kWholeLine is cut: where a line would be longer than `width`, each
+/// row gets as many lines as it needs, with the names of the columns in them.
 std::string render_columns(const std::vector<std::string>& header,
                            const std::vector<std::vector<std::string>>& rows, const TerminalStyle& style);
 

@@ -132,6 +132,7 @@ class Rewriter {
     const std::string typed = word.substr(0, equals);
     if (typed == "-f" && equals == std::string::npos && in_command() &&
         (next_ == in_.size() || !is_framework(in_[next_]))) {
+      if (next_ < in_.size() && !in_[next_].starts_with('-')) throw unknown_framework(in_[next_]);
       fuzzy_match();
       return;
     }
@@ -207,6 +208,10 @@ class Rewriter {
   std::string proposal(const std::vector<std::string_view>& known, std::string_view typed) const {
     const std::string_view best = nearest_of(known, typed, kFarName);
     return best.empty() ? help_hint() : fmt::format("did you mean {}? {}", best, help_hint());
+  }
+
+  UsageError unknown_framework(const std::string& word) const {
+    return UsageError(fmt::format("-f: '{}' is neither pytorch nor mindspore", display(word)), help_hint());
   }
 
   UsageError unknown_command(const std::string& word) const {

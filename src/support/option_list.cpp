@@ -5,6 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <system_error>
+
+#include "support/text.hpp"
 
 namespace msprobe {
 
@@ -92,12 +96,24 @@ Option OptionList::add(const std::string& names, std::vector<std::string>& value
   return Option(app_.add_option(names, values, help));
 }
 
+// The parser's own wording for what is no number changes with its version, and it takes -3 for 2^64 - 3.
 Option OptionList::add(const std::string& names, std::size_t& value, const std::string& help) {
-  return Option(app_.add_option(names, value, help));
+  CLI::Option* const option = app_.add_option(names, value, help);
+  option->check([](const std::string& text) {
+    std::size_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const bool whole = error == std::errc() && end == text.data() + text.size();
+    return whole ? std::string() : fmt::format("'{}' is not a whole number from 0 on", text);
+  });
+  return Option(option);
 }
 
 Option OptionList::add(const std::string& names, double& value, const std::string& help) {
-  return Option(app_.add_option(names, value, help));
+  CLI::Option* const option = app_.add_option(names, value, help);
+  option->check([](const std::string& text) {
+    return parse_number(text) ? std::string() : fmt::format("'{}' is not a number", text);
+  });
+  return Option(option);
 }
 
 Option OptionList::add(const std::string& names, const std::function<void(const std::string&)>& take,

@@ -59,8 +59,8 @@ def compare(dump, *more):
     return ["compare", "-tp", str(dump), "-gp", str(dump), *more]
 
 
-def run_in_terminal(msprobe, arguments, scratch, **variables):
-    """Exit status and what came out of a terminal of 60 columns that is stderr."""
+def run_in_terminal(msprobe, arguments, scratch, stdout=False, **variables):
+    """Exit status and what came out of a terminal of 60 columns that is stderr, or stdout as well."""
     terminal, end = pty.openpty()
     subprocess.run(["stty", "cols", "60", "rows", "20"], stdin=end, check=True)
     with subprocess.Popen(
@@ -68,7 +68,7 @@ def run_in_terminal(msprobe, arguments, scratch, **variables):
         cwd=scratch,
         env={**harness.environment(msprobe, scratch), "TERM": "xterm", **variables},
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
+        stdout=end if stdout else subprocess.DEVNULL,
         stderr=end,
     ) as process:
         os.close(end)
@@ -106,6 +106,38 @@ def make_tests(msprobe):
             if "%" in drawn:
                 harness.check(len(drawn) < 60, f"a line too long for the terminal: {drawn!r}")
         harness.check(not any("%" in line for line in what_stays(text)), f"progress stays on the screen: {text!r}")
+
+    def narrow_terminal_cuts_no_name(scratch):
+        path = "Module.decoder.layers.{}.self_attention.output_projection.Linear.forward.0"
+        names = [path.format(i) for i in range(3)]
+        for side, off in (("target", 1), ("golden", 0)):
+            (scratch / side).mkdir()
+            data = {}
+            for i, name in enumerate(names):
+                tensor = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4], "requires_grad": False}
+                tensor |= {"Max": 2 + off * (i + 1), "Min": -2, "Mean": 0.5, "Norm": 3 + off * (i + 1)}
+                data[name] = {"input_args": [], "input_kwargs": {}, "output": [tensor]}
+            dump = {"task": "statistics", "level": "mix", "framework": "pytorch", "dump_data_dir": None, "data": data}
+            (scratch / side / "dump.json").write_text(json.dumps(dump), encoding="utf-8")
+        sides = ["-tp", str(scratch / "target"), "-gp", str(scratch / "golden")]
+        plain = ["--progress", "never", "--color", "never"]
+        _, text = run_in_terminal(msprobe, [*plain, "compare", *sides, "-o", "out"], scratch)
+        lines = [line.strip() for line in text.split("worst 3", 1)[1].split("\n")]
+        for name in names:
+            harness.check(f"{name}.output.0" in lines, f"the whole name stands on a line of its own: {text!r}")
+        harness.check(not any("..." in line for line in lines), f"{text!r}")
+        _, text = run_in_terminal(msprobe, [*plain, "compare", *sides, "--explain", names[1]], scratch, stdout=True)
+        harness.check("l2norm  target 5  golden 3" in text.replace(".0", ""), f"{text!r}")
+
+    def narrow_terminal_cuts_no_danger(scratch):
+        name = "encodings.idna.__builtins__.__getitem__.__call__.exec_of_what_nobody_may_run"
+        module, _, attribute = ("os." + name).rpartition(".")
+        pickle = b"\x80\x02c" + module.encode() + b"\n" + attribute.encode() + b"\n)R."
+        (scratch / "evil_with_a_rather_long_name.pkl").write_bytes(pickle)
+        _, text = run_in_terminal(msprobe, ["--color", "never", "inspect", "evil_with_a_rather_long_name.pkl"], scratch, stdout=True)
+        (line,) = [one.strip() for one in text.split("\n") if "os.encodings" in one]
+        harness.check_equal("the name", line.split()[-1], f"{module}.{attribute}")
+        harness.check("to be called" in text and "byte " in text, f"{text!r}")
 
     def dumb_terminal(scratch):
         dump = make_dump(scratch / "dump", 300)
@@ -181,6 +213,8 @@ def make_tests(msprobe):
 
     return [
         ("a terminal shows progress and keeps none of it", terminal_shows_progress),
+        ("a narrow terminal gets whole names", narrow_terminal_cuts_no_name),
+        ("a narrow terminal gets the whole name of what is dangerous", narrow_terminal_cuts_no_danger),
         ("a dumb terminal gets plain lines", dumb_terminal),
         ("a quiet run says nothing", quiet_terminal),
         ("NO_COLOR is obeyed", colours),

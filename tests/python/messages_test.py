@@ -92,6 +92,19 @@ class Messages(Case):
         lines = self.lines({"task": "structure"}, 1, {"model": nn.Identity()})
         self.assertIn("level mix is used instead of L1", lines[0])
 
+    def test_a_structure_has_no_entries_to_count(self):
+        lines = self.lines({"task": "structure", "level": "mix"}, start={"model": nn.Identity()})
+        self.check_result(lines[-1], "recorded the structure of 2 steps to dump")
+
+    def test_another_run_in_the_same_folder(self):
+        dump = os.path.join(self.folder, "dump")
+        os.makedirs(os.path.join(dump, "step1", "proc1"))
+        lines = self.lines({})
+        self.check_result(lines[0], "recorded 4 entries of 2 steps to dump")
+        self.assertEqual(lines[1:], ["warning: dump/step1 holds proc1 of another process, too: give each run a dump_path "
+                                     "of its own, or name the folder of one process to `msprobe compare`"])
+        self.assertEqual(len(self.lines({}, start={"rank_id": 0})), 1, "ranks tell processes apart")
+
     def test_it_is_told_at_the_end_of_the_process(self):
         script = """
 import sys, torch

@@ -283,9 +283,13 @@ class Debugger:
         if session.LEVELS[info["level"]] == "debug" and not info["steps"]:
             self._why_not = "save() was not called"
         if info["steps"]:
+            structure = session.TASKS[info["task"]] == "structure"
+            told = "the structure" if structure else _counted(info["entries"], "entry", "entries")
+            folder = os.path.abspath(session.setting("dump_path"))
             log.info("%srecorded %s of %s to %s in %.1f s" % (
-                begin, _counted(info["entries"], "entry", "entries"), _counted(info["steps"], "step", "steps"),
-                os.path.abspath(session.setting("dump_path")), self._took))
+                begin, told, _counted(info["steps"], "step", "steps"), folder, self._took))
+            if info["rank"] < 0:
+                _warn_of_other_runs(folder)
         elif info["enabled"]:
             log.info("%snothing was recorded: %s" % (begin, self._why_not))
 
@@ -367,6 +371,21 @@ def _numbers(listed):
         first, _, last = str(one).partition("-")
         numbers.update(range(int(first), int(last or first) + 1))
     return numbers
+
+
+def _warn_of_other_runs(folder):
+    """Without ranks a step holds one folder a process: who runs twice into one folder cannot compare it as it is."""
+    own = "proc%d" % os.getpid()
+    try:
+        for step in sorted(os.listdir(folder)):
+            names = os.listdir(os.path.join(folder, step)) if step.startswith("step") else []
+            others = sorted(name for name in names if name.startswith("proc") and name != own)
+            if own in names and others:
+                log.warn("%s holds %s of another process, too: give each run a dump_path of its own, or name the "
+                         "folder of one process to `msprobe compare`" % (os.path.join(folder, step), others[0]))
+                return
+    except OSError:  # the recording itself tells what is wrong with the folder
+        pass
 
 
 def _counted(count, one, many):

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <stdexcept>
 
 #include "compare/dump_tree/rank_rows.hpp"
@@ -157,15 +158,14 @@ struct ClosedPipe {};
 class HtmlReport final : public Sink {
  public:
   HtmlReport(const std::string& directory, const std::string& file, Progress* progress)
-      : directory_(directory),
-        path_(directory.empty() ? file : directory + "/" + file),
+      : path_(directory.empty() ? file : directory + "/" + file),
         progress_(progress) {}
 
   void begin(const Plan& plan) override {
     if (!plan.entries) {
       throw UsageError("--format html shows dumps with a dump.json only: take csv, xlsx, json or jsonl here");
     }
-    if (!directory_.empty()) create_directories(directory_);
+    create_directories(std::filesystem::path(path_).parent_path().string());
     if (path_ != "-") check_output(path_);
     packed_.resize(plan.tasks.size());
   }
@@ -195,7 +195,6 @@ class HtmlReport final : public Sink {
   }
 
  private:
-  std::string directory_;
   std::string path_;
   Progress* progress_;
   std::vector<PackedRank> packed_;

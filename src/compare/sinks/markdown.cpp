@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <vector>
 
@@ -44,10 +45,10 @@ std::string fenced(std::string text) {
 class Markdown final : public Sink {
  public:
   Markdown(const std::string& directory, const std::string& file)
-      : directory_(directory), path_(directory.empty() ? file : directory + "/" + file) {}
+      : path_(directory.empty() ? file : directory + "/" + file) {}
 
   void begin(const Plan& plan) override {
-    if (!directory_.empty()) create_directories(directory_);
+    create_directories(std::filesystem::path(path_).parent_path().string());
     if (path_ != "-") check_output(path_);
     bad_.resize(plan.tasks.size());
   }
@@ -104,7 +105,6 @@ class Markdown final : public Sink {
     if (told < all) text += fmt::format("\nand {} rows more\n", human_count(all - told));
   }
 
-  std::string directory_;
   std::string path_;
   std::vector<std::vector<NotedRow>> bad_;  // by task
 };

@@ -46,23 +46,42 @@ std::uint16_t half_of(float value) {
   return static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(value) + 0x8000U) >> 16);
 }
 
-/// The rows of the page where entries of the reference alone stand among them: numbers of rows, or of items
+/// Items of the reference without a row: of entries that both have behind those, then of its own entries in
+/// their places. Each with the number of entries of the target that stand ahead of it.
+std::vector<std::pair<std::uint64_t, std::uint32_t>> items_without_row(const RankResult& result) {
+  const Side& golden = result.golden;
+  std::vector<bool> used(golden.items.size(), false);
+  for (const Row& row : result.rows) {
+    if (row.has_golden()) used[row.pair.golden] = true;
+  }
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> alone;
+  const auto add = [&](std::uint32_t number, std::uint32_t after, bool own) {
+    const std::uint64_t ahead = after == diagnosis::kNone ? 0 : std::uint64_t{after} + 1;
+    const Api& api = golden.apis[number];
+    for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+      if (own || !used[i]) alone.emplace_back(ahead, i);
+    }
+  };
+  const std::vector<std::uint32_t>& partners = result.alignment->target_of;
+  for (std::uint32_t api = 0; api < partners.size(); ++api) {
+    if (partners[api] != diagnosis::kNone) add(api, partners[api], false);
+  }
+  for (const diagnosis::GoldenOnly& one : result.alignment->golden_only) add(one.golden, one.after, true);
+  std::stable_sort(alone.begin(), alone.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  return alone;
+}
+
+/// The rows of the page where what the reference alone has stands among them: numbers of rows, or of items
 /// with kGoldenItem. Empty: the rows as they are.
 std::vector<std::uint32_t> lines_of(const RankResult& result) {
-  if (!result.diagnosis || !result.alignment || result.alignment->golden_only.empty()) return {};
-  std::vector<diagnosis::GoldenOnly> alone = result.alignment->golden_only;
-  const auto behind = [](const diagnosis::GoldenOnly& one) {
-    return one.after == diagnosis::kNone ? 0 : std::uint64_t{one.after} + 1;
-  };
-  std::stable_sort(alone.begin(), alone.end(),
-                   [&](const auto& a, const auto& b) { return behind(a) < behind(b); });
+  if (!result.diagnosis || !result.alignment) return {};
+  const auto alone = items_without_row(result);
+  if (alone.empty()) return {};
   std::vector<std::uint32_t> lines;
   auto next = alone.begin();
   const auto put_until = [&](std::uint64_t end) {
-    for (; next != alone.end() && behind(*next) < end; ++next) {
-      const Api& api = result.golden.apis[next->golden];
-      for (std::uint32_t i = api.first; i < api.first + api.count; ++i) lines.push_back(i | kGoldenItem);
-    }
+    for (; next != alone.end() && next->first < end; ++next) lines.push_back(next->second | kGoldenItem);
   };
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
     if (result.rows[i].has_target()) put_until(std::uint64_t{result.target_item(result.rows[i]).api} + 1);
@@ -351,7 +370,7 @@ class Packer {
                    block.targets);
         } else if (columns_[k].field == Field::golden_name) {
           add_name(std::get<report::Text>(cell).value, result_.golden, line.partner(result_),
-                   block.columns[k], block.goldens);
+                   block.columns[k], block.goldens, is_within_common(line));
         } else {
           std::visit(CellAdder{block.columns[k], columns_[k].percent()}, cell);
         }
@@ -360,15 +379,21 @@ class Packer {
     return (rows.last - rows.first) * columns_.size() * sizeof(double);
   }
 
+  /// Something the reference alone has, of an entry that both have: maybe by another name.
+  bool is_within_common(const Line& line) const {
+    return line.golden_only &&
+           result_.alignment->target_of[result_.golden.items[line.golden].api] != diagnosis::kNone;
+  }
+
   static void add_name(std::string_view text, const Side& side, const Item* item, Block::Cells& cells,
-                       std::vector<std::uint32_t>& apis) {
+                       std::vector<std::uint32_t>& apis, bool as_it_is = false) {
     if (item == nullptr) {
       cells.add(text);
       apis.push_back(kNoEntry);
       return;
     }
     const std::string_view entry = side.text(side.apis[item->api].name);
-    const bool whole = !text.starts_with(entry);
+    const bool whole = as_it_is || !text.starts_with(entry);
     cells.add(whole ? text : text.substr(entry.size()));
     apis.push_back(item->api | (whole ? kWholeName : 0));
   }
@@ -381,9 +406,16 @@ class Packer {
       if (result_.diagnosis) explained_.push_back(half_of(explained(line)));
     }
     for (const std::uint32_t api : block.targets) targets_.push_back(api);
-    for (const std::uint32_t api : block.goldens) {
-      goldens_.push_back(api == kNoEntry ? api
-                                         : (entries_.of_golden(api & ~kWholeName) | (api & kWholeName)));
+    for (std::size_t i = 0; i < block.goldens.size(); ++i) {
+      const std::uint32_t api = block.goldens[i];
+      if (api == kNoEntry) {
+        goldens_.push_back(api);
+        continue;
+      }
+      const std::uint32_t golden = api & ~kWholeName;
+      const bool within_common = is_within_common(line_of(block.rows.first + i));
+      goldens_.push_back((within_common ? entries_.of_partner(golden) : entries_.of_golden(golden)) |
+                         (api & kWholeName));
     }
     std::vector<std::uint32_t> numbers;
     for (std::size_t k = 0; k < columns_.size(); ++k) {

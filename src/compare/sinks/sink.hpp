@@ -49,6 +49,7 @@ struct CompareReport {
   std::vector<TaskSummary> tasks;
   std::vector<std::string> one_sided;
   std::string html_file;                          // the report on all ranks
+  bool replaced = false;                          // the one file that was asked for was there before
   std::optional<diagnosis::Diagnosis> diagnosis;  // of tasks that have one
   std::string story;                              // of the entry that was to be explained
   bool pipe_closed = false;                       // the reader of stdout went away

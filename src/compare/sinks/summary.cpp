@@ -145,9 +145,12 @@ class Summaries final : public Sink {
   std::vector<std::optional<diagnosis::RankFindings>> found_;  // by task
 };
 
-const char kNoValues[] =
-    "  no values were recorded (task structure), only types and shapes: record with task statistics or "
-    "tensor\n";
+/// A dump of the structure: of modules alone, or of entries without values.
+std::string no_values(bool entries) {
+  return fmt::format(
+      "  no values were recorded (task structure), only {}: record with task statistics or tensor\n",
+      entries ? "types and shapes" : "which module calls which (construct.json)");
+}
 
 /// Does a row that is shown use the words of the Python tool for the two sides?
 bool speaks_of_npu(const CompareReport& report) {
@@ -206,6 +209,7 @@ std::unique_ptr<Sink> summary_sink(const SummaryOptions& options, const MatchOpt
 
 std::string render_summary(const CompareReport& report, bool color) {
   std::string out;
+  const char* const replaced = report.replaced ? ", in place of the file that was there" : "";
   if (report.diagnosis) out += diagnosis::block(*report.diagnosis) + "\n" + origins(*report.diagnosis);
   for (const TaskSummary& rank : report.tasks) {
     const std::string label = rank.label.empty() ? "" : display(rank.label) + "  ";
@@ -222,11 +226,11 @@ std::string render_summary(const CompareReport& report, bool color) {
                        mode_name(rank.mode));
     if (rank.rows == 0) {
       out += "  no rows: there is nothing to compare in the target\n";
-      if (rank.no_values) out += kNoValues;
+      if (rank.no_values) out += no_values(false);
       continue;
     }
     out += "  " + counts(rank, color) + "\n";
-    if (rank.no_values) out += kNoValues;
+    if (rank.no_values) out += no_values(true);
     if (rank.measured == 0)
       out += report::paint("  no tensor was compared", report::Color::red, color) + "\n";
     if (!rank.stopped_behind.empty()) {
@@ -238,11 +242,11 @@ std::string render_summary(const CompareReport& report, bool color) {
       out += "  " + report::paint("unmatched: ", report::Color::yellow, color) + rank.advice + "\n";
     if (rank.first_bad) out += first_bad(*rank.first_bad, color);
     if (rank.worst.size() > (rank.worst_by.empty() ? 1 : 0)) out += worst(rank.worst, rank.worst_by, color);
-    for (const std::string& file : rank.files) out += "  written: " + display(file) + "\n";
+    for (const std::string& file : rank.files) out += "  written: " + display(file) + replaced + "\n";
   }
   if (speaks_of_npu(report))
     out += "NPU is the run under test, Bench the golden one, on whatever device: the Python tool's words\n";
-  if (!report.html_file.empty()) out += "report: " + display(report.html_file) + "\n";
+  if (!report.html_file.empty()) out += "report: " + display(report.html_file) + replaced + "\n";
   for (const std::string& line : report.one_sided) {
     out += report::paint("not compared: ", report::Color::yellow, color) + display(line) + "\n";
   }

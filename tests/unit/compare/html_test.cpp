@@ -174,6 +174,34 @@ TEST_CASE("entries of golden alone stand behind the partner of the one before th
                                           "golden Torch.sigmoid.0.forward"});
 }
 
+TEST_CASE("what golden alone has of an entry that both have stands behind its rows") {
+  const auto entry = [](const std::string& name, const std::string& inputs) {
+    return forward_json("Torch." + name + ".forward", inputs, off_by(0));
+  };
+  const std::string two = off_by(0) + "," + off_by(0);
+  RankResult result = judged(entry("linear.0", off_by(0)) + "," + entry("relu.0", off_by(0)),
+                             entry("linear.1", two) + "," + entry("relu.0", two), Mode::statistics, false);
+  // As the alignment pairs them: linear.0 is golden's linear.1.
+  result.rows[0].pair.golden = 0;
+  result.rows[1].pair.golden = 2;
+  RankHistory past;
+  diagnose(result, nullptr, {}, default_rules(), false, past, nullptr);
+  const PackedRank packed = pack_rank(RankRows::of(result));
+  const nlohmann::json names = nlohmann::json::parse(inflated(packed.names));
+  CHECK(names["entries"] == nlohmann::json({"Torch.linear.0.forward", "Torch.relu.0.forward"}));
+  CHECK(names["goldenOnly"][1] == 0);
+  REQUIRE(packed.chunks.size() == 1);
+  const PackedRows rows(packed.chunks[0], true);
+  CHECK(rows.verdicts == std::vector<std::uint8_t>{0, 0, 3, 0, 0, 3});
+  constexpr std::uint32_t kWhole = std::uint32_t{1} << 31;  // the cell has the whole name
+  CHECK(rows.targets == std::vector<std::uint32_t>{0, 0, UINT32_MAX, 1, 1, UINT32_MAX});
+  CHECK(rows.goldens[2] == (0 | kWhole));
+  CHECK(rows.goldens[5] == (1 | kWhole));
+  const std::vector<std::string> texts = names["columns"][1]["texts"];
+  CHECK(std::count(texts.begin(), texts.end(), "Torch.linear.1.forward.input.1") == 1);
+  CHECK(std::count(texts.begin(), texts.end(), "Torch.relu.0.forward.input.1") == 1);
+}
+
 TEST_CASE("without a diagnosis the page has the rows of the tables") {
   const PackedRank packed = pack_rank(RankRows::of(with_golden_only(false)));
   REQUIRE(packed.chunks.size() == 1);
