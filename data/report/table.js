@@ -17,6 +17,7 @@ const WIDTHS = {
   Data_name: 360,
 };
 const WIDEST_NAME = 640;
+const WIDEST_RANK = 260;
 const NAME_PADDING = 24;
 const NAME_LIMIT = 300; // letters in an element; more than any column shows
 const NUMBER_WIDTH = 124;
@@ -65,20 +66,23 @@ class RowTable {
     this.drawHead();
   }
 
-  // Columns of names are as wide as the longest, within limits.
+  // Columns of names and ranks are as wide as the longest, within limits.
   measureNames() {
     const pen = document.createElement("canvas").getContext("2d");
     const probe = element("span", { class: "cell name", text: "x" });
     this.list.body.append(probe);
     pen.font = getComputedStyle(probe).font;
     probe.remove();
-    const longest = this.comparison.ranks.reduce((most, rank) => Math.max(most, rank.longestName()), 0);
-    const width = Math.ceil(longest * pen.measureText("x").width) + NAME_PADDING;
-    this.nameWidth = Math.min(Math.max(width, WIDTHS["NPU Name"]), WIDEST_NAME);
+    const letter = pen.measureText("x").width;
+    const widthOf = (length, least, most) => Math.min(Math.max(Math.ceil(length * letter) + NAME_PADDING, least), most);
+    const longest = (measure) => this.comparison.ranks.reduce((most, rank) => Math.max(most, measure(rank)), 0);
+    this.nameWidth = widthOf(longest((rank) => rank.longestName()), WIDTHS["NPU Name"], WIDEST_NAME);
+    this.rankWidth = widthOf(longest((rank) => rank.label.length), WIDTHS.Rank, WIDEST_RANK);
   }
 
   width(name) {
     if (name === "NPU Name" || name === "Bench Name") return this.nameWidth;
+    if (name === "Rank") return this.rankWidth;
     return WIDTHS[name] ?? (this.numeric.has(name) ? NUMBER_WIDTH : TEXT_WIDTH);
   }
 

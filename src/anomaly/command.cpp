@@ -69,7 +69,11 @@ void check_folder(const std::string& folder) {
   }
   if (path.empty()) path = ".";
   if (!fs::is_directory(path, error)) throw IoError(display(path.string()), "is not a directory");
-  check_output((path / "anomaly_analyze").string());
+  try {
+    check_output((path / "anomaly_analyze").string());
+  } catch (const IoError& refusal) {
+    throw IoError(display(folder), std::string("no file can be written there: ") + refusal.what());
+  }
 }
 
 void show(Remark kind, const std::string& text) {

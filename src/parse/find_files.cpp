@@ -166,6 +166,7 @@ InputFiles find_files(const std::string& path, bool recursive, const std::string
     std::string message = display(path) + ": no tensor files are in this folder";
     if (const std::string below = folder_with_tensors(found, folders); !below.empty())
       message += ", but in " + display(below);
+    if (folders.empty()) message += ", but .csv, .json and the like";
     if (!folders.empty()) message += "; what lies in folders below it is converted with -r";
     throw IoError(message);
   }

@@ -359,6 +359,8 @@ def make_tests(msprobe, samples, generator, diagnosis):
         check_equal("neighbours", shown[place - 1 : place + 3], ["Module.up.Linear.forward.0", "golden Functional.gelu.0.forward", "golden Module.act.GELU.forward.0", "Functional.silu.0.forward"])
         check_equal("rows", browser.run(f"return {KEPT}"), "224 rows + 18 only in golden")
         check_equal("chip", browser.run("return document.querySelector('.chip.only-golden').textContent"), "only in golden 18")
+        notes = browser.run("return document.getElementById('notes').textContent")
+        check("18 only in the golden side" in notes, notes)
         browser.click("#table .row.only-golden")
         name = browser.wait("opening", ENTRY)
         text = browser.run("return document.getElementById('entry').innerText")
@@ -439,6 +441,66 @@ def make_tests(msprobe, samples, generator, diagnosis):
         )
         check_equal("controls without a name", unnamed, [])
 
+    def keys_from_the_start(browser):
+        """Arrows and Enter mean the rows as long as nothing else has the focus, also behind a click and with an entry open."""
+        active = "window.report.comparison.at(window.report.table.current())"
+        browser.keys(DOWN)
+        told = f"(() => {{ const {{ rank, row }} = {active}; return rank.label + ' ' + rank.name(row); }})()"
+        browser.wait("the row behind the first bad one", f"{told} === 'step0/rank0 Functional.layer_norm.3.forward.output.0'")
+        browser.keys(ENTER)
+        entry_opens(browser, "Functional.layer_norm.3.forward.output.0")
+        browser.keys(DOWN)
+        browser.wait("the next row", f"{told} !== 'step0/rank0 Functional.layer_norm.3.forward.output.0'")
+        name = browser.run(f"return {told}").split(" ", 1)[1]
+        browser.keys(ENTER)
+        entry_opens(browser, name)
+        browser.keys(ESCAPE)
+        browser.wait("closing", "document.getElementById('entry').hidden")
+        place = browser.run(f"return [{told}, document.getElementById('table').scrollTop]")
+        check(place[1] > 0, f"the rows are scrolled: {place}")
+        browser.keys(ESCAPE)
+        check_equal("nothing is left to close", browser.run(f"return [{told}, document.getElementById('table').scrollTop]"), place)
+        browser.click("#table .row:nth-child(12)")
+        first = browser.wait("opening by a click", ENTRY)
+        browser.keys(DOWN, ENTER)
+        browser.wait("opening of the next", f"({ENTRY}) && {ENTRY} !== {first!r}")
+        chosen = browser.run(f"return {told}")
+        browser.keys(ESCAPE, "/", *chosen.split(".")[1])
+        browser.wait("search", f"{KEPT}.includes(' of 210 rows')")
+        browser.run("window.report.table.reveal(arguments[0])", browser.run("return window.report.comparison.rowNamed(...arguments[0].split(' '))", chosen))
+        browser.keys(ESCAPE)
+        browser.wait("clearing", f"{KEPT} === '210 rows'")
+        check_equal("the row stays chosen", browser.run(f"return {told}"), chosen)
+
+    long_path = "Module.decoder.block.{}.with_a_path_that_is_far_longer_than_any_column_of_a_table_can_be.inner.attention.Linear"
+
+    def named_report(scratch):
+        """Names that differ at their ends: those of a column's width, and longer ones."""
+        for side in ("target", "golden"):
+            data = {}
+            for module in ("Module.blocks.1.down.Linear", "Module.blocks.1.att.proj.Linear", long_path.format(1)):
+                data[f"{module}.parameters_grad"] = {part: [tensor(0.5) | {"shape": [4]}] for part in ("weight", "bias")}
+            write_dump(scratch / side / "step0" / "rank0", data)
+        return write_report(msprobe, scratch, scratch / "target", scratch / "golden")
+
+    def names_to_their_ends(browser):
+        cells = browser.run(
+            "return [...document.querySelectorAll('#table .row .cell.name')].map((cell) => { const inner = cell.querySelector('bdi').getBoundingClientRect();"
+            " const outer = cell.getBoundingClientRect(); return [cell.textContent, cell.title, inner.left - outer.left, outer.right - inner.right]; })"
+        )
+        check_equal("rows", len(cells), 6)
+        check_equal("whole names", [text for text, title, *_ in cells], [title for text, title, *_ in cells])
+        for text, _, left, right in cells:
+            check(right >= 0, f"the end of the name is in its column: {text} {right}")
+            check_equal(f"cut at the beginning: {text}", left < 0, text.startswith(long_path.format(1)))
+
+    def tile_report(scratch):
+        return write_report(msprobe, scratch, samples / "tile", samples / "golden")
+
+    def pair_of_the_culprit(browser):
+        first = browser.run("return document.querySelector('#notes li').textContent")
+        check("tile/step0/rank1/dump.json against golden" in first.replace(str(samples) + "/", "") and first.endswith("(tensor), one of 2 pairs"), first)
+
     def large_report(scratch):
         dumps = scratch / "dumps"
         subprocess.run([sys.executable, generator, "statistics", dumps, "--apis", "20000"], check=True, stdout=subprocess.DEVNULL)
@@ -506,7 +568,7 @@ def make_tests(msprobe, samples, generator, diagnosis):
     def python_rules_report(scratch):
         return write_report(msprobe, scratch, samples / "target", samples / "golden", "--python-rules")
 
-    sample_tests = [verdict_and_panel, filters, sorting, from_curve, curve_shows_the_relative_distance, from_curve_by_keyboard, from_tree, from_tree_by_keyboard, from_table_by_keyboard, colours, curve_shows_the_error, names_are_copied, by_keyboard, contrast]
+    sample_tests = [verdict_and_panel, filters, sorting, from_curve, curve_shows_the_relative_distance, from_curve_by_keyboard, from_tree, from_tree_by_keyboard, from_table_by_keyboard, colours, curve_shows_the_error, names_are_copied, by_keyboard, keys_from_the_start, contrast]
     return [
         *((function.__name__, test(function, sample_report)) for function in sample_tests),
         ("stopped", test(stopped, stopped_report)),
@@ -519,6 +581,8 @@ def make_tests(msprobe, samples, generator, diagnosis):
         ("wide_map", test(wide_map, wide_report)),
         ("only_in_golden", test(only_in_golden, exchanged_report)),
         ("counts_steps", test(counts_steps, exchanged_report)),
+        ("names_to_their_ends", test(names_to_their_ends, named_report, width=1500)),
+        ("pair_of_the_culprit", test(pair_of_the_culprit, tile_report)),
         ("address_keeps_the_selection", address_keeps_the_selection),
         ("large", test(large, large_report)),
         ("hostile", test(hostile, hostile_report)),

@@ -6,6 +6,7 @@ import glob
 import json
 import shutil
 import stat
+import subprocess
 import sys
 import zipfile
 
@@ -131,6 +132,30 @@ class Command(Case):
             compare({"npu_path": "a", "bench_path": "b"})
         self.assertIn("is not installed", str(raised.exception))
         self.assertFalse(os.path.exists(os.path.join(self.folder, "was-run")))
+
+
+class Installed(unittest.TestCase):
+    """Where `meson install` puts the package."""
+
+    def folder_for(self, prefix):
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python", "find_folder.py")
+        return subprocess.run([sys.executable, script, prefix], stdout=subprocess.PIPE, universal_newlines=True,
+                              check=True).stdout.strip()
+
+    def test_python_looks_there(self):
+        where = "import os, site, sys; print(os.linesep.join(sys.path + [site.getusersitepackages()]))"
+        looks = subprocess.run([sys.executable, "-c", where], stdout=subprocess.PIPE, universal_newlines=True,
+                               check=True).stdout.splitlines()
+        prefixes = {sys.prefix, "/usr/local", os.path.join(os.path.expanduser("~"), ".local")}
+        found = [(prefix, folder) for prefix in prefixes for folder in [self.folder_for(prefix)] if folder]
+        self.assertTrue(found)
+        for prefix, folder in found:
+            self.assertTrue(folder.startswith(prefix + "/lib/"), folder)
+            # Python leaves out those that do not exist yet.
+            self.assertTrue(folder in looks or not os.path.exists(folder), folder)
+
+    def test_elsewhere_meson_decides(self):
+        self.assertEqual(self.folder_for("/opt/nowhere"), "")
 
 
 if __name__ == "__main__":
