@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The archive with the static command: what is in it, and that it works where nothing else is.
+
+usage: archive.py ARCHIVE SAMPLES [EMULATOR]     EMULATOR: a static qemu, for an archive of another machine
+"""
+
+import csv
+import pathlib
+import shutil
+import struct
+import sys
+import tarfile
+
+import roots
+from roots import harness
+
+
+def interpreter(path):
+    """The dynamic linker that an ELF file asks for; None if it is static."""
+    data = path.read_bytes()
+    harness.check(data[:6] == b"\x7fELF\x02\x01", f"{path.name} is no ELF file of 64 bits")
+    offset, = struct.unpack_from("<Q", data, 32)
+    size, count = struct.unpack_from("<HH", data, 54)
+    for number in range(count):
+        kind, _, begin, _, _, length = struct.unpack_from("<IIQQQQ", data, offset + number * size)
+        if kind == 3:  # PT_INTERP
+            return data[begin:begin + length].rstrip(b"\0").decode()
+    return None
+
+
+def unpack(archive, folder):
+    with tarfile.open(archive) as file:
+        file.extractall(folder)
+    root, = folder.iterdir()
+    return root
+
+
+def make_tests(archive, samples, *emulator):
+    if not pathlib.Path(archive).exists():
+        def absent(_):
+            raise harness.Skip(f"{archive} is not there: scripts/package makes it")
+        return [("archive", absent)]
+
+    def contents(scratch):
+        root = unpack(archive, scratch)
+        harness.check_equal("folder", root.name + ".tar.gz", pathlib.Path(archive).name)
+        names = sorted(str(one.relative_to(root)) for one in root.rglob("*") if one.is_file())
+        pages = [name for name in names if name.startswith("share/man/man1/msprobe")]
+        harness.check("share/man/man1/msprobe-compare.1" in pages and len(pages) >= 9, f"pages: {pages}")
+        for name in ("bin/msprobe", "share/bash-completion/completions/msprobe", "share/zsh/site-functions/_msprobe",
+                     "share/fish/vendor_completions.d/msprobe.fish", "share/doc/msprobe/LICENSE",
+                     "share/doc/msprobe/licences/libtbb-dev.txt", "share/doc/msprobe/licences/libc6-dev.txt"):
+            harness.check(name in names, f"{name} is missing")
+        harness.check_equal("dynamic linker", interpreter(root / "bin/msprobe"), None)
+
+    def empty_root(scratch):
+        root = unpack(archive, scratch) / "bin"
+        shutil.copytree(samples, root / "samples")
+        program = ["/msprobe"]
+        if emulator:
+            shutil.copy(emulator[0], root / "emulator")
+            program = ["/emulator", "/msprobe"]
+        version = roots.run(root, [*program, "--version"])
+        harness.check_equal("exit status of --version", version.returncode, 0)
+        expected = pathlib.Path(archive).name.split("-")[1]
+        harness.check_equal("version", version.stdout.splitlines()[0], f"msprobe {expected}")
+        done = roots.run(root, [*program, "compare", "-tp", "/samples/tile", "-gp", "/samples/golden", "-o", "/out",
+                                "--format", "csv,xlsx,html"])
+        harness.check_equal("exit status", (done.returncode, done.stderr if done.returncode else ""), (0, ""))
+        said = done.stdout + done.stderr
+        harness.check("culprit   Functional.linear.6.forward   step0   rank1   certain\n" in said, said)
+        harness.check("210 rows: 116 equal, 77 rounding, 1 born here, 16 passed on, 0 not compared\n" in said, said)
+        kinds = sorted(one.suffix for one in (root / "out").rglob("*") if one.is_file())
+        harness.check_equal("files", kinds, [".csv", ".csv", ".html", ".xlsx", ".xlsx"])
+        table = next((root / "out").rglob("compare_result_rank1_*.csv"))
+        with open(table, encoding="utf-8-sig", newline="") as file:
+            born = [row["NPU Name"] for row in csv.DictReader(file) if row["Origin"] == "born"]
+        harness.check_equal("born", born, ["Functional.linear.6.forward.output.0"])
+
+    return [("what the archive holds", contents), ("the command in an empty root", empty_root)]
+
+
+if __name__ == "__main__":
+    sys.exit(harness.tap(make_tests(*sys.argv[1:])))
