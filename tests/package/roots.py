@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs run with a folder as their root: by chroot for root, else in a user namespace."""
+"""What the tests of packages share: programs run with a folder as their root, and what the sample dumps compare to."""
 
+import csv
 import os
 import pathlib
 import subprocess
@@ -8,6 +9,32 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 import harness  # noqa: E402
+
+SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
+SAMPLES = SOURCE / "data" / "samples"
+
+
+def absent(name):
+    """A test that says that nothing was made."""
+
+    def skip(_):
+        raise harness.Skip("not in dist/: scripts/package makes it")
+
+    return name, skip
+
+
+def check_compared(done, out):
+    """A comparison of the samples, as csv, xlsx and html, told and wrote what is known of them."""
+    harness.check_equal("exit status", (done.returncode, done.stderr if done.returncode else ""), (0, ""))
+    said = done.stdout + done.stderr
+    harness.check("culprit   Functional.linear.6.forward   step0   rank1   certain\n" in said, said)
+    harness.check("210 rows: 116 equal, 77 rounding, 1 born here, 16 passed on, 0 not compared\n" in said, said)
+    kinds = sorted(one.suffix for one in out.rglob("*") if one.is_file())
+    harness.check_equal("files", kinds, [".csv", ".csv", ".html", ".xlsx", ".xlsx"])
+    table = next(out.rglob("compare_result_rank1_*.csv"))
+    with open(table, encoding="utf-8-sig", newline="") as file:
+        born = [row["NPU Name"] for row in csv.DictReader(file) if row["Origin"] == "born"]
+    harness.check_equal("born", born, ["Functional.linear.6.forward.output.0"])
 
 
 def enter(root):
