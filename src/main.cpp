@@ -10,6 +10,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "anomaly/command.hpp"
@@ -31,6 +32,7 @@
 #include "support/parallel.hpp"
 #include "support/progress.hpp"
 #include "support/stage.hpp"
+#include "support/version.hpp"
 #include "support/versions.hpp"
 #include "tensor/isa.hpp"
 
@@ -88,6 +90,12 @@ void print(const std::string& text) {
   write_all(STDOUT_FILENO, text, "standard output");  // a reader that closed the pipe has all it wanted
 }
 
+std::string version() {
+  std::vector<std::string_view> available;
+  for (const tensor::Isa isa : tensor::available_isas()) available.push_back(tensor::isa_name(isa));
+  return version_text(tensor::isa_name(tensor::best_isa()), available);
+}
+
 int run_command(const Request& request) {
   const GlobalOptions& globals = request.globals;
   if (globals.quiet) {
@@ -101,10 +109,8 @@ int run_command(const Request& request) {
                                 [](const char* name) { return std::getenv(name); });
   const Context context{globals.framework, globals.jobs, color, &progress};
   const auto begun = std::chrono::steady_clock::now();
-  const std::string version = version_text();
-  log_verbose(fmt::format("{} {}: {} thread{}, {} arithmetic", version.substr(0, version.find('\n')),
-                          request.command->name(), most_threads(), most_threads() == 1 ? "" : "s",
-                          tensor::isa_name(tensor::best_isa())));
+  log_verbose(fmt::format("msprobe {} {}: {} thread{}, {} arithmetic", kVersion, request.command->name(),
+                          most_threads(), most_threads() == 1 ? "" : "s", tensor::isa_name(tensor::best_isa())));
   const Outcome outcome = request.command->run(context);
   log_verbose(usage_line(begun));
   switch (outcome) {
@@ -138,7 +144,7 @@ int run(const std::vector<std::string>& arguments) {
       print(help_text(line.describe(), request.command == nullptr ? "" : request.command->name()));
       return kClean;
     case Request::Kind::version:
-      print(version_text());
+      print(version());
       return kClean;
     case Request::Kind::run:
       break;

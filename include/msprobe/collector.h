@@ -44,7 +44,7 @@ typedef enum msprobe_status {
 /* Why the last call of this thread that returned something negative did so; "" if none has. Valid until the next
  * call of this thread. */
 MSPROBE_API const char* msprobe_last_error(void);
-/* "0.1.0" */
+/* "1.2.3" */
 MSPROBE_API const char* msprobe_version(void);
 
 /* ------------------------------------------------------------------ sessions */

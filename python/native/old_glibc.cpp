@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets the module, compiled on a new system, load on old ones (glibc 2.17). The linker's --wrap sends every use of a
-// function that has a newer version, in the static C++ library, too, to the one here, which calls the old version or asks
-// the kernel. python/meson.build has the list; packaging/needs_glibc.py checks what is left.
+// Lets the module, compiled on a new system, load on old ones (glibc 2.17). The linker's --wrap sends every
+// use of a function that has a newer version, in the static C++ library, too, to the one here, which calls
+// the old version or asks the kernel. python/meson.build has the list; packaging/needs_glibc.py checks what
+// is left.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -49,24 +50,49 @@ OLD_VERSION(int, pthread_sigmask, int, const sigset_t*, sigset_t*)
 OLD_VERSION(double, hypot, double, double)
 OLD_VERSION(void*, dlsym, void*, const char*)
 
-int __wrap_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*begin)(void*), void* argument) {
+int __wrap_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*begin)(void*),
+                          void* argument) {
   return old_pthread_create(thread, attributes, begin, argument);
 }
-int __wrap_pthread_detach(pthread_t thread) { return old_pthread_detach(thread); }
-int __wrap_pthread_join(pthread_t thread, void** result) { return old_pthread_join(thread, result); }
-int __wrap_pthread_once(pthread_once_t* control, void (*routine)()) { return old_pthread_once(control, routine); }
-int __wrap_pthread_key_create(pthread_key_t* key, void (*end)(void*)) { return old_pthread_key_create(key, end); }
-int __wrap_pthread_key_delete(pthread_key_t key) { return old_pthread_key_delete(key); }
-void* __wrap_pthread_getspecific(pthread_key_t key) { return old_pthread_getspecific(key); }
-int __wrap_pthread_setspecific(pthread_key_t key, const void* value) { return old_pthread_setspecific(key, value); }
-int __wrap_pthread_rwlock_rdlock(pthread_rwlock_t* lock) { return old_pthread_rwlock_rdlock(lock); }
-int __wrap_pthread_rwlock_wrlock(pthread_rwlock_t* lock) { return old_pthread_rwlock_wrlock(lock); }
-int __wrap_pthread_rwlock_unlock(pthread_rwlock_t* lock) { return old_pthread_rwlock_unlock(lock); }
+int __wrap_pthread_detach(pthread_t thread) {
+  return old_pthread_detach(thread);
+}
+int __wrap_pthread_join(pthread_t thread, void** result) {
+  return old_pthread_join(thread, result);
+}
+int __wrap_pthread_once(pthread_once_t* control, void (*routine)()) {
+  return old_pthread_once(control, routine);
+}
+int __wrap_pthread_key_create(pthread_key_t* key, void (*end)(void*)) {
+  return old_pthread_key_create(key, end);
+}
+int __wrap_pthread_key_delete(pthread_key_t key) {
+  return old_pthread_key_delete(key);
+}
+void* __wrap_pthread_getspecific(pthread_key_t key) {
+  return old_pthread_getspecific(key);
+}
+int __wrap_pthread_setspecific(pthread_key_t key, const void* value) {
+  return old_pthread_setspecific(key, value);
+}
+int __wrap_pthread_rwlock_rdlock(pthread_rwlock_t* lock) {
+  return old_pthread_rwlock_rdlock(lock);
+}
+int __wrap_pthread_rwlock_wrlock(pthread_rwlock_t* lock) {
+  return old_pthread_rwlock_wrlock(lock);
+}
+int __wrap_pthread_rwlock_unlock(pthread_rwlock_t* lock) {
+  return old_pthread_rwlock_unlock(lock);
+}
 int __wrap_pthread_sigmask(int how, const sigset_t* set, sigset_t* before) {
   return old_pthread_sigmask(how, set, before);
 }
-double __wrap_hypot(double x, double y) { return old_hypot(x, y); }
-void* __wrap_dlsym(void* handle, const char* name) { return old_dlsym(handle, name); }
+double __wrap_hypot(double x, double y) {
+  return old_hypot(x, y);
+}
+void* __wrap_dlsym(void* handle, const char* name) {
+  return old_dlsym(handle, name);
+}
 
 // Before 2.33 stat() was an inline function on these.
 int __xstat(int version, const char* path, struct stat* status);
@@ -81,15 +107,29 @@ int __wrap_fstat(int file, struct stat* status);
 int __wrap_stat64(const char* path, struct stat64* status);
 int __wrap_lstat64(const char* path, struct stat64* status);
 int __wrap_fstat64(int file, struct stat64* status);
-int __wrap_stat(const char* path, struct stat* status) { return __xstat(kStatVersion, path, status); }
-int __wrap_lstat(const char* path, struct stat* status) { return __lxstat(kStatVersion, path, status); }
-int __wrap_fstat(int file, struct stat* status) { return __fxstat(kStatVersion, file, status); }
-int __wrap_stat64(const char* path, struct stat64* status) { return __xstat64(kStatVersion, path, status); }
-int __wrap_lstat64(const char* path, struct stat64* status) { return __lxstat64(kStatVersion, path, status); }
-int __wrap_fstat64(int file, struct stat64* status) { return __fxstat64(kStatVersion, file, status); }
+int __wrap_stat(const char* path, struct stat* status) {
+  return __xstat(kStatVersion, path, status);
+}
+int __wrap_lstat(const char* path, struct stat* status) {
+  return __lxstat(kStatVersion, path, status);
+}
+int __wrap_fstat(int file, struct stat* status) {
+  return __fxstat(kStatVersion, file, status);
+}
+int __wrap_stat64(const char* path, struct stat64* status) {
+  return __xstat64(kStatVersion, path, status);
+}
+int __wrap_lstat64(const char* path, struct stat64* status) {
+  return __lxstat64(kStatVersion, path, status);
+}
+int __wrap_fstat64(int file, struct stat64* status) {
+  return __fxstat64(kStatVersion, file, status);
+}
 
-ssize_t __wrap_copy_file_range(int from, off64_t* from_at, int to, off64_t* to_at, size_t length, unsigned flags);
-ssize_t __wrap_copy_file_range(int from, off64_t* from_at, int to, off64_t* to_at, size_t length, unsigned flags) {
+ssize_t __wrap_copy_file_range(int from, off64_t* from_at, int to, off64_t* to_at, size_t length,
+                               unsigned flags);
+ssize_t __wrap_copy_file_range(int from, off64_t* from_at, int to, off64_t* to_at, size_t length,
+                               unsigned flags) {
   return ::syscall(SYS_copy_file_range, from, from_at, to, to_at, length, flags);
 }
 

@@ -16,6 +16,7 @@
 #include "collector/tensor_file.hpp"
 #include "msprobe/collector.h"
 #include "support/error.hpp"
+#include "support/version.hpp"
 
 using namespace msprobe::collector;  // NOLINT: this file is nothing but their outside
 
@@ -124,7 +125,7 @@ msprobe_status msprobe_get_dtype(uint32_t dtype, msprobe_dtype_info* info) {
 }
 
 const char* msprobe_version(void) {
-  return MSPROBE_VERSION;
+  return msprobe::kVersion;
 }
 
 msprobe_status msprobe_session_open(const char* config_path, const char* config_text,

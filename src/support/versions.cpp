@@ -1,20 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/versions.hpp"
 
+#include <expat.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <histedit.h>
+#include <link.h>
 #include <yaml.h>
 #include <zlib.h>
 
 #include <CLI/Version.hpp>
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 
 #include "support/parallel.hpp"
+#include "support/version.hpp"
 
 namespace msprobe {
 
-std::string version_text() {
+namespace {
+
+/// Whether nothing had to load libraries for this program.
+bool linked_statically() {
+  bool loader = false;
+  // The program itself comes first; a static one has no other.
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* found) {
+        for (std::size_t i = 0; i < object->dlpi_phnum; ++i) {
+          if (object->dlpi_phdr[i].p_type == PT_INTERP) *static_cast<bool*>(found) = true;
+        }
+        return 1;
+      },
+      &loader);
+  return !loader;
+}
+
+}  // namespace
+
+std::string version_text(std::string_view kernels, const std::vector<std::string_view>& available) {
   const int fmt_version = FMT_VERSION;
-  std::string text = "msprobe " MSPROBE_VERSION "\n";
+  std::string text = fmt::format("msprobe {}\n", kVersion);
+  const XML_Expat_Version expat = XML_ExpatVersionInfo();
   const auto add = [&text](std::string_view library, std::string_view version) {
     text += fmt::format("  {} {}\n", library, version);
   };
@@ -25,6 +51,15 @@ std::string version_text() {
   add("libyaml", yaml_get_version_string());
   add("zlib", zlibVersion());
   add("fmt", fmt::format("{}.{}.{}", fmt_version / 10000, fmt_version / 100 % 100, fmt_version % 100));
+  add("libexpat", fmt::format("{}.{}.{}", expat.major, expat.minor, expat.micro));
+  add("libedit", fmt::format("{}.{}", LIBEDIT_MAJOR, LIBEDIT_MINOR));
+#ifdef __clang__
+  add("compiler", "Clang " __clang_version__);
+#else
+  add("compiler", "GCC " __VERSION__);
+#endif
+  add("linked", linked_statically() ? "statically" : "with shared libraries");
+  add("arithmetic", fmt::format("{} (of {})", kernels, fmt::join(available, ", ")));
   return text;
 }
 

@@ -6,6 +6,7 @@ usage: archive.py DIST VERSION MACHINE [EMULATOR]     EMULATOR: a static qemu, f
 """
 
 import pathlib
+import re
 import shutil
 import struct
 import sys
@@ -61,12 +62,38 @@ def make_tests(dist, version, machine, *emulator):
             program = ["/emulator", "/msprobe"]
         told = roots.run(root, [*program, "--version"])
         harness.check_equal("exit status of --version", told.returncode, 0)
-        harness.check_equal("version", told.stdout.splitlines()[0], f"msprobe {version}")
+        first, *lines = told.stdout.splitlines()
+        harness.check_equal("version", first, f"msprobe {version}")
+        facts = dict(line.split(maxsplit=1) for line in lines)
+        harness.check_equal("linked", facts["linked"], "statically")
+        kernels = {"x86_64": ("sse2", "avx2", "avx512"), "aarch64": ("neon",)}[machine]
+        harness.check(facts["arithmetic"].split(" (")[0] in kernels, f"kernels: {facts['arithmetic']}")
         done = roots.run(root, [*program, "compare", "-tp", "/samples/tile", "-gp", "/samples/golden", "-o", "/out",
                                 "--format", "csv,xlsx,html"])
         roots.check_compared(done, root / "out")
 
-    return [("what the archive holds", contents), ("the command in an empty root", empty_root)]
+    def same_results(scratch):
+        other = pathlib.Path(dist) / f"msprobe-{version}-linux-x86_64.tar.gz"
+        if not emulator or not other.exists():
+            raise harness.Skip("for an archive of another machine than x86_64, with that one beside it")
+        results = []
+        for name, file, before in (("here", other, []), ("there", archive, emulator)):
+            (scratch / name).mkdir()
+            program = unpack(file, scratch / name) / "bin/msprobe"
+            out = scratch / name / "out"
+            done = harness.run(str((before or [program])[0]), [*([str(program)] if before else []), "compare", "-tp",
+                               str(roots.SAMPLES / "tile"), "-gp", str(roots.SAMPLES / "golden"), "-o", str(out),
+                               "--format", "csv,jsonl,md"], scratch)
+            harness.check_equal("exit status", done.returncode, 0)
+            files = {re.sub(r"\d{14}", "", str(one.relative_to(out))): one.read_bytes() for one in out.rglob("*") if one.is_file()}
+            results.append({**files, "said": re.sub(r"\d{14}", "", done.stdout + done.stderr).replace(str(out), "").encode()})
+        harness.check_equal("files", sorted(results[1]), sorted(results[0]))
+        for name, text in results[0].items():
+            harness.check(results[1][name] == text, f"{name} differs")
+        harness.check(sum(map(len, results[0].values())) > 50000, "too little was compared")
+
+    return [("what the archive holds", contents), ("the command in an empty root", empty_root),
+            ("the same results as on x86_64", same_results)]
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheel: what is in it, and that pip alone makes it work, in a fresh environment on a PATH without compiler.
 
-usage: wheel.py DIST VERSION MACHINE [PYTHON]     PYTHON: one that has NumPy and PyTorch (default: /usr/bin/python3)
+usage: wheel.py DIST VERSION MACHINE [EMULATOR]     with an emulator, as the wheel is for another machine, pip is left out
 """
 
 import base64
@@ -19,7 +19,10 @@ import roots
 from roots import harness
 
 
-def make_tests(dist, version, machine, base="/usr/bin/python3"):
+BASE = "/usr/bin/python3"  # with NumPy and PyTorch of Debian's
+
+
+def make_tests(dist, version, machine, *emulator):
     found = sorted(pathlib.Path(dist).resolve().glob(f"msprobe-{version}-cp38-abi3-*_{machine}.whl"))
     if not found:
         return [roots.absent("wheel")]
@@ -45,7 +48,7 @@ def make_tests(dist, version, machine, base="/usr/bin/python3"):
 
     def environment(scratch, packages):
         """A fresh environment with the wheel, and what a program in it sees: no compiler, nothing of the source tree."""
-        made = subprocess.run([base, "-m", "venv", *packages, scratch / "venv"], capture_output=True, text=True, check=False)
+        made = subprocess.run([BASE, "-m", "venv", *packages, scratch / "venv"], capture_output=True, text=True, check=False)
         if made.returncode != 0:
             raise harness.Skip(f"no virtual environments: {made.stdout.strip() or made.stderr.strip()}")
         see = {"PATH": str(scratch / "venv/bin"), "HOME": str(scratch), "LC_ALL": "C.UTF-8"}
@@ -71,8 +74,8 @@ def make_tests(dist, version, machine, base="/usr/bin/python3"):
         harness.check((scratch / "venv/share/man/man1/msprobe-compare.1").exists(), "no manual page")
 
     def recording(scratch):
-        if subprocess.run([base, "-c", "import torch, numpy"], capture_output=True, check=False).returncode != 0:
-            raise harness.Skip(f"{base} has no PyTorch")
+        if subprocess.run([BASE, "-c", "import torch, numpy"], capture_output=True, check=False).returncode != 0:
+            raise harness.Skip(f"{BASE} has no PyTorch")
         see = environment(scratch, ["--system-site-packages"])
         where = run(see, scratch, "python", "-c", "import msprobe; print(msprobe.__file__)").stdout.strip()
         harness.check(where.startswith(str(scratch / "venv")), f"msprobe is {where}")

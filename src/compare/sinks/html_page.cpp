@@ -18,6 +18,7 @@
 #include "support/json_writer.hpp"
 #include "support/output_file.hpp"
 #include "support/progress.hpp"
+#include "support/version.hpp"
 
 namespace msprobe::compare {
 namespace {
@@ -73,7 +74,7 @@ void write_data(const std::string& id, std::string_view deflated, const Write& s
 std::string overview(const CompareReport& report, const std::vector<PackedRank>& ranks) {
   JsonWriter json({.compact = true, .text = JsonText::utf8});
   json.open_object();
-  json.member("version", MSPROBE_VERSION);
+  json.member("version", kVersion);
   json.member("onlyOneSide", report.one_sided);
   if (report.diagnosis) {
     const diagnosis::Diagnosis& diagnosis = *report.diagnosis;
