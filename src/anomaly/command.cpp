@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <filesystem>
-#include <system_error>
 
 #include "anomaly/analyze.hpp"
 #include "anomaly/result.hpp"
@@ -15,6 +13,7 @@
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/output_file.hpp"
+#include "support/output_folder.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::anomaly {
@@ -57,25 +56,6 @@ AnalyzeOptions to_options(const Typed& typed) {
   return options;
 }
 
-/// Complains before the work if the folder cannot come to be. It is made only when there is something to put
-/// there.
-void check_folder(const std::string& folder) {
-  namespace fs = std::filesystem;
-  fs::path path(folder);
-  std::error_code error;
-  while (!path.empty() && !fs::exists(path, error)) {
-    if (path == path.parent_path()) break;
-    path = path.parent_path();
-  }
-  if (path.empty()) path = ".";
-  if (!fs::is_directory(path, error)) throw IoError(display(path.string()), "is not a directory");
-  try {
-    check_output((path / "anomaly_analyze").string());
-  } catch (const IoError& refusal) {
-    throw IoError(display(folder), std::string("no file can be written there: ") + refusal.what());
-  }
-}
-
 void show(Remark kind, const std::string& text) {
   if (kind == Remark::warning) log_warning(text);
   if (kind == Remark::progress) log_info(text);
@@ -115,7 +95,7 @@ class AnomalyCommand final : public Command {
   Outcome run(const Context& context) override {
     const AnalyzeOptions options = to_options(typed_);
     const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
-    if (options.output != "-") check_folder(options.output);
+    if (options.output != "-") check_output_folder(options.output);
     const Analysis analysis = analyze(options, rules, context.progress, show);
     if (analysis.anomaly() || (options.listing != Listing::none && options.output == "-")) {
       write(analysis, options, rules, context.color);

@@ -19,7 +19,7 @@
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
-#include "support/output_file.hpp"
+#include "support/output_folder.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::config_check {
@@ -183,7 +183,7 @@ class ConfigCheckCommand final : public Command {
     options.formats = formats(piped ? report::Format::jsonl : report::Format::xlsx);
     if (piped && options.formats != std::vector<report::Format>{report::Format::jsonl})
       throw UsageError("-o - writes jsonl only");
-    if (!piped) check_folder(options.output);
+    if (!piped) check_output_folder(options.output);
     const PackComparison comparison = compare_packs_to_files(options, tables);
     bool failed = false;
     bool findings = false;
@@ -231,24 +231,12 @@ class ConfigCheckCommand final : public Command {
     options.output = !output_.empty()        ? output_
                      : verl_compare_.given() ? "./verl_param_compare_result"
                                              : "./verl_param_verify_result";
-    check_folder(options.output);
+    check_output_folder(options.output);
     const VerlResult result = verl_compare_.given() ? compare_verl(logs_[0], logs_[1], options)
                                                     : verify_verl(verified_, tables, options);
     for (const std::string& warning : result.warnings) log_warning(warning);
     log_info(without_last_newline(render_verl(result, context.color)));
     return fail_on_ != "never" && result.table->errors() != 0 ? Outcome::findings : Outcome::clean;
-  }
-
-  /// Complains before the work if the folder cannot come to be.
-  static void check_folder(const std::string& folder) {
-    namespace fs = std::filesystem;
-    fs::path path(folder);
-    std::error_code error;
-    while (!path.empty() && !fs::exists(path, error) && path != path.parent_path()) path = path.parent_path();
-    if (path.empty()) path = ".";
-    if (!fs::is_directory(path, error)) throw IoError(display(path.string()), "is not a directory");
-    if (::access(path.c_str(), W_OK) != 0)
-      throw IoError(display(path.string()), std::generic_category().message(errno));
   }
 
   static std::string without_last_newline(std::string text) {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/output_folder.hpp"
+
+#include <filesystem>
+#include <system_error>
+
+#include "support/error.hpp"
+#include "support/output_file.hpp"
+#include "support/text.hpp"
+
+namespace msprobe {
+
+void check_output_folder(const std::string& folder) {
+  namespace fs = std::filesystem;
+  fs::path path(folder);
+  std::error_code error;
+  while (!path.empty() && !fs::exists(path, error) && path != path.parent_path()) path = path.parent_path();
+  if (path.empty()) path = ".";
+  if (!fs::is_directory(path, error)) throw IoError(display(path.string()), "is not a directory");
+  try {
+    check_output((path / "msprobe").string());
+  } catch (const IoError& refusal) {
+    throw IoError(display(folder), std::string("no file can be written there: ") + refusal.what());
+  }
+}
+
+}  // namespace msprobe
