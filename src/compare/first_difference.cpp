@@ -192,6 +192,10 @@ std::string render_differences(const DifferenceReport& report, bool color) {
     }
     if (!step.file.empty()) out += "  written: " + display(step.file) + "\n";
   }
+  const bool differs = std::any_of(report.steps.begin(), report.steps.end(),
+                                   [](const AnalyzedStep& step) { return !step.first.places.empty(); });
+  if (differs)
+    out += "by fixed limits, which noise may pass; compare without -da names where the error is born\n";
   for (const std::string& line : report.one_sided)
     out += report::paint("not compared: ", report::Color::yellow, color) + display(line) + "\n";
   return out;

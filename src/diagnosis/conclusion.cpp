@@ -208,7 +208,7 @@ class Conclusion {
   /// Of evidence in its own rank, or of another rank's that communication, or the step's end, lies behind.
   bool is_consequence(const Placed& placed) const {
     if (firsts_.empty()) return false;
-    if (placed.finding.downstream) return true;
+    if (placed.finding.downstream || placed.finding.joined) return true;
     const auto& [step, layer, by_call, since] = placed.moment;
     for (const auto& [moment, rank] : firsts_) {
       if (std::get<0>(moment) < step) return true;
@@ -240,7 +240,11 @@ class Conclusion {
     Finding& culprit = out_.findings.front();
     culprit.passed_on = out_.count(Origin::passed_on);
     for (const RankFindings& rank : ranks_) {
-      if (rank.rank == culprit.rank && rank.step == culprit.step) out_.agreeing = rank.agreeing;
+      if (rank.rank == culprit.rank && rank.step == culprit.step) {
+        out_.agreeing = rank.agreeing;
+        out_.rounded = rank.rounded;
+        out_.largest_before = rank.largest_before;
+      }
       if (!(rank.passed_on_largest > culprit.passed_on_largest)) continue;
       culprit.passed_on_largest = rank.passed_on_largest;
       culprit.passed_on_entry = rank.passed_on_entry;

@@ -24,6 +24,8 @@ struct Diagnosis {
   std::uint64_t broken_off = 0;  // places whose evidence is weaker: something could not be read again
   std::string first_broken_off;
   std::uint64_t agreeing = 0;  // entries ahead of the culprit, in its rank and step
+  std::uint64_t rounded = 0;   // those of them that differ at all
+  double largest_before = 0;   // the largest J among them
   std::uint64_t left_out = 0;  // entries behind certain evidence that nobody looked at
   bool tensors = false;
   double threshold = 0;

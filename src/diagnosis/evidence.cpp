@@ -18,6 +18,7 @@ using dump::Item;
 using dump::State;
 
 constexpr std::size_t kMostDataPlaces = 4096;
+constexpr std::size_t kMostRepeated = 4096;
 
 bool is_half(double u) {
   return u > 1e-6;
@@ -66,8 +67,16 @@ void RankJudge::structure(Entry& entry, double& scalar_error) {
   const CalledOtherwise called =
       called_otherwise(target_, entry.target, golden_, entry.golden, errors_.golden_item, rounding);
   scalar_error = called.scalar_error;
-  if (!called.first) return;
-  const StructuralDifference& difference = *called.first;
+  const auto call_of = [&](const StructuralDifference& difference) {
+    return fmt::format("{}\n{}\n{}\n{}", entry.name.operation(), difference.place, difference.target,
+                       difference.golden);
+  };
+  // What one call was given otherwise others are as well: the updates of all parameters.
+  const auto& known = called.first ? called.first : called.excused;
+  const auto again =
+      known && known->kind == Kind::argument ? repeated_.find(call_of(*known)) : repeated_.end();
+  if (!called.first && again == repeated_.end()) return;
+  const StructuralDifference& difference = *known;
   double e_out = 0;  // of whole numbers as well
   const Api& api = target_.apis[entry.target];
   for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
@@ -82,7 +91,6 @@ void RankJudge::structure(Entry& entry, double& scalar_error) {
   Finding found = finding(entry, difference.kind, Rule::structure, kInfinite);
   found.item = difference.item;
   found.place = difference.place;
-  found.downstream = entry.touched || history_.evidence;
   if (effect || difference.kind == Kind::dtype || difference.kind == Kind::shape) {
     found.confidence = handed_on ? Confidence::hint : Confidence::certain;
     if (by_decision) flip(entry, 1);
@@ -101,6 +109,15 @@ void RankJudge::structure(Entry& entry, double& scalar_error) {
              : "without effect on the output";
   found.side = "the code differs, not a kernel";
   if (!effect && difference.kind == Kind::argument) await_effect(entry, found);
+  if (difference.kind == Kind::requires_grad && !found.is_evidence()) await_gradients(entry, found);
+  if (difference.kind == Kind::argument && found.is_evidence()) {
+    if (again != repeated_.end()) {
+      ++again->second.times;
+      found.joined = true;
+    } else if (repeated_.size() < kMostRepeated) {
+      repeated_.emplace(call_of(difference), Repeated{entry.target, 0});
+    }
+  }
   offer(entry, std::move(found));
 }
 
@@ -204,16 +221,30 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
         derived ? 4 * u : std::max(unit_roundoff(target_.text(item.dtype)), 4 * kSingleRoundoff);
     found = finding(entry, derived ? Kind::unrecorded : Kind::data, Rule::source, e / (ahead + own));
     if (is_told(found.j)) {
-      found.text = fmt::format(
-          "{} {} and differs by {}; {} by more than {}", place_text(target_, item),
-          derived ? "is made by something not recorded" : "comes from outside of what is recorded",
-          error_text(e), data ? "what came in there before did not" : "nothing ahead of it",
-          error_text(ahead));
+      const bool made = derived || !may_be_data(entry, index);
+      found.kind = made ? Kind::unrecorded : Kind::data;
+      found.text =
+          fmt::format("{} {} and differs by {}; {} by more than {}", place_text(target_, item),
+                      made ? "is made by something not recorded" : "comes from outside of what is recorded",
+                      error_text(e), data ? "what came in there before did not" : "nothing ahead of it",
+                      error_text(ahead));
+      if (made) {
+        const std::string module = module_around(entry.target, entry.golden);
+        const bool trained = item.requires_grad == dump::RequiresGrad::yes && !entry.optimizer;
+        found.next = made_unrecorded(module, trained);
+      }
+      // Data may be wrong beside any other fault, but all of it comes from one loader.
+      found.joined = made ? is_tainted(entry, index) : data_differs_;
+      data_differs_ = data_differs_ || (!made && found.is_evidence());
+      if (made && found.is_evidence() && settle_between(0, entry, e, ahead))
+        found.downstream = entry.touched = true;
     }
   } else {
     const bool partners = known && golden_known &&
                           alignment_.golden_of[target_.items[from].api] == golden_.items[golden_from].api;
     if (partners && !pair_.tensors) return;  // then its error is the output's
+    // Errors of two kinds cannot be held against each other.
+    if (partners && errors_.by_statistics[index] != errors_.by_statistics[from]) return;
     const double q = carried(known ? from : kNone, golden_known ? golden_from : kNone);
     const double ratio = e / (2 * q + 2 * u);
     // Entries of one side alone answer for what comes from them.
@@ -253,8 +284,13 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
             place, error_text(q), error_text(e));
       }
     }
-    // What that producer made of evidence is downstream; the change itself is not.
+    // What that producer made of evidence is downstream; the change itself is not, unless it is known who
+    // made it.
     found.downstream = history_.evidence;
+    const std::uint32_t maker =
+        known ? target_.items[from].api : alignment_.target_of[golden_.items[golden_from].api];
+    if (maker != kNone && found.is_evidence() && settle_between(maker, entry, e, q))
+      found.downstream = entry.touched = true;
   }
   found.item = index;
   found.place = place_text(target_, item);

@@ -58,6 +58,7 @@ struct Finding {
   std::uint32_t target_api = UINT32_MAX;
   std::uint32_t item = UINT32_MAX;  // of the side under test, if one is concerned
   bool downstream = false;          // what it received was touched by earlier evidence
+  bool joined = false;              // it may be that evidence's fault in another place: no second one is claimed
   std::string entry;                // the reference's name where the side under test has none
   std::string golden_entry;         // empty if there is none
   std::string place;                // `input.1`
@@ -69,6 +70,7 @@ struct Finding {
   std::string where;  // line of the call; may be empty
   std::string next;
   std::uint64_t concerned = 1;           // parameters or entries that this finding stands for
+  std::uint64_t repeated = 0;            // more calls that were given the same argument
   std::vector<std::string> other_ranks;  // that show the same
   std::uint64_t passed_on = 0;           // later tensors that differ by it
   double passed_on_largest = 0;

@@ -144,6 +144,7 @@ double RankJudge::best_match(const Entry& entry, std::uint32_t index, double eno
 }
 
 void RankJudge::backward_pair(Entry& entry) {
+  show_cuts();
   measure_inputs(entry);
   const std::uint32_t forward = errors_.forward_of(entry.target);
   if (forward != kNone) errors_.measure(forward);
@@ -165,6 +166,10 @@ void RankJudge::backward_pair(Entry& entry) {
       found.text = fmt::format(
           "the gradient of its output arrives with error {}; nothing ahead of it has more than {}",
           error_text(e_of(i)), error_text(ahead));
+      if (found.is_evidence() && !found.downstream) {
+        missing_backward(entry, e_of(i), ahead);
+        found.downstream = entry.touched;
+      }
       offer(entry, std::move(found));
     }
     if (forward != kNone) {
@@ -204,6 +209,7 @@ void RankJudge::backward_pair(Entry& entry) {
 }
 
 void RankJudge::gradients_pair(Entry& entry) {
+  show_cuts();
   measure_inputs(entry);
   const ModuleErrors* module = errors_.module(entry.name.base);
   const double ahead = std::max({forward_error(), backward_, history_.backward});

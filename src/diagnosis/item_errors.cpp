@@ -26,6 +26,8 @@ ItemErrors::ItemErrors(const RankPair& pair)
   const Side& target = *pair.target;
   e.assign(target.items.size(), NAN);
   b.assign(target.items.size(), 0);
+  by_statistics.assign(target.items.size(), 0);
+  blind.assign(target.items.size(), 0);
   output.assign(target.apis.size(), 0);
   anything.assign(target.apis.size(), 0);
   anything_b.assign(target.apis.size(), 0);
@@ -71,9 +73,13 @@ void ItemErrors::measure_items(std::uint32_t api) {
     raise_to(u[api], static_cast<float>(unit_roundoff(golden.text(partner.dtype))));
     std::optional<Measure> found;
     if (pair_.tensors) found = pair_.tensors(i, golden_item[i]);
-    if (!found) found = diagnosis::measure(target, item, golden, partner);
-    if (!found->known) continue;
+    if (!found) {
+      found = diagnosis::measure(target, item, golden, partner);
+      by_statistics[i] = pair_.tensors ? 1 : 0;
+    }
     const bool other_shape = target.text(item.shape) != golden.text(partner.shape);
+    if (found->blind && !other_shape) blind[i] = 1;
+    if (!found->known || blind[i] != 0) continue;
     e[i] = other_shape ? std::numeric_limits<float>::infinity() : static_cast<float>(found->e);
     b[i] = other_shape ? std::numeric_limits<float>::infinity() : static_cast<float>(found->b);
     raise_to(anything[api], e[i]);

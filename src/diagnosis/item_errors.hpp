@@ -35,8 +35,10 @@ class ItemErrors {
   std::vector<std::uint32_t> golden_item;  // by item under test
   std::vector<float> e;                    // by item; NaN where nothing was measured
   std::vector<float> b;
-  std::vector<float> output;    // by entry under test: largest e of its floating outputs
-  std::vector<float> anything;  // of all its tensors
+  std::vector<std::uint8_t> by_statistics;  // by item: its tensors were not to be had, where others' were
+  std::vector<std::uint8_t> blind;          // by item: see Measure
+  std::vector<float> output;                // by entry under test: largest e of its floating outputs
+  std::vector<float> anything;              // of all its tensors
   std::vector<float> anything_b;
   std::vector<float> u;  // unit roundoff of the coarsest of its tensors, of both sides
 

@@ -107,6 +107,7 @@ Measure measure(const Side& target, const Item& item, const Side& golden, const 
   out.e = std::max({out.b, distance(of_target(dump::kMean), of_golden(dump::kMean), rms > 0 ? rms : extreme),
                     distance(of_target(dump::kMax), largest, std::max(finite_size(largest.value), rms)),
                     distance(of_target(dump::kMin), least, std::max(finite_size(least.value), rms))});
+  out.blind = out.e == 0 && norm.present && !std::isfinite(norm.value);
   return out;
 }
 

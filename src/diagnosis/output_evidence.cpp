@@ -113,8 +113,9 @@ void RankJudge::outputs(Entry& entry) {
   for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
     if (item_of(i).state != State::input || !item_of(i).is_tensor) continue;
     const double least = number_of(target_, item_of(i), dump::kMin);
-    if (unit_roundoff(target_.text(item_of(i).dtype)) > 0 && std::abs(least) >= kMask)
-      entry.e_in = std::max(entry.e_in, forward_error());
+    const bool masked = unit_roundoff(target_.text(item_of(i).dtype)) > 0 && std::abs(least) >= kMask;
+    // What should have been read and was not may be wrong by more than its statistics say.
+    if (masked || errors_.by_statistics[i] != 0) entry.e_in = std::max(entry.e_in, forward_error());
   }
   entry.grown = amplification(entry);
   double largest_j = 0;
@@ -154,12 +155,14 @@ void RankJudge::outputs(Entry& entry) {
 void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double b,
                              const std::vector<Replayed>& replays, double sums) {
   const std::string place = place_text(target_, item_of(index));
-  const auto offered = [&](Kind kind, Rule rule, double j, std::string text, std::string side) {
+  const auto offered = [&](Kind kind, Rule rule, double j, std::string text, std::string side,
+                           std::string next = {}) {
     Finding found = finding(entry, kind, rule, j);
     found.item = index;
     found.place = place;
     found.text = std::move(text);
     found.side = std::move(side);
+    found.next = std::move(next);
     offer(entry, std::move(found));
   };
   const double explains = received(entry, index, sums);
@@ -204,7 +207,15 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
               ? "; products in TF32 are as far off"
               : "");
     }
-    offered(random ? Kind::random : Kind::birth, Rule::birth, j, std::move(words), side);
+    const Unseen unseen = is_told(j) && !random ? unseen_input(entry) : Unseen();
+    std::string next;
+    if (!unseen.text.empty()) {
+      words = fmt::format("output error {}; {}", error_text(e), unseen.text);
+      if (!unseen.maker.empty()) words += fmt::format(": {} may have made it otherwise", unseen.maker);
+      next = fmt::format("dump again with task tensor{}{}", unseen.maker.empty() ? "" : ", from before ",
+                         unseen.maker);
+    }
+    offered(random ? Kind::random : Kind::birth, Rule::birth, j, std::move(words), side, std::move(next));
   }
   const double n = static_cast<double>(elements_of(target_.text(item_of(index).shape)));
   constexpr double kFewest = 64;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -59,6 +60,9 @@ struct RankPair {
   std::function<std::vector<Replayed>(std::uint32_t target_api, std::uint32_t golden_api)> replay;
   /// Of a parameter, since the step before.
   std::function<std::optional<Update>(std::uint32_t target_item, std::uint32_t golden_item)> update;
+  /// Of an entry that only the reference has: what it lies in, and the line of the program that called it.
+  std::function<std::string_view(std::string_view golden_entry)> golden_parent;
+  std::function<std::string(std::string_view golden_entry)> golden_where;
   /// Error of the reference against a third dump.
   std::function<double(std::uint32_t golden_item)> noise;
 };
@@ -119,6 +123,8 @@ struct RankFindings {
   std::uint64_t broken_off = 0;
   std::string first_broken_off;
   std::uint64_t agreeing = 0;  // paired entries ahead of the first evidence
+  std::uint64_t rounded = 0;   // those of them that differ at all
+  double largest_before = 0;   // the largest J among them
   double passed_on_largest = 0;
   std::string passed_on_entry;
 

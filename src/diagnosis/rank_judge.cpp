@@ -45,6 +45,7 @@ RankJudge::RankJudge(const RankPair& pair, History& history)
   out_.threshold = threshold_;
   out_.explained.resize(target_.items.size(), NAN);
   touched_.resize(target_.apis.size());
+  untouched_.resize(target_.items.size());
   if (history.evidence) {
     fault_order_ = 0;
     clean_ = history.clean;
@@ -257,11 +258,7 @@ void RankJudge::forward_pair(Entry& entry) {
   if (!entry.compound) close_run();
   measure_inputs(entry);
   const Api& api = target_.apis[entry.target];
-  for (std::uint32_t i = api.first; i < api.first + api.count && !entry.touched; ++i) {
-    if (item_of(i).state != State::input) continue;
-    const std::uint32_t from = target_flow_.find(target_keys_.of(i));
-    if (from != ContentMap::kUnknown && touched_[target_.items[from].api]) entry.touched = true;
-  }
+  follow_inputs(entry);
   double scalar_error = 0;
   if (!entry.compound) structure(entry, scalar_error);
   entry.e_in = std::max(entry.e_in, scalar_error);
@@ -376,10 +373,10 @@ std::string RankJudge::module_around(std::uint32_t target_api, std::uint32_t gol
   const std::string_view name = target_api != kNone ? target_name(target_api) : golden_name(golden_api);
   std::string_view around = name;
   if (!name.starts_with("Module.") && !name.starts_with("Cell.")) {
-    if (pair_.target_construct == nullptr) return {};
-    // Of an entry that only the reference has: where its neighbour is.
-    if (target_api == kNone) return {};
-    around = pair_.target_construct->parent(name);
+    around = {};
+    if (target_api == kNone && pair_.golden_parent) around = pair_.golden_parent(name);
+    if (target_api != kNone && pair_.target_construct != nullptr)
+      around = pair_.target_construct->parent(name);
   }
   const std::string_view path = module_path(around);
   return std::string(path.empty() && around != name ? around : path);
@@ -392,9 +389,11 @@ void RankJudge::name_places(Finding& found, std::uint32_t target_api, std::uint3
   if (golden_api != kNone) found.golden_entry = golden_name(golden_api);
   found.entry = target_api != kNone ? target_name(target_api) : golden_name(golden_api);
   found.module = module_around(target_api, golden_api);
-  const Side& side = target_api != kNone ? target_ : golden_;
-  if (side.stacks) {
-    if (const auto* frames = side.stacks->find(found.entry))
+  if (target_api == kNone) {
+    const std::string frame = pair_.golden_where ? pair_.golden_where(found.entry) : std::string();
+    found.where = frame.empty() ? frame : "in golden: " + frame;
+  } else if (target_.stacks) {
+    if (const auto* frames = target_.stacks->find(found.entry))
       found.where = dump::user_frame(*frames, pair_.framework_frames);
   }
 }
@@ -409,7 +408,10 @@ Finding RankJudge::finding(const Entry& entry, Kind kind, Rule rule, double j) c
   found.u = entry.u;
   found.order = 2 * std::uint64_t{entry.target} + 1;
   found.target_api = entry.target;  // names follow if it is kept
+  const bool by_values = rule == Rule::birth || rule == Rule::gain || kind == Kind::dtype ||
+                         kind == Kind::shape || kind == Kind::requires_grad;
   found.downstream = entry.touched || history_.evidence;
+  found.joined = by_values && entry.tainted;
   const bool sure = kind == Kind::replay || (rule == Rule::source && j >= kCertain * threshold_);
   found.confidence = j < threshold_ ? Confidence::hint : sure ? Confidence::certain : Confidence::likely;
   // Behind a decision that noise flipped, everything is different, and nothing is evidence.
@@ -422,6 +424,7 @@ void RankJudge::offer(Entry& entry, Finding found) {
   if (pair_.without.contains(found.rule)) return;
   if (found.rule != Rule::structure && !found.is_evidence()) {
     if (found.j > out_.largest_j) {
+      records_.emplace_back(2 * std::uint64_t{entry.target} + 1, found.j);
       out_.largest_j = found.j;
       out_.largest_entry = target_name(entry.target);
     }
@@ -480,11 +483,10 @@ void RankJudge::keep(Finding found, double before) {
     any_evidence_ = true;
     any_certain_ = any_certain_ || found.confidence == Confidence::certain;
   }
+  const auto weak = [](const Finding& each) { return !each.is_evidence() || each.downstream || each.joined; };
   // Evidence that is downstream of other evidence, and hints, are only kept while there is room.
-  if (out_.findings.size() < kMostFindings || (found.is_evidence() && !found.downstream))
-    out_.findings.push_back(std::move(found));
+  if (out_.findings.size() < kMostFindings || !weak(found)) out_.findings.push_back(std::move(found));
   if (out_.findings.size() < 2 * kMostFindings) return;
-  const auto weak = [](const Finding& each) { return !each.is_evidence() || each.downstream; };
   const auto last = std::find_if(out_.findings.rbegin(), out_.findings.rend(), weak);
   full_ = last == out_.findings.rend();
   out_.findings.erase(full_ ? out_.findings.end() - 1 : last.base() - 1);
@@ -501,7 +503,15 @@ void RankJudge::finish() {
            std::make_tuple(!b.is_evidence(), b.order, b.rule);
   });
   for (Finding& found : out_.findings) {
-    found.next = advice(found, out_.tensors);
+    if (found.next.empty()) found.next = advice(found, out_.tensors);
+    for (const auto& [call, repeated] : repeated_) {
+      if (found.kind != Kind::argument || found.target_api != repeated.first) continue;
+      found.repeated = repeated.times;
+      found.concerned += repeated.times;
+    }
+  }
+  for (const auto& [order, j] : records_) {
+    if (order < fault_order_) out_.largest_before = j;
   }
   if (out_.findings.size() > kMostFindings) out_.findings.resize(kMostFindings);
   find_origins();

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "diagnosis/flow.hpp"
@@ -15,6 +17,7 @@
 #include "diagnosis/rank_diagnosis.hpp"
 #include "diagnosis/updates.hpp"
 #include "dump/names.hpp"
+#include "support/text_pool.hpp"
 
 namespace msprobe::diagnosis {
 
@@ -45,6 +48,7 @@ class RankJudge {
     double worst_in = 0;   // as measured, for the texts
     double grown = 1;      // see amplification()
     bool touched = false;  // takes something from evidence
+    bool tainted = false;  // takes what nobody recorded, with an error that evidence may have made
     std::optional<Finding> best;
   };
   /// Entries in a row that one side alone has.
@@ -57,6 +61,18 @@ class RankJudge {
     bool consumed = false;
     bool settled = false;
   };
+
+  /// An argument of the first entry that was called so, and how often others were.
+  struct Repeated {
+    std::uint32_t first = 0;
+    std::uint64_t times = 0;
+  };
+  /// What of an input is not seen, and the entry that made it.
+  struct Unseen {
+    std::string text;
+    std::string_view maker;
+  };
+  enum class Alone : std::uint8_t { neither, target, golden, both };
 
   // rank_judge.cpp: the order, and what every entry needs
   void mark_compounds();
@@ -85,6 +101,22 @@ class RankJudge {
   Origin origin_of(std::uint32_t item, const std::vector<const Finding*>& born, double clean) const;
   void measure_inputs(Entry& entry);
   double forward_error() const;
+
+  // provenance.cpp: where inputs come from
+  void follow_inputs(Entry& entry);
+  bool may_be_data(const Entry& entry, std::uint32_t item);
+  bool is_tainted(const Entry& entry, std::uint32_t item) const;
+  bool settle_between(std::uint32_t producer, const Entry& entry, double error, double before);
+  Unseen unseen_input(const Entry& entry) const;
+
+  // gradient_paths.cpp: gradients of one side alone
+  std::uint32_t golden_named(std::string_view name);
+  Alone backward_alone(std::uint32_t forward);
+  static bool is_one_sided(Alone alone);
+  void await_gradients(const Entry& entry, const Finding& found);
+  std::string paths_of_one_side(std::uint32_t forward);
+  void show_cuts();
+  void missing_backward(Entry& entry, double error, double before);
 
   // evidence.cpp and gradient_evidence.cpp: the rules
   void structure(Entry& entry, double& scalar_error);
@@ -148,6 +180,11 @@ class RankJudge {
   std::unordered_map<std::uint32_t, std::uint32_t> run_of_golden_;
   std::vector<Finding> quiet_calls_;  // with another argument, and without effect on the output
   std::unordered_map<std::uint32_t, std::uint32_t> quiet_at_;  // they, and what gave them their inputs
+  std::unordered_map<std::string, Repeated> repeated_;         // by the call and its argument
+  std::vector<std::pair<Finding, double>> cuts_;  // gradients flow on one side alone; errors before
+  std::unordered_set<std::uint32_t> cut_;         // entries where they do
+  TextIndex golden_index_;
+  std::size_t golden_indexed_ = 0;  // entries of the reference in it
   std::vector<Run> runs_;
   std::size_t first_open_ = 0;  // runs before it are settled or out of sight
   bool run_open_ = false;
@@ -156,6 +193,8 @@ class RankJudge {
   std::uint32_t at_ = 0;                    // entry under test at hand
   std::uint64_t fault_order_ = UINT64_MAX;  // behind it errors may be passed on
   std::vector<bool> touched_;               // by entry under test: evidence, or takes something from it
+  std::vector<bool> untouched_;             // by item under test: it comes from none of those
+  std::vector<std::pair<std::uint64_t, double>> records_;  // of J below evidence, with their orders
 
   double forward_ = 0;     // E
   double backward_ = 0;    // Eb
@@ -169,8 +208,9 @@ class RankJudge {
   double before_ = 0;  // largest error ahead of the entry at hand
   double clean_ = 0;   // and ahead of the first evidence
   bool any_checksum_ = false;
-  double flips_ = 0;      // largest error of a decision
-  bool flipped_ = false;  // a discrete decision, so that shapes may follow it
+  bool data_differs_ = false;  // and is evidence
+  double flips_ = 0;           // largest error of a decision
+  bool flipped_ = false;       // a discrete decision, so that shapes may follow it
   UpdateStatistics updates_;
   StepRatios steps_;
   std::optional<Finding> first_updated_;    // place of the first parameter whose update is known

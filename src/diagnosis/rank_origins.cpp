@@ -35,7 +35,8 @@ Origin RankJudge::origin_of(std::uint32_t index, const std::vector<const Finding
   }
   const double u = std::max(unit_roundoff(target_.text(item.dtype)), kSingleRoundoff);
   const bool behind = 2 * std::uint64_t{item.api} + 1 >= fault_order_;
-  if (behind && ((touched_[item.api] && !own) || !measured || e > threshold_ * (clean + u)))
+  if (behind &&
+      ((touched_[item.api] && !own && !untouched_[index]) || !measured || e > threshold_ * (clean + u)))
     return Origin::passed_on;
   return measured ? Origin::rounding : Origin::not_compared;
 }
@@ -56,15 +57,19 @@ void RankJudge::find_origins() {
     while (next != born.end() && (*next)->target_api < api) ++next;
     for (; next != born.end() && (*next)->target_api == api; ++next) here.push_back(*next);
     const Api& entry = target_.apis[api];
-    if (alignment_.has_golden(api) && 2 * std::uint64_t{api} + 1 < fault_order_) ++out_.agreeing;
+    const bool ahead = alignment_.has_golden(api) && 2 * std::uint64_t{api} + 1 < fault_order_;
+    bool rounded = false;
     for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
       out_.origin[i] = origin_of(i, here, clean_);
       ++out_.counts[static_cast<std::size_t>(out_.origin[i])];
+      rounded = rounded || out_.origin[i] == Origin::rounding;
       if (item_of(i).is_tensor && out_.origin[i] != Origin::not_compared) ++out_.measured;
       if (out_.origin[i] != Origin::passed_on || !(e_of(i) > out_.passed_on_largest)) continue;
       out_.passed_on_largest = e_of(i);
       largest = api;
     }
+    out_.agreeing += ahead ? 1 : 0;
+    out_.rounded += ahead && rounded ? 1 : 0;
   }
   if (largest != kNone) out_.passed_on_entry = target_name(largest);
   for (std::uint32_t api = out_.looked_at; api < target_.apis.size(); ++api)

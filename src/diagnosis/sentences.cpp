@@ -15,8 +15,9 @@ namespace {
 constexpr std::size_t kNameWidth = 10;
 constexpr std::size_t kShownRanks = 8;
 
-std::string in_module(const Finding& finding) {
-  return finding.module.empty() ? "" : "   in " + finding.module;
+/// `in decoder.up2`; a number alone would not be seen to be a module.
+std::string in_module(const std::string& module) {
+  return (module.find_first_not_of("0123456789.") == std::string::npos ? "in module " : "in ") + module;
 }
 
 std::string at_rank(const Finding& finding) {
@@ -38,8 +39,13 @@ void add_finding(std::vector<Line>& out, std::string_view title, const Finding& 
   };
   out.push_back(
       {true, std::string(title),
-       fmt::format("{}{}{}   {}", name, in_module(finding), at_rank(finding), name_of(finding.confidence))});
+       fmt::format("{}{}{}{}", name, finding.module.empty() ? "" : "   " + in_module(finding.module),
+                   at_rank(finding),
+                   finding.is_evidence() ? fmt::format("   {}", name_of(finding.confidence)) : "")});
   add("why", finding.text);
+  if (finding.repeated > 0)
+    add("same", fmt::format("{} more {} given the same", human_count(finding.repeated),
+                            finding.repeated == 1 ? "call is" : "calls are"));
   if (finding.golden_entry != finding.entry) add("golden", finding.golden_entry);
   add("side", finding.side);
   add("where", finding.where);
@@ -55,6 +61,11 @@ std::string broken_off(const Diagnosis& diagnosis) {
                      diagnosis.broken_off == 1 ? "its" : "their", diagnosis.first_broken_off);
 }
 
+std::string unread(const Diagnosis& diagnosis) {
+  return fmt::format("the tensors of {} could not be read, their statistics had to do",
+                     number_of_rows(diagnosis.unread));
+}
+
 std::string no_culprit(const Diagnosis& diagnosis) {
   const std::uint64_t rounding = diagnosis.count(Origin::rounding);
   const std::uint64_t equal = diagnosis.count(Origin::equal);
@@ -66,10 +77,7 @@ std::string no_culprit(const Diagnosis& diagnosis) {
   } else {
     text += number_of_rows(rounding) + (rounding == 1 ? " differs" : " differ") + " by rounding only";
   }
-  if (diagnosis.unread > 0) {
-    text += fmt::format("; the tensors of {} could not be read, their statistics had to do",
-                        number_of_rows(diagnosis.unread));
-  }
+  if (diagnosis.unread > 0) text += "; " + unread(diagnosis);
   if (diagnosis.broken_off > 0) text += "; " + broken_off(diagnosis);
   if (diagnosis.largest_j > 0) {
     text += fmt::format("; closest to evidence: {} with J {:.1f} of {:.0f}", diagnosis.largest_entry,
@@ -110,7 +118,7 @@ std::string error_text(double error) {
 }
 
 std::string advice(const Finding& finding, bool tensors) {
-  const std::string module = finding.module.empty() ? "there" : "in " + finding.module;
+  const std::string module = finding.module.empty() ? "there" : in_module(finding.module);
   switch (finding.kind) {
     case Kind::argument:
       return fmt::format(
@@ -122,7 +130,8 @@ std::string advice(const Finding& finding, bool tensors) {
     case Kind::dtype:
     case Kind::shape:
     case Kind::requires_grad:
-      return fmt::format("look at the code {} on both sides, from the line of the call", module);
+      return fmt::format("look at the code {} on both sides{}", module,
+                         finding.where.empty() ? "" : ", from the line of the call");
     case Kind::parameter:
       return finding.concerned > 1
                  ? "compare the checkpoints that both runs began from (msprobe ckpt_compare), and the seeds"
@@ -133,7 +142,7 @@ std::string advice(const Finding& finding, bool tensors) {
       return "compare the loaders of data and their seeds";
     case Kind::unrecorded:
     case Kind::feed:
-      return "record with risk_level ALL, or the module around with list, to see what lies between";
+      return "record with risk_level ALL, or the module around with \"list\", to see what lies between";
     case Kind::replay:
       return "run the operation alone with the saved inputs on both devices";
     case Kind::random:
@@ -157,6 +166,14 @@ std::string advice(const Finding& finding, bool tensors) {
   return "run the operation alone with the saved inputs on both devices, or in double precision";
 }
 
+std::string made_unrecorded(std::string_view module, bool trained) {
+  std::string text = "made by something not recorded: record ";
+  text += module.empty() ? "it" : std::string(module);
+  text += " with risk_level ALL or \"list\"";
+  if (trained) text += "; if it is a parameter as it stands, compare the checkpoints (msprobe ckpt_compare)";
+  return text;
+}
+
 std::vector<Line> answer(const Diagnosis& diagnosis) {
   std::vector<Line> out;
   const auto add = [&](std::string_view name, std::string text) {
@@ -178,10 +195,16 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
     add("passed on", std::move(text));
   }
   if (diagnosis.agreeing > 0) {
-    add("before",
-        fmt::format("{} {} within rounding (largest J {:.1f} of {:.0f})", human_count(diagnosis.agreeing),
-                    diagnosis.agreeing == 1 ? "entry agrees" : "entries agree", diagnosis.largest_j,
-                    diagnosis.threshold));
+    const bool one = diagnosis.agreeing == 1;
+    std::string text = human_count(diagnosis.agreeing);
+    if (diagnosis.rounded == 0) {
+      text += one ? " entry is equal" : " entries are equal";
+    } else {
+      text +=
+          fmt::format(" {} within rounding (largest J {:.1f} of {:.0f})",
+                      one ? "entry agrees" : "entries agree", diagnosis.largest_before, diagnosis.threshold);
+    }
+    add("before", std::move(text));
   }
   if (diagnosis.left_out > 0) {
     add("left out",
@@ -192,8 +215,9 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
   if (const Finding* second = diagnosis.second()) {
     add_finding(out, "also", *second);
     if (diagnosis.independent > 2)
-      add("and", fmt::format("{} more that are no consequence of these", diagnosis.independent - 2));
+      add("and", fmt::format("{} more that nothing recorded leads to from these", diagnosis.independent - 2));
   }
+  if (diagnosis.unread > 0) add("unread", unread(diagnosis));
   if (diagnosis.broken_off > 0) add("unread", broken_off(diagnosis));
   if (!diagnosis.doubt.empty()) add("doubt", diagnosis.doubt);
   return out;

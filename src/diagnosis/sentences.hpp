@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "diagnosis/conclusion.hpp"
@@ -15,6 +16,10 @@ std::string error_text(double error);
 
 /// What to do next, by kind.
 std::string advice(const Finding& finding, bool tensors);
+
+/// The same for what is made by something that nobody recorded, in a module or in none; `trained`: it may be
+/// a parameter as it stands.
+std::string made_unrecorded(std::string_view module, bool trained);
 
 /// One line of the answer.
 struct Line {

@@ -164,6 +164,8 @@ class CallComparison {
       const bool whole = a == std::floor(a) && b == std::floor(b);
       if (!whole && relative <= rounding_) {
         out_.scalar_error = std::max(out_.scalar_error, relative);
+        if (!out_.excused)
+          out_.excused = StructuralDifference{Kind::argument, index, place_text(target_, item), ours, theirs};
         return;
       }
     }

@@ -23,7 +23,8 @@ struct StructuralDifference {
 
 struct CalledOtherwise {
   std::optional<StructuralDifference> first;
-  double scalar_error = 0;  // of numbers that differ by so little that it may be rounding
+  std::optional<StructuralDifference> excused;  // the first number that may be rounding
+  double scalar_error = 0;                      // of numbers that differ by so little that it may be rounding
 };
 
 /// Looks at all items of two paired forward entries. Numbers that differ by less than `rounding`, relatively,

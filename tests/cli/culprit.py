@@ -77,7 +77,7 @@ def make_tests(msprobe, folder, schema):
         case = cases["tiny-norm_eps"]
         done, objects = findings_of(msprobe, folder, case, "statistics", scratch, "--python-rules")
         check("kind" not in objects[0] and "Evidence" not in objects[0], f"--python-rules: {objects[0]}")
-        check("culprit" not in done.stderr, done.stderr)
+        check("\nculprit " not in "\n" + done.stderr, done.stderr)
 
     def noise_floor(scratch):
         # Where golden's noise is as large as the fault, the fault is no evidence.
@@ -141,6 +141,83 @@ def make_tests(msprobe, folder, schema):
         check_equal("evidence", named, [("Functional.relu.0.forward", "birth", "rank2"),
                                         ("Distributed.all_reduce.0.forward", "communication", "rank0"),
                                         ("Distributed.all_reduce.0.forward", "communication", "rank1")])
+
+    def write_side(scratch, side, data, **beside):
+        place = scratch / side / "step0" / "rank0"
+        place.mkdir(parents=True)
+        head = {"task": "statistics", "level": "mix", "framework": "pytorch"}
+        (place / "dump.json").write_text(json.dumps({**head, "data": data}))
+        for name, content in beside.items():
+            (place / f"{name}.json").write_text(json.dumps(content))
+
+    def compared(scratch):
+        done = run(msprobe, ["compare", "-tp", "t", "-gp", "g", "--format", "jsonl", "-o", "-"], scratch)
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        return done, [one for one in rows if one["kind"] == "row"], [one for one in rows if one["kind"] != "row"]
+
+    def golden_alone(scratch):
+        """A call that this run lacks is told with golden's line and module."""
+        wrong, right = tensor(3.0), tensor(2.0)
+        first = forward([tensor(1.0)], [tensor(1.5)])
+        call = "Torch.clip_norm.0.forward"
+        write_side(scratch, "t", {"Functional.relu.0.forward": first, "Functional.silu.0.forward": forward([tensor(1.5)], [wrong])})
+        write_side(scratch, "g", {"Functional.relu.0.forward": first, call: forward([tensor(1.5)], [tensor(1.25)]),
+                                  "Functional.silu.0.forward": forward([tensor(1.25)], [right])},
+                   stack={"0": [[call], ["File /srv/train.py, line 7, in step, \\n clip(gradients)"]]}, construct={call: "clip_grad"})
+        done, _, found = compared(scratch)
+        check_equal("kind", (found[0]["kind"], found[0]["entry"], found[0]["module"]), ("removed", call, "clip_grad"))
+        check(found[0]["where"].startswith("in golden: /srv/train.py, line 7, in step"), found[0]["where"])
+        check(f"culprit   {call} (golden)   in clip_grad   step0   rank0   certain\n" in done.stderr, done.stderr)
+        check("  where   in golden: /srv/train.py, line 7" in done.stderr, done.stderr)
+        check("  before  1 entry is equal\n" in done.stderr, done.stderr)
+        (scratch / "g/step0/rank0/stack.json").write_text("{")  # it is none that can be read
+        done, _, found = compared(scratch)
+        check_equal("where", found[0]["where"], "")
+        check("on both sides\n" in done.stderr, done.stderr)
+
+    def cut_off(scratch):
+        """What is detached is named, not the gradient that is wrong for it."""
+        def gradients(value):
+            return {"input": [tensor(value)], "output": [tensor(value)]}
+        trained, cut = ({**tensor(2.0), "requires_grad": grad} for grad in (True, False))
+        for side, data in (("t", cut), ("g", trained)):
+            silu = {} if side == "t" else {"Functional.silu.0.backward": gradients(7.0)}
+            write_side(scratch, side, {
+                "Functional.relu.0.forward": forward([tensor(1.0)], [tensor(1.5)]),
+                "Functional.silu.0.forward": forward([tensor(1.5)], [trained]),
+                "Functional.linear.0.forward": forward([data], [tensor(4.0)]),
+                "Functional.linear.0.backward": gradients(6.0), **silu,
+                "Functional.relu.0.backward": gradients(8.5 if side == "t" else 8.0)})
+        done, _, found = compared(scratch)
+        check_equal("kinds", [(one["kind"], one["entry"], one["confidence"]) for one in found],
+                    [("requires_grad", "Functional.linear.0.forward", "certain"),
+                     ("gradient", "Functional.relu.0.backward", "certain")])
+        check("golden runs the backward of Functional.silu.0, this run does not\n" in done.stderr, done.stderr)
+        check("\nalso " not in done.stderr, done.stderr)
+
+    def unread(scratch):
+        """A tensor that is cut short behind the culprit is told, and is no second fault."""
+        copied(cases["tiny-matmul_tile"], "tensor", scratch)
+        _, _, whole = first_of(scratch)
+        data = json.loads((scratch / "target/step0/rank0/dump.json").read_text())["data"]
+        names = list(data)
+        behind = names[names.index("Torch.matmul.1.forward") + 1 :]
+        folder_of = scratch / "target/step0/rank0/dump_tensor_data"
+        inputs = sorted(path.name for path in folder_of.iterdir() if any(path.name.startswith(f"{name}.input.") for name in behind))
+        check(len(inputs) > 5, "inputs behind the culprit")
+        for name in inputs:
+            kept = (folder_of / name).read_bytes()
+            (folder_of / name).write_bytes(kept[: len(kept) // 2])
+            done, rows, found = first_of(scratch)
+            (folder_of / name).write_bytes(kept)
+            for key in ("kind", "entry", "text"):
+                check_equal(f"{key} with {name} cut short", found[0][key], whole[0][key])
+            check_equal(f"other kinds with {name} cut short", [one["kind"] for one in found if one["kind"] == "unrecorded"], [])
+            check("\nalso " not in done.stderr, f"{name}: {done.stderr}")
+            check("  unread  the tensors of 1 row could not be read, their statistics had to do\n" in done.stderr, done.stderr)
+            told = [row["Err_message"] for row in rows if "read failed" in str(row["Err_message"])]
+            check_equal("rows that tell it", len(told), 1)
+            check(f"Dump file: {name} not found or read failed." in str(told), told)
 
     def copied(case, task, scratch):
         """Both runs in the scratch folder, whose files may be spoilt."""
@@ -295,6 +372,7 @@ def make_tests(msprobe, folder, schema):
     cases = {path.stem: json.loads(path.read_text()) for path in sorted((folder / "cases").glob("*.json"))}
     tests = [(f"{name}, {task}", of_case(case, task)) for name, case in cases.items() for task in case["tasks"]]
     return [*tests, ("--python-rules names nobody", without), ("--noise-floor", noise_floor), ("the gate", gate), ("groups of ranks", groups),
+            ("what golden alone runs", golden_alone), ("a tensor that is cut off", cut_off), ("a tensor that cannot be read", unread),
             ("any number of threads", threads), ("--first, tensors", first_tensors), ("--first, statistics", first_statistics),
             ("--first, gates", first_gates), ("--first without a fault", first_without_fault), ("--first on ranks", first_of_ranks),
             ("--first without entries", first_of_others)]

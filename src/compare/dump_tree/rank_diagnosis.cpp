@@ -2,17 +2,20 @@
 #include "compare/dump_tree/rank_diagnosis.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <unordered_map>
 #include <vector>
 
 #include "diagnosis/replay/replay.hpp"
 #include "diagnosis/updates.hpp"
 #include "dump/member_stream.hpp"
+#include "dump/stack_json.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 #include "support/parallel.hpp"
@@ -65,6 +68,36 @@ class SecondReading {
  private:
   std::set<std::string, std::less<>> names_;
   std::string first_;
+};
+
+/// The lines that called entries of the reference: its stack.json is read when the first is asked for.
+class GoldenLines {
+ public:
+  GoldenLines(std::string_view json, const std::vector<std::string>& framework_frames)
+      : path_((std::filesystem::path(json).parent_path() / "stack.json").string()),
+        frames_(framework_frames) {}
+  std::string of(std::string_view entry) const {
+    if (!stacks_) stacks_.emplace(read());
+    const auto* frames = stacks_->find(entry);
+    return frames == nullptr ? std::string() : dump::user_frame(*frames, frames_);
+  }
+
+ private:
+  dump::StackTable read() const {
+    std::error_code ignored;
+    if (!std::filesystem::exists(path_, ignored)) return {};
+    try {
+      return dump::read_stack_json(*open_file(path_));
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error&) {
+      return {};  // there is no line to tell
+    }
+  }
+
+  std::string path_;
+  const std::vector<std::string>& frames_;
+  mutable std::optional<dump::StackTable> stacks_;
 };
 
 bool is_computed(const diagnosis::replay::ReplayedOutput& output) {
@@ -193,6 +226,11 @@ void diagnose(RankResult& result, TensorRows* tensors, const DiagnosisOptions& o
   pair.stop_at_certain = options.first;
   pair.framework_frames = rules.framework_frames;
   if (result.target_construct) pair.target_construct = &result.target_construct->table();
+  pair.golden_parent = [&](std::string_view entry) {
+    return result.golden_construct ? result.golden_construct->table().parent(entry) : std::string_view();
+  };
+  const GoldenLines lines(result.golden.json, rules.framework_frames);
+  pair.golden_where = [&](std::string_view entry) { return lines.of(entry); };
   SecondReading reading;
   std::vector<std::uint32_t> rows;
   if (tensors != nullptr) {

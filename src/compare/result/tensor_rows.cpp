@@ -176,9 +176,11 @@ TensorMetrics TensorRows::measured(const Row& row) const {
   } catch (const Interrupted&) {
     throw;
   } catch (const Error& error) {
-    return unsupported(fmt::format("Dump file: {} or {} not found or read failed. ({})", display(target_name),
-                                   display(golden_name), error.what()),
-                       true);
+    const bool one_name = target_name == golden_name;  // the reason has the folder
+    return unsupported(
+        fmt::format("Dump file: {}{}{} not found or read failed. ({})", display(target_name),
+                    one_name ? "" : " or ", one_name ? "" : display(golden_name), error.what()),
+        true);
   }
 }
 

@@ -181,7 +181,9 @@ TEST_CASE("the block on the terminal") {
   RankFindings rank = rank_of(0, {finding});
   rank.counts[static_cast<std::size_t>(Origin::passed_on)] = 1214;
   rank.agreeing = 118;
-  rank.largest_j = 1.44;
+  rank.rounded = 3;
+  rank.largest_j = 8.8;  // behind the culprit
+  rank.largest_before = 1.44;
   rank.passed_on_largest = 0.33;
   rank.passed_on_entry = "Module.out.Conv2d.forward.0";
   CHECK(block(conclude({rank})) ==
@@ -193,6 +195,60 @@ TEST_CASE("the block on the terminal") {
         "  passed on  1,214 rows later differ by it, largest 3.3e-01 at Module.out.Conv2d.forward.0\n"
         "  before  118 entries agree within rounding (largest J 1.4 of 10)\n"
         "  next    set mode\n");
+}
+
+TEST_CASE("what is ahead of the culprit agrees, or is equal") {
+  RankFindings rank = rank_of(0, {found_at("Functional.gelu.9.forward", 30)});
+  rank.agreeing = 17;
+  rank.largest_j = 8.9;
+  CHECK(block(conclude({rank})).find("  before  17 entries are equal\n") != std::string::npos);
+  rank.agreeing = 1;
+  CHECK(block(conclude({rank})).find("  before  1 entry is equal\n") != std::string::npos);
+  rank.rounded = 1;
+  rank.largest_before = 0.5;
+  CHECK(block(conclude({rank})).find("  before  1 entry agrees within rounding (largest J 0.5 of 10)\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("calls that were given the same, and tensors that could not be read, are told of the culprit") {
+  Finding finding = found_at("Tensor.addcmul_.0.forward", 30, Confidence::certain);
+  finding.repeated = 51;
+  RankFindings rank = rank_of(0, {finding});
+  CHECK(block(conclude({rank})).find("  same    51 more calls are given the same\n") != std::string::npos);
+  CHECK(block(conclude({rank})).find("unread") == std::string::npos);
+  rank.findings[0].repeated = 1;
+  rank.unread = 1;
+  const std::string text = block(conclude({rank}));
+  CHECK(text.find("  same    1 more call is given the same\n") != std::string::npos);
+  CHECK(text.find("  unread  the tensors of 1 row could not be read, their statistics had to do\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("a module that is a number is said to be one, and a hint says so once") {
+  Finding finding = found_at("Functional.gelu.0.forward", 3, Confidence::certain);
+  finding.kind = Kind::argument;
+  finding.place = "input.approximate";
+  finding.module = "1";
+  finding.next = advice(finding, true);
+  const std::string text = block(conclude({rank_of(0, {finding})}));
+  CHECK(text.starts_with("culprit   Functional.gelu.0.forward   in module 1   step0   rank0   certain\n"));
+  CHECK(text.find("  next    set input.approximate in module 1 as in golden;") != std::string::npos);
+  finding.module = "layers.1";
+  CHECK(block(conclude({rank_of(0, {finding})})).find("   in layers.1   step0") != std::string::npos);
+  finding.confidence = Confidence::hint;
+  RankFindings rank = rank_of(0, {finding});
+  rank.measured = rank.counts[0] = 5;
+  CHECK(
+      block(conclude({rank})).find("\nhint      Functional.gelu.0.forward   in layers.1   step0   rank0\n") !=
+      std::string::npos);
+}
+
+TEST_CASE("what golden alone runs is looked for at its line, if there is one") {
+  Finding finding = found_at("Torch.norm.0.forward", 3, Confidence::certain);
+  finding.kind = Kind::removed;
+  CHECK(advice(finding, false) == "look at the code there on both sides");
+  finding.where = "in golden: train.py, line 3";
+  CHECK(advice(finding, false) == "look at the code there on both sides, from the line of the call");
 }
 
 TEST_CASE("the answer line by line") {

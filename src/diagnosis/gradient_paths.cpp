@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients that flow on one side alone: tensors that are cut off (detach, no_grad, what is not trained), and
+// the backward entries that one side lacks for it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "diagnosis/rank_judge.hpp"
+#include "diagnosis/sentences.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::Api;
+using dump::Direction;
+using dump::Item;
+using dump::Side;
+using dump::State;
+
+constexpr std::size_t kNamed = 4;
+/// How far the entries that a cut concerns are looked for.
+constexpr std::uint32_t kMostSteps = 256;
+
+std::string other_direction(const dump::EntryName& name, std::string_view direction) {
+  return name.call_first ? fmt::format("{}.{}.{}", name.base, name.call, direction)
+                         : fmt::format("{}.{}.{}", name.base, direction, name.call);
+}
+
+/// The first few of many, by what they are called without their direction.
+class NameList {
+ public:
+  void add(const dump::EntryName& name) {
+    ++count_;
+    if (count_ > kNamed) return;
+    text_ += count_ > 1 ? ", " : "";
+    text_ += fmt::format("{}.{}", name.base, name.call);
+  }
+  bool empty() const { return count_ == 0; }
+  std::size_t size() const { return count_; }
+  std::string text() const {
+    return count_ > kNamed ? fmt::format("{} and {} more", text_, count_ - kNamed) : text_;
+  }
+
+ private:
+  std::string text_;
+  std::size_t count_ = 0;
+};
+
+std::string who_runs(const NameList& ours, const NameList& theirs) {
+  std::string text;
+  if (!theirs.empty()) text = fmt::format("golden runs the backward of {}, this run does not", theirs.text());
+  if (!ours.empty()) {
+    text += fmt::format("{}{} the backward of {}, golden does not", text.empty() ? "" : "; ",
+                        text.empty() ? "this run runs" : "runs", ours.text());
+  }
+  return text;
+}
+
+}  // namespace
+
+std::uint32_t RankJudge::golden_named(std::string_view name) {
+  const auto text_of = [this](std::uint32_t api) { return golden_name(api); };
+  for (; golden_indexed_ < golden_.apis.size(); ++golden_indexed_)
+    golden_index_.add(static_cast<std::uint32_t>(golden_indexed_), text_of);
+  const std::uint32_t found = golden_index_.find(name, text_of);
+  return found == TextIndex::kNone ? kNone : found;
+}
+
+/// Of a pair of forward entries: whose gradients were recorded on one side alone?
+RankJudge::Alone RankJudge::backward_alone(std::uint32_t forward) {
+  if (!alignment_.has_golden(forward)) return Alone::neither;
+  const auto ours = dump::parse_entry_name(target_name(forward));
+  const auto theirs = dump::parse_entry_name(golden_name(alignment_.golden_of[forward]));
+  if (!ours || !theirs) return Alone::neither;
+  Alone alone = Alone::neither;
+  for (const std::string_view direction : {"backward", "parameters_grad"}) {
+    const bool here = errors_.entry_named(other_direction(*ours, direction)) != kNone;
+    const bool there = golden_named(other_direction(*theirs, direction)) != kNone;
+    if (here != there) return here ? Alone::target : Alone::golden;
+    if (here) alone = Alone::both;
+  }
+  return alone;
+}
+
+bool RankJudge::is_one_sided(Alone alone) {
+  return alone == Alone::target || alone == Alone::golden;
+}
+
+/// A tensor through which gradients go on one side alone has no effect on what comes out, but on gradients.
+void RankJudge::await_gradients(const Entry& entry, const Finding& found) {
+  const Api& api = target_.apis[entry.target];
+  bool handed_on = entry.touched;
+  bool lacks = is_one_sided(backward_alone(entry.target));
+  if (pair_.target_construct != nullptr) {
+    const std::uint32_t around =
+        errors_.entry_named(pair_.target_construct->parent(target_name(entry.target)));
+    lacks = lacks || (around != kNone && is_one_sided(backward_alone(around)));
+  }
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    const Item& item = item_of(i);
+    if (item.state != State::input || !item.is_tensor || errors_.golden_item[i] == kNone) continue;
+    const std::uint32_t from = target_flow_.find(target_keys_.of(i));
+    if (from != ContentMap::kUnknown) {
+      const std::uint32_t maker = target_.items[from].api;
+      handed_on = handed_on || cut_.contains(maker);
+      lacks = lacks || is_one_sided(backward_alone(maker));
+    } else if (item.requires_grad != golden_.items[errors_.golden_item[i]].requires_grad) {
+      handed_on = handed_on || !cut_.empty();
+    }
+  }
+  cut_.insert(entry.target);
+  if (handed_on || !lacks || cuts_.size() >= kMostFindings || pair_.without.contains(Rule::structure)) return;
+  cuts_.push_back({found, before_});
+  name_places(cuts_.back().first, entry.target, entry.golden);
+}
+
+/// The entries up to `forward`, the nearest first, that have gradients on one side alone.
+std::string RankJudge::paths_of_one_side(std::uint32_t forward) {
+  NameList ours;
+  NameList theirs;
+  const std::uint32_t steps = std::min(forward + 1, kMostSteps);
+  for (std::uint32_t api = forward; forward - api < steps; --api) {
+    const auto name = dump::parse_entry_name(target_name(api));
+    if (name && name->direction == Direction::forward && !compound_[api]) {
+      const Alone alone = backward_alone(api);
+      if (alone == Alone::target) ours.add(*name);
+      if (alone == Alone::golden) theirs.add(*name);
+      if (alone == Alone::both && api != forward) break;
+    }
+    if (api == 0) break;
+  }
+  return who_runs(ours, theirs);
+}
+
+/// The gradients are there: what was cut off is evidence, ahead of all that differs for it.
+void RankJudge::show_cuts() {
+  for (auto& [found, before] : std::exchange(cuts_, {})) {
+    std::erase_if(out_.findings, [&, cut = &found](const Finding& other) {
+      return other.target_api == cut->target_api && other.kind == cut->kind;
+    });
+    touched_[found.target_api] = true;
+    found.confidence = Confidence::certain;
+    const std::string paths = paths_of_one_side(found.target_api);
+    const std::size_t end = found.text.find(';');
+    found.text.resize(std::min(end, found.text.size()));
+    found.text += "; " + (paths.empty() ? "gradients go through it on one side alone" : paths);
+    keep(std::move(found), before);
+  }
+}
+
+/// Right ahead of a gradient that arrives with an error: backward entries of one side, whose forward entries
+/// both have.
+void RankJudge::missing_backward(Entry& entry, double error, double before) {
+  NameList ours;
+  NameList theirs;
+  std::uint32_t first_ours = kNone;
+  std::uint32_t first_theirs = kNone;
+  const auto look = [](const Side& side, std::uint32_t api, auto&& has_partner, auto&& forward_is_paired,
+                       NameList& names, std::uint32_t& first) {
+    for (std::uint32_t steps = 0; api-- > 0 && steps < kMostSteps; ++steps) {
+      const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
+      if (!name || name->direction == Direction::parameters_grad) continue;
+      if (name->direction != Direction::backward || has_partner(api)) return;
+      if (!forward_is_paired(other_direction(*name, "forward"))) return;
+      names.add(*name);
+      first = api;
+    }
+  };
+  look(
+      golden_, entry.golden, [&](std::uint32_t api) { return alignment_.target_of[api] != kNone; },
+      [&](const std::string& forward) {
+        const std::uint32_t api = golden_named(forward);
+        return api != kNone && alignment_.target_of[api] != kNone;
+      },
+      theirs, first_theirs);
+  look(
+      target_, entry.target, [&](std::uint32_t api) { return alignment_.has_golden(api); },
+      [&](const std::string& forward) {
+        const std::uint32_t api = errors_.entry_named(forward);
+        return api != kNone && alignment_.has_golden(api);
+      },
+      ours, first_ours);
+  if (ours.empty() && theirs.empty()) return;
+  Finding found = finding(entry, ours.empty() ? Kind::removed : Kind::added, Rule::structure, kInfinite);
+  found.confidence = Confidence::certain;
+  found.concerned = ours.size() + theirs.size();
+  name_places(found, first_ours, first_theirs);
+  found.text = fmt::format("{}; error {} at {}, {} before", who_runs(ours, theirs), error_text(error),
+                           target_name(entry.target), error_text(before));
+  found.side = "the code differs, not a kernel";
+  keep(std::move(found), before);
+  entry.touched = true;
+}
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where inputs come from that nobody recorded, gradients of one side alone, and what is no second fault.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "diagnosis/conclusion.hpp"
+#include "diagnosis/rank_diagnosis.hpp"
+#include "unit/diagnosis/rank_pairs.hpp"
+
+namespace msprobe::diagnosis::provenance_test {
+using testing::construct_of;
+using testing::count;
+using testing::diagnosed;
+using testing::first;
+using testing::no_evidence;
+using testing::rough;
+using testing::scalar;
+using testing::tensor;
+using testing::Two;
+using testing::with_tensors;
+
+namespace {
+
+constexpr std::string_view kTrained = ", \"requires_grad\": true";
+constexpr std::string_view kCut = ", \"requires_grad\": false";
+
+std::string with(double size, std::string_view more) {
+  return tensor(size, "[4, 64]", "torch.float32", more);
+}
+
+/// Max 3, the others as of a mask.
+std::string masked(std::string_view dtype = "torch.float32") {
+  return R"({"type": "torch.Tensor", "dtype": ")" + std::string(dtype) +
+         R"(", "shape": [4, 64], "Max": 3.0, "Min": "-inf", "Mean": "-inf", "Norm": "inf"})";
+}
+
+/// Evidence that is no consequence of other evidence.
+std::uint64_t independent(const RankDiagnosis& rank) {
+  return static_cast<std::uint64_t>(std::count_if(
+      rank.findings.begin(), rank.findings.end(),
+      [](const Finding& each) { return each.is_evidence() && !each.downstream && !each.joined; }));
+}
+
+const dump::ConstructTable kModules = construct_of({
+    {"Module.block.Block.forward.0", ""},
+    {"Module.block.att.Attention.forward.0", "Module.block.Block.forward.0"},
+    {"Tensor.masked_fill.0.forward", "Module.block.att.Attention.forward.0"},
+    {"Tensor.lerp_.0.forward", "optimizer"},
+    {"Functional.embedding.0.forward", ""},
+});
+
+}  // namespace
+
+TEST_CASE("data comes in through all modules; what is made on the way is made by something not recorded") {
+  const std::string mask = tensor(5);
+  const std::string other = rough(5, 0.2);
+  Two two;
+  const auto block = [&](bool outer, bool inner) {
+    const auto inputs = [&](bool takes, const std::string& own) {
+      return takes ? testing::Texts{tensor(1), own} : testing::Texts{tensor(1)};
+    };
+    two.forward("Module.block.Block.forward.0", inputs(outer, other), {tensor(2)}, inputs(outer, mask),
+                {tensor(2)});
+    two.forward("Module.block.att.Attention.forward.0", inputs(inner, other), {tensor(2)},
+                inputs(inner, mask), {tensor(2)});
+    two.forward("Tensor.masked_fill.0.forward", {tensor(1), other}, {tensor(2)}, {tensor(1), mask},
+                {tensor(2)});
+    return first(diagnosed(two, {}, &kModules));
+  };
+  SUBCASE("handed to both") {
+    const Finding found = block(true, true);
+    CHECK(found.kind == Kind::data);
+    CHECK(found.text.starts_with("input.1 comes from outside of what is recorded and differs by 2.0e-01"));
+    CHECK(found.next == "compare the loaders of data and their seeds");
+  }
+  SUBCASE("made in between") {
+    const Finding found = block(false, true);
+    CHECK(found.kind == Kind::unrecorded);
+    CHECK(found.confidence == Confidence::certain);
+    CHECK(found.text.starts_with("input.1 is made by something not recorded and differs by 2.0e-01"));
+    CHECK(found.next == "made by something not recorded: record block.att with risk_level ALL or \"list\"");
+  }
+  SUBCASE("made where it is used") {
+    CHECK(block(false, false).kind == Kind::unrecorded);
+  }
+}
+
+TEST_CASE("a part of data that a module was handed is data") {
+  Two two;
+  two.forward("Module.block.Block.forward.0", {tensor(1), rough(7, 0.1)}, {tensor(2)}, {tensor(1), tensor(7)},
+              {tensor(2)});
+  two.forward("Module.block.att.Attention.forward.0", {tensor(1), rough(7, 0.1)}, {tensor(2)},
+              {tensor(1), tensor(7)}, {tensor(2)});
+  two.forward("Tensor.masked_fill.0.forward", {tensor(1), rough(5, 0.2)}, {tensor(2)}, {tensor(1), tensor(5)},
+              {tensor(2)});
+  CHECK(first(diagnosed(two, {}, &kModules)).kind == Kind::data);
+}
+
+TEST_CASE("what is trained is no data, and what an optimizer takes") {
+  Two two;
+  SUBCASE("a parameter of no module, or a part of one") {
+    two.forward("Functional.embedding.0.forward", {rough(5, 0.2, "[4, 64]", "torch.float32", kTrained)},
+                {tensor(2)}, {with(5, kTrained)}, {tensor(2)});
+    const Finding found = first(diagnosed(two, {}, &kModules));
+    CHECK(found.kind == Kind::unrecorded);
+    CHECK(
+        found.next.ends_with("if it is a parameter as it stands, compare the checkpoints (msprobe "
+                             "ckpt_compare)"));
+  }
+  SUBCASE("a gradient") {
+    two.forward("Tensor.lerp_.0.forward", {rough(5, 0.2)}, {tensor(2)}, {tensor(5)}, {tensor(2)});
+    const Finding found = first(diagnosed(two, {}, &kModules));
+    CHECK(found.kind == Kind::unrecorded);
+    CHECK(found.next == "made by something not recorded: record optimizer with risk_level ALL or \"list\"");
+  }
+  SUBCASE("of no module, and not trained") {
+    two.forward("Functional.embedding.0.forward", {rough(5, 0.2)}, {tensor(2)}, {tensor(5)}, {tensor(2)});
+    CHECK(first(diagnosed(two, {}, &kModules)).kind == Kind::data);
+  }
+}
+
+TEST_CASE("a tensor that is cut off leads over the gradients that are wrong for it") {
+  bool ours = true;
+  SUBCASE("in this run") {
+    ours = true;
+  }
+  SUBCASE("in golden") {
+    ours = false;
+  }
+  Two two;
+  two.forward("Functional.silu.0.forward", {with(1, kTrained)}, {with(2, kTrained)}, {with(1, kTrained)},
+              {with(2, kTrained)});
+  two.forward("Functional.linear.0.forward", {with(2, ours ? kCut : kTrained)}, {with(3, kTrained)},
+              {with(2, ours ? kTrained : kCut)}, {with(3, kTrained)});
+  two.backward("Functional.linear.0.backward", {tensor(4)}, {}, {tensor(4)}, {});
+  const auto lacks = [](testing::DumpText& side) {
+    side.backward("Functional.silu.0.backward", {tensor(5)}, {tensor(6)});
+  };
+  SUBCASE("the gradients of one side show it") {
+    lacks(ours ? two.golden : two.target);
+    const RankDiagnosis rank = diagnosed(two);
+    CHECK(first(rank).kind == Kind::requires_grad);
+    CHECK(first(rank).confidence == Confidence::certain);
+    CHECK(first(rank).entry == "Functional.linear.0.forward");
+    CHECK(first(rank).text ==
+          (ours ? "requires_grad of input.0 is False, golden True; golden runs the backward of "
+                  "Functional.silu.0, this run does not"
+                : "requires_grad of input.0 is True, golden False; this run runs the backward of "
+                  "Functional.silu.0, golden does not"));
+    CHECK(rank.evidence == 1);
+  }
+  SUBCASE("and the gradients of others are its consequence") {
+    lacks(ours ? two.golden : two.target);
+    two.forward("Functional.relu.9.forward", {tensor(7)}, {tensor(7)}, {tensor(7)}, {tensor(7)});
+    two.backward("Functional.relu.9.backward", {rough(8, 0.1)}, {rough(9, 0.1)}, {tensor(8)}, {tensor(9)});
+    const RankDiagnosis rank = diagnosed(two);
+    CHECK(first(rank).kind == Kind::requires_grad);
+    CHECK(rank.findings.size() > 1);
+    CHECK(independent(rank) == 1);
+  }
+  SUBCASE("both lack them: without effect it is a hint") {
+    const RankDiagnosis rank = diagnosed(two);
+    CHECK(no_evidence(rank));
+    CHECK(first(rank).kind == Kind::requires_grad);
+  }
+  SUBCASE("both have them: the same") {
+    lacks(two.target);
+    lacks(two.golden);
+    CHECK(no_evidence(diagnosed(two)));
+  }
+  SUBCASE("what is cut off stays so") {
+    two.target = testing::DumpText();
+    two.golden = testing::DumpText();
+    two.forward("Functional.silu.0.forward", {with(1, kTrained)}, {with(2, ours ? kCut : kTrained)},
+                {with(1, kTrained)}, {with(2, ours ? kTrained : kCut)});
+    two.forward("Functional.relu.0.forward", {with(2, ours ? kCut : kTrained)},
+                {with(3, ours ? kCut : kTrained)}, {with(2, ours ? kTrained : kCut)},
+                {with(3, ours ? kTrained : kCut)});
+    for (const std::string_view name : {"Functional.relu.0.backward", "Functional.silu.0.backward"})
+      (ours ? two.golden : two.target).backward(name, {tensor(5)}, {tensor(6)});
+    two.forward("Functional.gelu.0.forward", {tensor(8)}, {tensor(9)}, {tensor(8)}, {tensor(9)});
+    two.backward("Functional.gelu.0.backward", {tensor(5)}, {tensor(6)}, {tensor(5)}, {tensor(6)});
+    const RankDiagnosis rank = diagnosed(two);
+    CHECK(first(rank).entry == "Functional.silu.0.forward");
+    CHECK(first(rank).place == "output.0");
+    CHECK(rank.evidence == 1);
+  }
+}
+
+TEST_CASE("a backward that golden alone runs right ahead of a wrong gradient is the cause of it") {
+  for (const bool wrong : {true, false}) {
+    Two two;
+    two.forward("Functional.relu.0.forward", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+    two.forward("Functional.silu.0.forward", {tensor(2)}, {tensor(3)}, {tensor(2)}, {tensor(3)});
+    two.golden.backward("Functional.silu.0.backward", {tensor(5)}, {tensor(6)});
+    const std::string gradient = wrong ? rough(7, 0.1) : tensor(7);
+    two.backward("Functional.relu.0.backward", {gradient}, {gradient}, {tensor(7)}, {tensor(7)});
+    const RankDiagnosis rank = diagnosed(two);
+    if (!wrong) {
+      CHECK(no_evidence(rank));
+      continue;
+    }
+    CHECK(first(rank).kind == Kind::removed);
+    CHECK(first(rank).entry == "Functional.silu.0.backward");
+    CHECK(first(rank).text ==
+          "golden runs the backward of Functional.silu.0, this run does not; error 1.0e-01 at "
+          "Functional.relu.0.backward, 0 before");
+    CHECK(independent(rank) == 1);
+  }
+}
+
+TEST_CASE("statistics of infinities are blind, which is said of what shows behind them") {
+  Two two;
+  two.forward("Tensor.masked_fill.0.forward", {tensor(1)}, {masked()}, {tensor(1)}, {masked()});
+  two.forward("Torch.softmax.0.forward", {masked()}, {rough(2, 0.3)}, {masked()}, {tensor(2)});
+  const RankDiagnosis rank = diagnosed(two);
+  CHECK(first(rank).entry == "Torch.softmax.0.forward");
+  CHECK(first(rank).confidence == Confidence::likely);
+  CHECK(first(rank).text ==
+        "output error 3.0e-01; input.0 holds -inf, where statistics are blind: Tensor.masked_fill.0.forward "
+        "may have made it otherwise");
+  CHECK(first(rank).next == "dump again with task tensor, from before Tensor.masked_fill.0.forward");
+  CHECK(count(rank, Origin::not_compared) == 2);
+  CHECK(count(rank, Origin::equal) == 1);
+}
+
+TEST_CASE("what other calls are given as well is one fault") {
+  const auto scaled = [](std::string_view golden_of_last) {
+    Two two;
+    for (int i = 0; i < 3; ++i) {
+      const std::string theirs(i == 2 ? golden_of_last : "0.25");
+      two.forward("Tensor.mul_." + std::to_string(i) + ".forward", {tensor(1 + i), scalar("float", "0.5")},
+                  {rough(10 + i, 0.1)}, {tensor(1 + i), scalar("float", theirs)}, {tensor(10 + i)});
+    }
+    return diagnosed(two);
+  };
+  const RankDiagnosis rank = scaled("0.25");
+  CHECK(first(rank).kind == Kind::argument);
+  CHECK(first(rank).entry == "Tensor.mul_.0.forward");
+  CHECK(first(rank).repeated == 2);
+  CHECK(first(rank).concerned == 3);
+  CHECK(independent(rank) == 1);
+  CHECK(rank.evidence == 3);
+  CHECK(scaled("0.125").findings.front().repeated == 1);  // another argument is another difference
+}
+
+TEST_CASE("evidence behind something not recorded may be a consequence") {
+  for (const bool tainted : {true, false}) {
+    Two two;
+    two.forward("Functional.linear.0.forward", {tensor(1)}, {rough(2, 0.1)}, {tensor(1)}, {tensor(2)});
+    // Its input was sliced from what nobody knows.
+    two.forward("Torch.bmm.0.forward", {tainted ? rough(50, 1e-3) : tensor(50)}, {rough(60, 0.3)},
+                {tensor(50)}, {tensor(60)});
+    const RankDiagnosis rank = diagnosed(two, with_tensors);
+    CHECK(first(rank).entry == "Functional.linear.0.forward");
+    CHECK(rank.evidence == 2);
+    CHECK(independent(rank) == (tainted ? 1 : 2));
+  }
+}
+
+TEST_CASE("a change that one side's own entries lie in front of is theirs") {
+  Two two;
+  two.forward("Functional.silu.0.forward", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+  two.target.forward("Tensor.__setitem__.0.forward", {tensor(2)}, {});
+  two.forward("Functional.linear.0.forward", {rough(2, 0.1)}, {rough(3, 0.1)}, {tensor(2)}, {tensor(3)});
+  const RankDiagnosis rank = diagnosed(two);
+  CHECK(first(rank).kind == Kind::added);
+  CHECK(first(rank).entry == "Tensor.__setitem__.0.forward");
+  CHECK(independent(rank) == 1);
+}
+
+TEST_CASE("statistics and tensors are not held against each other") {
+  Two two;
+  two.forward("Functional.relu.0.forward", {tensor(1)}, {rough(2, 1e-3)}, {tensor(1)}, {tensor(2)});
+  two.forward("Functional.silu.0.forward", {rough(2, 1e-3)}, {tensor(3)}, {tensor(2)}, {tensor(3)});
+  // The tensors say that the first is right; those of what takes it cannot be read.
+  const auto partly = [&](bool readable) {
+    return diagnosed(two, [=](RankPair& pair, const dump::Side& target, const dump::Side& golden) {
+      with_tensors(pair, target, golden);
+      const auto all = pair.tensors;
+      pair.tensors = [&target, all, readable](std::uint32_t ours,
+                                              std::uint32_t theirs) -> std::optional<Measure> {
+        const std::string_view name = target.name(target.items[ours]);
+        Measure found = *all(ours, theirs);
+        if (name.starts_with("Functional.relu.0.forward.output")) found.e = found.b = 0;
+        if (name.starts_with("Functional.silu.0.forward.input") && !readable) return std::nullopt;
+        return found;
+      };
+    });
+  };
+  CHECK(first(partly(true)).kind == Kind::unrecorded);
+  CHECK(first(partly(true)).text.starts_with("between Functional.relu.0.forward and this entry"));
+  CHECK(no_evidence(partly(false)));
+}
+
+TEST_CASE("inputs that evidence has no part in are not passed on") {
+  Two two;
+  two.forward("Functional.relu.0.forward", {tensor(1)}, {rough(2, 1e-7)}, {tensor(1)}, {tensor(2)});
+  two.forward("Functional.silu.0.forward", {tensor(5)}, {rough(6, 0.1)}, {tensor(5)}, {tensor(6)});
+  two.forward("Tensor.__add__.0.forward", {rough(2, 1e-7), rough(6, 0.1)}, {rough(7, 0.1)},
+              {tensor(2), tensor(6)}, {tensor(7)});
+  const RankDiagnosis rank = diagnosed(two);
+  CHECK(first(rank).entry == "Functional.silu.0.forward");
+  REQUIRE(rank.origin.size() == 7);
+  CHECK(rank.origin[4] == Origin::rounding);
+  CHECK(rank.origin[5] == Origin::passed_on);
+  CHECK(rank.origin[6] == Origin::passed_on);
+}
+
+TEST_CASE("the largest J ahead of the culprit is of what is ahead of it") {
+  Two two;
+  two.forward("Functional.relu.0.forward", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+  two.forward("Functional.silu.0.forward", {tensor(2)}, {rough(3, 0.1)}, {tensor(2)}, {tensor(3)});
+  two.forward("Functional.gelu.0.forward", {rough(3, 0.1)}, {rough(4, 0.5)}, {tensor(3)}, {tensor(4)});
+  const RankDiagnosis rank = diagnosed(two);
+  CHECK(rank.agreeing == 1);
+  CHECK(rank.rounded == 0);
+  CHECK(rank.largest_before == 0);
+  CHECK(rank.largest_j > 4);
+}
+
+TEST_CASE("what golden alone runs is named with golden's module and line") {
+  Two two;
+  two.forward("Functional.relu.0.forward", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+  two.golden.forward("Torch.norm.0.forward", {tensor(8)}, {tensor(9)});
+  two.forward("Functional.silu.0.forward", {tensor(2)}, {rough(3, 0.1)}, {tensor(2)}, {tensor(3)});
+  const RankDiagnosis rank = diagnosed(two, [](RankPair& pair, const dump::Side&, const dump::Side&) {
+    pair.golden_parent = [](std::string_view entry) {
+      return entry == "Torch.norm.0.forward" ? std::string_view("clip_grad") : std::string_view();
+    };
+    pair.golden_where = [](std::string_view entry) { return "train.py of " + std::string(entry); };
+  });
+  CHECK(first(rank).kind == Kind::removed);
+  CHECK(first(rank).module == "clip_grad");
+  CHECK(first(rank).where == "in golden: train.py of Torch.norm.0.forward");
+  CHECK(first(rank).next == "look at the code in clip_grad on both sides, from the line of the call");
+}
+
+}  // namespace msprobe::diagnosis::provenance_test
