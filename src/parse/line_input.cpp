@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <histedit.h>
+#include <langinfo.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
+#include "support/versions.hpp"
 
 namespace msprobe::parse {
 namespace {
@@ -98,6 +100,9 @@ class TerminalLines final : public LineInput {
   TerminalLines(std::string prompt, std::string history_file)
       : prompt_(std::move(prompt)), history_file_(std::move(history_file)) {
     std::setlocale(LC_CTYPE, "");
+    // The tables of other encodings are files of the system's C library, which a static program cannot load.
+    const std::string_view encoding = nl_langinfo(CODESET);
+    if (encoding != "UTF-8" && linked_statically()) std::setlocale(LC_CTYPE, "C");
     edit_ = el_init("msprobe", stdin, stdout, stderr);
     history_ = history_init();
     if (edit_ == nullptr || history_ == nullptr) {

@@ -18,9 +18,6 @@
 
 namespace msprobe {
 
-namespace {
-
-/// Whether nothing had to load libraries for this program.
 bool linked_statically() {
   bool loader = false;
   // The program itself comes first; a static one has no other.
@@ -34,8 +31,6 @@ bool linked_statically() {
       &loader);
   return !loader;
 }
-
-}  // namespace
 
 std::string version_text(std::string_view kernels, const std::vector<std::string_view>& available) {
   const int fmt_version = FMT_VERSION;
