@@ -104,6 +104,8 @@ def make_tests(dist, version, machine, *emulator):
         said = " ".join(done.stdout.split())
         harness.check(f'is consistent with the following platform tag: "{tag}".' in said, done.stdout + done.stderr)
 
+    if emulator:
+        return [("what the wheel holds", contents), ("auditwheel", audited)]
     return [("what the wheel holds", contents), ("auditwheel", audited), ("the command from the wheel", command),
             ("a recording and its comparison from the wheel", recording)]
 
