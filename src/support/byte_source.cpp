@@ -14,6 +14,7 @@
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/text.hpp"
+#include "support/walk_beneath.hpp"
 
 namespace msprobe {
 namespace {
@@ -147,10 +148,9 @@ std::shared_ptr<const ByteSource> open_file_beneath(const std::string& directory
     fd = ::syscall(SYS_openat2, dir, relative.c_str(), &how, sizeof how);
     error = errno;
   }
-  // Kernels before 5.6 and some sandboxes lack openat2: there a link as last component is refused altogether.
   if (fd < 0 && (error == ENOSYS || error == EPERM)) {
-    fd = ::openat(dir, relative.c_str(), kOpenFlags | O_NOFOLLOW);
-    error = errno == ELOOP ? EXDEV : errno;
+    fd = walk_beneath(dir, relative, kOpenFlags);
+    error = errno;
   }
   ::close(dir);
   if (fd < 0) {

@@ -2,17 +2,23 @@
 #include "support/byte_source.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 
 #include "support/error.hpp"
+#include "support/walk_beneath.hpp"
 
 namespace msprobe::byte_source_test {
 namespace {
@@ -143,6 +149,113 @@ TEST_CASE("names below a folder cannot lead out of it") {
   }
   CHECK_THROWS_AS(open_file_beneath(dump, "absent"), IoError);
   CHECK_THROWS_AS(open_file_beneath(folder / "nowhere", "a.pt"), IoError);
+}
+
+TEST_CASE("a walk below a folder gives what the kernel's own gives") {
+  const Folder folder;
+  fs::create_directories(folder / "dump/deep/er");
+  fs::create_directories(folder / "dump-beside");
+  put(folder / "secret", "secret");
+  put(folder / "dump-beside/a.pt", "beside");
+  put(folder / "dump/a.pt", "inside");
+  put(folder / "dump/deep/b.pt", "deeper");
+  REQUIRE(::mkfifo((folder / "dump/pipe").c_str(), 0600) == 0);
+  const std::pair<const char*, const char*> links[] = {{"link", "a.pt"},
+                                                       {"deep/back", "../a.pt"},
+                                                       {"deep/er/far", "../../deep/./b.pt"},
+                                                       {"chain", "deep/back"},
+                                                       {"folder", "deep"},
+                                                       {"out", "../secret"},
+                                                       {"absolute", "/etc/passwd"},
+                                                       {"up", ".."},
+                                                       {"deep/up", "../.."},
+                                                       {"beside", "../dump-beside"},
+                                                       {"circle", "circle"},
+                                                       {"a", "b"},
+                                                       {"b", "a"},
+                                                       {"dangling", "nothing"},
+                                                       {"magic", "/proc/self/root"},
+                                                       {"there-and-back", "../dump/a.pt"},
+                                                       {"self", "."},
+                                                       {"trailing", "deep/"}};
+  for (const auto& [name, target] : links) fs::create_symlink(target, folder / (std::string("dump/") + name));
+
+  const int dump = ::open((folder / "dump").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  REQUIRE(dump >= 0);
+  constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+  for (const char* name : {"a.pt",
+                           "./a.pt",
+                           "deep//b.pt",
+                           "deep/./b.pt",
+                           "a.pt/",
+                           "a.pt/x",
+                           "absent",
+                           "absent/a.pt",
+                           "deep",
+                           "deep/",
+                           ".",
+                           "pipe",
+                           "link",
+                           "link/",
+                           "deep/back",
+                           "deep/er/far",
+                           "chain",
+                           "folder/b.pt",
+                           "folder/er/far",
+                           "out",
+                           "absolute",
+                           "up/secret",
+                           "deep/up/secret",
+                           "up/dump/a.pt",
+                           "beside/a.pt",
+                           "circle",
+                           "a",
+                           "a/x",
+                           "dangling",
+                           "magic",
+                           "magic/etc/passwd",
+                           "there-and-back",
+                           "self/self/a.pt",
+                           "trailing/b.pt",
+                           "..",
+                           "../secret",
+                           "deep/../a.pt",
+                           "deep/../../secret",
+                           "/etc/passwd",
+                           ""}) {
+    CAPTURE(name);
+    open_how how{};
+    how.flags = static_cast<std::uint64_t>(kFlags);
+    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+    errno = 0;
+    const int known = static_cast<int>(::syscall(SYS_openat2, dump, name, &how, sizeof how));
+    const int known_error = errno;
+    if (known < 0 && (known_error == ENOSYS || known_error == EPERM)) {
+      MESSAGE("skipped: this system has no openat2");
+      break;
+    }
+    errno = 0;
+    const int walked = walk_beneath(dump, name, kFlags);
+    const int error = errno;
+    CHECK((walked >= 0) == (known >= 0));
+    if (known < 0 && *name != '\0') CHECK(error == known_error);
+    if (walked >= 0 && known >= 0) {
+      struct stat one {};
+      struct stat other {};
+      REQUIRE(::fstat(walked, &one) == 0);
+      REQUIRE(::fstat(known, &other) == 0);
+      CHECK(one.st_ino == other.st_ino);
+    }
+    if (walked >= 0) ::close(walked);
+    if (known >= 0) ::close(known);
+  }
+  // Without the kernel's answer beside it.
+  for (const char* name : {"out", "absolute", "up/secret", "deep/up/secret", "beside/a.pt", "../secret"}) {
+    CAPTURE(name);
+    CHECK(walk_beneath(dump, name, kFlags) == -1);
+    CHECK(errno == EXDEV);
+  }
+  ::close(dump);
 }
 
 }  // namespace msprobe::byte_source_test
