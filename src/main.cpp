@@ -17,6 +17,7 @@
 #include "ckpt_compare/command.hpp"
 #include "compare/command.hpp"
 #include "config_check/command.hpp"
+#include "graph/command.hpp"
 #include "inspect/command.hpp"
 #include "merge_result/command.hpp"
 #include "parse/command.hpp"
@@ -51,6 +52,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(merge_result::make_command());
   commands.push_back(anomaly::make_nan_analyze());
   commands.push_back(anomaly::make_overflow_check());
+  commands.push_back(graph::make_command());
   commands.push_back(ckpt_compare::make_command());
   commands.push_back(parse::make_command());
   commands.push_back(inspect::make_command());
@@ -61,7 +63,8 @@ std::vector<std::unique_ptr<Command>> all_commands() {
 /// Commands of the Python tool that are not here.
 std::vector<AbsentCommand> absent_commands() {
   const std::string graph =
-      "'msprobe compare --format html' shows two dumps as a tree of the model, with what differs in it";
+      "'msprobe graph_visualize -tp DIR' writes a dump as a graph; 'msprobe compare --format html' shows two as a tree "
+      "of the model, with what differs in it";
   const std::string precheck =
       "nothing here runs a framework; 'msprobe compare --replay all' does the common operations of two dumps "
       "with "
@@ -69,7 +72,6 @@ std::vector<AbsentCommand> absent_commands() {
 
   return {
       {"graph", graph},
-      {"graph_visualize", graph},
       {"acc_check", precheck},
       {"multi_acc_check", precheck},
       {"run_ut", precheck},

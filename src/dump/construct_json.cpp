@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <unordered_set>
 
+#include "dump/construct_members.hpp"
 #include "dump/member_stream.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
@@ -35,18 +36,27 @@ std::vector<std::string> ConstructTable::chain(std::string_view entry) const {
   return names;
 }
 
-ConstructTable read_construct_json(const ByteSource& file) {
-  ConstructTable table;
+void read_construct_members(const ByteSource& file, const ConstructVisitor& visit) {
   MemberStream stream(file);
   stream.enter();
-  std::string entry;
+  std::string name;
   Entry value;
-  while (stream.next(entry)) {
-    stream.entry(value, entry);
-    const Entry::Index parent = value.is(0, NodeKind::array) && !value.empty(0) ? 1 : 0;
-    if (value.is(parent, NodeKind::string) && !value.text(parent).empty())
-      table.add(entry, value.text(parent));
+  while (stream.next(name)) {
+    stream.entry(value, name);
+    visit(name, value);
   }
+}
+
+std::string_view construct_parent(const Entry& value) {
+  const Entry::Index parent = value.is(0, NodeKind::array) && !value.empty(0) ? 1 : 0;
+  return value.is(parent, NodeKind::string) ? value.text(parent) : std::string_view();
+}
+
+ConstructTable read_construct_json(const ByteSource& file) {
+  ConstructTable table;
+  read_construct_members(file, [&](std::string_view name, const Entry& value) {
+    if (const std::string_view parent = construct_parent(value); !parent.empty()) table.add(name, parent);
+  });
   return table;
 }
 

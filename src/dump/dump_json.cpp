@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dump/dump_json.hpp"
 
+#include "dump/data_directory.hpp"
+
 namespace msprobe::dump {
 
-Header read_values(const ByteSource& file, const ValueVisitor& visit) {
-  Header header;
+DirectedHeader read_directed_values(const ByteSource& file, const ValueVisitor& visit) {
+  DirectedHeader header;
   MemberStream stream(file);
   stream.enter();
   std::string key;
@@ -23,6 +25,11 @@ Header read_values(const ByteSource& file, const ValueVisitor& visit) {
       }
     }
     const std::string_view text = stream.skip();
+    if (key == "dump_data_dir") {
+      header.data_directory.reset();
+      if (text.front() == '"') append_unescaped(header.data_directory.emplace(), text.substr(1, text.size() - 2));
+      continue;
+    }
     std::string* place = key == "task"        ? &header.task
                          : key == "level"     ? &header.level
                          : key == "framework" ? &header.framework
@@ -32,6 +39,10 @@ Header read_values(const ByteSource& file, const ValueVisitor& visit) {
     append_unescaped(*place, text.substr(1, text.size() - 2));
   }
   return header;
+}
+
+Header read_values(const ByteSource& file, const ValueVisitor& visit) {
+  return read_directed_values(file, visit);
 }
 
 Header read_dump_json(const ByteSource& file, const EntryVisitor& visit) {

@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "dump/entry_items.hpp"
 #include "dump/names.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
@@ -32,7 +33,9 @@ std::uint64_t name_budget(std::uint64_t file_size) {
 /// Turns entries into items (spec/compare.md 4).
 class Flattener {
  public:
-  Flattener(Side& side, std::uint64_t file_size) : side_(side), name_budget_(name_budget(file_size)) {}
+  /// `places`: where the values of the items stand in their entries, if that is asked for.
+  Flattener(Side& side, std::uint64_t file_size, std::vector<Entry::Index>* places = nullptr)
+      : side_(side), places_(places), name_budget_(name_budget(file_size)) {}
 
   /// `place`: where its value stands in the file.
   void add_entry(std::string_view name, const Entry& entry, const Api& place) {
@@ -104,6 +107,7 @@ class Flattener {
     const Entry& entry = *entry_;
     if (entry.is(node, NodeKind::null)) {
       add_null();
+      note_place(node);
     } else if (entry.falsy(node)) {
       return;
     } else if (entry.is(node, NodeKind::array)) {
@@ -113,8 +117,10 @@ class Flattener {
       const LeafMembers members = entry.find_all(node, kLeafKeys);
       if (text_of(members[kClassType]) == kP2POp) {
         add_p2p(node);
+        note_place(node);
       } else if (members[kType] != Entry::kNone && entry.is(members[kType], NodeKind::string)) {
         add_leaf(node, members);
+        note_place(node);
       } else {
         entry.children(node, [&](Entry::Index child) { descend(child, entry.key(child)); });
       }
@@ -164,6 +170,10 @@ class Flattener {
     }
     name_budget_ -= path_.size();
     return side_.pool.add(path_);
+  }
+
+  void note_place(Entry::Index node) {
+    if (places_ != nullptr) places_->push_back(node);
   }
 
   Item& new_item() {
@@ -326,6 +336,7 @@ class Flattener {
   static constexpr std::size_t kShownName = 200;
 
   Side& side_;
+  std::vector<Entry::Index>* places_;
   std::uint64_t name_budget_;
   const Entry* entry_ = nullptr;
   std::string path_;
@@ -379,6 +390,13 @@ Side load_side(const ByteSource& json, const CommunicationNames* communication) 
   side.json = json.name();
   load_entries(side, json, communication);
   return side;
+}
+
+EntryItems items_of(std::string_view name, const Entry& entry, std::uint64_t size, const std::string& file) {
+  EntryItems items;
+  items.side.json = file;
+  Flattener(items.side, size, &items.places).add_entry(name, entry, {});
+  return items;
 }
 
 Side load_side(const RankDump& rank, const LoadOptions& options) {

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <histedit.h>
 #include <link.h>
+#include <sqlite3.h>
 #include <yaml.h>
 #include <zlib.h>
 
@@ -47,6 +48,7 @@ std::string version_text(std::string_view kernels, const std::vector<std::string
   add("zlib", zlibVersion());
   add("fmt", fmt::format("{}.{}.{}", fmt_version / 10000, fmt_version / 100 % 100, fmt_version % 100));
   add("libexpat", fmt::format("{}.{}.{}", expat.major, expat.minor, expat.micro));
+  add("SQLite", sqlite3_libversion());
   add("libedit", fmt::format("{}.{}", LIBEDIT_MAJOR, LIBEDIT_MINOR));
 #ifdef __clang__
   add("compiler", "Clang " __clang_version__);

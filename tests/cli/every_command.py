@@ -42,6 +42,8 @@ def arguments(command, inputs, data):
     step = pathlib.Path(data).resolve() / "golden" / "anomaly" / "cases" / "a02_before_comm_one_rank" / "step0"
     for name in ("nan_analyze", "overflow_check"):
         lines[name] = ["-i", str(step) if inputs else "missing/step0"]
+    tree = golden / "visualize" / "tree" / "target"
+    lines["graph_visualize"] = ["-tp", str(tree) if inputs else "missing/rank0", "-o", "output"]
     harness.check(command in lines, f"say here how '{command}' is called")
     return [command, *lines[command]]
 

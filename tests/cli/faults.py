@@ -67,6 +67,7 @@ def cases(data):
         "merge_result": ["merge_result", "-i", merge / "input", "-o", "out", "-config", merge / "config_all.yaml"],
         "nan_analyze": ["nan_analyze", "-i", anomaly, "-o", "out"],
         "overflow_check": ["overflow_check", "-i", anomaly, "-o", "out"],
+        "graph_visualize": ["graph_visualize", "-tp", golden / "visualize" / "tree" / "target", "-o", "out", "-oc"],
         "ckpt_compare": ["ckpt_compare", checkpoints / "tp1pp1", checkpoints / "tp2pp2", "-o", "out.json"],
         "parse": ["parse", "-d", golden / "parse" / "atb" / "in" / "ok", "-o", "out"],
         "inspect": ["inspect", compare / "stats_pairs" / "target", checkpoints / "tp1pp1", "--json"],

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The items of one entry, for those who want its values as they are dumped beside what is made of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dump/entry.hpp"
+#include "dump/side.hpp"
+
+namespace msprobe::dump {
+
+struct EntryItems {
+  Side side;
+  std::vector<Entry::Index> places;  // of the items: where their values stand in the entry's tree
+};
+
+/// None if its name says neither forward, backward nor parameters_grad. FormatError, naming `file`, if the
+/// names of the items take far more room than an entry of `size` bytes may give.
+EntryItems items_of(std::string_view name, const Entry& entry, std::uint64_t size, const std::string& file);
+
+}  // namespace msprobe::dump

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/data/item_texts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <unordered_map>
+#include <utility>
+
+#include "dump/names.hpp"
+#include "dump/value.hpp"
+#include "support/json_writer.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::graph {
+namespace {
+
+using dump::Entry;
+using dump::NodeKind;
+
+constexpr std::string_view kNull = "null";
+constexpr std::array<std::string_view, dump::kStatistics> kStatisticKeys = {"Max", "Min", "Mean", "Norm"};
+
+/// A decimal number with more than six decimals, perhaps a percentage, is shortened to six.
+std::string short_decimal(std::string text) {
+  constexpr std::size_t kMostDigits = 20;
+  constexpr std::size_t kDecimals = 6;
+  std::string_view number = text;
+  const bool percent = number.ends_with('%');
+  if (percent) number.remove_suffix(1);
+  const std::size_t dot = number.find('.');
+  if (dot == std::string_view::npos) return text;
+  const std::string_view whole = number.substr(0, dot);
+  const std::string_view decimals = number.substr(dot + 1);
+  if (!dump::is_digits(whole) || !dump::is_digits(decimals) || whole.size() > kMostDigits ||
+      decimals.size() > kMostDigits || decimals.size() <= kDecimals)
+    return text;
+  return fmt::format("{:.6f}{}", parse_number(number).value_or(0), percent ? "%" : "");
+}
+
+class ItemWriter {
+ public:
+  ItemWriter(const dump::EntryItems& items, const Entry& entry, std::string_view node,
+             const DataTraits& traits)
+      : items_(items), entry_(entry), node_(node), traits_(traits) {}
+
+  ItemText write(std::size_t number) {
+    const dump::Item& item = items_.side.items[number];
+    out_.clear();
+    ItemText text;
+    text.key = items_.side.name(item);
+    text.output = is_output(item, text.key);
+    write_members(item, items_.places[number]);
+    text.members = out_;
+    return text;
+  }
+
+ private:
+  bool is_output(const dump::Item& item, std::string_view name) const {
+    if (!traits_.section_from_name) return item.state == dump::State::output;
+    return name.find(".output.") != std::string_view::npos && name.find(".input.") == std::string_view::npos;
+  }
+
+  void write_members(const dump::Item& item, Entry::Index place) {
+    const bool transfer =
+        entry_.find(place, "class_type") != Entry::kNone && items_.side.transfer(item) != nullptr;
+    const Entry::Index value = transfer ? entry_.find(place, "tensor") : place;
+    if (value == Entry::kNone || !entry_.is(value, NodeKind::object)) {
+      put("value", kNull);
+    } else if (const Entry::Index type = entry_.find(value, "type");
+               type != Entry::kNone && entry_.text(type) == "torch.ProcessGroup" && !item.is_tensor) {
+      for (const std::string_view key : {"type", "group_ranks", "group_id"}) put_member(value, key);
+      put("data_name", data_name(item));
+      return;
+    } else if (traits_.hide_null && text_of(item.statistics[dump::kMax]) == kNull) {
+      put("value", kNull);
+    } else {
+      write_object(item, value);
+    }
+    if (!transfer) return;
+    put_member(place, "class_type");
+    if (node_.find("batch_isend_irecv") != std::string_view::npos) return;
+    for (const std::string_view key : {"op", "peer", "tag", "group_id"}) put_member(place, key);
+  }
+
+  void write_object(const dump::Item& item, Entry::Index value) {
+    entry_.children(value, [&](Entry::Index member) {
+      if (entry_.key(member) != "md5" || !traits_.drop_checksums) put(entry_.key(member), text_of(member));
+    });
+    const auto missing = [&](std::string_view key) { return entry_.find(value, key) == Entry::kNone; };
+    if (missing("data_name")) put("data_name", data_name(item));
+    if (missing("requires_grad")) put("requires_grad", kNull);
+    for (std::size_t i = 0; i < kStatisticKeys.size(); ++i) {
+      if (missing(kStatisticKeys[i])) put(kStatisticKeys[i], text_of(item.statistics[i]));
+    }
+    if (missing("dtype")) put("dtype", string_text(items_.side.text(item.dtype)));
+    if (missing("shape")) put("shape", string_text(items_.side.text(item.shape)));
+  }
+
+  std::string_view data_name(const dump::Item& item) const {
+    return item.data_name == 0 ? std::string_view("-1") : items_.side.text(item.data_name);
+  }
+
+  std::string text_of(Entry::Index value) const {
+    switch (entry_.kind(value)) {
+      case NodeKind::null:
+        return std::string(kNull);
+      case NodeKind::string:
+        return string_text(entry_.text(value));
+      case NodeKind::array:
+      case NodeKind::object:
+        return plain_text(entry_.python_str(value));
+      default:
+        return entry_.python_str(value);
+    }
+  }
+
+  std::string text_of(const dump::Value& value) const {
+    if (value.kind == dump::ValueKind::none) return std::string(kNull);
+    if (value.kind == dump::ValueKind::real) return python_repr(value.real);
+    if (value.kind == dump::ValueKind::text) return string_text(items_.side.text(value.text));
+    return dump::to_text(value, items_.side.pool);
+  }
+
+  std::string string_text(std::string_view text) const { return short_decimal(plain_text(text)); }
+
+  std::string plain_text(std::string_view text) const {
+    constexpr std::string_view kNone = "None";
+    if (!traits_.strip_quotes) return std::string(text == kNone ? kNull : text);
+    std::string out;
+    for (std::size_t at = 0; at < text.size();) {
+      if (text.substr(at, kNone.size()) == kNone) {
+        out += kNull;
+        at += kNone.size();
+      } else {
+        if (text[at] != '\'') out += text[at];
+        ++at;
+      }
+    }
+    return out;
+  }
+
+  void put_member(Entry::Index object, std::string_view key) {
+    if (const Entry::Index member = entry_.find(object, key); member != Entry::kNone)
+      put(key, text_of(member));
+  }
+
+  void put(std::string_view key, std::string_view text) {
+    if (!out_.empty()) out_ += ", ";
+    append_json_string(out_, key);
+    out_ += ": ";
+    append_json_string(out_, text);
+  }
+
+  const dump::EntryItems& items_;
+  const Entry& entry_;
+  std::string_view node_;
+  const DataTraits& traits_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::vector<ItemText> item_texts(const dump::EntryItems& items, const Entry& entry, std::string_view node,
+                                 const DataTraits& traits) {
+  ItemWriter writer(items, entry, node, traits);
+  std::vector<ItemText> texts;
+  texts.reserve(items.side.items.size());
+  for (std::size_t i = 0; i < items.side.items.size(); ++i) texts.push_back(writer.write(i));
+  if (traits.section_from_name) {
+    // Where parameters count as outputs they follow these.
+    std::vector<ItemText> ordered;
+    for (const bool parameters : {false, true}) {
+      for (std::size_t i = 0; i < texts.size(); ++i) {
+        if ((items.side.items[i].state == dump::State::parameters) == parameters)
+          ordered.push_back(std::move(texts[i]));
+      }
+    }
+    return ordered;
+  }
+  return texts;
+}
+
+std::string joined(const std::vector<ItemText>& items, bool outputs) {
+  std::vector<const ItemText*> parts;
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (const ItemText& item : items) {
+    if (item.output != outputs) continue;
+    const auto [known, is_new] = places.try_emplace(item.key, parts.size());
+    if (is_new) {
+      parts.push_back(&item);
+    } else {
+      parts[known->second] = &item;
+    }
+  }
+  std::string out = "{";
+  for (const ItemText* part : parts) {
+    if (out.size() > 1) out += ", ";
+    append_json_string(out, part->key);
+    out += ": {";
+    out += part->members;
+    out += '}';
+  }
+  return out += '}';
+}
+
+}  // namespace msprobe::graph

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arguments and results of a node as texts, for people to read (spec/graph-visualize.md 5).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dump/entry.hpp"
+#include "dump/entry_items.hpp"
+
+namespace msprobe::graph {
+
+struct DataTraits {
+  bool strip_quotes = false;       // no ' in any text, and `null` for every None
+  bool hide_null = false;          // an item whose Max is null loses all else
+  bool drop_checksums = false;     // of a graph that is not compared
+  bool section_from_name = false;  // what is called `.output.` is an output, whatever it is
+};
+
+struct ItemText {
+  std::string_view key;  // of the items it was made of
+  bool output = false;
+  std::string members;  // of a JSON object, without its braces
+};
+
+/// One for each item, in their order. `entry` is what they were made of.
+std::vector<ItemText> item_texts(const dump::EntryItems& items, const dump::Entry& entry,
+                                 std::string_view node, const DataTraits& traits);
+
+/// A JSON object of the outputs, or of all else. Of equal keys the first gives the place, the last the value.
+std::string joined(const std::vector<ItemText>& items, bool outputs);
+
+}  // namespace msprobe::graph

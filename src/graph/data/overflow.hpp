@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// How bad NaN, Inf and jumps of the norm in a node's data are (spec/graph-visualize.md 9).
+#pragma once
+
+#include <string_view>
+
+#include "dump/entry.hpp"
+
+namespace msprobe::graph {
+
+/// `medium`, `high`, `critical`; empty if there is nothing to tell.
+std::string_view overflow_level(std::string_view node, const dump::Entry& entry);
+
+}  // namespace msprobe::graph

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The data base that the viewer opens (spec/graph-visualize.md 3).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace msprobe::graph {
+
+struct ConfigRow {
+  std::string_view graph_type;
+  std::string_view task;
+  std::optional<std::string_view> tool_tip;
+  std::int64_t micro_steps = 1;
+  bool overflow_check = false;
+  std::string_view node_colors;
+  std::string_view rank_list;
+  std::string_view step_list;
+};
+
+struct NodeRow {
+  std::string_view id;
+  std::string_view graph_id;
+  std::int64_t order = 0;
+  std::string_view name;
+  int type = 0;
+  std::string_view up_node;
+  std::string_view sub_nodes;
+  std::optional<double> precision_index;
+  std::optional<std::string_view> overflow_level;
+  std::int64_t micro_step = 0;
+  std::string_view matched_node_link;
+  std::string_view stack_id;
+  std::string_view input_data;
+  std::string_view output_data;
+  std::string_view data_source;
+  std::optional<std::string_view> dump_data_dir;
+  std::int64_t step = 0;
+  std::int64_t rank = 0;
+  bool is_distributed = false;
+};
+
+/// A data base in the making; it has no name until commit(). Equal rows in equal order make equal bytes.
+class Database {
+ public:
+  /// IoError if nothing can be made at `path`.
+  explicit Database(const std::string& path);
+  ~Database();
+
+  void add(const NodeRow& row);
+  void add_stack(std::string_view id, std::string_view lines);
+  void add(const ConfigRow& row);
+  /// Adds the indexes and gives the file its name.
+  void commit();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace msprobe::graph

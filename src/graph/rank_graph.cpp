@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/rank_graph.hpp"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "dump/member_stream.hpp"
+#include "dump/stack_json.hpp"
+#include "support/error.hpp"
+#include "support/folder.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::graph {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Says what is the matter with a path that is no folder of a rank.
+void check_folder(const std::string& folder) {
+  std::error_code error;
+  const fs::file_status status = fs::status(folder, error);
+  if (!fs::exists(status)) throw IoError(display(folder), "does not exist");
+  if (!fs::is_directory(status)) throw UsageError(display(folder) + ": is not the folder of a rank");
+  if (fs::exists(fs::path(folder) / "construct.json", error)) return;
+  for (const std::string& name : names_in(folder, Named::folders)) {
+    if (name.starts_with("rank") || name.starts_with("step") || name.starts_with("proc")) {
+      throw UsageError(
+          display(folder) + ": holds ranks or steps; so far a graph is made of one rank's folder",
+          "name the folder that holds construct.json, such as " + display(folder + "/" + name));
+    }
+  }
+  throw IoError(display(folder + "/construct.json"), "does not exist");
+}
+
+void read_entries(RankGraph& graph) {
+  graph.places.resize(1);
+  graph.header =
+      dump::read_directed_values(*graph.json, [&](dump::MemberStream& stream, std::string_view name) {
+        const std::uint64_t size = stream.skip().size();
+        const std::uint32_t number = graph.entries.intern(name);
+        if (number == graph.places.size()) graph.places.emplace_back();
+        graph.places[number] = {stream.value_offset(), size};
+      });
+}
+
+}  // namespace
+
+std::optional<std::string> RankGraph::tensor_folder() const {
+  if (!header.data_directory || header.data_directory->empty()) return header.data_directory;
+  return (fs::absolute(folder).lexically_normal() / "dump_tensor_data").string();
+}
+
+const RankGraph::Place* RankGraph::place(std::string_view name) const {
+  const std::uint32_t number = entries.find(name);
+  return number == TextIndex::kNone || number == 0 ? nullptr : &places[number];
+}
+
+RankGraph read_rank_graph(const std::string& folder, const TreeTraits& traits) {
+  check_folder(folder);
+  RankGraph graph;
+  graph.folder = folder;
+  const Construct construct = read_construct(*open_file(folder + "/construct.json"));
+  if (construct.members.size() == 1 && !construct.numbered) {
+    throw FormatError(display(folder + "/construct.json"),
+                      "is empty: the structure of a model is recorded at level L0 or mix only");
+  }
+  graph.json = open_file(folder + "/dump.json");
+  read_entries(graph);
+  dump::StackTable stacks;
+  const std::string stack_json = folder + "/stack.json";
+  if (std::error_code ignored; fs::exists(stack_json, ignored))
+    stacks = dump::read_stack_json(*open_file(stack_json));
+  graph.built = build_tree({construct, graph.entries, stacks, graph.header.framework == "mindspore"}, traits);
+  return graph;
+}
+
+}  // namespace msprobe::graph

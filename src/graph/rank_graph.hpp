@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is read of one rank: its tree, and where the data of each node stands.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dump/data_directory.hpp"
+#include "graph/tree/build_tree.hpp"
+#include "support/byte_source.hpp"
+#include "support/text_pool.hpp"
+
+namespace msprobe::graph {
+
+struct RankGraph {
+  /// Where the value of an entry stands in dump.json.
+  struct Place {
+    std::uint64_t offset = 0;
+    std::uint64_t size = 0;
+  };
+
+  std::string folder;
+  std::shared_ptr<const ByteSource> json;
+  dump::DirectedHeader header;
+  TextTable entries;
+  std::vector<Place> places;  // of the entries, by number
+  BuiltTree built;
+
+  /// What the column of that name says: the folder of tensors where dump.json names one.
+  std::optional<std::string> tensor_folder() const;
+  /// Null if dump.json has none of that name.
+  const Place* place(std::string_view name) const;
+};
+
+/// Reads construct.json, dump.json and, if it is there, stack.json of the folder of a rank.
+RankGraph read_rank_graph(const std::string& folder, const TreeTraits& traits);
+
+}  // namespace msprobe::graph

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the tree of a rank from its construct.json, the names in its dump.json and its stack.json.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dump/stack_json.hpp"
+#include "graph/tree/model_tree.hpp"
+#include "support/byte_source.hpp"
+#include "support/text_pool.hpp"
+
+namespace msprobe::graph {
+
+struct TreeTraits {
+  bool lose_unconnected = false;         // nodes that nothing connects to the root are not there
+  bool gradients_in_first_step = false;  // of a dump that numbers its micro steps
+};
+
+/// construct.json: who is inside whom, in the order of the file.
+struct Construct {
+  struct Member {
+    std::uint32_t parent = 0;  // text of the pool; 0 for none
+    std::uint32_t micro_step = 0;
+  };
+  TextTable names;              // a member each; 0, the empty text, is none
+  std::vector<Member> members;  // by number
+  TextPool parents;
+  bool numbered = false;  // the dump tells micro steps
+  std::uint32_t last_step = 0;
+
+  std::string_view parent(std::uint32_t member) const { return parents.at(members[member].parent); }
+  bool has(std::string_view name) const { return number_of(name) != 0; }
+  /// 0 if there is no such member.
+  std::uint32_t number_of(std::string_view name) const;
+};
+Construct read_construct(const ByteSource& file);
+
+struct TreeInput {
+  const Construct& construct;
+  const TextTable& entries;  // names of dump.json in its order
+  const dump::StackTable& stacks;
+  bool is_mindspore = false;
+};
+
+struct BuiltTree {
+  ModelTree tree;
+  std::vector<std::string> unconnected;  // were put below the root, or are lost
+};
+BuiltTree build_tree(const TreeInput& input, const TreeTraits& traits);
+
+/// Activation checkpointing runs layers a second time, outside of their parents: they go where their first
+/// run is (spec/graph-visualize.md 4.3). Top nodes are the root's children.
+void place_recomputed(ModelTree& tree, const TreeInput& input);
+
+}  // namespace msprobe::graph

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The modules and operations of one rank as a tree (spec/graph-visualize.md 4).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/text_pool.hpp"
+
+namespace msprobe::graph {
+
+enum class NodeType : std::uint8_t { module = 0, api = 1, collection = 9 };
+/// By the beginning of its name.
+NodeType node_type(std::string_view name);
+
+using NodeIndex = std::uint32_t;
+inline constexpr NodeIndex kNoNode = 0;
+inline constexpr NodeIndex kRoot = 1;
+inline constexpr std::string_view kRootName = "DefaultModel";
+
+struct Node {
+  NodeIndex parent = kNoNode;
+  NodeType type = NodeType::module;
+  std::uint32_t stack = 0;       // of the tree's stacks
+  std::uint32_t micro_step = 0;  // from 0
+  std::vector<NodeIndex> children;
+};
+
+/// Nodes are known by number, in the order of their making.
+class ModelTree {
+ public:
+  ModelTree();
+
+  std::size_t size() const { return nodes_.size(); }  // the nodes are 1 to size() - 1
+  Node& node(NodeIndex index) { return nodes_[index]; }
+  const Node& node(NodeIndex index) const { return nodes_[index]; }
+  std::string_view name(NodeIndex index) const { return names_.at(index); }
+  /// kNoNode if there is none of that name.
+  NodeIndex find(std::string_view name) const;
+  /// The node of that name, made if it is new.
+  NodeIndex add(std::string_view name);
+  /// The child becomes the parent's last.
+  void attach(NodeIndex child, NodeIndex parent);
+
+  /// Children in their order, then the node: the root is last.
+  std::vector<NodeIndex> post_order() const;
+
+  /// JSON lists of lines, numbered from 0, the empty list.
+  std::uint32_t add_stack(std::string_view json) { return stacks_.intern(json) - 1; }
+  std::string_view stack(std::uint32_t number) const { return stacks_.at(number + 1); }
+
+  std::uint32_t micro_steps = 1;
+
+ private:
+  std::vector<Node> nodes_;
+  TextTable names_;
+  TextTable stacks_;
+};
+
+/// Does the name end in `.{direction}.{digits}`?
+bool is_call_of(std::string_view name, std::string_view direction);
+/// The name with the end `.{from}.{digits}` spelled `.{to}.{digits}`; as it is if it ends otherwise.
+std::string turned(std::string_view name, std::string_view from, std::string_view to);
+
+}  // namespace msprobe::graph
