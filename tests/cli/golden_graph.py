@@ -191,6 +191,61 @@ def check_same_bytes(msprobe, scratch, golden):
         harness.check(first == second, f"{case}: two runs differ")
 
 
+def write_rank(folder, construct, dump='{"task": "statistics", "data": {}}'):
+    folder.mkdir(parents=True)
+    (folder / "construct.json").write_text(construct if isinstance(construct, str) else json.dumps(construct))
+    (folder / "dump.json").write_text(dump)
+    return str(folder)
+
+
+def check_refused(msprobe, scratch, golden):
+    """Status 2, one line with the reason, and no file."""
+    tree = str(golden / "tree" / "target")
+    value = '{"input_args": [{"type": "torch.Tensor", "dtype": "float32", "Max": 1}]}'
+    node = {"Torch.a.0.forward": None}
+    write_rank(scratch / "step0" / "rank0", node)
+    for arguments, reason in (
+        (["-tp", tree, "-gp", tree], "option -gp is not available"),
+        (["-tp", tree, "-fm"], "option -fm is not available"),
+        (["-tp", tree, "-lm"], "option -lm is not available"),
+        (["-tp", tree, "--rank_size", "2"], "unknown option '--rank_size'"),
+        ([], "-tp/--target_path is required"),
+        (["-tp", str(scratch / "step0")], "step0: holds ranks or steps; so far a graph is made of one rank's folder"),
+        (["-tp", tree + "/dump.json"], "dump.json: is not the folder of a rank"),
+        (["-tp", str(scratch / "none")], "none: does not exist"),
+        (["-tp", write_rank(scratch / "empty", {})], "construct.json: is empty"),
+        (["-tp", write_rank(scratch / "list", "[]")], "construct.json: "),
+        (["-tp", write_rank(scratch / "cut", node, '{"data": {"Torch.a.0.forward": ' + value)], "dump.json: "),
+        (["-tp", write_rank(scratch / "deep", node, '{"data": {"Torch.a.0.forward": ' + "[" * 5000)], "dump.json: "),
+    ):
+        result = harness.run(msprobe, ["graph_visualize", *arguments, "-o", "out"], scratch)
+        harness.check_equal(f"{arguments}: status, output", (result.returncode, result.stdout), (2, ""))
+        harness.check(reason in result.stderr.splitlines()[0], f"{arguments}: {result.stderr!r}")
+        left = list((scratch / "out").iterdir()) if (scratch / "out").exists() else []
+        harness.check_equal(f"{arguments}: files", left, [])
+
+
+def check_odd_structure(msprobe, scratch, _):
+    """Names and parents of every kind make a data base that is whole, with every node below the root."""
+    count = 20000
+    chain = {f"Module.m.M{i}.forward.0": f"Module.m.M{i - 1}.forward.0" if i else None for i in range(count)}
+    circle = {f"Module.c.C{i}.forward.0": f"Module.c.C{(i + 1) % 500}.forward.0" for i in range(500)}
+    wide = {f"Torch.w.{i}.forward": "Module.w.W.forward.0" for i in range(count)}
+    odd = {"\ud800x": None, "\ud801x": None, "a\0b": "\ud800x", "": "q", "DefaultModel": "zz", "x\ny": "DefaultModel",
+           "Apis_Between_Modules.0": None, "Torch.a.0.forward": None, "Torch.b.0.forward": None, "n": 5, "k": ["l", {}]}
+    for name, construct, nodes in (("chain", chain, count + 1), ("circle", circle, 501), ("wide", wide, count + 2),
+                                   ("odd", odd, 12)):
+        path, _ = build(msprobe, scratch, write_rank(scratch / name, construct))
+        rows = rows_of(path, "tb_nodes")
+        harness.check_equal(f"{name}: nodes", len(rows), nodes)
+        with sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True) as connection:
+            harness.check_equal(name, connection.execute("PRAGMA integrity_check").fetchall(), [("ok",)])
+        place = {row["node_name"]: row["node_order"] for row in rows}
+        for row in rows[:-1]:
+            harness.check(place[row["up_node"]] > row["node_order"], f"{name}: {row['node_name']} is not below its parent")
+        harness.check_equal(f"{name}: the last", (rows[-1]["node_name"], rows[-1]["up_node"]), ("DefaultModel", ""))
+
+
 def make_tests(msprobe, folder):
     golden = pathlib.Path(folder).resolve() / "visualize"
     tests = []
@@ -219,7 +274,8 @@ def make_tests(msprobe, folder):
                     check_side(msprobe, scratch, case, side, folder, ignored),
             ))
     for name, function in (("schema and journal", check_schema), ("unconnected nodes", check_unconnected),
-                           ("mended items", check_mended), ("same bytes", check_same_bytes)):
+                           ("mended items", check_mended), ("same bytes", check_same_bytes),
+                           ("refused", check_refused), ("odd structure", check_odd_structure)):
         tests.append((name, lambda scratch, function=function: function(msprobe, scratch, golden)))
     return tests
 
