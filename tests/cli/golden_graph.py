@@ -242,7 +242,8 @@ def check_odd_structure(msprobe, scratch, _):
             harness.check_equal(name, connection.execute("PRAGMA integrity_check").fetchall(), [("ok",)])
         place = {row["node_name"]: row["node_order"] for row in rows}
         for row in rows[:-1]:
-            harness.check(place[row["up_node"]] > row["node_order"], f"{name}: {row['node_name']} is not below its parent")
+            above = place[row["up_node"]]
+            harness.check(above > row["node_order"], f"{name}: {row['node_name']} is not below its parent")
         harness.check_equal(f"{name}: the last", (rows[-1]["node_name"], rows[-1]["up_node"]), ("DefaultModel", ""))
 
 
