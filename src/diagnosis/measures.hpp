@@ -24,8 +24,8 @@ struct Measure {
   double norm_target = 0;
   double norm_golden = 0;
   bool known = false;  // there was something to measure
-  bool blind =
-      false;  // statistics of infinities or NaN on both sides, which are equal whatever stands beside them
+  // Statistics of infinities or NaN on both sides, which are equal whatever stands beside them.
+  bool blind = false;
 };
 
 /// From one pass over both tensors.

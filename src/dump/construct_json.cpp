@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <unordered_set>
 
-#include "dump/construct_members.hpp"
 #include "dump/member_stream.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"

@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "dump/entry.hpp"
 #include "support/byte_source.hpp"
 #include "support/text_pool.hpp"
 
@@ -47,6 +49,14 @@ class ConstructBeside {
   mutable ConstructTable table_;
   mutable std::string problem_;
 };
+
+/// Takes a member of the file, in its order; names may come twice. The value is only valid during the call.
+using ConstructVisitor = std::function<void(std::string_view name, const Entry& value)>;
+/// Throws FormatError for broken JSON.
+void read_construct_members(const ByteSource& file, const ConstructVisitor& visit);
+
+/// The parent that such a value tells: itself, or the first element of a list; empty if that is no text.
+std::string_view construct_parent(const Entry& value);
 
 /// A parent given as `[parent, micro batch]` counts as its first element; values of another shape as no
 /// parent. Throws FormatError for broken JSON.

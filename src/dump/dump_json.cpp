@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dump/dump_json.hpp"
 
-#include "dump/data_directory.hpp"
-
 namespace msprobe::dump {
 
-DirectedHeader read_directed_values(const ByteSource& file, const ValueVisitor& visit) {
-  DirectedHeader header;
+Header read_values(const ByteSource& file, const ValueVisitor& visit) {
+  Header header;
   MemberStream stream(file);
   stream.enter();
   std::string key;
@@ -39,10 +37,6 @@ DirectedHeader read_directed_values(const ByteSource& file, const ValueVisitor& 
     append_unescaped(*place, text.substr(1, text.size() - 2));
   }
   return header;
-}
-
-Header read_values(const ByteSource& file, const ValueVisitor& visit) {
-  return read_directed_values(file, visit);
 }
 
 Header read_dump_json(const ByteSource& file, const EntryVisitor& visit) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,7 @@ struct Header {
   std::string level;      // "L0", "L1", "mix", "debug"
   std::string framework;  // "pytorch", "mindspore", "mindtorch"
   bool has_data = false;  // not of a `data` that is null
+  std::optional<std::string> data_directory;  // nothing if `dump_data_dir` is no text
 };
 
 /// Takes the value of a member of `data` from the stream.

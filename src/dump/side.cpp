@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <limits>
 #include <memory>
 #include <span>
@@ -409,9 +408,11 @@ Side load_side(const RankDump& rank, const LoadOptions& options) {
   if (options.stacks) {
     side.stack_json = options.stack_json.empty() ? rank.directory + "/stack.json" : options.stack_json;
     // The one beside the dump.json need not be there.
-    if (std::error_code ignored;
-        !options.stack_json.empty() || std::filesystem::exists(side.stack_json, ignored))
+    if (options.stack_json.empty()) {
+      side.stacks = read_stacks_if_any(side.stack_json);
+    } else {
       side.stacks = read_stack_json(*open_file(side.stack_json));
+    }
   }
   return side;
 }

@@ -2,6 +2,8 @@
 #include "dump/stack_json.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "dump/member_stream.hpp"
@@ -93,6 +95,12 @@ StackTable read_stack_json(const ByteSource& file) {
     }
   }
   return grouped_layout ? std::move(grouped) : std::move(plain);
+}
+
+std::optional<StackTable> read_stacks_if_any(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return {};
+  return read_stack_json(*open_file(path));
 }
 
 }  // namespace msprobe::dump

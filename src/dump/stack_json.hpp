@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,5 +42,7 @@ std::string user_frame(const std::vector<std::string>& frames, const std::vector
 
 /// Throws FormatError for broken JSON; values of another shape are skipped.
 StackTable read_stack_json(const ByteSource& file);
+/// The same of the file at `path`; nothing if none is there.
+std::optional<StackTable> read_stacks_if_any(const std::string& path);
 
 }  // namespace msprobe::dump

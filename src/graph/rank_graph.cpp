@@ -36,7 +36,7 @@ void check_folder(const std::string& folder) {
 void read_entries(RankGraph& graph) {
   graph.places.resize(1);
   graph.header =
-      dump::read_directed_values(*graph.json, [&](dump::MemberStream& stream, std::string_view name) {
+      dump::read_values(*graph.json, [&](dump::MemberStream& stream, std::string_view name) {
         const std::uint64_t size = stream.skip().size();
         const std::uint32_t number = graph.entries.intern(name);
         if (number == graph.places.size()) graph.places.emplace_back();
@@ -67,10 +67,8 @@ RankGraph read_rank_graph(const std::string& folder, const TreeTraits& traits) {
   }
   graph.json = open_file(folder + "/dump.json");
   read_entries(graph);
-  dump::StackTable stacks;
-  const std::string stack_json = folder + "/stack.json";
-  if (std::error_code ignored; fs::exists(stack_json, ignored))
-    stacks = dump::read_stack_json(*open_file(stack_json));
+  const dump::StackTable stacks =
+      dump::read_stacks_if_any(folder + "/stack.json").value_or(dump::StackTable());
   graph.built = build_tree({construct, graph.entries, stacks, graph.header.framework == "mindspore"}, traits);
   return graph;
 }

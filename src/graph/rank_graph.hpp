@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dump/data_directory.hpp"
+#include "dump/dump_json.hpp"
 #include "graph/tree/build_tree.hpp"
 #include "support/byte_source.hpp"
 #include "support/text_pool.hpp"
@@ -25,7 +25,7 @@ struct RankGraph {
 
   std::string folder;
   std::shared_ptr<const ByteSource> json;
-  dump::DirectedHeader header;
+  dump::Header header;
   TextTable entries;
   std::vector<Place> places;  // of the entries, by number
   BuiltTree built;

@@ -127,6 +127,11 @@ void check_output(const std::string& path) {
   const OutputFile probe(path);
 }
 
+void prepare_output(const std::string& path) {
+  create_directories(fs::path(path).parent_path().string());
+  check_output(path);
+}
+
 bool write_all(int descriptor, std::string_view bytes, const std::string& name) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());

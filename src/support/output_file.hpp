@@ -18,6 +18,9 @@ void create_directories(const std::string& path);
 /// find out before hours of work that its result has no place.
 void check_output(const std::string& path);
 
+/// Makes the folder of an output file and tries whether the file can come to be there, before hours of work.
+void prepare_output(const std::string& path);
+
 /// Writes all bytes to a file descriptor. False if it is a pipe whose reader is gone; any other failure is an
 /// IoError that names `name`. A signal that asks the process to stop ends a blocked write with Interrupted.
 bool write_all(int descriptor, std::string_view bytes, const std::string& name);

@@ -8,7 +8,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <unordered_map>
 #include <vector>
 
@@ -84,10 +83,8 @@ class GoldenLines {
 
  private:
   dump::StackTable read() const {
-    std::error_code ignored;
-    if (!std::filesystem::exists(path_, ignored)) return {};
     try {
-      return dump::read_stack_json(*open_file(path_));
+      return dump::read_stacks_if_any(path_).value_or(dump::StackTable());
     } catch (const Interrupted&) {
       throw;
     } catch (const Error&) {

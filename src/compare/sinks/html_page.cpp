@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdint>
-#include <filesystem>
 #include <stdexcept>
 
 #include "compare/dump_tree/rank_rows.hpp"
@@ -166,8 +165,7 @@ class HtmlReport final : public Sink {
     if (!plan.entries) {
       throw UsageError("--format html shows dumps with a dump.json only: take csv, xlsx, json or jsonl here");
     }
-    create_directories(std::filesystem::path(path_).parent_path().string());
-    if (path_ != "-") check_output(path_);
+    if (path_ != "-") prepare_output(path_);
     packed_.resize(plan.tasks.size());
   }
 

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <vector>
 
@@ -48,8 +47,7 @@ class Markdown final : public Sink {
       : path_(directory.empty() ? file : directory + "/" + file) {}
 
   void begin(const Plan& plan) override {
-    create_directories(std::filesystem::path(path_).parent_path().string());
-    if (path_ != "-") check_output(path_);
+    if (path_ != "-") prepare_output(path_);
     bad_.resize(plan.tasks.size());
   }
 

@@ -117,10 +117,7 @@ class OneFile final : public Sink {
       throw UsageError(fmt::format("there are {} results, which do not fit into one file", plan.tasks.size()),
                        "leave out --output-file to get one file for each");
     }
-    if (options_.file != "-") {
-      create_directories(std::filesystem::path(options_.file).parent_path().string());
-      check_output(options_.file);
-    }
+    if (options_.file != "-") prepare_output(options_.file);
     kept_.resize(plan.tasks.size());
   }
 

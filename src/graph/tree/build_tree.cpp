@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "dump/construct_members.hpp"
+#include "dump/construct_json.hpp"
 #include "dump/names.hpp"
 #include "support/json_writer.hpp"
 
