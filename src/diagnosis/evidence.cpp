@@ -103,13 +103,13 @@ void RankJudge::structure(Entry& entry, double& scalar_error) {
                            : difference.kind == Kind::dtype  ? "dtype of " + difference.place
                            : difference.kind == Kind::shape  ? "shape of " + difference.place
                                                              : "requires_grad of " + difference.place;
-  found.text = fmt::format("{} is {}, golden {}; ", what, difference.target, difference.golden);
-  found.text +=
-      effect ? fmt::format("output error {} from inputs {}", error_text(e_out), error_text(entry.worst_in))
-             : "without effect on the output";
+  const std::string given = fmt::format("{} is {}, golden {}", what, difference.target, difference.golden);
+  found.text = given + (effect ? fmt::format("; output error {} from inputs {}", error_text(e_out),
+                                             error_text(entry.worst_in))
+                               : "; without effect on the output");
   found.side = "the code differs, not a kernel";
   if (!effect && difference.kind == Kind::argument) await_effect(entry, found);
-  if (difference.kind == Kind::requires_grad && !found.is_evidence()) await_gradients(entry, found);
+  if (difference.kind == Kind::requires_grad && !found.is_evidence()) await_gradients(entry, found, given);
   if (difference.kind == Kind::argument && found.is_evidence()) {
     if (again != repeated_.end()) {
       ++again->second.times;
@@ -141,14 +141,20 @@ void RankJudge::show_effect(Entry& entry, std::uint32_t forward, double error, d
   const auto at = quiet_at_.find(forward);
   if (at == quiet_at_.end() || quiet_calls_[at->second].entry.empty()) return;
   Finding& found = quiet_calls_[at->second];
-  entry.touched = touched_[found.target_api] = true;
+  entry.touched = true;
+  found.text += fmt::format(", but its gradients: error {} at {}, {} before", error_text(error),
+                            target_name(entry.target), error_text(before));
+  confirm(std::exchange(found, {}), before);
+}
+
+/// What was a hint until its effect was seen.
+void RankJudge::confirm(Finding found, double before) {
+  touched_[found.target_api] = true;
   std::erase_if(out_.findings, [&](const Finding& other) {
     return other.target_api == found.target_api && other.kind == found.kind;
   });
   found.confidence = Confidence::certain;
-  found.text += fmt::format(", but its gradients: error {} at {}, {} before", error_text(error),
-                            target_name(entry.target), error_text(before));
-  keep(std::exchange(found, {}), before);
+  keep(std::move(found), before);
 }
 
 void RankJudge::sources(Entry& entry) {

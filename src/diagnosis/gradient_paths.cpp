@@ -88,7 +88,8 @@ bool RankJudge::is_one_sided(Alone alone) {
 }
 
 /// A tensor through which gradients go on one side alone has no effect on what comes out, but on gradients.
-void RankJudge::await_gradients(const Entry& entry, const Finding& found) {
+/// `given`: on which one, for the text.
+void RankJudge::await_gradients(const Entry& entry, Finding found, const std::string& given) {
   const Api& api = target_.apis[entry.target];
   bool handed_on = entry.touched;
   bool lacks = is_one_sided(backward_alone(entry.target));
@@ -111,8 +112,9 @@ void RankJudge::await_gradients(const Entry& entry, const Finding& found) {
   }
   cut_.insert(entry.target);
   if (handed_on || !lacks || cuts_.size() >= kMostFindings || pair_.without.contains(Rule::structure)) return;
-  cuts_.push_back({found, before_});
-  name_places(cuts_.back().first, entry.target, entry.golden);
+  found.text = given;
+  name_places(found, entry.target, entry.golden);
+  cuts_.emplace_back(std::move(found), before_);
 }
 
 /// The entries up to `forward`, the nearest first, that have gradients on one side alone.
@@ -136,16 +138,9 @@ std::string RankJudge::paths_of_one_side(std::uint32_t forward) {
 /// The gradients are there: what was cut off is evidence, ahead of all that differs for it.
 void RankJudge::show_cuts() {
   for (auto& [found, before] : std::exchange(cuts_, {})) {
-    std::erase_if(out_.findings, [&, cut = &found](const Finding& other) {
-      return other.target_api == cut->target_api && other.kind == cut->kind;
-    });
-    touched_[found.target_api] = true;
-    found.confidence = Confidence::certain;
     const std::string paths = paths_of_one_side(found.target_api);
-    const std::size_t end = found.text.find(';');
-    found.text.resize(std::min(end, found.text.size()));
     found.text += "; " + (paths.empty() ? "gradients go through it on one side alone" : paths);
-    keep(std::move(found), before);
+    confirm(std::move(found), before);
   }
 }
 

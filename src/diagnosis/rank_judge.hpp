@@ -113,7 +113,7 @@ class RankJudge {
   std::uint32_t golden_named(std::string_view name);
   Alone backward_alone(std::uint32_t forward);
   static bool is_one_sided(Alone alone);
-  void await_gradients(const Entry& entry, const Finding& found);
+  void await_gradients(const Entry& entry, Finding found, const std::string& given);
   std::string paths_of_one_side(std::uint32_t forward);
   void show_cuts();
   void missing_backward(Entry& entry, double error, double before);
@@ -122,6 +122,7 @@ class RankJudge {
   void structure(Entry& entry, double& scalar_error);
   void await_effect(const Entry& entry, Finding found);
   void show_effect(Entry& entry, std::uint32_t forward, double error, double before);
+  void confirm(Finding found, double before);
   void sources(Entry& entry);
   void source(Entry& entry, std::uint32_t item);
   void parameter(Entry& entry, std::uint32_t item, std::uint64_t key);

@@ -35,13 +35,12 @@ void check_folder(const std::string& folder) {
 
 void read_entries(RankGraph& graph) {
   graph.places.resize(1);
-  graph.header =
-      dump::read_values(*graph.json, [&](dump::MemberStream& stream, std::string_view name) {
-        const std::uint64_t size = stream.skip().size();
-        const std::uint32_t number = graph.entries.intern(name);
-        if (number == graph.places.size()) graph.places.emplace_back();
-        graph.places[number] = {stream.value_offset(), size};
-      });
+  graph.header = dump::read_values(*graph.json, [&](dump::MemberStream& stream, std::string_view name) {
+    const std::uint64_t size = stream.skip().size();
+    const std::uint32_t number = graph.entries.intern(name);
+    if (number == graph.places.size()) graph.places.emplace_back();
+    graph.places[number] = {stream.value_offset(), size};
+  });
 }
 
 }  // namespace
