@@ -5,7 +5,6 @@
 #include <charconv>
 #include <map>
 #include <optional>
-#include <system_error>
 #include <tuple>
 
 #include "support/error.hpp"
@@ -71,19 +70,6 @@ std::optional<ResultName> parse_name(std::string_view name) {
   return name.empty() ? std::optional(result) : std::nullopt;
 }
 
-/// Below the folder of a comparison of whole dumps each step has its own; empty: none has results.
-std::string folder_with_results(const std::string& folder) {
-  std::error_code ignored;
-  for (const std::string& name : list_folder(folder, ignored).folders) {
-    const std::string below = folder + (folder.ends_with('/') ? "" : "/") + name;
-    const std::vector<std::string> files = list_folder(below, ignored).files;
-    if (std::any_of(files.begin(), files.end(),
-                    [](const std::string& file) { return parse_name(file).has_value(); }))
-      return below;
-  }
-  return {};
-}
-
 }  // namespace
 
 Inputs find_inputs(const std::string& folder) {
@@ -114,8 +100,10 @@ Inputs find_inputs(const std::string& folder) {
         display(folder) +
         ": Number of compare result is no more than 1, no need to merge (compare_result_rankN_TIME.csv or "
         ".xlsx of at least two ranks are needed)";
-    if (const std::string below = folder_with_results(folder); inputs.ranks.empty() && !below.empty())
-      message += "; the results of a step are in " + display(below);
+    // Of a comparison of whole dumps each step has its own.
+    const std::string below =
+        folder_below(folder, [](const std::string& file) { return parse_name(file).has_value(); });
+    if (inputs.ranks.empty() && !below.empty()) message += "; the results of a step are in " + display(below);
     throw FormatError(message);
   }
   return inputs;

@@ -109,18 +109,6 @@ class Finder {
   std::optional<fs::path> output_;
 };
 
-/// The first of the folders within a folder that has files to convert; empty: none.
-std::string folder_with_tensors(const InputFiles& found, const std::vector<std::string>& folders) {
-  for (const std::string& name : folders) {
-    std::error_code ignored;
-    const std::string below = found.path(name);
-    const std::vector<std::string> files = list_folder(below, ignored).files;
-    if (!std::all_of(files.begin(), files.end(), [](const std::string& file) { return is_note(file); }))
-      return below;
-  }
-  return {};
-}
-
 }  // namespace
 
 std::string InputFiles::path(const std::string& name) const {
@@ -164,8 +152,10 @@ InputFiles find_files(const std::string& path, bool recursive, const std::string
                       display(path)));
     }
     std::string message = display(path) + ": no tensor files are in this folder";
-    if (const std::string below = folder_with_tensors(found, folders); !below.empty())
-      message += ", but in " + display(below);
+    const std::string below =
+        recursive ? std::string()
+                  : folder_below(path, [](const std::string& file) { return !is_note(file); });
+    if (!below.empty()) message += ", but in " + display(below);
     if (folders.empty()) message += ", but .csv, .json and the like";
     if (!folders.empty()) message += "; what lies in folders below it is converted with -r";
     throw IoError(message);

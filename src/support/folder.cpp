@@ -43,4 +43,15 @@ Listing list_folder(const std::string& folder, std::error_code& error) {
   return listing;
 }
 
+std::string folder_below(const std::string& folder,
+                         const std::function<bool(const std::string& file)>& wanted) {
+  std::error_code ignored;
+  for (const std::string& name : list_folder(folder, ignored).folders) {
+    std::string below = folder + (folder.ends_with('/') ? "" : "/") + name;
+    const std::vector<std::string> files = list_folder(below, ignored).files;
+    if (std::any_of(files.begin(), files.end(), wanted)) return below;
+  }
+  return {};
+}
+
 }  // namespace msprobe

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -21,5 +22,9 @@ struct Listing {
 
 /// Both kinds by one pass over the folder, sorted. Nothing, and the reason, if it cannot be read.
 Listing list_folder(const std::string& folder, std::error_code& error);
+
+/// The path of the first folder in `folder` with a file whose name `wanted` takes; empty if there is none.
+std::string folder_below(const std::string& folder,
+                         const std::function<bool(const std::string& file)>& wanted);
 
 }  // namespace msprobe
