@@ -10,6 +10,9 @@ namespace msprobe::formats {
 
 inline constexpr std::size_t kMaxRank = 64;  // dimensions of a tensor, NumPy's own limit
 
+// Memory of a global of a pickle that was not named before, with its place in the index and beside its text.
+inline constexpr std::uint64_t kPickleGlobalBytes = 200;
+
 inline constexpr const char* kTooManyTensors = "refused: more tensors than a file of its size has";
 
 /// How much memory a file may take for what it says, beside the elements of its tensors. A few bytes of it

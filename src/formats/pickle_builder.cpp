@@ -10,8 +10,6 @@ namespace {
 constexpr std::size_t kMostGlobals = 100'000;
 // Of a vector or a string that grows, with its copy.
 constexpr std::uint64_t kGrowth = 2;
-// A name that was not there before, with its place in the index.
-constexpr std::uint64_t kGlobal = 200;
 
 }  // namespace
 
@@ -89,7 +87,7 @@ PickleRef PickleBuilder::global(std::string module, std::string name, std::uint6
       global_index_.try_emplace(std::pair(mention.module, mention.name), pickle_.globals_.size());
   if (is_new) {
     if (at->second == kMostGlobals) fail(fmt::format("more than {} names refused", kMostGlobals));
-    charge_memory(kGlobal + 2 * (std::uint64_t{mention.module.size()} + mention.name.size()));
+    charge_memory(kPickleGlobalBytes + 2 * (std::uint64_t{mention.module.size()} + mention.name.size()));
     pickle_.globals_.push_back(std::move(mention));
   }
   return add(PickleKind::global, at->second);

@@ -31,9 +31,6 @@ constexpr std::string_view kUnknownName = "?";
 // Of a line with a name, which may be spelt with escapes of ten characters each.
 constexpr std::size_t kLongestLine = 16 * kLongestName;
 
-// A name that was not there before, with its place in the index.
-constexpr std::uint64_t kGlobal = 200;
-
 constexpr PickleRef kOther = kNoPickleRef;  // any value that is neither a text nor a global
 
 class Scanner {
@@ -443,7 +440,7 @@ class Scanner {
         note(fmt::format("more than {} names are not kept", limits_.max_globals));
         return kOther;
       }
-      if (!lost_) charge_memory(kGlobal + 2 * std::uint64_t{length});
+      if (!lost_) charge_memory(kPickleGlobalBytes + 2 * std::uint64_t{length});
       known = index_.emplace(std::move(key), found_.globals.size()).first;
       found_.globals.push_back(std::move(mention));
     } else if (mention.computed) {

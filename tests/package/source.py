@@ -32,7 +32,7 @@ def make_tests(dist, version, _machine):
         see = {**os.environ, "CCACHE_BASEDIR": str(tree), "CCACHE_NOHASHDIR": "1"}
         for command in (
             ["meson", "setup", "build", "--wrap-mode=forcefallback", "-Dtests=false", "-Dbuildtype=plain", "-Doptimization=0",
-             "-Db_ndebug=true", "-Dunity=on", "-Dunity_size=6"],
+             "-Db_ndebug=true", "-Dunity=on", "-Dunity_size=24"],
             ["ninja", "-C", "build", "src/msprobe"],
         ):
             done = subprocess.run([*alone, *command], cwd=tree, env=see, capture_output=True, text=True, check=False)

@@ -17,9 +17,9 @@
 namespace msprobe::compare {
 namespace {
 
-constexpr std::array<std::string_view, kStatistics> kMetricNames = {"MaxRelativeErr", "MinRelativeErr",
-                                                                    "MeanRelativeErr", "NormRelativeErr"};
-constexpr std::array<std::string_view, kStatistics> kStatisticNames = {"max", "min", "mean", "norm"};
+constexpr std::array<std::string_view, kStatistics> kRelativeErrorNames = {
+    "MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr", "NormRelativeErr"};
+constexpr std::array<std::string_view, kStatistics> kStatisticWords = {"max", "min", "mean", "norm"};
 constexpr std::size_t kJsonBlock = std::size_t{1} << 20;
 
 bool holds_any(std::string_view text, const std::vector<std::string>& words) {
@@ -145,7 +145,7 @@ class Finder {
       return result_.target.text(item.checksum) != result_.golden.text(golden.checksum);
     }
     for (std::size_t i = 0; i < kStatistics; ++i) {
-      const auto threshold = rules_.differs_above.find(kMetricNames[i]);
+      const auto threshold = rules_.differs_above.find(kRelativeErrorNames[i]);
       if (threshold == rules_.differs_above.end()) continue;
       const ValueDifference each = difference_of(item, golden, i);
       if (each.kind == DifferenceKind::number && !each.relative_infinite) {
@@ -192,11 +192,11 @@ class Finder {
       worst = i;
     }
     const ValueDifference each = difference_of(item, golden, worst);
-    std::string out = fmt::format("{}: {} {}, not {}", place, kStatisticNames[worst],
+    std::string out = fmt::format("{}: {} {}, not {}", place, kStatisticWords[worst],
                                   to_text(item.statistics[worst], result_.target.pool),
                                   to_text(golden.statistics[worst], result_.golden.pool));
     if (each.kind == DifferenceKind::number && !each.relative_infinite)
-      out += fmt::format(" ({} {:.4g}%)", kMetricNames[worst], each.relative_percent);
+      out += fmt::format(" ({} {:.4g}%)", kRelativeErrorNames[worst], each.relative_percent);
     return out;
   }
 

@@ -35,7 +35,7 @@ constexpr std::size_t kMostOneSided = 20;
 // Places of the columns.
 constexpr std::size_t kDevice = 0, kExecution = 1, kOperation = 2, kOpId = 4, kDirection = 5, kIndex = 6,
                       kDtype = 7, kShape = 9, kFirstStatistic = 10, kTensor = 14;
-constexpr const char* kStatisticNames[] = {"Max", "Min", "Mean", "Norm"};
+constexpr const char* kStatisticTitles[] = {"Max", "Min", "Mean", "Norm"};
 
 /// `0_3` and `Model/Linear` make `0_Model/3_Linear/`.
 std::optional<std::string> scope_of(std::string_view names, std::string_view ids) {
@@ -260,11 +260,11 @@ std::vector<std::string> columns_of(bool tensors, const AtbTraits& traits) {
                              "One Thousandth Err Ratio", "Five Thousandth Err Ratio"})
       columns.emplace_back(name);
   } else {
-    for (const char* name : kStatisticNames) columns.push_back(std::string(name) + " Diff");
-    for (const char* name : kStatisticNames)
+    for (const char* name : kStatisticTitles) columns.push_back(std::string(name) + " Diff");
+    for (const char* name : kStatisticTitles)
       columns.push_back("Relative Err of " + std::string(name) + "(%)");
   }
-  for (const char* name : kStatisticNames) both(name);
+  for (const char* name : kStatisticTitles) both(name);
   if (traits.message_column) columns.emplace_back("Err_message");
   return columns;
 }
