@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "compare/result/traits.hpp"
+#include "comparison/result/traits.hpp"
 
 namespace msprobe::compare {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compare/result/rows.hpp"
+#include "comparison/result/rows.hpp"
 
 namespace msprobe {
 class Progress;

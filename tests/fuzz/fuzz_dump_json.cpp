@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "compare/dump_tree/rank_rows.hpp"
-#include "compare/matching/match.hpp"
-#include "compare/result/result.hpp"
+#include "comparison/matching/match.hpp"
+#include "comparison/result/result.hpp"
 #include "fuzz_input.hpp"
 #include "support/error.hpp"
 

@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "compare/matching/mapping_file.hpp"
-#include "compare/matching/names.hpp"
+#include "comparison/matching/mapping_file.hpp"
+#include "comparison/matching/names.hpp"
 #include "fuzz_input.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"

@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "compare/analysis/rank_json.hpp"
-#include "compare/metrics/statistics_difference.hpp"
+#include "comparison/metrics/statistics_difference.hpp"
 #include "dump/dump_json.hpp"
 #include "dump/names.hpp"
 #include "support/interrupt.hpp"

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "compare/dialect.hpp"
-#include "compare/result/result.hpp"
-#include "compare/rules/rules.hpp"
+#include "comparison/result/result.hpp"
+#include "comparison/rules/rules.hpp"
 #include "dump/communication.hpp"
 #include "support/byte_source.hpp"
 

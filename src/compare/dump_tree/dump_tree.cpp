@@ -12,7 +12,7 @@
 
 #include "compare/dump_tree/rank_diagnosis.hpp"
 #include "compare/dump_tree/rank_rows.hpp"
-#include "compare/result/result.hpp"
+#include "comparison/result/result.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/parallel.hpp"

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "compare/dump_tree/rank_diagnosis.hpp"
-#include "compare/matching/match.hpp"
-#include "compare/result/bytes_ahead.hpp"
-#include "compare/result/result.hpp"
-#include "compare/rules/rules.hpp"
 #include "compare/task.hpp"
+#include "comparison/matching/match.hpp"
+#include "comparison/result/bytes_ahead.hpp"
+#include "comparison/result/result.hpp"
+#include "comparison/rules/rules.hpp"
 #include "dump/tree.hpp"
 
 namespace msprobe::compare {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "compare/metrics/tensor_metrics.hpp"
-#include "compare/side.hpp"
+#include "comparison/metrics/tensor_metrics.hpp"
+#include "comparison/side.hpp"
 
 namespace msprobe::compare {
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "compare/dump_tree/noise_floor.hpp"
-#include "compare/result/result.hpp"
-#include "compare/result/tensor_rows.hpp"
+#include "comparison/result/result.hpp"
+#include "comparison/result/tensor_rows.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 
 namespace msprobe::compare {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "compare/result/result.hpp"
+#include "comparison/result/result.hpp"
 #include "diagnosis/conclusion.hpp"
 #include "diagnosis/sentences.hpp"
 #include "support/json_writer.hpp"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "compare/result/result.hpp"
-#include "compare/result/rows.hpp"
+#include "comparison/result/result.hpp"
+#include "comparison/result/rows.hpp"
 
 namespace msprobe::compare {
 

@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "compare/metrics/tensor_metrics.hpp"
-#include "compare/result/rows.hpp"
+#include "comparison/metrics/tensor_metrics.hpp"
+#include "comparison/result/rows.hpp"
 
 namespace msprobe {
 class Progress;

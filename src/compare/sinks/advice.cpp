@@ -9,7 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "compare/matching/names.hpp"
+#include "comparison/matching/names.hpp"
 #include "dump/names.hpp"
 #include "support/text.hpp"
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "compare/matching/match.hpp"
-#include "compare/result/result.hpp"
+#include "comparison/matching/match.hpp"
+#include "comparison/result/result.hpp"
 
 namespace msprobe::compare {
 

@@ -9,10 +9,10 @@
 #include <unordered_set>
 
 #include "compare/dump_tree/rank_rows.hpp"
-#include "compare/matching/mapping_file.hpp"
-#include "compare/matching/names.hpp"
 #include "compare/sinks/advice.hpp"
 #include "compare/sinks/tables.hpp"
+#include "comparison/matching/mapping_file.hpp"
+#include "comparison/matching/names.hpp"
 #include "dump/names.hpp"
 #include "support/log.hpp"
 #include "support/output_file.hpp"

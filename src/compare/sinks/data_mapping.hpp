@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "compare/result/result.hpp"
 #include "compare/sinks/sink.hpp"
+#include "comparison/result/result.hpp"
 
 namespace msprobe::compare {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "compare/result/rows.hpp"
 #include "compare/task.hpp"
+#include "comparison/result/rows.hpp"
 #include "diagnosis/conclusion.hpp"
 
 namespace msprobe::compare {

@@ -9,7 +9,7 @@
 #include <limits>
 #include <optional>
 
-#include "compare/result/result.hpp"
+#include "comparison/result/result.hpp"
 #include "diagnosis/flow.hpp"
 #include "diagnosis/sentences.hpp"
 #include "report/terminal.hpp"

@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "compare/matching/match.hpp"
-#include "compare/rules/rules.hpp"
 #include "compare/sinks/sink.hpp"
+#include "comparison/matching/match.hpp"
+#include "comparison/rules/rules.hpp"
 
 namespace msprobe::compare {
 

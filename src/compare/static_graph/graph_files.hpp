@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "compare/result/rows.hpp"
-#include "compare/side.hpp"
+#include "comparison/result/rows.hpp"
+#include "comparison/side.hpp"
 #include "support/byte_source.hpp"
 
 namespace msprobe::compare {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "compare/metrics/tensor_metrics.hpp"
+#include "comparison/metrics/tensor_metrics.hpp"
 #include "formats/element_values.hpp"
 #include "formats/npy.hpp"
 #include "support/error.hpp"

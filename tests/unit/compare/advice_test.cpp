@@ -9,8 +9,8 @@
 #include <tuple>
 
 #include "compare/dump_tree/dump_tree.hpp"
-#include "compare/matching/mapping_file.hpp"
 #include "compare/sinks/data_mapping.hpp"
+#include "comparison/matching/mapping_file.hpp"
 #include "support/byte_source.hpp"
 #include "unit/compare/dumps.hpp"
 #include "unit/support/scratch_directory.hpp"

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "compare/dump_tree/rank_rows.hpp"
-#include "compare/matching/match.hpp"
-#include "compare/result/result.hpp"
-#include "compare/rules/rules.hpp"
+#include "comparison/matching/match.hpp"
+#include "comparison/result/result.hpp"
+#include "comparison/rules/rules.hpp"
 #include "report/table.hpp"
 #include "support/byte_source.hpp"
 #include "unit/compare/dialects.hpp"

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comparison/result/tensor_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "formats/joined_tensor.hpp"
+#include "formats/tensor_file.hpp"
+#include "support/error.hpp"
+#include "support/log.hpp"
+#include "support/parallel.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+const char kNoTargetFile[] = "NPU does not have data file.";
+const char kNoGoldenFile[] = "Bench does not have data file.";
+const char kUnmatchedMessage[] = "Bench api/module unmatched.";
+
+/// Would there be data to expect? Plain arguments, null and empty tensors have none.
+bool expects_data(const Side& side, const Item& item) {
+  if (!item.is_tensor) return false;
+  const std::string_view shape = side.text(item.shape);
+  return !(shape.find("[0,") != std::string_view::npos || shape.find("[0]") != std::string_view::npos ||
+           shape.find(" 0,") != std::string_view::npos || shape.find(" 0]") != std::string_view::npos);
+}
+
+TensorMetrics unsupported(std::string message, bool failed) {
+  TensorMetrics metrics;
+  metrics.messages.push_back(std::move(message));
+  metrics.failed = failed;
+  return metrics;
+}
+
+formats::StoredTensor open(const RankResult& result, const Side& side, const Item& item) {
+  if (result.traits.judge.files_by_framework) {
+    const bool pytorch = side.header.framework.empty() || side.header.framework == "pytorch";
+    const std::string_view suffix = pytorch ? ".pt" : ".npy";
+    if (const std::string_view name = side.text(item.data_name); !name.ends_with(suffix))
+      throw FormatError(display(name), fmt::format("the name does not end in {}", suffix));
+  }
+  return open_data(side, item);
+}
+
+/// Parts that one side has fused get the same input, their parameters stand one above the other, their
+/// outputs side by side.
+formats::StoredTensor open_item(const RankResult& result, const Side& side, std::uint32_t index) {
+  const auto merged = side.merged.find(index);
+  if (merged == side.merged.end()) return open(result, side, side.items[index]);
+  const std::string_view name = side.name(side.items[merged->second.front()]);
+  const bool input = name.find(".input.") != std::string_view::npos;
+  std::vector<formats::StoredTensor> parts;
+  for (const std::uint32_t part : merged->second) {
+    parts.push_back(open(result, side, side.items[part]));
+    if (input) return parts.front();
+  }
+  const bool parameters = name.find(".parameters.") != std::string_view::npos;
+  return formats::join_tensors(parts, parameters ? 0 : 1);
+}
+
+void print_row(const RankResult& result, const Row& row, const TensorMetrics& metrics) {
+  std::string line = display(result.name_of(row));
+  if (metrics.status == MetricStatus::computed) {
+    line += fmt::format(": Cosine {} MaxAbsErr {} MaxRelativeErr {} One Thousandth Err Ratio {}",
+                        metrics.is_scalar ? "unsupported" : python_repr(metrics.value[kCosine]),
+                        python_repr(metrics.value[kMaxAbs]), python_repr(metrics.value[kMaxRelative]),
+                        metrics.is_scalar ? "unsupported" : python_repr(metrics.value[kOneThousandth]));
+  }
+  for (const std::string& message : metrics.messages) line += " " + message;
+  log_info(line);
+}
+
+}  // namespace
+
+TensorRows::TensorRows(RankResult& result, BytesAhead& bytes)
+    : result_(result),
+      bytes_(bytes),
+      done_(result.target.apis.size()),
+      first_row_(result.target.apis.size() + 1),
+      rows_(result.rows.size()) {
+  result.metrics.resize(result.rows.size());
+  for (const Row& row : result.rows) {
+    if (row.has_target()) ++first_row_[result.target_item(row).api];
+  }
+  std::uint32_t end = 0;
+  for (std::uint32_t& place : first_row_) place = end += place;
+  for (std::size_t i = result.rows.size(); i-- > 0;) {
+    if (!result.rows[i].has_target()) continue;
+    rows_[--first_row_[result.target_item(result.rows[i]).api]] = static_cast<std::uint32_t>(i);
+  }
+  if (!bytes_.wanted()) return;
+  std::uint64_t all = 0;
+  for (const Row& row : result.rows) all += bytes_of(row);
+  bytes_.add_tensors(all);
+}
+
+std::uint64_t TensorRows::bytes_of(const Row& row) const {
+  if (!row.matched()) return 0;
+  const auto size = [](const Side& side, const Item& item) {
+    return item.data_name == 0 ? 0 : tensor_bytes(side.text(item.dtype), side.text(item.shape));
+  };
+  return size(result_.target, result_.target_item(row)) + size(result_.golden, result_.golden_item(row));
+}
+
+void TensorRows::measure_entry(std::uint32_t target_api) {
+  if (done_[target_api]) return;
+  std::vector<std::uint32_t> rows;
+  take_entry(target_api, rows);
+  for (std::uint32_t api = target_api + 1; api < done_.size(); ++api) {
+    if (rows.size() + first_row_[api + 1] - first_row_[api] > most_threads()) break;
+    if (!done_[api]) take_entry(api, rows);
+  }
+  measure(rows);
+}
+
+void TensorRows::take_entry(std::uint32_t target_api, std::vector<std::uint32_t>& rows) {
+  done_[target_api] = true;
+  find_groups(target_api);
+  const auto place = [&](std::uint32_t api) { return rows_.begin() + first_row_[api]; };
+  rows.insert(rows.end(), place(target_api), place(target_api + 1));
+}
+
+void TensorRows::finish(bool print_rows) {
+  std::vector<std::uint32_t> rows;
+  for (std::uint32_t i = 0; i < result_.rows.size(); ++i) {
+    const Row& row = result_.rows[i];
+    if (result_.is_left_out(row)) {
+      result_.metrics[i] = {.status = MetricStatus::left_out, .value = {}, .measure = {}, .messages = {}};
+    } else if (!row.has_target() || !done_[result_.target_item(row).api]) {
+      rows.push_back(i);
+    }
+  }
+  for (std::uint32_t api = 0; api < done_.size() && api < result_.entries_reached; ++api) {
+    if (!done_[api]) find_groups(api);
+    done_[api] = true;
+  }
+  measure(rows);
+  for (const auto& [api, problem] : groups_unread_) {
+    if (api < result_.entries_reached)
+      log_warning("the groups of a grouped kernel cannot be read: " + problem);
+  }
+  for (std::size_t i = 0; i < result_.rows.size(); ++i) {
+    Row& row = result_.rows[i];
+    const TensorMetrics& metrics = result_.metrics[i];
+    if (result_.is_left_out(row)) continue;
+    if (print_rows) print_row(result_, row, metrics);
+    // Unmatched rows are explained by the judge.
+    if (!result_.traits.judge.tells_remarks || !row.matched()) continue;
+    if (metrics.failed) row.findings.add(Rule::not_measured);
+    if (metrics.messages.size() > (metrics.failed ? 1 : 0)) row.findings.add(Rule::remark);
+  }
+}
+
+void TensorRows::measure(const std::vector<std::uint32_t>& rows) {
+  parallel_for(rows.size(), [&](std::size_t i) {
+    result_.metrics[rows[i]] = measured(result_.rows[rows[i]]);
+    if (bytes_.wanted()) bytes_.advance(bytes_of(result_.rows[rows[i]]));
+  });
+}
+
+TensorMetrics TensorRows::measured(const Row& row) const {
+  if (!row.has_target()) return unsupported(kUnmatchedMessage, false);
+  const Item& item = result_.target_item(row);
+  if (item.data_name == 0) return unsupported(kNoTargetFile, expects_data(result_.target, item));
+  if (!row.matched()) return unsupported(kUnmatchedMessage, false);
+  const Item& bench = result_.golden_item(row);
+  if (bench.data_name == 0) return unsupported(kNoGoldenFile, expects_data(result_.golden, bench));
+  const std::string target_name(result_.target.text(item.data_name));
+  const std::string golden_name(result_.golden.text(bench.data_name));
+  try {
+    const formats::StoredTensor target = open_item(result_, result_.target, row.pair.target);
+    const formats::StoredTensor golden = open_item(result_, result_.golden, row.pair.golden);
+    return compare_tensors(target, golden, result_.traits.measure, valid_rows(item));
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    const bool one_name = target_name == golden_name;  // the reason has the folder
+    return unsupported(
+        fmt::format("Dump file: {}{}{} not found or read failed. ({})", display(target_name),
+                    one_name ? "" : " or ", one_name ? "" : display(golden_name), error.what()),
+        true);
+  }
+}
+
+/// Outputs of grouped kernels are rubbish behind the last group; how long the groups are is an argument of
+/// the call.
+void TensorRows::find_groups(std::uint32_t target_api) {
+  const Side& side = result_.target;
+  const auto has = [](std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+  };
+  const Api& api = side.apis[target_api];
+  const std::string_view name = side.text(api.name);
+  const std::string_view argument = has(name, "npu_dequant_swiglu_quant") ? ".group_index"
+                                    : has(name, "npu_grouped_matmul")     ? ".group_list"
+                                                                          : "";
+  if (argument.empty()) return;
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    const Item& groups = side.items[i];
+    if (groups.data_name == 0 || !side.name(groups).ends_with(argument)) continue;
+    try {
+      group_rows_[target_api] = sum_of_integers(open(result_, side, groups));
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error& error) {
+      groups_unread_[target_api] = error.what();
+    }
+    return;
+  }
+}
+
+std::optional<std::int64_t> TensorRows::valid_rows(const Item& item) const {
+  const auto found = group_rows_.find(item.api);
+  if (found == group_rows_.end()) return std::nullopt;
+  if (result_.target.name(item).find("output") == std::string_view::npos) return std::nullopt;
+  return found->second;
+}
+
+}  // namespace msprobe::compare

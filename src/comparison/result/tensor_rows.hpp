@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor mode: opens the files behind the rows and measures them, entry by entry where somebody may stop
+// early.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "comparison/result/bytes_ahead.hpp"
+#include "comparison/result/result.hpp"
+
+namespace msprobe::compare {
+
+class TensorRows {
+ public:
+  /// The result has its rows, and gets room for their metrics. Both must outlive this.
+  TensorRows(RankResult& result, BytesAhead& bytes);
+
+  /// The rows of an entry under test, once; and of those behind it, while there are threads without work. A
+  /// pair that cannot be read or does not fit is a row that says so.
+  void measure_entry(std::uint32_t target_api);
+  /// All that is left of the entries that were reached, and the rows' findings of their metrics.
+  /// `print_rows` logs one line a row.
+  void finish(bool print_rows);
+
+ private:
+  void find_groups(std::uint32_t target_api);
+  void take_entry(std::uint32_t target_api, std::vector<std::uint32_t>& rows);
+  void measure(const std::vector<std::uint32_t>& rows);
+  TensorMetrics measured(const Row& row) const;
+  std::uint64_t bytes_of(const Row& row) const;
+  std::optional<std::int64_t> valid_rows(const Item& item) const;
+
+  RankResult& result_;
+  BytesAhead& bytes_;
+  std::vector<bool> done_;                                      // by entry under test
+  std::vector<std::uint32_t> first_row_;                        // by entry, and the end: places in rows_
+  std::vector<std::uint32_t> rows_;                             // by entry under test
+  std::unordered_map<std::uint32_t, std::int64_t> group_rows_;  // by entry under test
+  std::map<std::uint32_t, std::string> groups_unread_;          // and why they are not known
+};
+
+}  // namespace msprobe::compare

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comparison/result/result.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "dump/names.hpp"
+#include "support/parallel.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Which rules an operation is exempt from.
+enum class Exemption { none, everything, inputs };
+
+bool is_non_finite(const Value& value, const TextPool& pool) {
+  // A text that spells infinity out is a number to Python, but not to this rule.
+  if (value.kind == ValueKind::text && pool.at(value.text).find_first_of("tT") != std::string_view::npos)
+    return false;
+  const ValueClass type = classify(value, pool).type;
+  return type == ValueClass::nan || type == ValueClass::inf || type == ValueClass::neg_inf;
+}
+
+/// torch.float32 and Float32 are one type under two names.
+bool same_dtype(std::string_view a, std::string_view b) {
+  if (a == b) return true;
+  const auto type = tensor::dtype_from_name(a);
+  return type && type == tensor::dtype_from_name(b);
+}
+
+class Judge {
+ public:
+  Judge(RankResult& result, const Rules& rules)
+      : result_(result),
+        rules_(rules),
+        traits_(result.traits.judge),
+        consistent_(result.consistent && (result.mode == Mode::tensor || traits_.consistent_statistics)) {}
+
+  void run() {
+    if (traits_.tells_unmatched) explain_unmatched();
+    if (result_.consistent) {
+      judge_scattered();
+      return;
+    }
+    // Entries say nothing about each other.
+    const std::vector<std::size_t> begins = first_rows();
+    constexpr std::size_t kTogether = 512;
+    parallel_for((begins.size() + kTogether - 1) / kTogether, [&](std::size_t block) {
+      Judge judge(*this);
+      std::vector<std::size_t> rows;
+      for (std::size_t i = block * kTogether; i < std::min(begins.size(), (block + 1) * kTogether); ++i) {
+        judge.judge_rows(begins[i], rows);
+      }
+    });
+  }
+
+ private:
+  const Side& target() const { return result_.target; }
+  const Side& golden() const { return result_.golden; }
+
+  /// Where two orders were merged, the rows of an entry need not stand together.
+  void judge_scattered() {
+    std::vector<std::uint32_t> order;
+    std::unordered_map<std::uint32_t, std::vector<std::size_t>> rows;
+    for (std::size_t i = 0; i < result_.rows.size(); ++i) {
+      const Item* item = result_.find_target(result_.rows[i]);
+      if (item == nullptr) continue;
+      std::vector<std::size_t>& of_entry = rows[item->api];
+      if (of_entry.empty()) order.push_back(item->api);
+      of_entry.push_back(i);
+    }
+    for (const std::uint32_t api : order) judge_api(api, rows.at(api));
+  }
+
+  /// Where the rows of each entry begin.
+  std::vector<std::size_t> first_rows() const {
+    std::vector<std::size_t> begins;
+    const Item* before = nullptr;
+    for (std::size_t i = 0; i < result_.rows.size(); ++i) {
+      const Item* const item = result_.find_target(result_.rows[i]);
+      if (item != nullptr && (before == nullptr || before->api != item->api)) begins.push_back(i);
+      before = item;
+    }
+    return begins;
+  }
+
+  void judge_rows(std::size_t begin, std::vector<std::size_t>& rows) {
+    const std::uint32_t api = result_.find_target(result_.rows[begin])->api;
+    rows.clear();
+    for (std::size_t i = begin; i < result_.rows.size() && belongs_to(result_.rows[i], api); ++i)
+      rows.push_back(i);
+    if (api < result_.entries_reached) return judge_api(api, rows);
+    for (const std::size_t i : rows) result_.rows[i].findings.add(Rule::left_out);
+  }
+
+  bool belongs_to(const Row& row, std::uint32_t api) const {
+    const Item* item = result_.find_target(row);
+    return item != nullptr && item->api == api;
+  }
+
+  void explain_unmatched() {
+    if (result_.mode == Mode::md5) return;  // has a message of its own
+    for (Row& row : result_.rows) {
+      if (result_.is_left_out(row)) continue;
+      if (!row.has_target()) {
+        row.findings.add(Rule::target_missing);
+      } else if (row.pair.reason == Unmatched::entry_missing) {
+        row.findings.add(Rule::entry_missing);
+      } else if (row.pair.reason == Unmatched::item_missing) {
+        row.findings.add(Rule::item_missing);
+      } else if (row.pair.reason == Unmatched::dtype) {
+        row.findings.add(Rule::dtype_unpaired);
+      }
+    }
+  }
+
+  void judge_api(std::uint32_t api, const std::vector<std::size_t>& rows) {
+    inputs_.clear();
+    outputs_.clear();
+    for (const std::size_t i : rows) {
+      const Item& item = result_.target_item(result_.rows[i]);
+      const bool saved_by_name = traits_.saved_values_are_inputs && item.state == State::debug;
+      const bool is_output = !saved_by_name && target().name(item).find(".output.") != std::string::npos;
+      (is_output ? outputs_ : inputs_).push_back(i);
+    }
+    const Exemption exemption = exemption_of(api);
+    if (exemption == Exemption::everything) return;
+    if (result_.mode == Mode::md5) {
+      if (exemption == Exemption::none) each(inputs_, [this](Row& row) { checksum(row); });
+      each(outputs_, [this](Row& row) { checksum(row); });
+      return;
+    }
+    const bool aggregate = exemption == Exemption::none;
+    per_row(aggregate, [this](Row& row) { non_finite(row); });
+    if (aggregate && result_.mode == Mode::tensor) ratio_drop();
+    if (aggregate && result_.mode == Mode::statistics) norm_error();
+    // Inference has no gradients.
+    if (!consistent_) per_row(aggregate, [this](Row& row) { requires_grad(row); });
+    if (aggregate) each(inputs_, [this](Row& row) { scalar_argument(row); });
+    per_row(aggregate, [this](Row& row) { dtype(row); });
+    per_row(aggregate, [this](Row& row) { consistent_ ? consistent_shape(row) : shape(row); });
+    if (aggregate && result_.mode == Mode::statistics) norm_growth();
+    if (aggregate && result_.mode == Mode::tensor) cosine_drop();
+  }
+
+  Exemption exemption_of(std::uint32_t api) const {
+    std::string_view operation;
+    if (traits_.exempts_by_first_input) {
+      if (inputs_.empty()) return Exemption::none;
+      const std::string_view name = target().name(result_.target_item(result_.rows[inputs_.front()]));
+      const std::size_t dot = name.find('.');
+      if (dot == std::string_view::npos) return Exemption::none;
+      operation = name.substr(dot + 1, name.find('.', dot + 1) - dot - 1);
+    } else {
+      const auto parsed = dump::parse_entry_name(target().text(target().apis[api].name));
+      if (!parsed || parsed->is_module || parsed->direction == dump::Direction::debug) return Exemption::none;
+      operation = parsed->operation();
+    }
+    if (rules_.never_judged.contains(operation)) return Exemption::everything;
+    return rules_.outputs_only.contains(operation) ? Exemption::inputs : Exemption::none;
+  }
+
+  void each(const std::vector<std::size_t>& indices, const std::function<void(Row&)>& rule) {
+    for (const std::size_t i : indices) rule(result_.rows[i]);
+  }
+  void per_row(bool inputs_too, const std::function<void(Row&)>& rule) {
+    if (inputs_too) each(inputs_, rule);
+    each(outputs_, rule);
+  }
+
+  // Rule 1.
+  void non_finite(Row& row) {
+    const auto is_bad = [](const Item& item, const TextPool& pool) {
+      return is_non_finite(item.statistics[kMax], pool) || is_non_finite(item.statistics[kMin], pool);
+    };
+    if (!is_bad(result_.target_item(row), target().pool)) return;
+    if (row.matched() && is_bad(result_.golden_item(row), golden().pool)) return;
+    row.findings.add(Rule::non_finite);
+  }
+
+  /// A metric of a row, if it is a number.
+  std::optional<double> metric(std::size_t index, Metric which) const {
+    const TensorMetrics& metrics = result_.metrics[index];
+    if (metrics.status != MetricStatus::computed || metrics.is_scalar) return std::nullopt;
+    const double value = metrics.value[which];
+    return std::isnan(value) ? std::nullopt : std::optional(value);
+  }
+  double smallest(const std::vector<std::size_t>& indices, Metric which) const {
+    double low = 1.0;
+    for (const std::size_t i : indices) low = std::min(low, metric(i, which).value_or(1.0));
+    return low;
+  }
+
+  /// Marks the outputs that are bad.
+  template <typename IsBad>
+  void mark_outputs(Rule rule, IsBad&& is_bad) {
+    for (const std::size_t i : outputs_) {
+      if (is_bad(i)) result_.rows[traits_.marks_first_output ? outputs_.front() : i].findings.add(rule);
+    }
+  }
+
+  // Rule 2.
+  void ratio_drop() {
+    if (smallest(inputs_, kOneThousandth) <= rules_.ratio_input_above) return;
+    mark_outputs(Rule::ratio_drop, [&](std::size_t i) {
+      return metric(i, kOneThousandth).value_or(1.0) < rules_.ratio_output_below;
+    });
+  }
+
+  double norm_error_of(std::size_t index) const {
+    return relative_fraction(result_.difference(result_.rows[index], kNorm));
+  }
+
+  /// The norm's relative error for an aggregate: 0 where there is none.
+  double aggregate_norm_error(std::size_t index) const {
+    const double error = norm_error_of(index);
+    if (std::isnan(error) || (traits_.finite_growth_only && std::isinf(error))) return 0;
+    return error;
+  }
+  double largest_norm_error(const std::vector<std::size_t>& indices) const {
+    double high = 0;
+    for (const std::size_t i : indices) high = std::max(high, aggregate_norm_error(i));
+    return high;
+  }
+
+  // Rule 3.
+  void norm_error() {
+    if (largest_norm_error(inputs_) >= rules_.norm_error_input_below) return;
+    for (const std::size_t i : outputs_) {
+      if (norm_error_of(i) > rules_.norm_error_output_above) result_.rows[i].findings.add(Rule::norm_error);
+    }
+  }
+
+  // Rule 4.
+  void requires_grad(Row& row) {
+    if (!row.matched()) return;
+    const RequiresGrad ours = result_.target_item(row).requires_grad;
+    const RequiresGrad theirs = result_.golden_item(row).requires_grad;
+    // MindSpore's dumps do not tell it; within a framework its absence is a difference.
+    const bool told = ours != RequiresGrad::unknown && theirs != RequiresGrad::unknown;
+    if (traits_.grad_needs_both_frameworks && !told && target().header.framework != golden().header.framework)
+      return;
+    if (ours != theirs) row.findings.add(Rule::requires_grad);
+  }
+
+  // Rule 5.
+  void scalar_argument(Row& row) {
+    if (!row.matched()) return;
+    const Item& item = result_.target_item(row);
+    const Item& bench = result_.golden_item(row);
+    const auto is_class = [](std::string_view dtype) {
+      return dtype.find("class") != std::string_view::npos;
+    };
+    if (!is_class(target().text(item.dtype)) || !is_class(golden().text(bench.dtype))) return;
+    if (target().text(item.shape) != "[]") return;
+    if (result_.difference(row, kMax).kind != DifferenceKind::zero) row.findings.add(Rule::scalar_argument);
+  }
+
+  // Rule 6.
+  void dtype(Row& row) {
+    if (!row.matched()) return;
+    const Item& bench = result_.golden_item(row);
+    const std::string_view a = target().text(result_.target_item(row).dtype);
+    const std::string_view b = golden().text(bench.dtype);
+    if ((traits_.fused_dtypes_pass || result_.consistent) && is_fused(golden().name(bench))) return;
+    if (traits_.dtypes_by_spelling ? a != b : !same_dtype(a, b)) row.findings.add(Rule::dtype);
+  }
+
+  static bool is_fused(std::string_view name) {
+    return name.find("qkv") != std::string_view::npos || name.find("gate_up") != std::string_view::npos;
+  }
+
+  // Rule 10: axes of length 1 do not count, and training with megatron has batch and sequence apart.
+  void consistent_shape(Row& row) {
+    if (!row.matched()) return;
+    const Item& item = result_.target_item(row);
+    const Item& bench = result_.golden_item(row);
+    if (result_.consistent == Backend::fsdp && is_fused(golden().name(bench))) return;
+    std::vector<std::string> npu = axes_of(target().text(item.shape));
+    const std::vector<std::string> other = axes_of(golden().text(bench.shape));
+    if (result_.consistent == Backend::megatron && npu.size() == 3 && other.size() != 3) {
+      const auto second = parse_number(npu[1]);
+      const auto third = parse_number(npu[2]);
+      if (second && third) npu = {npu[0], fmt::format("{:.0f}", *second * *third)};
+    }
+    if (npu != other) row.findings.add(Rule::shape);
+  }
+
+  /// `[1, 3, 4]` without its axes of length 1.
+  static std::vector<std::string> axes_of(std::string_view shape) {
+    std::vector<std::string> axes;
+    std::string axis;
+    for (const char c : shape) {
+      if (c >= '0' && c <= '9') {
+        axis += c;
+      } else if (c == ',' || c == ']') {
+        if (!axis.empty() && axis != "1") axes.push_back(axis);
+        axis.clear();
+      } else if (c != ' ' && c != '[') {
+        return {std::string(shape)};  // several shapes, or none
+      }
+    }
+    return axes;
+  }
+
+  // Rule 7.
+  void shape(Row& row) {
+    if (!row.matched()) return;
+    if (target().text(result_.target_item(row).shape) != golden().text(result_.golden_item(row).shape)) {
+      row.findings.add(Rule::shape);
+    }
+  }
+
+  bool grows(double input, double output) const {
+    if (input == 0) return output > rules_.norm_error_from_zero_above;
+    if (input == kInfinity) return false;
+    return output / input > rules_.norm_error_growth_above;
+  }
+
+  // Rule 8.
+  void norm_growth() {
+    const double input = largest_norm_error(inputs_);
+    mark_outputs(Rule::norm_growth, [&](std::size_t i) { return grows(input, aggregate_norm_error(i)); });
+  }
+
+  // Rule 9.
+  void cosine_drop() {
+    const double input = smallest(inputs_, kCosine);
+    if (input <= rules_.cosine_input_above) return;
+    mark_outputs(Rule::cosine_drop, [&](std::size_t i) {
+      return input - metric(i, kCosine).value_or(1.0) > rules_.cosine_drop_above;
+    });
+  }
+
+  void checksum(Row& row) {
+    const Item& item = result_.target_item(row);
+    if (!row.matched()) {
+      if (!result_.checksums_lost) row.findings.add(Rule::checksum_missing);
+      return;
+    }
+    const Item& bench = result_.golden_item(row);
+    const std::string_view a = target().text(item.checksum);
+    const std::string_view b = golden().text(bench.checksum);
+    if (traits_.tensors_need_checksums && (item.is_tensor || bench.is_tensor) &&
+        (!item.has_checksum || !bench.has_checksum)) {
+      row.findings.add(item.has_checksum == bench.has_checksum ? Rule::no_checksum : Rule::checksum_missing);
+      return;
+    }
+    const auto absent = [](std::string_view text) { return text.empty() || text == "N/A" || text == "Nan"; };
+    if (!result_.checksums_lost && a == b) return;
+    const bool missing = !result_.checksums_lost && (absent(a) || absent(b));
+    row.findings.add(missing ? Rule::checksum_missing : Rule::checksum);
+  }
+
+  RankResult& result_;
+  const Rules& rules_;
+  const JudgeTraits& traits_;
+  bool consistent_;
+  std::vector<std::size_t> inputs_;
+  std::vector<std::size_t> outputs_;
+};
+
+}  // namespace
+
+std::string_view mode_name(Mode mode) {
+  static constexpr std::array<std::string_view, 3> kNames = {"statistics", "md5", "tensor"};
+  return kNames[static_cast<std::size_t>(mode)];
+}
+
+std::string_view verdict_name(Verdict verdict) {
+  static constexpr std::array<std::string_view, 3> kNames = {"pass", "warning", "error"};
+  return kNames[static_cast<std::size_t>(verdict)];
+}
+
+void judge(RankResult& result, const Rules& rules) {
+  result.thresholds = rules;
+  result.framework_frames = rules.framework_frames;
+  Judge(result, rules).run();
+}
+
+}  // namespace msprobe::compare
