@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "graph/data/item_texts.hpp"
-#include "graph/tree/build_tree.hpp"
+#include "model_tree/build_tree.hpp"
 
 namespace msprobe::graph {
 
@@ -15,7 +15,7 @@ struct GraphOptions {
   std::string target;
   std::string output;
   bool overflow_check = false;
-  TreeTraits tree;
+  model_tree::TreeTraits tree;
   DataTraits data;
 };
 

@@ -55,11 +55,11 @@ const RankGraph::Place* RankGraph::place(std::string_view name) const {
   return number == TextIndex::kNone || number == 0 ? nullptr : &places[number];
 }
 
-RankGraph read_rank_graph(const std::string& folder, const TreeTraits& traits) {
+RankGraph read_rank_graph(const std::string& folder, const model_tree::TreeTraits& traits) {
   check_folder(folder);
   RankGraph graph;
   graph.folder = folder;
-  const Construct construct = read_construct(*open_file(folder + "/construct.json"));
+  const model_tree::Construct construct = model_tree::read_construct(*open_file(folder + "/construct.json"));
   if (construct.members.size() == 1 && !construct.numbered) {
     throw FormatError(display(folder + "/construct.json"),
                       "is empty: the structure of a model is recorded at level L0 or mix only");
@@ -68,7 +68,8 @@ RankGraph read_rank_graph(const std::string& folder, const TreeTraits& traits) {
   read_entries(graph);
   const dump::StackTable stacks =
       dump::read_stacks_if_any(folder + "/stack.json").value_or(dump::StackTable());
-  graph.built = build_tree({construct, graph.entries, stacks, graph.header.framework == "mindspore"}, traits);
+  graph.built = model_tree::build_tree(
+      {construct, graph.entries, stacks, graph.header.framework == "mindspore"}, traits);
   return graph;
 }
 

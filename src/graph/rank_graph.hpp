@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "dump/dump_json.hpp"
-#include "graph/tree/build_tree.hpp"
+#include "model_tree/build_tree.hpp"
 #include "support/byte_source.hpp"
 #include "support/text_pool.hpp"
 
@@ -28,7 +28,7 @@ struct RankGraph {
   dump::Header header;
   TextTable entries;
   std::vector<Place> places;  // of the entries, by number
-  BuiltTree built;
+  model_tree::BuiltTree built;
 
   /// What the column of that name says: the folder of tensors where dump.json names one.
   std::optional<std::string> tensor_folder() const;
@@ -37,6 +37,6 @@ struct RankGraph {
 };
 
 /// Reads construct.json, dump.json and, if it is there, stack.json of the folder of a rank.
-RankGraph read_rank_graph(const std::string& folder, const TreeTraits& traits);
+RankGraph read_rank_graph(const std::string& folder, const model_tree::TreeTraits& traits);
 
 }  // namespace msprobe::graph

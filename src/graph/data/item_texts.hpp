@@ -19,7 +19,7 @@ struct DataTraits {
 };
 
 struct ItemText {
-  std::string_view key;  // of the items it was made of
+  std::string key;
   bool output = false;
   std::string members;  // of a JSON object, without its braces
 };

@@ -79,7 +79,7 @@ COMMIT;
 )";
 
 constexpr const char* kAddNode =
-    "INSERT INTO tb_nodes VALUES (?,?,?,?,?,?,?,NULL,?,?,?,?,'','{}',0,?,?,?,?,0,0,?)";
+    "INSERT INTO tb_nodes VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,'{}',0,?,?,?,?,?,?,?)";
 
 /// What a reader needs to see to write ahead of the file, as the viewer does.
 constexpr std::uint64_t kJournalBytes = 18;
@@ -103,7 +103,7 @@ struct Database::Impl {
     execute(kTables);
     add_node = prepare(kAddNode);
     add_stack = prepare("INSERT INTO tb_stack VALUES (?,?)");
-    add_config = prepare("INSERT INTO tb_config VALUES ('1',?,'',NULL,?,?,?,?,?)");
+    add_config = prepare("INSERT INTO tb_config VALUES ('1',?,?,?,?,?,?,?,?)");
   }
 
   using Statement = std::unique_ptr<sqlite3_stmt, Closer>;
@@ -148,6 +148,11 @@ struct Database::Impl {
       impl_.check(sqlite3_bind_int64(statement_, ++column_, value));
       return *this;
     }
+    Row& number(const std::optional<double>& value) {
+      if (!value) return null();
+      impl_.check(sqlite3_bind_double(statement_, ++column_, *value));
+      return *this;
+    }
     void insert() {
       check_interrupt();
       sqlite3_step(statement_);
@@ -186,14 +191,18 @@ void Database::add(const NodeRow& row) {
       .text(std::string_view(std::to_string(row.type)))
       .text(row.up_node)
       .text(row.sub_nodes)
+      .number(row.precision_index)
       .text(row.overflow_level)
       .number(row.micro_step)
       .text(row.matched_node_link)
       .text(row.stack_id)
+      .text(row.parallel_merge_info)
       .text(row.input_data)
       .text(row.output_data)
       .text(row.data_source)
       .text(row.dump_data_dir)
+      .number(row.step)
+      .number(row.rank)
       .number(std::int64_t{row.is_distributed})
       .insert();
 }
@@ -205,6 +214,8 @@ void Database::add_stack(std::string_view id, std::string_view lines) {
 void Database::add(const ConfigRow& row) {
   Impl::Row(*impl_, impl_->add_config)
       .text(row.graph_type)
+      .text(row.task)
+      .text(row.tool_tip)
       .number(row.micro_steps)
       .number(std::int64_t{row.overflow_check})
       .text(row.node_colors)

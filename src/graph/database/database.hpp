@@ -12,6 +12,8 @@ namespace msprobe::graph {
 
 struct ConfigRow {
   std::string_view graph_type;
+  std::string_view task;
+  std::optional<std::string_view> tool_tip;
   std::int64_t micro_steps = 1;
   bool overflow_check = false;
   std::string_view node_colors;
@@ -27,14 +29,18 @@ struct NodeRow {
   int type = 0;
   std::string_view up_node;
   std::string_view sub_nodes;
+  std::optional<double> precision_index;  // 0, 0.5 or 1
   std::optional<std::string_view> overflow_level;
   std::int64_t micro_step = 0;
   std::string_view matched_node_link;
   std::string_view stack_id;
+  std::string_view parallel_merge_info;
   std::string_view input_data;
   std::string_view output_data;
   std::string_view data_source;
   std::optional<std::string_view> dump_data_dir;
+  std::int64_t step = 0;
+  std::int64_t rank = 0;
   bool is_distributed = false;
 };
 

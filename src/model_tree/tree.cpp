@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/tree/model_tree.hpp"
+#include "model_tree/tree.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "dump/names.hpp"
 
-namespace msprobe::graph {
+namespace msprobe::model_tree {
 namespace {
 
 /// Does the name begin so? A dot stands for any character but a line feed, as in the Python tool's pattern.
@@ -81,4 +81,4 @@ std::string turned(std::string_view name, std::string_view from, std::string_vie
   return out;
 }
 
-}  // namespace msprobe::graph
+}  // namespace msprobe::model_tree

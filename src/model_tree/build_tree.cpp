@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/tree/build_tree.hpp"
+#include "model_tree/build_tree.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -11,7 +11,7 @@
 #include "dump/names.hpp"
 #include "support/json_writer.hpp"
 
-namespace msprobe::graph {
+namespace msprobe::model_tree {
 namespace {
 
 constexpr std::string_view kStepsKey = "megatron_micro_step_number";
@@ -319,4 +319,4 @@ BuiltTree build_tree(const TreeInput& input, const TreeTraits& traits) {
   return TreeBuilder(input, traits).build();
 }
 
-}  // namespace msprobe::graph
+}  // namespace msprobe::model_tree

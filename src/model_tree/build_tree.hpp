@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "dump/stack_json.hpp"
-#include "graph/tree/model_tree.hpp"
+#include "model_tree/tree.hpp"
 #include "support/byte_source.hpp"
 #include "support/text_pool.hpp"
 
-namespace msprobe::graph {
+namespace msprobe::model_tree {
 
 struct TreeTraits {
   bool lose_unconnected = false;         // nodes that nothing connects to the root are not there
@@ -56,4 +56,4 @@ BuiltTree build_tree(const TreeInput& input, const TreeTraits& traits);
 /// run is (spec/graph-visualize.md 4.3). Top nodes are the root's children.
 void place_recomputed(ModelTree& tree, const TreeInput& input);
 
-}  // namespace msprobe::graph
+}  // namespace msprobe::model_tree

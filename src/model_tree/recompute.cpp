@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "dump/names.hpp"
-#include "graph/tree/build_tree.hpp"
+#include "model_tree/build_tree.hpp"
 
-namespace msprobe::graph {
+namespace msprobe::model_tree {
 namespace {
 
 struct Frame {
@@ -141,4 +141,4 @@ void place_recomputed(ModelTree& tree, const TreeInput& input) {
   RecomputeFinder(tree, input).place();
 }
 
-}  // namespace msprobe::graph
+}  // namespace msprobe::model_tree

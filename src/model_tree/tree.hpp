@@ -10,7 +10,7 @@
 
 #include "support/text_pool.hpp"
 
-namespace msprobe::graph {
+namespace msprobe::model_tree {
 
 enum class NodeType : std::uint8_t { module = 0, api = 1, collection = 9 };
 /// By the beginning of its name.
@@ -65,4 +65,4 @@ bool is_call_of(std::string_view name, std::string_view direction);
 /// The name with the end `.{from}.{digits}` spelled `.{to}.{digits}`; as it is if it ends otherwise.
 std::string turned(std::string_view name, std::string_view from, std::string_view to);
 
-}  // namespace msprobe::graph
+}  // namespace msprobe::model_tree

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph as it is written, wherever it comes from: one rank, a rank with its partner, or ranks merged into
+// one.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/data/item_texts.hpp"
+#include "model_tree/tree.hpp"
+
+namespace msprobe::graph {
+
+struct NodeData {
+  std::vector<ItemText> items;      // in the order of the entry
+  std::string_view overflow_level;  // empty: none
+  std::optional<double> precision_index;
+  std::string matched_node_link = "[]";  // JSON list of the partner's ancestors and its name
+  std::string parallel_merge_info;       // JSON list of sentences, or empty
+};
+
+class NodeSource {
+ public:
+  virtual ~NodeSource() = default;
+
+  virtual const model_tree::ModelTree& tree() const = 0;
+  /// What the column dump_data_dir says.
+  virtual std::optional<std::string> tensor_folder() const = 0;
+  /// Of one node; several threads may ask at once. Throws IoError, FormatError.
+  virtual NodeData data(model_tree::NodeIndex node) const = 0;
+};
+
+}  // namespace msprobe::graph
