@@ -15,11 +15,13 @@ namespace msprobe::dump {
 
 /// The keys beside `data`. Absent keys and keys that are not text are empty.
 struct Header {
-  std::string task;       // "statistics", "tensor", "structure", …
-  std::string level;      // "L0", "L1", "mix", "debug"
-  std::string framework;  // "pytorch", "mindspore", "mindtorch"
-  bool has_data = false;  // not of a `data` that is null
+  std::string task;                           // "statistics", "tensor", "structure", …
+  std::string level;                          // "L0", "L1", "mix", "debug"
+  std::string framework;                      // "pytorch", "mindspore", "mindtorch"
+  bool has_data = false;                      // not of a `data` that is null
   std::optional<std::string> data_directory;  // nothing if `dump_data_dir` is no text
+
+  bool is_mindspore() const { return framework == "mindspore"; }
 };
 
 /// Takes the value of a member of `data` from the stream.

@@ -68,8 +68,8 @@ RankGraph read_rank_graph(const std::string& folder, const model_tree::TreeTrait
   read_entries(graph);
   const dump::StackTable stacks =
       dump::read_stacks_if_any(folder + "/stack.json").value_or(dump::StackTable());
-  graph.built = model_tree::build_tree(
-      {construct, graph.entries, stacks, graph.header.framework == "mindspore"}, traits);
+  graph.built =
+      model_tree::build_tree({construct, graph.entries, stacks, graph.header.is_mindspore()}, traits);
   return graph;
 }
 

@@ -31,7 +31,7 @@ Role opposite(Role role) {
   return role == Role::source ? Role::destination : Role::source;
 }
 
-struct Node {
+struct SearchNode {
   std::size_t rank = 0;
   const CommNode* comm = nullptr;
   const std::optional<FoundEntry>* compute = nullptr;  // the first differing entry ahead of it
@@ -53,7 +53,7 @@ class PythonSearch {
       first_.push_back(nodes_.size());
       indexes_.emplace(ranks_[r].number, r);
       for (std::size_t i = 0; i < ranks_[r].comms.size(); ++i) {
-        Node& node = nodes_.emplace_back();
+        SearchNode& node = nodes_.emplace_back();
         node.rank = r;
         node.comm = &ranks_[r].comms[i];
         node.compute = &ranks_[r].first_in[i];
@@ -75,13 +75,13 @@ class PythonSearch {
     std::vector<std::size_t> nodes;
     std::size_t next = 0;
   };
-  using Key = std::tuple<std::size_t, std::string, Role>;  // other rank, beginning of the name, role
+  using TransferKey = std::tuple<std::size_t, std::string, Role>;  // other rank, beginning of the name, role
 
   void connect() {
     for (std::size_t r = 0; r + 1 < ranks_.size(); ++r) {
-      std::map<Key, Offers> offers;
+      std::map<TransferKey, Offers> offers;
       for (std::size_t n = first_[r]; n < first_[r + 1]; ++n) {
-        Node& node = nodes_[n];
+        SearchNode& node = nodes_[n];
         if (n > first_[r] && nodes_[n - 1].layer >= node.layer) node.layer = nodes_[n - 1].layer + 1;
         const std::string prefix = "Distributed." + dump::partner_operation(node.comm->operation);
         for (const std::size_t other : later_partners(node))
@@ -90,7 +90,7 @@ class PythonSearch {
     }
   }
 
-  std::set<std::size_t> later_partners(const Node& node) const {
+  std::set<std::size_t> later_partners(const SearchNode& node) const {
     std::set<std::size_t> others;
     if (node.names_nobody()) {
       for (std::size_t other = node.rank + 1; other < ranks_.size(); ++other) others.insert(other);
@@ -112,14 +112,14 @@ class PythonSearch {
     return others;
   }
 
-  void take_first(std::size_t n, std::map<Key, Offers>& offers, const Key& key) {
+  void take_first(std::size_t n, std::map<TransferKey, Offers>& offers, const TransferKey& key) {
     const std::size_t own = nodes_[n].rank;
     const auto [place, inserted] = offers.try_emplace(key);
     Offers& offer = place->second;
     if (inserted) {
       const auto& [other, prefix, role] = key;
       for (std::size_t m = first_[other]; m < first_[other + 1]; ++m) {
-        const Node& candidate = nodes_[m];
+        const SearchNode& candidate = nodes_[m];
         if (!candidate.comm->name.starts_with(prefix) || candidate.comm->role != role) continue;
         const bool any = candidate.names_nobody() && !is_directed(candidate.comm->operation);
         if (any || candidate.names(ranks_[own].number)) offer.nodes.push_back(m);
@@ -182,7 +182,8 @@ class PythonSearch {
   FirstDifference earliest(const std::set<std::size_t>& group) const {
     FirstDifference result;
     std::pair<std::uint32_t, std::uint32_t> least{UINT32_MAX, UINT32_MAX};
-    const auto offer = [&](const Node& node, std::uint32_t sub_layer, const FoundEntry& entry, bool comm) {
+    const auto offer = [&](const SearchNode& node, std::uint32_t sub_layer, const FoundEntry& entry,
+                           bool comm) {
       const std::pair key{node.layer, sub_layer};
       if (key > least) return;
       if (key < least) result.places.clear();
@@ -191,7 +192,7 @@ class PythonSearch {
       result.phase = Phase::during;
     };
     for (const std::size_t n : group) {
-      const Node& node = nodes_[n];
+      const SearchNode& node = nodes_[n];
       if (*node.compute) offer(node, (*node.compute)->sub_layer, **node.compute, false);
       if (node.comm->found) offer(node, node.comm->sub_layer, *node.comm->found, true);
     }
@@ -199,7 +200,7 @@ class PythonSearch {
   }
 
   const std::vector<RankDifferences>& ranks_;
-  std::vector<Node> nodes_;
+  std::vector<SearchNode> nodes_;
   std::vector<std::size_t> first_;  // of each rank in nodes_
   std::map<std::int64_t, std::size_t> indexes_;
   std::vector<std::size_t> taken_by_;  // the last rank that took the node as a partner

@@ -29,9 +29,9 @@ FirstDifference search_first_difference(const std::vector<RankDifferences>& rank
   }
   const dump::CommGraph graph(communication, rules.names_source);
   // What is computed ahead of a call is earlier than what any call of its layer brings.
-  using Key = std::tuple<std::uint32_t, bool, std::uint32_t>;
-  Key least{UINT32_MAX, true, UINT32_MAX};
-  const auto offer = [&](const Key& key, const FirstDifference::Place& place) {
+  using EntryKey = std::tuple<std::uint32_t, bool, std::uint32_t>;
+  EntryKey least{UINT32_MAX, true, UINT32_MAX};
+  const auto offer = [&](const EntryKey& key, const FirstDifference::Place& place) {
     if (key > least) return;
     if (key < least) result.places.clear();
     least = key;

@@ -25,9 +25,9 @@ namespace msprobe::compare {
 namespace {
 
 using formats::StoredTensor;
-using Texts = std::array<std::string, 4>;
+using StatisticTexts = std::array<std::string, 4>;
 
-const Texts kNoTexts = {"N/A", "N/A", "N/A", "N/A"};
+const StatisticTexts kNoTexts = {"N/A", "N/A", "N/A", "N/A"};
 
 constexpr std::size_t kColumns = 15;
 constexpr std::size_t kMaxItems = 5'000'000;
@@ -148,8 +148,8 @@ ListedRow started(const AtbPair& pair) {
 
 ListedRow statistics_row(const AtbPair& pair) {
   ListedRow row = started(pair);
-  Texts differences;
-  Texts relatives;
+  StatisticTexts differences;
+  StatisticTexts relatives;
   for (std::size_t i = 0; i < 4; ++i) {
     const auto n = parse_number(pair.target->statistics[i]);
     const auto b = parse_number(pair.golden->statistics[i]);
@@ -185,8 +185,8 @@ StoredTensor open_item(const std::string& folder, const AtbItem& item) {
   });
 }
 
-Texts statistics_text(const StoredTensor& tensor) {
-  Texts texts = kNoTexts;
+StatisticTexts statistics_text(const StoredTensor& tensor) {
+  StatisticTexts texts = kNoTexts;
   const tensor::Statistics all = formats::statistics_of(tensor);
   const auto kind = tensor::info(tensor.dtype).kind;
   if (kind == tensor::Kind::boolean) {
@@ -207,8 +207,8 @@ ListedRow tensor_row(const AtbPair& pair, const std::string& target_folder, cons
   ListedRow row = started(pair);
   std::array<std::string, kMetrics> metric_texts;
   metric_texts.fill("N/A");
-  Texts target_texts = kNoTexts;
-  Texts golden_texts = kNoTexts;
+  StatisticTexts target_texts = kNoTexts;
+  StatisticTexts golden_texts = kNoTexts;
   try {
     const StoredTensor target = open_item(target_folder, *pair.target);
     target_texts = statistics_text(target);

@@ -20,8 +20,8 @@ namespace {
 
 using formats::StoredTensor;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::size_t kPiece = 16 * 1024;
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr std::size_t kSavedAtOnce = 16 * 1024;
 
 /// The part that both have: cut along every axis, or along the flat array if the numbers of axes differ.
 struct CommonPart {
@@ -95,7 +95,7 @@ void add_element(const Element& element, const SavedTraits& traits, ArrayDiffere
   if (traits.nonfinite_by_formula) {
     if (std::isnan(relative)) relative = 0;
   } else if (!element.equal && !std::isfinite(element.distance)) {
-    relative = kInfinity;
+    relative = kInfinite;
     thousandth = hundredth = false;
   } else if (element.equal) {
     thousandth = hundredth = true;
@@ -114,7 +114,7 @@ ArrayDifference difference_of(const CommonPart& part, const SavedTraits& traits)
   ArrayDifference sum;
   while (sum.count < part.count) {
     check_interrupt();
-    const auto count = static_cast<std::size_t>(std::min<std::int64_t>(part.count - sum.count, kPiece));
+    const auto count = static_cast<std::size_t>(std::min<std::int64_t>(part.count - sum.count, kSavedAtOnce));
     const std::span<const double> n = target.read(count);
     const std::span<const double> b = golden.read(count);
     for (std::size_t i = 0; i < count; ++i) {

@@ -22,10 +22,6 @@ constexpr double kManyRows = 0.1;
 constexpr double kMostEntries = 0.5;
 constexpr int kRootParts = 3;  // a renamed root has at most so many path elements
 
-bool is_mindspore(const Side& side) {
-  return side.header.framework == "mindspore";
-}
-
 /// Names of the entries that have no partner at all.
 struct Loose {
   std::vector<std::string_view> target;
@@ -119,7 +115,7 @@ std::optional<Advice> explained(const RankResult& result, const MatchOptions& op
     return advice_of(levels, {}, level, golden_level);
   const Loose loose = loose_entries(result);
   if (loose.target.empty()) return std::nullopt;
-  if (is_mindspore(result.target) != is_mindspore(result.golden)) {
+  if (result.target.header.is_mindspore() != result.golden.header.is_mindspore()) {
     const bool exact = options.method == Method::exact;
     const bool by_names = options.method == Method::api || options.method == Method::cell;
     if (level == "mix" && golden_level == "mix" && (exact || by_names)) return advice_of(operations, "-lm");

@@ -80,9 +80,9 @@ std::string_view last_parts(std::string_view base, int count) {
 /// The longest subsequence with rising golden places.
 std::vector<std::pair<std::size_t, std::size_t>> rising(
     const std::vector<std::pair<std::size_t, std::size_t>>& pairs) {
-  constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  constexpr std::size_t kNoPlace = static_cast<std::size_t>(-1);
   std::vector<std::size_t> tails;  // by length: the pair that ends the lowest sequence
-  std::vector<std::size_t> before(pairs.size(), kNone);
+  std::vector<std::size_t> before(pairs.size(), kNoPlace);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const auto at =
         std::lower_bound(tails.begin(), tails.end(), pairs[i].second,
@@ -95,7 +95,7 @@ std::vector<std::pair<std::size_t, std::size_t>> rising(
     }
   }
   std::vector<std::pair<std::size_t, std::size_t>> out;
-  for (std::size_t i = tails.empty() ? kNone : tails.back(); i != kNone; i = before[i])
+  for (std::size_t i = tails.empty() ? kNoPlace : tails.back(); i != kNoPlace; i = before[i])
     out.push_back(pairs[i]);
   std::reverse(out.begin(), out.end());
   return out;
@@ -183,8 +183,8 @@ void write_data_mapping(const RankResult& result, const std::string& path) {
     append_mapping_line(
         text, name,
         golden == kUnmatched ? std::string_view("N/A") : result.golden.name(result.golden.items[golden]));
-    constexpr std::size_t kPiece = std::size_t{1} << 20;
-    if (text.size() < kPiece) continue;
+    constexpr std::size_t kWritten = std::size_t{1} << 20;
+    if (text.size() < kWritten) continue;
     file.write(text);
     text.clear();
   }

@@ -15,7 +15,7 @@
 namespace msprobe::compare {
 namespace {
 
-constexpr std::uint32_t kNone = UINT32_MAX;
+constexpr std::uint32_t kNoPartner = UINT32_MAX;
 
 /// Indices of the items by key, those of one key in the order of their times.
 class ByKey {
@@ -38,7 +38,7 @@ class ByKey {
   std::uint32_t order(std::uint32_t item) const { return order_[item]; }
   std::uint32_t find(std::string_view key, std::uint32_t order) const {
     const auto group = groups_.find(key);
-    return group == groups_.end() || order >= group->second.size() ? kNone : group->second[order];
+    return group == groups_.end() || order >= group->second.size() ? kNoPartner : group->second[order];
   }
 
  private:
@@ -58,8 +58,8 @@ std::vector<ItemPair> join(const GraphSide& target, const GraphSide& golden) {
   std::vector<bool> used(golden.items.size(), false);
   for (std::uint32_t i = 0; i < target.items.size(); ++i) {
     const std::uint32_t other = goldens.find(target.items[i].key, targets.order(i));
-    pairs.push_back({&target.items[i], other == kNone ? nullptr : &golden.items[other]});
-    if (other != kNone) used[other] = true;
+    pairs.push_back({&target.items[i], other == kNoPartner ? nullptr : &golden.items[other]});
+    if (other != kNoPartner) used[other] = true;
   }
   for (std::uint32_t i = 0; i < golden.items.size(); ++i) {
     if (!used[i]) pairs.push_back({nullptr, &golden.items[i]});

@@ -19,7 +19,7 @@ namespace {
 
 using formats::StoredTensor;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 constexpr double kMostMagnitude = 0.5;
 constexpr double kTinyMagnitude = 1e-10;
 
@@ -126,8 +126,8 @@ TensorSide open_side(const GraphItem* item) {
     const tensor::Statistics all = formats::statistics_of(side.tensor);
     const auto dtype = side.tensor.dtype;
     const bool unordered = all.nan > 0 || all.count == 0;
-    side.statistics = {unordered ? kNan : all.max, unordered ? kNan : all.min, in_type(all.mean(), dtype),
-                       in_type(all.norm(), dtype)};
+    side.statistics = {unordered ? kNotANumber : all.max, unordered ? kNotANumber : all.min,
+                       in_type(all.mean(), dtype), in_type(all.norm(), dtype)};
     side.found = true;
   } catch (const Interrupted&) {
     throw;

@@ -6,7 +6,7 @@
 namespace msprobe::compare {
 namespace {
 
-constexpr std::uint32_t kNone = UINT32_MAX;
+constexpr std::uint32_t kNoNumber = UINT32_MAX;
 
 /// The waiting rows of one side, and those of each key in order.
 ///
@@ -16,13 +16,16 @@ constexpr std::uint32_t kNone = UINT32_MAX;
 class Queue {
  public:
   Queue(const std::vector<std::uint32_t>& keys, std::size_t key_count)
-      : keys_(keys), first_(key_count, kNone), last_(key_count, kNone), next_(keys.size(), kNone) {}
+      : keys_(keys),
+        first_(key_count, kNoNumber),
+        last_(key_count, kNoNumber),
+        next_(keys.size(), kNoNumber) {}
 
   bool read_next() {
     if (end_ == keys_.size()) return false;
     const std::uint32_t key = keys_[end_];
     if (key != kNoKey) {
-      if (first_[key] == kNone) {
+      if (first_[key] == kNoNumber) {
         first_[key] = end_;
       } else {
         next_[last_[key]] = end_;
@@ -40,9 +43,9 @@ class Queue {
 
   /// The oldest waiting row of a key.
   std::uint32_t oldest(std::uint32_t key) {
-    if (key == kNoKey) return kNone;
+    if (key == kNoKey) return kNoNumber;
     std::uint32_t& first = first_[key];
-    while (first != kNone && first < begin_) first = next_[first];
+    while (first != kNoNumber && first < begin_) first = next_[first];
     return first;
   }
 
@@ -85,10 +88,10 @@ std::vector<Pair> pair_in_step(const std::vector<std::uint32_t>& target_keys,
     if ((!more_target && !more_golden) || target.empty() || golden.empty()) break;
     std::uint32_t t = target.end() - 1;
     std::uint32_t g = golden.oldest(target.newest_key());
-    if (g == kNone) {
+    if (g == kNoNumber) {
       g = golden.end() - 1;
       t = target.oldest(golden.newest_key());
-      if (t == kNone) continue;
+      if (t == kNoNumber) continue;
     }
     unmatched_until(t);
     pairs.push_back({t, g, Unmatched::no, kUnmatched});

@@ -227,9 +227,9 @@ class Places {
 };
 
 /// A side's model: its layers, and the entries at each of them.
-class Tree {
+class PlaceTree {
  public:
-  explicit Tree(const Places& places) : order_(places.size(), 0) {
+  explicit PlaceTree(const Places& places) : order_(places.size(), 0) {
     nodes_.emplace_back().type = "TopLayer";
     for (std::uint32_t i = 0; i < places.size(); ++i) {
       const Place& place = places.at(i);
@@ -299,19 +299,19 @@ std::pair<std::size_t, const std::string*> find_rule(const LayerMapping& mapping
 }
 
 /// The golden entry at the place that the mapping makes of a target entry's.
-std::uint32_t find_partner(const Tree& target, const Tree& golden, const LayerMapping& mapping,
+std::uint32_t find_partner(const PlaceTree& target, const PlaceTree& golden, const LayerMapping& mapping,
                            const Place& place, std::uint32_t api) {
   const Parts parts = dump::split(place.scope);
   std::uint32_t from = 0;
   std::uint32_t to = 0;
-  for (std::size_t i = 1; i < parts.size() && to != Tree::kNone;) {
+  for (std::size_t i = 1; i < parts.size() && to != PlaceTree::kNone;) {
     const auto [length, instead] = find_rule(mapping, target.type(from), parts, i);
     for (const std::string_view part : instead == nullptr ? Parts{parts[i]} : dump::split(*instead)) {
-      if (to != Tree::kNone) to = golden.child(to, part);
+      if (to != PlaceTree::kNone) to = golden.child(to, part);
     }
     for (const std::size_t end = i + length; i < end; ++i) from = target.child(from, parts[i]);
   }
-  return to == Tree::kNone ? kUnmatched : golden.entry(to, place.state, target.order_of(api));
+  return to == PlaceTree::kNone ? kUnmatched : golden.entry(to, place.state, target.order_of(api));
 }
 
 }  // namespace
@@ -319,7 +319,7 @@ std::uint32_t find_partner(const Tree& target, const Tree& golden, const LayerMa
 ModelPlaces read_model_places(const Side& side, const dump::ConstructBeside* beside) {
   const std::filesystem::path folder = std::filesystem::path(side.json).parent_path();
   ModelPlaces places;
-  places.mindspore = side.header.framework == "mindspore" || side.header.framework == "mindtorch";
+  places.mindspore = side.header.is_mindspore() || side.header.framework == "mindtorch";
   const std::string construct = (folder / "construct.json").string();
   if (std::error_code ignored; !std::filesystem::exists(construct, ignored)) {
     throw IoError(display(construct),
@@ -344,8 +344,8 @@ std::vector<std::uint32_t> map_layers(const Side& target, const ModelPlaces& tar
                                       const LayerMapping& mapping, const PairingTraits& traits) {
   const Places from(target, target_places, traits);
   const Places to(golden, golden_places, traits);
-  const Tree target_tree(from);
-  const Tree golden_tree(to);
+  const PlaceTree target_tree(from);
+  const PlaceTree golden_tree(to);
   std::vector<std::uint32_t> partners(target.apis.size(), kUnmatched);
   for (std::uint32_t i = 0; i < partners.size(); ++i) {
     if (from.at(i).valid) partners[i] = find_partner(target_tree, golden_tree, mapping, from.at(i), i);

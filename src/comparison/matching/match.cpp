@@ -28,13 +28,9 @@ namespace {
 
 using Rename = EntryKeys::Rename;
 
-bool is_mindspore(const Side& side) {
-  return side.header.framework == "mindspore";
-}
-
 DtypeCheck dtype_check(const Side& target, const Side& golden, const PairingTraits& traits) {
   if (!traits.dtypes_by_framework) return DtypeCheck::canonical;
-  const bool cross = (is_mindspore(target) || target.header.framework == "mindtorch") &&
+  const bool cross = (target.header.is_mindspore() || target.header.framework == "mindtorch") &&
                      golden.header.framework == "pytorch";
   return cross ? DtypeCheck::classes : DtypeCheck::narrow;
 }
@@ -208,7 +204,8 @@ class Matcher {
   /// go by their number in its lists.
   Matching api(DtypeCheck check) const {
     const NameMapping& table = options_.mapping->api_table;
-    const bool from_golden = !traits_.maps_target_only && is_mindspore(golden_) && !is_mindspore(target_);
+    const bool from_golden =
+        !traits_.maps_target_only && golden_.header.is_mindspore() && !target_.header.is_mindspore();
     std::vector<ApiRule> rules = options_.mapping->api_rules;
     if (from_golden) std::transform(rules.begin(), rules.end(), rules.begin(), reversed);
     const auto target_operations = operations(target_);
@@ -223,8 +220,8 @@ class Matcher {
     // MSAdapter's names are those of PyTorch; a dump that does not say where it is from is the one to be
     // mapped.
     const bool rename_target =
-        traits_.maps_target_only ||
-        (!is_mindspore(golden_) && (is_mindspore(target_) || target_.header.framework.empty()));
+        traits_.maps_target_only || (!golden_.header.is_mindspore() &&
+                                     (target_.header.is_mindspore() || target_.header.framework.empty()));
     const Rename target_rename = [&](std::string_view name) {
       const std::string_view operation = operation_of(name);
       if (const auto rule = effective.find(operation); rule != effective.end())

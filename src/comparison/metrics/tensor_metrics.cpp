@@ -29,7 +29,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kTiny = std::numeric_limits<double>::epsilon();
 
 /// Elements a step: both sides' raw and converted pieces stay in the second-level cache.
-constexpr std::size_t kPiece = 16 * 1024;
+constexpr std::size_t kElementsAtOnce = 16 * 1024;
 
 const char kEmptyMessage[] = "This is empty data, can not compare.";
 const char kShapeMessage[] = "Shape of NPU and bench tensor do not match. Skipped.";
@@ -85,7 +85,8 @@ tensor::Difference run(const StoredTensor& target, const StoredTensor& golden, c
   tensor::DifferenceAccumulator accumulator;
   while (feed_target.remaining() > 0) {
     check_interrupt();
-    const auto count = static_cast<std::size_t>(std::min<std::int64_t>(feed_target.remaining(), kPiece));
+    const auto count =
+        static_cast<std::size_t>(std::min<std::int64_t>(feed_target.remaining(), kElementsAtOnce));
     const std::span<T> t = feed_target.next(count);
     done += static_cast<std::int64_t>(count);
     if (done > pass.valid_elements) {
@@ -237,7 +238,7 @@ std::int64_t sum_of_integers(const StoredTensor& tensor) {
   Feed<double> feed(tensor);
   double sum = 0;
   while (feed.remaining() > 0) {
-    const auto count = static_cast<std::size_t>(std::min<std::int64_t>(feed.remaining(), kPiece));
+    const auto count = static_cast<std::size_t>(std::min<std::int64_t>(feed.remaining(), kElementsAtOnce));
     for (const double value : feed.next(count)) sum += value;
   }
   constexpr double kMost = 9e18;
