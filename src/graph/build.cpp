@@ -4,24 +4,34 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <ctime>
 #include <filesystem>
+#include <optional>
+#include <set>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "graph/database/database.hpp"
 #include "graph/database/graph_rows.hpp"
+#include "graph/plan.hpp"
 #include "graph/rank_graph.hpp"
 #include "graph/rank_source.hpp"
+#include "support/error.hpp"
+#include "support/json_writer.hpp"
 #include "support/output_file.hpp"
+#include "support/progress.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::graph {
 namespace {
 
 /// By the local time; a file that is there already is left alone.
-std::string result_path(const std::string& folder) {
+std::string result_path(const std::string& folder, std::string_view type) {
   const std::time_t now = std::time(nullptr);
-  const std::string stem = fmt::format("{}/build_{:%Y%m%d%H%M%S}", folder, fmt::localtime(now));
+  const std::string stem = fmt::format("{}/{}_{:%Y%m%d%H%M%S}", folder, type, fmt::localtime(now));
   std::string path = stem + ".vis.db";
   std::error_code ignored;
   for (int number = 1; std::filesystem::exists(path, ignored); ++number)
@@ -29,30 +39,128 @@ std::string result_path(const std::string& folder) {
   return path;
 }
 
+/// Writes the graphs of a plan into one data base.
+class GraphRun {
+ public:
+  GraphRun(const GraphOptions& options, const GraphProgress& progress)
+      : options_(options),
+        progress_(progress),
+        plan_(make_plan(options.target, options.golden)),
+        edges_(options.edges) {}
+
+  GraphResult run() {
+    create_directories(options_.output);
+    result_.warnings = plan_.warnings;
+    result_.problems = plan_.problems;
+    const std::string path = result_path(options_.output, kType);
+    Database database(path);
+    for (const GraphPlace& place : plan_.graphs) {
+      write_or_note(place, database);
+      ++done_;
+    }
+    if (result_.ranks > 0) finish(database);
+    if (result_.ranks > 0) result_.file = path;
+    return std::move(result_);
+  }
+
+ private:
+  static constexpr std::string_view kType = "build";
+
+  /// Leaves nothing of a rank that cannot be read to its end.
+  void write_or_note(const GraphPlace& place, Database& database) {
+    const Database::Mark before = database.mark();
+    const std::size_t unconnected = result_.unconnected.size();
+    try {
+      result_.nodes += write(place, database);
+      ++result_.ranks;
+      steps_.insert(place.step);
+      if (!options_.config.of_first_graph || place.step == *steps_.begin()) ranks_.insert(place.rank);
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error& error) {
+      if (database.failed() || plan_.graphs.size() == 1) throw;
+      database.go_back(before);
+      result_.unconnected.resize(unconnected);
+      result_.problems.emplace_back(error.what());
+    }
+  }
+
+  std::size_t write(const GraphPlace& place, Database& database) {
+    const RankGraph graph = read_rank_graph(place.target, options_.tree);
+    if (!options_.tree.lose_unconnected) {
+      for (const std::string& name : graph.built.unconnected) {
+        result_.unconnected.push_back(fmt::format("{}: {} is connected to nothing; it stands below the root",
+                                                  display(graph.folder + "/construct.json"), display(name)));
+      }
+    }
+    const RankSource source(graph, options_.data, options_.overflow_check);
+    RankCalls calls(options_.overflow_check);
+    const std::size_t nodes = write_side("NPU", place, source, calls, database);
+    if (!micro_steps_ || !options_.config.of_first_graph)
+      micro_steps_ = std::max(micro_steps_.value_or(0), graph.built.tree.micro_steps);
+    edges_.add("NPU", place.step, place.rank, std::move(calls));
+    return nodes;
+  }
+
+  std::size_t write_side(std::string_view side, const GraphPlace& place, const NodeSource& source,
+                         RankCalls& calls, Database& database) {
+    const std::size_t nodes = source.tree().size() - 1;
+    if (progress_.line != nullptr)
+      progress_.line->begin(place.label.empty() ? "graph" : display(place.label), nodes, "nodes");
+    std::size_t written = 0;
+    GraphObserver observer;
+    observer.written = [&](std::size_t more) {
+      written += more;
+      if (progress_.line != nullptr) progress_.line->advance(more);
+      if (progress_.tell) tell(static_cast<double>(written) / static_cast<double>(nodes));
+    };
+    observer.node = [&](std::int64_t row, std::string_view node, const NodeData& data) {
+      calls.add(row, node, data);
+    };
+    return write_graph({side, place.step, place.rank}, source, database, observer);
+  }
+
+  /// `part`: of the graph that is being written.
+  void tell(double part) const {
+    progress_.tell(100 * (static_cast<double>(done_) + part) / static_cast<double>(plan_.graphs.size()));
+  }
+
+  void finish(Database& database) {
+    if (!plan_.one_folder) edges_.write(database);
+    JsonWriter ranks;
+    ranks.value(ranks_);
+    JsonWriter steps;
+    steps.value(steps_);
+    const std::string rank_list = ranks.take();
+    const std::string step_list = steps.take();
+    ConfigRow config;
+    config.graph_type = kType;
+    config.micro_steps = micro_steps_.value_or(0);
+    config.overflow_check = options_.overflow_check;
+    config.node_colors = "null";
+    config.rank_list = rank_list;
+    config.step_list = step_list;
+    database.add(config);
+    if (progress_.line != nullptr) progress_.line->begin("indexes", 0, "");
+    database.commit();
+    if (progress_.line != nullptr) progress_.line->end();
+  }
+
+  const GraphOptions& options_;
+  const GraphProgress& progress_;
+  Plan plan_;
+  GraphResult result_;
+  std::size_t done_ = 0;  // graphs
+  Edges edges_;
+  std::optional<std::uint32_t> micro_steps_;
+  std::set<std::int64_t> ranks_;
+  std::set<std::int64_t> steps_;
+};
+
 }  // namespace
 
-GraphResult build_graph(const GraphOptions& options) {
-  const RankGraph graph = read_rank_graph(options.target, options.tree);
-  GraphResult result;
-  for (const std::string& name : graph.built.unconnected) {
-    result.warnings.push_back(fmt::format("{}: {} is connected to nothing; it stands below the root",
-                                          display(graph.folder + "/construct.json"), display(name)));
-  }
-  if (options.tree.lose_unconnected) result.warnings.clear();
-  create_directories(options.output);
-  result.file = result_path(options.output);
-  Database database(result.file);
-  result.nodes = write_graph({}, RankSource(graph, options.data, options.overflow_check), database);
-  ConfigRow config;
-  config.graph_type = "build";
-  config.micro_steps = graph.built.tree.micro_steps;
-  config.overflow_check = options.overflow_check;
-  config.node_colors = "null";
-  config.rank_list = "[0]";
-  config.step_list = "[0]";
-  database.add(config);
-  database.commit();
-  return result;
+GraphResult build_graph(const GraphOptions& options, const GraphProgress& progress) {
+  return GraphRun(options, progress).run();
 }
 
 }  // namespace msprobe::graph

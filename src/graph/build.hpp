@@ -1,31 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's model as a data base for the viewer.
+// The models of a dump, or of one beside another, as a data base for the viewer.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "graph/data/item_texts.hpp"
+#include "graph/edges.hpp"
 #include "model_tree/build_tree.hpp"
+
+namespace msprobe {
+class Progress;
+}
 
 namespace msprobe::graph {
 
+struct ConfigTraits {
+  bool of_first_graph = false;  // the number of micro steps; the ranks are those of the first step
+};
+
 struct GraphOptions {
   std::string target;
+  std::string golden;  // empty: nothing is compared
   std::string output;
   bool overflow_check = false;
   model_tree::TreeTraits tree;
   DataTraits data;
+  EdgeTraits edges;
+  ConfigTraits config;
 };
 
 struct GraphResult {
-  std::string file;
+  std::string file;  // empty: no rank could be read
   std::size_t nodes = 0;
+  std::size_t ranks = 0;  // that are in it, of all steps
   std::vector<std::string> warnings;
+  std::vector<std::string> unconnected;  // nodes, a line each
+  std::vector<std::string> problems;     // ranks that are not in it, and why
 };
 
-/// Throws IoError, FormatError; leaves nothing then.
-GraphResult build_graph(const GraphOptions& options);
+/// How far the work is, as it goes on.
+struct GraphProgress {
+  Progress* line = nullptr;
+  std::function<void(double percent)> tell;  // may be empty
+};
+
+/// A rank that cannot be read is a problem, and the others are written. Throws UsageError, IoError,
+/// FormatError, and leaves nothing then.
+GraphResult build_graph(const GraphOptions& options, const GraphProgress& progress = {});
 
 }  // namespace msprobe::graph

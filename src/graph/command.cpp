@@ -2,8 +2,10 @@
 #include "graph/command.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -12,14 +14,42 @@
 
 #include "graph/build.hpp"
 #include "support/error.hpp"
+#include "support/json_writer.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
+#include "support/output_file.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::graph {
 namespace {
 
 constexpr std::size_t kShownWarnings = 5;
+
+/// Lines for a program that shows how far the work is.
+class ProgressLog {
+ public:
+  /// A line for each percent.
+  void tell(double percent) {
+    const double whole = std::floor(percent);
+    if (whole <= last_) return;
+    last_ = whole;
+    print(whole, true, {});
+  }
+  void end(const std::vector<std::string>& problems) { print(100, false, problems); }
+
+ private:
+  static void print(double percent, bool running, const std::vector<std::string>& problems) {
+    JsonWriter json;
+    json.open_object();
+    json.member("current_progress", percent);
+    json.member("process_running", running);
+    json.member("error_msg", problems);
+    json.close();
+    write_all(STDOUT_FILENO, "PROGRESS: " + json.take() + "\n", "standard output");
+  }
+
+  double last_ = 0;
+};
 
 class GraphCommand final : public Command {
  public:
@@ -28,43 +58,59 @@ class GraphCommand final : public Command {
 
   std::vector<std::pair<std::string, std::string>> aliases() const override {
     // The last three are no options yet; known by their names they are refused by them, not letter by letter.
-    return {{"-tp", "--target_path"},
-            {"-oc", "--overflow_check"},
-            {"-gp", "--golden_path"},
-            {"-lm", "--layer_mapping"},
-            {"-fm", "--fuzzy_match"}};
+    return {
+        {"-tp", "--target_path"}, {"-oc", "--overflow_check"}, {"-progress_log", "--is_print_progress_log"},
+        {"-gp", "--golden_path"}, {"-lm", "--layer_mapping"},  {"-fm", "--fuzzy_match"}};
   }
 
   void declare(OptionList& options) override {
-    options.add("--target_path", options_.target, "Folder of one rank, with construct.json and dump.json")
+    options
+        .add("--target_path", options_.target,
+             "Folder of a rank, with construct.json and dump.json, or of ranks or steps")
         .argument("DIR");
     options.add("-o,--output_path", options_.output, "Folder for the result").argument("DIR");
     options.add_flag("--overflow_check", options_.overflow_check,
                      "Mark nodes with NaN, Inf or a jump of the norm: medium, high, critical");
+    options.add_flag("--is_print_progress_log", progress_log_, "Progress as lines on standard output");
     options.add_flag("--python-rules", python_rules_, "The rows of the Python tool 26.x, mistakes included");
   }
 
-  Outcome run(const Context&) override {
+  Outcome run(const Context& context) override {
     if (options_.target.empty()) throw UsageError("-tp/--target_path is required");
     if (options_.output.empty()) throw UsageError("-o/--output_path is required");
     if (python_rules_) {
       options_.tree = {.lose_unconnected = true, .gradients_in_first_step = true};
       options_.data = {
           .strip_quotes = true, .hide_null = true, .drop_checksums = true, .section_from_name = true};
+      options_.edges = {.keywords_only = true};
+      options_.config = {.of_first_graph = true};
     }
-    const GraphResult result = build_graph(options_);
-    for (std::size_t i = 0; i < std::min(result.warnings.size(), kShownWarnings); ++i)
-      log_warning(result.warnings[i]);
-    if (result.warnings.size() > kShownWarnings) {
-      log_warning(fmt::format("{} more nodes are connected to nothing",
-                              human_count(result.warnings.size() - kShownWarnings)));
-    }
-    log_info(fmt::format("{} nodes\n  written: {}", human_count(result.nodes), display(result.file)));
-    return Outcome::clean;
+    GraphProgress progress{context.progress, {}};
+    ProgressLog log;
+    if (progress_log_) progress.tell = [&](double percent) { log.tell(percent); };
+    const GraphResult result = build_graph(options_, progress);
+    if (progress_log_) log.end(result.problems);
+    report(result);
+    return result.problems.empty() ? Outcome::clean : Outcome::failure;
   }
 
  private:
+  static void report(const GraphResult& result) {
+    for (const std::string& warning : result.warnings) log_warning(warning);
+    const std::size_t shown = std::min(result.unconnected.size(), kShownWarnings);
+    for (std::size_t i = 0; i < shown; ++i) log_warning(result.unconnected[i]);
+    if (result.unconnected.size() > shown)
+      log_warning(fmt::format("{} more nodes are connected to nothing",
+                              human_count(result.unconnected.size() - shown)));
+    for (const std::string& problem : result.problems) log_error(problem);
+    if (result.file.empty()) return;
+    const std::string ranks = result.ranks == 1 ? "" : fmt::format(" of {} ranks", human_count(result.ranks));
+    log_info(
+        fmt::format("{} nodes{}\n  written: {}", human_count(result.nodes), ranks, display(result.file)));
+  }
+
   GraphOptions options_;
+  bool progress_log_ = false;
   bool python_rules_ = false;
 };
 

@@ -2,36 +2,17 @@
 #include "graph/rank_graph.hpp"
 
 #include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "dump/member_stream.hpp"
 #include "dump/stack_json.hpp"
 #include "support/error.hpp"
-#include "support/folder.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::graph {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Says what is the matter with a path that is no folder of a rank.
-void check_folder(const std::string& folder) {
-  std::error_code error;
-  const fs::file_status status = fs::status(folder, error);
-  if (!fs::exists(status)) throw IoError(display(folder), "does not exist");
-  if (!fs::is_directory(status)) throw UsageError(display(folder) + ": is not the folder of a rank");
-  if (fs::exists(fs::path(folder) / "construct.json", error)) return;
-  for (const std::string& name : names_in(folder, Named::folders)) {
-    if (name.starts_with("rank") || name.starts_with("step") || name.starts_with("proc")) {
-      throw UsageError(
-          display(folder) + ": holds ranks or steps; so far a graph is made of one rank's folder",
-          "name the folder that holds construct.json, such as " + display(folder + "/" + name));
-    }
-  }
-  throw IoError(display(folder + "/construct.json"), "does not exist");
-}
 
 void read_entries(RankGraph& graph) {
   graph.places.resize(1);
@@ -56,7 +37,6 @@ const RankGraph::Place* RankGraph::place(std::string_view name) const {
 }
 
 RankGraph read_rank_graph(const std::string& folder, const model_tree::TreeTraits& traits) {
-  check_folder(folder);
   RankGraph graph;
   graph.folder = folder;
   const model_tree::Construct construct = model_tree::read_construct(*open_file(folder + "/construct.json"));

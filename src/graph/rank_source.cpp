@@ -7,6 +7,7 @@
 #include "dump/entry_items.hpp"
 #include "dump/member_stream.hpp"
 #include "graph/data/overflow.hpp"
+#include "graph/edges.hpp"
 
 namespace msprobe::graph {
 
@@ -20,6 +21,7 @@ NodeData RankSource::data(model_tree::NodeIndex node) const {
   const dump::EntryItems items = dump::items_of(name, entry, place->size, rank_.json->name());
   data.items = item_texts(items, entry, name, traits_);
   if (overflow_check_) data.overflow_level = overflow_level(name, entry);
+  data.communication = communication_of(name, entry);
   return data;
 }
 

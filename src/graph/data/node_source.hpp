@@ -3,11 +3,13 @@
 // one.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "dump/communication.hpp"
 #include "graph/data/item_texts.hpp"
 #include "model_tree/tree.hpp"
 
@@ -19,6 +21,7 @@ struct NodeData {
   std::optional<double> precision_index;
   std::string matched_node_link = "[]";  // JSON list of the partner's ancestors and its name
   std::string parallel_merge_info;       // JSON list of sentences, or empty
+  std::shared_ptr<const dump::Communication> communication;  // of a call of communication
 };
 
 class NodeSource {

@@ -104,12 +104,16 @@ struct Database::Impl {
     add_node = prepare(kAddNode);
     add_stack = prepare("INSERT INTO tb_stack VALUES (?,?)");
     add_config = prepare("INSERT INTO tb_config VALUES ('1',?,?,?,?,?,?,?,?)");
+    set_communication = prepare("UPDATE tb_nodes SET matched_distributed = ? WHERE rowid = ?");
+    drop_nodes = prepare("DELETE FROM tb_nodes WHERE rowid > ?");
+    drop_stacks = prepare("DELETE FROM tb_stack WHERE rowid > ?");
   }
 
   using Statement = std::unique_ptr<sqlite3_stmt, Closer>;
 
   void check(int status) const {
     if (status == SQLITE_OK || status == SQLITE_DONE || status == SQLITE_ROW) return;
+    failed = true;
     vfs.rethrow();
     if (status == SQLITE_NOMEM) throw std::bad_alloc();
     if (status == SQLITE_CONSTRAINT_PRIMARYKEY || status == SQLITE_CONSTRAINT)
@@ -153,7 +157,7 @@ struct Database::Impl {
       impl_.check(sqlite3_bind_double(statement_, ++column_, *value));
       return *this;
     }
-    void insert() {
+    void run() {
       check_interrupt();
       sqlite3_step(statement_);
       impl_.check(sqlite3_reset(statement_));
@@ -177,12 +181,17 @@ struct Database::Impl {
   Statement add_node;
   Statement add_stack;
   Statement add_config;
+  Statement set_communication;
+  Statement drop_nodes;
+  Statement drop_stacks;
+  Mark last;  // rows so far
+  mutable bool failed = false;
 };
 
 Database::Database(const std::string& path) : impl_(std::make_unique<Impl>(path)) {}
 Database::~Database() = default;
 
-void Database::add(const NodeRow& row) {
+std::int64_t Database::add(const NodeRow& row) {
   Impl::Row(*impl_, impl_->add_node)
       .text(row.id)
       .text(row.graph_id)
@@ -204,11 +213,13 @@ void Database::add(const NodeRow& row) {
       .number(row.step)
       .number(row.rank)
       .number(std::int64_t{row.is_distributed})
-      .insert();
+      .run();
+  return ++impl_->last.node;
 }
 
 void Database::add_stack(std::string_view id, std::string_view lines) {
-  Impl::Row(*impl_, impl_->add_stack).text(id).text(lines).insert();
+  Impl::Row(*impl_, impl_->add_stack).text(id).text(lines).run();
+  ++impl_->last.stack;
 }
 
 void Database::add(const ConfigRow& row) {
@@ -221,12 +232,31 @@ void Database::add(const ConfigRow& row) {
       .text(row.node_colors)
       .text(row.rank_list)
       .text(row.step_list)
-      .insert();
+      .run();
+}
+
+void Database::set_communication(std::int64_t row, std::string_view json) {
+  Impl::Row(*impl_, impl_->set_communication).text(json).number(row).run();
+}
+
+Database::Mark Database::mark() const {
+  return impl_->last;
+}
+
+void Database::go_back(const Mark& mark) {
+  Impl::Row(*impl_, impl_->drop_nodes).number(mark.node).run();
+  Impl::Row(*impl_, impl_->drop_stacks).number(mark.stack).run();
+  impl_->last = mark;
+}
+
+bool Database::failed() const {
+  return impl_->failed;
 }
 
 void Database::commit() {
   impl_->execute(kIndexes);
-  for (Impl::Statement* statement : {&impl_->add_node, &impl_->add_stack, &impl_->add_config})
+  for (Impl::Statement* statement : {&impl_->add_node, &impl_->add_stack, &impl_->add_config,
+                                     &impl_->set_communication, &impl_->drop_nodes, &impl_->drop_stacks})
     statement->reset();
   impl_->connection.reset();
   impl_->vfs.rethrow();

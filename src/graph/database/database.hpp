@@ -51,9 +51,23 @@ class Database {
   explicit Database(const std::string& path);
   ~Database();
 
-  void add(const NodeRow& row);
+  /// The number of the row.
+  std::int64_t add(const NodeRow& row);
   void add_stack(std::string_view id, std::string_view lines);
   void add(const ConfigRow& row);
+  /// What the column matched_distributed of a node says.
+  void set_communication(std::int64_t row, std::string_view json);
+
+  /// A place to go back to: nodes and stacks that were added after it are taken out again.
+  struct Mark {
+    std::int64_t node = 0;
+    std::int64_t stack = 0;
+  };
+  Mark mark() const;
+  void go_back(const Mark& mark);
+  /// Was anything refused? Then nothing can be added any more.
+  bool failed() const;
+
   /// Adds the indexes and gives the file its name.
   void commit();
 

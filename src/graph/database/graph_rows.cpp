@@ -3,13 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "graph/edges.hpp"
 #include "support/json_writer.hpp"
+#include "support/parallel.hpp"
 
 namespace msprobe::graph {
 namespace {
@@ -18,56 +21,93 @@ using model_tree::ModelTree;
 using model_tree::Node;
 using model_tree::NodeIndex;
 
+// So many nodes are made into texts while those before them are written.
+constexpr std::size_t kBatch = 512;
+constexpr std::size_t kPiece = 16;
+
+/// A node with what takes time to make.
+struct Prepared {
+  NodeData data;
+  std::string sub_nodes;
+  std::string input;
+  std::string output;
+};
+
 class GraphWriter {
  public:
-  GraphWriter(const GraphKey& key, const NodeSource& source, Database& database)
+  GraphWriter(const GraphKey& key, const NodeSource& source, Database& database,
+              const GraphObserver& observer)
       : key_(key),
         graph_id_(fmt::format("{}_{}_{}", key.data_source, key.step, key.rank)),
         source_(source),
         tree_(source.tree()),
         tensor_folder_(source.tensor_folder()),
-        database_(database) {}
+        database_(database),
+        observer_(observer),
+        order_(tree_.post_order()) {}
 
   std::size_t write() {
-    const std::vector<NodeIndex> order = tree_.post_order();
-    for (const NodeIndex index : order) write_node(index);
+    std::vector<Prepared> ready;
+    for (std::size_t begin = 0; begin < order_.size() || !ready.empty(); begin += kBatch) {
+      std::vector<Prepared> next(std::min(kBatch, order_.size() - std::min(begin, order_.size())));
+      const std::size_t pieces = (next.size() + kPiece - 1) / kPiece;
+      parallel_for(pieces + 1, [&](std::size_t turn) {
+        if (turn == 0) return write_nodes(ready);
+        const std::size_t end = std::min(next.size(), turn * kPiece);
+        for (std::size_t i = (turn - 1) * kPiece; i < end; ++i) next[i] = prepare(order_[begin + i]);
+      });
+      ready = std::move(next);
+    }
     for (std::size_t i = 0; i < stacks_.size(); ++i)
       database_.add_stack(stack_id(i), tree_.stack(stacks_[i]));
-    return order.size();
+    return order_.size();
   }
 
  private:
-  void write_node(NodeIndex index) {
+  Prepared prepare(NodeIndex index) const {
+    Prepared node;
+    node.data = source_.data(index);
+    node.sub_nodes = names_of(tree_.node(index).children);
+    node.input = joined(node.data.items, false);
+    node.output = joined(node.data.items, true);
+    return node;
+  }
+
+  void write_nodes(const std::vector<Prepared>& nodes) {
+    for (const Prepared& node : nodes) write_node(node);
+    if (observer_.written && !nodes.empty()) observer_.written(nodes.size());
+  }
+
+  void write_node(const Prepared& prepared) {
+    const NodeIndex index = order_[written_];
     const Node& node = tree_.node(index);
-    const NodeData data = source_.data(index);
+    const NodeData& data = prepared.data;
     const std::string_view name = tree_.name(index);
     const std::string id = fmt::format("{}_{}", graph_id_, name);
-    const std::string sub_nodes = names_of(node.children);
     const std::string stack = stack_id(number_of_stack(node.stack));
-    const std::string input = joined(data.items, false);
-    const std::string output = joined(data.items, true);
     NodeRow row;
     row.id = id;
     row.graph_id = graph_id_;
-    row.order = order_++;
+    row.order = static_cast<std::int64_t>(written_++);
     row.name = name;
     row.type = static_cast<int>(node.type);
     row.up_node = node.parent == model_tree::kNoNode ? std::string_view() : tree_.name(node.parent);
-    row.sub_nodes = sub_nodes;
+    row.sub_nodes = prepared.sub_nodes;
     row.precision_index = data.precision_index;
     if (!data.overflow_level.empty()) row.overflow_level = data.overflow_level;
     row.micro_step = node.micro_step;
     row.matched_node_link = data.matched_node_link;
     row.stack_id = stack;
     row.parallel_merge_info = data.parallel_merge_info;
-    row.input_data = input;
-    row.output_data = output;
+    row.input_data = prepared.input;
+    row.output_data = prepared.output;
     row.data_source = key_.data_source;
     if (tensor_folder_) row.dump_data_dir = *tensor_folder_;
     row.step = key_.step;
     row.rank = key_.rank;
-    row.is_distributed = name.starts_with("Distributed");
-    database_.add(row);
+    row.is_distributed = is_communication(name);
+    const std::int64_t number = database_.add(row);
+    if (observer_.node) observer_.node(number, name, data);
   }
 
   std::string names_of(const std::vector<NodeIndex>& nodes) const {
@@ -92,15 +132,18 @@ class GraphWriter {
   const ModelTree& tree_;
   std::optional<std::string> tensor_folder_;
   Database& database_;
-  std::int64_t order_ = 0;
+  const GraphObserver& observer_;
+  std::vector<NodeIndex> order_;
+  std::size_t written_ = 0;
   std::vector<std::uint32_t> stacks_;  // in the order of their first nodes
   std::unordered_map<std::uint32_t, std::size_t> stack_numbers_;
 };
 
 }  // namespace
 
-std::size_t write_graph(const GraphKey& key, const NodeSource& source, Database& database) {
-  return GraphWriter(key, source, database).write();
+std::size_t write_graph(const GraphKey& key, const NodeSource& source, Database& database,
+                        const GraphObserver& observer) {
+  return GraphWriter(key, source, database, observer).write();
 }
 
 }  // namespace msprobe::graph

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 #include "graph/data/node_source.hpp"
@@ -18,7 +19,15 @@ struct GraphKey {
   std::int64_t rank = 0;
 };
 
-/// The number of its nodes. Throws what the source throws.
-std::size_t write_graph(const GraphKey& key, const NodeSource& source, Database& database);
+/// What is told while a graph is written, in the order of its rows.
+struct GraphObserver {
+  std::function<void(std::size_t nodes)> written;  // of how many more
+  std::function<void(std::int64_t row, std::string_view node, const NodeData& data)> node;
+};
+
+/// The number of its nodes. Texts are made by several threads, rows are written by one. Throws what the
+/// source throws.
+std::size_t write_graph(const GraphKey& key, const NodeSource& source, Database& database,
+                        const GraphObserver& observer = {});
 
 }  // namespace msprobe::graph

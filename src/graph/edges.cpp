@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/edges.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "dump/communication_graph.hpp"
+#include "support/json_writer.hpp"
+
+namespace msprobe::graph {
+namespace {
+
+using dump::CommCall;
+using dump::Communication;
+
+constexpr std::string_view kPrefix = "Distributed";
+constexpr std::string_view kBatch = "batch_isend_irecv";
+
+enum class Rooted : std::uint8_t { none, gives, takes };
+
+/// Has the operation one rank that gives to all others, or takes from them?
+Rooted rooted(std::string_view operation) {
+  constexpr std::array<std::string_view, 4> kGives = {"broadcast", "scatter", "broadcast_object_list",
+                                                      "scatter_object_list"};
+  constexpr std::array<std::string_view, 3> kTakes = {"reduce", "gather", "gather_object"};
+  if (std::ranges::find(kGives, operation) != kGives.end()) return Rooted::gives;
+  return std::ranges::find(kTakes, operation) != kTakes.end() ? Rooted::takes : Rooted::none;
+}
+
+/// Does the call name its partners where the Python tool looks for them?
+bool has_usual_arguments(const Communication& communication) {
+  const CommCall& call = communication.call;
+  const std::string& operation = communication.operation;
+  if (dump::is_send(operation)) return call.keywords[dump::kDst].is_rank();
+  if (dump::is_receive(operation)) return call.keywords[dump::kSrc].is_rank();
+  if (operation == kBatch || call.group != dump::GroupState::ranks) return false;
+  if (operation == "broadcast" || operation == "reduce") {
+    return !call.integers.empty() && !call.keywords[dump::kSrc].is_rank() &&
+           !call.keywords[dump::kDst].is_rank();
+  }
+  if (operation == "scatter") return call.keywords[dump::kSrc].is_rank();
+  return operation != "gather" || call.keywords[dump::kDst].is_rank();
+}
+
+/// What the nodes of others tell of one.
+std::string status_of(const NodeData& data, bool overflow_check) {
+  if (overflow_check && !data.overflow_level.empty()) return std::string(data.overflow_level);
+  if (overflow_check || !data.precision_index) return "Nan";
+  return fmt::format("{:g}", *data.precision_index);
+}
+
+/// The edges of one node.
+struct NodeEdges {
+  bool sends = false;
+  bool receives = false;
+  std::map<std::size_t, std::size_t> partners;  // by place of the rank: the node
+};
+
+class SideEdges {
+ public:
+  SideEdges(const dump::CommGraph& graph, const std::vector<dump::RankCommunication>& ranks)
+      : graph_(graph), ranks_(ranks), nodes_(graph.nodes()) {
+    for (const dump::Exchange& exchange : graph.exchanges()) add(exchange);
+  }
+
+  const NodeEdges& of(std::size_t node) const { return nodes_[node]; }
+
+ private:
+  void add(const dump::Exchange& exchange) {
+    if (exchange.receivers.empty()) return;
+    const std::vector<std::size_t>& members = exchange.receivers;  // all, where it is a collective call
+    const Communication& first = graph_.comm(members[0]);
+    if (!dump::is_collective(first)) {
+      for (const std::size_t from : exchange.senders) link({from}, members);
+      return;
+    }
+    const Rooted kind = rooted(first.operation);
+    if (kind == Rooted::none) return link(members, members);
+    const auto root = std::ranges::find_if(members, [&](std::size_t node) {
+      return dump::named_rank(graph_.comm(node).call, kind == Rooted::gives).value_or(0) ==
+             ranks_[graph_.rank(node)].number;
+    });
+    if (root == members.end()) return;
+    if (kind == Rooted::gives) {
+      link({*root}, members);
+    } else {
+      link(members, {*root});
+    }
+  }
+
+  void link(const std::vector<std::size_t>& senders, const std::vector<std::size_t>& receivers) {
+    for (const std::size_t from : senders) {
+      for (const std::size_t to : receivers) {
+        if (graph_.rank(from) == graph_.rank(to)) continue;
+        nodes_[from].sends = nodes_[to].receives = true;
+        nodes_[from].partners.emplace(graph_.rank(to), to);
+        nodes_[to].partners.emplace(graph_.rank(from), from);
+      }
+    }
+  }
+
+  const dump::CommGraph& graph_;
+  const std::vector<dump::RankCommunication>& ranks_;
+  std::vector<NodeEdges> nodes_;
+};
+
+std::string_view type_of(const NodeEdges& edges) {
+  if (edges.sends && edges.receives) return "send_receive";
+  return edges.sends ? "send" : "receive";
+}
+
+}  // namespace
+
+bool is_communication(std::string_view node) {
+  return node.starts_with(kPrefix);
+}
+
+std::shared_ptr<const Communication> communication_of(std::string_view node, const dump::Entry& entry) {
+  if (!is_communication(node)) return nullptr;
+  const std::size_t begin = node.find('.');
+  if (begin == std::string_view::npos) return nullptr;
+  dump::RankListPool pool;
+  auto communication = std::make_shared<Communication>();
+  communication->operation = node.substr(begin + 1, node.find('.', begin + 1) - begin - 1);
+  communication->backward = node.find(".backward", begin) != std::string_view::npos;
+  communication->call = dump::read_comm_call(entry, pool);
+  if (communication->operation == kBatch && communication->call.transfers.empty()) return nullptr;
+  return communication;
+}
+
+void RankCalls::add(std::int64_t row, std::string_view node, const NodeData& data) {
+  if (!data.communication) return;
+  calls_.push_back({row, std::string(node), status_of(data, overflow_check_), data.communication});
+}
+
+void Edges::add(std::string_view data_source, std::int64_t step, std::int64_t rank, RankCalls calls) {
+  sides_[{step, std::string(data_source)}].push_back({rank, std::move(calls)});
+}
+
+void Edges::write(Database& database) const {
+  for (const auto& [side, ranks] : sides_) write_side(ranks, database);
+}
+
+void Edges::write_side(const std::vector<Rank>& ranks, Database& database) const {
+  std::vector<dump::RankCommunication> communication;
+  std::vector<const RankCalls::Call*> calls;  // of the nodes
+  for (const Rank& rank : ranks) {
+    dump::RankCommunication& own = communication.emplace_back();
+    own.number = rank.number;
+    for (const RankCalls::Call& call : rank.calls.calls_) {
+      if (traits_.keywords_only && !has_usual_arguments(*call.communication)) continue;
+      own.calls.push_back(call.communication.get());
+      calls.push_back(&call);
+    }
+  }
+  const dump::CommGraph graph(communication, {});
+  const SideEdges edges(graph, communication);
+  for (std::size_t node = 0; node < calls.size(); ++node) {
+    const NodeEdges& own = edges.of(node);
+    if (own.partners.empty()) continue;
+    JsonWriter json;
+    json.open_object();
+    json.member("communications_type", type_of(own));
+    json.key("nodes_info");
+    json.open_object();
+    for (const auto& [place, partner] : own.partners) {
+      json.member(std::to_string(communication[place].number),
+                  std::vector<std::string>{calls[partner]->status, calls[partner]->node});
+    }
+    json.close();
+    json.close();
+    database.set_communication(calls[node]->row, json.take());
+  }
+}
+
+}  // namespace msprobe::graph

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which calls of communication of different ranks belong together (spec/graph-visualize.md 10).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "dump/communication.hpp"
+#include "dump/entry.hpp"
+#include "graph/data/node_source.hpp"
+#include "graph/database/database.hpp"
+
+namespace msprobe::graph {
+
+struct EdgeTraits {
+  bool keywords_only = false;  // the group, and the peer, are looked for where most calls have them alone
+};
+
+/// The column is_distributed of a node.
+bool is_communication(std::string_view node);
+
+/// What the arguments of a call of communication say; null for the node of anything else.
+std::shared_ptr<const dump::Communication> communication_of(std::string_view node, const dump::Entry& entry);
+
+/// The calls of one side of a rank, in the order of its rows.
+class RankCalls {
+ public:
+  /// `overflow_check`: others tell its overflow level, not how its values compare.
+  explicit RankCalls(bool overflow_check) : overflow_check_(overflow_check) {}
+
+  /// Nothing if it is no call of communication.
+  void add(std::int64_t row, std::string_view node, const NodeData& data);
+
+ private:
+  friend class Edges;
+  struct Call {
+    std::int64_t row = 0;
+    std::string node;
+    std::string status;  // what the nodes of others tell of this one
+    std::shared_ptr<const dump::Communication> communication;
+  };
+  bool overflow_check_;
+  std::vector<Call> calls_;
+};
+
+/// The calls of all ranks; they are held until all are known.
+class Edges {
+ public:
+  explicit Edges(const EdgeTraits& traits) : traits_(traits) {}
+
+  void add(std::string_view data_source, std::int64_t step, std::int64_t rank, RankCalls calls);
+  /// Writes the column matched_distributed of all.
+  void write(Database& database) const;
+
+ private:
+  using Side = std::pair<std::int64_t, std::string>;  // step, data source
+  struct Rank {
+    std::int64_t number = 0;
+    RankCalls calls;
+  };
+  void write_side(const std::vector<Rank>& ranks, Database& database) const;
+
+  EdgeTraits traits_;
+  std::map<Side, std::vector<Rank>> sides_;
+};
+
+}  // namespace msprobe::graph

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "dump/tree.hpp"
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::graph {
+namespace {
+
+namespace fs = std::filesystem;
+using dump::TreeKind;
+
+using StepAndRank = std::pair<std::int64_t, std::int64_t>;
+
+struct RankFolder {
+  std::string step_name;  // empty: the run has no steps
+  std::string label;
+  std::string folder;
+};
+
+/// The folders of ranks of one dump.
+struct DumpFolders {
+  TreeKind kind = TreeKind::rank;
+  std::string path;
+  std::map<StepAndRank, RankFolder> ranks;
+};
+
+std::string_view words_of(TreeKind kind) {
+  if (kind == TreeKind::root) return "folders of steps";
+  return kind == TreeKind::step ? "folders of ranks" : "the files of one rank";
+}
+
+/// The folder of a rank may lack a file; then it is told which when it is read.
+bool is_rank_folder(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(fs::path(path) / "construct.json", ignored) ||
+         fs::exists(fs::path(path) / "dump.json", ignored);
+}
+
+DumpFolders folders_of(const std::string& path, Plan& plan) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) throw IoError(display(path), "does not exist");
+  if (!fs::is_directory(status)) throw UsageError(display(path) + ": is not the folder of a dump");
+  DumpFolders found;
+  found.path = path;
+  if (is_rank_folder(path)) {
+    found.ranks[{0, 0}] = {"", "", path};
+    return found;
+  }
+  const dump::Tree tree = dump::discover(path);
+  found.kind = tree.kind;
+  for (const dump::StepDump& step : tree.steps) {
+    for (const dump::RankDump& rank : step.ranks) {
+      // A rank without a number, and the sole process of a run, count as the first.
+      const StepAndRank key = {step.number.value_or(0), std::max<std::int64_t>(rank.number.value_or(0), 0)};
+      const std::string label = step.label.empty() ? rank.label : step.label + "/" + rank.label;
+      const auto [known, is_new] =
+          found.ranks.try_emplace(key, RankFolder{step.label, label, rank.directory});
+      if (!is_new) {
+        plan.problems.push_back(fmt::format("{}: is rank {}, as {} is", display(rank.directory), key.second,
+                                            display(known->second.label)));
+      }
+    }
+  }
+  return found;
+}
+
+bool has_step(const DumpFolders& dump, std::int64_t step) {
+  const auto at = dump.ranks.lower_bound({step, 0});
+  return at != dump.ranks.end() && at->first.first == step;
+}
+
+/// Tells what `dump` has and the other side has not, a step as a whole.
+void tell_one_sided(const DumpFolders& dump, const DumpFolders& other, Plan& plan) {
+  const std::string* told = nullptr;
+  for (const auto& [key, rank] : dump.ranks) {
+    if (other.ranks.contains(key)) continue;
+    const bool whole_step = !has_step(other, key.first);
+    if (whole_step && told != nullptr && *told == rank.step_name) continue;
+    plan.warnings.push_back(fmt::format("{}: {} has no partner in {} and is left out", display(dump.path),
+                                        display(whole_step ? rank.step_name : rank.label),
+                                        display(other.path)));
+    told = whole_step ? &rank.step_name : nullptr;
+  }
+}
+
+}  // namespace
+
+Plan make_plan(const std::string& target, const std::string& golden) {
+  Plan plan;
+  const DumpFolders ours = folders_of(target, plan);
+  plan.one_folder = ours.kind == TreeKind::rank;
+  if (golden.empty()) {
+    for (const auto& [key, rank] : ours.ranks)
+      plan.graphs.push_back({key.first, key.second, rank.label, rank.folder, ""});
+    return plan;
+  }
+  const DumpFolders theirs = folders_of(golden, plan);
+  if (ours.kind != theirs.kind) {
+    throw UsageError(fmt::format("{} holds {}, {} holds {}", display(target), words_of(ours.kind),
+                                 display(golden), words_of(theirs.kind)),
+                     "name folders of the same kind");
+  }
+  for (const auto& [key, rank] : ours.ranks) {
+    const auto partner = theirs.ranks.find(key);
+    if (partner != theirs.ranks.end())
+      plan.graphs.push_back({key.first, key.second, rank.label, rank.folder, partner->second.folder});
+  }
+  if (plan.graphs.empty())
+    throw UsageError(fmt::format("{} and {} have no rank in common", display(target), display(golden)));
+  tell_one_sided(ours, theirs, plan);
+  tell_one_sided(theirs, ours, plan);
+  return plan;
+}
+
+}  // namespace msprobe::graph
