@@ -17,8 +17,8 @@ namespace {
 using dump::CommCall;
 using dump::Communication;
 
-constexpr std::string_view kPrefix = "Distributed";
-constexpr std::string_view kBatch = "batch_isend_irecv";
+constexpr std::string_view kCommunicationPrefix = "Distributed";
+constexpr std::string_view kBatchOfTransfers = "batch_isend_irecv";
 
 enum class Rooted : std::uint8_t { none, gives, takes };
 
@@ -37,7 +37,7 @@ bool has_usual_arguments(const Communication& communication) {
   const std::string& operation = communication.operation;
   if (dump::is_send(operation)) return call.keywords[dump::kDst].is_rank();
   if (dump::is_receive(operation)) return call.keywords[dump::kSrc].is_rank();
-  if (operation == kBatch || call.group != dump::GroupState::ranks) return false;
+  if (operation == kBatchOfTransfers || call.group != dump::GroupState::ranks) return false;
   if (operation == "broadcast" || operation == "reduce") {
     return !call.integers.empty() && !call.keywords[dump::kSrc].is_rank() &&
            !call.keywords[dump::kDst].is_rank();
@@ -116,7 +116,7 @@ std::string_view type_of(const NodeEdges& edges) {
 }  // namespace
 
 bool is_communication(std::string_view node) {
-  return node.starts_with(kPrefix);
+  return node.starts_with(kCommunicationPrefix);
 }
 
 std::shared_ptr<const Communication> communication_of(std::string_view node, const dump::Entry& entry) {
@@ -128,7 +128,7 @@ std::shared_ptr<const Communication> communication_of(std::string_view node, con
   communication->operation = node.substr(begin + 1, node.find('.', begin + 1) - begin - 1);
   communication->backward = node.find(".backward", begin) != std::string_view::npos;
   communication->call = dump::read_comm_call(entry, pool);
-  if (communication->operation == kBatch && communication->call.transfers.empty()) return nullptr;
+  if (communication->operation == kBatchOfTransfers && communication->call.transfers.empty()) return nullptr;
   return communication;
 }
 

@@ -22,8 +22,8 @@ using model_tree::Node;
 using model_tree::NodeIndex;
 
 // So many nodes are made into texts while those before them are written.
-constexpr std::size_t kBatch = 512;
-constexpr std::size_t kPiece = 16;
+constexpr std::size_t kNodesAtOnce = 512;
+constexpr std::size_t kNodesInTurn = 16;
 
 /// A node with what takes time to make.
 struct Prepared {
@@ -48,13 +48,13 @@ class GraphWriter {
 
   std::size_t write() {
     std::vector<Prepared> ready;
-    for (std::size_t begin = 0; begin < order_.size() || !ready.empty(); begin += kBatch) {
-      std::vector<Prepared> next(std::min(kBatch, order_.size() - std::min(begin, order_.size())));
-      const std::size_t pieces = (next.size() + kPiece - 1) / kPiece;
+    for (std::size_t begin = 0; begin < order_.size() || !ready.empty(); begin += kNodesAtOnce) {
+      std::vector<Prepared> next(std::min(kNodesAtOnce, order_.size() - std::min(begin, order_.size())));
+      const std::size_t pieces = (next.size() + kNodesInTurn - 1) / kNodesInTurn;
       parallel_for(pieces + 1, [&](std::size_t turn) {
         if (turn == 0) return write_nodes(ready);
-        const std::size_t end = std::min(next.size(), turn * kPiece);
-        for (std::size_t i = (turn - 1) * kPiece; i < end; ++i) next[i] = prepare(order_[begin + i]);
+        const std::size_t end = std::min(next.size(), turn * kNodesInTurn);
+        for (std::size_t i = (turn - 1) * kNodesInTurn; i < end; ++i) next[i] = prepare(order_[begin + i]);
       });
       ready = std::move(next);
     }
