@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnosis/flow.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "diagnosis/measures.hpp"
 #include "support/parallel.hpp"
@@ -73,6 +75,27 @@ void ContentMap::put_outputs(const ContentKeys& keys, std::uint32_t api, bool on
 
 std::uint32_t ContentMap::find(std::uint64_t key) const {
   return key == 0 || slots_.empty() ? kUnknown : slots_[slot_of(key)].value;
+}
+
+std::vector<FlowEdge> flow_edges(const dump::Side& side, const std::vector<bool>& compound) {
+  const ContentKeys keys(side, true);
+  ContentMap flow;
+  std::vector<FlowEdge> edges;
+  std::vector<std::uint32_t> told_to(side.apis.size(), UINT32_MAX);  // by producer: its last consumer
+  for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
+    const dump::Api& entry = side.apis[api];
+    for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
+      if (side.items[i].state != dump::State::input) continue;
+      const std::uint32_t from = flow.find(keys.of(i));
+      if (from == ContentMap::kUnknown) continue;
+      const std::uint32_t producer = side.items[from].api;
+      if (producer == api || told_to[producer] == api) continue;
+      told_to[producer] = api;
+      edges.push_back({api, producer});
+    }
+    flow.put_outputs(keys, api, compound[api]);
+  }
+  return edges;
 }
 
 }  // namespace msprobe::diagnosis

@@ -54,4 +54,15 @@ class ContentMap {
   std::size_t count_ = 0;
 };
 
+/// An entry that takes what another one put out.
+struct FlowEdge {
+  std::uint32_t consumer = 0;  // entries by number
+  std::uint32_t producer = 0;
+  bool operator==(const FlowEdge&) const = default;
+};
+
+/// By consumer, in the order of its inputs, each pair once. `compound`: modules that other entries lie in,
+/// which only hand on what is put out within.
+std::vector<FlowEdge> flow_edges(const dump::Side& side, const std::vector<bool>& compound);
+
 }  // namespace msprobe::diagnosis

@@ -24,6 +24,17 @@ void ConstructTable::add(std::string_view entry, std::string_view parent) {
   parents_[number] = above;
 }
 
+std::uint32_t ConstructTable::micro_step(std::string_view entry) const {
+  const std::uint32_t number = names_.find(entry);
+  return number < micro_steps_.size() ? micro_steps_[number] : 0;
+}
+
+void ConstructTable::add_micro_step(std::string_view entry, std::uint32_t step) {
+  const std::uint32_t number = names_.intern(entry);
+  if (number >= micro_steps_.size()) micro_steps_.resize(number + 1, 0);
+  micro_steps_[number] = step;
+}
+
 std::vector<std::string> ConstructTable::chain(std::string_view entry) const {
   std::vector<std::string> names{std::string(entry)};
   std::unordered_set<std::string_view> seen{entry};
@@ -51,10 +62,22 @@ std::string_view construct_parent(const Entry& value) {
   return value.is(parent, NodeKind::string) ? value.text(parent) : std::string_view();
 }
 
+std::uint32_t construct_micro_step(const Entry& value) {
+  constexpr double kMost = 1e9;
+  if (!value.is(0, NodeKind::array)) return 0;
+  std::size_t place = 0;
+  double number = 0;
+  value.children(0, [&](Entry::Index child) {
+    if (place++ == 1 && value.is(child, NodeKind::integer)) number = value.number(child);
+  });
+  return number > 0 && number <= kMost ? static_cast<std::uint32_t>(number) : 0;
+}
+
 ConstructTable read_construct_json(const ByteSource& file) {
   ConstructTable table;
   read_construct_members(file, [&](std::string_view name, const Entry& value) {
     if (const std::string_view parent = construct_parent(value); !parent.empty()) table.add(name, parent);
+    if (const std::uint32_t step = construct_micro_step(value); step > 0) table.add_micro_step(name, step);
   });
   return table;
 }

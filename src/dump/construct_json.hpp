@@ -23,13 +23,19 @@ class ConstructTable {
   /// From the outermost module to the entry itself. A chain that runs in a circle ends where it would repeat.
   std::vector<std::string> chain(std::string_view entry) const;
   std::size_t size() const { return known_; }
+  /// The micro batch of an entry, from 0, where the file numbers them.
+  std::uint32_t micro_step(std::string_view entry) const;
+  bool numbers_micro_steps() const { return !micro_steps_.empty(); }
 
   void add(std::string_view entry, std::string_view parent);
+  /// Of steps beyond the first.
+  void add_micro_step(std::string_view entry, std::uint32_t step);
 
  private:
   TextTable names_;
   std::vector<std::uint32_t> parents_;  // of the names, by number; 0 for none
   std::size_t known_ = 0;
+  std::vector<std::uint32_t> micro_steps_;  // of the names, by number; empty: none beyond the first
 };
 
 /// The construct.json beside a dump.json, read when it is first asked for; any thread may ask.
@@ -57,6 +63,8 @@ void read_construct_members(const ByteSource& file, const ConstructVisitor& visi
 
 /// The parent that such a value tells: itself, or the first element of a list; empty if that is no text.
 std::string_view construct_parent(const Entry& value);
+/// The second element of such a list; 0 without one, or if it is no small number.
+std::uint32_t construct_micro_step(const Entry& value);
 
 /// A parent given as `[parent, micro batch]` counts as its first element; values of another shape as no
 /// parent. Throws FormatError for broken JSON.

@@ -143,6 +143,9 @@ std::string overview(const CompareReport& report, const std::vector<PackedRank>&
 
 void write_all_data(const CompareReport& report, const std::vector<PackedRank>& ranks, const Write& sink) {
   write_data("overview", deflate_all(overview(report, ranks)), sink);
+  std::vector<std::string> steps;
+  for (const TaskSummary& summary : report.tasks) steps.push_back(summary.step);
+  write_data("exchanges", deflate_all(exchanges_json(ranks, steps)), sink);
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (ranks[i].chunks.empty()) continue;
     write_data(fmt::format("rank-{}-names", i), ranks[i].names, sink);

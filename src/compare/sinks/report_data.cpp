@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "archive/deflate.hpp"
+#include "compare/sinks/report_entries.hpp"
 #include "dump/construct_json.hpp"
 #include "dump/names.hpp"
 #include "report/row_blocks.hpp"
@@ -25,11 +26,9 @@ namespace {
 
 constexpr std::size_t kRowsInChunk = 65'536;
 constexpr std::size_t kBytesInBlock = std::size_t{1} << 20;
-constexpr std::uint32_t kNoEntry = UINT32_MAX;
 constexpr std::uint32_t kWholeName = std::uint32_t{1} << 31;
 constexpr std::uint32_t kGoldenItem = std::uint32_t{1} << 31;
 constexpr std::uint8_t kOnlyInGolden = 3;  // in the place of a verdict
-constexpr std::size_t kDeepestModule = 256;
 constexpr std::int64_t kExactInDouble = std::int64_t{1} << 53;
 
 /// Appends the values as they lie in memory, up to a multiple of eight bytes.
@@ -176,127 +175,6 @@ struct CellAdder {
   void operator()(bool value) const { out.add(value ? "True" : "False"); }
 };
 
-/// Entries of both sides by one number for each name; those of the target keep their numbers.
-class Entries {
- public:
-  explicit Entries(const RankResult& result) : result_(result), golden_(result.golden.apis.size(), kNoEntry) {
-    for (const Api& api : result.target.apis) number(result.target.text(api.name));
-    of_rows_ = names_.size();
-    if (!result.diagnosis || !result.alignment) return;
-    // Another entry of the target may have the name.
-    for (const diagnosis::GoldenOnly& one : result.alignment->golden_only) {
-      golden_[one.golden] = static_cast<std::uint32_t>(names_.size());
-      names_.push_back(result.golden.text(result.golden.apis[one.golden].name));
-    }
-    golden_only_ = names_.size() - of_rows_;
-  }
-
-  std::uint32_t of_golden(std::uint32_t api) {
-    std::uint32_t& known = golden_[api];
-    if (known == kNoEntry) known = number(result_.golden.text(result_.golden.apis[api].name));
-    return known;
-  }
-
-  /// Where the target has what the reference calls otherwise; entries of the reference alone are themselves.
-  std::uint32_t of_partner(std::uint32_t golden_api) {
-    const std::uint32_t target = result_.alignment->target_of[golden_api];
-    return target == diagnosis::kNone ? of_golden(golden_api)
-                                      : number(result_.target.text(result_.target.apis[target].name));
-  }
-
-  /// Enclosing modules, as far as the file names them; they become entries too.
-  void place(const dump::ConstructTable& construct, const dump::ConstructTable& golden) {
-    std::unordered_map<std::string_view, std::uint32_t> golden_apis;
-    for (std::uint32_t i = 0; golden_only_ > 0 && i < result_.golden.apis.size(); ++i)
-      golden_apis.emplace(result_.golden.text(result_.golden.apis[i].name), i);
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-      const bool only_golden = i >= of_rows_ && i < of_rows_ + golden_only_;
-      const std::string_view parent = (only_golden ? golden : construct).parent(names_[i]);
-      const auto around = only_golden ? golden_apis.find(parent) : golden_apis.end();
-      parents_.push_back(parent.empty()                ? kNoEntry
-                         : around == golden_apis.end() ? number(parent)
-                                                       : of_partner(around->second));
-    }
-    // A chain that runs in a circle, or deeper than any model, ends somewhere on its way.
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-      std::size_t depth = 0;
-      for (auto at = static_cast<std::uint32_t>(i); parents_[at] != kNoEntry; at = parents_[at]) {
-        if (++depth == kDeepestModule) {
-          parents_[at] = kNoEntry;
-          break;
-        }
-      }
-    }
-  }
-
-  void add_to(JsonWriter& json) const {
-    json.member("entries", names_);
-    std::vector<int> directions;
-    for (const std::string_view one : names_) {
-      const auto name = dump::parse_entry_name(one);
-      directions.push_back(name ? static_cast<int>(name->direction) : 0);
-    }
-    json.member("directions", directions);
-    json.key("goldenOnly");
-    json.open_list();
-    json.value(of_rows_);
-    json.value(golden_only_);
-    json.close();
-    std::vector<std::int64_t> parents;
-    for (const std::uint32_t parent : parents_)
-      parents.push_back(parent == kNoEntry ? -1 : std::int64_t{parent});
-    json.member("parents", parents);
-    add_stacks(json);
-  }
-
- private:
-  std::uint32_t number(std::string_view name) {
-    const auto [place, inserted] = index_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
-    if (inserted) names_.push_back(name);
-    return place->second;
-  }
-
-  void add_stacks(JsonWriter& json) const {
-    std::vector<const dump::StackTable::Frames*> stacks;
-    std::unordered_map<const void*, std::size_t> known;
-    const std::size_t count = result_.target.stacks ? of_rows_ : 0;
-    json.key("stackOf");
-    json.open_list();
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto* frames = result_.target.stacks->find(names_[i]);
-      if (frames == nullptr) {
-        json.value(-1);
-        continue;
-      }
-      const auto [place, inserted] = known.try_emplace(frames, stacks.size());
-      if (inserted) stacks.push_back(frames);
-      json.value(place->second);
-    }
-    json.close();
-    json.key("stacks");
-    json.open_list();
-    for (const dump::StackTable::Frames* stack : stacks) {
-      json.open_list();
-      for (const std::string& frame : *stack) {
-        json.open_list();
-        json.value(dump::is_framework_frame(frame, result_.framework_frames) ? 0 : 1);
-        json.value(frame);
-        json.close();
-      }
-      json.close();
-    }
-    json.close();
-  }
-
-  const RankResult& result_;
-  std::vector<std::string_view> names_;  // in the pools of the sides, or in the construct table
-  std::unordered_map<std::string_view, std::uint32_t> index_;
-  std::vector<std::uint32_t> golden_;
-  std::vector<std::uint32_t> parents_;
-  std::size_t of_rows_ = 0;
-  std::size_t golden_only_ = 0;  // how many entries of the reference alone follow
-};
-
 class Packer {
  public:
   explicit Packer(const RankRows& rows)
@@ -317,7 +195,8 @@ class Packer {
         [&](report::RowRange rows, Block& block) { return fill(rows, block); },
         [&](const Block& block) { append(block); });
     if (!verdicts_.empty()) flush();
-    if (construct.size() > 0) entries_.place(construct, golden);
+    entries_.place(construct, golden);
+    take_calls();
     packed_.names = deflate_all(names());
     return std::move(packed_);
   }
@@ -468,6 +347,21 @@ class Packer {
     }
   }
 
+  /// Communication, which is matched when all ranks are known.
+  void take_calls() {
+    packed_.number = result_.number;
+    if (result_.target.calls.empty()) return;
+    for (const Api& api : result_.target.apis) {
+      const std::string_view text = result_.target.text(api.name);
+      const auto call = result_.target.calls.find(text);
+      const auto name = dump::parse_entry_name(text);
+      if (call == result_.target.calls.end() || !name) continue;
+      packed_.calls.push_back(
+          {std::string(name->operation()), name->direction == dump::Direction::backward, call->second});
+      packed_.call_entries.push_back(entries_.find(text));
+    }
+  }
+
   std::string names() const {
     JsonWriter json({.compact = true, .text = JsonText::utf8});
     json.open_object();
@@ -493,7 +387,7 @@ class Packer {
 
   const RankRows& rows_;
   const RankResult& result_;
-  Entries entries_;
+  ReportEntries entries_;
   std::vector<std::uint32_t> lines_;
   std::vector<PackedColumn> columns_;
   PackedRank packed_;

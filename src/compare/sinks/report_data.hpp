@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "compare/dump_tree/rank_rows.hpp"
+#include "dump/communication.hpp"
 
 namespace msprobe::compare {
 
 /// All parts are raw deflate streams.
 struct PackedRank {
-  /// JSON: names of entries with their directions, enclosing modules and stacks, and which of them only the
-  /// reference has; the columns with the texts that their cells have.
+  /// JSON: names of entries with their directions, enclosing modules, micro steps, dataflow and stacks, and
+  /// which of them only the reference has; the columns with the texts that their cells have.
   std::string names;
   struct Chunk {
     std::uint64_t rows = 0;
@@ -26,7 +27,15 @@ struct PackedRank {
     std::string columns;
   };
   std::vector<Chunk> chunks;
+
+  std::int64_t number = 0;                 // of the rank
+  std::vector<dump::Communication> calls;  // of the target, in order; none without a diagnosis
+  std::vector<std::uint32_t> call_entries;
 };
+
+/// Calls of different ranks that belong together: a list of lists, each of ranks, by number among all, and
+/// entries in turn.
+std::string exchanges_json(const std::vector<PackedRank>& ranks, const std::vector<std::string>& steps);
 
 /// With a diagnosis, entries of the reference alone stand behind the partner of the one before them. The
 /// modules around entries are those of construct.json beside the target's dump.json, which need not exist; a
