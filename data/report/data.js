@@ -116,6 +116,9 @@ class Rank {
     this.entries = names.entries;
     this.directions = names.directions;
     this.parents = names.parents;
+    this.microSteps = names.microSteps ?? [];
+    this.flow = names.flow;
+    this.goldenFlow = names.goldenFlow;
     this.stackOf = names.stackOf;
     this.stacks = names.stacks;
     this.goldenOnly = names.goldenOnly;

@@ -3,6 +3,7 @@
 "use strict";
 
 const SEARCH_DELAY_MS = 150;
+const VIEWS = ["curve", "map", "graph"];
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 const setTheme = (dark) => (document.documentElement.dataset.theme = dark ? "dark" : "light");
 const by = (id) => document.getElementById(id);
@@ -88,6 +89,8 @@ class Report {
     this.comparison = comparison;
     this.filters = new Filters(comparison);
     this.settled = false; // while it is not, the address is left as it is
+    this.graph = null;
+    this.masks = null;
     const open = (id) => this.open(id);
     this.findings = comparison.overview.diagnosis ? new Findings({ comparison, open }) : null;
     this.panel = new EntryPanel(by("entry"), { comparison, open, close: () => this.close(), findings: this.findings });
@@ -206,32 +209,57 @@ class Report {
     }
   }
 
-  // The curve and the map share one place where there are several ranks.
+  // The curve, the map where there are several ranks, and the graph share one place.
   showViews() {
     const { steps, rankNames } = this.comparison;
     const across = [steps.length > 1 && "steps", rankNames.length > 1 && "ranks"].filter(Boolean).join(" and ") || "comparisons";
-    by("views").hidden = this.map === null;
-    by("error-title").hidden = this.map !== null;
+    by("show-map").hidden = this.map === null;
     by("show-map").textContent = `Layers by ${across}`;
-    for (const name of ["curve", "map"]) by(`show-${name}`).addEventListener("click", () => this.show(name));
+    for (const name of VIEWS) by(`show-${name}`).addEventListener("click", () => this.show(name));
     by("views").addEventListener("keydown", (event) => {
       if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-      this.show(this.view === "map" ? "curve" : "map");
+      const there = VIEWS.filter((name) => !by(`show-${name}`).hidden);
+      const step = event.key === "ArrowRight" ? 1 : there.length - 1;
+      this.show(there[(there.indexOf(this.view) + step) % there.length]);
       by(`show-${this.view}`).focus();
     });
     this.show("curve");
   }
 
   show(view) {
-    this.view = view === "map" && this.map !== null ? "map" : "curve";
-    for (const name of ["curve", "map"]) {
+    this.view = VIEWS.includes(view) && !by(`show-${view}`).hidden ? view : "curve";
+    for (const name of VIEWS) {
       const chosen = name === this.view;
       by(name).hidden = !chosen;
       by(`show-${name}`).setAttribute("aria-selected", String(chosen));
       by(`show-${name}`).tabIndex = chosen ? 0 : -1;
     }
     by("of-curve").hidden = this.view !== "curve";
+    document.body.classList.toggle("with-graph", this.view === "graph");
+    if (this.view === "graph") this.showGraph();
     this.keepAddress();
+  }
+
+  // Made when it is first looked at; it begins where everything does, or at what is open.
+  showGraph() {
+    if (this.graph === null) {
+      const { comparison } = this;
+      this.graph = new Graph(by("graph"), {
+        comparison,
+        open: (id, from) => this.open(id, from),
+        changed: () => this.keepAddress(),
+        first: this.first(),
+        exchanges: unpackJson("exchanges"),
+      });
+      this.graph.filter(this.masks);
+    }
+    this.graph.draw();
+    if (this.panel.id !== null) this.showInGraph(this.panel.id);
+  }
+
+  showInGraph(id) {
+    const { rank, row } = this.comparison.at(id);
+    if (this.graph?.chosen !== this.graph?.tree.nodeAt?.(rank, row) || this.graph?.tree.rank !== rank) this.graph?.choose(row, rank);
   }
 
   toggle(kind, value, all, only) {
@@ -275,6 +303,10 @@ class Report {
       by("search").select();
       event.preventDefault();
     } else if (event.key === "c" && event.target.tagName !== "INPUT" && !(event.ctrlKey || event.metaKey || event.altKey)) {
+      if (this.graph !== null && event.target === this.graph.box && this.graph.current() !== null) {
+        copyAndTell(this.graph.current());
+        return;
+      }
       const id = this.panel.id ?? this.table.current();
       if (id === null) return;
       const { rank, row } = this.comparison.at(id);
@@ -336,6 +368,8 @@ class Report {
     this.table.filter((rank) => masks[rank.index]);
     const ranksShown = new Set(comparison.ranks.filter((rank) => filters.shows(rank)).map((rank) => rank.index));
     this.curve.filter(filters.active() ? masks : null, ranksShown);
+    this.masks = filters.active() ? masks : null;
+    this.graph?.filter(this.masks);
     for (const chip of document.querySelectorAll(".chip[data-kind]")) {
       chip.setAttribute("aria-pressed", String(!filters.off[chip.dataset.kind].has(Number(chip.dataset.value))));
     }
@@ -358,6 +392,7 @@ class Report {
     this.panel.show(id);
     this.table.reveal(id);
     this.curve.choose(rank, row);
+    if (this.view === "graph") this.showInGraph(id);
     this.title().focus({ preventScroll: true });
     this.keepAddress();
   }
@@ -391,7 +426,8 @@ class Report {
       hide: Object.entries(filters.off).flatMap(([kind, off]) => [...off].map((one) => `${kind}=${this.namesOf(kind)[one]}`)),
       within: filters.node === null ? [] : [root.label, filters.node.title],
       layer: filters.place === null ? [] : [filters.place.layer.path, ...(ranks ? [ranks.first, ranks.last] : []).map((index) => comparison.ranks[index].label)],
-      view: this.view === "map" ? "map" : "",
+      view: this.view === "curve" ? "" : this.view,
+      box: this.view === "graph" && this.graph !== null ? this.graph.address() : [],
     });
   }
 
@@ -414,6 +450,7 @@ class Report {
     this.table.sortAs(...wanted.sort);
     this.show(wanted.view);
     this.apply();
+    if (this.view === "graph" && wanted.box.length === 3) this.graph.chooseNamed(...wanted.box);
     const id = wanted.row.length === 2 ? comparison.rowNamed(...wanted.row) : null;
     if (id !== null) {
       this.open(id);

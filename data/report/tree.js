@@ -25,25 +25,17 @@ class TreeNode {
   }
 }
 
-class ModelTree {
-  constructor(box, { comparison, choose, first }) {
-    this.comparison = comparison;
-    this.choose = choose;
+// What lies in what, without a place on the page.
+class ModuleTree {
+  constructor(ranks) {
     this.roots = [];
     this.nodes = new Map(); // by parent and name, so that ranks share them
-    this.byEntry = comparison.ranks.map((rank) => new Array(rank.entries.length));
-    for (const rank of comparison.ranks) this.add(rank);
+    this.byEntry = []; // by rank
+    for (const rank of ranks) {
+      this.byEntry[rank.index] = new Array(rank.entries.length);
+      this.add(rank);
+    }
     this.sum();
-    if (first) this.openTo(this.nodeAt(first.rank, first.row));
-    else this.roots.forEach((root) => (root.open = true));
-    this.list = new LongList(box, {
-      lineHeight: TREE_LINE,
-      line: (index) => this.line(this.lines[index]),
-      open: (index, event) => this.pick(this.lines[index], event),
-      move: (event, index) => this.move(event, index),
-    });
-    this.selected = null;
-    this.show();
   }
 
   add(rank) {
@@ -70,7 +62,7 @@ class ModelTree {
 
   nodeOf(rank, group) {
     const { entry, first } = group;
-    if (entry === NO_ENTRY) return this.child(this.root(0), rank.name(first), rank.name(first));
+    if (entry === NO_ENTRY) return this.child(this.root(DIRECTIONS[0]), rank.name(first), rank.name(first));
     const known = this.byEntry[rank.index];
     known[entry] ??= rank.parents.length > 0 ? this.byModules(rank, entry) : this.byDots(rank, entry);
     return known[entry];
@@ -80,8 +72,11 @@ class ModelTree {
     return this.nodeOf(rank, rank.groups[rank.groupOf[row]]);
   }
 
-  root(direction) {
-    const label = DIRECTIONS[direction];
+  rootOf(rank, entry) {
+    return this.root(DIRECTIONS[rank.directions[entry]]);
+  }
+
+  root(label) {
     let root = this.nodes.get(label);
     if (root === undefined) {
       root = new TreeNode(label, label, null);
@@ -108,7 +103,7 @@ class ModelTree {
   byModules(rank, entry) {
     const chain = [];
     for (let at = entry; at >= 0; at = rank.parents[at]) chain.push(at);
-    let node = this.root(rank.directions[entry]);
+    let node = this.rootOf(rank, entry);
     let path = "";
     for (const one of chain.reverse()) {
       const name = rank.entries[one];
@@ -123,7 +118,7 @@ class ModelTree {
     const name = rank.entries[entry];
     const parts = withoutDirection(name).split(".");
     const leaf = parts.splice(/^(Module|Cell)\./.test(name) ? -2 : -1).join(".");
-    let node = this.root(rank.directions[entry]);
+    let node = this.rootOf(rank, entry);
     let path = "";
     for (const part of parts) {
       path += part + ".";
@@ -135,6 +130,39 @@ class ModelTree {
 
   openTo(node) {
     for (let above = node.parent; above !== null; above = above.parent) above.open = true;
+  }
+
+  countsOf(node) {
+    const counts = node.counts.map((number, grade) => (number > 0 ? `${count(number)} ${GRADES[grade].name}` : ""));
+    return counts.filter(Boolean).reverse().join(", ") + (node.error > 0 ? `; largest error ${briefly(Number(node.error.toPrecision(3)))}` : "");
+  }
+
+  // The node of a direction with this title; null if there is none.
+  named(direction, title) {
+    for (const node of this.nodes.values()) {
+      let root = node;
+      while (root.parent !== null) root = root.parent;
+      if (node.title === title && root.label === direction) return node;
+    }
+    return null;
+  }
+}
+
+class ModelTree extends ModuleTree {
+  constructor(box, { comparison, choose, first }) {
+    super(comparison.ranks);
+    this.comparison = comparison;
+    this.choose = choose;
+    if (first) this.openTo(this.nodeAt(first.rank, first.row));
+    else this.roots.forEach((root) => (root.open = true));
+    this.list = new LongList(box, {
+      lineHeight: TREE_LINE,
+      line: (index) => this.line(this.lines[index]),
+      open: (index, event) => this.pick(this.lines[index], event),
+      move: (event, index) => this.move(event, index),
+    });
+    this.selected = null;
+    this.show();
   }
 
   show(active = -1) {
@@ -169,21 +197,6 @@ class ModelTree {
       made.append(element("span", { class: `tally ${GRADES[grade].mark}`, text: count(number) }));
     }
     return made;
-  }
-
-  countsOf(node) {
-    const counts = node.counts.map((number, grade) => (number > 0 ? `${count(number)} ${GRADES[grade].name}` : ""));
-    return counts.filter(Boolean).reverse().join(", ") + (node.error > 0 ? `; largest error ${briefly(Number(node.error.toPrecision(3)))}` : "");
-  }
-
-  // The node of a direction with this title; null if there is none.
-  named(direction, title) {
-    for (const node of this.nodes.values()) {
-      let root = node;
-      while (root.parent !== null) root = root.parent;
-      if (node.title === title && root.label === direction) return node;
-    }
-    return null;
   }
 
   pick(node, event) {
