@@ -16,6 +16,7 @@
 
 #include "graph/database/database.hpp"
 #include "graph/database/graph_rows.hpp"
+#include "graph/pair/rank_pair.hpp"
 #include "graph/plan.hpp"
 #include "graph/rank_graph.hpp"
 #include "graph/rank_source.hpp"
@@ -52,7 +53,7 @@ class GraphRun {
     create_directories(options_.output);
     result_.warnings = plan_.warnings;
     result_.problems = plan_.problems;
-    const std::string path = result_path(options_.output, kType);
+    const std::string path = result_path(options_.output, type());
     Database database(path);
     for (const GraphPlace& place : plan_.graphs) {
       write_or_note(place, database);
@@ -64,7 +65,7 @@ class GraphRun {
   }
 
  private:
-  static constexpr std::string_view kType = "build";
+  std::string_view type() const { return options_.golden.empty() ? "build" : "compare"; }
 
   /// Leaves nothing of a rank that cannot be read to its end.
   void write_or_note(const GraphPlace& place, Database& database) {
@@ -86,24 +87,49 @@ class GraphRun {
   }
 
   std::size_t write(const GraphPlace& place, Database& database) {
+    if (!options_.golden.empty()) return write_pair(place, database);
     const RankGraph graph = read_rank_graph(place.target, options_.tree);
-    if (!options_.tree.lose_unconnected) {
-      for (const std::string& name : graph.built.unconnected) {
-        result_.unconnected.push_back(fmt::format("{}: {} is connected to nothing; it stands below the root",
-                                                  display(graph.folder + "/construct.json"), display(name)));
-      }
-    }
+    tell_unconnected(graph);
     const RankSource source(graph, options_.data, options_.overflow_check);
-    RankCalls calls(options_.overflow_check);
-    const std::size_t nodes = write_side("NPU", place, source, calls, database);
-    if (!micro_steps_ || !options_.config.of_first_graph)
-      micro_steps_ = std::max(micro_steps_.value_or(0), graph.built.tree.micro_steps);
-    edges_.add("NPU", place.step, place.rank, std::move(calls));
+    const std::size_t nodes = write_side("NPU", place, source, database);
+    count_micro_steps(graph.built.tree.micro_steps);
     return nodes;
   }
 
+  std::size_t write_pair(const GraphPlace& place, Database& database) {
+    const RankPair pair(place.target, place.golden,
+                        {options_.overflow_check, options_.tree, options_.data, options_.pair});
+    if (task_ && *task_ != pair.task()) {
+      throw FormatError(fmt::format("{}: is compared by another kind of data than the ranks before it",
+                                    display(place.target)));
+    }
+    std::size_t nodes = write_side("NPU", place, pair.target(), database);
+    nodes += write_side("Bench", place, pair.golden(), database);
+    tell_unconnected(pair.target_graph());
+    tell_unconnected(pair.golden_graph());
+    for (const std::string& warning : pair.warnings())
+      result_.warnings.push_back(place.label.empty() ? warning : display(place.label) + ": " + warning);
+    task_ = pair.task();
+    count_micro_steps(pair.micro_steps());
+    return nodes;
+  }
+
+  void tell_unconnected(const RankGraph& graph) {
+    if (options_.tree.lose_unconnected) return;
+    for (const std::string& name : graph.built.unconnected) {
+      result_.unconnected.push_back(fmt::format("{}: {} is connected to nothing; it stands below the root",
+                                                display(graph.folder + "/construct.json"), display(name)));
+    }
+  }
+
+  void count_micro_steps(std::uint32_t count) {
+    if (!micro_steps_ || !options_.config.of_first_graph)
+      micro_steps_ = std::max(micro_steps_.value_or(0), count);
+  }
+
   std::size_t write_side(std::string_view side, const GraphPlace& place, const NodeSource& source,
-                         RankCalls& calls, Database& database) {
+                         Database& database) {
+    RankCalls calls(options_.overflow_check);
     const std::size_t nodes = source.tree().size() - 1;
     if (progress_.line != nullptr)
       progress_.line->begin(place.label.empty() ? "graph" : display(place.label), nodes, "nodes");
@@ -117,7 +143,9 @@ class GraphRun {
     observer.node = [&](std::int64_t row, std::string_view node, const NodeData& data) {
       calls.add(row, node, data);
     };
-    return write_graph({side, place.step, place.rank}, source, database, observer);
+    const std::size_t rows = write_graph({side, place.step, place.rank}, source, database, observer);
+    edges_.add(side, place.step, place.rank, std::move(calls));
+    return rows;
   }
 
   /// `part`: of the graph that is being written.
@@ -134,10 +162,17 @@ class GraphRun {
     const std::string rank_list = ranks.take();
     const std::string step_list = steps.take();
     ConfigRow config;
-    config.graph_type = kType;
+    const ComparedBy task = task_.value_or(ComparedBy::statistics);
+    const std::string tip = tool_tip_of(task);
+    const std::string colors = task_ ? node_colors_of(task) : "null";
+    config.graph_type = type();
+    if (task_) {
+      config.task = task_name(task);
+      config.tool_tip = tip;
+    }
     config.micro_steps = micro_steps_.value_or(0);
     config.overflow_check = options_.overflow_check;
-    config.node_colors = "null";
+    config.node_colors = colors;
     config.rank_list = rank_list;
     config.step_list = step_list;
     database.add(config);
@@ -153,6 +188,7 @@ class GraphRun {
   std::size_t done_ = 0;  // graphs
   Edges edges_;
   std::optional<std::uint32_t> micro_steps_;
+  std::optional<ComparedBy> task_;  // of the graphs that are compared
   std::set<std::int64_t> ranks_;
   std::set<std::int64_t> steps_;
 };

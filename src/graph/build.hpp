@@ -9,6 +9,7 @@
 
 #include "graph/data/item_texts.hpp"
 #include "graph/edges.hpp"
+#include "graph/pair/graph_pair.hpp"
 #include "model_tree/build_tree.hpp"
 
 namespace msprobe {
@@ -30,6 +31,7 @@ struct GraphOptions {
   DataTraits data;
   EdgeTraits edges;
   ConfigTraits config;
+  PairOptions pair;
 };
 
 struct GraphResult {

@@ -12,7 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "comparison/matching/mapping_file.hpp"
 #include "graph/build.hpp"
+#include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/json_writer.hpp"
 #include "support/log.hpp"
@@ -57,10 +59,13 @@ class GraphCommand final : public Command {
   std::string_view summary() const override { return "Write the model of a dump as a graph for TensorBoard"; }
 
   std::vector<std::pair<std::string, std::string>> aliases() const override {
-    // The last three are no options yet; known by their names they are refused by them, not letter by letter.
-    return {
-        {"-tp", "--target_path"}, {"-oc", "--overflow_check"}, {"-progress_log", "--is_print_progress_log"},
-        {"-gp", "--golden_path"}, {"-lm", "--layer_mapping"},  {"-fm", "--fuzzy_match"}};
+    return {{"-tp", "--target_path"},
+            {"-gp", "--golden_path"},
+            {"-oc", "--overflow_check"},
+            {"-fm", "--fuzzy_match"},
+            {"-lm", "--layer_mapping"},
+            {"-tensor_log", "--is_print_compare_log"},
+            {"-progress_log", "--is_print_progress_log"}};
   }
 
   void declare(OptionList& options) override {
@@ -68,9 +73,18 @@ class GraphCommand final : public Command {
         .add("--target_path", options_.target,
              "Folder of a rank, with construct.json and dump.json, or of ranks or steps")
         .argument("DIR");
+    options.add("--golden_path", options_.golden, "Reference to compare with, of the same kind").argument("DIR");
     options.add("-o,--output_path", options_.output, "Folder for the result").argument("DIR");
     options.add_flag("--overflow_check", options_.overflow_check,
                      "Mark nodes with NaN, Inf or a jump of the norm: medium, high, critical");
+    options.add_flag("--fuzzy_match", fuzzy_, "Pair the operations of a module in the order of their calls");
+    layers_ = options
+                  .add("--layer_mapping", mapping_file_,
+                       "Pair what stands at one place of the model, places by this YAML file")
+                  .argument("FILE")
+                  .values(0, 1);
+    options.add_flag("--is_print_compare_log", options_.pair.print_rows,
+                     "Log one line for each pair of tensors");
     options.add_flag("--is_print_progress_log", progress_log_, "Progress as lines on standard output");
     options.add_flag("--python-rules", python_rules_, "The rows of the Python tool 26.x, mistakes included");
   }
@@ -84,7 +98,9 @@ class GraphCommand final : public Command {
           .strip_quotes = true, .hide_null = true, .drop_checksums = true, .section_from_name = true};
       options_.edges = {.keywords_only = true};
       options_.config = {.of_first_graph = true};
+      options_.pair.traits = python_pair_traits();
     }
+    choose_pairing();
     GraphProgress progress{context.progress, {}};
     ProgressLog log;
     if (progress_log_) progress.tell = [&](double percent) { log.tell(percent); };
@@ -95,6 +111,23 @@ class GraphCommand final : public Command {
   }
 
  private:
+  void choose_pairing() {
+    PairOptions& pair = options_.pair;
+    if (!python_rules_) {
+      const char* idle = fuzzy_ ? "-fm" : layers_.given() ? "-lm" : pair.print_rows ? "-tensor_log" : nullptr;
+      if (idle != nullptr && options_.golden.empty())
+        throw UsageError(fmt::format("{} is for two runs: name the reference with -gp", idle));
+      if (fuzzy_ && layers_.given()) throw UsageError("-fm and -lm exclude each other");
+    }
+    if (options_.golden.empty()) return;
+    if (fuzzy_) {
+      pair.pairing = NodePairing::calls;
+    } else if (layers_.given()) {
+      pair.pairing = NodePairing::layers;
+      if (!mapping_file_.empty()) pair.layers = compare::read_layer_mapping(*open_file(mapping_file_));
+    }
+  }
+
   static void report(const GraphResult& result) {
     for (const std::string& warning : result.warnings) log_warning(warning);
     const std::size_t shown = std::min(result.unconnected.size(), kShownWarnings);
@@ -110,6 +143,9 @@ class GraphCommand final : public Command {
   }
 
   GraphOptions options_;
+  bool fuzzy_ = false;
+  Option layers_;
+  std::string mapping_file_;
   bool progress_log_ = false;
   bool python_rules_ = false;
 };

@@ -240,6 +240,7 @@ class TreeBuilder {
   void take_micro_steps() {
     const Construct& construct = in_.construct;
     tree().micro_steps = construct.last_step + 1;
+    tree().steps_recorded = true;
     for (std::uint32_t member = 1; member < construct.members.size(); ++member) {
       if (const NodeIndex index = tree().find(construct.names.at(member)); index > kRoot)
         tree().node(index).micro_step = construct.members[member].micro_step;

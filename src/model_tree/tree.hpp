@@ -53,6 +53,7 @@ class ModelTree {
   std::string_view stack(std::uint32_t number) const { return stacks_.at(number + 1); }
 
   std::uint32_t micro_steps = 1;
+  bool steps_recorded = false;  // the dump itself numbers them
 
  private:
   std::vector<Node> nodes_;

@@ -64,21 +64,6 @@ bool is_forward(std::string_view name) {
   return parsed && parsed->direction == dump::Direction::forward;
 }
 
-/// Do both sides hold forward entries of the same names in the same order?
-bool same_calls(const Side& target, const Side& golden) {
-  const auto next_forward = [](const Side& side, std::size_t api) {
-    while (api < side.apis.size() && !is_forward(side.text(side.apis[api].name))) ++api;
-    return api;
-  };
-  for (std::size_t t = 0, g = 0;; ++t, ++g) {
-    t = next_forward(target, t);
-    g = next_forward(golden, g);
-    if (t == target.apis.size() || g == golden.apis.size())
-      return t == target.apis.size() && g == golden.apis.size();
-    if (target.text(target.apis[t].name) != golden.text(golden.apis[g].name)) return false;
-  }
-}
-
 /// What one way of pairing makes of both sides.
 class Matcher {
  public:
@@ -296,6 +281,20 @@ class Matcher {
 };
 
 }  // namespace
+
+bool same_calls(const Side& target, const Side& golden) {
+  const auto next_forward = [](const Side& side, std::size_t api) {
+    while (api < side.apis.size() && !is_forward(side.text(side.apis[api].name))) ++api;
+    return api;
+  };
+  for (std::size_t t = 0, g = 0;; ++t, ++g) {
+    t = next_forward(target, t);
+    g = next_forward(golden, g);
+    if (t == target.apis.size() || g == golden.apis.size())
+      return t == target.apis.size() && g == golden.apis.size();
+    if (target.text(target.apis[t].name) != golden.text(golden.apis[g].name)) return false;
+  }
+}
 
 void load_mapping(MatchOptions& options) {
   const auto mapping = std::make_shared<Mapping>();

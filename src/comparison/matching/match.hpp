@@ -38,6 +38,9 @@ struct Constructs {
   const dump::ConstructBeside* golden = nullptr;
 };
 
+/// Do both sides hold forward entries of the same names in the same order? Then names pair them.
+bool same_calls(const Side& target, const Side& golden);
+
 /// Pairs every row of the target, by a mapping that load_mapping() read. Without a mapping rows are paired by
 /// name if both sides hold the same entries, and else aligned. With Method::layer that and stack.json always
 /// are.

@@ -4,7 +4,10 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <string_view>
 
+#include "dump/names.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
@@ -44,10 +47,42 @@ std::string_view word(Kind kind) {
   return kWords[static_cast<std::size_t>(kind)];
 }
 
+/// Only what is written as a number is one, but for an integer beyond 64 bits, which is kept as text.
+std::optional<double> plain_number(const Value& value, const TextPool& pool) {
+  if (value.kind == ValueKind::integer) return static_cast<double>(value.integer);
+  if (value.kind == ValueKind::real) return value.real;
+  if (value.kind != ValueKind::text) return std::nullopt;
+  constexpr std::size_t kMostDigits = 18;
+  std::string_view digits = pool.at(value.text);
+  const std::string_view text = digits;
+  if (digits.starts_with('-')) digits.remove_prefix(1);
+  if (digits.size() <= kMostDigits || !dump::is_digits(digits)) return std::nullopt;
+  return parse_number(text);
+}
+
+ValueDifference numbers_difference(const Value& target, const TextPool& target_pool, const Value& golden,
+                                   const TextPool& golden_pool) {
+  const auto t = plain_number(target, target_pool);
+  const auto g = plain_number(golden, golden_pool);
+  if (!t || !g) return {.kind = Kind::missing};
+  ValueDifference result{.kind = Kind::number, .difference = *t - *g};
+  if (std::isnan(result.difference)) return {.kind = Kind::nan};
+  if (target.kind != ValueKind::real && golden.kind != ValueKind::real) {
+    const bool small = target.kind == ValueKind::integer && golden.kind == ValueKind::integer;
+    result.is_integer = small ? !__builtin_sub_overflow(target.integer, golden.integer, &result.integer)
+                              : result.difference == 0;
+    if (result.is_integer) result.difference = static_cast<double>(result.integer);
+  }
+  result.relative_missing = *g == 0;
+  if (!result.relative_missing) result.relative_percent = std::fabs(result.difference / *g * 100);
+  return result;
+}
+
 }  // namespace
 
 ValueDifference difference(const Value& target, const TextPool& target_pool, const Value& golden,
                            const TextPool& golden_pool, const MeasureTraits& traits) {
+  if (traits.numbers_only) return numbers_difference(target, target_pool, golden, golden_pool);
   ValueDifference result;
   if (equal_as_text(target, target_pool, golden, golden_pool)) return result;
   const Classified t = classify(target, target_pool);
@@ -88,6 +123,7 @@ report::Cell relative_cell(const ValueDifference& difference) {
   if (difference.kind == Kind::zero) return Spelled{};
   if (difference.kind != Kind::number) return report::Text{word(difference.kind)};
   if (difference.relative_infinite) return report::Text{"inf"};
+  if (difference.relative_missing) return report::Text{word(Kind::missing)};
   return Spelled{Spelled::Kind::percent, difference.relative_percent};
 }
 
@@ -95,7 +131,8 @@ double relative_fraction(const ValueDifference& difference) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (difference.kind == Kind::zero) return 0;
   if (difference.kind == Kind::inf || difference.kind == Kind::neg_inf) return kInfinity;
-  if (difference.kind != Kind::number) return std::numeric_limits<double>::quiet_NaN();
+  if (difference.kind != Kind::number || difference.relative_missing)
+    return std::numeric_limits<double>::quiet_NaN();
   return difference.relative_infinite ? kInfinity : difference.relative_percent / 100;
 }
 

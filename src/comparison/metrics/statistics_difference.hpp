@@ -19,6 +19,7 @@ struct ValueDifference {
   std::int64_t integer = 0;        // target - golden, if both are integers
   double difference = 0;           // target - golden
   bool relative_infinite = false;  // golden is 0
+  bool relative_missing = false;   // the same, with MeasureTraits::numbers_only
   double relative_percent = 0;     // |difference / golden * 100|
 };
 

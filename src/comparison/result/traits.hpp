@@ -24,6 +24,10 @@ struct JudgeTraits {
   bool tells_remarks = true;               // what kept tensors from being compared is a finding
   std::optional<double> ratio_in_words;    // what rule 2 says was its limit for outputs, whatever it was
   bool files_by_framework = false;         // only .pt of PyTorch and .npy of MindSpore are read
+  // Those of graphs have no numbers there.
+  bool outputs_by_section = false;  // not by names, in which a module may be called `output`
+  bool null_says_nothing = false;   // of requires_grad, dtype or shape: no rule speaks of it
+  bool surplus_differs = false;     // an item that the golden side lacks differs from it in all that it has
 };
 
 /// All that a pair of ranks goes by.
@@ -32,5 +36,8 @@ struct RankTraits {
   MeasureTraits measure;
   JudgeTraits judge;
 };
+
+/// Those of the Python tool 26.x: --python-rules.
+RankTraits python_rank_traits();
 
 }  // namespace msprobe::compare

@@ -130,7 +130,10 @@ class Judge {
     for (const std::size_t i : rows) {
       const Item& item = result_.target_item(result_.rows[i]);
       const bool saved_by_name = traits_.saved_values_are_inputs && item.state == State::debug;
-      const bool is_output = !saved_by_name && target().name(item).find(".output.") != std::string::npos;
+      const bool is_output =
+          traits_.outputs_by_section
+              ? item.state == State::output
+              : !saved_by_name && target().name(item).find(".output.") != std::string::npos;
       (is_output ? outputs_ : inputs_).push_back(i);
     }
     const Exemption exemption = exemption_of(api);
@@ -243,11 +246,16 @@ class Judge {
 
   // Rule 4.
   void requires_grad(Row& row) {
-    if (!row.matched()) return;
+    if (!row.has_target()) return;
     const RequiresGrad ours = result_.target_item(row).requires_grad;
+    if (!row.matched()) {
+      if (traits_.surplus_differs && ours != RequiresGrad::unknown) row.findings.add(Rule::requires_grad);
+      return;
+    }
     const RequiresGrad theirs = result_.golden_item(row).requires_grad;
     // MindSpore's dumps do not tell it; within a framework its absence is a difference.
     const bool told = ours != RequiresGrad::unknown && theirs != RequiresGrad::unknown;
+    if (traits_.null_says_nothing && !told) return;
     if (traits_.grad_needs_both_frameworks && !told && target().header.framework != golden().header.framework)
       return;
     if (ours != theirs) row.findings.add(Rule::requires_grad);
@@ -263,17 +271,30 @@ class Judge {
     };
     if (!is_class(target().text(item.dtype)) || !is_class(golden().text(bench.dtype))) return;
     if (target().text(item.shape) != "[]") return;
-    if (result_.difference(row, kMax).kind != DifferenceKind::zero) row.findings.add(Rule::scalar_argument);
+    MeasureTraits measure = result_.traits.measure;
+    if (measure.numbers_only) measure = {};  // texts count here, and 1 is 1.0
+    const ValueDifference difference = compare::difference(
+        item.statistics[kMax], target().pool, bench.statistics[kMax], golden().pool, measure);
+    if (difference.kind != DifferenceKind::zero) row.findings.add(Rule::scalar_argument);
   }
 
   // Rule 6.
   void dtype(Row& row) {
+    if (is_surplus(row)) row.findings.add(Rule::dtype);
     if (!row.matched()) return;
     const Item& bench = result_.golden_item(row);
     const std::string_view a = target().text(result_.target_item(row).dtype);
     const std::string_view b = golden().text(bench.dtype);
     if ((traits_.fused_dtypes_pass || result_.consistent) && is_fused(golden().name(bench))) return;
+    if (says_nothing(a) || says_nothing(b)) return;
     if (traits_.dtypes_by_spelling ? a != b : !same_dtype(a, b)) row.findings.add(Rule::dtype);
+  }
+
+  /// Of a dtype or a shape.
+  bool says_nothing(std::string_view text) const { return traits_.null_says_nothing && text == "None"; }
+  bool is_surplus(const Row& row) const {
+    return traits_.surplus_differs && row.has_target() && !row.has_golden() &&
+           !says_nothing(target().text(result_.target_item(row).dtype));
   }
 
   static bool is_fused(std::string_view name) {
@@ -315,10 +336,11 @@ class Judge {
 
   // Rule 7.
   void shape(Row& row) {
+    if (is_surplus(row)) row.findings.add(Rule::shape);
     if (!row.matched()) return;
-    if (target().text(result_.target_item(row).shape) != golden().text(result_.golden_item(row).shape)) {
-      row.findings.add(Rule::shape);
-    }
+    const std::string_view a = target().text(result_.target_item(row).shape);
+    const std::string_view b = golden().text(result_.golden_item(row).shape);
+    if (a != b && !says_nothing(a) && !says_nothing(b)) row.findings.add(Rule::shape);
   }
 
   bool grows(double input, double output) const {
@@ -356,7 +378,10 @@ class Judge {
       row.findings.add(item.has_checksum == bench.has_checksum ? Rule::no_checksum : Rule::checksum_missing);
       return;
     }
-    const auto absent = [](std::string_view text) { return text.empty() || text == "N/A" || text == "Nan"; };
+    // To graphs of the Python tool null is a value, which differs from others.
+    const auto absent = [&](std::string_view text) {
+      return (text.empty() && !traits_.null_says_nothing) || text == "N/A" || text == "Nan";
+    };
     if (!result_.checksums_lost && a == b) return;
     const bool missing = !result_.checksums_lost && (absent(a) || absent(b));
     row.findings.add(missing ? Rule::checksum_missing : Rule::checksum);

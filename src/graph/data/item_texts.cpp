@@ -23,23 +23,6 @@ using dump::NodeKind;
 constexpr std::string_view kNull = "null";
 constexpr std::array<std::string_view, dump::kStatistics> kStatisticKeys = {"Max", "Min", "Mean", "Norm"};
 
-/// A decimal number with more than six decimals, perhaps a percentage, is shortened to six.
-std::string short_decimal(std::string text) {
-  constexpr std::size_t kMostDigits = 20;
-  constexpr std::size_t kDecimals = 6;
-  std::string_view number = text;
-  const bool percent = number.ends_with('%');
-  if (percent) number.remove_suffix(1);
-  const std::size_t dot = number.find('.');
-  if (dot == std::string_view::npos) return text;
-  const std::string_view whole = number.substr(0, dot);
-  const std::string_view decimals = number.substr(dot + 1);
-  if (!dump::is_digits(whole) || !dump::is_digits(decimals) || whole.size() > kMostDigits ||
-      decimals.size() > kMostDigits || decimals.size() <= kDecimals)
-    return text;
-  return fmt::format("{:.6f}{}", parse_number(number).value_or(0), percent ? "%" : "");
-}
-
 class ItemWriter {
  public:
   ItemWriter(const dump::EntryItems& items, const Entry& entry, std::string_view node,
@@ -50,9 +33,10 @@ class ItemWriter {
     const dump::Item& item = items_.side.items[number];
     out_.clear();
     ItemText text;
+    text.number = number;
     text.key = items_.side.name(item);
     text.output = is_output(item, text.key);
-    write_members(item, items_.places[number]);
+    text.closed = write_members(item, items_.places[number]);
     text.members = out_;
     return text;
   }
@@ -63,26 +47,31 @@ class ItemWriter {
     return name.find(".output.") != std::string_view::npos && name.find(".input.") == std::string_view::npos;
   }
 
-  void write_members(const dump::Item& item, Entry::Index place) {
+  /// True if nothing may be added.
+  bool write_members(const dump::Item& item, Entry::Index place) {
     const bool transfer =
         entry_.find(place, "class_type") != Entry::kNone && items_.side.transfer(item) != nullptr;
+    bool closed = false;
     const Entry::Index value = transfer ? entry_.find(place, "tensor") : place;
     if (value == Entry::kNone || !entry_.is(value, NodeKind::object)) {
       put("value", kNull);
+      closed = traits_.hide_null;
     } else if (const Entry::Index type = entry_.find(value, "type");
                type != Entry::kNone && entry_.text(type) == "torch.ProcessGroup" && !item.is_tensor) {
       for (const std::string_view key : {"type", "group_ranks", "group_id"}) put_member(value, key);
       put("data_name", data_name(item));
-      return;
+      return traits_.hide_null;
     } else if (traits_.hide_null && text_of(item.statistics[dump::kMax]) == kNull) {
       put("value", kNull);
+      closed = true;
     } else {
       write_object(item, value);
     }
-    if (!transfer) return;
+    if (!transfer) return closed;
     put_member(place, "class_type");
-    if (node_.find("batch_isend_irecv") != std::string_view::npos) return;
+    if (node_.find("batch_isend_irecv") != std::string_view::npos) return closed;
     for (const std::string_view key : {"op", "peer", "tag", "group_id"}) put_member(place, key);
+    return closed;
   }
 
   void write_object(const dump::Item& item, Entry::Index value) {
@@ -97,6 +86,7 @@ class ItemWriter {
     }
     if (missing("dtype")) put("dtype", string_text(items_.side.text(item.dtype)));
     if (missing("shape")) put("shape", string_text(items_.side.text(item.shape)));
+    if (traits_.add_checksums && missing("md5")) put("md5", items_.side.text(item.checksum));
   }
 
   std::string_view data_name(const dump::Item& item) const {
@@ -162,6 +152,22 @@ class ItemWriter {
 };
 
 }  // namespace
+
+std::string short_decimal(std::string text) {
+  constexpr std::size_t kMostDigits = 20;
+  constexpr std::size_t kDecimals = 6;
+  std::string_view number = text;
+  const bool percent = number.ends_with('%');
+  if (percent) number.remove_suffix(1);
+  const std::size_t dot = number.find('.');
+  if (dot == std::string_view::npos) return text;
+  const std::string_view whole = number.substr(0, dot);
+  const std::string_view decimals = number.substr(dot + 1);
+  if (!dump::is_digits(whole) || !dump::is_digits(decimals) || whole.size() > kMostDigits ||
+      decimals.size() > kMostDigits || decimals.size() <= kDecimals)
+    return text;
+  return fmt::format("{:.6f}{}", parse_number(number).value_or(0), percent ? "%" : "");
+}
 
 std::vector<ItemText> item_texts(const dump::EntryItems& items, const Entry& entry, std::string_view node,
                                  const DataTraits& traits) {

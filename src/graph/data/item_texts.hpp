@@ -2,6 +2,7 @@
 // Arguments and results of a node as texts, for people to read (spec/graph-visualize.md 5).
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,14 +16,20 @@ struct DataTraits {
   bool strip_quotes = false;       // no ' in any text, and `null` for every None
   bool hide_null = false;          // an item whose Max is null loses all else
   bool drop_checksums = false;     // of a graph that is not compared
+  bool add_checksums = false;      // of values that have none recorded, where they are compared by them
   bool section_from_name = false;  // what is called `.output.` is an output, whatever it is
 };
 
 struct ItemText {
   std::string key;
+  std::size_t number = 0;  // of the item
   bool output = false;
+  bool closed = false;  // says nothing of a comparison
   std::string members;  // of a JSON object, without its braces
 };
+
+/// A number with more than six decimals, perhaps a percentage, is shortened to six; other texts stay.
+std::string short_decimal(std::string text);
 
 /// One for each item, in their order. `entry` is what they were made of.
 std::vector<ItemText> item_texts(const dump::EntryItems& items, const dump::Entry& entry,

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// By what two dumps can be compared (spec/compare.md 3).
+#pragma once
+
+#include "comparison/result/rows.hpp"
+#include "comparison/side.hpp"
+
+namespace msprobe::compare {
+
+/// FormatError for dumps that do not go together: another task, checksums on one side alone or of two kinds.
+Mode choose_mode(const Side& target, const Side& golden);
+
+}  // namespace msprobe::compare

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/pair/compared_config.hpp"
+
+#include <array>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "support/json_writer.hpp"
+
+namespace msprobe::graph {
+namespace {
+
+// The words are those that the Python tool's users know.
+constexpr std::string_view kUnmatchedWords = "比对过程中节点未匹配上";
+
+struct LevelWords {
+  std::string_view pass;
+  std::string_view differs;
+};
+LevelWords words_of_levels(ComparedBy task) {
+  constexpr std::string_view kStatistics =
+      "此节点所有输入输出的统计量误差, 颜色越深代表调试侧与标杆侧的偏差越大";
+  constexpr std::string_view kTensors =
+      "此节点所有输入输出的 tensor 误差, 颜色越深代表调试侧与标杆侧的偏差越大";
+  if (task == ComparedBy::md5)
+    return {"与标杆相比, 此节点所有输入输出的md5值相同", "与标杆相比, 此节点任意输入输出的md5值不同"};
+  return task == ComparedBy::tensors ? LevelWords{kTensors, kTensors} : LevelWords{kStatistics, kStatistics};
+}
+
+void put_level(JsonWriter& json, std::string_view color, std::string_view range, std::string_view words,
+               std::string_view level) {
+  json.key(color);
+  json.open_object();
+  json.key("value");
+  json.raw(range);
+  json.member("description", words);
+  json.member("accuracy_level", level);
+  json.close();
+}
+
+}  // namespace
+
+std::string_view task_name(ComparedBy task) {
+  static constexpr std::array<std::string_view, 4> kNames = {"summary", "md5", "all", "structure"};
+  return kNames[static_cast<std::size_t>(task)];
+}
+
+std::string tool_tip_of(ComparedBy task) {
+  using Tips = std::vector<std::pair<std::string_view, std::string_view>>;
+  static const Tips kStatistics = {{"Max diff", "NPU与标杆API统计信息比对，最大值的差值"},
+                                   {"Min diff", "NPU与标杆API统计信息比对，最小值的差值"},
+                                   {"Mean diff", "NPU与标杆API统计信息比对，平均值的差值"},
+                                   {"L2norm diff", "NPU与标杆API统计信息比对，2范数（平方根）的差值"}};
+  static const Tips kMd5 = {{"md5", "数据MD5信息，用于比较两个数据信息是否完全一致"}};
+  static const Tips kMetrics = {{"Cosine", ""},
+                                {"EucDist", ""},
+                                {"MaxAbsErr", ""},
+                                {"MaxRelativeErr", ""},
+                                {"One Thousandth Err Ratio", ""},
+                                {"Five Thousandths Err Ratio", ""}};
+  JsonWriter json;
+  json.value(task == ComparedBy::statistics ? kStatistics : task == ComparedBy::md5 ? kMd5 : kMetrics);
+  return json.take();
+}
+
+std::string node_colors_of(ComparedBy task) {
+  JsonWriter json;
+  json.open_object();
+  if (task != ComparedBy::structure) {
+    const LevelWords words = words_of_levels(task);
+    put_level(json, "#FFFCF3", "[0, 0.3]", words.pass, "pass");
+    put_level(json, "#FFDC7F", "[0.3, 0.6]", words.differs, "warning");
+    put_level(json, "#FF704D", "[0.6, 1]", words.differs, "error");
+  }
+  put_level(json, "#C7C7C7", "[]", kUnmatchedWords, "unmatched node");
+  json.close();
+  return json.take();
+}
+
+}  // namespace msprobe::graph

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/pair/graph_pair.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "comparison/matching/layer_mapping.hpp"
+#include "comparison/matching/match.hpp"
+#include "comparison/result/bytes_ahead.hpp"
+#include "comparison/result/tensor_rows.hpp"
+#include "diagnosis/alignment.hpp"
+#include "dump/names.hpp"
+#include "graph/pair/item_pairs.hpp"
+#include "graph/pair/result_members.hpp"
+#include "support/json_writer.hpp"
+
+namespace msprobe::graph {
+namespace {
+
+using compare::kUnmatched;
+using compare::RankResult;
+using compare::Row;
+using compare::Verdict;
+using model_tree::kNoNode;
+using model_tree::ModelTree;
+using model_tree::NodeIndex;
+using model_tree::NodeType;
+
+NodeEntries entries_of(const ModelTree& tree, const dump::Side& side) {
+  NodeEntries entries(tree.size(), kNoEntry);
+  for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
+    const NodeIndex node = tree.find(side.text(side.apis[api].name));
+    if (node != kNoNode) entries[node] = api;
+  }
+  return entries;
+}
+
+/// From the root to the node. A node that stands so deep that the names above it would fill the file is named
+/// alone.
+std::string path_json(const ModelTree& tree, NodeIndex node) {
+  constexpr std::size_t kMostText = std::size_t{8} << 10;
+  std::vector<std::string_view> names;
+  std::size_t size = 0;
+  for (NodeIndex at = node; at != kNoNode; at = tree.node(at).parent) {
+    names.push_back(tree.name(at));
+    size += names.back().size();
+    if (size > kMostText) {
+      names.resize(1);
+      break;
+    }
+  }
+  std::reverse(names.begin(), names.end());
+  JsonWriter json;
+  json.value(names);
+  return json.take();
+}
+
+/// Operations whose result is whatever the memory held.
+bool has_undefined_result(std::string_view name) {
+  static constexpr std::array<std::string_view, 6> kNames = {
+      "empty", "empty_like", "empty_with_format", "new_empty_strided", "new_empty", "empty_strided"};
+  const auto parts = dump::split(name);
+  return parts.size() > 1 && std::find(kNames.begin(), kNames.end(), parts[1]) != kNames.end();
+}
+
+/// A graph that knows its partner.
+class LinkedSource : public NodeSource {
+ public:
+  LinkedSource(const NodeSource& source, const ModelTree& other, const std::vector<NodeIndex>& partners)
+      : source_(source), other_(other), partners_(partners) {}
+
+  const ModelTree& tree() const override { return source_.tree(); }
+  std::optional<std::string> tensor_folder() const override { return source_.tensor_folder(); }
+  NodeData data(NodeIndex node) const override {
+    NodeData data = source_.data(node);
+    if (partners_[node] != kNoNode) data.matched_node_link = path_json(other_, partners_[node]);
+    return data;
+  }
+
+ protected:
+  bool is_paired(NodeIndex node) const { return partners_[node] != kNoNode; }
+
+ private:
+  const NodeSource& source_;
+  const ModelTree& other_;
+  const std::vector<NodeIndex>& partners_;
+};
+
+/// The side under test: with what the comparison says.
+class JudgedSource final : public LinkedSource {
+ public:
+  JudgedSource(const LinkedSource& linked, const RankResult& result, const NodeEntries& entries,
+               ComparedBy task, const PairTraits& traits)
+      : LinkedSource(linked), result_(result), entries_(entries), task_(task), traits_(traits) {}
+
+  NodeData data(NodeIndex node) const override {
+    NodeData data = LinkedSource::data(node);
+    data.precision_index = precision_index(node);
+    if (!has_rows(node)) return data;
+    const std::uint32_t first = result_.target.apis[entries_[node]].first;
+    for (ItemText& item : data.items) {
+      if (item.closed) continue;
+      const std::string members = result_members(result_, first + item.number, traits_.python_texts);
+      item.members += item.members.empty() ? members : ", " + members;
+    }
+    return data;
+  }
+
+ private:
+  bool has_rows(NodeIndex node) const {
+    return task_ != ComparedBy::structure && is_paired(node) && entries_[node] != kNoEntry;
+  }
+
+  std::optional<double> precision_index(NodeIndex node) const {
+    if (tree().node(node).type == NodeType::collection) return index_of_collection(node);
+    if (!has_rows(node)) return std::nullopt;
+    const dump::Api& entry = result_.target.apis[entries_[node]];
+    if (entry.count == 0) return std::nullopt;
+    if (has_undefined_result(tree().name(node)))
+      return traits_.empty_differs && task_ == ComparedBy::md5 ? 1 : 0;
+    Verdict worst = Verdict::pass;
+    for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i)
+      worst = std::max(worst, result_.rows[i].verdict());
+    return static_cast<double>(worst) / 2;
+  }
+
+  /// The worst of what it holds, which may be collections again.
+  double index_of_collection(NodeIndex node) const {
+    double worst = 0;
+    if (traits_.unmeasured_parents && task_ == ComparedBy::tensors) return worst;
+    for (const NodeIndex child : tree().node(node).children)
+      worst = std::max(worst, precision_index(child).value_or(0));
+    return worst;
+  }
+
+  const RankResult& result_;
+  const NodeEntries& entries_;
+  ComparedBy task_;
+  const PairTraits& traits_;
+};
+
+compare::Mode mode_of(ComparedBy task) {
+  if (task == ComparedBy::md5) return compare::Mode::md5;
+  return task == ComparedBy::tensors ? compare::Mode::tensor : compare::Mode::statistics;
+}
+
+const dump::ConstructTable* table_of(const dump::ConstructBeside* construct) {
+  return construct == nullptr ? nullptr : &construct->table();
+}
+
+}  // namespace
+
+PairTraits python_pair_traits() {
+  PairTraits traits = {.pairs_by_name = true,
+                       .same_ancestors = true,
+                       .items_by_position = true,
+                       .tells_counts = false,
+                       .old_stacks_only = true,
+                       .number_from_name = true,
+                       .steps_of_target = true,
+                       .unmeasured_parents = true,
+                       .empty_differs = true,
+                       .python_texts = true,
+                       .rank = compare::python_rank_traits()};
+  traits.rank.measure.numbers_only = true;
+  traits.rank.judge.finite_growth_only = false;
+  traits.rank.judge.null_says_nothing = true;
+  traits.rank.judge.surplus_differs = true;
+  return traits;
+}
+
+struct GraphPair::Impl {
+  Impl(GraphSide&& target, GraphSide&& golden, ComparedBy compared_by, const PairOptions& asked,
+       const compare::Rules& rules)
+      : options(asked), task(compared_by), target_tree(target.tree), golden_tree(golden.tree) {
+    result.mode = mode_of(task);
+    result.traits = options.traits.rank;
+    result.traits.judge.outputs_by_section = !options.traits.python_texts;
+    result.target = std::move(target.items);
+    result.golden = std::move(golden.items);
+    target_entries = entries_of(target_tree, result.target);
+    golden_entries = entries_of(golden_tree, result.golden);
+    pair_nodes(target.construct, golden.construct);
+    if (!golden_tree.steps_recorded)
+      pair_micro_steps(target_tree, golden_tree, pairs, options.traits.number_from_name);
+    if (task != ComparedBy::structure) compare_items(rules);
+    const LinkedSource linked(target.source, golden_tree, pairs.golden_of);
+    judged.emplace(linked, result, target_entries, task, options.traits);
+    other.emplace(golden.source, target_tree, pairs.target_of);
+  }
+
+  void pair_nodes(const dump::ConstructBeside* target, const dump::ConstructBeside* golden) {
+    const TreePair trees = {target_tree, golden_tree, target_entries, golden_entries};
+    const PairTraits& traits = options.traits;
+    if (options.pairing == NodePairing::calls) {
+      pairs = pair_calls(trees, traits.tells_counts);
+    } else if (options.pairing == NodePairing::layers) {
+      pairs = pair_entries(trees, layer_partners(target, golden));
+    } else if (traits.pairs_by_name || compare::same_calls(result.target, result.golden)) {
+      pairs = pair_names(trees, traits.same_ancestors);
+    } else {
+      const diagnosis::Alignment alignment =
+          diagnosis::align(result.target, result.golden, table_of(target), table_of(golden));
+      pairs = pair_aligned(trees, alignment.golden_of);
+    }
+  }
+
+  std::vector<std::uint32_t> layer_partners(const dump::ConstructBeside* target,
+                                            const dump::ConstructBeside* golden) const {
+    const auto places = [&](const dump::Side& side, const dump::ConstructBeside* construct) {
+      compare::ModelPlaces found = compare::read_model_places(side, construct);
+      if (options.traits.old_stacks_only) found.stacks = {};
+      return found;
+    };
+    std::vector<std::uint32_t> partners =
+        compare::map_layers(result.target, places(result.target, target), result.golden,
+                            places(result.golden, golden), options.layers, options.traits.rank.pairing);
+    return partners;
+  }
+
+  void compare_items(const compare::Rules& rules) {
+    std::vector<std::uint32_t> golden_of(result.target.apis.size(), kUnmatched);
+    for (NodeIndex node = 0; node < target_entries.size(); ++node) {
+      const NodeIndex partner = pairs.golden_of[node];
+      if (target_entries[node] == kNoEntry || partner == kNoNode) continue;
+      golden_of[target_entries[node]] =
+          golden_entries[partner] == kNoEntry ? kNoData : golden_entries[partner];
+    }
+    pair_items(result, golden_of, options.traits.items_by_position);
+    tell_other_names();
+    if (result.mode == compare::Mode::tensor) {
+      compare::BytesAhead uncounted(nullptr, 1, 0);
+      compare::TensorRows(result, uncounted).finish(options.print_rows);
+    }
+    compare::judge(result, rules);
+  }
+
+  /// Pairs of other names are told, unless the user named them.
+  void tell_other_names() {
+    if (options.traits.python_texts || options.pairing == NodePairing::layers) return;
+    const auto rule =
+        options.pairing == NodePairing::calls ? compare::Rule::fuzzy_pair : compare::Rule::aligned_pair;
+    const auto entry_name = [](const dump::Side& side, const dump::Item& item) {
+      return side.text(side.apis[item.api].name);
+    };
+    for (Row& row : result.rows) {
+      if (row.matched() && entry_name(result.target, result.target_item(row)) !=
+                               entry_name(result.golden, result.golden_item(row)))
+        row.findings.add(rule);
+    }
+  }
+
+  std::uint32_t micro_steps() const {
+    if (options.traits.steps_of_target) return target_tree.micro_steps;
+    std::uint32_t most = std::max(target_tree.micro_steps, std::uint32_t{1});
+    for (NodeIndex node = 1; node < golden_tree.size(); ++node)
+      most = std::max(most, golden_tree.node(node).micro_step + 1);
+    return most;
+  }
+
+  PairOptions options;
+  ComparedBy task;
+  ModelTree& target_tree;
+  ModelTree& golden_tree;
+  NodeEntries target_entries;
+  NodeEntries golden_entries;
+  NodePairs pairs;
+  RankResult result;
+  std::optional<JudgedSource> judged;
+  std::optional<LinkedSource> other;
+};
+
+GraphPair::GraphPair(GraphSide target, GraphSide golden, ComparedBy task, const PairOptions& options,
+                     const compare::Rules& rules)
+    : impl_(std::make_unique<Impl>(std::move(target), std::move(golden), task, options, rules)) {}
+
+GraphPair::~GraphPair() = default;
+
+const NodeSource& GraphPair::target() const {
+  return *impl_->judged;
+}
+
+const NodeSource& GraphPair::golden() const {
+  return *impl_->other;
+}
+
+std::uint32_t GraphPair::micro_steps() const {
+  return impl_->micro_steps();
+}
+
+const std::vector<std::string>& GraphPair::warnings() const {
+  return impl_->pairs.warnings;
+}
+
+const compare::RankResult& GraphPair::result() const {
+  return impl_->result;
+}
+
+}  // namespace msprobe::graph

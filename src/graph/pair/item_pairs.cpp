@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/pair/item_pairs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "diagnosis/alignment.hpp"
+#include "dump/names.hpp"
+#include "support/parallel.hpp"
+
+namespace msprobe::graph {
+namespace {
+
+using compare::kUnmatched;
+using compare::Unmatched;
+using dump::Api;
+using dump::Item;
+using dump::Side;
+using dump::State;
+
+constexpr std::size_t kSections = 5;
+using ItemNumbers = std::vector<std::uint32_t>;
+using Sections = std::array<ItemNumbers, kSections>;
+
+/// The items of an entry by their sections; those that `wanted` leaves.
+template <typename Wanted>
+Sections sections_of(const Side& side, const Api& entry, Wanted&& wanted) {
+  Sections sections;
+  for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
+    if (wanted(i)) sections[static_cast<std::size_t>(side.items[i].state)].push_back(i);
+  }
+  return sections;
+}
+
+/// An argument that is given by name: `.input.dim`.
+bool is_keyword(const Side& side, const Item& item) {
+  if (item.state != State::input) return false;
+  const diagnosis::Place place = diagnosis::place_of(side, item);
+  return !place.front.empty() && !dump::is_digits(place.rest.substr(0, place.rest.find('.')));
+}
+
+}  // namespace
+
+void pair_items(compare::RankResult& result, const std::vector<std::uint32_t>& golden_of, bool by_position) {
+  const Side& target = result.target;
+  const Side& golden = result.golden;
+  diagnosis::Alignment alignment;
+  for (const std::uint32_t g : golden_of)
+    alignment.golden_of.push_back(g < golden.apis.size() ? g : diagnosis::kNone);
+  ItemNumbers partners = by_position ? ItemNumbers(target.items.size(), diagnosis::kNone)
+                                     : diagnosis::pair_items(target, golden, alignment);
+  std::vector<bool> taken(golden.items.size());
+  for (const std::uint32_t g : partners) {
+    if (g != diagnosis::kNone) taken[g] = true;
+  }
+  constexpr std::size_t kTogether = 512;
+  parallel_for((target.apis.size() + kTogether - 1) / kTogether, [&](std::size_t block) {
+    for (std::size_t t = block * kTogether; t < std::min(target.apis.size(), (block + 1) * kTogether); ++t) {
+      if (!alignment.has_golden(static_cast<std::uint32_t>(t))) continue;
+      const Sections ours = sections_of(target, target.apis[t], [&](std::uint32_t i) {
+        return by_position || (partners[i] == diagnosis::kNone && !is_keyword(target, target.items[i]));
+      });
+      const Sections theirs = sections_of(golden, golden.apis[golden_of[t]], [&](std::uint32_t i) {
+        return by_position || (!taken[i] && !is_keyword(golden, golden.items[i]));
+      });
+      for (std::size_t section = 0; section < kSections; ++section) {
+        for (std::size_t i = 0; i < std::min(ours[section].size(), theirs[section].size()); ++i)
+          partners[ours[section][i]] = theirs[section][i];
+      }
+    }
+  });
+  result.rows.resize(target.items.size());
+  for (std::uint32_t i = 0; i < partners.size(); ++i) {
+    const bool alone = golden_of[target.items[i].api] == kUnmatched;
+    const Unmatched reason = partners[i] != diagnosis::kNone ? Unmatched::no
+                             : alone                         ? Unmatched::entry_missing
+                                                             : Unmatched::item_missing;
+    result.rows[i].pair = {i, partners[i], reason, kUnmatched};
+  }
+}
+
+}  // namespace msprobe::graph

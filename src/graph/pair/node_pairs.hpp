@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which node of the reference's graph belongs to which node under test (spec/graph-visualize.md 6).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "diagnosis/alignment.hpp"
+#include "model_tree/tree.hpp"
+
+namespace msprobe::graph {
+
+/// Partners of both sides by node; kNoNode for those that have none.
+struct NodePairs {
+  std::vector<model_tree::NodeIndex> golden_of;
+  std::vector<model_tree::NodeIndex> target_of;
+  std::vector<std::string> warnings;
+};
+
+/// Numbers of entries by node; kNoEntry for a node without data.
+inline constexpr std::uint32_t kNoEntry = UINT32_MAX;
+using NodeEntries = std::vector<std::uint32_t>;
+
+/// Both trees, and what their nodes hold.
+struct TreePair {
+  const model_tree::ModelTree& target;
+  const model_tree::ModelTree& golden;
+  const NodeEntries& target_entries;
+  const NodeEntries& golden_entries;
+};
+
+/// Nodes of one name; with `same_ancestors` only below parents that are paired, too.
+NodePairs pair_names(const TreePair& trees, bool same_ancestors);
+
+/// Modules by name, the operations directly below them in the order of their calls, whatever their numbers
+/// (-fm). With `tells_counts` there is a warning where one side calls an operation more often.
+NodePairs pair_calls(const TreePair& trees, bool tells_counts);
+
+/// Nodes with data as `golden_of` has it, by entries (kNoEntry: none); those without data by name.
+NodePairs pair_entries(const TreePair& trees, const std::vector<std::uint32_t>& golden_of);
+
+/// The same, but containers without data go by what they hold.
+NodePairs pair_aligned(const TreePair& trees, const std::vector<std::uint32_t>& golden_of);
+
+/// Golden top nodes take the micro step of their partners. Those without one keep theirs, or, with
+/// `number_from_name`, take the number at the end of their name; all below follow.
+void pair_micro_steps(const model_tree::ModelTree& target, model_tree::ModelTree& golden,
+                      const NodePairs& pairs, bool number_from_name);
+
+}  // namespace msprobe::graph

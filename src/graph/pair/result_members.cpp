@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/pair/result_members.hpp"
+
+#include <array>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "graph/data/item_texts.hpp"
+#include "report/table.hpp"
+#include "support/json_writer.hpp"
+
+namespace msprobe::graph {
+namespace {
+
+using compare::DifferenceKind;
+using compare::Mode;
+using compare::RankResult;
+using compare::Row;
+using compare::ValueDifference;
+
+constexpr std::array<std::string_view, compare::kStatistics> kDifferenceKeys = {"Max diff", "Min diff",
+                                                                                "Mean diff", "L2norm diff"};
+constexpr std::array<std::string_view, compare::kStatistics> kRelativeKeys = {
+    "MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr", "NormRelativeErr"};
+constexpr std::array<std::string_view, compare::kMetrics> kMetricKeys = {"Cosine",
+                                                                         "EucDist",
+                                                                         "MaxAbsErr",
+                                                                         "MaxRelativeErr",
+                                                                         "One Thousandth Err Ratio",
+                                                                         "Five Thousandths Err Ratio"};
+
+class MemberWriter {
+ public:
+  MemberWriter(const RankResult& result, std::size_t index, bool python_texts)
+      : result_(result), row_(result.rows[index]), index_(index), python_texts_(python_texts) {}
+
+  std::string write() {
+    if (result_.mode == Mode::statistics) put_differences();
+    if (result_.mode == Mode::tensor) put_metrics();
+    if (result_.mode == Mode::md5) {
+      put_verdict();
+      put_same_grad();
+    } else {
+      put_same_grad();
+      put_verdict();
+    }
+    JsonWriter messages;
+    messages.value(compare::messages_of(result_, index_));
+    put("Err_message", messages.take());
+    return std::move(out_);
+  }
+
+ private:
+  /// Where the golden side has no item the Python tool has a blank.
+  bool is_blank() const { return python_texts_ && !row_.matched(); }
+
+  void put_differences() {
+    std::array<ValueDifference, compare::kStatistics> differences;
+    for (std::size_t i = 0; i < differences.size(); ++i) differences[i] = result_.difference(row_, i);
+    for (std::size_t i = 0; i < differences.size(); ++i)
+      put(kDifferenceKeys[i], is_blank() ? " " : difference_text(differences[i]));
+    for (std::size_t i = 0; i < differences.size(); ++i) {
+      put(kRelativeKeys[i],
+          is_blank() ? " " : short_decimal(report::plain_text(compare::relative_cell(differences[i]))));
+    }
+  }
+
+  std::string difference_text(const ValueDifference& difference) const {
+    std::string text = report::plain_text(compare::difference_cell(difference));
+    const bool infinite = difference.kind == DifferenceKind::number && std::isinf(difference.difference);
+    return python_texts_ && infinite ? text + '\t' : text;
+  }
+
+  void put_metrics() {
+    const compare::TensorMetrics& metrics = result_.metrics[index_];
+    // By status; of what is computed a scalar has not all.
+    static constexpr std::array<std::string_view, 5> kAbsent = {"unsupported", "unsupported",
+                                                                "shape unmatched", "N/A", "N/A"};
+    for (std::size_t i = 0; i < kMetricKeys.size(); ++i) {
+      put(kMetricKeys[i], is_blank()       ? " "
+                          : metrics.has(i) ? report::plain_text(metrics.value[i])
+                                           : std::string(kAbsent[static_cast<std::size_t>(metrics.status)]));
+    }
+  }
+
+  void put_same_grad() {
+    const bool same =
+        row_.matched() && result_.target_item(row_).requires_grad == result_.golden_item(row_).requires_grad;
+    put("Requires_grad Consistent", same ? "True" : "False");
+  }
+
+  void put_verdict() { put("Result", compare::verdict_name(row_.verdict())); }
+
+  void put(std::string_view key, std::string_view text) {
+    if (!out_.empty()) out_ += ", ";
+    append_json_string(out_, key);
+    out_ += ": ";
+    append_json_string(out_, text);
+  }
+
+  const RankResult& result_;
+  const Row& row_;
+  std::size_t index_;
+  bool python_texts_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string result_members(const RankResult& result, std::size_t row, bool python_texts) {
+  return MemberWriter(result, row, python_texts).write();
+}
+
+}  // namespace msprobe::graph
