@@ -204,9 +204,6 @@ def check_refused(msprobe, scratch, golden):
     value = '{"input_args": [{"type": "torch.Tensor", "dtype": "float32", "Max": 1}]}'
     node = {"Torch.a.0.forward": None}
     for arguments, reason in (
-        (["-tp", tree, "-gp", tree], "option -gp is not available"),
-        (["-tp", tree, "-fm"], "option -fm is not available"),
-        (["-tp", tree, "-lm"], "option -lm is not available"),
         (["-tp", tree, "--rank_size", "2"], "unknown option '--rank_size'"),
         ([], "-tp/--target_path is required"),
         (["-tp", tree + "/dump.json"], "dump.json: is not the folder of a dump"),

@@ -221,6 +221,14 @@ struct GraphPair::Impl {
     std::vector<std::uint32_t> partners =
         compare::map_layers(result.target, places(result.target, target), result.golden,
                             places(result.golden, golden), options.layers, options.traits.rank.pairing);
+    // Names of too few parts have no place; they go by themselves.
+    constexpr std::size_t kPartsOfPlace = 4;
+    for (std::uint32_t api = 0; api < partners.size(); ++api) {
+      const std::string_view name = result.target.text(result.target.apis[api].name);
+      if (partners[api] != kUnmatched || dump::split(name).size() >= kPartsOfPlace) continue;
+      const NodeIndex node = golden_tree.find(name);
+      if (node != kNoNode) partners[api] = golden_entries[node];
+    }
     return partners;
   }
 

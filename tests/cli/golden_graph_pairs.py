@@ -1,0 +1,442 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Holds what `msprobe graph_visualize -tp -gp` writes of two runs to the data bases of the Python tool 26.x: each cell
+with --python-rules; without it all but what docs/differences.md lists (G10 to G19), with the differences of statistics
+made anew from the texts of both sides.
+
+usage: golden_graph_pairs.py MSPROBE GOLDEN_FOLDER
+"""
+
+import json
+import pathlib
+import re
+import shutil
+
+import golden_graph
+import harness
+from golden_graph import COMPARED, expected_rows, rows_of
+
+METRICS = {"Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr", "One Thousandth Err Ratio", "Five Thousandths Err Ratio"}
+STATISTICS = (("Max", "Max diff", "MaxRelativeErr"), ("Min", "Min diff", "MinRelativeErr"),
+              ("Mean", "Mean diff", "MeanRelativeErr"), ("Norm", "L2norm diff", "NormRelativeErr"))
+CASES = {
+    **{name: {"expected": []} for name in ("stats", "md5", "tensor", "structure", "micro_pair", "megatron", "rules",
+                                          "rules_md5", "odd_names")},
+    "fuzzy": {"expected": ["-fm"], "expected_plain": []},
+    "layer_map": {"expected": ["-lm", "mapping.yaml"], "expected_bare": ["-lm"]},
+}
+
+GREW = "warning: The norm relative error of output is 10 times that of input."
+NORM = "error: The NormRelativeErr of output is greater than 0.5."
+GRAD = "error: The Required_Grad of NPU and Bench are inconsistent"
+DTYPE = "error: The dtype of NPU and Bench are inconsistent."
+SHAPE = "error: The shape of NPU and Bench are inconsistent."
+NO_ITEM = "warning: Bench has this api/module, but not this item."
+NO_FILE = "NPU does not have data file."
+ZERO_D = ("This is type of 0-d tensor, can not calculate 'Cosine', 'EucDist', 'One Thousandth Err Ratio' and "
+          "'Five Thousandths Err Ratio'.")
+ALIGNED = "Paired by what it does and where: the Bench has it under another name."
+FUZZY = "Fuzzy matching data, the comparison accuracy may be affected."
+
+# Messages that are not those of the Python tool.
+MENDED = {
+    "stats": {"Functional.layer_norm.0.backward.output.1": [GREW]},  # a golden norm of 0 (G13)
+    "tensor": {
+        **dict.fromkeys(("Functional.softmax.0.forward.input.dim", "Functional.linear.0.backward.output.1"), [NO_FILE]),
+        **dict.fromkeys(("Torch.sum.0.forward.output.0", "Torch.sum.0.backward.input.0"), [ZERO_D]),
+        "Torch.square.0.backward.output.0":
+            ["error: The input/parameters of One Thousandth Err Ratio > 0.9 while the output < 0.1."],
+    },
+    "fuzzy/expected": dict.fromkeys((f"Torch.relu.{call}.{item}.0" for call, item in (
+        ("2", "forward.input"), ("2", "forward.output"), ("2", "backward.input"), ("2", "backward.output"),
+        ("1", "backward.input"), ("1", "backward.output"))), [FUZZY]),
+    "fuzzy/expected_plain": dict.fromkeys((f"Torch.relu.{call}.{item}.0" for call in "12" for item in (
+        "forward.input", "forward.output", "backward.input", "backward.output")), [ALIGNED]),
+    "rules": {
+        "Functional.warn20.0.forward.output.0": [], "Functional.warn20.0.forward.output.1": [GREW],
+        "Functional.infbench.0.forward.output.0": [NORM, GREW], "Functional.benchzero.0.forward.output.0": [NORM, GREW],
+        "Functional.reqabsent.0.forward.input.0": [GRAD], "Functional.qkv.0.forward.input.0": [DTYPE],
+        **dict.fromkeys((f"Functional.more_args.0.forward.{item}" for item in ("input.1", "input.2", "output.1")),
+                        [NO_ITEM]),
+        "Functional.nullarg.0.forward.input.1": [GRAD, DTYPE, SHAPE],
+        "Functional.nullarg.0.forward.input.2": [GRAD, DTYPE, SHAPE],
+    },
+    "rules_md5": {
+        "Functional.nomd5.0.forward.input.0": ["warning: Neither side recorded a checksum."],
+        "Functional.nullone.0.forward.input.0": ["warning: The parameter of NPU does not match the bench."],
+    },
+    "odd_names": {"Module.bert.attention.output.dense.Linear.forward.0.input.0": []},
+}
+# Pairs of other nodes than in the Python tool, by target; None: it has no partner.
+LAYERS, BLOCKS = "Module.model.layers.0.", "Module.model.blocks.0."
+PAIRS = {
+    "fuzzy/expected_plain": {
+        "Torch.relu.0.forward": None,
+        **{f"Torch.relu.{call + 1}.{way}": f"Torch.relu.{call}.{way}" for call in (0, 1) for way in
+           ("forward", "backward")},
+    },
+    "layer_map/expected": {
+        "Module.model.embed.Linear.parameters_grad.0": "Module.model.word_embed.Linear.parameters_grad.0",
+        LAYERS + "q_proj.Linear.parameters_grad.0": BLOCKS + "linear_q.Linear.parameters_grad.0",
+        LAYERS + "o_proj.Linear.parameters_grad.0": BLOCKS + "linear_proj.Linear.parameters_grad.0",
+    },
+}
+STEPS = {"micro_pair": {"Torch.ones.2.forward": 1}}  # golden nodes without partner stay where they ran
+MICRO_STEPS = {"micro_pair": 3}
+UNDEFINED = {"empty", "empty_like", "empty_with_format", "new_empty_strided", "new_empty", "empty_strided"}
+
+
+def graph(msprobe, scratch, arguments):
+    out = scratch / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    result = harness.run(msprobe, ["graph_visualize", *arguments, "-o", str(out)], scratch)
+    harness.check_equal(f"status, output ({result.stderr})", (result.returncode, result.stdout), (0, ""))
+    (path,) = out.iterdir()
+    return path, result.stderr
+
+
+def compare(msprobe, scratch, case, options, *more):
+    options = [str(case / option) if option.endswith(".yaml") else option for option in options]
+    path, messages = graph(msprobe, scratch, ["-tp", str(case / "target"), "-gp", str(case / "golden"), *options, *more])
+    harness.check(re.fullmatch(r"compare_\d{14}\.vis\.db", path.name), path.name)
+    return path, messages
+
+
+def by_id(rows):
+    return {row["id"]: row for row in rows}
+
+
+def check_python_rules(msprobe, scratch, case, expected, options):
+    path, _ = compare(msprobe, scratch, case, options, "--python-rules")
+    nodes = sorted(expected_rows(expected, "tb_nodes"), key=lambda row: row["data_source"] != "NPU")
+    golden_graph.check_nodes(rows_of(path, "tb_nodes"), nodes, case, True)
+    for table in ("tb_stack", "tb_config"):
+        if (expected / f"{table}.jsonl").exists():
+            harness.check_equal(table, by_id(rows_of(path, table)), by_id(expected_rows(expected, table)))
+
+
+def kind_of(text):
+    """A text of a statistic as spec/compare.md 6.2 has it."""
+    if text.lower() == "nan":
+        return "nan"
+    if re.fullmatch(r"[+-]?inf", text):
+        return text
+    if re.fullmatch(r"-?\d+", text):
+        return int(text)
+    if re.fullmatch(r"-?\d[\d.]*(e[+-]?\d+)?", text):
+        return float(text)
+    return "other"
+
+
+def difference(target, golden):
+    """Both texts of a statistic's difference."""
+    a, b = kind_of(target), kind_of(golden)
+    numbers = isinstance(a, (int, float)) and isinstance(b, (int, float))
+    if target == golden or (a == b and (numbers or a == "nan")):
+        return "0", "0"
+    if not numbers:
+        word = ("Diff" if "other" in (a, b) else "Nan" if "nan" in (a, b)
+                else "inf" if a == "inf" or b == "-inf" else "-inf")
+        return word, word
+    relative = "inf" if b == 0 else f"{abs((a - b) / b * 100)}%"
+    if re.fullmatch(r"\d+\.\d{7,}%", relative):
+        relative = f"{float(relative[:-1]):.6f}%"
+    return str(a - b), relative
+
+
+def items_of(row):
+    return {**json.loads(row["input_data"]), **json.loads(row["output_data"])}
+
+
+def base_of(item):
+    """An item without what a comparison adds."""
+    return [(key, value) for key, value in item.items() if key not in COMPARED | METRICS | {"md5"}]
+
+
+def golden_item(items, node, partner, key):
+    """The item of the partner that stands at the place of this one."""
+    return items.get(partner + key.removeprefix(node))
+
+
+def check_item(key, item, other, theirs, messages, task):
+    if task == "summary" and other is not None:
+        for name, absolute, relative in STATISTICS:
+            harness.check_equal(f"{key}: {name}", (item[absolute], item[relative]),
+                                difference(item.get(name, "null"), other.get(name, "null")))
+    if task == "all" and theirs and "Cosine" in theirs:
+        for name in METRICS:
+            harness.check_equal(f"{key}: {name}", item[name], theirs[name])
+    if messages is None:
+        messages = json.loads(theirs["Err_message"]) if theirs and "Err_message" in theirs else []
+    harness.check_equal(f"{key}: messages", json.loads(item["Err_message"]), messages)
+    levels = [message.split(":")[0] for message in messages]
+    result = next((level for level in ("error", "warning") if level in levels), "pass")
+    harness.check_equal(f"{key}: Result", item["Result"], result)
+    if theirs and "Result" in theirs:
+        harness.check_equal(f"{key}: grad", item["Requires_grad Consistent"], theirs["Requires_grad Consistent"])
+
+
+def index_of(row, rows, task):
+    """The number that a node's items and children make."""
+    worst = {"pass": 0, "warning": 0.5, "error": 1}
+    if row["node_type"] == "9":
+        children = [index_of(rows[name], rows, task) or 0 for name in json.loads(row["sub_nodes"])]
+        return max(children)
+    results = [worst[item["Result"]] for item in items_of(row).values() if "Result" in item]
+    if not results:
+        return None
+    parts = row["node_name"].split(".")
+    return 0 if len(parts) > 1 and parts[1] in UNDEFINED else max(results)
+
+
+def check_mended(msprobe, scratch, case, expected, options):
+    path, _ = compare(msprobe, scratch, case, options)
+    got = {side: {} for side in ("NPU", "Bench")}
+    for row in rows_of(path, "tb_nodes"):
+        got[row["data_source"]][row["node_name"]] = row
+    config, = rows_of(path, "tb_config")
+    task = config["task"]
+    names = (case.name, f"{case.name}/{expected.name}")
+    listed = {name: {**table.get(names[0], {}), **table.get(names[1], {})}
+              for name, table in (("messages", MENDED), ("pairs", PAIRS), ("steps", STEPS))}
+    alone = {}
+    for side, folder in (("NPU", "target"), ("Bench", "golden")):
+        built, _ = graph(msprobe, scratch, ["-tp", str(case / folder)])
+        alone[side] = {row["node_name"]: row for row in rows_of(built, "tb_nodes")}
+        harness.check_equal(f"{side}: nodes", list(got[side]), list(alone[side]))
+    partners = {}
+    theirs = {side: {} for side in got}
+    for row in expected_rows(expected, "tb_nodes"):
+        theirs[row["data_source"]][row["node_name"]] = row
+    back = {golden: target for target, golden in listed["pairs"].items()}
+    for side, other, pairs in (("NPU", "Bench", listed["pairs"]), ("Bench", "NPU", back)):
+        for name, row in got[side].items():
+            link = json.loads(row["matched_node_link"])
+            wanted = json.loads(theirs[side][name]["matched_node_link"])
+            wanted = pairs.get(name, wanted[-1] if wanted else None)
+            harness.check_equal(f"{name}: partner", link[-1] if link else None, wanted)
+            if link:
+                above = got[other][wanted]["up_node"]
+                path_above = []
+                while above:
+                    path_above.insert(0, above)
+                    above = got[other][above]["up_node"]
+                harness.check_equal(f"{name}: path", link[:-1], path_above)
+            if side == "NPU":
+                partners[name] = wanted
+            step = (theirs if case.name != "megatron" else alone)[side][name]["micro_step_id"]
+            harness.check_equal(f"{name}: micro step", row["micro_step_id"],
+                                listed["steps"].get(name, step) if side == "Bench" else step)
+            ours, built = items_of(row), items_of(alone[side][name])
+            harness.check_equal(f"{name}: items", list(ours), list(built))
+            for key, item in ours.items():
+                harness.check_equal(key, base_of(item), base_of(built[key]))
+    for name, row in got["NPU"].items():
+        items, partner = items_of(row), partners[name]
+        golden = items_of(got["Bench"][partner]) if partner else {}
+        python = items_of(theirs["NPU"][name])
+        for key, item in items.items():
+            harness.check_equal(f"{key}: compared", "Result" in item, partner is not None and task != "structure")
+            if "Result" in item:
+                check_item(key, item, golden_item(golden, name, partner, key), python[key],
+                           listed["messages"].get(key), task)
+        harness.check_equal(f"{name}: index", row["precision_index"], index_of(row, got["NPU"], task))
+        if not listed["messages"] and not listed["pairs"]:
+            harness.check_equal(f"{name}: index", row["precision_index"], theirs["NPU"][name]["precision_index"])
+    for row in got["Bench"].values():
+        harness.check_equal(f"{row['id']}: index", row["precision_index"], None)
+        harness.check(not any("Result" in item for item in items_of(row).values()), f"{row['id']}: judged")
+    if (expected / "tb_config.jsonl").exists():
+        wanted, = expected_rows(expected, "tb_config")
+        harness.check_equal("config", config, {**wanted, "micro_steps": MICRO_STEPS.get(case.name, wanted["micro_steps"])})
+    harness.check_equal("micro steps", config["micro_steps"], 1 + max(
+        row["micro_step_id"] for side in got.values() for row in side.values()))
+
+
+def tensor(value, **more):
+    statistics = dict.fromkeys(("Max", "Min", "Mean", "Norm"), value)
+    return {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], **statistics, "requires_grad": False, **more}
+
+
+def call(*inputs, output=1.0, **keywords):
+    return {"input_args": [tensor(each) for each in inputs],
+            "input_kwargs": {key: {"type": "int", "value": value} for key, value in keywords.items()},
+            "output": [tensor(output)]}
+
+
+def write_rank(folder, construct, data=None, **header):
+    folder.mkdir(parents=True)
+    (folder / "construct.json").write_text(json.dumps(construct))
+    header = {"task": "statistics", "level": "mix", "framework": "pytorch", **header}
+    (folder / "dump.json").write_text(json.dumps({**header, "dump_data_dir": None, "data": data or {}}))
+    return str(folder)
+
+
+def pairs_of(msprobe, scratch, target, golden, *options):
+    """The rows of the side under test, the last name of each link, and the messages."""
+    path, messages = graph(msprobe, scratch, ["-tp", target, "-gp", golden, *options])
+    rows = {row["node_name"]: row for row in rows_of(path, "tb_nodes") if row["data_source"] == "NPU"}
+    links = {name: (json.loads(row["matched_node_link"]) or [None])[-1] for name, row in rows.items()}
+    return rows, links, messages
+
+
+def check_aligned(msprobe, scratch, _):
+    """A renamed module and an extra call leave all others where they are."""
+    def rank(folder, module, operations):
+        construct, data, counts = {}, {}, {}
+        for operation in operations:
+            number = counts[operation] = counts.get(operation, -1) + 1
+            construct[f"Torch.{operation}.{number}.forward"] = f"Module.{module}.Net.forward.0"
+            data[f"Torch.{operation}.{number}.forward"] = call(1.0)
+        construct[f"Module.{module}.Net.forward.0"] = None
+        data[f"Module.{module}.Net.forward.0"] = call(1.0)
+        for name in ("Torch.cos.0.forward", "Torch.exp.0.forward"):
+            construct[name] = None
+            data[name] = call(9.0, output=9.5)
+        return write_rank(scratch / folder, construct, data)
+
+    target = rank("new", "network", ["sin", "tanh", "sin", "relu", "sin"])
+    golden = rank("old", "net", ["sin", "tanh", "relu", "sin"])
+    rows, links, _ = pairs_of(msprobe, scratch, target, golden)
+    extra = "Torch.sin.1.forward"
+    same = ("DefaultModel", "Apis_Between_Modules.0", "Torch.sin.0.forward", "Torch.tanh.0.forward",
+            "Torch.relu.0.forward", "Torch.cos.0.forward", "Torch.exp.0.forward")
+    harness.check_equal("pairs", links, {
+        **{name: name for name in same}, extra: None, "Torch.sin.2.forward": "Torch.sin.1.forward",
+        "Module.network.Net.forward.0": "Module.net.Net.forward.0"})
+    for name, row in rows.items():
+        expected = None if name in ("DefaultModel", extra) else 0
+        harness.check_equal(f"{name}: index", row["precision_index"], expected)
+        renamed = links[name] not in (None, name)
+        for key, item in items_of(row).items():
+            if links[name]:
+                harness.check_equal(key, json.loads(item["Err_message"]), [ALIGNED] if renamed else [])
+    _, links, _ = pairs_of(msprobe, scratch, target, golden, "--python-rules")
+    harness.check_equal("pairs of the Python tool", {name for name, link in links.items() if link}, {
+        "DefaultModel", "Apis_Between_Modules.0", "Torch.cos.0.forward", "Torch.exp.0.forward"})
+
+
+def check_arguments(msprobe, scratch, _):
+    """Keyword arguments pair by name, all else that is left in order."""
+    name = "Torch.sum.0.forward"
+    target = write_rank(scratch / "new", {name: None}, {name: call(1.0, 2.0, dim=1, keepdim=3)})
+    golden = write_rank(scratch / "old", {name: None}, {name: call(1.0, alpha=7, keepdim=4, dim=1)})
+    results = {".input.0": [], ".input.1": [NO_ITEM], ".input.dim": [], ".output.0": [],
+               ".input.keepdim": ["error: The scalar parameters of NPU and Bench are inconsistent."]}
+    for options in ([], ["-fm"]):
+        rows, _, _ = pairs_of(msprobe, scratch, target, golden, *options)
+        harness.check_equal("messages", {key.removeprefix(name): json.loads(item["Err_message"])
+                                         for key, item in items_of(rows[name]).items()}, results)
+        harness.check_equal("index", rows[name]["precision_index"], 1)
+
+
+def check_counts(msprobe, scratch, golden):
+    case = golden / "fuzzy"
+    _, messages = compare(msprobe, scratch, case, ["-fm"])
+    harness.check("Torch.relu.forward below Module.a.FuzzyA.forward.0: 2 calls here, 1 in the reference" in messages, messages)
+    _, messages = compare(msprobe, scratch, case, ["-fm"], "--python-rules")
+    harness.check("calls here" not in messages, messages)
+
+
+def check_overflow(msprobe, scratch, golden):
+    """Levels of both sides."""
+    dump = str(golden / "overflow" / "target")
+    path, _ = graph(msprobe, scratch, ["-tp", dump, "-gp", dump, "-oc"])
+    levels = {row["node_name"]: row["overflow_level"] for row in expected_rows(golden / "overflow/expected", "tb_nodes")}
+    rows = rows_of(path, "tb_nodes")
+    harness.check_equal("rows", len(rows), 2 * len(levels))
+    for row in rows:
+        harness.check_equal(row["id"], row["overflow_level"], levels[row["node_name"]])
+    harness.check_equal("config", rows_of(path, "tb_config")[0]["overflow_check"], 1)
+
+
+def check_same_bytes(msprobe, scratch, golden):
+    for case, options in (("stats", []), ("fuzzy", ["-fm"]), ("tensor", []), ("layer_map", ["-lm"])):
+        first = compare(msprobe, scratch, golden / case, options)[0].read_bytes()
+        second = compare(msprobe, scratch, golden / case, options, "--jobs", "1")[0].read_bytes()
+        harness.check(first == second, f"{case}: two runs differ")
+
+
+def check_refused(msprobe, scratch, golden):
+    """Status 2, a line with the reason, and no file."""
+    node = {"Torch.a.0.forward": None}
+    plain = write_rank(scratch / "plain", node, {"Torch.a.0.forward": call(1.0)})
+    sums = write_rank(scratch / "sums", node, {"Torch.a.0.forward": {"input_args": [tensor(1.0, md5="12345678")]}})
+    tensors = write_rank(scratch / "tensors", node, task="tensor")
+    shape = write_rank(scratch / "shape", node, task="structure")
+    mindspore = write_rank(scratch / "mindspore", node, framework="mindspore")
+    empty = write_rank(scratch / "empty", {})
+    odd = write_rank(scratch / "odd", node, task="free_benchmark")
+    (scratch / "broken.yaml").write_text("a: [")
+    for arguments, reason in (
+        (["-gp", tensors], "the dump tasks differ: "),
+        (["-gp", shape], "the dump tasks differ: "),
+        (["-gp", sums], "only sums/dump.json has checksums"),
+        (["-gp", mindspore], "two frameworks are compared by the structure of the model, with -lm"),
+        (["-gp", str(scratch / "none")], "none: does not exist"),
+        (["-gp", plain + "/dump.json"], "dump.json: is not the folder of a rank"),
+        (["-gp", empty], "empty/construct.json: is empty"),
+        (["-gp", plain, "-fm", "-lm"], "-fm and -lm exclude each other"),
+        (["-gp", plain, "-lm", str(scratch / "broken.yaml")], "broken.yaml"),
+        (["-gp", plain, "-lm", str(scratch / "none.yaml")], "none.yaml"),
+        (["-fm"], "-fm is for two runs: name the reference with -gp"),
+        (["-lm"], "-lm is for two runs"),
+        (["-tensor_log"], "-tensor_log is for two runs"),
+        (["-tp", odd, "-gp", odd], "task 'free_benchmark' cannot be compared"),
+    ):
+        arguments = arguments if "-tp" in arguments else ["-tp", plain, *arguments]
+        arguments = [each.replace(f"{scratch}/", "") for each in arguments]
+        result = harness.run(msprobe, ["graph_visualize", *arguments, "-o", "out"], scratch)
+        harness.check_equal(f"{arguments}: status, output", (result.returncode, result.stdout), (2, ""))
+        harness.check(reason in result.stderr.splitlines()[0], f"{arguments}: {result.stderr!r}")
+        left = list((scratch / "out").iterdir()) if (scratch / "out").exists() else []
+        harness.check_equal(f"{arguments}: files", left, [])
+    # The Python tool's way: idle options are none.
+    path, _ = graph(msprobe, scratch, ["-tp", plain, "-fm", "-lm", "none.yaml", "--python-rules"])
+    harness.check(path.name.startswith("build_"), path.name)
+
+
+def check_odd_structure(msprobe, scratch, _):
+    """Deep, wide and circular models and names of every kind, in each way of pairing."""
+    count = 20000
+    chain = {f"Module.m.M{i}.forward.0": f"Module.m.M{i - 1}.forward.0" if i else None for i in range(count)}
+    circle = {f"Module.c.C{i}.forward.0": f"Module.c.C{(i + 1) % 500}.forward.0" for i in range(500)}
+    wide = {f"Torch.w.{i}.forward": "Module.w.W.forward.0" for i in range(count)}
+    odd = {"\ud800x": None, "\ud801x": None, "a\0b": "\ud800x", "": "q", "DefaultModel": "zz", "x\ny": "DefaultModel",
+           "Apis_Between_Modules.0": None, "Torch.a.0.forward": None, "Torch.b.0.forward": None, "n": 5, "k": ["l", {}],
+           "Torch..0..forward": None, "_rank": None, "Torch.a_rank1.1.forward": None}
+    ranks = {name: write_rank(scratch / name, construct, {node: call(1.0) for node in list(construct)[::2]})
+             for name, construct in (("chain", chain), ("circle", circle), ("wide", wide), ("odd", odd))}
+    for options in ([], ["-fm"], ["-lm"], ["--python-rules"], ["-fm", "--python-rules"]):
+        for target, golden in (("chain", "chain"), ("wide", "wide"), ("odd", "odd"), ("odd", "circle"), ("wide", "chain")):
+            rows, links, _ = pairs_of(msprobe, scratch, ranks[target], ranks[golden], *options)
+            lost = {"-fm", "--python-rules"} & set(options) and target == "odd"
+            if target == golden and not lost:
+                # Half a surrogate is bytes in one column, and an escape in the other.
+                names = {name: link for name, link in links.items() if link != name and "\\xed" not in name}
+                harness.check_equal(f"{target} {options}: other partners", names, {})
+            for name, row in rows.items():
+                index = {None} if row["node_type"] != "9" and "Result" not in row["input_data"] else {0, 0.5, 1}
+                harness.check(row["precision_index"] in index, f"{name}: {row['precision_index']}")
+
+
+def make_tests(msprobe, folder):
+    golden = pathlib.Path(folder).resolve() / "visualize"
+    tests = []
+    for name, runs in CASES.items():
+        for expected, options in runs.items():
+            for suffix, check in ((" --python-rules", check_python_rules), ("", check_mended)):
+                tests.append((
+                    f"{name}/{expected}{suffix}",
+                    lambda scratch, case=golden / name, expected=expected, options=options, check=check:
+                        check(msprobe, scratch, case, case / expected, options),
+                ))
+    for name, function in (("aligned calls", check_aligned), ("arguments", check_arguments), ("counts", check_counts),
+                           ("overflow", check_overflow), ("same bytes", check_same_bytes), ("refused", check_refused),
+                           ("odd structure", check_odd_structure)):
+        tests.append((name, lambda scratch, function=function: function(msprobe, scratch, golden)))
+    return tests
+
+
+if __name__ == "__main__":
+    harness.main(make_tests)
