@@ -5,6 +5,7 @@
     generate.py statistics OUT [--apis N] [--ranks R] [--seed S]
     generate.py tensor     OUT [--apis N] [--tensors K | --fault] [--mib M] [--ranks R] [--seed S]
     generate.py anomaly    OUT [--apis N] [--ranks R] [--seed S]
+    generate.py graph      OUT [--modules N] [--apis N] [--ranks R] [--seed S]
     generate.py checkpoint OUT [--parameters N] [--mib M] [--seed S]
 
 writes OUT/target/step0/rank<r> and OUT/golden/step0/rank<r>, or OUT/step0/rank<r> with NaN from the middle on, or
@@ -18,6 +19,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import anomaly_tree  # noqa: E402
 import checkpoint_files  # noqa: E402
+import graph_tree  # noqa: E402
 import statistics_tree  # noqa: E402
 import tensor_tree  # noqa: E402
 
@@ -65,6 +67,12 @@ def main():
     sub.add_argument("--apis", type=positive, default=8000, help="entries per rank (default 8000)")
     sub.add_argument("--ranks", type=positive, default=16)
     sub.add_argument("--seed", type=positive, default=1)
+    sub = kinds.add_parser("graph")
+    sub.add_argument("out", type=pathlib.Path)
+    sub.add_argument("--modules", type=positive, default=10_000, help="modules per rank (default 10000)")
+    sub.add_argument("--apis", type=positive, default=50_000, help="operations per rank (default 50000)")
+    sub.add_argument("--ranks", type=positive, default=1)
+    sub.add_argument("--seed", type=positive, default=1)
     sub = kinds.add_parser("checkpoint")
     sub.add_argument("out", type=pathlib.Path)
     sub.add_argument("--parameters", type=positive, default=32)
@@ -73,6 +81,9 @@ def main():
     options = parser.parse_args()
     if options.kind == "anomaly":
         anomaly_tree.write(options.out, options.ranks, options.apis, options.seed)
+        return
+    if options.kind == "graph":
+        graph_tree.write(options.out, options.modules, options.apis, options.ranks, options.seed)
         return
     if options.kind == "checkpoint":
         checkpoint_files.write(options.out, options.parameters, options.mib, options.seed)

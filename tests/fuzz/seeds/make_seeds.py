@@ -18,6 +18,7 @@ import zipfile
 HERE = pathlib.Path(__file__).parent
 FIXTURES = HERE.parents[1] / "data" / "formats"
 ANOMALY = HERE.parents[1] / "data" / "golden" / "anomaly"
+GRAPHS = HERE.parents[1] / "data" / "golden" / "visualize"
 CONFIG = HERE.parents[1] / "data" / "golden" / "config_check"
 CKPT = HERE.parents[1] / "data" / "ckpt"
 REAL_CKPT = CKPT / "real"
@@ -277,6 +278,17 @@ def construct_jsons():
     put("construct_json", "deep.json", b'{"a":' + b"[" * 500)
 
 
+def graphs():
+    def put_ranks(name, rules, *folders):
+        files = [(folder / f"{file}.json").read_bytes() for folder in folders for file in ("construct", "dump", "stack")]
+        put("graph", name, rules + b"\xff\xfemark".join(files))
+
+    for case in ("megatron", "odd_names", "recompute_root", "rules", "tree"):
+        put_ranks(case, b"\0", GRAPHS / case / "target")
+    put_ranks("tree_python", b"\1", GRAPHS / "tree" / "target")
+    put_ranks("comm", b"\0", *(GRAPHS / "comm" / "target" / f"rank{rank}" for rank in range(2)))
+
+
 def rank_scans():
     names = [
         "a04_spellings/step0/rank0", "a06_nested_list_missed/step0/rank0", "a13_send_recv_source_compute/step0/rank1",
@@ -355,6 +367,7 @@ def main():
         ("construct_json", construct_jsons),
         ("dcp", dcps),
         ("deepspeed", deepspeeds),
+        ("graph", graphs),
         ("mindspore_ckpt", mindspore_ckpts),
         ("npy", npys),
         ("npz", npzs),

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks as a graph, from their files to the data base: an input is construct.json, dump.json and stack.json of each rank,
+// with a mark between files, behind a byte that says by whose rules.
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fuzz_checkpoint.hpp"
+#include "graph/build.hpp"
+#include "support/error.hpp"
+#include "support/output_file.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  namespace fs = std::filesystem;
+  static const msprobe::FuzzFolder folder;
+  constexpr std::size_t kFiles = 3;
+  constexpr const char* kNames[kFiles] = {"construct.json", "dump.json", "stack.json"};
+  if (size == 0) return 0;
+  const std::vector<std::string_view> files = msprobe::files_of(data + 1, size - 1);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::string rank = folder.path() + "/dump/rank" + std::to_string(i / kFiles);
+    fs::create_directories(rank);
+    msprobe::OutputFile file(rank + "/" + kNames[i % kFiles]);
+    file.write(files[i]);
+    file.commit();
+  }
+  msprobe::graph::GraphOptions options;
+  options.target = folder.path() + "/dump";
+  options.output = folder.path() + "/out";
+  options.overflow_check = true;
+  if ((data[0] & 1) != 0) {
+    options.tree = {.lose_unconnected = true, .gradients_in_first_step = true};
+    options.data = {.strip_quotes = true, .hide_null = true, .drop_checksums = true, .section_from_name = true};
+    options.edges = {.keywords_only = true};
+    options.config = {.of_first_graph = true};
+  }
+  try {
+    const msprobe::graph::GraphResult result = msprobe::graph::build_graph(options);
+    if (result.ranks + result.problems.size() != (files.size() + kFiles - 1) / kFiles) __builtin_trap();
+    if (result.ranks > 0 && !fs::exists(result.file)) __builtin_trap();
+  } catch (const msprobe::FormatError&) {
+  } catch (const msprobe::IoError&) {  // a rank without dump.json
+  }
+  fs::remove_all(options.target);
+  fs::remove_all(options.output);
+  return 0;
+}
