@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks as a graph, from their files to the data base: an input is construct.json, dump.json and stack.json of each rank,
-// with a mark between files, behind a byte that says by whose rules.
+// Ranks as a graph, from their files to the data base: an input is construct.json, dump.json and stack.json
+// of each rank, with a mark between files, behind a byte that says by whose rules.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -33,7 +33,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.overflow_check = true;
   if ((data[0] & 1) != 0) {
     options.tree = {.lose_unconnected = true, .gradients_in_first_step = true};
-    options.data = {.strip_quotes = true, .hide_null = true, .drop_checksums = true, .section_from_name = true};
+    options.data = {
+        .strip_quotes = true, .hide_null = true, .drop_checksums = true, .section_from_name = true};
     options.edges = {.keywords_only = true};
     options.config = {.of_first_graph = true};
   }
