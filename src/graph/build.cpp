@@ -29,17 +29,6 @@
 namespace msprobe::graph {
 namespace {
 
-/// By the local time; a file that is there already is left alone.
-std::string result_path(const std::string& folder, std::string_view type) {
-  const std::time_t now = std::time(nullptr);
-  const std::string stem = fmt::format("{}/{}_{:%Y%m%d%H%M%S}", folder, type, fmt::localtime(now));
-  std::string path = stem + ".vis.db";
-  std::error_code ignored;
-  for (int number = 1; std::filesystem::exists(path, ignored); ++number)
-    path = fmt::format("{}_{}.vis.db", stem, number);
-  return path;
-}
-
 /// Writes the graphs of a plan into one data base.
 class GraphRun {
  public:
@@ -194,6 +183,16 @@ class GraphRun {
 };
 
 }  // namespace
+
+std::string result_path(const std::string& folder, std::string_view type) {
+  const std::time_t now = std::time(nullptr);
+  const std::string stem = fmt::format("{}/{}_{:%Y%m%d%H%M%S}", folder, type, fmt::localtime(now));
+  std::string path = stem + ".vis.db";
+  std::error_code ignored;
+  for (int number = 1; std::filesystem::exists(path, ignored); ++number)
+    path = fmt::format("{}_{}.vis.db", stem, number);
+  return path;
+}
 
 GraphResult build_graph(const GraphOptions& options, const GraphProgress& progress) {
   return GraphRun(options, progress).run();

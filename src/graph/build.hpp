@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/data/item_texts.hpp"
@@ -52,5 +53,8 @@ struct GraphProgress {
 /// A rank that cannot be read is a problem, and the others are written. Throws UsageError, IoError,
 /// FormatError, and leaves nothing then.
 GraphResult build_graph(const GraphOptions& options, const GraphProgress& progress = {});
+
+/// `{type}_{local time}.vis.db` in the folder; a file that is there already is left alone.
+std::string result_path(const std::string& folder, std::string_view type);
 
 }  // namespace msprobe::graph

@@ -14,6 +14,8 @@
 
 #include "comparison/matching/mapping_file.hpp"
 #include "graph/build.hpp"
+#include "graph/merge/build_merged.hpp"
+#include "graph/merge/merge_options.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/json_writer.hpp"
@@ -86,6 +88,7 @@ class GraphCommand final : public Command {
     options.add_flag("--is_print_compare_log", options_.pair.print_rows,
                      "Log one line for each pair of tensors");
     options.add_flag("--is_print_progress_log", progress_log_, "Progress as lines on standard output");
+    merge_.declare(options);
     options.add_flag("--python-rules", python_rules_, "The rows of the Python tool 26.x, mistakes included");
   }
 
@@ -101,10 +104,13 @@ class GraphCommand final : public Command {
       options_.pair.traits = python_pair_traits();
     }
     choose_pairing();
+    if (merge_.given() && !options_.golden.empty())
+      throw UsageError("--rank_size with -gp: two merged runs are not compared so far");
     GraphProgress progress{context.progress, {}};
     ProgressLog log;
     if (progress_log_) progress.tell = [&](double percent) { log.tell(percent); };
-    const GraphResult result = build_graph(options_, progress);
+    const GraphResult result = merge_.given() ? build_merged(options_, merge_.sides(1), python_rules_)
+                                              : build_graph(options_, progress);
     if (progress_log_) log.end(result.problems);
     report(result);
     return result.problems.empty() ? Outcome::clean : Outcome::failure;
@@ -146,6 +152,7 @@ class GraphCommand final : public Command {
   bool fuzzy_ = false;
   Option layers_;
   std::string mapping_file_;
+  MergeOptions merge_;
   bool progress_log_ = false;
   bool python_rules_ = false;
 };

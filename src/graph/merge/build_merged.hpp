@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks merged into one model as a data base for the viewer.
+#pragma once
+
+#include <vector>
+
+#include "graph/build.hpp"
+#include "graph/merge/parallel_plan.hpp"
+
+namespace msprobe::graph {
+
+MergeTraits merge_traits(bool python_rules);
+
+/// Throws UsageError, IoError, FormatError; leaves nothing then.
+GraphResult build_merged(const GraphOptions& options, const std::vector<ParallelPlan>& plans,
+                         bool python_rules);
+
+}  // namespace msprobe::graph

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graph of a rank as a merge changes it: nodes get other names and places, nodes of other ranks join
+// them, and each node says whose data make its own (spec/graph-visualize.md 12).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/rank_graph.hpp"
+#include "model_tree/tree.hpp"
+
+namespace msprobe::graph {
+
+using model_tree::kNoNode;
+using model_tree::kRoot;
+using model_tree::NodeIndex;
+using model_tree::NodeType;
+
+/// A rank that was read.
+struct MergeRank {
+  std::int64_t number = 0;
+  RankGraph graph;
+};
+
+class MergeGraph;
+
+struct MergeTraits {
+  bool lose_others = false;         // what no namesake in the first rank takes up is not there
+  bool number_all_parts = false;    // layers inside of a joined layer get its number, too
+  bool first_rank_borders = false;  // what holds joined layers keeps the first rank's data where both differ
+  bool first_rank_shards = false;   // outputs beside one that was reduced stay the first rank's
+  bool outer_linears_only =
+      false;                  // full inputs and sums are kept of the first column and the last row alone
+  bool only_senders = false;  // a rank that only receives is in no chain of stages
+};
+
+/// How the data of a node is made of its own and those of its partners on the ranks of its group.
+struct Joint {
+  struct Partner {
+    std::shared_ptr<const MergeGraph> graph;
+    NodeIndex node = kNoNode;
+  };
+  std::vector<Partner> partners;
+  std::vector<std::int64_t> ranks;  // all of them, for people
+  bool though_equal = false;        // numbers that are equal on all ranks are merged, too
+  bool keeps_first_input = false;
+  bool keeps_outputs = false;
+  bool keeps_bias = false;
+  NodeIndex reduced = kNoNode;       // the sum over the ranks, which the first output gets
+  bool keeps_other_outputs = false;  // beside that
+};
+
+struct MergeNode {
+  /// The entry of one rank's dump.json; 0 is none.
+  struct Place {
+    const MergeRank* rank = nullptr;
+    std::uint32_t entry = 0;
+  };
+
+  std::string name;
+  NodeType type = NodeType::module;
+  NodeIndex parent = kNoNode;
+  std::uint32_t micro_step = 0;
+  std::uint32_t stack = 0;  // of its rank's tree
+  std::vector<NodeIndex> children;
+  Place own;              // its rank is known for every node
+  Place inputs, outputs;  // with a rank: they are taken there instead
+  std::unique_ptr<Joint> joint;
+};
+
+/// Nodes are known by number, in the order of their making; the root is kRoot.
+class MergeGraph {
+ public:
+  explicit MergeGraph(const MergeRank& rank);
+
+  std::int64_t rank() const { return rank_.number; }
+  const MergeRank& main_rank() const { return rank_; }
+  std::size_t size() const { return nodes_.size(); }
+  MergeNode& node(NodeIndex index) { return nodes_[index]; }
+  const MergeNode& node(NodeIndex index) const { return nodes_[index]; }
+  /// kNoNode if there is none of that name.
+  NodeIndex find(std::string_view name) const;
+  /// A node without a place in the tree.
+  NodeIndex add(std::string name, NodeType type, const MergeNode::Place& own);
+  void rename(NodeIndex index, std::string name);
+  /// Copies the node and all below it from another graph, without a place in the tree.
+  NodeIndex copy(const MergeGraph& from, NodeIndex index);
+  void attach(NodeIndex child, NodeIndex parent);
+  /// Is no longer among the children of its parent.
+  void detach(NodeIndex child);
+  /// Parents of layers that were joined.
+  std::vector<NodeIndex> joined_parents;
+
+  /// The node and all below it, parents first.
+  std::vector<NodeIndex> below(NodeIndex index) const;
+
+ private:
+  void know(NodeIndex index);
+
+  const MergeRank& rank_;
+  std::deque<MergeNode> nodes_;  // names stay where they are
+  std::unordered_map<std::string_view, NodeIndex> by_name_;
+};
+
+/// For nodes of one graph the node of the same name and the same ancestors in another; by number, kNoNode for
+/// none. `name_there` says what a node is called over there.
+template <typename NameThere>
+std::vector<NodeIndex> namesakes(const MergeGraph& graph, const MergeGraph& other,
+                                 const NameThere& name_there) {
+  std::vector<NodeIndex> found(graph.size(), kNoNode);
+  found[kRoot] = kRoot;
+  for (const NodeIndex index : graph.below(kRoot)) {
+    const MergeNode& node = graph.node(index);
+    if (index == kRoot || found[node.parent] == kNoNode) continue;
+    const NodeIndex there = other.find(name_there(node));
+    if (there != kNoNode && other.node(there).parent == found[node.parent]) found[index] = there;
+  }
+  return found;
+}
+
+/// The name with `_rank{number}` behind the name of the operation: `Torch.square_rank1.0.forward`.
+std::string name_with_rank(std::string_view name, std::int64_t rank);
+bool is_name_with_rank(std::string_view name);
+
+}  // namespace msprobe::graph

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options that say how a model was split.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/merge/parallel_plan.hpp"
+#include "support/option_list.hpp"
+
+namespace msprobe::graph {
+
+class MergeOptions {
+ public:
+  void declare(OptionList& options);
+  /// Are ranks to be merged?
+  bool given() const { return !rank_size_.empty() || !tp_.empty() || !pp_.empty(); }
+  /// One plan a side: the target's first. UsageError for values that are missing, or no numbers.
+  std::vector<ParallelPlan> sides(std::size_t count) const;
+
+ private:
+  std::vector<std::string> rank_size_;
+  std::vector<std::string> tp_;
+  std::vector<std::string> pp_;
+  std::vector<std::string> vpp_;
+  std::vector<std::string> order_;
+};
+
+}  // namespace msprobe::graph

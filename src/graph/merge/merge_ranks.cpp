@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/merge/merge_ranks.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "dump/names.hpp"
+#include "dump/tree.hpp"
+#include "support/error.hpp"
+#include "support/folder.hpp"
+#include "support/parallel.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::graph {
+namespace {
+
+class Strategy {
+ public:
+  Strategy(MergedRanks& merged, const ParallelPlan& plan, const MergeTraits& traits,
+           const ParallelGroups& groups)
+      : merged_(merged), plan_(plan), traits_(traits), groups_(groups) {
+    for (const MergeRank& rank : merged.ranks) graphs_[rank.number] = std::make_shared<MergeGraph>(rank);
+  }
+
+  void merge() {
+    const int size = plan_.rank_size;
+    if (plan_.tp == 1 && plan_.pp == 1) {
+      for (const MergeRank& rank : merged_.ranks) {
+        const MergeGroup alone = {graphs_.at(rank.number)};
+        gather_free_apis(alone, traits_);
+        merged_.graphs.push_back(alone.front());
+      }
+    } else if (plan_.pp == 1) {
+      for (const auto& ranks : groups_.tp) merge_shards(group_of(ranks));
+    } else if (plan_.tp == 1) {
+      for (const auto& ranks : groups_.pp) {
+        const MergeGroup group = group_of(ranks);
+        gather_free_apis(group, traits_);
+        join(group);
+        merged_.graphs.push_back(group.front());
+      }
+    } else if (static_cast<std::int64_t>(plan_.tp) * plan_.pp == size) {
+      MergeGroup all;
+      for (const auto& [rank, graph] : graphs_) all.push_back(graph);
+      gather_free_apis(all, traits_);
+      MergeGroup joined;
+      for (const auto& ranks : groups_.pp) {
+        joined.push_back(group_of(ranks).front());
+        join(group_of(ranks));
+      }
+      merge_tensor_parallel(joined, groups_.tp, traits_);
+      merged_.graphs.push_back(joined.front());
+    } else {
+      std::set<std::int64_t> joined;
+      for (const auto& ranks : groups_.pp) {
+        gather_free_apis(group_of(ranks), traits_);
+        join(group_of(ranks));
+        joined.insert(ranks.front());
+      }
+      for (const auto& ranks : groups_.tp) {
+        std::vector<std::int64_t> present = ranks;
+        std::erase_if(present, [&](std::int64_t rank) { return !joined.contains(rank); });
+        if (!present.empty()) merge_shards(group_of(present));
+      }
+    }
+  }
+
+ private:
+  MergeGroup group_of(const std::vector<std::int64_t>& ranks) const {
+    MergeGroup group;
+    for (const std::int64_t rank : ranks) group.push_back(graphs_.at(rank));
+    return group;
+  }
+  void merge_shards(const MergeGroup& group) {
+    gather_free_apis(group, traits_);
+    merge_tensor_parallel(group, groups_.tp, traits_);
+    merged_.graphs.push_back(group.front());
+  }
+  void join(const MergeGroup& group) const {
+    join_stages(group, traits_);
+    if (plan_.vpp > 1) join_chunks(*group.front(), plan_.vpp, traits_);
+  }
+
+  MergedRanks& merged_;
+  const ParallelPlan& plan_;
+  const MergeTraits& traits_;
+  const ParallelGroups& groups_;
+  std::map<std::int64_t, std::shared_ptr<MergeGraph>> graphs_;
+};
+
+}  // namespace
+
+std::unique_ptr<MergedRanks> read_ranks(const std::string& folder, const model_tree::TreeTraits& traits) {
+  std::map<std::int64_t, std::string> folders;
+  for (const std::string& name : names_in(folder)) {
+    const auto number = name == "rank" ? 0 : dump::number_after(name, "rank");
+    if (!number) {
+      throw UsageError(display(folder) + ": " + display(name) + " is no folder of a rank",
+                       "ranks that are merged stand in a folder that holds nothing but rank0, rank1, ...");
+    }
+    if (!folders.emplace(*number, name).second)
+      throw UsageError(display(folder) + ": there are two folders of rank " + std::to_string(*number));
+  }
+  if (folders.empty()) throw UsageError(display(folder) + ": holds no ranks");
+  auto merged = std::make_unique<MergedRanks>();
+  for (const auto& [number, name] : folders) {
+    merged->ranks.emplace_back().number = number;
+  }
+  std::vector<std::string> names;
+  for (const auto& [number, name] : folders) names.push_back(name);
+  parallel_for(names.size(), [&](std::size_t i) {
+    merged->ranks[i].graph = read_rank_graph(folder + "/" + names[i], traits);
+  });
+  return merged;
+}
+
+void merge_ranks(MergedRanks& merged, const ParallelPlan& plan, const MergeTraits& traits,
+                 const std::string& side) {
+  check_plan(plan, merged.ranks.size(), side);
+  ParallelGroups groups = find_groups(plan, merged.ranks, traits);
+  for (std::string& warning : groups.warnings) merged.warnings.push_back(side + std::move(warning));
+  Strategy(merged, plan, traits, groups).merge();
+}
+
+}  // namespace msprobe::graph

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks of one run become the logical model that they are parts of (spec/graph-visualize.md 12.1).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/merge/merge_steps.hpp"
+#include "graph/merge/parallel_plan.hpp"
+
+namespace msprobe::graph {
+
+struct MergedRanks {
+  std::vector<MergeRank> ranks;  // must stay where they are
+  MergeGroup graphs;             // in the order of their first ranks
+  std::vector<std::string> warnings;
+};
+
+/// Reads the ranks of a folder. Throws IoError, FormatError, UsageError.
+std::unique_ptr<MergedRanks> read_ranks(const std::string& folder, const model_tree::TreeTraits& traits);
+
+/// Merges them. `side` begins a message of what is wrong with the plan.
+void merge_ranks(MergedRanks& merged, const ParallelPlan& plan, const MergeTraits& traits,
+                 const std::string& side);
+
+}  // namespace msprobe::graph

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/merge/merged_source.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "graph/data/overflow.hpp"
+#include "graph/merge/node_content.hpp"
+#include "support/json_writer.hpp"
+
+namespace msprobe::graph {
+
+MergedSource::MergedSource(std::shared_ptr<const MergeGraph> graph, const DataTraits& traits,
+                           bool overflow_check)
+    : graph_(std::move(graph)), traits_(traits), overflow_check_(overflow_check), origins_(1, kNoNode) {
+  std::vector<NodeIndex> order = graph_->below(kRoot);
+  std::sort(order.begin(), order.end());
+  std::unordered_map<NodeIndex, model_tree::NodeIndex> added;
+  std::unordered_map<std::string_view, std::size_t> times;  // a name was given to two nodes
+  for (const NodeIndex index : order) {
+    const MergeNode& node = graph_->node(index);
+    std::string name = node.name;
+    while (index != kRoot && tree_.find(name) != model_tree::kNoNode)
+      name = node.name + "_again" + std::to_string(++times[node.name]);
+    const model_tree::NodeIndex here = tree_.add(name);
+    added[index] = here;
+    model_tree::Node& copy = tree_.node(here);
+    copy.type = node.type;
+    copy.micro_step = node.micro_step;
+    if (node.own.rank != nullptr)
+      copy.stack = tree_.add_stack(node.own.rank->graph.built.tree.stack(node.stack));
+    origins_.resize(tree_.size(), kNoNode);
+    origins_[here] = index;
+  }
+  for (const NodeIndex index : order) {
+    for (const NodeIndex child : graph_->node(index).children) tree_.attach(added.at(child), added.at(index));
+  }
+  for (const NodeIndex index : order)
+    tree_.micro_steps = std::max(tree_.micro_steps, graph_->node(index).micro_step + 1);
+  tree_.micro_steps = std::max(tree_.micro_steps, graph_->main_rank().graph.built.tree.micro_steps);
+}
+
+std::optional<std::string> MergedSource::tensor_folder() const {
+  return graph_->main_rank().graph.tensor_folder();
+}
+
+NodeData MergedSource::data(model_tree::NodeIndex node) const {
+  NodeData data;
+  const NodeIndex index = origins_[node];
+  JoinedContent joined = joined_content(*graph_, index);
+  if (!joined.sentences.empty()) {
+    JsonWriter json;
+    json.value(joined.sentences);
+    data.parallel_merge_info = json.take();
+  }
+  if (!joined.content) return data;
+  const std::string& name = graph_->node(index).name;
+  data.items = item_texts(joined.content->items, joined.content->entry, name, traits_);
+  if (overflow_check_) {
+    // As each rank found it: a jump of the norm is one between values of one rank.
+    if (const auto own = content_of(graph_->node(index)))
+      data.overflow_level = overflow_level(name, own->entry);
+  }
+  return data;
+}
+
+}  // namespace msprobe::graph

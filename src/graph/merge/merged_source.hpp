@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graph of several ranks in one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/data/node_source.hpp"
+#include "graph/merge/merge_graph.hpp"
+
+namespace msprobe::graph {
+
+class MergedSource final : public NodeSource {
+ public:
+  /// The ranks that the graph is made of must outlive this.
+  MergedSource(std::shared_ptr<const MergeGraph> graph, const DataTraits& traits, bool overflow_check);
+
+  const model_tree::ModelTree& tree() const override { return tree_; }
+  std::optional<std::string> tensor_folder() const override;
+  NodeData data(model_tree::NodeIndex node) const override;
+
+  std::int64_t rank() const { return graph_->rank(); }
+  const MergeGraph& graph() const { return *graph_; }
+  /// The node of the graph that became this one of the tree.
+  NodeIndex origin(model_tree::NodeIndex node) const { return origins_[node]; }
+
+ private:
+  std::shared_ptr<const MergeGraph> graph_;
+  DataTraits traits_;
+  bool overflow_check_ = false;
+  model_tree::ModelTree tree_;
+  std::vector<NodeIndex> origins_;  // by node of the tree
+};
+
+}  // namespace msprobe::graph

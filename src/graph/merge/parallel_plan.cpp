@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/merge/parallel_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "dump/member_stream.hpp"
+#include "dump/names.hpp"
+#include "graph/merge/entry_edit.hpp"
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::graph {
+namespace {
+
+using dump::Entry;
+using dump::NodeKind;
+
+struct Dimension {
+  std::string name;
+  std::size_t size = 1;
+};
+
+/// The dimensions in their order, the fastest first; those of one rank that are left out come last.
+std::vector<Dimension> dimensions_of(const ParallelPlan& plan, const std::string& side) {
+  const auto product = static_cast<std::int64_t>(plan.tp) * plan.pp;
+  std::map<std::string, std::size_t, std::less<>> sizes = {
+      {"tp", static_cast<std::size_t>(plan.tp)},
+      {"cp", 1},
+      {"ep", 1},
+      {"dp", static_cast<std::size_t>(plan.rank_size / product)},
+      {"pp", static_cast<std::size_t>(plan.pp)}};
+  std::vector<Dimension> dimensions;
+  for (const std::string_view name : dump::split(plan.order, '-')) {
+    const auto found = sizes.find(name);
+    if (found == sizes.end()) {
+      throw UsageError(
+          fmt::format("{}--order: {} is none of tp, cp, ep, dp and pp, or there twice", side, display(name)));
+    }
+    dimensions.push_back({found->first, found->second});
+    sizes.erase(found);
+  }
+  for (const auto& [name, size] : sizes) {
+    if (size != 1)
+      throw UsageError(
+          fmt::format("{}--order: {} is {}, but {} does not name it", side, name, size, display(plan.order)));
+  }
+  return dimensions;
+}
+
+RankGroups default_groups(const ParallelPlan& plan, const std::vector<MergeRank>& ranks,
+                          std::string_view along) {
+  std::size_t stride = 1;
+  std::size_t size = 1;
+  for (const Dimension& dimension : dimensions_of(plan, {})) {
+    if (dimension.name == along) {
+      size = dimension.size;
+      break;
+    }
+    stride *= dimension.size;
+  }
+  RankGroups groups;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (rank / stride % size != 0) continue;
+    auto& group = groups.emplace_back();
+    for (std::size_t i = 0; i < size; ++i) group.push_back(ranks[rank + i * stride].number);
+  }
+  return groups;
+}
+
+/// The ranks of a process group, as numbers or as text.
+std::vector<std::int64_t> rank_list(const Entry& entry, Entry::Index value) {
+  std::vector<std::int64_t> ranks;
+  if (value == Entry::kNone || !entry.is(value, NodeKind::array)) return ranks;
+  entry.children(value, [&](Entry::Index child) {
+    constexpr double kMost = 1e15;
+    const double number = entry.is(child, NodeKind::integer) ? entry.number(child) : -1;
+    ranks.push_back(number >= 0 && number < kMost ? static_cast<std::int64_t>(number) : -1);
+  });
+  return ranks;
+}
+
+Entry::Index keyword(const Entry& entry, std::string_view name) {
+  const Entry::Index keywords = entry.find(0, "input_kwargs");
+  return keywords == Entry::kNone ? keywords : entry.find(keywords, name);
+}
+
+class GroupFinder {
+ public:
+  GroupFinder(const std::vector<MergeRank>& ranks, const MergeTraits& traits)
+      : ranks_(ranks), traits_(traits) {}
+
+  RankGroups tensor_parallel() const {
+    RankGroups groups;
+    for (const MergeRank& rank : ranks_) {
+      const model_tree::ModelTree& tree = rank.graph.built.tree;
+      for (NodeIndex index = kRoot + 1; index < tree.size(); ++index) {
+        const std::string_view name = tree.name(index);
+        if (name.find("reduce_scatter") == std::string_view::npos &&
+            name.find("all_reduce") == std::string_view::npos)
+          continue;
+        Entry entry;
+        if (!read(rank, name, entry)) break;
+        const Entry::Index group = keyword(entry, "group");
+        std::vector<std::int64_t> list;
+        if (group != Entry::kNone) list = rank_list(entry, entry.find(group, "group_ranks"));
+        if (!list.empty() && std::find(groups.begin(), groups.end(), list) == groups.end())
+          groups.push_back(std::move(list));
+        break;
+      }
+    }
+    return groups;
+  }
+
+  /// Chains from a rank to whom it sends first.
+  RankGroups pipeline() const {
+    std::map<std::int64_t, std::int64_t> next;
+    for (const MergeRank& rank : ranks_) {
+      if (const auto target = first_target(rank)) next[rank.number] = *target;
+    }
+    std::set<std::int64_t> visited;
+    RankGroups groups;
+    for (const MergeRank& rank : ranks_) {
+      std::vector<std::int64_t> group;
+      std::int64_t at = rank.number;
+      while (next.contains(at) && visited.insert(at).second) {
+        group.push_back(at);
+        at = next.at(at);
+      }
+      if (group.empty()) continue;
+      const bool is_rank =
+          std::any_of(ranks_.begin(), ranks_.end(), [&](const MergeRank& each) { return each.number == at; });
+      if (!traits_.only_senders && is_rank && visited.insert(at).second) group.push_back(at);
+      groups.push_back(std::move(group));
+    }
+    return groups;
+  }
+
+ private:
+  static bool read(const MergeRank& rank, std::string_view name, Entry& entry) {
+    const std::uint32_t number = rank.graph.entries.find(name);
+    return number != TextIndex::kNone && read_place({&rank, number}, entry) > 0 &&
+           entry.is(0, NodeKind::object);
+  }
+
+  static std::optional<std::int64_t> as_rank(const Entry& entry, Entry::Index value) {
+    if (value != Entry::kNone && entry.is(value, NodeKind::object)) value = entry.find(value, "value");
+    constexpr double kMost = 1e15;
+    if (value == Entry::kNone || !entry.is(value, NodeKind::integer)) return std::nullopt;
+    const double number = entry.number(value);
+    if (number < 0 || number > kMost) return std::nullopt;
+    return static_cast<std::int64_t>(number);
+  }
+
+  static std::optional<std::int64_t> first_target(const MergeRank& rank) {
+    const model_tree::ModelTree& tree = rank.graph.built.tree;
+    for (NodeIndex index = kRoot + 1; index < tree.size(); ++index) {
+      const std::string_view name = tree.name(index);
+      const bool batch = name.starts_with("Distributed.batch_isend_irecv.");
+      if (!batch && !name.starts_with("Distributed.send.") && !name.starts_with("Distributed.isend."))
+        continue;
+      Entry entry;
+      if (!read(rank, name, entry)) continue;
+      const auto target = batch ? first_peer(rank, entry) : as_rank(entry, keyword(entry, "dst"));
+      if (target) return target;
+    }
+    return std::nullopt;
+  }
+
+  /// Of the first transfer to another rank.
+  static std::optional<std::int64_t> first_peer(const MergeRank& rank, const Entry& entry) {
+    std::optional<std::int64_t> found;
+    const auto look = [&](Entry::Index transfer) {
+      const Entry::Index operation = entry.find(transfer, "op");
+      if (found || operation == Entry::kNone || entry.text(operation) != "isend") return;
+      const auto peer = as_rank(entry, entry.find(transfer, "peer"));
+      if (peer && *peer != rank.number) found = peer;
+    };
+    const Entry::Index output = entry.find(0, "output");
+    if (output == Entry::kNone || !entry.is(output, NodeKind::array)) return found;
+    entry.children(output, [&](Entry::Index each) {
+      if (entry.is(each, NodeKind::array)) {
+        entry.children(each, look);
+      } else {
+        look(each);
+      }
+    });
+    return found;
+  }
+
+  const std::vector<MergeRank>& ranks_;
+  const MergeTraits& traits_;
+};
+
+/// Is every rank in one of the groups, and in no other, and are these all of that size?
+bool is_partition(const RankGroups& groups, std::size_t size, const std::vector<MergeRank>& ranks) {
+  std::set<std::int64_t> seen;
+  for (const auto& group : groups) {
+    if (group.size() != size) return false;
+    for (const std::int64_t rank : group) {
+      if (!seen.insert(rank).second) return false;
+    }
+  }
+  return seen.size() == ranks.size() && std::all_of(ranks.begin(), ranks.end(), [&](const MergeRank& rank) {
+           return seen.contains(rank.number);
+         });
+}
+
+RankGroups checked(RankGroups found, const ParallelPlan& plan, int size, const std::vector<MergeRank>& ranks,
+                   std::string_view dimension, std::string_view operations,
+                   std::vector<std::string>& warnings) {
+  if (!found.empty() && is_partition(found, static_cast<std::size_t>(size), ranks)) return found;
+  if (!found.empty()) {
+    std::vector<std::string> texts;
+    for (const auto& group : found) texts.push_back(fmt::format("[{}]", fmt::join(group, ", ")));
+    constexpr std::size_t kShown = 8;
+    const bool more = texts.size() > kShown;
+    if (more) texts.resize(kShown);
+    warnings.push_back(
+        fmt::format("{} of the dump tell the {} groups [{}{}], which do not fit --{} {}; they are taken from "
+                    "--rank_size, "
+                    "--tp, --pp and --order",
+                    operations, dimension, fmt::join(texts, ", "), more ? ", ..." : "", dimension, size));
+  }
+  return default_groups(plan, ranks, dimension);
+}
+
+}  // namespace
+
+void check_plan(const ParallelPlan& plan, std::size_t ranks, const std::string& side) {
+  const auto refuse = [&](const std::string& text) { throw UsageError(side + text); };
+  if (static_cast<std::size_t>(std::max(plan.rank_size, 0)) != ranks)
+    refuse(fmt::format("--rank_size is {}, but there are {} ranks", plan.rank_size, ranks));
+  for (const auto& [name, value] :
+       {std::pair<const char*, int>("tp", plan.tp), {"pp", plan.pp}, {"vpp", plan.vpp}}) {
+    if (value <= 0) refuse(fmt::format("--{} is {}: it must be greater than 0", name, value));
+  }
+  for (const auto& [name, value] : {std::pair<const char*, int>("tp", plan.tp), {"pp", plan.pp}}) {
+    if (value > plan.rank_size)
+      refuse(fmt::format("--{} {} is more than --rank_size {}", name, value, plan.rank_size));
+    if (plan.rank_size % value != 0)
+      refuse(fmt::format("--rank_size {} cannot be divided by --{} {}", plan.rank_size, name, value));
+  }
+  const std::int64_t product = static_cast<std::int64_t>(plan.tp) * plan.pp;
+  if (plan.rank_size % product != 0) {
+    refuse(fmt::format("--rank_size {} cannot be divided by --tp {} times --pp {}", plan.rank_size, plan.tp,
+                       plan.pp));
+  }
+  if (plan.vpp > 1 && plan.pp <= 1) refuse(fmt::format("--vpp {} needs a --pp greater than 1", plan.vpp));
+  dimensions_of(plan, side);
+}
+
+ParallelGroups find_groups(const ParallelPlan& plan, const std::vector<MergeRank>& ranks,
+                           const MergeTraits& traits) {
+  ParallelGroups groups;
+  const GroupFinder finder(ranks, traits);
+  if (plan.tp > 1)
+    groups.tp = checked(finder.tensor_parallel(), plan, plan.tp, ranks, "tp", "all_reduce and reduce_scatter",
+                        groups.warnings);
+  if (plan.pp > 1)
+    groups.pp = checked(finder.pipeline(), plan, plan.pp, ranks, "pp", "send and isend", groups.warnings);
+  return groups;
+}
+
+}  // namespace msprobe::graph

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pipeline parallel: every stage calls its layers by numbers from 0; joined they follow each other.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "graph/merge/layer_names.hpp"
+#include "graph/merge/merge_steps.hpp"
+#include "graph/merge/node_content.hpp"
+
+namespace msprobe::graph {
+namespace {
+
+bool is_backward(std::string_view name) {
+  return model_tree::is_call_of(name, "backward");
+}
+
+/// Layers among the children that are counted by their places.
+void number_layers(MergeGraph& graph, NodeIndex parent, const std::unordered_set<NodeIndex>& renamed,
+                   bool all) {
+  std::vector<NodeIndex> layers = graph.node(parent).children;
+  std::erase_if(layers, [&](NodeIndex child) { return !find_layer(graph.node(child).name); });
+  if (is_backward(graph.node(parent).name)) std::reverse(layers.begin(), layers.end());
+  for (std::size_t number = 0; number < layers.size(); ++number) {
+    if (!renamed.contains(layers[number])) continue;
+    for (const NodeIndex each : graph.below(layers[number]))
+      graph.rename(each, with_layer(graph.node(each).name, number, all));
+  }
+}
+
+class StageJoiner {
+ public:
+  StageJoiner(const MergeGroup& group, const MergeTraits& traits)
+      : main_(*group.front()), group_(group), traits_(traits) {}
+
+  void join() {
+    for (std::size_t i = 1; i < group_.size(); ++i) {
+      found_.push_back(namesakes(main_, *group_[i], [](const MergeNode& node) { return node.name; }));
+      places_.emplace_back(group_[i]->size());
+      for (const NodeIndex index : group_[i]->below(kRoot)) {
+        std::size_t place = 0;
+        for (const NodeIndex child : group_[i]->node(index).children) places_.back()[child] = place++;
+      }
+    }
+    // Their children are met before those that follow them.
+    std::vector<NodeIndex> open = tops();
+    std::reverse(open.begin(), open.end());
+    while (!open.empty()) {
+      const NodeIndex index = open.back();
+      open.pop_back();
+      if (!visit(index)) continue;
+      const auto& children = main_.node(index).children;
+      for (auto child = children.rbegin(); child != children.rend(); ++child) {
+        if (main_.node(*child).type == NodeType::module) open.push_back(*child);
+      }
+    }
+    if (!traits_.first_rank_borders) settle_borders();
+    add_rest_of_root();
+    for (auto& [parent, added] : added_) place(parent, added);
+    std::sort(main_.joined_parents.begin(), main_.joined_parents.end());
+  }
+
+ private:
+  struct Added {
+    std::size_t graph = 0;
+    std::size_t place = 0;
+    NodeIndex node = kNoNode;  // of that graph
+    bool joined = false;       // has a namesake in the first rank
+  };
+
+  std::vector<NodeIndex> tops() const {
+    std::vector<NodeIndex> tops = main_.node(kRoot).children;
+    std::erase_if(tops, [&](NodeIndex top) {
+      const MergeNode& node = main_.node(top);
+      return node.type != NodeType::module || node.name == "optimizer" || node.name == "clip_grad";
+    });
+    return tops;
+  }
+
+  /// The graphs that have the module, too; none if it is not to be compared.
+  std::vector<std::size_t> others_with(NodeIndex index) const {
+    std::vector<std::size_t> others;
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      if (found_[i][index] != kNoNode) others.push_back(i);
+    }
+    if (traits_.lose_others && others.size() < found_.size()) others.clear();
+    return others;
+  }
+
+  /// Are its children to be visited?
+  bool visit(NodeIndex index) {
+    MergeNode& node = main_.node(index);
+    const std::vector<std::size_t> others = others_with(index);
+    if (others.empty()) return false;
+    ContentDifference different;
+    if (const auto own = content_of(node)) {
+      for (const std::size_t i : others) {
+        const auto other = content_of(group_[i + 1]->node(found_[i][index]), node.name);
+        if (!other) continue;
+        const ContentDifference each = difference(*own, *other);
+        different.inputs = different.inputs || each.inputs;
+        different.outputs = different.outputs || each.outputs;
+      }
+    }
+    const bool backward = is_backward(node.name);
+    const bool layer = different.inputs && different.outputs && find_layer(node.name);
+    if (layer || (backward && joined_.contains(model_tree::turned(node.name, "backward", "forward")))) {
+      joined_.insert(node.name);
+      main_.joined_parents.push_back(node.parent);
+      for (const std::size_t i : others) add(node.parent, i, found_[i][index], true);
+      return false;
+    }
+    const MergeNode& last = group_[others.back() + 1]->node(found_[others.back()][index]);
+    if (backward ? different.inputs && !different.outputs : different.outputs && !different.inputs) {
+      (backward ? node.inputs : node.outputs) = last.own;
+    } else if (backward ? different.inputs : different.outputs) {
+      borders_.emplace_back(index, last.own);
+    }
+    add_children(index, others);
+    return true;
+  }
+
+  void add(NodeIndex parent, std::size_t graph, NodeIndex node, bool joined) {
+    added_[parent].push_back({graph, places_[graph][node], node, joined});
+  }
+
+  /// Those that the first rank has not.
+  void add_children(NodeIndex index, const std::vector<std::size_t>& others) {
+    std::unordered_map<std::string_view, std::size_t> count;
+    for (const std::size_t i : others) {
+      for (const NodeIndex child : children_of(i, index)) ++count[group_[i + 1]->node(child).name];
+    }
+    for (const std::size_t i : others) {
+      for (const NodeIndex child : children_of(i, index)) {
+        const std::string_view name = group_[i + 1]->node(child).name;
+        const NodeIndex here = main_.find(name);
+        const bool missing = here == kNoNode || main_.node(here).parent != index;
+        if (missing && (!traits_.lose_others || count[name] == 1)) {
+          add(index, i, child, false);
+          if (find_layer(name)) main_.joined_parents.push_back(index);
+        }
+      }
+    }
+  }
+  const std::vector<NodeIndex>& children_of(std::size_t i, NodeIndex index) const {
+    return group_[i + 1]->node(found_[i][index]).children;
+  }
+
+  /// What holds layers of all stages has the inputs of the first stage and the outputs of the last.
+  void settle_borders() {
+    std::unordered_set<NodeIndex> holders;
+    for (const auto& [parent, added] : added_) {
+      for (NodeIndex at = parent; at != kNoNode && holders.insert(at).second;) at = main_.node(at).parent;
+    }
+    for (const auto& [index, last] : borders_) {
+      if (!holders.contains(index)) continue;
+      MergeNode& node = main_.node(index);
+      (is_backward(node.name) ? node.inputs : node.outputs) = last;
+    }
+  }
+
+  /// Layers that stand below the root itself bring all other top nodes along; by default these come in any
+  /// case.
+  void add_rest_of_root() {
+    const auto& tops = main_.node(kRoot).children;
+    const bool layers = std::any_of(tops.begin(), tops.end(), [&](NodeIndex top) {
+      return static_cast<bool>(find_layer(main_.node(top).name));
+    });
+    if (!layers && traits_.lose_others) return;
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      for (const NodeIndex top : group_[i + 1]->node(kRoot).children) {
+        const MergeNode& node = group_[i + 1]->node(top);
+        if (node.type == NodeType::collection) continue;
+        const NodeIndex here = main_.find(node.name);
+        const bool lacks = here == kNoNode || (!traits_.lose_others && is_other_call(here, node));
+        if (lacks) add(kRoot, i, top, false);
+        if (!lacks && !traits_.lose_others && node.name == "optimizer") add_optimizer_steps(i, here, node);
+      }
+    }
+  }
+
+  /// An operation of another stage that has the same name by chance.
+  bool is_other_call(NodeIndex here, const MergeNode& node) const {
+    return node.type == NodeType::api || main_.node(here).parent != kRoot;
+  }
+
+  void add_optimizer_steps(std::size_t i, NodeIndex here, const MergeNode& optimizer) {
+    for (const NodeIndex child : optimizer.children) add(here, i, child, false);
+  }
+
+  void place(NodeIndex parent, std::vector<Added>& added) {
+    const bool backward = is_backward(main_.node(parent).name);
+    std::stable_sort(added.begin(), added.end(), [&](const Added& a, const Added& b) {
+      // Below the root what was joined comes first.
+      const bool a_rest = parent == kRoot && !a.joined;
+      const bool b_rest = parent == kRoot && !b.joined;
+      const std::size_t a_graph = backward ? group_.size() - a.graph : a.graph;
+      const std::size_t b_graph = backward ? group_.size() - b.graph : b.graph;
+      return std::tie(a_rest, a_graph, a.place) < std::tie(b_rest, b_graph, b.place);
+    });
+    std::vector<NodeIndex> copies;
+    for (const Added& each : added) copies.push_back(copy(each));
+    auto& children = main_.node(parent).children;
+    children.insert(backward ? children.begin() : children.end(), copies.begin(), copies.end());
+    for (const NodeIndex each : copies) main_.node(each).parent = parent;
+    number_layers(main_, parent, {copies.begin(), copies.end()}, traits_.number_all_parts);
+  }
+
+  NodeIndex copy(const Added& added) {
+    const MergeGraph& from = *group_[added.graph + 1];
+    const NodeIndex top = main_.copy(from, added.node);
+    for (const NodeIndex each : main_.below(top)) {
+      const MergeNode& node = main_.node(each);
+      if (node.type == NodeType::api && !is_name_with_rank(node.name))
+        main_.rename(each, name_with_rank(node.name, node.own.rank->number));
+    }
+    return top;
+  }
+
+  MergeGraph& main_;
+  const MergeGroup& group_;
+  const MergeTraits& traits_;
+  std::vector<std::vector<NodeIndex>> found_;     // of each other graph, by node
+  std::vector<std::vector<std::size_t>> places_;  // of its nodes among their siblings
+  std::unordered_set<std::string> joined_;
+  std::map<NodeIndex, std::vector<Added>> added_;
+  std::vector<std::pair<NodeIndex, MergeNode::Place>> borders_;
+};
+
+class ChunkJoiner {
+ public:
+  ChunkJoiner(MergeGraph& graph, int chunks, const MergeTraits& traits)
+      : graph_(graph), chunks_(chunks), traits_(traits) {}
+
+  void join() {
+    take_last_borders();
+    for (const NodeIndex parent : holders()) {
+      for (int chunk = 1; chunk < chunks_; ++chunk) {
+        const NodeIndex other = graph_.find(in_chunk(graph_.node(parent).name, chunk));
+        if (other != kNoNode) move_children(other, parent);
+      }
+      std::unordered_set<NodeIndex> moved;
+      for (const NodeIndex child : graph_.node(parent).children) {
+        if (moved_.contains(child)) moved.insert(child);
+      }
+      number_layers(graph_, parent, moved, traits_.number_all_parts);
+    }
+    remove_chunks();
+  }
+
+ private:
+  /// `Module.{chunk}.` begins the name.
+  static bool is_of_chunk(std::string_view name, int chunk) {
+    return name.starts_with("Module." + std::to_string(chunk) + ".");
+  }
+  static std::string in_chunk(std::string_view name, int chunk) {
+    constexpr std::size_t kPrefix = 7;
+    const std::size_t end = name.find('.', kPrefix);
+    if (!name.starts_with("Module.") || end == std::string_view::npos) return std::string(name);
+    return std::string(name.substr(0, kPrefix)).append(std::to_string(chunk)).append(name.substr(end));
+  }
+
+  /// Parents of joined layers in the first chunk.
+  std::vector<NodeIndex> holders() const {
+    std::vector<NodeIndex> parents = graph_.joined_parents;
+    parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
+    std::erase_if(parents, [&](NodeIndex parent) { return !is_of_chunk(graph_.node(parent).name, 0); });
+    return parents;
+  }
+
+  void take_last_borders() {
+    std::vector<NodeIndex> open = graph_.node(kRoot).children;
+    while (!open.empty()) {
+      const NodeIndex index = open.back();
+      open.pop_back();
+      MergeNode& node = graph_.node(index);
+      if (!is_of_chunk(node.name, 0) || node.type != NodeType::module || find_layer(node.name)) continue;
+      open.insert(open.end(), node.children.begin(), node.children.end());
+      const NodeIndex last = graph_.find(in_chunk(node.name, chunks_ - 1));
+      if (last == kNoNode) continue;
+      const MergeNode& other = graph_.node(last);
+      if (is_backward(node.name)) {
+        node.inputs = other.inputs.rank != nullptr ? other.inputs : other.own;
+      } else {
+        node.outputs = other.outputs.rank != nullptr ? other.outputs : other.own;
+      }
+    }
+  }
+
+  void move_children(NodeIndex from, NodeIndex to) {
+    const std::vector<NodeIndex> moved = std::exchange(graph_.node(from).children, {});
+    auto& children = graph_.node(to).children;
+    children.insert(is_backward(graph_.node(to).name) ? children.begin() : children.end(), moved.begin(),
+                    moved.end());
+    for (const NodeIndex child : moved) {
+      graph_.node(child).parent = to;
+      moved_.insert(child);
+      for (const NodeIndex each : graph_.below(child))
+        graph_.rename(each, in_chunk_zero(graph_.node(each).name));
+    }
+  }
+  std::string in_chunk_zero(std::string_view name) const {
+    for (int chunk = 1; chunk < chunks_; ++chunk) {
+      if (is_of_chunk(name, chunk)) return in_chunk(name, 0);
+    }
+    return std::string(name);
+  }
+
+  /// What is left of the other chunks.
+  void remove_chunks() {
+    const std::vector<NodeIndex> tops = graph_.node(kRoot).children;
+    std::vector<NodeIndex> kept;
+    for (const NodeIndex top : tops) {
+      if (in_chunk_zero(graph_.node(top).name) == graph_.node(top).name) {
+        kept.push_back(top);
+      } else if (!traits_.lose_others) {
+        if (!keep_rest(top)) kept.push_back(top);
+      }
+    }
+    graph_.node(kRoot).children = std::move(kept);
+  }
+
+  /// Modules and operations that the first chunk has not go there. False for a top node that has to stay.
+  bool keep_rest(NodeIndex top) {
+    std::vector<std::pair<NodeIndex, NodeIndex>> open;  // and where its children go
+    const NodeIndex twin = graph_.find(in_chunk_zero(graph_.node(top).name));
+    if (twin == kNoNode) {
+      rename_below(top);
+      return false;
+    }
+    open.emplace_back(top, twin);
+    while (!open.empty()) {
+      const auto [from, to] = open.back();
+      open.pop_back();
+      const std::vector<NodeIndex> children = std::exchange(graph_.node(from).children, {});
+      std::vector<NodeIndex> rest;
+      for (const NodeIndex child : children) {
+        const NodeIndex same = graph_.find(in_chunk_zero(graph_.node(child).name));
+        if (same != kNoNode && same != child && graph_.node(same).parent == to) {
+          open.emplace_back(child, same);
+          continue;
+        }
+        rename_below(child);
+        graph_.node(child).parent = to;
+        rest.push_back(child);
+      }
+      auto& there = graph_.node(to).children;
+      there.insert(is_backward(graph_.node(to).name) ? there.begin() : there.end(), rest.begin(), rest.end());
+    }
+    return true;
+  }
+
+  void rename_below(NodeIndex top) {
+    for (const NodeIndex each : graph_.below(top)) graph_.rename(each, in_chunk_zero(graph_.node(each).name));
+  }
+
+  MergeGraph& graph_;
+  int chunks_;
+  const MergeTraits& traits_;
+  std::unordered_set<NodeIndex> moved_;
+};
+
+}  // namespace
+
+void join_stages(const MergeGroup& group, const MergeTraits& traits) {
+  StageJoiner(group, traits).join();
+}
+
+void join_chunks(MergeGraph& graph, int chunks, const MergeTraits& traits) {
+  ChunkJoiner(graph, chunks, traits).join();
+}
+
+}  // namespace msprobe::graph

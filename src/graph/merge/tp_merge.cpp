@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor parallel: which nodes of the ranks hold parts of the same values, and how they are put together.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "dump/names.hpp"
+#include "graph/merge/merge_steps.hpp"
+#include "graph/merge/node_content.hpp"
+#include "support/parallel.hpp"
+
+namespace msprobe::graph {
+namespace {
+
+constexpr std::string_view kColumn = "ColumnParallelLinear";
+constexpr std::string_view kRow = "RowParallelLinear";
+
+/// The third part from the end: the class of a module.
+std::string_view class_of(std::string_view name) {
+  return dump::split_last(dump::split_last(dump::split_last(name).first).first).second;
+}
+bool is_of_class(std::string_view name, std::string_view direction, std::string_view wanted) {
+  return model_tree::is_call_of(name, direction) && class_of(name).find(wanted) != std::string_view::npos;
+}
+bool has(std::string_view name, std::string_view part) {
+  return name.find(part) != std::string_view::npos;
+}
+
+class TensorParallelMerger {
+ public:
+  TensorParallelMerger(const MergeGroup& group, const RankGroups& groups, const MergeTraits& traits)
+      : main_(*group.front()), group_(group), groups_(groups), traits_(traits) {}
+
+  void merge() {
+    for (std::size_t i = 1; i < group_.size(); ++i) {
+      found_.push_back(
+          namesakes(main_, *group_[i], [&](const MergeNode& node) { return name_there(node, i); }));
+    }
+    const std::vector<NodeIndex> reachable = main_.below(kRoot);
+    for (const NodeIndex index : reachable) apply_reduce_rule(index);
+    std::vector<NodeIndex> order = reachable;
+    std::sort(order.begin(), order.end());
+    std::erase_if(order, [&](NodeIndex index) { return !is_merged(index); });
+    for (const NodeIndex index : order) {
+      if (!main_.node(index).joint) main_.node(index).joint = joint_of(index);
+    }
+    std::erase_if(order, [&](NodeIndex index) { return main_.node(index).joint == nullptr; });
+    drop_joints_of_equals(order);
+    merge_equals();
+  }
+
+ private:
+  /// Ranks of another stage are known by the group that they begin.
+  const std::vector<std::int64_t>* group_of(const MergeNode& node) const {
+    const std::int64_t rank = node.own.rank->number;
+    const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const auto& group) {
+      return !group.empty() && group.front() == rank;
+    });
+    return found == groups_.end() ? nullptr : &*found;
+  }
+
+  /// What a node is called in the graph of another rank: operations of other stages have a rank in their
+  /// names.
+  std::string name_there(const MergeNode& node, std::size_t other) const {
+    if (node.own.rank == nullptr || !is_name_with_rank(node.name)) return node.name;
+    const std::vector<std::int64_t>* ranks = group_of(node);
+    if (ranks == nullptr || other >= ranks->size()) return node.name;
+    const std::string from = "_rank" + std::to_string(ranks->front()) + ".";
+    std::string name = node.name;
+    if (const std::size_t at = name.find(from); at != std::string::npos)
+      name.replace(at, from.size(), "_rank" + std::to_string((*ranks)[other]) + ".");
+    return name;
+  }
+
+  bool is_merged(NodeIndex index) const {
+    const MergeNode& node = main_.node(index);
+    if (node.parent == kNoNode || node.name.starts_with("Distributed")) return false;
+    const MergeNode& parent = main_.node(node.parent);
+    return parent.type == NodeType::module && parent.name != "optimizer" && parent.name != "clip_grad";
+  }
+
+  /// Nothing if a rank has no such node.
+  std::unique_ptr<Joint> joint_of(NodeIndex index) const {
+    auto joint = std::make_unique<Joint>();
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      if (found_[i][index] == kNoNode) return nullptr;
+      joint->partners.push_back({group_[i + 1], found_[i][index]});
+    }
+    const std::vector<std::int64_t>* ranks = group_of(main_.node(index));
+    if (ranks != nullptr) {
+      joint->ranks = *ranks;
+    } else {
+      for (const auto& graph : group_) joint->ranks.push_back(graph->rank());
+    }
+    return joint;
+  }
+
+  /// A product that the ranks hold parts of and that is summed up at once is the sum.
+  void apply_reduce_rule(NodeIndex module) {
+    const MergeNode& node = main_.node(module);
+    if (node.type != NodeType::module ||
+        !(is_of_class(node.name, "forward", kRow) || is_of_class(node.name, "backward", kColumn)))
+      return;
+    std::vector<NodeIndex> sums;
+    for (const NodeIndex child : node.children) {
+      if (is_reduce(child)) sums.push_back(child);
+    }
+    for (const NodeIndex child : node.children) {
+      if (sums.empty()) return;
+      if (!has(main_.node(child).name, "matmul") || main_.node(child).joint) continue;
+      const auto product = content_of(main_.node(child));
+      if (!product) continue;
+      const auto sum =
+          std::find_if(sums.begin(), sums.end(), [&](NodeIndex each) { return adds_up(*product, each); });
+      if (sum == sums.end()) continue;
+      std::unique_ptr<Joint> joint = joint_of(child);
+      if (!joint) joint = std::make_unique<Joint>();
+      joint->reduced = *sum;
+      joint->keeps_other_outputs = traits_.first_rank_shards;
+      main_.node(child).joint = std::move(joint);
+      sums.erase(sum);
+    }
+  }
+
+  bool is_reduce(NodeIndex index) const {
+    const std::string_view name = main_.node(index).name;
+    return has(name, "all_reduce") || has(name, "_reduce_scatter_base") || has(name, "reduce_scatter_tensor");
+  }
+
+  bool adds_up(const NodeContent& product, NodeIndex reduce) const {
+    const auto sum = content_of(main_.node(reduce));
+    if (!sum) return false;
+    const auto& outputs = product.items.side;
+    const auto output = std::find_if(outputs.items.begin(), outputs.items.end(), [](const dump::Item& item) {
+      return item.state == dump::State::output;
+    });
+    if (output == outputs.items.end()) return false;
+    const std::size_t wanted = has(main_.node(reduce).name, "all_reduce") ? 0 : 1;
+    const auto& inputs = sum->items.side;
+    std::size_t place = 0;
+    for (const dump::Item& item : inputs.items) {
+      if (item.state != dump::State::input || place++ != wanted) continue;
+      return equal(outputs, *output, inputs, item);
+    }
+    return false;
+  }
+
+  static bool equal(const dump::Side& a, const dump::Item& a_item, const dump::Side& b,
+                    const dump::Item& b_item) {
+    for (std::size_t which = 0; which < dump::kStatistics; ++which) {
+      if (dump::to_text(a_item.statistics[which], a.pool) != dump::to_text(b_item.statistics[which], b.pool))
+        return false;
+    }
+    return true;
+  }
+
+  /// What all ranks agree on stays as it is.
+  void drop_joints_of_equals(const std::vector<NodeIndex>& nodes) {
+    std::vector<char> merged(nodes.size());
+    parallel_blocks(nodes.size(), [&](std::size_t i) {
+      merged[i] = main_.node(nodes[i]).joint->reduced != kNoNode || joined_content(main_, nodes[i]).merged;
+    });
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (merged[i] == 0) main_.node(nodes[i]).joint = nullptr;
+    }
+  }
+
+  /// Shards that happen to be equal, from the first column among the children of a node to the last row.
+  void merge_equals() {
+    std::vector<NodeIndex> columns = main_.below(kRoot);
+    std::erase_if(columns, [&](NodeIndex index) {
+      return !is_of_class(main_.node(index).name, "forward", kColumn) || main_.node(index).joint;
+    });
+    std::sort(columns.begin(), columns.end());
+    std::vector<char> parents_seen(main_.size());
+    std::vector<char> seen(main_.size());
+    for (const NodeIndex column : columns) {
+      const NodeIndex parent = main_.node(column).parent;
+      if (std::exchange(parents_seen[parent], 1) != 0) continue;
+      const auto& siblings = main_.node(parent).children;
+      auto begin = siblings.begin();
+      while (!is_of_class(main_.node(*begin).name, "forward", kColumn) || main_.node(*begin).joint) ++begin;
+      auto end = siblings.end();
+      while (end != begin && !has(class_of(main_.node(*(end - 1)).name), kRow)) --end;
+      for (auto each = begin; each < end; ++each) merge_all_below(*each, *begin, *(end - 1), seen);
+    }
+  }
+
+  void merge_all_below(NodeIndex top, NodeIndex column, NodeIndex row, std::vector<char>& seen) {
+    std::vector<NodeIndex> open = {top};
+    while (!open.empty()) {
+      const NodeIndex index = open.back();
+      open.pop_back();
+      if (std::exchange(seen[index], 1) != 0) continue;
+      merge_equal(index, column, row);
+      const auto& children = main_.node(index).children;
+      open.insert(open.end(), children.begin(), children.end());
+    }
+  }
+
+  void merge_equal(NodeIndex index, NodeIndex column, NodeIndex row) {
+    MergeNode& node = main_.node(index);
+    if (node.joint || node.name.starts_with("Distributed")) return;
+    std::unique_ptr<Joint> joint = joint_of(index);
+    if (!joint) return;
+    joint->though_equal = true;
+    const NodeIndex module = has(node.name, "matmul") ? node.parent : index;
+    const auto is = [&](NodeIndex wanted, std::string_view kind) {
+      return module == wanted ||
+             (!traits_.outer_linears_only && is_of_class(main_.node(module).name, "forward", kind));
+    };
+    joint->keeps_first_input = is(column, kColumn);
+    joint->keeps_outputs = joint->keeps_bias = is(row, kRow);
+    node.joint = std::move(joint);
+  }
+
+  MergeGraph& main_;
+  const MergeGroup& group_;
+  const RankGroups& groups_;
+  const MergeTraits& traits_;
+  std::vector<std::vector<NodeIndex>> found_;  // of each other rank, by node
+};
+
+}  // namespace
+
+void merge_tensor_parallel(const MergeGroup& group, const RankGroups& groups, const MergeTraits& traits) {
+  TensorParallelMerger(group, groups, traits).merge();
+}
+
+}  // namespace msprobe::graph
