@@ -106,10 +106,12 @@ class GraphCommand final : public Command {
     choose_pairing();
     if (merge_.given() && !options_.golden.empty())
       throw UsageError("--rank_size with -gp: two merged runs are not compared so far");
+    if (merge_.as_json() && !merge_.given())
+      log_warning("--file_type json is for ranks that are merged (--rank_size, --tp, --pp); a data base is written");
     GraphProgress progress{context.progress, {}};
     ProgressLog log;
     if (progress_log_) progress.tell = [&](double percent) { log.tell(percent); };
-    const GraphResult result = merge_.given() ? build_merged(options_, merge_.sides(1), python_rules_)
+    const GraphResult result = merge_.given() ? build_merged(options_, merge_.sides(1), merge_.as_json(), python_rules_)
                                               : build_graph(options_, progress);
     if (progress_log_) log.end(result.problems);
     report(result);

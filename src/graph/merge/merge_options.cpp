@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -52,6 +53,10 @@ void MergeOptions::declare(OptionList& options) {
       .argument("NAMES")
       .values(1, 2)
       .default_text(ParallelPlan().order)
+      .group(kHeading);
+  options.add("--file_type", file_type_, "db, or json: the merged model as a dump of its own")
+      .one_of({"db", "json"})
+      .show_default()
       .group(kHeading);
 }
 

@@ -2,6 +2,7 @@
 // The options that say how a model was split.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ class MergeOptions {
   bool given() const { return !rank_size_.empty() || !tp_.empty() || !pp_.empty(); }
   /// One plan a side: the target's first. UsageError for values that are missing, or no numbers.
   std::vector<ParallelPlan> sides(std::size_t count) const;
+  /// Is the merged model asked for as JSON files?
+  bool as_json() const { return file_type_ == "json"; }
 
  private:
   std::vector<std::string> rank_size_;
@@ -24,6 +27,7 @@ class MergeOptions {
   std::vector<std::string> pp_;
   std::vector<std::string> vpp_;
   std::vector<std::string> order_;
+  std::string file_type_ = "db";
 };
 
 }  // namespace msprobe::graph
