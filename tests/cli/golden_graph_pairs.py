@@ -108,7 +108,8 @@ def by_id(rows):
 
 def check_python_rules(msprobe, scratch, case, expected, options):
     path, _ = compare(msprobe, scratch, case, options, "--python-rules")
-    nodes = sorted(expected_rows(expected, "tb_nodes"), key=lambda row: row["data_source"] != "NPU")
+    place = lambda row: (row["step"], row["rank"], row["data_source"] != "NPU", row["node_order"])
+    nodes = sorted(expected_rows(expected, "tb_nodes"), key=place)
     golden_graph.check_nodes(rows_of(path, "tb_nodes"), nodes, case, True)
     for table in ("tb_stack", "tb_config"):
         if (expected / f"{table}.jsonl").exists():
@@ -357,6 +358,29 @@ def check_same_bytes(msprobe, scratch, golden):
         harness.check(first == second, f"{case}: two runs differ")
 
 
+def check_ranks(msprobe, scratch, golden):
+    """Several ranks: what communication leads to has its number, and another kind of data is a problem of its rank."""
+    path, _ = compare(msprobe, scratch, golden / "ddp", [])
+    rows = {(row["rank"], row["node_name"]): row for row in rows_of(path, "tb_nodes") if row["data_source"] == "NPU"}
+    edges = 0
+    for row in rows.values():
+        for rank, (status, name) in json.loads(row["matched_distributed"]).get("nodes_info", {}).items():
+            index = rows[int(rank), name]["precision_index"]
+            harness.check_equal(f"{row['id']}: status", status, "Nan" if index is None else f"{index:g}")
+            edges += 1
+    harness.check(edges > 0, "no edges")
+    shutil.copytree(golden / "ddp", scratch / "ddp")
+    for side in ("target", "golden"):
+        dump = scratch / "ddp" / side / "rank1" / "dump.json"
+        dump.write_text(dump.read_text().replace('"task": "statistics"', '"task": "structure"'))
+    arguments = ["-tp", "ddp/target", "-gp", "ddp/golden", "-o", "mixed"]
+    result = harness.run(msprobe, ["graph_visualize", *arguments], scratch)
+    harness.check_equal(f"status ({result.stderr})", result.returncode, 2)
+    harness.check("rank1: is compared by another kind of data than the ranks before it" in result.stderr, result.stderr)
+    path, = (scratch / "mixed").iterdir()
+    harness.check_equal("ranks", {row["rank"] for row in rows_of(path, "tb_nodes")}, {0})
+
+
 def check_refused(msprobe, scratch, golden):
     """Status 2, a line with the reason, and no file."""
     node = {"Torch.a.0.forward": None}
@@ -374,7 +398,7 @@ def check_refused(msprobe, scratch, golden):
         (["-gp", sums], "only sums/dump.json has checksums"),
         (["-gp", mindspore], "two frameworks are compared by the structure of the model, with -lm"),
         (["-gp", str(scratch / "none")], "none: does not exist"),
-        (["-gp", plain + "/dump.json"], "dump.json: is not the folder of a rank"),
+        (["-gp", plain + "/dump.json"], "dump.json: is not the folder of a dump"),
         (["-gp", empty], "empty/construct.json: is empty"),
         (["-gp", plain, "-fm", "-lm"], "-fm and -lm exclude each other"),
         (["-gp", plain, "-lm", str(scratch / "broken.yaml")], "broken.yaml"),
@@ -432,8 +456,13 @@ def make_tests(msprobe, folder):
                     lambda scratch, case=golden / name, expected=expected, options=options, check=check:
                         check(msprobe, scratch, case, case / expected, options),
                 ))
+    for name in ("steps", "ddp"):  # several graphs
+        tests.append((
+            f"{name}/expected --python-rules",
+            lambda scratch, case=golden / name: check_python_rules(msprobe, scratch, case, case / "expected", []),
+        ))
     for name, function in (("aligned calls", check_aligned), ("arguments", check_arguments), ("counts", check_counts),
-                           ("overflow", check_overflow), ("same bytes", check_same_bytes), ("refused", check_refused),
+                           ("overflow", check_overflow), ("ranks", check_ranks), ("same bytes", check_same_bytes), ("refused", check_refused),
                            ("odd structure", check_odd_structure)):
         tests.append((name, lambda scratch, function=function: function(msprobe, scratch, golden)))
     return tests
