@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <ctime>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "graph/database/database.hpp"
 #include "graph/database/graph_rows.hpp"
@@ -28,6 +30,20 @@
 
 namespace msprobe::graph {
 namespace {
+
+/// What is known of a graph, or of a pair, when it is written.
+struct Written {
+  std::size_t nodes = 0;
+  std::uint32_t micro_steps = 0;
+  std::optional<ComparedBy> task;
+  std::vector<std::pair<std::string_view, RankCalls>> calls;  // by side
+  std::vector<std::string> warnings;
+  std::vector<std::string> unconnected;
+};
+
+void append(std::vector<std::string>& lines, std::vector<std::string>&& more) {
+  lines.insert(lines.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
 
 /// Writes the graphs of a plan into one data base.
 class GraphRun {
@@ -48,98 +64,105 @@ class GraphRun {
       write_or_note(place, database);
       ++done_;
     }
-    if (result_.ranks > 0) finish(database);
-    if (result_.ranks > 0) result_.file = path;
+    if (result_.ranks == 0) return std::move(result_);
+    finish(database);
+    result_.file = path;
     return std::move(result_);
   }
 
  private:
-  std::string_view type() const { return options_.golden.empty() ? "build" : "compare"; }
+  bool compares() const { return !options_.golden.empty(); }
+  std::string_view type() const { return compares() ? "compare" : "build"; }
 
   /// Leaves nothing of a rank that cannot be read to its end.
   void write_or_note(const GraphPlace& place, Database& database) {
     const Database::Mark before = database.mark();
-    const std::size_t unconnected = result_.unconnected.size();
     try {
-      result_.nodes += write(place, database);
-      ++result_.ranks;
-      steps_.insert(place.step);
-      if (!options_.config.of_first_graph || place.step == *steps_.begin()) ranks_.insert(place.rank);
+      note(place, compares() ? write_pair(place, database) : write_one(place, database));
     } catch (const Interrupted&) {
       throw;
     } catch (const Error& error) {
       if (database.failed() || plan_.graphs.size() == 1) throw;
       database.go_back(before);
-      result_.unconnected.resize(unconnected);
       result_.problems.emplace_back(error.what());
     }
   }
 
-  std::size_t write(const GraphPlace& place, Database& database) {
-    if (!options_.golden.empty()) return write_pair(place, database);
-    const RankGraph graph = read_rank_graph(place.target, options_.tree);
-    tell_unconnected(graph);
-    const RankSource source(graph, options_.data, options_.overflow_check);
-    const std::size_t nodes = write_side("NPU", place, source, database);
-    count_micro_steps(graph.built.tree.micro_steps);
-    return nodes;
+  void note(const GraphPlace& place, Written&& graph) {
+    const bool is_first = result_.ranks++ == 0;
+    result_.nodes += graph.nodes;
+    append(result_.warnings, std::move(graph.warnings));
+    append(result_.unconnected, std::move(graph.unconnected));
+    for (auto& [side, calls] : graph.calls) edges_.add(side, place.step, place.rank, std::move(calls));
+    task_ = graph.task;
+    steps_.insert(place.step);
+    if (is_first || !options_.config.of_first_graph) micro_steps_ = std::max(micro_steps_, graph.micro_steps);
+    if (place.step == *steps_.begin() || !options_.config.of_first_graph) ranks_.insert(place.rank);
   }
 
-  std::size_t write_pair(const GraphPlace& place, Database& database) {
+  Written write_one(const GraphPlace& place, Database& database) const {
+    const RankGraph graph = read_rank_graph(place.target, options_.tree);
+    const RankSource source(graph, options_.data, options_.overflow_check);
+    Written written;
+    written.micro_steps = graph.built.tree.micro_steps;
+    tell_unconnected(graph, written);
+    write_side("NPU", place, source, database, written);
+    return written;
+  }
+
+  Written write_pair(const GraphPlace& place, Database& database) const {
     const RankPair pair(place.target, place.golden,
                         {options_.overflow_check, options_.tree, options_.data, options_.pair});
     if (task_ && *task_ != pair.task()) {
       throw FormatError(fmt::format("{}: is compared by another kind of data than the ranks before it",
                                     display(place.target)));
     }
-    std::size_t nodes = write_side("NPU", place, pair.target(), database);
-    nodes += write_side("Bench", place, pair.golden(), database);
-    tell_unconnected(pair.target_graph());
-    tell_unconnected(pair.golden_graph());
+    Written written;
+    written.micro_steps = pair.micro_steps();
+    written.task = pair.task();
     for (const std::string& warning : pair.warnings())
-      result_.warnings.push_back(place.label.empty() ? warning : display(place.label) + ": " + warning);
-    task_ = pair.task();
-    count_micro_steps(pair.micro_steps());
-    return nodes;
+      written.warnings.push_back(place.label.empty() ? warning : display(place.label) + ": " + warning);
+    tell_unconnected(pair.target_graph(), written);
+    tell_unconnected(pair.golden_graph(), written);
+    write_side("NPU", place, pair.target(), database, written);
+    write_side("Bench", place, pair.golden(), database, written);
+    return written;
   }
 
-  void tell_unconnected(const RankGraph& graph) {
+  void tell_unconnected(const RankGraph& graph, Written& written) const {
     if (options_.tree.lose_unconnected) return;
     for (const std::string& name : graph.built.unconnected) {
-      result_.unconnected.push_back(fmt::format("{}: {} is connected to nothing; it stands below the root",
+      written.unconnected.push_back(fmt::format("{}: {} is connected to nothing; it stands below the root",
                                                 display(graph.folder + "/construct.json"), display(name)));
     }
   }
 
-  void count_micro_steps(std::uint32_t count) {
-    if (!micro_steps_ || !options_.config.of_first_graph)
-      micro_steps_ = std::max(micro_steps_.value_or(0), count);
-  }
-
-  std::size_t write_side(std::string_view side, const GraphPlace& place, const NodeSource& source,
-                         Database& database) {
-    RankCalls calls(options_.overflow_check);
-    const std::size_t nodes = source.tree().size() - 1;
-    if (progress_.line != nullptr)
-      progress_.line->begin(place.label.empty() ? "graph" : display(place.label), nodes, "nodes");
-    std::size_t written = 0;
+  void write_side(std::string_view side, const GraphPlace& place, const NodeSource& source,
+                  Database& database, Written& written) const {
+    const auto nodes = static_cast<double>(source.tree().size() - 1);
+    if (progress_.line != nullptr) {
+      progress_.line->begin(place.label.empty() ? "graph" : display(place.label), source.tree().size() - 1,
+                            "nodes");
+    }
+    const std::size_t sides_before = written.calls.size();
+    RankCalls& calls = written.calls.emplace_back(side, RankCalls(options_.overflow_check)).second;
+    std::size_t so_far = 0;
     GraphObserver observer;
     observer.written = [&](std::size_t more) {
-      written += more;
+      so_far += more;
       if (progress_.line != nullptr) progress_.line->advance(more);
-      if (progress_.tell) tell(static_cast<double>(written) / static_cast<double>(nodes));
+      if (progress_.tell) tell(static_cast<double>(sides_before) + static_cast<double>(so_far) / nodes);
     };
     observer.node = [&](std::int64_t row, std::string_view node, const NodeData& data) {
       calls.add(row, node, data);
     };
-    const std::size_t rows = write_graph({side, place.step, place.rank}, source, database, observer);
-    edges_.add(side, place.step, place.rank, std::move(calls));
-    return rows;
+    written.nodes += write_graph({side, place.step, place.rank}, source, database, observer);
   }
 
-  /// `part`: of the graph that is being written.
-  void tell(double part) const {
-    progress_.tell(100 * (static_cast<double>(done_) + part) / static_cast<double>(plan_.graphs.size()));
+  /// `sides`: of the graph that is being written.
+  void tell(double sides) const {
+    const double done = static_cast<double>(done_) + sides / (compares() ? 2 : 1);
+    progress_.tell(100 * done / static_cast<double>(plan_.graphs.size()));
   }
 
   void finish(Database& database) {
@@ -150,16 +173,15 @@ class GraphRun {
     steps.value(steps_);
     const std::string rank_list = ranks.take();
     const std::string step_list = steps.take();
+    const std::string tip = task_ ? tool_tip_of(*task_) : "";
+    const std::string colors = task_ ? node_colors_of(*task_) : "null";
     ConfigRow config;
-    const ComparedBy task = task_.value_or(ComparedBy::statistics);
-    const std::string tip = tool_tip_of(task);
-    const std::string colors = task_ ? node_colors_of(task) : "null";
     config.graph_type = type();
     if (task_) {
-      config.task = task_name(task);
+      config.task = task_name(*task_);
       config.tool_tip = tip;
     }
-    config.micro_steps = micro_steps_.value_or(0);
+    config.micro_steps = micro_steps_;
     config.overflow_check = options_.overflow_check;
     config.node_colors = colors;
     config.rank_list = rank_list;
@@ -176,7 +198,7 @@ class GraphRun {
   GraphResult result_;
   std::size_t done_ = 0;  // graphs
   Edges edges_;
-  std::optional<std::uint32_t> micro_steps_;
+  std::uint32_t micro_steps_ = 0;
   std::optional<ComparedBy> task_;  // of the graphs that are compared
   std::set<std::int64_t> ranks_;
   std::set<std::int64_t> steps_;

@@ -225,6 +225,90 @@ def check_two_of_a_number(msprobe, scratch, golden):
     harness.check_equal("ranks", config(files[0])["rank_list"], "[0, 1]")
 
 
+def compare(msprobe, scratch, target, golden, *options):
+    out = scratch / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    result = harness.run(msprobe, ["graph_visualize", "-tp", str(target), "-gp", str(golden), "-o", str(out), *options],
+                         scratch)
+    harness.check_equal(f"exit status ({result.stderr})", (result.returncode, result.stdout), (0, ""))
+    (path,) = out.iterdir()
+    return path, result.stderr
+
+
+def in_order_of_writing(rows):
+    """A graph after the other, golden behind target."""
+    return sorted(rows, key=lambda row: (row["step"], row["rank"], row["data_source"] != "NPU", row["node_order"]))
+
+
+def check_compared(msprobe, scratch, golden):
+    """Steps, and ranks whose communication tells how the partner's values compare."""
+    for name in ("steps", "ddp"):
+        case = golden / name
+        expected = in_order_of_writing(expected_rows(case / "expected", "tb_nodes"))
+        path, _ = compare(msprobe, scratch, case / "target", case / "golden", "--python-rules")
+        check_nodes(rows_of(path, "tb_nodes"), expected, case, True)
+        for table in ("tb_stack", "tb_config"):
+            harness.check_equal(f"{name}: {table}", {row["id"]: row for row in rows_of(path, table)},
+                                {row["id"]: row for row in expected_rows(case / "expected", table)})
+        path, _ = compare(msprobe, scratch, case / "target", case / "golden")
+        check_nodes(rows_of(path, "tb_nodes"), expected, case, False, {"input_data", "output_data"})
+        harness.check_equal(f"{name}: tb_config", config(path), expected_rows(case / "expected", "tb_config")[0])
+        several = {compare(msprobe, scratch, case / "target", case / "golden", "--jobs", jobs)[0].read_bytes()
+                   for jobs in ("1", "4")}
+        harness.check_equal(f"{name}: different results", len(several), 1)
+
+
+def check_one_sided(msprobe, scratch, golden):
+    """What one side alone has is told, and left out."""
+    one = golden / "build_single" / "target"
+    for side, places in (("new", ("step0/rank0", "step0/rank1", "step1/rank0", "step2/rank0", "step2/rank1")),
+                         ("old", ("step0/rank0", "step0/rank2", "step1/rank0", "step3/rank0"))):
+        for place in places:
+            shutil.copytree(one, scratch / side / place)
+    path, messages = compare(msprobe, scratch, scratch / "new", scratch / "old")
+    told = sorted(line.removeprefix("msprobe: warning: ") for line in messages.splitlines() if "warning" in line)
+    new, old = str(scratch / "new"), str(scratch / "old")
+    harness.check_equal("told", told, sorted(
+        [f"{new}: {what} has no partner in {old} and is left out" for what in ("step0/rank1", "step2")]
+        + [f"{old}: {what} has no partner in {new} and is left out" for what in ("step0/rank2", "step3")]))
+    row = config(path)
+    harness.check_equal("lists", (row["step_list"], row["rank_list"]), ("[0, 1]", "[0]"))
+    for target, other, reason in (
+        ("new", "old/step0", "holds folders of steps, "), ("new/step0", "old/step0/rank0", "holds the files of one rank"),
+        ("new/step2", "old/step4", "have no rank in common"),
+    ):
+        if other == "old/step4":
+            shutil.copytree(one, scratch / other / "rank7")
+        files, messages = run_failing(msprobe, scratch, scratch / target, "-gp", str(scratch / other))
+        harness.check(reason in messages, messages)
+        harness.check_equal("files", files, [])
+
+
+def check_broken_pair(msprobe, scratch, golden):
+    """A rank whose second side fails leaves nothing of the first: neither rows nor edges."""
+    case = golden / "ddp"
+    for side in ("target", "golden"):
+        shutil.copytree(case / side, scratch / side)
+        for rank in (0, 1):
+            shutil.copytree(case / side / f"rank{rank}", scratch / side / f"rank{rank + 2}")
+    whole = scratch / "whole.db"
+    for side in ("target", "golden"):
+        (scratch / side / "rank0").rename(scratch / f"{side}0")
+    shutil.copy(compare(msprobe, scratch, scratch / "target", scratch / "golden")[0], whole)
+    for side in ("target", "golden"):
+        (scratch / f"{side}0").rename(scratch / side / "rank0")
+    file = scratch / "golden" / "rank0" / "dump.json"
+    dump = json.loads(file.read_text())
+    name = next(reversed(dump["data"]))
+    dump["data"][name]["input_kwargs"] = {"k" * 20000: [TENSOR] * 5000}
+    file.write_text(json.dumps(dump))
+    files, messages = run_failing(msprobe, scratch, scratch / "target", "-gp", str(scratch / "golden"))
+    harness.check("golden/rank0/dump.json: " in messages, messages)
+    for table in ("tb_nodes", "tb_stack", "tb_config"):
+        harness.check_equal(table, rows_of(files[0], table), rows_of(whole, table))
+    check_integrity(files[0])
+
+
 def check_refused(msprobe, scratch, _):
     (scratch / "none").mkdir()
     write_rank(scratch / "procs" / "proc1", {"Torch.a.0.forward": None})
@@ -272,7 +356,8 @@ def make_tests(msprobe, folder):
         for name, function in (
             ("communication", check_communication), ("roots, groups and peers", check_edges),
             ("overflow levels of partners", check_overflow_in_edges), ("steps, ranks and micro steps", check_lists),
-            ("a rank that cannot be read", check_broken_rank), ("two ranks of a number", check_two_of_a_number),
+            ("compared", check_compared), ("what one side alone has", check_one_sided),
+            ("a pair that cannot be read", check_broken_pair), ("a rank that cannot be read", check_broken_rank), ("two ranks of a number", check_two_of_a_number),
             ("refused", check_refused), ("same bytes", check_same_bytes), ("progress lines", check_progress_lines),
         )
     ]
