@@ -358,7 +358,7 @@ class Graph {
       const bad = node.counts.map((number, index) => [number, index]).filter(([number, index]) => number > 0 && index >= BAD);
       for (const [number, index] of bad.reverse().slice(0, 2)) made.append(element("span", { class: `tally ${GRADES[index].mark}`, text: count(number) }));
     } else if (!hasChildren && judged && node.error > 0) {
-      made.append(element("span", { class: "tally muted", text: node.error.toExponential(0) }));
+      made.append(element("span", { class: "tally muted", text: briefly(Number(node.error.toPrecision(2))) }));
     }
     const partners = this.partnersAt(node);
     if (partners.length > 0) made.append(this.partner(partners));

@@ -65,9 +65,8 @@ class GraphTree extends ModuleTree {
 
   fold(node) {
     const { children } = node;
-    let shape = digits(node.label);
-    for (const child of children) shape = mixed(shape, child.shape);
-    node.shape = shape; // alike in what lies in them
+    node.isOdd = node.side !== undefined || children.some((child) => child.isOdd); // one side has it otherwise
+    node.pattern = node.label.replace(/[0-9]+/g, "#");
     if (children.length < FEWEST_ALIKE) return;
     const folded = [];
     for (let at = 0; at < children.length; ) {
@@ -228,31 +227,15 @@ function edgeKind(from) {
   return worst === GRADE.born ? EDGE.born : worst === GRADE["passed on"] || worst === GRADE.error ? EDGE.passed : EDGE.plain;
 }
 
-// A number of a text, its numbers aside.
-function digits(text) {
-  let [mix, inDigits] = [7, false];
-  for (let i = 0; i < text.length; ++i) {
-    const code = text.charCodeAt(i);
-    const isDigit = code >= 48 && code <= 57;
-    if (!isDigit || !inDigits) mix = mixed(mix, isDigit ? 48 : code);
-    inDigits = isDigit;
-  }
-  return mix;
-}
-
-function mixed(a, b) {
-  return (Math.imul(a, 31) + b + (a >>> 15)) | 0;
-}
-
 // Behind the last of the layers from `first` on that are alike and numbered one after the other.
 function endOfAlike(children, first) {
   const start = children[first];
   let end = first + 1;
-  if (start.children.length === 0 && moduleOf(start.title) === null) return end;
+  if (start.isOdd || (start.children.length === 0 && moduleOf(start.title) === null)) return end;
   let [place, step] = [-1, 0];
   let before = numbersOf(start.label);
   if (before.length === 0) return end;
-  for (; end < children.length && children[end].shape === start.shape; ++end) {
+  for (; end < children.length && children[end].pattern === start.pattern && !children[end].isOdd; ++end) {
     const numbers = numbersOf(children[end].label);
     if (place < 0) {
       place = numbers.findIndex((number, i) => number !== before[i]);

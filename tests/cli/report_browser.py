@@ -249,7 +249,7 @@ def make_tests(msprobe, samples, generator, diagnosis):
         check_equal("first column", browser.run("return document.querySelector('#table .head .cell').textContent"), "Result")
         check(browser.run("return document.querySelectorAll('#table .row.pass').length > 3 && document.querySelectorAll('#tree .node.pass').length > 3"), "what passes is as it was")
         check_equal("chips", browser.run("return document.querySelectorAll('#origin-chips .chip').length"), 0)
-        for id_ in ("answer", "views", "map"):
+        for id_ in ("answer", "show-map", "map"):
             check(browser.run(f"return document.getElementById('{id_}').hidden"), f"{id_} is not shown")
         check_equal("metric", browser.run("return document.getElementById('metric').value"), "EucDist / Bench l2norm")
 
