@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the data bases of `msprobe graph_visualize --python-rules` with those of the Python tool, cell by cell, on real
-dumps of two runs of a model: statistics, checksums and tensors, alone and compared in each way of pairing.
+"""Compares the data bases of `msprobe graph_visualize --python-rules` with those of the Python tool, cell by cell, on
+real dumps of two runs of a model: statistics, checksums and tensors, alone and compared in each way of pairing.
 
 usage: graph_databases.py MSPROBE PYTHON [DUMPS]
 
@@ -72,7 +72,8 @@ def check(msprobe, tool, scratch, name, arguments):
     for folder in folders:
         folder.mkdir(parents=True)
     command = ["graph_visualize", *arguments, "-o"]
-    ours = subprocess.run([msprobe, *command, str(folders[0]), "--python-rules"], capture_output=True, text=True, check=False)
+    our_command = [msprobe, *command, str(folders[0]), "--python-rules"]
+    ours = subprocess.run(our_command, capture_output=True, text=True, check=False)
     theirs = tool.run([*command, str(folders[1])])
     if ours.returncode != 0 or theirs.returncode != 0:
         return [f"{name}: status {ours.returncode} and {theirs.returncode}\n{ours.stderr}{theirs.stdout[-2000:]}"], 0

@@ -273,8 +273,8 @@ class Judge {
     if (target().text(item.shape) != "[]") return;
     MeasureTraits measure = result_.traits.measure;
     if (measure.numbers_only) measure = {};  // texts count here, and 1 is 1.0
-    const ValueDifference difference = compare::difference(
-        item.statistics[kMax], target().pool, bench.statistics[kMax], golden().pool, measure);
+    const ValueDifference difference = compare::difference(item.statistics[kMax], target().pool,
+                                                           bench.statistics[kMax], golden().pool, measure);
     if (difference.kind != DifferenceKind::zero) row.findings.add(Rule::scalar_argument);
   }
 

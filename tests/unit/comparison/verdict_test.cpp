@@ -132,6 +132,12 @@ void same(const std::string& npu, const std::string& bench, const std::string& w
   CHECK(pair(npu, bench, true, mode) == Lines{want});
 }
 
+/// Graphs pair the inputs of an entry whatever their dtypes.
+void pair_first_inputs(RankResult& result) {
+  if (!result.golden.items.empty() && result.golden.items[0].state == State::input)
+    result.rows[0].pair = {0, 0, Unmatched::no, kUnmatched};
+}
+
 }  // namespace
 
 TEST_CASE("statistics: what both rule sets say of an output") {
@@ -384,6 +390,65 @@ TEST_CASE("checksums") {
     CHECK(pair(hashed("\"a\""), hashed("\"b\""), python, md5, "Tensor.to.0.forward") == Lines{"pass"});
     CHECK(pair(hashed("\"a\""), hashed("\"b\""), python, md5, "Distributed.all_to_all_single.0.forward") ==
           Lines{"pass"});
+  }
+}
+
+TEST_CASE("rules of graphs: null says nothing, surplus items differ, sections tell outputs") {
+  const std::string full = tensor_json("1", "torch.float32", "[2]", R"(, "requires_grad": true)");
+  const auto told_with = [&](const std::string& target, const std::string& golden, auto&& change,
+                             std::string_view name = "Torch.a.0.forward") {
+    RankResult result = matched(forward_json(name, target, tensor_json("9")),
+                                forward_json(name, golden, tensor_json("1")), Mode::statistics, false);
+    pair_first_inputs(result);
+    change(result);
+    judge(result, default_rules());
+    return told(result).front();
+  };
+  const auto null_traits = [](RankResult& result) { result.traits.judge.null_says_nothing = true; };
+  const auto unchanged = [](RankResult&) {};
+  CHECK(told_with(full, "null", unchanged) == "error 4 6 7");
+  CHECK(told_with(full, "null", null_traits) == "pass");
+  CHECK(told_with(full, tensor_json("1", "torch.float32", "[2]"), null_traits) == "pass");
+  CHECK(told_with(full, tensor_json("1", "torch.int8", "[3]"), null_traits) == "error 6 7");
+
+  const auto surplus_traits = [](RankResult& result) {
+    result.traits.judge.surplus_differs = true;
+    result.traits.judge.tells_unmatched = false;
+  };
+  CHECK(told_with(full, "", unchanged) == "warning item");
+  CHECK(told_with(full, "", surplus_traits) == "error 4 6 7");
+  CHECK(told_with(scalar_json("int", "1"), "", surplus_traits) == "error 6 7");
+
+  // The input of a module called `output` is no output.
+  const std::string module = "Module.output.fc.Linear.forward.0";
+  const std::string half = tensor_json("2", "torch.float32", "[2]", R"(, "requires_grad": true)");
+  const auto section_traits = [](RankResult& result) { result.traits.judge.outputs_by_section = true; };
+  CHECK(told_with(half, full, unchanged, module) == "error 3 8");
+  CHECK(told_with(half, full, section_traits, module) == "pass");
+}
+
+TEST_CASE("rules of graphs: scalars are equal as values, checksums of null are values") {
+  const auto numbers = [](const std::string& target, const std::string& golden) {
+    RankResult result = matched(forward_json("Torch.a.0.forward", target, ""),
+                                forward_json("Torch.a.0.forward", golden, ""), Mode::statistics, false);
+    pair_first_inputs(result);
+    result.traits.measure.numbers_only = true;
+    judge(result, default_rules());
+    return told(result);
+  };
+  CHECK(numbers(scalar_json("str", R"("sum")"), scalar_json("str", R"("sum")")) == Lines{"pass"});
+  CHECK(numbers(scalar_json("str", R"("sum")"), scalar_json("str", R"("mean")")) == Lines{"error 5"});
+  CHECK(numbers(scalar_json("int", "1"), scalar_json("float", "1.0")) == Lines{"error 6"});
+
+  const std::string sum = tensor_json("1", "torch.float32", "[2]", R"(, "md5": "12345678")");
+  for (const bool null_says_nothing : {false, true}) {
+    RankResult result = matched(forward_json("Torch.a.0.forward", "null", ""),
+                                forward_json("Torch.a.0.forward", sum, ""), Mode::md5, false);
+    pair_first_inputs(result);
+    result.traits.judge.null_says_nothing = null_says_nothing;
+    result.traits.judge.tensors_need_checksums = false;
+    judge(result, default_rules());
+    CHECK(told(result) == Lines{null_says_nothing ? "error crc" : "warning one"});
   }
 }
 

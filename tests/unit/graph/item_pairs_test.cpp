@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/pair/item_pairs.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/pair/result_members.hpp"
+#include "support/byte_source.hpp"
+
+namespace msprobe::graph_item_pairs_test {
+
+using namespace msprobe::graph;
+using namespace msprobe;
+using compare::RankResult;
+using compare::Unmatched;
+
+namespace {
+
+dump::Side side_of(const std::string& entry) {
+  const std::string text = R"({"task": "statistics", "data": {"Torch.a.0.forward": )" + entry + "}}";
+  return dump::load_side(*memory_source(text, "dump.json"));
+}
+
+std::string tensor_of(std::string_view value) {
+  std::string text =
+      R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "requires_grad": true)";
+  for (const char* key : {"Max", "Min", "Mean", "Norm"})
+    text += ", \"" + std::string(key) + "\": " + std::string(value);
+  return text + "}";
+}
+
+RankResult paired(const std::string& target, const std::string& golden, bool by_position) {
+  RankResult result;
+  result.target = side_of(target);
+  result.golden = side_of(golden);
+  pair_items(result, {0}, by_position);
+  return result;
+}
+
+/// `input.1=input.0`: items of both sides by what stands behind their entry.
+std::vector<std::string> told(const RankResult& result) {
+  const std::size_t front = std::string_view("Torch.a.0.forward.").size();
+  std::vector<std::string> out;
+  for (const compare::Row& row : result.rows) {
+    std::string& text = out.emplace_back(result.name_of(row).substr(front));
+    text += "=";
+    if (row.matched()) text += result.golden.name(result.golden_item(row)).substr(front);
+    CHECK((row.pair.reason == Unmatched::no) == row.matched());
+    if (!row.matched()) CHECK(row.pair.reason == Unmatched::item_missing);
+  }
+  return out;
+}
+
+using Texts = std::vector<std::string>;
+const char kOne[] = R"({"type": "int", "value": 1})";
+
+}  // namespace
+
+TEST_CASE("items pair by name, the rest in order but for keywords") {
+  const std::string one = kOne;
+  const std::string target = R"({"input_args": [)" + one + "," + one + R"(], "input_kwargs": {"dim": )" +
+                             one + R"(, "p": )" + one + R"(}, "parameters": {"weight": )" + one +
+                             R"(}, "output": [)" + one + "," + one + "]}";
+  const std::string golden = R"({"input_args": [)" + one + R"(], "input_kwargs": {"alpha": )" + one +
+                             R"(, "dim": )" + one + R"(}, "parameters": {"gamma": )" + one +
+                             R"(}, "output": [[)" + one + "]," + one + "]}";
+  CHECK(told(paired(target, golden, false)) == Texts{"input.0=input.0", "input.1=", "input.dim=input.dim",
+                                                     "input.p=", "parameters.weight=parameters.gamma",
+                                                     "output.0=output.0.0", "output.1=output.1"});
+  CHECK(told(paired(target, golden, true)) ==
+        Texts{"input.0=input.0", "input.1=input.alpha", "input.dim=input.dim",
+              "input.p=", "parameters.weight=parameters.gamma", "output.0=output.0.0", "output.1=output.1"});
+}
+
+TEST_CASE("rows of nodes without partner are told from those of partners without data") {
+  RankResult result;
+  result.target = side_of(R"({"input_args": [)" + std::string(kOne) + "]}");
+  for (const auto& [golden, reason] : {std::pair(compare::kUnmatched, Unmatched::entry_missing),
+                                       std::pair(kNoData, Unmatched::item_missing)}) {
+    pair_items(result, {golden}, false);
+    REQUIRE(result.rows.size() == 1);
+    CHECK(result.rows[0].pair.reason == reason);
+  }
+}
+
+TEST_CASE("what is added to an item") {
+  const auto members = [](std::string_view npu, std::string_view bench, bool python) {
+    RankResult result = paired(R"({"input_args": [], "output": [)" + tensor_of(npu) + "]}",
+                               R"({"input_args": [], "output": [)" + tensor_of(bench) + "]}", true);
+    result.traits.measure.numbers_only = python;
+    compare::judge(result, compare::default_rules());
+    const std::string text = result_members(result, 0, python);
+    return text.substr(0, text.find(R"(, "Min diff")")) + text.substr(text.find(R"(, "NormRelativeErr")"));
+  };
+  const std::string pass = R"(, "Requires_grad Consistent": "True", "Result": "pass", "Err_message": "[]")";
+  CHECK(members("2.0", "2.0", false) == R"("Max diff": "0", "NormRelativeErr": "0")" + pass);
+  CHECK(members("2.0", "2.0", true) == R"("Max diff": "0.0", "NormRelativeErr": "0.0%")" + pass);
+  CHECK(members("2", "2", true) == R"("Max diff": "0", "NormRelativeErr": "0.0%")" + pass);
+  CHECK(members("3.1", "3", true) ==
+        R"("Max diff": "0.10000000000000009", "NormRelativeErr": "3.333333%")" + pass);
+  CHECK(members("5.0", "0.0", true) == R"("Max diff": "5.0", "NormRelativeErr": "N/A")" + pass);
+  CHECK(members("null", "1.0", true) == R"("Max diff": "N/A", "NormRelativeErr": "N/A")" + pass);
+  CHECK(members("true", "true", true) == R"("Max diff": "N/A", "NormRelativeErr": "N/A")" + pass);
+  CHECK(members("1.0", "-Infinity", true) == R"("Max diff": "inf\t", "NormRelativeErr": "nan%")" + pass);
+  CHECK(members("1.0", "NaN", true) == R"("Max diff": "Nan", "NormRelativeErr": "Nan")" + pass);
+  CHECK(members("1000000000000000000000000000000", "1000000000000000000000000000000", true) ==
+        R"("Max diff": "0", "NormRelativeErr": "0.0%")" + pass);
+  const std::string error = members("5.0", "0.0", false);
+  CHECK(error.starts_with(R"("Max diff": "5.0", "NormRelativeErr": "inf")"));
+  CHECK(error.find(R"("Result": "error")") != std::string::npos);
+  CHECK(error.find(R"("Err_message": "[\"error: The NormRelativeErr of output is greater than 0.5.\")") !=
+        std::string::npos);
+}
+
+}  // namespace msprobe::graph_item_pairs_test
