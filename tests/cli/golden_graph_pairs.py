@@ -461,11 +461,6 @@ def make_tests(msprobe, folder):
                     lambda scratch, case=golden / name, expected=expected, options=options, check=check:
                         check(msprobe, scratch, case, case / expected, options),
                 ))
-    for name in ("steps", "ddp"):  # several graphs
-        tests.append((
-            f"{name}/expected --python-rules",
-            lambda scratch, case=golden / name: check_python_rules(msprobe, scratch, case, case / "expected", []),
-        ))
     for name, function in (("aligned calls", check_aligned), ("arguments", check_arguments), ("counts", check_counts),
                            ("overflow", check_overflow), ("ranks", check_ranks), ("same bytes", check_same_bytes),
                            ("refused", check_refused), ("odd structure", check_odd_structure)):
