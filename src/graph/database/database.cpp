@@ -96,7 +96,7 @@ struct Database::Impl {
   explicit Impl(const std::string& path) : file(path), vfs(file) {
     sqlite3* opened = nullptr;
     const int status =
-        sqlite3_open_v2("graph", &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, vfs.name().c_str());
+        sqlite3_open_v2("graph", &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, vfs.name().c_str());
     connection.reset(opened);
     check(status);
     execute(kSetUp);
@@ -139,14 +139,14 @@ struct Database::Impl {
    public:
     Row(const Impl& impl, const Statement& statement) : impl_(impl), statement_(statement.get()) {}
 
+    /// A name may hold what is not UTF-8, a surrogate without its partner.
     Row& text(std::string_view value) {
-      // JSON is ASCII; only a name may hold what is not UTF-8, a surrogate without its partner.
-      std::string safe;
-      if (!is_utf8(value)) value = safe = display(value);
-      impl_.check(sqlite3_bind_text64(statement_, ++column_, value.data() == nullptr ? "" : value.data(),
-                                      value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
-      return *this;
+      if (is_utf8(value)) return ascii(value);
+      const std::string safe = display(value);
+      return bind(safe, SQLITE_TRANSIENT);
     }
+    /// The text lasts until the row is in; JSON is ASCII.
+    Row& ascii(std::string_view value) { return bind(value, SQLITE_STATIC); }
     Row& text(const std::optional<std::string_view>& value) { return value ? text(*value) : null(); }
     Row& number(std::int64_t value) {
       impl_.check(sqlite3_bind_int64(statement_, ++column_, value));
@@ -164,6 +164,11 @@ struct Database::Impl {
     }
 
    private:
+    Row& bind(std::string_view value, sqlite3_destructor_type lasting) {
+      impl_.check(sqlite3_bind_text64(statement_, ++column_, value.data() == nullptr ? "" : value.data(),
+                                      value.size(), lasting, SQLITE_UTF8));
+      return *this;
+    }
     Row& null() {
       impl_.check(sqlite3_bind_null(statement_, ++column_));
       return *this;
@@ -199,15 +204,15 @@ std::int64_t Database::add(const NodeRow& row) {
       .text(row.name)
       .text(std::string_view(std::to_string(row.type)))
       .text(row.up_node)
-      .text(row.sub_nodes)
+      .ascii(row.sub_nodes)
       .number(row.precision_index)
       .text(row.overflow_level)
       .number(row.micro_step)
-      .text(row.matched_node_link)
+      .ascii(row.matched_node_link)
       .text(row.stack_id)
-      .text(row.parallel_merge_info)
-      .text(row.input_data)
-      .text(row.output_data)
+      .ascii(row.parallel_merge_info)
+      .ascii(row.input_data)
+      .ascii(row.output_data)
       .text(row.data_source)
       .text(row.dump_data_dir)
       .number(row.step)
@@ -218,7 +223,7 @@ std::int64_t Database::add(const NodeRow& row) {
 }
 
 void Database::add_stack(std::string_view id, std::string_view lines) {
-  Impl::Row(*impl_, impl_->add_stack).text(id).text(lines).run();
+  Impl::Row(*impl_, impl_->add_stack).text(id).ascii(lines).run();
   ++impl_->last.stack;
 }
 
@@ -236,7 +241,7 @@ void Database::add(const ConfigRow& row) {
 }
 
 void Database::set_communication(std::int64_t row, std::string_view json) {
-  Impl::Row(*impl_, impl_->set_communication).text(json).number(row).run();
+  Impl::Row(*impl_, impl_->set_communication).ascii(json).number(row).run();
 }
 
 Database::Mark Database::mark() const {
