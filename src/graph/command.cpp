@@ -75,7 +75,8 @@ class GraphCommand final : public Command {
         .add("--target_path", options_.target,
              "Folder of a rank, with construct.json and dump.json, or of ranks or steps")
         .argument("DIR");
-    options.add("--golden_path", options_.golden, "Reference to compare with, of the same kind").argument("DIR");
+    options.add("--golden_path", options_.golden, "Reference to compare with, of the same kind")
+        .argument("DIR");
     options.add("-o,--output_path", options_.output, "Folder for the result").argument("DIR");
     options.add_flag("--overflow_check", options_.overflow_check,
                      "Mark nodes with NaN, Inf or a jump of the norm: medium, high, critical");
@@ -107,18 +108,27 @@ class GraphCommand final : public Command {
     if (merge_.given() && !options_.golden.empty())
       throw UsageError("--rank_size with -gp: two merged runs are not compared so far");
     if (merge_.as_json() && !merge_.given())
-      log_warning("--file_type json is for ranks that are merged (--rank_size, --tp, --pp); a data base is written");
+      log_warning(
+          "--file_type json is for ranks that are merged (--rank_size, --tp, --pp); a data base is written");
     GraphProgress progress{context.progress, {}};
     ProgressLog log;
     if (progress_log_) progress.tell = [&](double percent) { log.tell(percent); };
-    const GraphResult result = merge_.given() ? build_merged(options_, merge_.sides(1), merge_.as_json(), python_rules_)
-                                              : build_graph(options_, progress);
+    const GraphResult result = merge_.given() ? merge() : build_graph(options_, progress);
     if (progress_log_) log.end(result.problems);
     report(result);
     return result.problems.empty() ? Outcome::clean : Outcome::failure;
   }
 
  private:
+  GraphResult merge() const {
+    const bool compared = !options_.golden.empty();
+    if (compared && merge_.as_json()) throw UsageError("--file_type json is for one run: leave out -gp");
+    if (compared && !python_rules_ && layers_.given())
+      throw UsageError(
+          "-lm is not for ranks that are merged: their operations pair in the order of their calls");
+    return build_merged(options_, merge_.sides(compared ? 2 : 1), merge_.as_json(), python_rules_);
+  }
+
   void choose_pairing() {
     PairOptions& pair = options_.pair;
     if (!python_rules_) {

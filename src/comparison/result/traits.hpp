@@ -27,6 +27,7 @@ struct JudgeTraits {
   // Those of graphs have no numbers there.
   bool outputs_by_section = false;  // not by names, in which a module may be called `output`
   bool null_says_nothing = false;   // of requires_grad, dtype or shape: no rule speaks of it
+  bool merged_ranks = false;        // shapes are those of parts; `_rank3` behind an operation is not of its name
   bool surplus_differs = false;     // an item that the golden side lacks differs from it in all that it has
 };
 

@@ -169,8 +169,16 @@ class Judge {
       if (!parsed || parsed->is_module || parsed->direction == dump::Direction::debug) return Exemption::none;
       operation = parsed->operation();
     }
+    if (traits_.merged_ranks) operation = without_rank(operation);
     if (rules_.never_judged.contains(operation)) return Exemption::everything;
     return rules_.outputs_only.contains(operation) ? Exemption::inputs : Exemption::none;
+  }
+
+  /// `matmul` of `matmul_rank3`.
+  static std::string_view without_rank(std::string_view operation) {
+    const std::size_t at = operation.rfind("_rank");
+    return at != std::string_view::npos && dump::is_digits(operation.substr(at + 5)) ? operation.substr(0, at)
+                                                                                      : operation;
   }
 
   void each(const std::vector<std::size_t>& indices, const std::function<void(Row&)>& rule) {
@@ -336,6 +344,7 @@ class Judge {
 
   // Rule 7.
   void shape(Row& row) {
+    if (traits_.merged_ranks) return;
     if (is_surplus(row)) row.findings.add(Rule::shape);
     if (!row.matched()) return;
     const std::string_view a = target().text(result_.target_item(row).shape);

@@ -6,17 +6,23 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "comparison/result/choose_mode.hpp"
+#include "dump/side.hpp"
 #include "dump/tree.hpp"
 #include "graph/database/database.hpp"
 #include "graph/database/graph_rows.hpp"
 #include "graph/merge/json_export.hpp"
 #include "graph/merge/merge_ranks.hpp"
+#include "graph/merge/merged_items.hpp"
 #include "graph/merge/merged_source.hpp"
+#include "graph/pair/compared_config.hpp"
+#include "graph/pair/graph_pair.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/json_writer.hpp"
@@ -45,6 +51,179 @@ std::string list_of(const std::set<std::int64_t>& numbers) {
   return json.take();
 }
 
+/// A merged graph, and what of its nodes is compared.
+struct MergedGraph {
+  MergedSource source;
+  dump::Side items;
+};
+
+class MergedRun {
+ public:
+  MergedRun(const GraphOptions& options, const std::vector<ParallelPlan>& plans, bool as_json,
+            bool python_rules)
+      : options_(options), plans_(plans), as_json_(as_json), traits_(merge_traits(python_rules)) {}
+
+  GraphResult run() {
+    std::map<std::int64_t, std::string> goldens;
+    if (is_compare()) goldens = steps_of(options_.golden);
+    for (const auto& [step, folder] : steps_of(options_.target)) {
+      if (!is_compare()) {
+        build(step, folder);
+      } else if (const auto golden = goldens.find(step); golden != goldens.end()) {
+        compare(step, folder, golden->second);
+        goldens.erase(golden);
+      } else {
+        tell_one_sided(folder);
+      }
+    }
+    for (const auto& [step, folder] : goldens) tell_one_sided(folder);
+    if (ranks_.empty())
+      throw UsageError(display(options_.target) + ": has no step in common with the reference");
+    if (as_json_) {
+      OutputFile::commit_all(files_);
+    } else {
+      finish();
+    }
+    return std::move(result_);
+  }
+
+ private:
+  bool is_compare() const { return !options_.golden.empty(); }
+
+  void tell_one_sided(const std::string& folder) {
+    result_.warnings.push_back(display(folder) + ": the other side has no such step; it is left out");
+  }
+
+  std::unique_ptr<MergedRanks> merged(const std::string& folder, std::size_t side) {
+    auto ranks = read_ranks(folder, options_.tree);
+    merge_ranks(*ranks, plans_[side], traits_, !is_compare() ? "" : side == 0 ? "target: " : "reference: ");
+    for (std::string& warning : ranks->warnings) result_.warnings.push_back(std::move(warning));
+    if (options_.tree.lose_unconnected) return ranks;
+    for (const MergeRank& rank : ranks->ranks) {
+      for (const std::string& name : rank.graph.built.unconnected) {
+        result_.unconnected.push_back(fmt::format("{}: {} is connected to nothing; it stands below the root",
+                                                  display(rank.graph.folder + "/construct.json"),
+                                                  display(name)));
+      }
+    }
+    return ranks;
+  }
+
+  /// Nothing is made before all is known to go together.
+  Database& database() {
+    if (!database_) {
+      create_directories(options_.output);
+      result_.file = result_path(options_.output, is_compare() ? "compare" : "build");
+      database_.emplace(result_.file);
+    }
+    return *database_;
+  }
+
+  void build(std::int64_t step, const std::string& folder) {
+    const auto ranks = merged(folder, 0);
+    for (const auto& graph : ranks->graphs) {
+      const MergedSource source(graph, options_.data, options_.overflow_check);
+      if (as_json_) {
+        result_.file = options_.output;
+        const std::string place = fmt::format("{}/step{}/rank{}", options_.output, step, graph->rank());
+        result_.nodes += export_json(source, place, files_);
+      } else {
+        result_.nodes += write_graph({"NPU", step, graph->rank()}, source, database());
+      }
+      count(step, graph->rank(), source.tree().micro_steps);
+    }
+  }
+
+  void compare(std::int64_t step, const std::string& target_folder, const std::string& golden_folder) {
+    const auto targets = merged(target_folder, 0);
+    const auto goldens = merged(golden_folder, 1);
+    if (targets->graphs.size() != goldens->graphs.size()) {
+      throw UsageError(
+          fmt::format("merged, the target has {} models and the reference {}: copies of data parallelism "
+                      "are compared one by one",
+                      targets->graphs.size(), goldens->graphs.size()));
+    }
+    for (std::size_t i = 0; i < targets->graphs.size(); ++i) {
+      const std::int64_t rank = targets->graphs[i]->rank();
+      MergedGraph target = graph_of(targets->graphs[i]);
+      MergedGraph golden = graph_of(goldens->graphs[i]);
+      const ComparedBy task = compared_by(target, golden);
+      PairOptions pair_options = options_.pair;
+      pair_options.pairing = NodePairing::calls;
+      pair_options.traits.rank.judge.merged_ranks = true;
+      const GraphPair pair({target.source, target.source.own_tree(), std::move(target.items), nullptr},
+                           {golden.source, golden.source.own_tree(), std::move(golden.items), nullptr}, task,
+                           pair_options, compare::default_rules());
+      result_.nodes += write_graph({"NPU", step, rank}, pair.target(), database());
+      result_.nodes += write_graph({"Bench", step, rank}, pair.golden(), database());
+      for (const std::string& warning : pair.warnings()) result_.warnings.push_back(warning);
+      count(step, rank, pair.micro_steps());
+    }
+  }
+
+  MergedGraph graph_of(const std::shared_ptr<MergeGraph>& graph) const {
+    MergedGraph merged{MergedSource(graph, options_.data, options_.overflow_check), {}};
+    merged.items = merged_items(merged.source);
+    return merged;
+  }
+
+  ComparedBy compared_by(const MergedGraph& target, const MergedGraph& golden) {
+    const compare::Mode mode = compare::choose_mode(target.items, golden.items);
+    ComparedBy task = ComparedBy::statistics;
+    if (target.items.header.task == "structure") {
+      task = ComparedBy::structure;
+    } else if (mode == compare::Mode::md5) {
+      throw UsageError(display(options_.target) +
+                       ": checksums of parts say nothing of the whole; ranks that recorded "
+                       "checksums are not merged for a comparison");
+    } else if (mode == compare::Mode::tensor && !task_) {
+      result_.warnings.push_back("tensors of merged ranks are compared by their statistics");
+    }
+    task_ = task;
+    return task;
+  }
+
+  void count(std::int64_t step, std::int64_t rank, std::uint32_t micro_steps) {
+    ++result_.ranks;
+    micro_steps_ = std::max(micro_steps_, micro_steps);
+    ranks_.insert(rank);
+    steps_.insert(step);
+  }
+
+  void finish() {
+    const std::string ranks = list_of(ranks_);
+    const std::string steps = list_of(steps_);
+    const ComparedBy task = task_.value_or(ComparedBy::statistics);
+    const std::string tip = tool_tip_of(task);
+    const std::string colors = task_ ? node_colors_of(task) : "null";
+    ConfigRow config;
+    config.graph_type = is_compare() ? "compare" : "build";
+    if (task_) {
+      config.task = task_name(task);
+      config.tool_tip = tip;
+    }
+    config.micro_steps = micro_steps_;
+    config.overflow_check = options_.overflow_check;
+    config.node_colors = colors;
+    config.rank_list = ranks;
+    config.step_list = steps;
+    database().add(config);
+    database().commit();
+  }
+
+  const GraphOptions& options_;
+  const std::vector<ParallelPlan>& plans_;
+  bool as_json_;
+  MergeTraits traits_;
+  GraphResult result_;
+  std::optional<Database> database_;
+  std::vector<OutputFile> files_;
+  std::optional<ComparedBy> task_;  // of models that are compared
+  std::uint32_t micro_steps_ = 0;
+  std::set<std::int64_t> ranks_;
+  std::set<std::int64_t> steps_;
+};
+
 }  // namespace
 
 MergeTraits merge_traits(bool python_rules) {
@@ -56,57 +235,7 @@ MergeTraits merge_traits(bool python_rules) {
 
 GraphResult build_merged(const GraphOptions& options, const std::vector<ParallelPlan>& plans, bool as_json,
                          bool python_rules) {
-  GraphResult result;
-  std::optional<Database> database;
-  std::vector<OutputFile> files;
-  std::set<std::int64_t> rank_numbers;
-  std::set<std::int64_t> step_numbers;
-  ConfigRow config;
-  config.micro_steps = 0;
-  for (const auto& [step, folder] : steps_of(options.target)) {
-    const auto merged = read_ranks(folder, options.tree);
-    merge_ranks(*merged, plans.front(), merge_traits(python_rules), {});
-    for (std::string& warning : merged->warnings) result.warnings.push_back(std::move(warning));
-    for (const MergeRank& rank : merged->ranks) {
-      for (const std::string& name :
-           options.tree.lose_unconnected ? std::vector<std::string>() : rank.graph.built.unconnected)
-        result.unconnected.push_back(fmt::format("{}: {} is connected to nothing; it stands below the root",
-                                                 display(rank.graph.folder + "/construct.json"),
-                                                 display(name)));
-    }
-    if (result.file.empty()) {
-      create_directories(options.output);
-      result.file = as_json ? options.output : result_path(options.output, "build");
-      if (!as_json) database.emplace(result.file);
-    }
-    for (const auto& graph : merged->graphs) {
-      const MergedSource source(graph, options.data, options.overflow_check);
-      if (as_json) {
-        const std::string place = fmt::format("{}/step{}/rank{}", options.output, step, graph->rank());
-        result.nodes += export_json(source, place, files);
-      } else {
-        result.nodes += write_graph({"NPU", step, graph->rank()}, source, *database);
-      }
-      ++result.ranks;
-      config.micro_steps = std::max<std::int64_t>(config.micro_steps, source.tree().micro_steps);
-      rank_numbers.insert(graph->rank());
-      step_numbers.insert(step);
-    }
-  }
-  if (as_json) {
-    OutputFile::commit_all(files);
-    return result;
-  }
-  const std::string ranks = list_of(rank_numbers);
-  const std::string step_list = list_of(step_numbers);
-  config.graph_type = "build";
-  config.overflow_check = options.overflow_check;
-  config.node_colors = "null";
-  config.rank_list = ranks;
-  config.step_list = step_list;
-  database->add(config);
-  database->commit();
-  return result;
+  return MergedRun(options, plans, as_json, python_rules).run();
 }
 
 }  // namespace msprobe::graph

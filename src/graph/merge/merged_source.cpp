@@ -37,6 +37,7 @@ MergedSource::MergedSource(std::shared_ptr<const MergeGraph> graph, const DataTr
   for (const NodeIndex index : order) {
     for (const NodeIndex child : graph_->node(index).children) tree_.attach(added.at(child), added.at(index));
   }
+  tree_.steps_recorded = graph_->main_rank().graph.built.tree.steps_recorded;
   for (const NodeIndex index : order)
     tree_.micro_steps = std::max(tree_.micro_steps, graph_->node(index).micro_step + 1);
   tree_.micro_steps = std::max(tree_.micro_steps, graph_->main_rank().graph.built.tree.micro_steps);

@@ -21,6 +21,7 @@ class MergedSource final : public NodeSource {
   const model_tree::ModelTree& tree() const override { return tree_; }
   std::optional<std::string> tensor_folder() const override;
   NodeData data(model_tree::NodeIndex node) const override;
+  model_tree::ModelTree& own_tree() { return tree_; }
 
   std::int64_t rank() const { return graph_->rank(); }
   const MergeGraph& graph() const { return *graph_; }

@@ -251,7 +251,9 @@ struct GraphPair::Impl {
 
   /// Pairs of other names are told, unless the user named them.
   void tell_other_names() {
-    if (options.traits.python_texts || options.pairing == NodePairing::layers) return;
+    if (options.traits.python_texts || options.pairing == NodePairing::layers ||
+        options.traits.rank.judge.merged_ranks)
+      return;
     const auto rule =
         options.pairing == NodePairing::calls ? compare::Rule::fuzzy_pair : compare::Rule::aligned_pair;
     const auto entry_name = [](const dump::Side& side, const dump::Item& item) {
