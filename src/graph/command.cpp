@@ -105,8 +105,6 @@ class GraphCommand final : public Command {
       options_.pair.traits = python_pair_traits();
     }
     choose_pairing();
-    if (merge_.given() && !options_.golden.empty())
-      throw UsageError("--rank_size with -gp: two merged runs are not compared so far");
     if (merge_.as_json() && !merge_.given())
       log_warning(
           "--file_type json is for ranks that are merged (--rank_size, --tp, --pp); a data base is written");

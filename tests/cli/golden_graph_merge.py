@@ -169,16 +169,21 @@ def check_json(msprobe, scratch, case):
             if isinstance(value, dict) and value.get("type") == "torch.ProcessGroup":  # G35: no statistics
                 for key in ("Max", "Min", "Mean", "Norm"):
                     value.pop(key, None)
-        for weight, statistics in entry.get("parameters", {}).items():  # G35: parameters are merged, too
-            said = dict(re.findall(rf"The (\w+) value merging method for parameters.{weight} is: .* = (\S+)",
-                                   "\n".join(entry.get("parallel_merge_info", []))))
-            for key, value in said.items():
-                merged += statistics[key] != float(value)
-                statistics[key] = float(value)
+        for sentence in entry.get("parallel_merge_info", []):  # G35: all that is said to be merged is
+            said = re.fullmatch(r"The (\w+) value merging method for (?:(\w+)\.)?(\w+) is: .* = (\S+)", sentence)
+            if not said:
+                continue
+            statistic, section, key, value = said.groups()
+            place = entry if section is None else entry.get(section, entry.get("input_args"))
+            item = place[int(key)] if isinstance(place, list) else place[key]
+            item = item[0] if isinstance(item, list) else item
+            merged += item[statistic] != float(value)
+            item[statistic] = float(value)
         harness.check_equal(name, mine, entry)
     harness.check(merged > 4, f"{merged} merged statistics of parameters")
     del ours["data"], theirs["data"]
     harness.check_equal("header", list(ours.items()), list(theirs.items()))
+    (scratch / "again").mkdir()
     build(msprobe, scratch / "again", out / "step0" / "rank0")
 
 
@@ -294,6 +299,35 @@ def check_equal_shards(msprobe, scratch, _):
         harness.check_equal("behind", rows["Torch.mul.1.forward"]["parallel_merge_info"], "")
 
 
+def check_replicas(msprobe, scratch, _):
+    """What all ranks of a group hold whole is told where it differs; sums over another group are not."""
+    column, norm = "Module.p.q.ColumnParallelLinear.forward.0", "Module.p.n.RMSNorm.forward.0"
+    def rank(number, drift):
+        group = {"type": "torch.ProcessGroup", "group_ranks": [0, 1], "group_id": "tp"}
+        other = {"type": "torch.ProcessGroup", "group_ranks": [number, number + 2], "group_id": "dp"}
+        nodes = {norm: (None, call([1.0 + drift], [2.0], parameters={"weight": tensor(4.0 + drift)})),
+                 column: (None, call([2.0], [3.0 + number]))}
+        for index, (ranks, value) in enumerate(((group, 7.0 + drift), (other, 9.0 + number))):
+            name = f"Distributed.all_reduce.{index}.forward"
+            nodes[name] = (column, call([1.0], [value]))
+            nodes[name][1]["input_kwargs"] = {"group": ranks}
+        return nodes
+    options = ("--rank_size", "2", "--tp", "2", "--pp", "1")
+    for name, drift in (("alike", 0.0), ("different", 0.5)):
+        for number in (0, 1):
+            write_model(scratch / name / f"rank{number}", rank(number, drift * number))
+    _, messages = nodes_of(msprobe, scratch, scratch / "alike", *options)
+    harness.check("differs" not in messages, messages)
+    _, messages = nodes_of(msprobe, scratch, scratch / "different", *options)
+    told = re.findall(r"warning: (\S+) differs between the ranks 0 and 1, which should hold the same: norms (\S+) and (\S+)",
+                      messages)
+    harness.check_equal("told", told, [
+        (f"{norm}.input.0", "1.0", "1.5"), (f"{norm}.parameters.weight", "4.0", "4.5"),
+        ("Distributed.all_reduce.0.forward.output.0", "7.0", "7.5")])
+    _, messages = nodes_of(msprobe, scratch, scratch / "different", *options, "--python-rules")
+    harness.check("differs" not in messages, messages)
+
+
 def check_uneven_stages(msprobe, scratch, _):
     """Stages of one, three and three layers: by default none is lost, and numbers inside of a layer stay."""
     def stage(rank, layers):
@@ -378,6 +412,12 @@ def check_refused(msprobe, scratch, golden):
         ([ranks, "--rank_size", "2", "--tp", "2", "--pp", "1", "--order", "dp-pp"], "--order: tp is 2, but dp-pp"),
         ([ranks, "--rank_size", "2", "--tp", "2", "--pp", "1", "--order", "tp-tp"], "or there twice"),
         ([str(scratch / "six"), "--rank_size", "6", "--tp", "4", "--pp", "1"], "cannot be divided by --tp 4"),
+        ([ranks, "-gp", ranks, "--rank_size", "2", "--tp", "2", "--pp", "1"], "--rank_size needs two values"),
+        ([ranks, "-gp", ranks, "--rank_size", "2", "2", "--tp", "2", "1", "--pp", "1", "1"], "the target has 1 models and the"),
+        ([ranks, "-gp", ranks, "--rank_size", "2", "3", "--tp", "2", "1", "--pp", "1", "1"],
+         "reference: --rank_size is 3, but there are 2 ranks"),
+        ([ranks, "-gp", ranks, "--rank_size", "2", "2", "--tp", "2", "2", "--pp", "1", "1", "--file_type", "json"],
+         "--file_type json is for one run"),
         ([str(scratch / "odd"), "--rank_size", "1", "--tp", "1", "--pp", "1"], "notes is no folder of a rank"),
         ([str(scratch / "gap"), "--rank_size", "2", "--tp", "2", "--pp", "1"], "rank1/construct.json: "),
         ([str(scratch / "none"), "--rank_size", "1", "--tp", "1", "--pp", "1"], "none: holds no ranks"),
@@ -442,7 +482,7 @@ def make_tests(msprobe, folder):
         tests.append((f"{case} compared",
                       lambda scratch, case=case: check_no_false_difference(msprobe, scratch, golden / case)))
     tests.append(("json", lambda scratch: check_json(msprobe, scratch, golden / "tp_merge")))
-    for name, function in (("statistics", check_statistics), ("equal shards", check_equal_shards),
+    for name, function in (("statistics", check_statistics), ("equal shards", check_equal_shards), ("replicas", check_replicas),
                            ("uneven stages", check_uneven_stages), ("chunks", check_chunks), ("refused", check_refused),
                            ("hostile", check_hostile)):
         tests.append((name, lambda scratch, function=function: function(msprobe, scratch, golden)))

@@ -98,6 +98,13 @@ class MergedRun {
     auto ranks = read_ranks(folder, options_.tree);
     merge_ranks(*ranks, plans_[side], traits_, !is_compare() ? "" : side == 0 ? "target: " : "reference: ");
     for (std::string& warning : ranks->warnings) result_.warnings.push_back(std::move(warning));
+    constexpr std::size_t kShownReplicas = 5;
+    for (std::size_t i = 0; i < std::min(ranks->replicas.size(), kShownReplicas); ++i)
+      result_.warnings.push_back(std::move(ranks->replicas[i]));
+    if (ranks->replicas.size() > kShownReplicas) {
+      result_.warnings.push_back(fmt::format("{} more values differ between ranks that should hold the same",
+                                             human_count(ranks->replicas.size() - kShownReplicas)));
+    }
     if (options_.tree.lose_unconnected) return ranks;
     for (const MergeRank& rank : ranks->ranks) {
       for (const std::string& name : rank.graph.built.unconnected) {
@@ -151,6 +158,7 @@ class MergedRun {
       PairOptions pair_options = options_.pair;
       pair_options.pairing = NodePairing::calls;
       pair_options.traits.rank.judge.merged_ranks = true;
+      pair_options.traits.across_ranks = !traits_.lose_others;
       const GraphPair pair({target.source, target.source.own_tree(), std::move(target.items), nullptr},
                            {golden.source, golden.source.own_tree(), std::move(golden.items), nullptr}, task,
                            pair_options, compare::default_rules());
@@ -229,7 +237,8 @@ class MergedRun {
 MergeTraits merge_traits(bool python_rules) {
   MergeTraits traits;
   traits.lose_others = traits.number_all_parts = traits.first_rank_borders = python_rules;
-  traits.first_rank_shards = traits.outer_linears_only = traits.only_senders = python_rules;
+  traits.trusts_replicas = traits.first_rank_shards = traits.outer_linears_only = traits.only_senders =
+      python_rules;
   return traits;
 }
 

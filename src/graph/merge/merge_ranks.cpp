@@ -51,7 +51,7 @@ class Strategy {
         joined.push_back(group_of(ranks).front());
         join(group_of(ranks));
       }
-      merge_tensor_parallel(joined, groups_.tp, traits_);
+      merge_data(joined);
       merged_.graphs.push_back(joined.front());
     } else {
       std::set<std::int64_t> joined;
@@ -76,8 +76,12 @@ class Strategy {
   }
   void merge_shards(const MergeGroup& group) {
     gather_free_apis(group, traits_);
-    merge_tensor_parallel(group, groups_.tp, traits_);
+    merge_data(group);
     merged_.graphs.push_back(group.front());
+  }
+  void merge_data(const MergeGroup& group) {
+    for (std::string& warning : merge_tensor_parallel(group, groups_.tp, traits_))
+      merged_.replicas.push_back(std::move(warning));
   }
   void join(const MergeGroup& group) const {
     join_stages(group, traits_);

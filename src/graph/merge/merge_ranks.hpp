@@ -15,6 +15,7 @@ struct MergedRanks {
   std::vector<MergeRank> ranks;  // must stay where they are
   MergeGroup graphs;             // in the order of their first ranks
   std::vector<std::string> warnings;
+  std::vector<std::string> replicas;  // values that ranks should hold alike, and do not
 };
 
 /// Reads the ranks of a folder. Throws IoError, FormatError, UsageError.

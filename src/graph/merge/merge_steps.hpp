@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "graph/merge/merge_graph.hpp"
@@ -17,8 +18,10 @@ using RankGroups = std::vector<std::vector<std::int64_t>>;
 /// Operations between modules, of all ranks.
 void gather_free_apis(const MergeGroup& group, const MergeTraits& traits);
 
-/// Values of tensors that the ranks of a tensor-parallel group hold in parts. `groups`: of all ranks.
-void merge_tensor_parallel(const MergeGroup& group, const RankGroups& groups, const MergeTraits& traits);
+/// Values of tensors that the ranks of a tensor-parallel group hold in parts. `groups`: of all ranks. Gives a
+/// line for each value that all ranks should hold alike, and do not.
+std::vector<std::string> merge_tensor_parallel(const MergeGroup& group, const RankGroups& groups,
+                                               const MergeTraits& traits);
 
 /// Layers of the stages of a pipeline, one behind the other.
 void join_stages(const MergeGroup& group, const MergeTraits& traits);

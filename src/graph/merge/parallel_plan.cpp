@@ -108,9 +108,7 @@ class GroupFinder {
           continue;
         Entry entry;
         if (!read(rank, name, entry)) break;
-        const Entry::Index group = keyword(entry, "group");
-        std::vector<std::int64_t> list;
-        if (group != Entry::kNone) list = rank_list(entry, entry.find(group, "group_ranks"));
+        std::vector<std::int64_t> list = ranks_of_call(entry);
         if (!list.empty() && std::find(groups.begin(), groups.end(), list) == groups.end())
           groups.push_back(std::move(list));
         break;
@@ -233,6 +231,12 @@ RankGroups checked(RankGroups found, const ParallelPlan& plan, int size, const s
 }
 
 }  // namespace
+
+std::vector<std::int64_t> ranks_of_call(const Entry& entry) {
+  const Entry::Index group = keyword(entry, "group");
+  return group == Entry::kNone ? std::vector<std::int64_t>()
+                               : rank_list(entry, entry.find(group, "group_ranks"));
+}
 
 void check_plan(const ParallelPlan& plan, std::size_t ranks, const std::string& side) {
   const auto refuse = [&](const std::string& text) { throw UsageError(side + text); };

@@ -2,10 +2,12 @@
 // How a model was split, and which ranks make up a group (spec/graph-visualize.md 1.2, 12.1).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "dump/entry.hpp"
 #include "graph/merge/merge_graph.hpp"
 #include "graph/merge/merge_steps.hpp"
 
@@ -21,6 +23,9 @@ struct ParallelPlan {
 
 /// UsageError for sizes that do not go together, or with the number of ranks.
 void check_plan(const ParallelPlan& plan, std::size_t ranks, const std::string& side);
+
+/// The ranks of the process group that a call of communication names by keyword; -1 for what is no rank.
+std::vector<std::int64_t> ranks_of_call(const dump::Entry& entry);
 
 struct ParallelGroups {
   RankGroups tp;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor parallel: which nodes of the ranks hold parts of the same values, and how they are put together.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -10,7 +14,9 @@
 #include "dump/names.hpp"
 #include "graph/merge/merge_steps.hpp"
 #include "graph/merge/node_content.hpp"
+#include "graph/merge/parallel_plan.hpp"
 #include "support/parallel.hpp"
+#include "support/text.hpp"
 
 namespace msprobe::graph {
 namespace {
@@ -49,8 +55,11 @@ class TensorParallelMerger {
     }
     std::erase_if(order, [&](NodeIndex index) { return main_.node(index).joint == nullptr; });
     drop_joints_of_equals(order);
+    if (!traits_.trusts_replicas) check_replicas();
     merge_equals();
   }
+
+  std::vector<std::string> take_warnings() { return std::move(warnings_); }
 
  private:
   /// Ranks of another stage are known by the group that they begin.
@@ -168,6 +177,63 @@ class TensorParallelMerger {
     }
   }
 
+  /// Sums over the ranks, weights of norms, and, unless the ranks share the sequence out, what goes into
+  /// columns and comes out of rows and norms: all ranks hold it whole.
+  void check_replicas() {
+    std::vector<NodeIndex> nodes = main_.below(kRoot);
+    std::sort(nodes.begin(), nodes.end());
+    const bool by_sequence = std::any_of(nodes.begin(), nodes.end(), [&](NodeIndex index) {
+      return has(main_.node(index).name, "reduce_scatter");
+    });
+    for (const NodeIndex index : nodes) {
+      const MergeNode& node = main_.node(index);
+      const bool sum = node.name.starts_with("Distributed.all_reduce");
+      // What is no sum and has no joint is the same on all ranks.
+      if (!sum && (!node.joint || !model_tree::is_call_of(node.name, "forward"))) continue;
+      const std::string_view kind = class_of(node.name);
+      const bool norm = has(kind, "Norm") || has(kind, "norm");
+      const bool row = has(kind, kRow);
+      const bool column = has(kind, kColumn);
+      if (!sum && !norm && !row && !column) continue;
+      check_replica(index, [&](const dump::Side& side, const dump::Item& item, bool first) {
+        if (sum) return first && item.state == dump::State::output;
+        if (item.state == dump::State::parameters) return norm || (row && side.name(item).ends_with(".bias"));
+        if (by_sequence) return false;
+        return item.state == dump::State::output ? norm || row : norm || (column && first);
+      });
+    }
+  }
+
+  /// `is_whole`: of an item, and whether it is the first of its kind.
+  template <typename IsWhole>
+  void check_replica(NodeIndex index, const IsWhole& is_whole) {
+    const MergeNode& node = main_.node(index);
+    const std::unique_ptr<Joint> joint = joint_of(index);
+    const auto main = joint ? content_of(node) : std::nullopt;
+    if (!main) return;
+    const dump::Side& side = main->items.side;
+    if (node.name.starts_with("Distributed") && ranks_of_call(main->entry) != joint->ranks) return;
+    for (std::size_t i = 0; i < joint->partners.size(); ++i) {
+      const auto other = content_of(joint->partners[i].graph->node(joint->partners[i].node), node.name);
+      if (!other) continue;
+      const dump::Side& there = other->items.side;
+      for (std::size_t k = 0; k < std::min(side.items.size(), there.items.size()); ++k) {
+        const dump::Item& item = side.items[k];
+        const bool first = k == 0 || side.items[k - 1].state != item.state;
+        if (side.name(item) != there.name(there.items[k]) || !is_whole(side, item, first) ||
+            same_statistics(side, item, there, there.items[k]))
+          continue;
+        const auto norm_of = [](const dump::Side& of, const dump::Item& each) {
+          return dump::to_text(each.statistics[dump::kNorm], of.pool);
+        };
+        warnings_.push_back(
+            fmt::format("{} differs between the ranks {} and {}, which should hold the same: norms {} and {}",
+                        display(side.name(item)), joint->ranks.front(), joint->ranks[i + 1],
+                        norm_of(side, item), norm_of(there, there.items[k])));
+      }
+    }
+  }
+
   /// Shards that happen to be equal, from the first column among the children of a node to the last row.
   void merge_equals() {
     std::vector<NodeIndex> columns = main_.below(kRoot);
@@ -222,12 +288,16 @@ class TensorParallelMerger {
   const RankGroups& groups_;
   const MergeTraits& traits_;
   std::vector<std::vector<NodeIndex>> found_;  // of each other rank, by node
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace
 
-void merge_tensor_parallel(const MergeGroup& group, const RankGroups& groups, const MergeTraits& traits) {
-  TensorParallelMerger(group, groups, traits).merge();
+std::vector<std::string> merge_tensor_parallel(const MergeGroup& group, const RankGroups& groups,
+                                               const MergeTraits& traits) {
+  TensorParallelMerger merger(group, groups, traits);
+  merger.merge();
+  return merger.take_warnings();
 }
 
 }  // namespace msprobe::graph

@@ -199,7 +199,7 @@ struct GraphPair::Impl {
     const TreePair trees = {target_tree, golden_tree, target_entries, golden_entries};
     const PairTraits& traits = options.traits;
     if (options.pairing == NodePairing::calls) {
-      pairs = pair_calls(trees, traits.tells_counts);
+      pairs = pair_calls(trees, traits.tells_counts, traits.across_ranks);
     } else if (options.pairing == NodePairing::layers) {
       pairs = pair_entries(trees, layer_partners(target, golden));
     } else if (traits.pairs_by_name || compare::same_calls(result.target, result.golden)) {

@@ -25,6 +25,7 @@ struct PairTraits {
   bool same_ancestors = false;      // such pairs stand below pairs
   bool items_by_position = false;   // keyword arguments, too
   bool tells_counts = true;         // a warning where one side calls an operation more often (-fm)
+  bool across_ranks = false;        // of merged ranks
   bool old_stacks_only = false;     // -lm takes no call stacks of today's stack.json
   bool number_from_name = false;    // golden nodes without partner: the micro step is a part of the name
   bool steps_of_target = false;     // how many there are, however many golden has

@@ -158,7 +158,34 @@ NodePairs pair_names(const TreePair& trees, bool same_ancestors) {
   return maker.take();
 }
 
-NodePairs pair_calls(const TreePair& trees, bool tells_counts) {
+/// What is left of operations between modules in paired collections of several ranks pairs whatever the rank: one
+/// rank of the one side may have run what another ran on the other side.
+void pair_across_ranks(const TreePair& trees, PairMaker& maker) {
+  using Calls = std::unordered_map<std::string, std::vector<NodeIndex>>;
+  const auto left_below = [](const ModelTree& tree, NodeIndex node, const auto& is_left) {
+    Calls calls;
+    for (const NodeIndex rank : tree.node(node).children) {
+      if (tree.node(rank).type != NodeType::collection) continue;
+      for (const NodeIndex call : tree.node(rank).children) {
+        if (is_left(call)) calls[without_numbers(tree.name(call))].push_back(call);
+      }
+    }
+    return calls;
+  };
+  for (const NodeIndex node : maker.order()) {
+    if (trees.target.node(node).type != NodeType::collection || maker.golden_of(node) == kNoNode) continue;
+    Calls golden_calls = left_below(trees.golden, maker.golden_of(node),
+                                    [&](NodeIndex call) { return maker.is_free(call); });
+    for (const auto& [name, calls] : left_below(trees.target, node, [&](NodeIndex call) {
+           return maker.golden_of(call) == kNoNode;
+         })) {
+      const std::vector<NodeIndex>& others = golden_calls[name];
+      for (std::size_t i = 0; i < std::min(calls.size(), others.size()); ++i) maker.pair(calls[i], others[i]);
+    }
+  }
+}
+
+NodePairs pair_calls(const TreePair& trees, bool tells_counts, bool across_ranks) {
   PairMaker maker(trees);
   for (const NodeIndex node : maker.order()) {
     if (trees.target.node(node).type == NodeType::api) continue;
@@ -181,6 +208,7 @@ NodePairs pair_calls(const TreePair& trees, bool tells_counts) {
     std::sort(counts.begin(), counts.end());
     for (std::string& each : counts) maker.warn(std::move(each));
   }
+  if (across_ranks) pair_across_ranks(trees, maker);
   return maker.take();
 }
 

@@ -34,8 +34,9 @@ struct TreePair {
 NodePairs pair_names(const TreePair& trees, bool same_ancestors);
 
 /// Modules by name, the operations directly below them in the order of their calls, whatever their numbers
-/// (-fm). With `tells_counts` there is a warning where one side calls an operation more often.
-NodePairs pair_calls(const TreePair& trees, bool tells_counts);
+/// (-fm). With `tells_counts` there is a warning where one side calls an operation more often. With
+/// `across_ranks` operations between modules pair whichever of the merged ranks ran them.
+NodePairs pair_calls(const TreePair& trees, bool tells_counts, bool across_ranks = false);
 
 /// Nodes with data as `golden_of` has it, by entries (kNoEntry: none); those without data by name.
 NodePairs pair_entries(const TreePair& trees, const std::vector<std::uint32_t>& golden_of);
