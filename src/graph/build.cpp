@@ -9,6 +9,7 @@
 #include <ctime>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -110,9 +111,10 @@ class GraphRun {
     return written;
   }
 
-  Written write_pair(const GraphPlace& place, Database& database) const {
+  Written write_pair(const GraphPlace& place, Database& database) {
     const RankPair pair(place.target, place.golden,
-                        {options_.overflow_check, options_.tree, options_.data, options_.pair});
+                        {options_.overflow_check, options_.tree, options_.data, options_.pair},
+                        options_.origins ? &histories_[place.rank] : nullptr);
     if (task_ && *task_ != pair.task()) {
       throw FormatError(fmt::format("{}: is compared by another kind of data than the ranks before it",
                                     display(place.target)));
@@ -198,6 +200,7 @@ class GraphRun {
   GraphResult result_;
   std::size_t done_ = 0;  // graphs
   Edges edges_;
+  std::map<std::int64_t, compare::RankHistory> histories_;  // of the ranks, step by step
   std::uint32_t micro_steps_ = 0;
   std::optional<ComparedBy> task_;  // of the graphs that are compared
   std::set<std::int64_t> ranks_;

@@ -33,6 +33,7 @@ struct GraphOptions {
   EdgeTraits edges;
   ConfigTraits config;
   PairOptions pair;
+  bool origins = true;  // of two runs: where the errors of nodes come from is judged
 };
 
 struct GraphResult {

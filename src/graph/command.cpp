@@ -103,6 +103,7 @@ class GraphCommand final : public Command {
       options_.edges = {.keywords_only = true};
       options_.config = {.of_first_graph = true};
       options_.pair.traits = python_pair_traits();
+      options_.origins = false;
     }
     choose_pairing();
     if (merge_.as_json() && !merge_.given())

@@ -356,6 +356,40 @@ def check_overflow(msprobe, scratch, golden):
     harness.check_equal("config", rows_of(path, "tb_config")[0]["overflow_check"], 1)
 
 
+def check_origins(msprobe, scratch, golden):
+    """Where errors come from, in a table of its own, is what `compare` tells of the items of each node."""
+    born = {
+        "stats": {"Functional.linear.3.forward", "Torch.mul.1.forward"},
+        "tensor": {"Functional.linear.0.forward"},
+        "md5": {"Functional.linear.1.forward"},
+        "fuzzy": set(),
+    }
+    weight = ("equal", "rounding", "not compared", "passed on", "born")
+    for case, wanted in born.items():
+        path, _ = compare(msprobe, scratch, golden / case, [])
+        rows = by_id(rows_of(path, "tb_nodes"))
+        origins = rows_of(path, "tb_origin")
+        out = scratch / case
+        result = harness.run(msprobe, ["compare", "-tp", str(golden / case / "target"), "-gp",
+                                       str(golden / case / "golden"), "--format", "json", "-o", str(out)], scratch)
+        harness.check(result.returncode in (0, 1), result.stderr)
+        table, = out.glob("*.json")
+        told = {row["NPU Name"]: row["Origin"] for row in json.loads(table.read_text())["rows"]}
+        judged = {row["id"] for row in rows.values() if any("Result" in item for item in items_of(row).values())}
+        harness.check_equal(f"{case}: judged", {row["id"] for row in origins} - judged, set())
+        for row in origins:
+            items = [told[key] for key in items_of(rows[row["id"]])]
+            harness.check_equal(row["id"], row["origin"], max(items, key=weight.index, default="equal"))
+            harness.check(row["error"] is None or row["error"] >= 0, row)
+        names = {rows[row["id"]]["node_name"] for row in origins if row["origin"] == "born"}
+        harness.check_equal(f"{case}: born", names, wanted)
+        names = {rows[row["id"]]["node_name"] for row in origins if row["finding"]}
+        harness.check_equal(f"{case}: findings", names, wanted)
+    for options in (["-gp", str(golden / "stats" / "golden"), "--python-rules"], []):
+        path, _ = graph(msprobe, scratch, ["-tp", str(golden / "stats" / "target"), *options])
+        harness.check(b"tb_origin" not in path.read_bytes(), options)
+
+
 def check_same_bytes(msprobe, scratch, golden):
     for case, options in (("stats", []), ("fuzzy", ["-fm"]), ("tensor", []), ("layer_map", ["-lm"])):
         first = compare(msprobe, scratch, golden / case, options)[0].read_bytes()
@@ -462,7 +496,8 @@ def make_tests(msprobe, folder):
                         check(msprobe, scratch, case, case / expected, options),
                 ))
     for name, function in (("aligned calls", check_aligned), ("arguments", check_arguments), ("counts", check_counts),
-                           ("overflow", check_overflow), ("ranks", check_ranks), ("same bytes", check_same_bytes),
+                           ("overflow", check_overflow), ("origins", check_origins), ("ranks", check_ranks),
+                           ("same bytes", check_same_bytes),
                            ("refused", check_refused), ("odd structure", check_odd_structure)):
         tests.append((name, lambda scratch, function=function: function(msprobe, scratch, golden)))
     return tests

@@ -10,8 +10,8 @@
 #include <optional>
 #include <system_error>
 
-#include "compare/dump_tree/rank_diagnosis.hpp"
 #include "compare/dump_tree/rank_rows.hpp"
+#include "comparison/culprit/rank_diagnosis.hpp"
 #include "comparison/result/choose_mode.hpp"
 #include "comparison/result/result.hpp"
 #include "support/error.hpp"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "compare/dump_tree/rank_diagnosis.hpp"
 #include "compare/task.hpp"
+#include "comparison/culprit/rank_diagnosis.hpp"
 #include "comparison/matching/match.hpp"
 #include "comparison/result/bytes_ahead.hpp"
 #include "comparison/result/result.hpp"

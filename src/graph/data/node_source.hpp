@@ -21,6 +21,10 @@ struct NodeData {
   std::optional<double> precision_index;
   std::string matched_node_link = "[]";  // JSON list of the partner's ancestors and its name
   std::string parallel_merge_info;       // JSON list of sentences, or empty
+  // Of a node under test that was judged; empty: nobody did.
+  std::string_view origin;       // where its error comes from
+  std::optional<double> error;   // relative, the largest
+  std::string_view finding;      // the evidence that it is to blame
   std::shared_ptr<const dump::Communication> communication;  // of a call of communication
 };
 

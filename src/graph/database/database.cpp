@@ -109,6 +109,13 @@ struct Database::Impl {
     drop_stacks = prepare("DELETE FROM tb_stack WHERE rowid > ?");
   }
 
+  /// Only where there is something to tell; other files have the viewer's tables alone.
+  void make_origins() {
+    execute("CREATE TABLE tb_origin (id TEXT PRIMARY KEY, origin TEXT NOT NULL, error REAL, finding TEXT)");
+    add_origin = prepare("INSERT INTO tb_origin VALUES (?,?,?,?)");
+    drop_origins = prepare("DELETE FROM tb_origin WHERE rowid > ?");
+  }
+
   using Statement = std::unique_ptr<sqlite3_stmt, Closer>;
 
   void check(int status) const {
@@ -189,6 +196,8 @@ struct Database::Impl {
   Statement set_communication;
   Statement drop_nodes;
   Statement drop_stacks;
+  Statement add_origin;  // null as long as there is no such table
+  Statement drop_origins;
   Mark last;  // rows so far
   mutable bool failed = false;
 };
@@ -240,6 +249,17 @@ void Database::add(const ConfigRow& row) {
       .run();
 }
 
+void Database::add_origin(const OriginRow& row) {
+  if (impl_->add_origin == nullptr) impl_->make_origins();
+  Impl::Row(*impl_, impl_->add_origin)
+      .text(row.id)
+      .text(row.origin)
+      .number(row.error)
+      .text(row.finding)
+      .run();
+  ++impl_->last.origin;
+}
+
 void Database::set_communication(std::int64_t row, std::string_view json) {
   Impl::Row(*impl_, impl_->set_communication).ascii(json).number(row).run();
 }
@@ -251,6 +271,7 @@ Database::Mark Database::mark() const {
 void Database::go_back(const Mark& mark) {
   Impl::Row(*impl_, impl_->drop_nodes).number(mark.node).run();
   Impl::Row(*impl_, impl_->drop_stacks).number(mark.stack).run();
+  if (impl_->drop_origins != nullptr) Impl::Row(*impl_, impl_->drop_origins).number(mark.origin).run();
   impl_->last = mark;
 }
 
@@ -261,7 +282,8 @@ bool Database::failed() const {
 void Database::commit() {
   impl_->execute(kIndexes);
   for (Impl::Statement* statement : {&impl_->add_node, &impl_->add_stack, &impl_->add_config,
-                                     &impl_->set_communication, &impl_->drop_nodes, &impl_->drop_stacks})
+                                     &impl_->set_communication, &impl_->drop_nodes, &impl_->drop_stacks,
+                                     &impl_->add_origin, &impl_->drop_origins})
     statement->reset();
   impl_->connection.reset();
   impl_->vfs.rethrow();

@@ -44,6 +44,13 @@ struct NodeRow {
   bool is_distributed = false;
 };
 
+struct OriginRow {
+  std::string_view id;  // of the node
+  std::string_view origin;
+  std::optional<double> error;
+  std::optional<std::string_view> finding;
+};
+
 /// A data base in the making; it has no name until commit(). Equal rows in equal order make equal bytes.
 class Database {
  public:
@@ -55,6 +62,8 @@ class Database {
   std::int64_t add(const NodeRow& row);
   void add_stack(std::string_view id, std::string_view lines);
   void add(const ConfigRow& row);
+  /// Where the error of a node comes from, for those who ask: the viewer does not know of this table.
+  void add_origin(const OriginRow& row);
   /// What the column matched_distributed of a node says.
   void set_communication(std::int64_t row, std::string_view json);
 
@@ -62,6 +71,7 @@ class Database {
   struct Mark {
     std::int64_t node = 0;
     std::int64_t stack = 0;
+    std::int64_t origin = 0;
   };
   Mark mark() const;
   void go_back(const Mark& mark);

@@ -108,6 +108,10 @@ class GraphWriter {
     row.is_distributed = is_communication(name);
     const std::int64_t number = database_.add(row);
     if (observer_.node) observer_.node(number, name, data);
+    if (data.origin.empty()) return;
+    OriginRow origin{id, data.origin, data.error, {}};
+    if (!data.finding.empty()) origin.finding = data.finding;
+    database_.add_origin(origin);
   }
 
   std::string names_of(const std::vector<NodeIndex>& nodes) const {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <string_view>
@@ -103,6 +104,7 @@ class JudgedSource final : public LinkedSource {
     NodeData data = LinkedSource::data(node);
     data.precision_index = precision_index(node);
     if (!has_rows(node)) return data;
+    if (result_.diagnosis) tell_origin(entries_[node], data);
     const std::uint32_t first = result_.target.apis[entries_[node]].first;
     for (ItemText& item : data.items) {
       if (item.closed) continue;
@@ -115,6 +117,25 @@ class JudgedSource final : public LinkedSource {
  private:
   bool has_rows(NodeIndex node) const {
     return task_ != ComparedBy::structure && is_paired(node) && entries_[node] != kNoEntry;
+  }
+
+  /// The worst of its items, and the evidence that the node is to blame.
+  void tell_origin(std::uint32_t api, NodeData& data) const {
+    using diagnosis::Origin;
+    static constexpr std::array<Origin, diagnosis::kOrigins> kByWeight = {
+        Origin::equal, Origin::rounding, Origin::not_compared, Origin::passed_on, Origin::born};
+    const diagnosis::RankDiagnosis& found = *result_.diagnosis;
+    const dump::Api& entry = result_.target.apis[api];
+    std::size_t worst = 0;
+    for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
+      const Origin origin = result_.rows[i].matched() ? found.origin[i] : Origin::not_compared;
+      const auto* const place = std::find(kByWeight.begin(), kByWeight.end(), origin);
+      worst = std::max(worst, static_cast<std::size_t>(place - kByWeight.begin()));
+      if (!std::isnan(found.error[i])) data.error = std::max<double>(data.error.value_or(0), found.error[i]);
+    }
+    data.origin = diagnosis::name_of(kByWeight[worst]);
+    const diagnosis::Finding* const finding = found.finding_of(api);
+    if (finding != nullptr && finding->is_evidence()) data.finding = finding->text;
   }
 
   std::optional<double> precision_index(NodeIndex node) const {
@@ -177,7 +198,7 @@ PairTraits python_pair_traits() {
 
 struct GraphPair::Impl {
   Impl(GraphSide&& target, GraphSide&& golden, ComparedBy compared_by, const PairOptions& asked,
-       const compare::Rules& rules)
+       const compare::Rules& rules, compare::RankHistory* past)
       : options(asked), task(compared_by), target_tree(target.tree), golden_tree(golden.tree) {
     result.mode = mode_of(task);
     result.traits = options.traits.rank;
@@ -189,7 +210,11 @@ struct GraphPair::Impl {
     pair_nodes(target.construct, golden.construct);
     if (!golden_tree.steps_recorded)
       pair_micro_steps(target_tree, golden_tree, pairs, options.traits.number_from_name);
-    if (task != ComparedBy::structure) compare_items(rules);
+    if (task != ComparedBy::structure) {
+      result.target_construct = {std::shared_ptr<void>(), target.construct};  // it is kept elsewhere
+      result.golden_construct = {std::shared_ptr<void>(), golden.construct};
+      compare_items(rules, past);
+    }
     const LinkedSource linked(target.source, golden_tree, pairs.golden_of);
     judged.emplace(linked, result, target_entries, task, options.traits);
     other.emplace(golden.source, target_tree, pairs.target_of);
@@ -205,9 +230,9 @@ struct GraphPair::Impl {
     } else if (traits.pairs_by_name || compare::same_calls(result.target, result.golden)) {
       pairs = pair_names(trees, traits.same_ancestors);
     } else {
-      const diagnosis::Alignment alignment =
-          diagnosis::align(result.target, result.golden, table_of(target), table_of(golden));
-      pairs = pair_aligned(trees, alignment.golden_of);
+      result.alignment = std::make_shared<const diagnosis::Alignment>(
+          diagnosis::align(result.target, result.golden, table_of(target), table_of(golden)));
+      pairs = pair_aligned(trees, result.alignment->golden_of);
     }
   }
 
@@ -232,7 +257,7 @@ struct GraphPair::Impl {
     return partners;
   }
 
-  void compare_items(const compare::Rules& rules) {
+  void compare_items(const compare::Rules& rules, compare::RankHistory* past) {
     std::vector<std::uint32_t> golden_of(result.target.apis.size(), kUnmatched);
     for (NodeIndex node = 0; node < target_entries.size(); ++node) {
       const NodeIndex partner = pairs.golden_of[node];
@@ -242,11 +267,17 @@ struct GraphPair::Impl {
     }
     pair_items(result, golden_of, options.traits.items_by_position);
     tell_other_names();
+    std::optional<compare::TensorRows> tensors;
+    compare::BytesAhead uncounted(nullptr, 1, 0);
     if (result.mode == compare::Mode::tensor) {
-      compare::BytesAhead uncounted(nullptr, 1, 0);
-      compare::TensorRows(result, uncounted).finish(options.print_rows);
+      tensors.emplace(result, uncounted);
+      tensors->finish(options.print_rows);
     }
     compare::judge(result, rules);
+    if (past == nullptr) return;
+    const bool mapped = options.pairing != NodePairing::automatic;
+    compare::diagnose(result, tensors ? &*tensors : nullptr, {}, rules, mapped, *past, nullptr);
+    if (tensors) past->before = shared_result;
   }
 
   /// Pairs of other names are told, unless the user named them.
@@ -281,14 +312,15 @@ struct GraphPair::Impl {
   NodeEntries target_entries;
   NodeEntries golden_entries;
   NodePairs pairs;
-  RankResult result;
+  std::shared_ptr<RankResult> shared_result = std::make_shared<RankResult>();
+  RankResult& result = *shared_result;
   std::optional<JudgedSource> judged;
   std::optional<LinkedSource> other;
 };
 
 GraphPair::GraphPair(GraphSide target, GraphSide golden, ComparedBy task, const PairOptions& options,
-                     const compare::Rules& rules)
-    : impl_(std::make_unique<Impl>(std::move(target), std::move(golden), task, options, rules)) {}
+                     const compare::Rules& rules, compare::RankHistory* past)
+    : impl_(std::make_unique<Impl>(std::move(target), std::move(golden), task, options, rules, past)) {}
 
 GraphPair::~GraphPair() = default;
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "comparison/culprit/rank_diagnosis.hpp"
 #include "comparison/matching/mapping_file.hpp"
 #include "comparison/result/result.hpp"
 #include "comparison/rules/rules.hpp"
@@ -56,8 +57,9 @@ struct GraphSide {
 class GraphPair {
  public:
   /// Compares. Throws what the readers of tensors and of stack.json throw.
+  /// `past`: given, it is judged where errors come from, as the next step of that rank.
   GraphPair(GraphSide target, GraphSide golden, ComparedBy task, const PairOptions& options,
-            const compare::Rules& rules);
+            const compare::Rules& rules, compare::RankHistory* past = nullptr);
   ~GraphPair();
 
   const NodeSource& target() const;

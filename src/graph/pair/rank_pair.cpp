@@ -52,7 +52,8 @@ ComparedBy compared_by(const LoadedRank& target, const LoadedRank& golden) {
 }  // namespace
 
 struct RankPair::Impl {
-  Impl(const std::string& target_folder, const std::string& golden_folder, const RankPairOptions& options) {
+  Impl(const std::string& target_folder, const std::string& golden_folder, const RankPairOptions& options,
+       compare::RankHistory* past) {
     const std::array<std::string, 2> folders = {target_folder, golden_folder};
     parallel_for(ranks.size(), [&](std::size_t i) { ranks[i].load(folders[i], options.tree); });
     auto& [target, golden] = ranks;
@@ -71,7 +72,7 @@ struct RankPair::Impl {
     pair.emplace(
         GraphSide{*target_source, target.graph.built.tree, std::move(target.items), &*target.construct},
         GraphSide{*golden_source, golden.graph.built.tree, std::move(golden.items), &*golden.construct}, task,
-        options.pair, compare::default_rules());
+        options.pair, compare::default_rules(), past);
   }
 
   std::array<LoadedRank, 2> ranks;
@@ -81,8 +82,9 @@ struct RankPair::Impl {
   std::optional<GraphPair> pair;
 };
 
-RankPair::RankPair(const std::string& target, const std::string& golden, const RankPairOptions& options)
-    : impl_(std::make_unique<Impl>(target, golden, options)) {}
+RankPair::RankPair(const std::string& target, const std::string& golden, const RankPairOptions& options,
+                   compare::RankHistory* past)
+    : impl_(std::make_unique<Impl>(target, golden, options, past)) {}
 
 RankPair::~RankPair() = default;
 

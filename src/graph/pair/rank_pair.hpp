@@ -24,7 +24,9 @@ struct RankPairOptions {
 class RankPair {
  public:
   /// The folders of both. IoError, FormatError: a file cannot be read, or the two do not go together.
-  RankPair(const std::string& target, const std::string& golden, const RankPairOptions& options);
+  /// `past`: as for GraphPair.
+  RankPair(const std::string& target, const std::string& golden, const RankPairOptions& options,
+           compare::RankHistory* past = nullptr);
   ~RankPair();
 
   const NodeSource& target() const;

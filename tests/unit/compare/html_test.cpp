@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "compare/dump_tree/rank_diagnosis.hpp"
+#include "comparison/culprit/rank_diagnosis.hpp"
 #include "compare/sinks/summary.hpp"
 #include "unit/compare/dumps.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/dump_tree/rank_diagnosis.hpp"
+#include "comparison/culprit/rank_diagnosis.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/dump_tree/noise_floor.hpp"
+#include "comparison/culprit/noise_floor.hpp"
 
 #include "diagnosis/alignment.hpp"
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "compare/dump_tree/noise_floor.hpp"
+#include "comparison/culprit/noise_floor.hpp"
 #include "comparison/result/result.hpp"
 #include "comparison/result/tensor_rows.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
