@@ -10,6 +10,7 @@ import json
 import pathlib
 import re
 import shlex
+import shutil
 
 import harness
 from golden_graph import COMPARED, build, check_nodes, expected_rows, rows_of
@@ -79,6 +80,24 @@ def check_no_false_difference(msprobe, scratch, case):
     compared = [row for row in target if row["precision_index"] == 0]
     harness.check(len(compared) >= 20, f"{len(compared)} nodes were compared")
     harness.check_equal("without partner", [row["node_name"] for row in golden if row["matched_node_link"] == "[]"], [])
+
+
+def check_changed_shard(msprobe, scratch, case):
+    """A product that another weight of one shard made: it and its module are red, and nothing else is."""
+    for side in ("target", "golden"):
+        shutil.copytree(case / side, scratch / side)
+    shutil.copy(case / "cmd.txt", scratch)
+    path = scratch / "target" / "rank1" / "dump.json"
+    dump = json.loads(path.read_text())
+    module, product = "Module.mlp.linear_fc1.ColumnParallelLinear.forward.0", "Torch.matmul.0.forward"
+    data = dump["data"]
+    for value in (data[module]["parameters"]["weight"], data[module]["output"][0], data[product]["output"][0]):
+        for key in ("Max", "Mean", "Norm"):
+            value[key] *= 30
+    path.write_text(json.dumps(dump))
+    rows = rows_of(compare(msprobe, scratch, scratch), "tb_nodes")
+    differ = {row["node_name"]: row["precision_index"] for row in rows if row["precision_index"]}
+    harness.check_equal("differ", differ, {module: 1, product: 1})
 
 
 # What the ranks have that the first one has no namesake of, and below what it stands by default.
@@ -231,6 +250,7 @@ def check_statistics(msprobe, scratch, _):
             "Torch.double.0.forward": (module, call([tensor(1.1 + rank, dtype="torch.float64")],
                                                     [(1.0, 1.0, 1.0, 1.0 + rank * 1e-7)])),
             "Torch.nan.0.forward": (module, call([nan], [(inf if rank else 2.0, -1.0, nan if rank else 1.0, 3.0)])),
+            "Torch.inf.0.forward": (module, call([1.0], [(inf if rank else 2.0, -1.0, 1.0, 3.0)])),
             "Torch.less.0.forward": (module, call([1.0 + rank], [1.0 + rank] + ([] if rank else [9.0]))),
             "Torch.bool.0.forward": (module, call([1.0], [tensor(1.0 + rank, dtype="torch.bool" if rank else "torch.float32")])),
             "Torch.null.0.forward": (module, call([(1.0 + rank, None, 2.0 + rank, 3.0)], [1.0])),
@@ -253,6 +273,10 @@ def check_statistics(msprobe, scratch, _):
         ("step", "output_data", [["2.0"] * 4]),
     ):
         harness.check_equal(name, values(rows[f"Torch.{name}.0.forward"], column), wanted)
+    for options, level in ((["-oc"], "critical"), (["-oc", "--python-rules"], None)):  # G40: only rank 1 has infinite outputs
+        rows, _ = nodes_of(msprobe, scratch, scratch / "ranks", "--rank_size", "2", "--tp", "2", "--pp", "1", *options)
+        harness.check_equal("level", rows["Torch.inf.0.forward"]["overflow_level"], level)
+    rows, _ = nodes_of(msprobe, scratch, scratch / "ranks", "--rank_size", "2", "--tp", "2", "--pp", "1", "--python-rules")
     harness.check_equal("half", sentences(rows["Torch.half.0.forward"])[1:3], [
         "The Max value merging method for input.0 is: max(1.1, 2.1) = 2.099609375",
         "The Min value merging method for input.0 is: min(1.1, 2.1) = 1.099609375"])
@@ -268,6 +292,10 @@ def linear_pair(rank):
         nodes[column] = (parent, call([1.0], [2.0], parameters={"weight": tensor(4.0), "bias": tensor(2.0)}))
         nodes[f"Torch.matmul.{number}.forward"] = (column, call([1.0, 4.0], [2.0]))
     nodes["Torch.mul.0.forward"] = (parent, call([2.0], [2.0]))
+    inner = "Module.p.i.Inner.forward.0"
+    nodes[inner] = (parent, call([2.0], [2.0]))
+    nodes["Module.p.i.a.ColumnParallelLinear.forward.0"] = (inner, call([1.0], [2.0]))
+    nodes["Module.p.i.b.RowParallelLinear.forward.0"] = (inner, call([2.0], [1.0]))
     nodes[row] = (parent, call([2.0], [3.0], parameters={"weight": tensor(4.0), "bias": tensor(2.0)}))
     nodes["Torch.matmul.2.forward"] = (row, call([2.0, 4.0], [2.0]))
     nodes["Distributed.all_reduce.0.forward"] = (row, call([2.0], [3.0 + rank]))
@@ -289,6 +317,8 @@ def check_equal_shards(msprobe, scratch, _):
         # G34: the second column has the whole input, too.
         second = ["1.0", "1.0", "1.0", "1.4142135381698608"] if python_rules else whole
         harness.check_equal("k", values(rows["Torch.matmul.1.forward"], "input_data"), [second, one])
+        harness.check_equal("inner column", values(rows["Module.p.i.a.ColumnParallelLinear.forward.0"], "input_data"), [second])
+        harness.check_equal("inner row", values(rows["Module.p.i.b.RowParallelLinear.forward.0"], "output_data"), [second])
         row = rows["Module.p.o.RowParallelLinear.forward.0"]
         harness.check_equal("row", (values(row, "input_data"), values(row, "output_data")),
                             ([two, one, ["2.0"] * 4], [["3.0"] * 4]))
@@ -481,6 +511,7 @@ def make_tests(msprobe, folder):
     for case in ("tp_merge", "pp_merge"):
         tests.append((f"{case} compared",
                       lambda scratch, case=case: check_no_false_difference(msprobe, scratch, golden / case)))
+    tests.append(("changed shard", lambda scratch: check_changed_shard(msprobe, scratch, golden / "tp_merge")))
     tests.append(("json", lambda scratch: check_json(msprobe, scratch, golden / "tp_merge")))
     for name, function in (("statistics", check_statistics), ("equal shards", check_equal_shards), ("replicas", check_replicas),
                            ("uneven stages", check_uneven_stages), ("chunks", check_chunks), ("refused", check_refused),

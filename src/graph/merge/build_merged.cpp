@@ -129,7 +129,7 @@ class MergedRun {
   void build(std::int64_t step, const std::string& folder) {
     const auto ranks = merged(folder, 0);
     for (const auto& graph : ranks->graphs) {
-      const MergedSource source(graph, options_.data, options_.overflow_check);
+      const MergedSource source(graph, options_.data, options_.overflow_check, traits_);
       if (as_json_) {
         result_.file = options_.output;
         const std::string place = fmt::format("{}/step{}/rank{}", options_.output, step, graph->rank());
@@ -170,7 +170,7 @@ class MergedRun {
   }
 
   MergedGraph graph_of(const std::shared_ptr<MergeGraph>& graph) const {
-    MergedGraph merged{MergedSource(graph, options_.data, options_.overflow_check), {}};
+    MergedGraph merged{MergedSource(graph, options_.data, options_.overflow_check, traits_), {}};
     merged.items = merged_items(merged.source);
     return merged;
   }
@@ -237,8 +237,8 @@ class MergedRun {
 MergeTraits merge_traits(bool python_rules) {
   MergeTraits traits;
   traits.lose_others = traits.number_all_parts = traits.first_rank_borders = python_rules;
-  traits.trusts_replicas = traits.first_rank_shards = traits.outer_linears_only = traits.only_senders =
-      python_rules;
+  traits.first_rank_levels = traits.trusts_replicas = traits.first_rank_shards = traits.outer_linears_only =
+      traits.only_senders = python_rules;
   return traits;
 }
 

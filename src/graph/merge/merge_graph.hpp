@@ -36,9 +36,10 @@ struct MergeTraits {
   bool first_rank_borders = false;  // what holds joined layers keeps the first rank's data where both differ
   bool first_rank_shards = false;   // outputs beside one that was reduced stay the first rank's
   bool outer_linears_only =
-      false;                     // full inputs and sums are kept of the first column and the last row alone
-  bool trusts_replicas = false;  // what all ranks of a group should hold alike is not looked at
-  bool only_senders = false;     // a rank that only receives is in no chain of stages
+      false;                       // full inputs and sums are kept of the first column and the last row alone
+  bool trusts_replicas = false;    // what all ranks of a group should hold alike is not looked at
+  bool first_rank_levels = false;  // of overflow
+  bool only_senders = false;       // a rank that only receives is in no chain of stages
 };
 
 /// How the data of a node is made of its own and those of its partners on the ranks of its group.

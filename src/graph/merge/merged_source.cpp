@@ -13,8 +13,12 @@
 namespace msprobe::graph {
 
 MergedSource::MergedSource(std::shared_ptr<const MergeGraph> graph, const DataTraits& traits,
-                           bool overflow_check)
-    : graph_(std::move(graph)), traits_(traits), overflow_check_(overflow_check), origins_(1, kNoNode) {
+                           bool overflow_check, const MergeTraits& merge)
+    : graph_(std::move(graph)),
+      traits_(traits),
+      overflow_check_(overflow_check),
+      first_rank_levels_(merge.first_rank_levels),
+      origins_(1, kNoNode) {
   std::vector<NodeIndex> order = graph_->below(kRoot);
   std::sort(order.begin(), order.end());
   std::unordered_map<NodeIndex, model_tree::NodeIndex> added;
@@ -47,6 +51,25 @@ std::optional<std::string> MergedSource::tensor_folder() const {
   return graph_->main_rank().graph.tensor_folder();
 }
 
+std::string_view MergedSource::level_of(NodeIndex index) const {
+  // As each rank found it: a jump of the norm is one between values of one rank.
+  const MergeNode& node = graph_->node(index);
+  std::string_view worst;
+  const auto look = [&](const MergeNode& each) {
+    const auto content = content_of(each);
+    const std::string_view level = content ? overflow_level(each.name, content->entry) : std::string_view();
+    const auto rank_of = [](std::string_view text) {
+      return text == "critical" ? 3 : text == "high" ? 2 : text == "medium" ? 1 : 0;
+    };
+    if (rank_of(level) > rank_of(worst)) worst = level;
+  };
+  look(node);
+  if (node.joint && !first_rank_levels_) {
+    for (const Joint::Partner& partner : node.joint->partners) look(partner.graph->node(partner.node));
+  }
+  return worst;
+}
+
 NodeData MergedSource::data(model_tree::NodeIndex node) const {
   NodeData data;
   const NodeIndex index = origins_[node];
@@ -59,11 +82,7 @@ NodeData MergedSource::data(model_tree::NodeIndex node) const {
   if (!joined.content) return data;
   const std::string& name = graph_->node(index).name;
   data.items = item_texts(joined.content->items, joined.content->entry, name, traits_);
-  if (overflow_check_) {
-    // As each rank found it: a jump of the norm is one between values of one rank.
-    if (const auto own = content_of(graph_->node(index)))
-      data.overflow_level = overflow_level(name, own->entry);
-  }
+  if (overflow_check_) data.overflow_level = level_of(index);
   return data;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/data/node_source.hpp"
@@ -16,7 +17,8 @@ namespace msprobe::graph {
 class MergedSource final : public NodeSource {
  public:
   /// The ranks that the graph is made of must outlive this.
-  MergedSource(std::shared_ptr<const MergeGraph> graph, const DataTraits& traits, bool overflow_check);
+  MergedSource(std::shared_ptr<const MergeGraph> graph, const DataTraits& traits, bool overflow_check,
+               const MergeTraits& merge);
 
   const model_tree::ModelTree& tree() const override { return tree_; }
   std::optional<std::string> tensor_folder() const override;
@@ -29,9 +31,12 @@ class MergedSource final : public NodeSource {
   NodeIndex origin(model_tree::NodeIndex node) const { return origins_[node]; }
 
  private:
+  std::string_view level_of(NodeIndex index) const;
+
   std::shared_ptr<const MergeGraph> graph_;
   DataTraits traits_;
   bool overflow_check_ = false;
+  bool first_rank_levels_ = false;
   model_tree::ModelTree tree_;
   std::vector<NodeIndex> origins_;  // by node of the tree
 };

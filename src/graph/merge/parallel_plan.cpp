@@ -240,7 +240,7 @@ std::vector<std::int64_t> ranks_of_call(const Entry& entry) {
 
 void check_plan(const ParallelPlan& plan, std::size_t ranks, const std::string& side) {
   const auto refuse = [&](const std::string& text) { throw UsageError(side + text); };
-  if (static_cast<std::size_t>(std::max(plan.rank_size, 0)) != ranks)
+  if (plan.rank_size < 1 || static_cast<std::size_t>(plan.rank_size) != ranks)
     refuse(fmt::format("--rank_size is {}, but there are {} ranks", plan.rank_size, ranks));
   for (const auto& [name, value] :
        {std::pair<const char*, int>("tp", plan.tp), {"pp", plan.pp}, {"vpp", plan.vpp}}) {

@@ -245,7 +245,8 @@ class TensorParallelMerger {
     std::vector<char> seen(main_.size());
     for (const NodeIndex column : columns) {
       const NodeIndex parent = main_.node(column).parent;
-      if (std::exchange(parents_seen[parent], 1) != 0) continue;
+      // By now it may be merged with those around it.
+      if (main_.node(column).joint || std::exchange(parents_seen[parent], 1) != 0) continue;
       const auto& siblings = main_.node(parent).children;
       auto begin = siblings.begin();
       while (!is_of_class(main_.node(*begin).name, "forward", kColumn) || main_.node(*begin).joint) ++begin;
