@@ -481,7 +481,7 @@ def check_hostile(msprobe, scratch, _):
                                 ("circle", circle, circle), ("free", free, free), ("different", chain, other)):
         write_model(scratch / name / "rank0", first)
         write_model(scratch / name / "rank1", second)
-        for split in (("2", "1", "1"), ("1", "2", "1"), ("1", "2", "2"), ("1", "1", "1")):
+        for split in (("2", "1", "1"), ("1", "2", "1"), ("1", "2", "2147483647"), ("1", "1", "1")):
             tp, pp, vpp = split
             result = harness.run(msprobe, ["graph_visualize", "-tp", str(scratch / name), "-o", f"out-{name}-{'-'.join(split)}",
                                            "--rank_size", "2", "--tp", tp, "--pp", pp, "--vpp", vpp], scratch)

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pipeline parallel: every stage calls its layers by numbers from 0; joined they follow each other.
 #include <algorithm>
+#include <charconv>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
@@ -240,8 +243,12 @@ class ChunkJoiner {
 
   void join() {
     take_last_borders();
+    std::set<int> later;  // those that there are
+    for (const NodeIndex index : graph_.joined_parents) {
+      if (const int chunk = chunk_of(graph_.node(index).name); chunk > 0) later.insert(chunk);
+    }
     for (const NodeIndex parent : holders()) {
-      for (int chunk = 1; chunk < chunks_; ++chunk) {
+      for (const int chunk : later) {
         const NodeIndex other = graph_.find(in_chunk(graph_.node(parent).name, chunk));
         if (other != kNoNode) move_children(other, parent);
       }
@@ -255,10 +262,16 @@ class ChunkJoiner {
   }
 
  private:
-  /// `Module.{chunk}.` begins the name.
-  static bool is_of_chunk(std::string_view name, int chunk) {
-    return name.starts_with("Module." + std::to_string(chunk) + ".");
+  /// Of `Module.{chunk}.`; 0 for all else, and for parts that are not to be.
+  int chunk_of(std::string_view name) const {
+    constexpr std::string_view kPrefix = "Module.";
+    int chunk = 0;
+    if (!name.starts_with(kPrefix)) return 0;
+    const auto [end, error] = std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), chunk);
+    const bool whole = error == std::errc() && end != name.data() + name.size() && *end == '.';
+    return whole && chunk > 0 && chunk < chunks_ ? chunk : 0;
   }
+  static bool is_of_first(std::string_view name) { return name.starts_with("Module.0."); }
   static std::string in_chunk(std::string_view name, int chunk) {
     constexpr std::size_t kPrefix = 7;
     const std::size_t end = name.find('.', kPrefix);
@@ -270,7 +283,7 @@ class ChunkJoiner {
   std::vector<NodeIndex> holders() const {
     std::vector<NodeIndex> parents = graph_.joined_parents;
     parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
-    std::erase_if(parents, [&](NodeIndex parent) { return !is_of_chunk(graph_.node(parent).name, 0); });
+    std::erase_if(parents, [&](NodeIndex parent) { return !is_of_first(graph_.node(parent).name); });
     return parents;
   }
 
@@ -280,7 +293,7 @@ class ChunkJoiner {
       const NodeIndex index = open.back();
       open.pop_back();
       MergeNode& node = graph_.node(index);
-      if (!is_of_chunk(node.name, 0) || node.type != NodeType::module || find_layer(node.name)) continue;
+      if (!is_of_first(node.name) || node.type != NodeType::module || find_layer(node.name)) continue;
       open.insert(open.end(), node.children.begin(), node.children.end());
       const NodeIndex last = graph_.find(in_chunk(node.name, chunks_ - 1));
       if (last == kNoNode) continue;
@@ -306,10 +319,7 @@ class ChunkJoiner {
     }
   }
   std::string in_chunk_zero(std::string_view name) const {
-    for (int chunk = 1; chunk < chunks_; ++chunk) {
-      if (is_of_chunk(name, chunk)) return in_chunk(name, 0);
-    }
-    return std::string(name);
+    return chunk_of(name) > 0 ? in_chunk(name, 0) : std::string(name);
   }
 
   /// What is left of the other chunks.
