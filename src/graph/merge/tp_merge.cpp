@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -185,53 +186,65 @@ class TensorParallelMerger {
     const bool by_sequence = std::any_of(nodes.begin(), nodes.end(), [&](NodeIndex index) {
       return has(main_.node(index).name, "reduce_scatter");
     });
-    for (const NodeIndex index : nodes) {
-      const MergeNode& node = main_.node(index);
+    std::vector<std::vector<std::string>> lines(nodes.size());
+    parallel_blocks(nodes.size(), [&](std::size_t i) {
+      const MergeNode& node = main_.node(nodes[i]);
       const bool sum = node.name.starts_with("Distributed.all_reduce");
       // What is no sum and has no joint is the same on all ranks.
-      if (!sum && (!node.joint || !model_tree::is_call_of(node.name, "forward"))) continue;
+      if (!sum && (!node.joint || !model_tree::is_call_of(node.name, "forward"))) return;
       const std::string_view kind = class_of(node.name);
       const bool norm = has(kind, "Norm") || has(kind, "norm");
       const bool row = has(kind, kRow);
       const bool column = has(kind, kColumn);
-      if (!sum && !norm && !row && !column) continue;
-      check_replica(index, [&](const dump::Side& side, const dump::Item& item, bool first) {
+      if (!sum && !norm && !row && !column) return;
+      lines[i] = check_replica(nodes[i], [&](const dump::Side& side, const dump::Item& item, bool first) {
         if (sum) return first && item.state == dump::State::output;
         if (item.state == dump::State::parameters) return norm || (row && side.name(item).ends_with(".bias"));
         if (by_sequence) return false;
         return item.state == dump::State::output ? norm || row : norm || (column && first);
       });
-    }
+    });
+    for (std::vector<std::string>& each : lines)
+      std::move(each.begin(), each.end(), std::back_inserter(warnings_));
   }
 
-  /// `is_whole`: of an item, and whether it is the first of its kind.
+  /// A line for each item that differs. `is_whole`: of an item, and whether it is the first of its kind.
   template <typename IsWhole>
-  void check_replica(NodeIndex index, const IsWhole& is_whole) {
+  std::vector<std::string> check_replica(NodeIndex index, const IsWhole& is_whole) const {
+    std::vector<std::string> lines;
     const MergeNode& node = main_.node(index);
     const std::unique_ptr<Joint> joint = joint_of(index);
     const auto main = joint ? content_of(node) : std::nullopt;
-    if (!main) return;
+    if (!main) return lines;
     const dump::Side& side = main->items.side;
-    if (node.name.starts_with("Distributed") && ranks_of_call(main->entry) != joint->ranks) return;
-    for (std::size_t i = 0; i < joint->partners.size(); ++i) {
-      const auto other = content_of(joint->partners[i].graph->node(joint->partners[i].node), node.name);
-      if (!other) continue;
-      const dump::Side& there = other->items.side;
-      for (std::size_t k = 0; k < std::min(side.items.size(), there.items.size()); ++k) {
-        const dump::Item& item = side.items[k];
-        const bool first = k == 0 || side.items[k - 1].state != item.state;
-        if (side.name(item) != there.name(there.items[k]) || !is_whole(side, item, first) ||
-            same_statistics(side, item, there, there.items[k]))
-          continue;
-        const auto norm_of = [](const dump::Side& of, const dump::Item& each) {
-          return dump::to_text(each.statistics[dump::kNorm], of.pool);
-        };
-        warnings_.push_back(
-            fmt::format("{} differs between the ranks {} and {}, which should hold the same: norms {} and {}",
-                        display(side.name(item)), joint->ranks.front(), joint->ranks[i + 1],
-                        norm_of(side, item), norm_of(there, there.items[k])));
-      }
+    if (node.name.starts_with("Distributed") && ranks_of_call(main->entry) != joint->ranks) return lines;
+    std::vector<std::optional<NodeContent>> others;
+    for (const Joint::Partner& partner : joint->partners)
+      others.push_back(content_of(partner.graph->node(partner.node), node.name));
+    for (std::size_t k = 0; k < side.items.size(); ++k) {
+      const dump::Item& item = side.items[k];
+      const bool first = k == 0 || side.items[k - 1].state != item.state;
+      if (!is_whole(side, item, first)) continue;
+      const auto differs = [&](const std::optional<NodeContent>& other) {
+        if (!other || k >= other->items.side.items.size()) return false;
+        const dump::Item& there = other->items.side.items[k];
+        return side.name(item) == other->items.side.name(there) &&
+               !same_statistics(side, item, other->items.side, there);
+      };
+      const auto found = std::find_if(others.begin(), others.end(), differs);
+      if (found == others.end()) continue;
+      const auto more = std::count_if(found + 1, others.end(), differs);
+      const auto norm_of = [k](const dump::Side& of) {
+        return dump::to_text(of.items[k].statistics[dump::kNorm], of.pool);
+      };
+      lines.push_back(
+          fmt::format("{} differs between the ranks {} and {}{}, which should hold the same: norms {} and {}",
+                      display(side.name(item)), joint->ranks.front(),
+                      joint->ranks[static_cast<std::size_t>(found - others.begin()) + 1],
+                      more == 0 ? "" : fmt::format(" (and {} more)", more), norm_of(side),
+                      norm_of((*found)->items.side)));
     }
+    return lines;
   }
 
   /// Shards that happen to be equal, from the first column among the children of a node to the last row.
