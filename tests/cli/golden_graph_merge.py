@@ -330,6 +330,28 @@ def check_equal_shards(msprobe, scratch, _):
         harness.check_equal("behind", rows["Torch.mul.1.forward"]["parallel_merge_info"], "")
 
 
+def check_mixed_operations(msprobe, scratch, _):
+    """Two copies of a model, each of two stages of two shards: operations between modules of all ranks are there."""
+    for rank in range(8):
+        stage, layer = rank // 4, "Module.layers.0.L.forward.0"
+        write_model(scratch / "ranks" / f"rank{rank}", {
+            "Torch.a.0.forward": (None, call([1.0 + rank], [1.0])), "Torch.b.0.forward": (None, call([1.0], [1.0])),
+            layer: (None, call([1.0 + stage], [2.0 + stage]))})
+    for options in ([], ["--python-rules"]):
+        path, _ = build(msprobe, scratch, scratch / "ranks", "--rank_size", "8", "--tp", "2", "--pp", "2", *options)
+        rows = {(row["rank"], row["node_name"]): row for row in rows_of(path, "tb_nodes")}
+        for first, ranks in ((0, (0, 1, 4, 5)), (2, (2, 3, 6, 7))):
+            collections = [f"Apis_Between_Modules_Rank{rank}.0" for rank in ranks]
+            gathered = rows[(first, "Apis_Between_Modules_All_Ranks.0")]
+            harness.check_equal("collections", json.loads(gathered["sub_nodes"]), collections)
+            for rank in ranks:
+                name = "Torch.a.0.forward" if rank == first else f"Torch.a_rank{rank}.0.forward"
+                row = rows[(first, name)]
+                harness.check_equal(name, (row["up_node"], values(row, "input_data")),
+                                    (f"Apis_Between_Modules_Rank{rank}.0", [[f"{1.0 + rank}"] * 4]))
+            harness.check("Module.layers.1.L.forward.0" in {name for rank, name in rows if rank == first}, "layers")
+
+
 def check_replicas(msprobe, scratch, _):
     """What all ranks of a group hold whole is told where it differs; sums over another group are not."""
     column, norm = "Module.p.q.ColumnParallelLinear.forward.0", "Module.p.n.RMSNorm.forward.0"
@@ -514,7 +536,7 @@ def make_tests(msprobe, folder):
                       lambda scratch, case=case: check_no_false_difference(msprobe, scratch, golden / case)))
     tests.append(("changed shard", lambda scratch: check_changed_shard(msprobe, scratch, golden / "tp_merge")))
     tests.append(("json", lambda scratch: check_json(msprobe, scratch, golden / "tp_merge")))
-    for name, function in (("statistics", check_statistics), ("equal shards", check_equal_shards), ("replicas", check_replicas),
+    for name, function in (("statistics", check_statistics), ("equal shards", check_equal_shards), ("mixed operations", check_mixed_operations), ("replicas", check_replicas),
                            ("uneven stages", check_uneven_stages), ("chunks", check_chunks), ("refused", check_refused),
                            ("hostile", check_hostile)):
         tests.append((name, lambda scratch, function=function: function(msprobe, scratch, golden)))
