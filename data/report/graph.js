@@ -368,7 +368,7 @@ class Graph {
   title(node) {
     const lines = [node.title, this.tree.countsOf(node)];
     if (node.side) lines.push(`on the ${node.side} side only`);
-    return lines.join("\n");
+    return lines;
   }
 
   // The mark of communication; it leads to the other side.
@@ -376,7 +376,7 @@ class Graph {
     const { ranks } = this.comparison;
     const told = partners.slice(0, 8).map(([rank, entry]) => `${ranks[rank].label}: ${ranks[rank].entries[entry]}`);
     const text = partners.length === 1 ? this.comparison.briefLabel(ranks[partners[0][0]]) : plural(partners.length, "rank");
-    return element("button", { class: "partner", tabindex: "-1", text: `\u21c4 ${text}`, title: `Go to ${told.join("\n")}${partners.length > told.length ? "\n\u2026" : ""}`, "aria-label": `Communicates with ${told.join(", ")}: go there` });
+    return element("button", { class: "partner", tabindex: "-1", text: `\u21c4 ${text}`, title: ["Go to", ...told, ...(partners.length > told.length ? ["\u2026"] : [])], "aria-label": `Communicates with ${told.join(", ")}: go there` });
   }
 
   drawArcs(first, last, top, bottom) {

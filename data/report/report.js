@@ -259,7 +259,8 @@ class Report {
 
   showInGraph(id) {
     const { rank, row } = this.comparison.at(id);
-    if (this.graph?.chosen !== this.graph?.tree.nodeAt?.(rank, row) || this.graph?.tree.rank !== rank) this.graph?.choose(row, rank);
+    const { tree, chosen } = this.graph;
+    if (tree.rank !== rank || chosen !== tree.nodeAt(rank, row)) this.graph.choose(row, rank);
   }
 
   toggle(kind, value, all, only) {

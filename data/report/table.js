@@ -126,7 +126,7 @@ class RowTable {
     if (isNumber && column) text = column.brief(row);
     if (name === "Err_message") {
       text = rank.messages(row).join(" ");
-      properties.title = rank.messages(row).join("\n");
+      properties.title = rank.messages(row);
     }
     if (!name.endsWith(" Name")) return element("span", { ...properties, text, role: "gridcell" });
     // Names differ at their ends: where the column is too narrow, it is the beginning that goes.

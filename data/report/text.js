@@ -13,13 +13,14 @@ function shown(text) {
   return text.replace(UNSEEN, (mark) => "\\u" + mark.charCodeAt(0).toString(16).padStart(4, "0"));
 }
 
+// A title may be a list of lines.
 function element(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
     if (value === undefined) continue;
     if (name === "text") made.textContent = shown(String(value));
     else if (name === "class") made.className = value;
-    else if (name === "title") made.title = shown(String(value));
+    else if (name === "title") made.title = [value].flat().map((line) => shown(String(line))).join("\n");
     else if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
     else made.setAttribute(name, value);
   }

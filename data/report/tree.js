@@ -184,7 +184,7 @@ class ModelTree extends ModuleTree {
       "aria-level": node.depth + 1,
       "aria-selected": String(node === this.selected),
       "aria-expanded": hasChildren ? String(node.open) : undefined,
-      title: `${node.title}\n${this.countsOf(node)}`,
+      title: [node.title, this.countsOf(node)],
     });
     made.style.paddingLeft = `${6 + node.depth * 13}px`;
     made.append(
