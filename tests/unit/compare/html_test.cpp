@@ -248,6 +248,48 @@ TEST_CASE("what is explained is packed in two bytes a row") {
   CHECK(result.diagnosis->explained[item] < result.diagnosis->error[item]);
 }
 
+TEST_CASE("the page knows who takes what from whom") {
+  // linear puts out what gelu takes; on the golden side tanh stands between them, behind something of its
+  // own.
+  const auto entry = [](const std::string& name, double in, double out) {
+    return forward_json("Torch." + name + ".0.forward", off_by(in), off_by(out));
+  };
+  RankResult result =
+      judged(entry("linear", 0.1, 0.2) + "," + entry("gelu", 0.2, 0.5) + "," + entry("add", 0.2, 0.7),
+             entry("linear", 0.1, 0.2) + "," + entry("tanh", 0.2, 0.3) + "," + entry("gelu", 0.3, 0.5) + "," +
+                 entry("add", 0.2, 0.7),
+             Mode::statistics, false);
+  const auto names_of = [](const RankResult& one) {
+    return nlohmann::json::parse(inflated(pack_rank(RankRows::of(one)).names));
+  };
+  // Entries that others take nothing from are skipped: one, then one giver, one ahead, and so on.
+  CHECK(names_of(result)["flow"] == nlohmann::json({1, 1, 1, 0, 1, 2}));
+  CHECK(names_of(result)["goldenFlow"].empty());
+  CHECK_FALSE(names_of(result).contains("microSteps"));
+  RankHistory past;
+  diagnose(result, nullptr, {}, default_rules(), false, past, nullptr);
+  const nlohmann::json names = names_of(result);
+  REQUIRE(names["entries"][3] == "Torch.tanh.0.forward");
+  CHECK(names["goldenFlow"] == nlohmann::json({3, 0, 1, 3}));
+}
+
+TEST_CASE("calls of different ranks belong together, step by step") {
+  PackedRank rank;
+  const auto call = [](const std::string& operation) {
+    dump::Communication one;
+    one.operation = operation;
+    return one;
+  };
+  rank.calls = {call("all_reduce"), call("all_gather"), call("all_reduce")};
+  rank.call_entries = {4, 7, 9};
+  PackedRank other = rank;
+  other.number = 1;
+  other.call_entries = {5, 8, 2};
+  const nlohmann::json together =
+      nlohmann::json::parse(exchanges_json({rank, other, rank, PackedRank()}, {"a", "a", "b", "b"}));
+  CHECK(together == nlohmann::json({{0, 4, 1, 5}, {0, 7, 1, 8}, {0, 9, 1, 2}}));
+}
+
 TEST_CASE("the page knows steps, ranks and the answer") {
   CompareReport report;
   TaskSummary& task = report.tasks.emplace_back();

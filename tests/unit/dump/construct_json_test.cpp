@@ -38,6 +38,19 @@ TEST_CASE("construct.json: from the outermost module to the entry") {
   CHECK(table.parent("not there").empty());
 }
 
+TEST_CASE("construct.json: micro steps beyond the first") {
+  const auto table = read(R"({"a": ["m", 2], "b": [null, 1], "c": "m", "d": ["m", -1], "e": ["m", 1e99],
+                              "f": ["m", "1"], "g": ["m", 99999999999]})");
+  CHECK(table.numbers_micro_steps());
+  CHECK(table.micro_step("a") == 2);
+  CHECK(table.micro_step("b") == 1);
+  for (const char* name : {"c", "d", "e", "f", "g", "m", "not there"}) {
+    CAPTURE(name);
+    CHECK(table.micro_step(name) == 0);
+  }
+  CHECK_FALSE(read(R"({"a": ["m", 0], "b": "m"})").numbers_micro_steps());
+}
+
 TEST_CASE("construct.json: values of other shapes name no parent") {
   const auto table = read(R"({"a": 1, "b": {"x": "y"}, "c": [["z", 0]], "d": [1, "late"], "e": [], "f": true,
                               "g\u0041": "\u00e9"})");
