@@ -5,6 +5,8 @@
 const MOST_EDGES = 800; // that are drawn at once
 const AROUND = 200; // pixels beyond the edges of the view, so that scrolling shows no gaps
 const DEEPEST_INDENT = 14;
+const KEYS_OF_GRAPH = "Graph of the model: arrows walk, Enter selects, Space opens and closes a box, p goes to the partner on another rank";
+const NO_FLOW = "These dumps do not tell who takes what from whom (it is known by Max, Min and Norm of inputs and outputs), so there are no edges.";
 
 class Graph {
   // `open(id)` opens an entry; `changed()` says that the address may be another one.
@@ -25,23 +27,26 @@ class Graph {
   }
 
   build() {
-    const { ranks } = this.comparison;
-    this.menu = element("select", { id: "graph-rank" }, ...ranks.map((rank) => element("option", { value: rank.index, text: rank.label, disabled: rank.rows === 0 ? "" : undefined })));
+    const { first, comparison: { ranks } } = this;
+    const choice = ({ index, label, rows }) => element("option", { value: index, text: label, disabled: rows === 0 ? "" : undefined });
+    this.menu = element("select", { id: "graph-rank" }, ...ranks.map(choice));
     this.menu.addEventListener("change", () => this.choose(null, ranks[this.menu.value]));
     this.matches = element("span", { class: "muted", role: "status" });
-    const step = (text, label, by) => element("button", { text, "aria-label": label, title: label, onclick: () => this.goToMatch(by) });
-    this.steps = element("span", { class: "steps-of", hidden: "" }, step("\u2039", "Box before that matches", -1), this.matches, step("\u203a", "Next box that matches", 1));
+    const step = (text, label, by) =>
+      element("button", { text, "aria-label": label, title: label, onclick: () => this.goToMatch(by) });
+    this.steps = element("span", { class: "steps-of", hidden: "" },
+      step("\u2039", "Box before that matches", -1), this.matches, step("\u203a", "Next box that matches", 1));
     const button = (text, onclick, title) => element("button", { class: "plain", text, onclick, title });
     this.told = element("p", { class: "muted path" });
     this.note = element("p", { class: "muted", id: "graph-note" });
-    this.box = element("div", { id: "boxes", role: "tree", tabindex: "0", "aria-label": "Graph of the model: arrows walk, Enter selects, Space opens and closes a box, p goes to the partner on another rank" });
+    this.box = element("div", { id: "boxes", role: "tree", tabindex: "0", "aria-label": KEYS_OF_GRAPH });
     this.body = element("div", { class: "lines", role: "presentation" });
-    this.arcs = svgElement("svg", { "aria-hidden": "true" });
+    this.arcs = this.holder.querySelector("svg");
     this.box.append(this.body);
     this.holder.append(
       element("div", { class: "line" },
         ...(ranks.length > 1 ? [element("label", {}, "Rank ", this.menu)] : []),
-        ...(this.first ? [button(this.first.mark === "born" ? "To the culprit" : `To the first ${this.first.mark}`, () => this.goToFirst())] : []),
+        ...(first ? [button(first.mark === "born" ? "To the culprit" : `To the first ${first.mark}`, () => this.goToFirst())] : []),
         button("Close all", () => this.closeAll(), "Close all boxes"), this.steps),
       this.told, this.box, legend(), this.note);
     this.box.addEventListener("scroll", () => this.draw());
@@ -60,8 +65,7 @@ class Graph {
     this.menu.value = rank.index;
     this.tree = this.trees[rank.index] ??= this.madeOf(rank);
     this.chosen = null;
-    this.note.textContent = this.tree.edges.size > 0 ? ""
-      : "These dumps do not tell who takes what from whom (it is known by Max, Min and Norm of inputs and outputs), so there are no edges.";
+    this.note.textContent = this.tree.edges.size > 0 ? "" : NO_FLOW;
     this.note.hidden = this.tree.edges.size > 0;
     this.findMatches();
     this.lay();
@@ -154,7 +158,7 @@ class Graph {
       kept[i + 1] += kept[i];
     }
     tree.kept = kept;
-    this.matches.textContent = plural(this.places.length, "entry").replace("entrys", "entries");
+    this.matches.textContent = `${count(this.places.length)} match`;
   }
 
   matchesIn(node) {
@@ -296,7 +300,8 @@ class Graph {
     const made = [];
     for (; last < tree.lines.length && tree.lines[last].top < bottom; ++last) {
       const node = tree.lines[last];
-      for (let above = isOpen(node) ? node : node.parent; above !== null && !around.has(above); above = above.parent) around.add(above);
+      let above = isOpen(node) ? node : node.parent;
+      for (; above !== null && !around.has(above); above = above.parent) around.add(above);
       made.push(this.line(node));
     }
     const frames = [...around].sort((a, b) => a.from - b.from).map((node) => this.frame(node, top, bottom));
@@ -333,8 +338,12 @@ class Graph {
     const judged = this.tree.rank.errors !== null;
     const matches = this.tree.kept === null ? 1 : this.matchesIn(node);
     const isCulprit = this.first?.mark === "born" && node.blamed && !open && (hasChildren || node.place?.rank === this.first.rank);
+    const states = [
+      [open, "opened"], [node.side, "alone"], [node.blamed, "blamed"], [matches === 0, "dim"],
+      [node === this.chosen, "selected"], [node.line === this.active, "active"],
+    ];
     const made = element("div", {
-      class: ["gbox", grade.mark, hasChildren ? "module" : "operation", open && "opened", node.side && "alone", node.blamed && "blamed", node === this.chosen && "selected", node.line === this.active && "active", matches === 0 && "dim"].filter(Boolean).join(" "),
+      class: ["gbox", grade.mark, hasChildren ? "module" : "operation", ...states.filter(([is]) => is).map(([, name]) => name)].join(" "),
       id: `box-${node.line}`,
       role: "treeitem",
       "aria-level": node.depth + 1,
@@ -350,15 +359,16 @@ class Graph {
       element("span", { class: "twist", text: hasChildren ? (open ? "\u25be" : "\u25b8") : "" }),
       element("span", { class: "dot" }),
       element("span", { class: "label name", text: node.label }));
+    const tell = (text, kind = "muted") => made.append(element("span", { class: kind, text }));
     if (isCulprit) made.append(element("b", { class: "badge born", text: hasChildren ? "culprit inside" : "culprit" }));
-    if (node.side) made.append(element("span", { class: "side muted", text: `${node.side} only` }));
-    if (this.tree.kept !== null && hasChildren && matches > 0) made.append(element("span", { class: "muted", text: `${count(matches)} match` }));
-    if (node.alike) made.append(element("span", { class: "muted", text: `${count(node.alike)} alike` }));
+    if (node.side) tell(`${node.side} only`, "side muted");
+    if (this.tree.kept !== null && hasChildren && matches > 0) tell(`${count(matches)} match`);
+    if (node.alike) tell(`${count(node.alike)} alike`);
     if (hasChildren && !open) {
       const bad = node.counts.map((number, index) => [number, index]).filter(([number, index]) => number > 0 && index >= BAD);
-      for (const [number, index] of bad.reverse().slice(0, 2)) made.append(element("span", { class: `tally ${GRADES[index].mark}`, text: count(number) }));
+      for (const [number, index] of bad.reverse().slice(0, 2)) tell(count(number), `tally ${GRADES[index].mark}`);
     } else if (!hasChildren && judged && node.error > 0) {
-      made.append(element("span", { class: "tally muted", text: briefly(Number(node.error.toPrecision(2))) }));
+      tell(briefly(Number(node.error.toPrecision(2))), "tally muted");
     }
     const partners = this.partnersAt(node);
     if (partners.length > 0) made.append(this.partner(partners));
@@ -376,7 +386,13 @@ class Graph {
     const { ranks } = this.comparison;
     const told = partners.slice(0, 8).map(([rank, entry]) => `${ranks[rank].label}: ${ranks[rank].entries[entry]}`);
     const text = partners.length === 1 ? this.comparison.briefLabel(ranks[partners[0][0]]) : plural(partners.length, "rank");
-    return element("button", { class: "partner", tabindex: "-1", text: `\u21c4 ${text}`, title: ["Go to", ...told, ...(partners.length > told.length ? ["\u2026"] : [])], "aria-label": `Communicates with ${told.join(", ")}: go there` });
+    return element("button", {
+      class: "partner",
+      tabindex: "-1",
+      text: `\u21c4 ${text}`,
+      title: ["Go to", ...told, ...(partners.length > told.length ? ["\u2026"] : [])],
+      "aria-label": shown(`Communicates with ${told.join(", ")}: go there`),
+    });
   }
 
   drawArcs(first, last, top, bottom) {
@@ -390,20 +406,24 @@ class Graph {
       paths[isChosen ? "chosen" : kinds[edge.kind]].push(path);
       left -= 1;
     };
+    const isNear = (line) => line >= first && line < last;
+    // Of what leads out of sight the worst is told.
+    const worst = (list, end) => list.filter((edge) => !isNear(edge[end])).reduce((most, edge) => (most?.kind >= edge.kind ? most : edge), null);
     for (let line = first; line < last && left > 0; ++line) {
-      const below = outgoing[line] ?? [];
-      const above = incoming[line] ?? [];
-      let away = null;
-      for (let i = 0; i < below.length && left > 0; ++i) {
-        if (below[i].to >= first && below[i].to < last) put(below[i], this.path(lines[line], lines[below[i].to], below[i].to === line + 1));
-        else away = away === null || below[i].kind > away.kind ? below[i] : away;
-      }
-      if (away !== null) put(away, this.stub(lines[line], away.to > line, false));
-      away = null;
-      for (let i = 0; i < above.length; ++i) if (above[i].from < first || above[i].from >= last) away = away === null || above[i].kind > away.kind ? above[i] : away;
-      if (away !== null) put(away, this.stub(lines[line], away.from > line, true));
+      const [below, above] = [outgoing[line] ?? [], incoming[line] ?? []];
+      for (const edge of below) if (isNear(edge.to) && left > 0) put(edge, this.path(lines[line], lines[edge.to], edge.to === line + 1));
+      const [given, taken] = [worst(below, "to"), worst(above, "from")];
+      if (given !== null) put(given, this.stub(lines[line], given.to > line, false));
+      if (taken !== null) put(taken, this.stub(lines[line], taken.from > line, true));
     }
-    this.arcs.replaceChildren(...Object.entries(paths).filter(([, list]) => list.length > 0).map(([kind, list]) => svgElement("path", { class: kind, d: list.join("") })));
+    this.arcs.replaceChildren();
+    for (const [kind, list] of Object.entries(paths)) {
+      if (list.length === 0) continue;
+      const path = document.createElementNS(this.arcs.namespaceURI, "path");
+      path.setAttribute("class", kind);
+      path.setAttribute("d", list.join(""));
+      this.arcs.append(path);
+    }
     const y = Math.max(0, top);
     const height = Math.max(0, Math.min(bottom, this.tree.height) - y);
     const width = this.right + this.gutter;
@@ -449,12 +469,6 @@ function isOpen(node) {
 // Does a box hold nothing but another one?
 function onlyBox(node) {
   return node.children.length === 1 && node.children[0].children.length > 0;
-}
-
-function svgElement(tag, attributes) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  return made;
 }
 
 // By rank: for each entry of communication those of other ranks, as [rank, entry].

@@ -71,8 +71,10 @@ class GraphTree extends ModuleTree {
     const folded = [];
     for (let at = 0; at < children.length; ) {
       const end = endOfAlike(children, at);
-      if (end - at >= FEWEST_ALIKE && end - at < children.length) folded.push(this.together(node, children.slice(at, end), rangeLabel(children[at].label, children[end - 1].label), true));
-      else folded.push(...children.slice(at, end));
+      const run = children.slice(at, end);
+      const isRun = run.length >= FEWEST_ALIKE && run.length < children.length;
+      if (isRun) folded.push(this.together(node, run, rangeLabel(run[0].label, run.at(-1).label), true));
+      else for (const child of run) folded.push(child);
       at = end;
     }
     node.children = folded;

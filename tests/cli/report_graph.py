@@ -199,7 +199,7 @@ def make_tests(msprobe):
 
     def search(browser):
         browser.keys("/", *"layer_norm")
-        browser.wait("matches", "document.querySelector('.steps-of [role=status]').textContent === '8 entries'")
+        browser.wait("matches", "document.querySelector('.steps-of [role=status]').textContent === '8 match'")
         check(browser.run("return document.querySelector('.gbox.selected').classList.contains('dim')"), "what does not match steps back")
         browser.run("document.querySelectorAll('.steps-of button')[1].click()")
         browser.wait("the next that matches", f"{CHOSEN} === 'Functional.layer_norm.6.forward'")
