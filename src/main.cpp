@@ -52,7 +52,8 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(merge_result::make_command());
   commands.push_back(anomaly::make_nan_analyze());
   commands.push_back(anomaly::make_overflow_check());
-  commands.push_back(graph::make_command());
+  commands.push_back(graph::make_graph_visualize());
+  commands.push_back(graph::make_graph());
   commands.push_back(ckpt_compare::make_command());
   commands.push_back(parse::make_command());
   commands.push_back(inspect::make_command());
@@ -62,16 +63,12 @@ std::vector<std::unique_ptr<Command>> all_commands() {
 
 /// Commands of the Python tool that are not here.
 std::vector<AbsentCommand> absent_commands() {
-  const std::string graph =
-      "'msprobe graph_visualize -tp DIR' writes a dump as a graph; 'msprobe compare --format html' shows two as a tree "
-      "of the model, with what differs in it";
   const std::string precheck =
       "nothing here runs a framework; 'msprobe compare --replay all' does the common operations of two dumps "
       "with "
       "tensors again in double precision and tells which side's are wrong";
 
   return {
-      {"graph", graph},
       {"acc_check", precheck},
       {"multi_acc_check", precheck},
       {"run_ut", precheck},

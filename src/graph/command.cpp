@@ -16,6 +16,7 @@
 #include "graph/build.hpp"
 #include "graph/merge/build_merged.hpp"
 #include "graph/merge/merge_options.hpp"
+#include "graph/request.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/json_writer.hpp"
@@ -57,8 +58,13 @@ class ProgressLog {
 
 class GraphCommand final : public Command {
  public:
-  std::string_view name() const override { return "graph_visualize"; }
-  std::string_view summary() const override { return "Write the model of a dump as a graph for TensorBoard"; }
+  explicit GraphCommand(std::string_view name) : name_(name) {}
+
+  std::string_view name() const override { return name_; }
+  std::string_view summary() const override {
+    return name_ == kNameOfToday ? "Write the model of a dump as a graph for TensorBoard"
+                                 : "The same, by the name of releases 8.x";
+  }
 
   std::vector<std::pair<std::string, std::string>> aliases() const override {
     return {{"-tp", "--target_path"},
@@ -66,6 +72,7 @@ class GraphCommand final : public Command {
             {"-oc", "--overflow_check"},
             {"-fm", "--fuzzy_match"},
             {"-lm", "--layer_mapping"},
+            {"-cs", "--complete_stack"},
             {"-tensor_log", "--is_print_compare_log"},
             {"-progress_log", "--is_print_progress_log"}};
   }
@@ -77,6 +84,8 @@ class GraphCommand final : public Command {
         .argument("DIR");
     options.add("--golden_path", options_.golden, "Reference to compare with, of the same kind")
         .argument("DIR");
+    options.add("-i,--compare_path", request_, "compare.json of releases 8.x, which names both")
+        .argument("FILE");
     options.add("-o,--output_path", options_.output, "Folder for the result").argument("DIR");
     options.add_flag("--overflow_check", options_.overflow_check,
                      "Mark nodes with NaN, Inf or a jump of the norm: medium, high, critical");
@@ -88,12 +97,14 @@ class GraphCommand final : public Command {
                   .values(0, 1);
     options.add_flag("--is_print_compare_log", options_.pair.print_rows,
                      "Log one line for each pair of tensors");
+    options.add_flag("--complete_stack", complete_stack_, "Accepted: call stacks are always complete");
     options.add_flag("--is_print_progress_log", progress_log_, "Progress as lines on standard output");
     merge_.declare(options);
     options.add_flag("--python-rules", python_rules_, "The rows of the Python tool 26.x, mistakes included");
   }
 
   Outcome run(const Context& context) override {
+    if (!request_.empty()) take_request();
     if (options_.target.empty()) throw UsageError("-tp/--target_path is required");
     if (options_.output.empty()) throw UsageError("-o/--output_path is required");
     if (python_rules_) {
@@ -119,6 +130,17 @@ class GraphCommand final : public Command {
   }
 
  private:
+  static constexpr std::string_view kNameOfToday = "graph_visualize";
+
+  void take_request() {
+    if (!options_.target.empty() || !options_.golden.empty())
+      throw UsageError("-i names both dumps: it goes with neither -tp nor -gp");
+    const GraphRequest request = read_graph_request(request_);
+    options_.target = request.target;
+    options_.golden = request.golden;
+    if (!request.golden.empty()) options_.pair.print_rows |= request.print_rows;
+  }
+
   GraphResult merge() const {
     const bool compared = !options_.golden.empty();
     if (compared && merge_.as_json()) throw UsageError("--file_type json is for one run: leave out -gp");
@@ -159,7 +181,10 @@ class GraphCommand final : public Command {
         fmt::format("{} nodes{}\n  written: {}", human_count(result.nodes), ranks, display(result.file)));
   }
 
+  std::string_view name_;
+  std::string request_;
   GraphOptions options_;
+  bool complete_stack_ = false;
   bool fuzzy_ = false;
   Option layers_;
   std::string mapping_file_;
@@ -170,8 +195,12 @@ class GraphCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_command() {
-  return std::make_unique<GraphCommand>();
+std::unique_ptr<Command> make_graph_visualize() {
+  return std::make_unique<GraphCommand>("graph_visualize");
+}
+
+std::unique_ptr<Command> make_graph() {
+  return std::make_unique<GraphCommand>("graph");
 }
 
 }  // namespace msprobe::graph

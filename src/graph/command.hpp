@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command `graph_visualize`.
+// The commands `graph_visualize` and `graph`.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,9 @@
 
 namespace msprobe::graph {
 
-std::unique_ptr<Command> make_command();
+/// `msprobe graph_visualize`, the name of releases 26.x.
+std::unique_ptr<Command> make_graph_visualize();
+/// `msprobe graph`, the name of releases 8.x for the same.
+std::unique_ptr<Command> make_graph();
 
 }  // namespace msprobe::graph

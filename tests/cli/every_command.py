@@ -43,7 +43,8 @@ def arguments(command, inputs, data):
     for name in ("nan_analyze", "overflow_check"):
         lines[name] = ["-i", str(step) if inputs else "missing/step0"]
     tree = golden / "visualize" / "tree" / "target"
-    lines["graph_visualize"] = ["-tp", str(tree) if inputs else "missing/rank0", "-o", "output"]
+    for name in ("graph", "graph_visualize"):
+        lines[name] = ["-tp", str(tree) if inputs else "missing/rank0", "-o", "output"]
     harness.check(command in lines, f"say here how '{command}' is called")
     return [command, *lines[command]]
 

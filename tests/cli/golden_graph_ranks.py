@@ -309,6 +309,42 @@ def check_broken_pair(msprobe, scratch, golden):
     check_integrity(files[0])
 
 
+def check_request(msprobe, scratch, golden):
+    """compare.json of 8.x asks for the same bytes as today's options."""
+    case = golden / "ddp"
+    request = scratch / "compare.json"
+
+    def ask(*options, **keys):
+        request.write_text(json.dumps(keys))
+        out = scratch / "asked"
+        shutil.rmtree(out, ignore_errors=True)
+        result = harness.run(msprobe, ["-f", "pytorch", "graph", "-i", str(request), "-o", str(out), *options], scratch)
+        files = list(out.iterdir()) if out.exists() else []
+        return result, files
+
+    sides = {"npu_path": str(case / "target"), "bench_path": str(case / "golden")}
+    for keys, arguments in ((sides, ["-tp", sides["npu_path"], "-gp", sides["bench_path"]]),
+                            ({"npu_path": sides["npu_path"]}, ["-tp", sides["npu_path"]])):
+        result, (file,) = ask("-cs", "-oc", *(["-f"] if "bench_path" in keys else []), **keys)
+        harness.check_equal(f"status ({result.stderr})", (result.returncode, result.stdout), (0, ""))
+        out = scratch / "today"
+        shutil.rmtree(out, ignore_errors=True)
+        harness.run(msprobe, ["graph_visualize", *arguments, "-o", str(out), "-oc",
+                              *(["-fm"] if "bench_path" in keys else [])], scratch)
+        (today,) = out.iterdir()
+        harness.check_equal("name", file.name.split("_")[0], today.name.split("_")[0])
+        harness.check(file.read_bytes() == today.read_bytes(), f"{keys}: other bytes than today's options give")
+    for keys, options, reason in (
+        ({}, [], "Missing npu_path"), ({"npu_path": 3}, [], "npu_path must be text"),
+        ({**sides, "is_print_compare_log": "no"}, [], "is_print_compare_log must be true or false"),
+        ({**sides, "parallel_merge": {}}, [], "--rank_size"),
+        (sides, ["-tp", "x"], "-i names both dumps"),
+    ):
+        result, files = ask(*options, **keys)
+        harness.check_equal(f"{keys}: status", (result.returncode, result.stdout, files), (2, "", []))
+        harness.check(reason in result.stderr.splitlines()[0], result.stderr)
+
+
 def check_refused(msprobe, scratch, _):
     (scratch / "none").mkdir()
     write_rank(scratch / "procs" / "proc1", {"Torch.a.0.forward": None})
@@ -356,7 +392,7 @@ def make_tests(msprobe, folder):
         for name, function in (
             ("communication", check_communication), ("roots, groups and peers", check_edges),
             ("overflow levels of partners", check_overflow_in_edges), ("steps, ranks and micro steps", check_lists),
-            ("compared", check_compared), ("what one side alone has", check_one_sided),
+            ("compared", check_compared), ("a request of 8.x", check_request), ("what one side alone has", check_one_sided),
             ("a pair that cannot be read", check_broken_pair), ("a rank that cannot be read", check_broken_rank), ("two ranks of a number", check_two_of_a_number),
             ("refused", check_refused), ("same bytes", check_same_bytes), ("progress lines", check_progress_lines),
         )

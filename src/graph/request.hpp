@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// compare.json of the releases 8.x, as their command `graph` takes it.
+#pragma once
+
+#include <string>
+
+namespace msprobe::graph {
+
+struct GraphRequest {
+  std::string target;
+  std::string golden;  // empty: nothing is compared
+  bool print_rows = true;
+};
+
+/// IoError, FormatError.
+GraphRequest read_graph_request(const std::string& path);
+
+}  // namespace msprobe::graph
