@@ -38,6 +38,7 @@ struct Written {
   std::uint32_t micro_steps = 0;
   std::optional<ComparedBy> task;
   std::vector<std::pair<std::string_view, RankCalls>> calls;  // by side
+  NodeTally tally;                                            // of a pair
   std::vector<std::string> warnings;
   std::vector<std::string> unconnected;
 };
@@ -96,6 +97,10 @@ class GraphRun {
     append(result_.unconnected, std::move(graph.unconnected));
     for (auto& [side, calls] : graph.calls) edges_.add(side, place.step, place.rank, std::move(calls));
     task_ = graph.task;
+    if (compares()) {
+      if (!result_.tally) result_.tally.emplace();
+      result_.tally->add(graph.tally);
+    }
     steps_.insert(place.step);
     if (is_first || !options_.config.of_first_graph) micro_steps_ = std::max(micro_steps_, graph.micro_steps);
     if (place.step == *steps_.begin() || !options_.config.of_first_graph) ranks_.insert(place.rank);
@@ -157,6 +162,11 @@ class GraphRun {
     };
     observer.node = [&](std::int64_t row, std::string_view node, const NodeData& data) {
       calls.add(row, node, data);
+      if (sides_before == 0) {
+        written.tally.add_target(place.label, node, data);
+      } else {
+        written.tally.add_golden(node, data);
+      }
     };
     written.nodes += write_graph({side, place.step, place.rank}, source, database, observer);
   }

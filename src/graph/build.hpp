@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "graph/data/item_texts.hpp"
+#include "graph/data/node_tally.hpp"
 #include "graph/edges.hpp"
 #include "graph/pair/graph_pair.hpp"
 #include "model_tree/build_tree.hpp"
@@ -39,7 +41,8 @@ struct GraphOptions {
 struct GraphResult {
   std::string file;  // empty: no rank could be read
   std::size_t nodes = 0;
-  std::size_t ranks = 0;  // that are in it, of all steps
+  std::size_t ranks = 0;           // that are in it, of all steps
+  std::optional<NodeTally> tally;  // of what was compared
   std::vector<std::string> warnings;
   std::vector<std::string> unconnected;  // nodes, a line each
   std::vector<std::string> problems;     // ranks that are not in it, and why

@@ -177,8 +177,11 @@ class GraphCommand final : public Command {
     for (const std::string& problem : result.problems) log_error(problem);
     if (result.file.empty()) return;
     const std::string ranks = result.ranks == 1 ? "" : fmt::format(" of {} ranks", human_count(result.ranks));
-    log_info(
-        fmt::format("{} nodes{}\n  written: {}", human_count(result.nodes), ranks, display(result.file)));
+    std::string told = fmt::format("{} nodes{}", human_count(result.nodes), ranks);
+    if (result.tally) {
+      for (const std::string& line : result.tally->lines()) told += "\n  " + line;
+    }
+    log_info(told + "\n  written: " + display(result.file));
   }
 
   std::string_view name_;

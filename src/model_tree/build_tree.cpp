@@ -195,7 +195,7 @@ class TreeBuilder {
       }
       std::string name;
       do {
-        name = "Apis_Between_Modules." + std::to_string(number++);
+        name = std::string(kCollectionName) + '.' + std::to_string(number++);
       } while (tree().find(name) != kNoNode);
       const NodeIndex collection = tree().add(name);
       tree().node(collection).type = NodeType::collection;

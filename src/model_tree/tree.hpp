@@ -20,6 +20,7 @@ using NodeIndex = std::uint32_t;
 inline constexpr NodeIndex kNoNode = 0;
 inline constexpr NodeIndex kRoot = 1;
 inline constexpr std::string_view kRootName = "DefaultModel";
+inline constexpr std::string_view kCollectionName = "Apis_Between_Modules";  // their names begin so
 
 struct Node {
   NodeIndex parent = kNoNode;

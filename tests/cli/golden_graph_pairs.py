@@ -397,6 +397,28 @@ def check_same_bytes(msprobe, scratch, golden):
         harness.check(first == second, f"{case}: two runs differ")
 
 
+def check_told(msprobe, scratch, golden):
+    """The terminal says how many nodes passed, and where errors are born; collections count by what is in them."""
+    for case, options in (("stats", []), ("md5", []), ("structure", []), ("ddp", []), ("fuzzy", []), ("layer_map", [])):
+        path, messages = compare(msprobe, scratch, golden / case, options)
+        counts = dict.fromkeys(("error", "warning", "pass", "without values", "target", "reference"), 0)
+        for row in rows_of(path, "tb_nodes"):
+            if row["node_type"] == "9":
+                continue
+            if row["matched_node_link"] == "[]":
+                counts["target" if row["data_source"] == "NPU" else "reference"] += 1
+            elif row["data_source"] == "NPU":
+                counts[{1: "error", 0.5: "warning", 0: "pass", None: "without values"}[row["precision_index"]]] += 1
+        said = re.search(r"(\d+) error, (\d+) warning, (\d+) pass, (\d+) without values; without partner: (\d+) of the "
+                         r"target, (\d+) of the reference", messages)
+        harness.check(said, messages)
+        harness.check_equal(f"{case}: counts", [int(each) for each in said.groups()], list(counts.values()))
+        judged = case != "structure"  # nothing is, of shapes alone
+        born = [row["id"].split("_", 3)[3] for row in rows_of(path, "tb_origin") if row["finding"]] if judged else []
+        told = re.findall(r"^  born at (?:rank\d+: )?(\S+): ", messages, re.M)
+        harness.check_equal(f"{case}: born", told, born[:5])
+
+
 def check_ranks(msprobe, scratch, golden):
     """Several ranks: what communication leads to has its number, and another kind of data is a problem of its rank."""
     path, _ = compare(msprobe, scratch, golden / "ddp", [])
@@ -496,7 +518,7 @@ def make_tests(msprobe, folder):
                         check(msprobe, scratch, case, case / expected, options),
                 ))
     for name, function in (("aligned calls", check_aligned), ("arguments", check_arguments), ("counts", check_counts),
-                           ("overflow", check_overflow), ("origins", check_origins), ("ranks", check_ranks),
+                           ("overflow", check_overflow), ("origins", check_origins), ("told", check_told), ("ranks", check_ranks),
                            ("same bytes", check_same_bytes),
                            ("refused", check_refused), ("odd structure", check_odd_structure)):
         tests.append((name, lambda scratch, function=function: function(msprobe, scratch, golden)))

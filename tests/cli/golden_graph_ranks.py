@@ -266,7 +266,7 @@ def check_one_sided(msprobe, scratch, golden):
         for place in places:
             shutil.copytree(one, scratch / side / place)
     path, messages = compare(msprobe, scratch, scratch / "new", scratch / "old")
-    told = sorted(line.removeprefix("msprobe: warning: ") for line in messages.splitlines() if "warning" in line)
+    told = sorted(line.removeprefix("msprobe: warning: ") for line in messages.splitlines() if line.startswith("msprobe: warning: "))
     new, old = str(scratch / "new"), str(scratch / "old")
     harness.check_equal("told", told, sorted(
         [f"{new}: {what} has no partner in {old} and is left out" for what in ("step0/rank1", "step2")]

@@ -162,8 +162,16 @@ class MergedRun {
       const GraphPair pair({target.source, target.source.own_tree(), std::move(target.items), nullptr},
                            {golden.source, golden.source.own_tree(), std::move(golden.items), nullptr}, task,
                            pair_options, compare::default_rules());
-      result_.nodes += write_graph({"NPU", step, rank}, pair.target(), database());
-      result_.nodes += write_graph({"Bench", step, rank}, pair.golden(), database());
+      if (!result_.tally) result_.tally.emplace();
+      GraphObserver observer;
+      observer.node = [&](std::int64_t, std::string_view node, const NodeData& data) {
+        result_.tally->add_target("", node, data);
+      };
+      result_.nodes += write_graph({"NPU", step, rank}, pair.target(), database(), observer);
+      observer.node = [&](std::int64_t, std::string_view node, const NodeData& data) {
+        result_.tally->add_golden(node, data);
+      };
+      result_.nodes += write_graph({"Bench", step, rank}, pair.golden(), database(), observer);
       for (const std::string& warning : pair.warnings()) result_.warnings.push_back(warning);
       count(step, rank, pair.micro_steps());
     }

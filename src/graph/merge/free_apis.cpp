@@ -14,7 +14,6 @@
 namespace msprobe::graph {
 namespace {
 
-constexpr std::string_view kCollection = "Apis_Between_Modules";
 constexpr std::string_view kAllRanks = "Apis_Between_Modules_All_Ranks";
 
 /// What follows the dot, if the name is that prefix, a dot and something.
@@ -34,7 +33,7 @@ class FreeApiGatherer {
     for (const NodeIndex top : tops) {
       const std::string name = main_.node(top).name;
       const bool gathered_before = !number_after(name, kAllRanks).empty();
-      if (!gathered_before && number_after(name, kCollection).empty()) {
+      if (!gathered_before && number_after(name, model_tree::kCollectionName).empty()) {
         main_.attach(top, kRoot);
         continue;
       }
@@ -61,7 +60,8 @@ class FreeApiGatherer {
   }
 
   static std::string name_of_rank(std::string_view name, std::int64_t rank) {
-    return fmt::format("{}_Rank{}.{}", kCollection, rank, number_after(name, kCollection));
+    return fmt::format("{}_Rank{}.{}", model_tree::kCollectionName, rank,
+                       number_after(name, model_tree::kCollectionName));
   }
 
   void take_own(NodeIndex top, NodeIndex gathered, std::string_view name) {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/data/node_tally.hpp"
+
+#include <fmt/format.h>
+
+#include "support/text.hpp"
+
+namespace msprobe::graph {
+namespace {
+
+constexpr std::size_t kShownBorn = 5;
+
+}  // namespace
+
+void NodeTally::add_target(std::string_view place, std::string_view node, const NodeData& data) {
+  if (node.starts_with(model_tree::kCollectionName)) return;  // what is in it counts
+  if (!has_partner(data)) {
+    ++target_only_;
+  } else if (!data.precision_index) {
+    ++without_values_;
+  } else if (*data.precision_index >= 1) {
+    ++error_;
+  } else if (*data.precision_index > 0) {
+    ++warning_;
+  } else {
+    ++pass_;
+  }
+  if (data.finding.empty() || born_++ >= kShownBorn) return;
+  const std::string rank = place.empty() ? "" : display(place) + ": ";
+  born_lines_.push_back(fmt::format("born at {}{}: {}", rank, display(node), display(data.finding)));
+}
+
+void NodeTally::add_golden(std::string_view node, const NodeData& data) {
+  if (!node.starts_with(model_tree::kCollectionName) && !has_partner(data)) ++golden_only_;
+}
+
+void NodeTally::add(const NodeTally& other) {
+  error_ += other.error_;
+  warning_ += other.warning_;
+  pass_ += other.pass_;
+  without_values_ += other.without_values_;
+  target_only_ += other.target_only_;
+  golden_only_ += other.golden_only_;
+  born_ += other.born_;
+  for (const std::string& line : other.born_lines_) {
+    if (born_lines_.size() < kShownBorn) born_lines_.push_back(line);
+  }
+}
+
+std::vector<std::string> NodeTally::lines() const {
+  std::vector<std::string> lines;
+  lines.push_back(
+      fmt::format("{} error, {} warning, {} pass, {} without values; without partner: {} of the "
+                  "target, {} of the reference",
+                  human_count(error_), human_count(warning_), human_count(pass_),
+                  human_count(without_values_), human_count(target_only_), human_count(golden_only_)));
+  lines.insert(lines.end(), born_lines_.begin(), born_lines_.end());
+  if (born_ > born_lines_.size())
+    lines.push_back(fmt::format("born at {} more nodes", human_count(born_ - born_lines_.size())));
+  return lines;
+}
+
+}  // namespace msprobe::graph

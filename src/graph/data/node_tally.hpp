@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a comparison of nodes comes to, for the lines on the terminal.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/data/node_source.hpp"
+
+namespace msprobe::graph {
+
+class NodeTally {
+ public:
+  void add_target(std::string_view place, std::string_view node, const NodeData& data);
+  void add_golden(std::string_view node, const NodeData& data);
+  void add(const NodeTally& other);
+
+  /// How many nodes passed and how many did not, then those where an error is born, with the evidence.
+  std::vector<std::string> lines() const;
+
+ private:
+  static bool has_partner(const NodeData& data) { return data.matched_node_link != "[]"; }
+
+  std::size_t error_ = 0;
+  std::size_t warning_ = 0;
+  std::size_t pass_ = 0;
+  std::size_t without_values_ = 0;  // in pairs
+  std::size_t target_only_ = 0;
+  std::size_t golden_only_ = 0;
+  std::size_t born_ = 0;
+  std::vector<std::string> born_lines_;  // of the first few
+};
+
+}  // namespace msprobe::graph
