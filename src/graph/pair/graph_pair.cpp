@@ -152,11 +152,12 @@ class JudgedSource final : public LinkedSource {
   }
 
   /// The worst of what it holds, which may be collections again.
-  double index_of_collection(NodeIndex node) const {
-    double worst = 0;
+  std::optional<double> index_of_collection(NodeIndex node) const {
+    std::optional<double> worst;
+    if (traits_.unjudged_collections_pass) worst = 0;
     if (traits_.unmeasured_parents && task_ == ComparedBy::tensors) return worst;
     for (const NodeIndex child : tree().node(node).children)
-      worst = std::max(worst, precision_index(child).value_or(0));
+      worst = std::max(worst, precision_index(child));  // without one is less than any
     return worst;
   }
 
@@ -186,6 +187,7 @@ PairTraits python_pair_traits() {
                        .number_from_name = true,
                        .steps_of_target = true,
                        .unmeasured_parents = true,
+                       .unjudged_collections_pass = true,
                        .empty_differs = true,
                        .python_texts = true,
                        .rank = compare::python_rank_traits()};

@@ -31,8 +31,9 @@ struct PairTraits {
   bool number_from_name = false;    // golden nodes without partner: the micro step is a part of the name
   bool steps_of_target = false;     // how many there are, however many golden has
   bool unmeasured_parents = false;  // collections of operations pass where tensors were compared
-  bool empty_differs = false;       // operations without defined result are errors where checksums count
-  bool python_texts = false;        // blanks and TABs among the numbers
+  bool unjudged_collections_pass = false;  // those that hold nothing that was judged
+  bool empty_differs = false;  // operations without defined result are errors where checksums count
+  bool python_texts = false;   // blanks and TABs among the numbers
   compare::RankTraits rank;
 };
 PairTraits python_pair_traits();
