@@ -4,13 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "compare/dump_tree/rank_rows.hpp"
 #include "compare/first_difference.hpp"
 #include "compare/option_groups.hpp"
+#include "comparison/request/request.hpp"
 #include "report/terminal.hpp"
-#include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
@@ -19,8 +18,6 @@
 
 namespace msprobe::compare {
 namespace {
-
-constexpr std::uint64_t kMaxRequestFile = std::uint64_t{1} << 20;
 
 // Not tables of one rank but texts on all of them.
 constexpr std::string_view kHtml = "html";
@@ -57,33 +54,14 @@ struct Typed {
 
 /// compare.json of the 8.1.1 command line.
 void read_request(const std::string& path, bool stack_mode, CompareOptions& options) {
-  const std::vector<std::byte> bytes = read_all(*open_file(path), kMaxRequestFile);
-  const auto* text = reinterpret_cast<const char*>(bytes.data());
-  const nlohmann::json request = nlohmann::json::parse(text, text + bytes.size(), nullptr, false);
-  if (!request.is_object()) throw FormatError(display(path), "not a JSON object");
-  const auto text_key = [&](const char* key, bool required) -> std::string {
-    const auto found = request.find(key);
-    if (found == request.end()) {
-      if (required) throw FormatError(display(path), std::string("Missing ") + key);
-      return {};
-    }
-    if (!found->is_string()) throw FormatError(display(path), std::string(key) + " must be text");
-    return found->get<std::string>();
-  };
-  read_layout_keys(request, path, options);
-  options.inputs.target = text_key("npu_path", true);
-  options.inputs.golden = text_key("bench_path", true);
-  options.rank.stack_json = text_key("stack_path", false);
+  const Request request(path);
+  read_layout_keys(request.json(), path, options);
+  options.inputs.target = request.text("npu_path", true);
+  options.inputs.golden = request.text("bench_path", true);
+  options.rank.stack_json = request.text("stack_path", false);
   // A stack file that is named shows only with -s; one that lies beside the dump always does.
   if (!options.rank.stack_json.empty() && !stack_mode) options.rank.stacks = false;
-  const auto print = request.find("is_print_compare_log");
-  if (print == request.end()) {
-    options.rank.print_rows = true;
-  } else if (print->is_boolean()) {
-    options.rank.print_rows = print->get<bool>();
-  } else {
-    throw FormatError(display(path), "is_print_compare_log must be true or false");
-  }
+  options.rank.print_rows = request.flag("is_print_compare_log", true);
 }
 
 bool wants(const Typed& typed, std::string_view format) {

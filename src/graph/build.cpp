@@ -11,12 +11,12 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "graph/config.hpp"
 #include "graph/database/database.hpp"
 #include "graph/database/graph_rows.hpp"
 #include "graph/pair/rank_pair.hpp"
@@ -24,7 +24,6 @@
 #include "graph/rank_graph.hpp"
 #include "graph/rank_source.hpp"
 #include "support/error.hpp"
-#include "support/json_writer.hpp"
 #include "support/output_file.hpp"
 #include "support/progress.hpp"
 #include "support/text.hpp"
@@ -96,14 +95,16 @@ class GraphRun {
     append(result_.warnings, std::move(graph.warnings));
     append(result_.unconnected, std::move(graph.unconnected));
     for (auto& [side, calls] : graph.calls) edges_.add(side, place.step, place.rank, std::move(calls));
-    task_ = graph.task;
+    extent_.task = graph.task;
     if (compares()) {
       if (!result_.tally) result_.tally.emplace();
       result_.tally->add(graph.tally);
     }
-    steps_.insert(place.step);
-    if (is_first || !options_.config.of_first_graph) micro_steps_ = std::max(micro_steps_, graph.micro_steps);
-    if (place.step == *steps_.begin() || !options_.config.of_first_graph) ranks_.insert(place.rank);
+    extent_.steps.insert(place.step);
+    if (is_first || !options_.config.of_first_graph)
+      extent_.micro_steps = std::max(extent_.micro_steps, graph.micro_steps);
+    if (place.step == *extent_.steps.begin() || !options_.config.of_first_graph)
+      extent_.ranks.insert(place.rank);
   }
 
   Written write_one(const GraphPlace& place, Database& database) const {
@@ -120,7 +121,7 @@ class GraphRun {
     const RankPair pair(place.target, place.golden,
                         {options_.overflow_check, options_.tree, options_.data, options_.pair},
                         options_.origins ? &histories_[place.rank] : nullptr);
-    if (task_ && *task_ != pair.task()) {
+    if (extent_.task && *extent_.task != pair.task()) {
       throw FormatError(fmt::format("{}: is compared by another kind of data than the ranks before it",
                                     display(place.target)));
     }
@@ -138,10 +139,7 @@ class GraphRun {
 
   void tell_unconnected(const RankGraph& graph, Written& written) const {
     if (options_.tree.lose_unconnected) return;
-    for (const std::string& name : graph.built.unconnected) {
-      written.unconnected.push_back(fmt::format("{}: {} is connected to nothing; it stands below the root",
-                                                display(graph.folder + "/construct.json"), display(name)));
-    }
+    append(written.unconnected, unconnected_lines(graph));
   }
 
   void write_side(std::string_view side, const GraphPlace& place, const NodeSource& source,
@@ -179,26 +177,7 @@ class GraphRun {
 
   void finish(Database& database) {
     if (!plan_.one_folder) edges_.write(database);
-    JsonWriter ranks;
-    ranks.value(ranks_);
-    JsonWriter steps;
-    steps.value(steps_);
-    const std::string rank_list = ranks.take();
-    const std::string step_list = steps.take();
-    const std::string tip = task_ ? tool_tip_of(*task_) : "";
-    const std::string colors = task_ ? node_colors_of(*task_) : "null";
-    ConfigRow config;
-    config.graph_type = type();
-    if (task_) {
-      config.task = task_name(*task_);
-      config.tool_tip = tip;
-    }
-    config.micro_steps = micro_steps_;
-    config.overflow_check = options_.overflow_check;
-    config.node_colors = colors;
-    config.rank_list = rank_list;
-    config.step_list = step_list;
-    database.add(config);
+    write_config(extent_, options_.overflow_check, database);
     if (progress_.line != nullptr) progress_.line->begin("indexes", 0, "");
     database.commit();
     if (progress_.line != nullptr) progress_.line->end();
@@ -211,10 +190,7 @@ class GraphRun {
   std::size_t done_ = 0;  // graphs
   Edges edges_;
   std::map<std::int64_t, compare::RankHistory> histories_;  // of the ranks, step by step
-  std::uint32_t micro_steps_ = 0;
-  std::optional<ComparedBy> task_;  // of the graphs that are compared
-  std::set<std::int64_t> ranks_;
-  std::set<std::int64_t> steps_;
+  GraphExtent extent_;
 };
 
 }  // namespace

@@ -36,6 +36,9 @@ struct RankGraph {
   const Place* place(std::string_view name) const;
 };
 
+/// A line for each node that nothing connects to the root.
+std::vector<std::string> unconnected_lines(const RankGraph& graph);
+
 /// Reads construct.json, dump.json and, if it is there, stack.json of the folder of a rank.
 RankGraph read_rank_graph(const std::string& folder, const model_tree::TreeTraits& traits);
 

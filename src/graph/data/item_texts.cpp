@@ -21,7 +21,6 @@ using dump::Entry;
 using dump::NodeKind;
 
 constexpr std::string_view kNull = "null";
-constexpr std::array<std::string_view, dump::kStatistics> kStatisticKeys = {"Max", "Min", "Mean", "Norm"};
 
 class ItemWriter {
  public:
@@ -137,12 +136,7 @@ class ItemWriter {
       put(key, text_of(member));
   }
 
-  void put(std::string_view key, std::string_view text) {
-    if (!out_.empty()) out_ += ", ";
-    append_json_string(out_, key);
-    out_ += ": ";
-    append_json_string(out_, text);
-  }
+  void put(std::string_view key, std::string_view text) { add_text(out_, key, text); }
 
   const dump::EntryItems& items_;
   const Entry& entry_;
@@ -152,6 +146,13 @@ class ItemWriter {
 };
 
 }  // namespace
+
+void add_text(std::string& members, std::string_view key, std::string_view text) {
+  if (!members.empty()) members += ", ";
+  append_json_string(members, key);
+  members += ": ";
+  append_json_string(members, text);
+}
 
 std::string short_decimal(std::string text) {
   constexpr std::size_t kMostDigits = 20;

@@ -2,6 +2,7 @@
 // Arguments and results of a node as texts, for people to read (spec/graph-visualize.md 5).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -11,6 +12,9 @@
 #include "dump/entry_items.hpp"
 
 namespace msprobe::graph {
+
+inline constexpr std::array<std::string_view, dump::kStatistics> kStatisticKeys = {"Max", "Min", "Mean",
+                                                                                   "Norm"};
 
 struct DataTraits {
   bool strip_quotes = false;       // no ' in any text, and `null` for every None
@@ -34,6 +38,9 @@ std::string short_decimal(std::string text);
 /// One for each item, in their order. `entry` is what they were made of.
 std::vector<ItemText> item_texts(const dump::EntryItems& items, const dump::Entry& entry,
                                  std::string_view node, const DataTraits& traits);
+
+/// Adds a member that is a text to the members of a JSON object.
+void add_text(std::string& members, std::string_view key, std::string_view text);
 
 /// A JSON object of the outputs, or of all else. Of equal keys the first gives the place, the last the value.
 std::string joined(const std::vector<ItemText>& items, bool outputs);

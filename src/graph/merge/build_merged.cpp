@@ -8,24 +8,22 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
 #include "comparison/result/choose_mode.hpp"
 #include "dump/side.hpp"
 #include "dump/tree.hpp"
+#include "graph/config.hpp"
 #include "graph/database/database.hpp"
 #include "graph/database/graph_rows.hpp"
 #include "graph/merge/json_export.hpp"
 #include "graph/merge/merge_ranks.hpp"
 #include "graph/merge/merged_items.hpp"
 #include "graph/merge/merged_source.hpp"
-#include "graph/pair/compared_config.hpp"
 #include "graph/pair/graph_pair.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
-#include "support/json_writer.hpp"
 #include "support/output_file.hpp"
 #include "support/text.hpp"
 
@@ -43,12 +41,6 @@ std::map<std::int64_t, std::string> steps_of(const std::string& folder) {
   }
   if (steps.size() != names.size() || names.empty()) return {{0, folder}};
   return steps;
-}
-
-std::string list_of(const std::set<std::int64_t>& numbers) {
-  JsonWriter json;
-  json.value(numbers);
-  return json.take();
 }
 
 /// A merged graph, and what of its nodes is compared.
@@ -77,7 +69,7 @@ class MergedRun {
       }
     }
     for (const auto& [step, folder] : goldens) tell_one_sided(folder);
-    if (ranks_.empty())
+    if (extent_.ranks.empty())
       throw UsageError(display(options_.target) + ": has no step in common with the reference");
     if (as_json_) {
       OutputFile::commit_all(files_);
@@ -107,11 +99,7 @@ class MergedRun {
     }
     if (options_.tree.lose_unconnected) return ranks;
     for (const MergeRank& rank : ranks->ranks) {
-      for (const std::string& name : rank.graph.built.unconnected) {
-        result_.unconnected.push_back(fmt::format("{}: {} is connected to nothing; it stands below the root",
-                                                  display(rank.graph.folder + "/construct.json"),
-                                                  display(name)));
-      }
+      for (std::string& line : unconnected_lines(rank.graph)) result_.unconnected.push_back(std::move(line));
     }
     return ranks;
   }
@@ -192,38 +180,22 @@ class MergedRun {
       throw UsageError(display(options_.target) +
                        ": checksums of parts say nothing of the whole; ranks that recorded "
                        "checksums are not merged for a comparison");
-    } else if (mode == compare::Mode::tensor && !task_) {
+    } else if (mode == compare::Mode::tensor && !extent_.task) {
       result_.warnings.push_back("tensors of merged ranks are compared by their statistics");
     }
-    task_ = task;
+    extent_.task = task;
     return task;
   }
 
   void count(std::int64_t step, std::int64_t rank, std::uint32_t micro_steps) {
     ++result_.ranks;
-    micro_steps_ = std::max(micro_steps_, micro_steps);
-    ranks_.insert(rank);
-    steps_.insert(step);
+    extent_.micro_steps = std::max(extent_.micro_steps, micro_steps);
+    extent_.ranks.insert(rank);
+    extent_.steps.insert(step);
   }
 
   void finish() {
-    const std::string ranks = list_of(ranks_);
-    const std::string steps = list_of(steps_);
-    const ComparedBy task = task_.value_or(ComparedBy::statistics);
-    const std::string tip = tool_tip_of(task);
-    const std::string colors = task_ ? node_colors_of(task) : "null";
-    ConfigRow config;
-    config.graph_type = is_compare() ? "compare" : "build";
-    if (task_) {
-      config.task = task_name(task);
-      config.tool_tip = tip;
-    }
-    config.micro_steps = micro_steps_;
-    config.overflow_check = options_.overflow_check;
-    config.node_colors = colors;
-    config.rank_list = ranks;
-    config.step_list = steps;
-    database().add(config);
+    write_config(extent_, options_.overflow_check, database());
     database().commit();
   }
 
@@ -234,10 +206,7 @@ class MergedRun {
   GraphResult result_;
   std::optional<Database> database_;
   std::vector<OutputFile> files_;
-  std::optional<ComparedBy> task_;  // of models that are compared
-  std::uint32_t micro_steps_ = 0;
-  std::set<std::int64_t> ranks_;
-  std::set<std::int64_t> steps_;
+  GraphExtent extent_;
 };
 
 }  // namespace

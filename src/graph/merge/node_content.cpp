@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "dump/value.hpp"
+#include "graph/data/item_texts.hpp"
 #include "graph/merge/entry_edit.hpp"
 #include "support/text.hpp"
 
@@ -25,8 +26,6 @@ using dump::Item;
 using dump::Side;
 using dump::Value;
 using dump::ValueKind;
-
-constexpr std::array<std::string_view, dump::kStatistics> kStatisticNames = {"Max", "Min", "Mean", "Norm"};
 
 /// An element type whose values are merged, and how exact it is.
 struct Precision {
@@ -202,7 +201,7 @@ class Joiner {
     const std::string after = which == dump::kMean   ? fmt::format(") / {}", texts.size())
                               : which == dump::kNorm ? std::string(") ** 0.5")
                                                      : std::string(")");
-    return fmt::format("The {} value merging method for {} is: {}{}{} = {}", kStatisticNames[which], key,
+    return fmt::format("The {} value merging method for {} is: {}{}{} = {}", kStatisticKeys[which], key,
                        kBefore[which], fmt::join(texts, which < dump::kMean ? ", " : " + "), after, result);
   }
 
@@ -224,7 +223,7 @@ class Joiner {
     const Entry& entry = joined_.content->entry;
     Entry::Index place = joined_.content->items.places[number];
     if (const Entry::Index tensor = entry.find(place, "tensor"); tensor != Entry::kNone) place = tensor;
-    if (const Entry::Index member = entry.find(place, kStatisticNames[which]); member != Entry::kNone)
+    if (const Entry::Index member = entry.find(place, kStatisticKeys[which]); member != Entry::kNone)
       edits_.emplace(member, std::move(text));
   }
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "dump/member_stream.hpp"
+#include "dump/communication.hpp"
 #include "dump/names.hpp"
 #include "graph/merge/entry_edit.hpp"
 #include "support/error.hpp"
@@ -75,21 +75,9 @@ RankGroups default_groups(const ParallelPlan& plan, const std::vector<MergeRank>
   return groups;
 }
 
-/// The ranks of a process group, as numbers or as text.
-std::vector<std::int64_t> rank_list(const Entry& entry, Entry::Index value) {
-  std::vector<std::int64_t> ranks;
-  if (value == Entry::kNone || !entry.is(value, NodeKind::array)) return ranks;
-  entry.children(value, [&](Entry::Index child) {
-    constexpr double kMost = 1e15;
-    const double number = entry.is(child, NodeKind::integer) ? entry.number(child) : -1;
-    ranks.push_back(number >= 0 && number < kMost ? static_cast<std::int64_t>(number) : -1);
-  });
-  return ranks;
-}
-
-Entry::Index keyword(const Entry& entry, std::string_view name) {
-  const Entry::Index keywords = entry.find(0, "input_kwargs");
-  return keywords == Entry::kNone ? keywords : entry.find(keywords, name);
+dump::CommCall call_of(const Entry& entry) {
+  dump::RankListPool pool;
+  return dump::read_comm_call(entry, pool);
 }
 
 class GroupFinder {
@@ -148,15 +136,6 @@ class GroupFinder {
            entry.is(0, NodeKind::object);
   }
 
-  static std::optional<std::int64_t> as_rank(const Entry& entry, Entry::Index value) {
-    if (value != Entry::kNone && entry.is(value, NodeKind::object)) value = entry.find(value, "value");
-    constexpr double kMost = 1e15;
-    if (value == Entry::kNone || !entry.is(value, NodeKind::integer)) return std::nullopt;
-    const double number = entry.number(value);
-    if (number < 0 || number > kMost) return std::nullopt;
-    return static_cast<std::int64_t>(number);
-  }
-
   static std::optional<std::int64_t> first_target(const MergeRank& rank) {
     const model_tree::ModelTree& tree = rank.graph.built.tree;
     for (NodeIndex index = kRoot + 1; index < tree.size(); ++index) {
@@ -166,31 +145,13 @@ class GroupFinder {
         continue;
       Entry entry;
       if (!read(rank, name, entry)) continue;
-      const auto target = batch ? first_peer(rank, entry) : as_rank(entry, keyword(entry, "dst"));
-      if (target) return target;
+      const dump::CommCall call = call_of(entry);
+      if (!batch && call.keywords[dump::kDst].is_rank()) return call.keywords[dump::kDst].value;
+      const auto transfer = std::ranges::find_if(
+          call.transfers, [&](const dump::Transfer& each) { return each.sends && each.peer != rank.number; });
+      if (batch && transfer != call.transfers.end()) return transfer->peer;
     }
     return std::nullopt;
-  }
-
-  /// Of the first transfer to another rank.
-  static std::optional<std::int64_t> first_peer(const MergeRank& rank, const Entry& entry) {
-    std::optional<std::int64_t> found;
-    const auto look = [&](Entry::Index transfer) {
-      const Entry::Index operation = entry.find(transfer, "op");
-      if (found || operation == Entry::kNone || entry.text(operation) != "isend") return;
-      const auto peer = as_rank(entry, entry.find(transfer, "peer"));
-      if (peer && *peer != rank.number) found = peer;
-    };
-    const Entry::Index output = entry.find(0, "output");
-    if (output == Entry::kNone || !entry.is(output, NodeKind::array)) return found;
-    entry.children(output, [&](Entry::Index each) {
-      if (entry.is(each, NodeKind::array)) {
-        entry.children(each, look);
-      } else {
-        look(each);
-      }
-    });
-    return found;
   }
 
   const std::vector<MergeRank>& ranks_;
@@ -233,9 +194,8 @@ RankGroups checked(RankGroups found, const ParallelPlan& plan, int size, const s
 }  // namespace
 
 std::vector<std::int64_t> ranks_of_call(const Entry& entry) {
-  const Entry::Index group = keyword(entry, "group");
-  return group == Entry::kNone ? std::vector<std::int64_t>()
-                               : rank_list(entry, entry.find(group, "group_ranks"));
+  const dump::CommCall call = call_of(entry);
+  return call.group == dump::GroupState::ranks ? *call.group_ranks : std::vector<std::int64_t>();
 }
 
 void check_plan(const ParallelPlan& plan, std::size_t ranks, const std::string& side) {

@@ -24,7 +24,7 @@ struct ParallelPlan {
 /// UsageError for sizes that do not go together, or with the number of ranks.
 void check_plan(const ParallelPlan& plan, std::size_t ranks, const std::string& side);
 
-/// The ranks of the process group that a call of communication names by keyword; -1 for what is no rank.
+/// The ranks of the process group that a call of communication names by keyword; empty if there is none.
 std::vector<std::int64_t> ranks_of_call(const dump::Entry& entry);
 
 struct ParallelGroups {

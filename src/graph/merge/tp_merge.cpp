@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "dump/names.hpp"
+#include "graph/edges.hpp"
 #include "graph/merge/merge_steps.hpp"
 #include "graph/merge/node_content.hpp"
 #include "graph/merge/parallel_plan.hpp"
@@ -87,7 +88,7 @@ class TensorParallelMerger {
 
   bool is_merged(NodeIndex index) const {
     const MergeNode& node = main_.node(index);
-    if (node.parent == kNoNode || node.name.starts_with("Distributed")) return false;
+    if (node.parent == kNoNode || is_communication(node.name)) return false;
     const MergeNode& parent = main_.node(node.parent);
     return parent.type == NodeType::module && parent.name != "optimizer" && parent.name != "clip_grad";
   }
@@ -217,7 +218,7 @@ class TensorParallelMerger {
     const auto main = joint ? content_of(node) : std::nullopt;
     if (!main) return lines;
     const dump::Side& side = main->items.side;
-    if (node.name.starts_with("Distributed") && ranks_of_call(main->entry) != joint->ranks) return lines;
+    if (is_communication(node.name) && ranks_of_call(main->entry) != joint->ranks) return lines;
     std::vector<std::optional<NodeContent>> others;
     for (const Joint::Partner& partner : joint->partners)
       others.push_back(content_of(partner.graph->node(partner.node), node.name));
@@ -283,7 +284,7 @@ class TensorParallelMerger {
 
   void merge_equal(NodeIndex index, NodeIndex column, NodeIndex row) {
     MergeNode& node = main_.node(index);
-    if (node.joint || node.name.starts_with("Distributed")) return;
+    if (node.joint || is_communication(node.name)) return;
     std::unique_ptr<Joint> joint = joint_of(index);
     if (!joint) return;
     joint->though_equal = true;

@@ -14,8 +14,8 @@
 #include "comparison/rules/rules.hpp"
 #include "dump/construct_json.hpp"
 #include "dump/side.hpp"
+#include "graph/config.hpp"
 #include "graph/data/node_source.hpp"
-#include "graph/pair/compared_config.hpp"
 #include "graph/pair/node_pairs.hpp"
 
 namespace msprobe::graph {

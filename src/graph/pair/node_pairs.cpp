@@ -143,23 +143,8 @@ std::uint32_t last_number_of(std::string_view name) {
   return error == std::errc() && end == digits.data() + digits.size() ? number : 0;
 }
 
-}  // namespace
-
-NodePairs pair_names(const TreePair& trees, bool same_ancestors) {
-  PairMaker maker(trees);
-  for (const NodeIndex node : maker.order()) {
-    const NodeIndex golden = maker.namesake(node);
-    if (golden == kNoNode) continue;
-    const NodeIndex parent = trees.target.node(node).parent;
-    const bool below_a_pair = node == kRoot || (maker.golden_of(parent) != kNoNode &&
-                                                maker.golden_of(parent) == trees.golden.node(golden).parent);
-    if (below_a_pair || !same_ancestors) maker.pair(node, golden);
-  }
-  return maker.take();
-}
-
-/// What is left of operations between modules in paired collections of several ranks pairs whatever the rank: one
-/// rank of the one side may have run what another ran on the other side.
+/// What is left of operations between modules in paired collections of several ranks pairs whatever the rank:
+/// one rank of the one side may have run what another ran on the other side.
 void pair_across_ranks(const TreePair& trees, PairMaker& maker) {
   using Calls = std::unordered_map<std::string, std::vector<NodeIndex>>;
   const auto left_below = [](const ModelTree& tree, NodeIndex node, const auto& is_left) {
@@ -174,15 +159,29 @@ void pair_across_ranks(const TreePair& trees, PairMaker& maker) {
   };
   for (const NodeIndex node : maker.order()) {
     if (trees.target.node(node).type != NodeType::collection || maker.golden_of(node) == kNoNode) continue;
-    Calls golden_calls = left_below(trees.golden, maker.golden_of(node),
-                                    [&](NodeIndex call) { return maker.is_free(call); });
-    for (const auto& [name, calls] : left_below(trees.target, node, [&](NodeIndex call) {
-           return maker.golden_of(call) == kNoNode;
-         })) {
+    Calls golden_calls =
+        left_below(trees.golden, maker.golden_of(node), [&](NodeIndex call) { return maker.is_free(call); });
+    for (const auto& [name, calls] :
+         left_below(trees.target, node, [&](NodeIndex call) { return maker.golden_of(call) == kNoNode; })) {
       const std::vector<NodeIndex>& others = golden_calls[name];
       for (std::size_t i = 0; i < std::min(calls.size(), others.size()); ++i) maker.pair(calls[i], others[i]);
     }
   }
+}
+
+}  // namespace
+
+NodePairs pair_names(const TreePair& trees, bool same_ancestors) {
+  PairMaker maker(trees);
+  for (const NodeIndex node : maker.order()) {
+    const NodeIndex golden = maker.namesake(node);
+    if (golden == kNoNode) continue;
+    const NodeIndex parent = trees.target.node(node).parent;
+    const bool below_a_pair = node == kRoot || (maker.golden_of(parent) != kNoNode &&
+                                                maker.golden_of(parent) == trees.golden.node(golden).parent);
+    if (below_a_pair || !same_ancestors) maker.pair(node, golden);
+  }
+  return maker.take();
 }
 
 NodePairs pair_calls(const TreePair& trees, bool tells_counts, bool across_ranks) {

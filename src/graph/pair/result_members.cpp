@@ -19,16 +19,8 @@ using compare::RankResult;
 using compare::Row;
 using compare::ValueDifference;
 
-constexpr std::array<std::string_view, compare::kStatistics> kDifferenceKeys = {"Max diff", "Min diff",
-                                                                                "Mean diff", "L2norm diff"};
 constexpr std::array<std::string_view, compare::kStatistics> kRelativeKeys = {
     "MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr", "NormRelativeErr"};
-constexpr std::array<std::string_view, compare::kMetrics> kMetricKeys = {"Cosine",
-                                                                         "EucDist",
-                                                                         "MaxAbsErr",
-                                                                         "MaxRelativeErr",
-                                                                         "One Thousandth Err Ratio",
-                                                                         "Five Thousandths Err Ratio"};
 
 class MemberWriter {
  public:
@@ -92,12 +84,7 @@ class MemberWriter {
 
   void put_verdict() { put("Result", compare::verdict_name(row_.verdict())); }
 
-  void put(std::string_view key, std::string_view text) {
-    if (!out_.empty()) out_ += ", ";
-    append_json_string(out_, key);
-    out_ += ": ";
-    append_json_string(out_, text);
-  }
+  void put(std::string_view key, std::string_view text) { add_text(out_, key, text); }
 
   const RankResult& result_;
   const Row& row_;

@@ -2,14 +2,26 @@
 // What a comparison adds to the item of a node under test (spec/graph-visualize.md 5, 7).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "comparison/result/result.hpp"
 
 namespace msprobe::graph {
 
-/// Members of a JSON object, all of them texts, without its braces. `blank_surplus`: a row without partner
+// Of statistics and of tensors, in their order; the tool tips are by the same names.
+inline constexpr std::array<std::string_view, compare::kStatistics> kDifferenceKeys = {
+    "Max diff", "Min diff", "Mean diff", "L2norm diff"};
+inline constexpr std::array<std::string_view, compare::kMetrics> kMetricKeys = {"Cosine",
+                                                                                "EucDist",
+                                                                                "MaxAbsErr",
+                                                                                "MaxRelativeErr",
+                                                                                "One Thousandth Err Ratio",
+                                                                                "Five Thousandths Err Ratio"};
+
+/// Members of a JSON object, all of them texts, without its braces. `python_texts`: a row without partner
 /// has blanks for numbers, and infinite differences end with a TAB.
 std::string result_members(const compare::RankResult& result, std::size_t row, bool python_texts);
 

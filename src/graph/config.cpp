@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/pair/compared_config.hpp"
+#include "graph/config.hpp"
 
 #include <array>
 #include <cstddef>
-#include <utility>
-#include <vector>
+#include <string>
+#include <string_view>
 
+#include "graph/pair/result_members.hpp"
 #include "support/json_writer.hpp"
 
 namespace msprobe::graph {
@@ -39,28 +40,26 @@ void put_level(JsonWriter& json, std::string_view color, std::string_view range,
   json.close();
 }
 
-}  // namespace
-
 std::string_view task_name(ComparedBy task) {
   static constexpr std::array<std::string_view, 4> kNames = {"summary", "md5", "all", "structure"};
   return kNames[static_cast<std::size_t>(task)];
 }
 
 std::string tool_tip_of(ComparedBy task) {
-  using Tips = std::vector<std::pair<std::string_view, std::string_view>>;
-  static const Tips kStatistics = {{"Max diff", "NPU与标杆API统计信息比对，最大值的差值"},
-                                   {"Min diff", "NPU与标杆API统计信息比对，最小值的差值"},
-                                   {"Mean diff", "NPU与标杆API统计信息比对，平均值的差值"},
-                                   {"L2norm diff", "NPU与标杆API统计信息比对，2范数（平方根）的差值"}};
-  static const Tips kMd5 = {{"md5", "数据MD5信息，用于比较两个数据信息是否完全一致"}};
-  static const Tips kMetrics = {{"Cosine", ""},
-                                {"EucDist", ""},
-                                {"MaxAbsErr", ""},
-                                {"MaxRelativeErr", ""},
-                                {"One Thousandth Err Ratio", ""},
-                                {"Five Thousandths Err Ratio", ""}};
+  static constexpr std::array<std::string_view, compare::kStatistics> kDifferenceTips = {
+      "NPU与标杆API统计信息比对，最大值的差值", "NPU与标杆API统计信息比对，最小值的差值",
+      "NPU与标杆API统计信息比对，平均值的差值", "NPU与标杆API统计信息比对，2范数（平方根）的差值"};
   JsonWriter json;
-  json.value(task == ComparedBy::statistics ? kStatistics : task == ComparedBy::md5 ? kMd5 : kMetrics);
+  json.open_object();
+  if (task == ComparedBy::statistics) {
+    for (std::size_t i = 0; i < kDifferenceKeys.size(); ++i)
+      json.member(kDifferenceKeys[i], kDifferenceTips[i]);
+  } else if (task == ComparedBy::md5) {
+    json.member("md5", "数据MD5信息，用于比较两个数据信息是否完全一致");
+  } else {
+    for (const std::string_view key : kMetricKeys) json.member(key, "");
+  }
+  json.close();
   return json.take();
 }
 
@@ -76,6 +75,33 @@ std::string node_colors_of(ComparedBy task) {
   put_level(json, "#C7C7C7", "[]", kUnmatchedWords, "unmatched node");
   json.close();
   return json.take();
+}
+
+std::string list_of(const std::set<std::int64_t>& numbers) {
+  JsonWriter json;
+  json.value(numbers);
+  return json.take();
+}
+
+}  // namespace
+
+void write_config(const GraphExtent& extent, bool overflow_check, Database& database) {
+  const std::string ranks = list_of(extent.ranks);
+  const std::string steps = list_of(extent.steps);
+  const std::string tip = extent.task ? tool_tip_of(*extent.task) : "";
+  const std::string colors = extent.task ? node_colors_of(*extent.task) : "null";
+  ConfigRow config;
+  config.graph_type = extent.task ? "compare" : "build";
+  if (extent.task) {
+    config.task = task_name(*extent.task);
+    config.tool_tip = tip;
+  }
+  config.micro_steps = extent.micro_steps;
+  config.overflow_check = overflow_check;
+  config.node_colors = colors;
+  config.rank_list = ranks;
+  config.step_list = steps;
+  database.add(config);
 }
 
 }  // namespace msprobe::graph

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// compare.json of releases 8.x, which names both runs.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace msprobe::compare {
+
+class Request {
+ public:
+  /// Throws IoError; FormatError for what is no JSON object.
+  explicit Request(const std::string& path);
+
+  const nlohmann::json& json() const { return json_; }
+  /// Empty if there is no such key. FormatError if it is no text, or missing though `required`.
+  std::string text(const char* key, bool required) const;
+  /// FormatError if it is neither true nor false.
+  bool flag(const char* key, bool otherwise) const;
+
+ private:
+  std::string path_;
+  nlohmann::json json_;
+};
+
+}  // namespace msprobe::compare
