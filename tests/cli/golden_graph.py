@@ -219,16 +219,24 @@ def check_refused(msprobe, scratch, golden):
         harness.check_equal(f"{arguments}: files", left, [])
 
 
+def odd_models(count):
+    """construct.json of deep, wide and circular models, and of names and parents of every kind."""
+    return {
+        "chain": {f"Module.m.M{i}.forward.0": f"Module.m.M{i - 1}.forward.0" if i else None for i in range(count)},
+        "circle": {f"Module.c.C{i}.forward.0": f"Module.c.C{(i + 1) % 500}.forward.0" for i in range(500)},
+        "wide": {f"Torch.w.{i}.forward": "Module.w.W.forward.0" for i in range(count)},
+        "odd": {"\ud800x": None, "\ud801x": None, "a\0b": "\ud800x", "": "q", "DefaultModel": "zz",
+                "x\ny": "DefaultModel", "Apis_Between_Modules.0": None, "Torch.a.0.forward": None,
+                "Torch.b.0.forward": None, "n": 5, "k": ["l", {}]},
+    }
+
+
 def check_odd_structure(msprobe, scratch, _):
-    """Names and parents of every kind make a data base that is whole, with every node below the root."""
+    """They make a data base that is whole, with every node below the root."""
     count = 20000
-    chain = {f"Module.m.M{i}.forward.0": f"Module.m.M{i - 1}.forward.0" if i else None for i in range(count)}
-    circle = {f"Module.c.C{i}.forward.0": f"Module.c.C{(i + 1) % 500}.forward.0" for i in range(500)}
-    wide = {f"Torch.w.{i}.forward": "Module.w.W.forward.0" for i in range(count)}
-    odd = {"\ud800x": None, "\ud801x": None, "a\0b": "\ud800x", "": "q", "DefaultModel": "zz", "x\ny": "DefaultModel",
-           "Apis_Between_Modules.0": None, "Torch.a.0.forward": None, "Torch.b.0.forward": None, "n": 5, "k": ["l", {}]}
-    for name, construct, nodes in (("chain", chain, count + 1), ("circle", circle, 501), ("wide", wide, count + 2),
-                                   ("odd", odd, 12)):
+    nodes_of = {"chain": count + 1, "circle": 501, "wide": count + 2, "odd": 12}
+    for name, construct in odd_models(count).items():
+        nodes = nodes_of[name]
         path, _ = build(msprobe, scratch, write_rank(scratch / name, construct))
         rows = rows_of(path, "tb_nodes")
         harness.check_equal(f"{name}: nodes", len(rows), nodes)

@@ -14,7 +14,7 @@ import shutil
 
 import golden_graph
 import harness
-from golden_graph import COMPARED, expected_rows, rows_of
+from golden_graph import COMPARED, expected_rows, odd_models, rows_of
 
 METRICS = {"Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr", "One Thousandth Err Ratio", "Five Thousandths Err Ratio"}
 STATISTICS = (("Max", "Max diff", "MaxRelativeErr"), ("Min", "Min diff", "MinRelativeErr"),
@@ -487,15 +487,10 @@ def check_refused(msprobe, scratch, golden):
 
 def check_odd_structure(msprobe, scratch, _):
     """Deep, wide and circular models and names of every kind, in each way of pairing."""
-    count = 20000
-    chain = {f"Module.m.M{i}.forward.0": f"Module.m.M{i - 1}.forward.0" if i else None for i in range(count)}
-    circle = {f"Module.c.C{i}.forward.0": f"Module.c.C{(i + 1) % 500}.forward.0" for i in range(500)}
-    wide = {f"Torch.w.{i}.forward": "Module.w.W.forward.0" for i in range(count)}
-    odd = {"\ud800x": None, "\ud801x": None, "a\0b": "\ud800x", "": "q", "DefaultModel": "zz", "x\ny": "DefaultModel",
-           "Apis_Between_Modules.0": None, "Torch.a.0.forward": None, "Torch.b.0.forward": None, "n": 5, "k": ["l", {}],
-           "Torch..0..forward": None, "_rank": None, "Torch.a_rank1.1.forward": None}
+    models = odd_models(20000)
+    models["odd"].update({"Torch..0..forward": None, "_rank": None, "Torch.a_rank1.1.forward": None})
     ranks = {name: write_rank(scratch / name, construct, {node: call(1.0) for node in list(construct)[::2]})
-             for name, construct in (("chain", chain), ("circle", circle), ("wide", wide), ("odd", odd))}
+             for name, construct in models.items()}
     for options in ([], ["-fm"], ["-lm"], ["--python-rules"], ["-fm", "--python-rules"]):
         large = [("chain", "chain"), ("wide", "wide"), ("wide", "chain")] if options in ([], ["-fm"]) else []
         for target, golden in (*large, ("odd", "odd"), ("circle", "circle"), ("odd", "circle")):
