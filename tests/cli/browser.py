@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A headless Chromium that looks at the HTML report, for its test and for the picture in the README."""
 
+import atexit
+import functools
 import json
 import os
 import pathlib
@@ -12,27 +14,38 @@ from harness import Skip
 LOADS_WITHIN_S = 120
 
 
+@functools.cache
+def chromium():
+    """The driver of the one Chromium of this process, whose start takes longer than most tests."""
+    try:
+        from selenium import webdriver
+        from selenium.webdriver.chrome.service import Service
+    except ImportError:
+        raise Skip("Selenium is missing (Debian: python3-selenium)") from None
+    driver = shutil.which("chromedriver")
+    program = shutil.which("chromium")
+    if driver is None or program is None:
+        raise Skip("Chromium or its driver is missing (Debian: chromium, chromium-driver)")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for argument in ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"):
+        options.add_argument(argument)
+    if os.geteuid() == 0:
+        options.add_argument("--no-sandbox")  # Chromium has none for root
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    started = webdriver.Chrome(options=options, service=Service(driver))
+    atexit.register(started.quit)
+    return started
+
+
 class Browser:
-    """Use it in a `with` block. Skip is raised where Chromium, its driver or Selenium is missing."""
+    """A tab. Use it in a `with` block. Skip is raised where Chromium, its driver or Selenium is missing."""
 
     def __init__(self, width=1280, height=800, dark=False, scale=1):
-        try:
-            from selenium import webdriver
-            from selenium.webdriver.chrome.service import Service
-        except ImportError:
-            raise Skip("Selenium is missing (Debian: python3-selenium)") from None
-        driver = shutil.which("chromedriver")
-        chromium = shutil.which("chromium")
-        if driver is None or chromium is None:
-            raise Skip("Chromium or its driver is missing (Debian: chromium, chromium-driver)")
-        options = webdriver.ChromeOptions()
-        options.binary_location = chromium
-        for argument in ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"):
-            options.add_argument(argument)
-        if os.geteuid() == 0:
-            options.add_argument("--no-sandbox")  # Chromium has none for root
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        self.driver = webdriver.Chrome(options=options, service=Service(driver))
+        self.driver = chromium()
+        self.driver.switch_to.new_window("tab")
+        for log in ("browser", "performance"):
+            self.driver.get_log(log)  # those of other tabs
         self.size(width, height, scale)
         self.driver.execute_cdp_cmd(
             "Emulation.setEmulatedMedia",
@@ -43,7 +56,8 @@ class Browser:
         return self
 
     def __exit__(self, *_):
-        self.driver.quit()
+        self.driver.close()
+        self.driver.switch_to.window(self.driver.window_handles[0])
 
     def size(self, width, height, scale=1):
         self.driver.execute_cdp_cmd(
