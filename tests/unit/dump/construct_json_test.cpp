@@ -67,9 +67,9 @@ TEST_CASE("construct.json: parents in a circle") {
   CHECK(table.chain("self") == Names{"self"});
 }
 
-TEST_CASE("construct.json: a chain of a million parents") {
+TEST_CASE("construct.json: a chain of a hundred thousand parents") {
   std::string text = "{";
-  constexpr int kLength = 1'000'000;
+  constexpr int kLength = 100'000;
   for (int i = 0; i < kLength; ++i)
     text += "\"" + std::to_string(i) + "\":\"" + std::to_string(i + 1) + (i + 1 == kLength ? "\"}" : "\",");
   const Names chain = read(text).chain("0");
