@@ -121,6 +121,9 @@ void Entry::clear(std::string_view source) {
 }
 
 void Entry::keep() {
+  std::size_t size = own_.size();
+  for (const Node& node : nodes_) size += node.key.size + node.text.size;
+  own_.reserve(size);
   for (Node& node : nodes_) {
     for (Text* text : {&node.key, &node.text}) {
       if (text->size == 0 || (text->begin & kOwn) != 0) continue;

@@ -15,6 +15,7 @@ namespace msprobe::dump {
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{256} << 10;
+constexpr std::size_t kTextPadding = kScanPadding + 1;
 
 /// Of four hexadecimal digits.
 std::uint32_t hex4(const char* digits) {
@@ -208,13 +209,12 @@ void build_entry(std::string_view text, Entry& entry, const std::string& file, s
   scan_value(scan, builder);
 }
 
-void read_json(std::string_view text, Entry& entry, const std::string& file, std::size_t max_depth) {
-  if (text.size() > kMaxEntryMemory)
-    throw FormatError(display(file), "one value takes more than " + human_bytes(kMaxEntryMemory));
-  // The scanner wants bytes behind the end that it may look at; the first of them ends a number.
-  std::string padded(text);
-  padded.append(kScanPadding + 1, '\0');
-  const char* const end = padded.data() + text.size();
+namespace {
+
+/// `padded`: one value, and behind it more bytes than the scanner wants to look at, of which the first ends a
+/// number.
+void read_padded(const std::string& padded, Entry& entry, const std::string& file, std::size_t max_depth) {
+  const char* const end = padded.data() + padded.size() - kTextPadding;
   Scan scan{padded.data(), end + 1, nullptr};
   const auto fail = [&](const std::string& reason, const char* at) {
     throw FormatError(display(file), reason + " (byte " + std::to_string(at - padded.data()) + ")");
@@ -232,6 +232,16 @@ void read_json(std::string_view text, Entry& entry, const std::string& file, std
   entry.keep();
 }
 
+}  // namespace
+
+void read_json(std::string_view text, Entry& entry, const std::string& file, std::size_t max_depth) {
+  if (text.size() > kMaxEntryMemory)
+    throw FormatError(display(file), "one value takes more than " + human_bytes(kMaxEntryMemory));
+  std::string padded(text);
+  padded.append(kTextPadding, '\0');
+  read_padded(padded, entry, file, max_depth);
+}
+
 void read_entry_at(const ByteSource& file, std::uint64_t offset, std::uint64_t size, Entry& entry,
                    std::string_view name) {
   const auto changed = [&] {
@@ -239,10 +249,10 @@ void read_entry_at(const ByteSource& file, std::uint64_t offset, std::uint64_t s
                       display(name) + ": not where it was before; was the file changed meanwhile?");
   };
   if (size > kMaxEntryMemory || offset > file.size() || size > file.size() - offset) changed();
-  std::string text(static_cast<std::size_t>(size), '\0');
-  file.read_at(offset, std::as_writable_bytes(std::span(text)));
+  std::string padded(static_cast<std::size_t>(size) + kTextPadding, '\0');
+  file.read_at(offset, std::as_writable_bytes(std::span(padded).first(static_cast<std::size_t>(size))));
   try {
-    read_json(text, entry, file.name());
+    read_padded(padded, entry, file.name(), kMaxJsonDepth);
   } catch (const FormatError&) {
     changed();
   }

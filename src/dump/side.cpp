@@ -363,7 +363,8 @@ class CountedSource final : public ByteSource {
   const std::function<void(std::uint64_t)>& on_bytes_;
 };
 
-void load_entries(Side& side, const ByteSource& json, const CommunicationNames* communication) {
+void load_entries(Side& side, const ByteSource& json, const LoadOptions& options) {
+  const CommunicationNames* const communication = options.communication;
   // Room that is not used costs nothing but addresses; a list that grows leaves holes behind.
   constexpr std::uint64_t kBytesPerItem = 128;  // real dumps have twice as many
   constexpr std::uint64_t kMostReserved = std::uint64_t{8} << 20;
@@ -376,6 +377,7 @@ void load_entries(Side& side, const ByteSource& json, const CommunicationNames* 
     place.size = static_cast<std::uint32_t>(stream.entry(entry, name).size());  // at most kMaxEntryMemory
     place.offset = stream.value_offset();
     flattener.add_entry(name, entry, place);
+    if (options.on_entry) options.on_entry(name, place.offset, place.size);
     if (communication != nullptr && communication->has(name))
       side.calls.insert_or_assign(std::string(name), read_comm_call(entry, rank_lists));
   });
@@ -387,7 +389,9 @@ void load_entries(Side& side, const ByteSource& json, const CommunicationNames* 
 Side load_side(const ByteSource& json, const CommunicationNames* communication) {
   Side side;
   side.json = json.name();
-  load_entries(side, json, communication);
+  LoadOptions options;
+  options.communication = communication;
+  load_entries(side, json, options);
   return side;
 }
 
@@ -404,7 +408,7 @@ Side load_side(const RankDump& rank, const LoadOptions& options) {
   side.tensor_directory = rank.directory + "/dump_tensor_data";
   std::shared_ptr<const ByteSource> json = open_file(rank.json);
   if (options.on_bytes) json = std::make_shared<CountedSource>(std::move(json), options.on_bytes);
-  load_entries(side, *json, options.communication);
+  load_entries(side, *json, options);
   if (options.stacks) {
     side.stack_json = options.stack_json.empty() ? rank.directory + "/stack.json" : options.stack_json;
     // The one beside the dump.json need not be there.

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -81,6 +82,8 @@ struct LoadOptions {
   const CommunicationNames* communication = nullptr;  // given: the calls that it names are kept
   bool stacks = true;
   std::string stack_json;  // empty: stack.json beside the dump.json, if there is one
+  /// Told of every entry, in the order of the file, where its value stands.
+  std::function<void(std::string_view name, std::uint64_t offset, std::uint64_t size)> on_entry = nullptr;
   std::function<void(std::uint64_t)> on_bytes = nullptr;  // told how many bytes were read, of the dump.json
 };
 

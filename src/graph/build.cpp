@@ -178,7 +178,6 @@ class GraphRun {
   void finish(Database& database) {
     if (!plan_.one_folder) edges_.write(database);
     write_config(extent_, options_.overflow_check, database);
-    if (progress_.line != nullptr) progress_.line->begin("indexes", 0, "");
     database.commit();
     if (progress_.line != nullptr) progress_.line->end();
   }

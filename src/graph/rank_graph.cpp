@@ -8,6 +8,7 @@
 
 #include "dump/member_stream.hpp"
 #include "dump/stack_json.hpp"
+#include "dump/tree.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
@@ -16,14 +17,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void read_entries(RankGraph& graph) {
+void read_entries(RankGraph& graph, dump::Side* items) {
   graph.places.resize(1);
-  graph.header = dump::read_values(*graph.json, [&](dump::MemberStream& stream, std::string_view name) {
-    const std::uint64_t size = stream.skip().size();
+  const auto add = [&](std::string_view name, std::uint64_t offset, std::uint64_t size) {
     const std::uint32_t number = graph.entries.intern(name);
     if (number == graph.places.size()) graph.places.emplace_back();
-    graph.places[number] = {stream.value_offset(), size};
-  });
+    graph.places[number] = {offset, size};
+  };
+  if (items == nullptr) {
+    graph.header = dump::read_values(*graph.json, [&](dump::MemberStream& stream, std::string_view name) {
+      const std::uint64_t size = stream.skip().size();
+      add(name, stream.value_offset(), size);
+    });
+    return;
+  }
+  dump::RankDump rank;
+  rank.directory = graph.folder;
+  rank.json = graph.json->name();
+  dump::LoadOptions options;
+  options.stacks = false;
+  options.on_entry = add;
+  *items = dump::load_side(rank, options);
+  graph.header = items->header;
 }
 
 }  // namespace
@@ -47,7 +62,8 @@ std::vector<std::string> unconnected_lines(const RankGraph& graph) {
   return lines;
 }
 
-RankGraph read_rank_graph(const std::string& folder, const model_tree::TreeTraits& traits) {
+RankGraph read_rank_graph(const std::string& folder, const model_tree::TreeTraits& traits,
+                          dump::Side* items) {
   RankGraph graph;
   graph.folder = folder;
   const model_tree::Construct construct = model_tree::read_construct(*open_file(folder + "/construct.json"));
@@ -56,7 +72,7 @@ RankGraph read_rank_graph(const std::string& folder, const model_tree::TreeTrait
                       "is empty: the structure of a model is recorded at level L0 or mix only");
   }
   graph.json = open_file(folder + "/dump.json");
-  read_entries(graph);
+  read_entries(graph, items);
   const dump::StackTable stacks =
       dump::read_stacks_if_any(folder + "/stack.json").value_or(dump::StackTable());
   graph.built =

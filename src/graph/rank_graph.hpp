@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dump/dump_json.hpp"
+#include "dump/side.hpp"
 #include "model_tree/build_tree.hpp"
 #include "support/byte_source.hpp"
 #include "support/text_pool.hpp"
@@ -39,7 +40,9 @@ struct RankGraph {
 /// A line for each node that nothing connects to the root.
 std::vector<std::string> unconnected_lines(const RankGraph& graph);
 
-/// Reads construct.json, dump.json and, if it is there, stack.json of the folder of a rank.
-RankGraph read_rank_graph(const std::string& folder, const model_tree::TreeTraits& traits);
+/// Reads construct.json, dump.json and, if it is there, stack.json of the folder of a rank. `items`: given,
+/// it becomes the items of all entries.
+RankGraph read_rank_graph(const std::string& folder, const model_tree::TreeTraits& traits,
+                          dump::Side* items = nullptr);
 
 }  // namespace msprobe::graph

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <iterator>
 
 #include "support/text.hpp"
@@ -17,6 +20,28 @@ void append_unit(std::string& out, std::uint32_t unit) {
 
 bool is_plain(char c) {
   return c >= ' ' && c <= '~' && c != '"' && c != '\\';
+}
+
+/// How many characters stand for themselves, up to the first that does not.
+std::size_t plain_length(std::string_view text) {
+  std::size_t length = 0;
+  if constexpr (std::endian::native == std::endian::little) {
+    constexpr std::uint64_t kOnes = 0x0101010101010101;
+    constexpr std::uint64_t kHigh = 0x8080808080808080;
+    for (; text.size() - length >= 8; length += 8) {
+      std::uint64_t v = 0;
+      std::memcpy(&v, text.data() + length, 8);
+      const std::uint64_t quote = v ^ (kOnes * '"');
+      const std::uint64_t slash = v ^ (kOnes * '\\');
+      // A byte may be marked by mistake only behind one that is marked rightly.
+      const std::uint64_t marks =
+          (((quote - kOnes) & ~quote) | ((slash - kOnes) & ~slash) | (v - kOnes * 0x20) | v | (v + kOnes)) &
+          kHigh;
+      if (marks != 0) return length + std::countr_zero(marks) / 8;
+    }
+  }
+  while (length < text.size() && is_plain(text[length])) ++length;
+  return length;
 }
 
 /// The code of a lone surrogate that an escape left in the text, or 0.
@@ -53,12 +78,13 @@ void append_json_string(std::string& out, std::string_view text, JsonText style)
   constexpr std::string_view kLetters = "\"\\nrtfb";
   out += '"';
   for (std::size_t i = 0; i < text.size();) {
+    if (const std::size_t plain = plain_length(text.substr(i)); plain > 0) {
+      out.append(text, i, plain);
+      i += plain;
+      continue;
+    }
     const char c = text[i];
-    if (is_plain(c)) {
-      const std::size_t begin = i;
-      while (i < text.size() && is_plain(text[i])) ++i;
-      out += text.substr(begin, i - begin);
-    } else if (const std::size_t which = kSpecial.find(c); which != std::string_view::npos) {
+    if (const std::size_t which = kSpecial.find(c); which != std::string_view::npos) {
       out += '\\';
       out += kLetters[which];
       ++i;

@@ -248,6 +248,10 @@ std::string display(std::string_view text) {
 
 bool is_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
+    if (static_cast<unsigned char>(text[i]) < 0x80) {
+      ++i;
+      continue;
+    }
     const Utf8 c = utf8_at(text, i);
     if (!c.valid) return false;
     i += c.length;

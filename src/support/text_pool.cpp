@@ -26,16 +26,17 @@ std::uint32_t TextPool::add(std::string_view text) {
   length[digits++] = static_cast<char>(left);
 
   const std::size_t size = digits + text.size();
-  if (size > kBlock - free_) {
+  if (size > room_ - free_) {
     if (blocks_.size() == kMostBlocks) throw FormatError("the texts of one dump take more than 16 GiB");
-    blocks_.push_back(std::make_unique_for_overwrite<char[]>(std::max(kBlock, size)));
+    room_ = blocks_.empty() && size <= kFirstBlock ? kFirstBlock : kBlock;
+    blocks_.push_back(std::make_unique_for_overwrite<char[]>(std::max(room_, size)));
     free_ = 0;
   }
   char* const place = blocks_.back().get() + free_;
   std::memcpy(place, length, digits);
   if (!text.empty()) std::memcpy(place + digits, text.data(), text.size());
   const auto number = static_cast<std::uint32_t>((blocks_.size() - 1) << kUnitBits | free_ / kUnit);
-  free_ = std::min(kBlock, (free_ + size + kUnit - 1) / kUnit * kUnit);
+  free_ = std::min(room_, (free_ + size + kUnit - 1) / kUnit * kUnit);
   return number;
 }
 

@@ -79,10 +79,12 @@ class TextPool {
   static constexpr std::size_t kUnit = 4;
   static constexpr std::size_t kUnitBits = 18;
   static constexpr std::size_t kBlock = kUnit << kUnitBits;
+  static constexpr std::size_t kFirstBlock = std::size_t{4} << 10;  // enough for one entry of a dump
   static constexpr std::size_t kMostBlocks = std::size_t{1} << (32 - kUnitBits);
 
   std::vector<std::unique_ptr<char[]>> blocks_;
-  std::size_t free_ = kBlock;  // where the last block is free
+  std::size_t room_ = 0;  // of the last block
+  std::size_t free_ = 0;  // where it is free
   TextIndex interned_;
 };
 

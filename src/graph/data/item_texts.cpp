@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <unordered_map>
+#include <cstdint>
 #include <utility>
 
 #include "dump/names.hpp"
 #include "dump/value.hpp"
 #include "support/json_writer.hpp"
 #include "support/text.hpp"
+#include "support/text_pool.hpp"
 
 namespace msprobe::graph {
 namespace {
@@ -192,17 +193,22 @@ std::vector<ItemText> item_texts(const dump::EntryItems& items, const Entry& ent
 
 std::string joined(const std::vector<ItemText>& items, bool outputs) {
   std::vector<const ItemText*> parts;
-  std::unordered_map<std::string_view, std::size_t> places;
+  TextIndex places;
+  const auto key_of = [&](std::uint32_t place) -> std::string_view { return parts[place]->key; };
+  std::size_t size = 2;
   for (const ItemText& item : items) {
     if (item.output != outputs) continue;
-    const auto [known, is_new] = places.try_emplace(item.key, parts.size());
-    if (is_new) {
-      parts.push_back(&item);
-    } else {
-      parts[known->second] = &item;
+    const std::uint32_t known = places.find(item.key, key_of);
+    if (known != TextIndex::kNone) {
+      parts[known] = &item;
+      continue;
     }
+    parts.push_back(&item);
+    places.add(static_cast<std::uint32_t>(parts.size() - 1), key_of);
+    size += item.key.size() + item.members.size() + 8;
   }
   std::string out = "{";
+  out.reserve(size);
   for (const ItemText* part : parts) {
     if (out.size() > 1) out += ", ";
     append_json_string(out, part->key);

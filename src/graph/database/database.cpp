@@ -26,6 +26,7 @@ PRAGMA temp_store = FILE;
 BEGIN;
 )";
 
+// The indexes grow with the rows: to make one later takes a look at all rows for each.
 constexpr const char* kTables = R"(CREATE TABLE tb_config (
     id TEXT PRIMARY KEY,
     graph_type TEXT NOT NULL,
@@ -65,9 +66,6 @@ CREATE TABLE tb_stack (
     id TEXT PRIMARY KEY,
     stack_info TEXT
 );
-)";
-
-constexpr const char* kIndexes = R"(
 CREATE INDEX index1 ON tb_nodes (step, rank, data_source, up_node, node_order);
 CREATE INDEX index2 ON tb_nodes (step, rank, data_source, node_name);
 CREATE INDEX index3 ON tb_nodes (step, rank, data_source, node_order);
@@ -75,7 +73,6 @@ CREATE INDEX index4 ON tb_nodes (step, rank, node_order);
 CREATE INDEX index5 ON tb_nodes (step, rank, micro_step_id, node_order);
 CREATE INDEX index6 ON tb_nodes (step, rank, modified, matched_node_link);
 CREATE INDEX index7 ON tb_nodes (is_distributed);
-COMMIT;
 )";
 
 constexpr const char* kAddNode =
@@ -280,7 +277,7 @@ bool Database::failed() const {
 }
 
 void Database::commit() {
-  impl_->execute(kIndexes);
+  impl_->execute("COMMIT");
   for (Impl::Statement* statement : {&impl_->add_node, &impl_->add_stack, &impl_->add_config,
                                      &impl_->set_communication, &impl_->drop_nodes, &impl_->drop_stacks,
                                      &impl_->add_origin, &impl_->drop_origins})

@@ -78,7 +78,7 @@ class Database {
   /// Was anything refused? Then nothing can be added any more.
   bool failed() const;
 
-  /// Adds the indexes and gives the file its name.
+  /// Gives the file its name.
   void commit();
 
  private:

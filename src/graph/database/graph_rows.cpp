@@ -28,6 +28,7 @@ constexpr std::size_t kNodesInTurn = 16;
 /// A node with what takes time to make.
 struct Prepared {
   NodeData data;
+  std::string id;
   std::string sub_nodes;
   std::string input;
   std::string output;
@@ -67,9 +68,11 @@ class GraphWriter {
   Prepared prepare(NodeIndex index) const {
     Prepared node;
     node.data = source_.data(index);
+    node.id = fmt::format("{}_{}", graph_id_, tree_.name(index));
     node.sub_nodes = names_of(tree_.node(index).children);
     node.input = joined(node.data.items, false);
     node.output = joined(node.data.items, true);
+    node.data.items = {};  // what it took is free for the next node of this thread
     return node;
   }
 
@@ -83,10 +86,9 @@ class GraphWriter {
     const Node& node = tree_.node(index);
     const NodeData& data = prepared.data;
     const std::string_view name = tree_.name(index);
-    const std::string id = fmt::format("{}_{}", graph_id_, name);
     const std::string stack = stack_id(number_of_stack(node.stack));
     NodeRow row;
-    row.id = id;
+    row.id = prepared.id;
     row.graph_id = graph_id_;
     row.order = static_cast<std::int64_t>(written_++);
     row.name = name;
@@ -109,7 +111,7 @@ class GraphWriter {
     const std::int64_t number = database_.add(row);
     if (observer_.node) observer_.node(number, name, data);
     if (data.origin.empty()) return;
-    OriginRow origin{id, data.origin, data.error, {}};
+    OriginRow origin{prepared.id, data.origin, data.error, {}};
     if (!data.finding.empty()) origin.finding = data.finding;
     database_.add_origin(origin);
   }

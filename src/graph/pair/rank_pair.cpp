@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "comparison/result/choose_mode.hpp"
-#include "dump/tree.hpp"
 #include "graph/rank_source.hpp"
 #include "support/error.hpp"
 #include "support/parallel.hpp"
@@ -26,14 +25,8 @@ struct LoadedRank {
   std::optional<dump::ConstructBeside> construct;
 
   void load(const std::string& folder, const model_tree::TreeTraits& traits) {
-    graph = read_rank_graph(folder, traits);
-    dump::RankDump rank;
-    rank.directory = folder;
-    rank.json = folder + "/dump.json";
-    dump::LoadOptions options;
-    options.stacks = false;
-    items = dump::load_side(rank, options);
-    construct.emplace(rank.json);
+    graph = read_rank_graph(folder, traits, &items);
+    construct.emplace(folder + "/dump.json");
   }
 };
 
