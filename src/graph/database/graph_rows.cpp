@@ -48,16 +48,18 @@ class GraphWriter {
         order_(tree_.post_order()) {}
 
   std::size_t write() {
+    // The texts of a node are freed where those of another take their place, by the threads that make them.
     std::vector<Prepared> ready;
+    std::vector<Prepared> next;
     for (std::size_t begin = 0; begin < order_.size() || !ready.empty(); begin += kNodesAtOnce) {
-      std::vector<Prepared> next(std::min(kNodesAtOnce, order_.size() - std::min(begin, order_.size())));
+      next.resize(std::min(kNodesAtOnce, order_.size() - std::min(begin, order_.size())));
       const std::size_t pieces = (next.size() + kNodesInTurn - 1) / kNodesInTurn;
       parallel_for(pieces + 1, [&](std::size_t turn) {
         if (turn == 0) return write_nodes(ready);
         const std::size_t end = std::min(next.size(), turn * kNodesInTurn);
         for (std::size_t i = (turn - 1) * kNodesInTurn; i < end; ++i) next[i] = prepare(order_[begin + i]);
       });
-      ready = std::move(next);
+      std::swap(ready, next);
     }
     for (std::size_t i = 0; i < stacks_.size(); ++i)
       database_.add_stack(stack_id(i), tree_.stack(stacks_[i]));
