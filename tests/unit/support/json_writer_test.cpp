@@ -87,6 +87,28 @@ TEST_CASE("numbers are spelled as Python spells them") {
   CHECK(json.take() == "[1.0, -0.0, 1e+16, 1000000000000000.0, 1e-05, 0.0001, Infinity, -Infinity, NaN]");
 }
 
+TEST_CASE("a character is escaped wherever it stands") {
+  const std::map<std::string, std::string> spelled = {{"\"", "\\\""},
+                                                      {"\\", "\\\\"},
+                                                      {"\n", "\\n"},
+                                                      {"\x1f", "\\u001f"},
+                                                      {std::string(1, '\0'), "\\u0000"},
+                                                      {"\x7f", "\\u007f"},
+                                                      {"\u00e9", "\\u00e9"},
+                                                      {"\xff", "\\udcff"},
+                                                      {"~", "~"},
+                                                      {" ", " "}};
+  for (const auto& [character, escaped] : spelled) {
+    for (std::size_t place = 0; place < 20; ++place) {
+      const std::string front(place, '!');
+      const std::string back = std::string(20 - place, '}') + character;
+      std::string out;
+      append_json_string(out, front + character + back);
+      CHECK(out == '"' + front + escaped + std::string(20 - place, '}') + escaped + '"');
+    }
+  }
+}
+
 TEST_CASE("text stays UTF-8 where it is wanted so, and is valid whatever the bytes") {
   CHECK(quoted("\"\\\b\f\n\r\t\x01\x7F~é😀", JsonText::utf8) ==
         "\"\\\"\\\\\\b\\f\\n\\r\\t\\u0001\\u007f~é😀\"");
