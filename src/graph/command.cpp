@@ -17,6 +17,7 @@
 #include "graph/merge/build_merged.hpp"
 #include "graph/merge/merge_options.hpp"
 #include "graph/request.hpp"
+#include "graph/vis/build_vis.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/json_writer.hpp"
@@ -97,7 +98,8 @@ class GraphCommand final : public Command {
                   .values(0, 1);
     options.add_flag("--is_print_compare_log", options_.pair.print_rows,
                      "Log one line for each pair of tensors");
-    options.add_flag("--complete_stack", complete_stack_, "Accepted: call stacks are always complete");
+    options.add_flag("--complete_stack", complete_stack_,
+                     "With --file_type vis: whole call stacks, not the one line that counts");
     options.add_flag("--is_print_progress_log", progress_log_, "Progress as lines on standard output");
     merge_.declare(options);
     options.add_flag("--python-rules", python_rules_, "The rows of the Python tool 26.x, mistakes included");
@@ -116,14 +118,19 @@ class GraphCommand final : public Command {
       options_.pair.traits = python_pair_traits();
       options_.origins = false;
     }
+    if (merge_.as_vis()) choose_release8();
     choose_pairing();
-    if (merge_.as_json() && !merge_.given())
+    if (complete_stack_ && !merge_.as_vis())
+      log_warning("-cs changes nothing: only --file_type vis cuts call stacks, a data base has them whole");
+    if (merge_.as_json() && !merges())
       log_warning(
           "--file_type json is for ranks that are merged (--rank_size, --tp, --pp); a data base is written");
     GraphProgress progress{context.progress, {}};
     ProgressLog log;
     if (progress_log_) progress.tell = [&](double percent) { log.tell(percent); };
-    const GraphResult result = merge_.given() ? merge() : build_graph(options_, progress);
+    const GraphResult result = merges()          ? merge()
+                               : merge_.as_vis() ? build_vis(options_, complete_stack_, progress)
+                                                 : build_graph(options_, progress);
     if (progress_log_) log.end(result.problems);
     report(result);
     return result.problems.empty() ? Outcome::clean : Outcome::failure;
@@ -139,7 +146,14 @@ class GraphCommand final : public Command {
     options_.target = request.target;
     options_.golden = request.golden;
     if (!request.golden.empty()) options_.pair.print_rows |= request.print_rows;
+    plans_ = request.plans;
+    if (!plans_.empty() && merge_.given())
+      throw UsageError(
+          "parallel_merge of compare.json says how the model was split: leave out --rank_size, --tp and "
+          "--pp");
   }
+
+  bool merges() const { return merge_.given() || !plans_.empty(); }
 
   GraphResult merge() const {
     const bool compared = !options_.golden.empty();
@@ -147,7 +161,20 @@ class GraphCommand final : public Command {
     if (compared && !python_rules_ && layers_.given())
       throw UsageError(
           "-lm is not for ranks that are merged: their operations pair in the order of their calls");
-    return build_merged(options_, merge_.sides(compared ? 2 : 1), merge_.as_json(), python_rules_);
+    const std::vector<ParallelPlan> plans = plans_.empty() ? merge_.sides(compared ? 2 : 1) : plans_;
+    return build_merged(options_, plans, merge_.as_json(), python_rules_);
+  }
+
+  /// What is written is what releases 8.x wrote, and so are their rules, if asked for.
+  void choose_release8() {
+    if (merges())
+      throw UsageError("--file_type vis is for single ranks: ranks that are merged go into a data base");
+    options_.data.as_release8 = true;
+    options_.pair.as_release8 = true;
+    if (!python_rules_) return;
+    options_.tree.as_release8 = true;
+    options_.edges.as_release8 = true;
+    options_.pair.traits.same_arguments = true;
   }
 
   void choose_pairing() {
@@ -192,6 +219,7 @@ class GraphCommand final : public Command {
   Option layers_;
   std::string mapping_file_;
   MergeOptions merge_;
+  std::vector<ParallelPlan> plans_;  // that compare.json names
   bool progress_log_ = false;
   bool python_rules_ = false;
 };

@@ -40,6 +40,28 @@ void put_level(JsonWriter& json, std::string_view color, std::string_view range,
   json.close();
 }
 
+std::string node_colors_of(ComparedBy task) {
+  JsonWriter json;
+  json.open_object();
+  if (task != ComparedBy::structure) {
+    const LevelWords words = words_of_levels(task);
+    put_level(json, "#FFFCF3", "[0, 0.3]", words.pass, "pass");
+    put_level(json, "#FFDC7F", "[0.3, 0.6]", words.differs, "warning");
+    put_level(json, "#FF704D", "[0.6, 1]", words.differs, "error");
+  }
+  put_level(json, "#C7C7C7", "[]", kUnmatchedWords, "unmatched node");
+  json.close();
+  return json.take();
+}
+
+std::string list_of(const std::set<std::int64_t>& numbers) {
+  JsonWriter json;
+  json.value(numbers);
+  return json.take();
+}
+
+}  // namespace
+
 std::string_view task_name(ComparedBy task) {
   static constexpr std::array<std::string_view, 4> kNames = {"summary", "md5", "all", "structure"};
   return kNames[static_cast<std::size_t>(task)];
@@ -62,28 +84,6 @@ std::string tool_tip_of(ComparedBy task) {
   json.close();
   return json.take();
 }
-
-std::string node_colors_of(ComparedBy task) {
-  JsonWriter json;
-  json.open_object();
-  if (task != ComparedBy::structure) {
-    const LevelWords words = words_of_levels(task);
-    put_level(json, "#FFFCF3", "[0, 0.3]", words.pass, "pass");
-    put_level(json, "#FFDC7F", "[0.3, 0.6]", words.differs, "warning");
-    put_level(json, "#FF704D", "[0.6, 1]", words.differs, "error");
-  }
-  put_level(json, "#C7C7C7", "[]", kUnmatchedWords, "unmatched node");
-  json.close();
-  return json.take();
-}
-
-std::string list_of(const std::set<std::int64_t>& numbers) {
-  JsonWriter json;
-  json.value(numbers);
-  return json.take();
-}
-
-}  // namespace
 
 void write_config(const GraphExtent& extent, bool overflow_check, Database& database) {
   const std::string ranks = list_of(extent.ranks);

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <string>
+#include <string_view>
 
 #include "graph/database/database.hpp"
 
@@ -21,6 +23,11 @@ struct GraphExtent {
   std::set<std::int64_t> ranks;
   std::set<std::int64_t> steps;
 };
+
+/// `summary`, `md5`, `all` or `structure`.
+std::string_view task_name(ComparedBy task);
+/// JSON: what columns mean.
+std::string tool_tip_of(ComparedBy task);
 
 /// Writes the table tb_config.
 void write_config(const GraphExtent& extent, bool overflow_check, Database& database);

@@ -6,9 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 #include "dump/communication_graph.hpp"
+#include "graph/pair/release8.hpp"
 #include "support/json_writer.hpp"
 
 namespace msprobe::graph {
@@ -46,9 +51,23 @@ bool has_usual_arguments(const Communication& communication) {
   return operation != "gather" || call.keywords[dump::kDst].is_rank();
 }
 
+/// By what releases 8.x know the first output of a transfer again; empty without one.
+std::string first_output(std::string_view node, const NodeData& data) {
+  const std::string key = std::string(node) + ".output.0";
+  std::string told;
+  for (const ItemText& item : data.items) {
+    if (item.key != key) continue;
+    const auto json = nlohmann::json::parse("{" + item.members + "}", nullptr, false);
+    for (const char* const member : {"dtype", "shape", "Max", "Min", "Mean", "Norm"})
+      told += json.contains(member) ? json[member].dump() + "," : ",";
+  }
+  return told;
+}
+
 /// What the nodes of others tell of one.
 std::string status_of(const NodeData& data, bool overflow_check) {
   if (overflow_check && !data.overflow_level.empty()) return std::string(data.overflow_level);
+  if (!overflow_check && data.release8.index) return index_text(data.release8);
   if (overflow_check || !data.precision_index) return "Nan";
   return fmt::format("{:g}", *data.precision_index);
 }
@@ -62,8 +81,11 @@ struct NodeEdges {
 
 class SideEdges {
  public:
-  SideEdges(const dump::CommGraph& graph, const std::vector<dump::RankCommunication>& ranks)
-      : graph_(graph), ranks_(ranks), nodes_(graph.nodes()) {
+  /// Of `may_send` it is asked whether the one transfer can be the other one's.
+  using MaySend = std::function<bool(std::size_t from, std::size_t to)>;
+  SideEdges(const dump::CommGraph& graph, const std::vector<dump::RankCommunication>& ranks,
+            const MaySend& may_send)
+      : graph_(graph), ranks_(ranks), may_send_(may_send), nodes_(graph.nodes()) {
     for (const dump::Exchange& exchange : graph.exchanges()) add(exchange);
   }
 
@@ -75,7 +97,9 @@ class SideEdges {
     const std::vector<std::size_t>& members = exchange.receivers;  // all, where it is a collective call
     const Communication& first = graph_.comm(members[0]);
     if (!dump::is_collective(first)) {
-      for (const std::size_t from : exchange.senders) link({from}, members);
+      for (const std::size_t from : exchange.senders) {
+        if (may_send_(from, members[0])) link({from}, members);
+      }
       return;
     }
     const Rooted kind = rooted(first.operation);
@@ -105,7 +129,36 @@ class SideEdges {
 
   const dump::CommGraph& graph_;
   const std::vector<dump::RankCommunication>& ranks_;
+  MaySend may_send_;
   std::vector<NodeEdges> nodes_;
+};
+
+/// The transfers of batches: each finds that of the other rank by the ranks of both and a running number.
+class BatchPartners {
+ public:
+  /// Calls are added in the order of their nodes.
+  void add(std::size_t node, std::int64_t rank, const std::vector<dump::Transfer>& transfers) {
+    for (const dump::Transfer& each : transfers) nodes_[{rank, each.peer, each.sends}].push_back(node);
+  }
+
+  /// Nodes, by transfer; none where the other rank has no such. Asked in the order of the calls.
+  std::vector<std::optional<std::size_t>> of(std::int64_t rank,
+                                             const std::vector<dump::Transfer>& transfers) {
+    std::vector<std::optional<std::size_t>> found;
+    for (const dump::Transfer& each : transfers) {
+      const std::size_t number = asked_[{rank, each.peer, each.sends}]++;
+      const auto others = nodes_.find({each.peer, rank, !each.sends});
+      found.push_back(others != nodes_.end() && number < others->second.size()
+                          ? std::optional(others->second[number])
+                          : std::nullopt);
+    }
+    return found;
+  }
+
+ private:
+  using Way = std::tuple<std::int64_t, std::int64_t, bool>;  // rank, peer, sends
+  std::map<Way, std::vector<std::size_t>> nodes_;
+  std::map<Way, std::size_t> asked_;
 };
 
 std::string_view type_of(const NodeEdges& edges) {
@@ -134,7 +187,10 @@ std::shared_ptr<const Communication> communication_of(std::string_view node, con
 
 void RankCalls::add(std::int64_t row, std::string_view node, const NodeData& data) {
   if (!data.communication) return;
-  calls_.push_back({row, std::string(node), status_of(data, overflow_check_), data.communication});
+  const bool transfer =
+      dump::is_send(data.communication->operation) || dump::is_receive(data.communication->operation);
+  calls_.push_back({row, std::string(node), status_of(data, overflow_check_),
+                    with_outputs_ && transfer ? first_output(node, data) : "", data.communication});
 }
 
 void Edges::add(std::string_view data_source, std::int64_t step, std::int64_t rank, RankCalls calls) {
@@ -142,38 +198,71 @@ void Edges::add(std::string_view data_source, std::int64_t step, std::int64_t ra
 }
 
 void Edges::write(Database& database) const {
-  for (const auto& [side, ranks] : sides_) write_side(ranks, database);
+  tell([&](std::int64_t, std::int64_t row, const std::string& json) {
+    database.set_communication(row, json);
+  });
 }
 
-void Edges::write_side(const std::vector<Rank>& ranks, Database& database) const {
+void Edges::tell(const Sink& sink) const {
+  for (const auto& [side, ranks] : sides_) tell_side(ranks, sink);
+}
+
+void Edges::tell_side(const std::vector<Rank>& ranks, const Sink& sink) const {
   std::vector<dump::RankCommunication> communication;
   std::vector<const RankCalls::Call*> calls;  // of the nodes
+  BatchPartners batches;
   for (const Rank& rank : ranks) {
     dump::RankCommunication& own = communication.emplace_back();
     own.number = rank.number;
     for (const RankCalls::Call& call : rank.calls.calls_) {
-      if (traits_.keywords_only && !has_usual_arguments(*call.communication)) continue;
+      const bool batch = traits_.as_release8 && call.communication->operation == kBatchOfTransfers;
+      if (batch) batches.add(calls.size(), rank.number, call.communication->call.transfers);
+      if (traits_.keywords_only && !batch && !has_usual_arguments(*call.communication)) continue;
       own.calls.push_back(call.communication.get());
       calls.push_back(&call);
     }
   }
   const dump::CommGraph graph(communication, {});
-  const SideEdges edges(graph, communication);
-  for (std::size_t node = 0; node < calls.size(); ++node) {
-    const NodeEdges& own = edges.of(node);
-    if (own.partners.empty()) continue;
-    JsonWriter json;
+  const SideEdges edges(graph, communication, [&](std::size_t from, std::size_t to) {
+    return !traits_.as_release8 || calls[from]->output == calls[to]->output;
+  });
+  const auto place_of = [&](std::size_t node) { return communication[graph.rank(node)].number; };
+  const auto put_edge = [&](JsonWriter& json, std::string_view type, const auto& partners) {
     json.open_object();
-    json.member("communications_type", type_of(own));
+    json.member("communications_type", type);
     json.key("nodes_info");
     json.open_object();
-    for (const auto& [place, partner] : own.partners) {
-      json.member(std::to_string(communication[place].number),
+    for (const std::size_t partner : partners) {
+      json.member(std::to_string(place_of(partner)),
                   std::vector<std::string>{calls[partner]->status, calls[partner]->node});
     }
     json.close();
     json.close();
-    database.set_communication(calls[node]->row, json.take());
+  };
+  for (std::size_t node = 0; node < calls.size(); ++node) {
+    const Communication& call = *calls[node]->communication;
+    if (traits_.as_release8 && call.operation == kBatchOfTransfers) {
+      const auto partners = batches.of(place_of(node), call.call.transfers);
+      JsonWriter json;
+      if (partners.size() > 1) json.open_list();
+      for (std::size_t i = 0; i < partners.size(); ++i) {
+        if (!partners[i]) continue;
+        if (partners.size() > 1) json.element();
+        put_edge(json, call.call.transfers[i].sends ? "send" : "receive", std::array{*partners[i]});
+      }
+      const bool any =
+          std::any_of(partners.begin(), partners.end(), [](const auto& each) { return each.has_value(); });
+      if (partners.size() > 1) json.close();
+      if (any) sink(place_of(node), calls[node]->row, json.take());
+      continue;
+    }
+    const NodeEdges& own = edges.of(node);
+    if (own.partners.empty()) continue;
+    std::vector<std::size_t> partners;
+    for (const auto& [place, partner] : own.partners) partners.push_back(partner);
+    JsonWriter json;
+    put_edge(json, type_of(own), partners);
+    sink(place_of(node), calls[node]->row, json.take());
   }
 }
 

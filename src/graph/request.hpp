@@ -3,6 +3,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include "graph/merge/parallel_plan.hpp"
 
 namespace msprobe::graph {
 
@@ -10,6 +13,7 @@ struct GraphRequest {
   std::string target;
   std::string golden;  // empty: nothing is compared
   bool print_rows = true;
+  std::vector<ParallelPlan> plans;  // one a side, if the ranks of a model are to be merged
 };
 
 /// IoError, FormatError.

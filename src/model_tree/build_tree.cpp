@@ -55,8 +55,10 @@ class TreeBuilder {
 
   BuiltTree build() {
     for (std::uint32_t member = 1; member < in_.construct.members.size(); ++member) add_member(member);
-    connect_all();
-    place_recomputed(tree(), in_);
+    if (!traits_.as_release8) {
+      connect_all();
+      place_recomputed(tree(), in_);
+    }
     collect_free_apis();
     add_gradients();
     in_.construct.numbered ? take_micro_steps() : find_micro_steps();
@@ -72,7 +74,8 @@ class TreeBuilder {
     const std::string parent = parent_of(member, name);
     const NodeIndex above = parent.empty() ? kRoot : add_node(parent);
     const NodeIndex index = add_node(name);
-    if (tree().node(index).parent == kNoNode) tree().attach(index, above);
+    const bool is_own_parent = index == above && traits_.as_release8;
+    if (tree().node(index).parent == kNoNode && !is_own_parent) tree().attach(index, above);
   }
 
   NodeIndex add_node(std::string_view name) {
@@ -80,6 +83,7 @@ class TreeBuilder {
     const std::uint32_t stack = stack_of(name);
     const NodeIndex index = tree().add(name);
     tree().node(index).stack = stack;
+    if (traits_.as_release8 && name.starts_with("MindSpeed.")) tree().node(index).type = NodeType::module;
     return index;
   }
 
@@ -88,8 +92,8 @@ class TreeBuilder {
     const Construct& construct = in_.construct;
     const std::string_view parent = construct.parent(member);
     if (parent.empty()) return parent_of_twin(name);
-    if (is_call_of(name, "backward") && part_count(name) >= 5 && part_count(parent) >= 4 &&
-        without_last(name, 4) != without_last(parent, 3)) {
+    if (!traits_.as_release8 && is_call_of(name, "backward") && part_count(name) >= 5 &&
+        part_count(parent) >= 4 && without_last(name, 4) != without_last(parent, 3)) {
       // A layer that works in place confuses the hooks; its forward call is to be believed.
       if (const std::uint32_t twin = construct.number_of(turned(name, "backward", "forward"))) {
         const std::string backward = turned(construct.parent(twin), "forward", "backward");
@@ -221,7 +225,7 @@ class TreeBuilder {
     for (std::uint32_t entry = 1; entry < in_.entries.size(); ++entry) {
       const std::string_view name = in_.entries.at(entry);
       std::string_view module = name;
-      if (is_call_of(name, "parameters_grad")) {
+      if (!traits_.as_release8 && is_call_of(name, "parameters_grad")) {
         module = without_last(name, 2);
       } else if (name.ends_with(".parameters_grad")) {
         module = without_last(name, 1);

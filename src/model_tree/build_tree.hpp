@@ -18,6 +18,9 @@ namespace msprobe::model_tree {
 struct TreeTraits {
   bool lose_unconnected = false;         // nodes that nothing connects to the root are not there
   bool gradients_in_first_step = false;  // of a dump that numbers its micro steps
+  // As releases 8.x have it: unconnected nodes keep what they have for parents, nothing is known of layers
+  // that work in place or run again, nor of numbered gradients.
+  bool as_release8 = false;
 };
 
 /// construct.json: who is inside whom, in the order of the file.

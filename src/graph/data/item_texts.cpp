@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -36,6 +37,7 @@ class ItemWriter {
     text.number = number;
     text.key = items_.side.name(item);
     text.output = is_output(item, text.key);
+    if (traits_.as_release8 && items_.side.transfer(item) != nullptr) text.key += ".tensor";
     text.closed = write_members(item, items_.places[number]);
     text.members = out_;
     return text;
@@ -67,7 +69,7 @@ class ItemWriter {
     } else {
       write_object(item, value);
     }
-    if (!transfer) return closed;
+    if (!transfer || traits_.as_release8) return closed;
     put_member(place, "class_type");
     if (node_.find("batch_isend_irecv") != std::string_view::npos) return closed;
     for (const std::string_view key : {"op", "peer", "tag", "group_id"}) put_member(place, key);
@@ -76,17 +78,27 @@ class ItemWriter {
 
   void write_object(const dump::Item& item, Entry::Index value) {
     entry_.children(value, [&](Entry::Index member) {
-      if (entry_.key(member) != "md5" || !traits_.drop_checksums) put(entry_.key(member), text_of(member));
+      const std::string_view key = entry_.key(member);
+      if ((key == "md5" && traits_.drop_checksums) || (key == "requires_grad" && traits_.as_release8)) return;
+      put(key, text_of(member));
     });
     const auto missing = [&](std::string_view key) { return entry_.find(value, key) == Entry::kNone; };
     if (missing("data_name")) put("data_name", data_name(item));
-    if (missing("requires_grad")) put("requires_grad", kNull);
+    if (missing("requires_grad") && !traits_.as_release8) put("requires_grad", kNull);
     for (std::size_t i = 0; i < kStatisticKeys.size(); ++i) {
       if (missing(kStatisticKeys[i])) put(kStatisticKeys[i], text_of(item.statistics[i]));
     }
-    if (missing("dtype")) put("dtype", string_text(items_.side.text(item.dtype)));
+    if (missing("dtype")) put("dtype", string_text(dtype_of(item, value)));
     if (missing("shape")) put("shape", string_text(items_.side.text(item.shape)));
     if (traits_.add_checksums && missing("md5")) put("md5", items_.side.text(item.checksum));
+  }
+
+  /// Ranks that are named are numbers like others to releases 8.x.
+  std::string_view dtype_of(const dump::Item& item, Entry::Index value) const {
+    const Entry::Index number = entry_.find(value, "value");
+    if (traits_.as_release8 && number != Entry::kNone && entry_.is(number, NodeKind::integer))
+      return "<class 'int'>";
+    return items_.side.text(item.dtype);
   }
 
   std::string_view data_name(const dump::Item& item) const {
@@ -102,6 +114,9 @@ class ItemWriter {
       case NodeKind::array:
       case NodeKind::object:
         return plain_text(entry_.python_str(value));
+      case NodeKind::real:
+        if (traits_.as_release8) return rounded_text(entry_.number(value));
+        return entry_.python_str(value);
       default:
         return entry_.python_str(value);
     }
@@ -109,7 +124,8 @@ class ItemWriter {
 
   std::string text_of(const dump::Value& value) const {
     if (value.kind == dump::ValueKind::none) return std::string(kNull);
-    if (value.kind == dump::ValueKind::real) return python_repr(value.real);
+    if (value.kind == dump::ValueKind::real)
+      return traits_.as_release8 ? rounded_text(value.real) : python_repr(value.real);
     if (value.kind == dump::ValueKind::text) return string_text(items_.side.text(value.text));
     return dump::to_text(value, items_.side.pool);
   }
@@ -153,6 +169,13 @@ void add_text(std::string& members, std::string_view key, std::string_view text)
   append_json_string(members, key);
   members += ": ";
   append_json_string(members, text);
+}
+
+std::string rounded_text(double value) {
+  std::string text = python_repr(value);
+  if (!std::isfinite(value)) return text;
+  if (text.find('e') != std::string::npos) return fmt::format("{:.6e}", value);
+  return python_repr(parse_number(fmt::format("{:.6f}", value)).value_or(value));
 }
 
 std::string short_decimal(std::string text) {

@@ -21,6 +21,7 @@ struct DataTraits {
   bool hide_null = false;          // an item whose Max is null loses all else
   bool drop_checksums = false;     // of a graph that is not compared
   bool add_checksums = false;      // of values that have none recorded, where they are compared by them
+  bool as_release8 = false;        // numbers have six decimals, and requires_grad is not told
   bool section_from_name = false;  // what is called `.output.` is an output, whatever it is
 };
 
@@ -34,6 +35,9 @@ struct ItemText {
 
 /// A number with more than six decimals, perhaps a percentage, is shortened to six; other texts stay.
 std::string short_decimal(std::string text);
+
+/// A real number as releases 8.x show it: six decimals, or seven digits where it has an exponent.
+std::string rounded_text(double value);
 
 /// One for each item, in their order. `entry` is what they were made of.
 std::vector<ItemText> item_texts(const dump::EntryItems& items, const dump::Entry& entry,

@@ -15,16 +15,24 @@
 
 namespace msprobe::graph {
 
+/// How a node compares by the rules of releases 8.x, where it is asked for.
+struct Release8 {
+  std::optional<double> index;   // 0 to 1
+  bool is_real = false;          // is written as a real number, even if it is 0 or 1
+  std::string_view result = {};  // of checksums: `pass` or `Different`
+};
+
 struct NodeData {
   std::vector<ItemText> items;      // in the order of the entry
   std::string_view overflow_level;  // empty: none
   std::optional<double> precision_index;
   std::string matched_node_link = "[]";  // JSON list of the partner's ancestors and its name
-  std::string parallel_merge_info;       // JSON list of sentences, or empty
+  Release8 release8;
+  std::string parallel_merge_info;  // JSON list of sentences, or empty
   // Of a node under test that was judged; empty: nobody did.
-  std::string_view origin;       // where its error comes from
-  std::optional<double> error;   // relative, the largest
-  std::string_view finding;      // the evidence that it is to blame
+  std::string_view origin;                                   // where its error comes from
+  std::optional<double> error;                               // relative, the largest
+  std::string_view finding;                                  // the evidence that it is to blame
   std::shared_ptr<const dump::Communication> communication;  // of a call of communication
 };
 

@@ -54,8 +54,10 @@ void MergeOptions::declare(OptionList& options) {
       .values(1, 2)
       .default_text(ParallelPlan().order)
       .group(kHeading);
-  options.add("--file_type", file_type_, "db, or json: the merged model as a dump of its own")
-      .one_of({"db", "json"})
+  options
+      .add("--file_type", file_type_,
+           "db; json: the merged model as a dump of its own; vis: the files of releases 8.x")
+      .one_of({"db", "json", "vis"})
       .show_default()
       .group(kHeading);
 }

@@ -20,6 +20,8 @@ class MergeOptions {
   std::vector<ParallelPlan> sides(std::size_t count) const;
   /// Is the merged model asked for as JSON files?
   bool as_json() const { return file_type_ == "json"; }
+  /// Are the files of releases 8.x asked for?
+  bool as_vis() const { return file_type_ == "vis"; }
 
  private:
   std::vector<std::string> rank_size_;

@@ -17,7 +17,9 @@
 #include "comparison/result/tensor_rows.hpp"
 #include "diagnosis/alignment.hpp"
 #include "dump/names.hpp"
+#include "graph/pair/arguments.hpp"
 #include "graph/pair/item_pairs.hpp"
+#include "graph/pair/release8.hpp"
 #include "graph/pair/result_members.hpp"
 #include "support/json_writer.hpp"
 
@@ -97,18 +99,27 @@ class LinkedSource : public NodeSource {
 class JudgedSource final : public LinkedSource {
  public:
   JudgedSource(const LinkedSource& linked, const RankResult& result, const NodeEntries& entries,
-               ComparedBy task, const PairTraits& traits)
-      : LinkedSource(linked), result_(result), entries_(entries), task_(task), traits_(traits) {}
+               ComparedBy task, const PairOptions& options)
+      : LinkedSource(linked),
+        result_(result),
+        entries_(entries),
+        task_(task),
+        traits_(options.traits),
+        as_release8_(options.as_release8) {}
 
   NodeData data(NodeIndex node) const override {
     NodeData data = LinkedSource::data(node);
     data.precision_index = precision_index(node);
+    if (as_release8_) data.release8 = release8(node);
     if (!has_rows(node)) return data;
     if (result_.diagnosis) tell_origin(entries_[node], data);
     const std::uint32_t first = result_.target.apis[entries_[node]].first;
     for (ItemText& item : data.items) {
       if (item.closed) continue;
-      const std::string members = result_members(result_, first + item.number, traits_.python_texts);
+      const std::string members =
+          as_release8_ ? release8_members(result_, first + item.number, item, traits_.python_texts)
+                       : result_members(result_, first + item.number, traits_.python_texts);
+      if (members.empty()) continue;
       item.members += item.members.empty() ? members : ", " + members;
     }
     return data;
@@ -138,6 +149,24 @@ class JudgedSource final : public LinkedSource {
     if (finding != nullptr && finding->is_evidence()) data.finding = finding->text;
   }
 
+  Release8 release8(NodeIndex node) const {
+    if (tree().node(node).type == NodeType::collection) {
+      const bool measured = !traits_.unmeasured_parents || task_ != ComparedBy::tensors;
+      std::vector<Release8> held;
+      for (const NodeIndex child : tree().node(node).children) {
+        if (measured) held.push_back(release8(child));
+      }
+      return release8_collection(held, task_ == ComparedBy::md5, traits_.unjudged_collections_pass);
+    }
+    if (!has_rows(node) || result_.target.apis[entries_[node]].count == 0) return {};
+    Release8 found = release8_node(result_, result_.target.apis[entries_[node]], traits_.python_texts);
+    if (has_undefined_result(tree().name(node))) {
+      found.index = task_ == ComparedBy::md5 ? 1 : 0;
+      found.is_real = false;
+    }
+    return found;
+  }
+
   std::optional<double> precision_index(NodeIndex node) const {
     if (tree().node(node).type == NodeType::collection) return index_of_collection(node);
     if (!has_rows(node)) return std::nullopt;
@@ -165,6 +194,7 @@ class JudgedSource final : public LinkedSource {
   const NodeEntries& entries_;
   ComparedBy task_;
   const PairTraits& traits_;
+  bool as_release8_;
 };
 
 compare::Mode mode_of(ComparedBy task) {
@@ -209,7 +239,7 @@ struct GraphPair::Impl {
     result.golden = std::move(golden.items);
     target_entries = entries_of(target_tree, result.target);
     golden_entries = entries_of(golden_tree, result.golden);
-    pair_nodes(target.construct, golden.construct);
+    pair_nodes(target, golden);
     if (!golden_tree.steps_recorded)
       pair_micro_steps(target_tree, golden_tree, pairs, options.traits.number_from_name);
     if (task != ComparedBy::structure) {
@@ -218,22 +248,29 @@ struct GraphPair::Impl {
       compare_items(rules, past);
     }
     const LinkedSource linked(target.source, golden_tree, pairs.golden_of);
-    judged.emplace(linked, result, target_entries, task, options.traits);
+    judged.emplace(linked, result, target_entries, task, options);
     other.emplace(golden.source, target_tree, pairs.target_of);
   }
 
-  void pair_nodes(const dump::ConstructBeside* target, const dump::ConstructBeside* golden) {
+  void pair_nodes(const GraphSide& target, const GraphSide& golden) {
     const TreePair trees = {target_tree, golden_tree, target_entries, golden_entries};
     const PairTraits& traits = options.traits;
+    MayPair may_pair;
+    if (target.arguments != nullptr && golden.arguments != nullptr) {
+      may_pair = [&](NodeIndex ours, NodeIndex theirs) {
+        return same_arguments(target.arguments->data(ours), golden.arguments->data(theirs),
+                              options.pairing == NodePairing::calls);
+      };
+    }
     if (options.pairing == NodePairing::calls) {
-      pairs = pair_calls(trees, traits.tells_counts, traits.across_ranks);
+      pairs = pair_calls(trees, traits.tells_counts, traits.across_ranks, may_pair);
     } else if (options.pairing == NodePairing::layers) {
-      pairs = pair_entries(trees, layer_partners(target, golden));
+      pairs = pair_entries(trees, layer_partners(target.construct, golden.construct));
     } else if (traits.pairs_by_name || compare::same_calls(result.target, result.golden)) {
-      pairs = pair_names(trees, traits.same_ancestors);
+      pairs = pair_names(trees, traits.same_ancestors, may_pair);
     } else {
-      result.alignment = std::make_shared<const diagnosis::Alignment>(
-          diagnosis::align(result.target, result.golden, table_of(target), table_of(golden)));
+      result.alignment = std::make_shared<const diagnosis::Alignment>(diagnosis::align(
+          result.target, result.golden, table_of(target.construct), table_of(golden.construct)));
       pairs = pair_aligned(trees, result.alignment->golden_of);
     }
   }

@@ -32,8 +32,9 @@ struct PairTraits {
   bool steps_of_target = false;     // how many there are, however many golden has
   bool unmeasured_parents = false;  // collections of operations pass where tensors were compared
   bool unjudged_collections_pass = false;  // those that hold nothing that was judged
-  bool empty_differs = false;  // operations without defined result are errors where checksums count
-  bool python_texts = false;   // blanks and TABs among the numbers
+  bool empty_differs = false;   // operations without defined result are errors where checksums count
+  bool python_texts = false;    // blanks and TABs among the numbers
+  bool same_arguments = false;  // partners have arguments of the same types and shapes (-fm: shapes)
   compare::RankTraits rank;
 };
 PairTraits python_pair_traits();
@@ -43,7 +44,8 @@ enum class NodePairing : std::uint8_t { automatic, calls, layers };
 struct PairOptions {
   NodePairing pairing = NodePairing::automatic;
   compare::LayerMapping layers;
-  bool print_rows = false;  // a line for each pair of tensors
+  bool print_rows = false;   // a line for each pair of tensors
+  bool as_release8 = false;  // nodes and items say what those of releases 8.x do
   PairTraits traits;
 };
 
@@ -53,6 +55,7 @@ struct GraphSide {
   model_tree::ModelTree& tree;  // that of the source
   dump::Side items;             // the data of nodes, by entries of their names
   const dump::ConstructBeside* construct = nullptr;
+  const NodeSource* arguments = nullptr;  // whose types and shapes tell which nodes may pair; may be null
 };
 
 class GraphPair {

@@ -42,8 +42,11 @@ std::vector<bool> connected(const ModelTree& tree) {
 
 class PairMaker {
  public:
-  explicit PairMaker(const TreePair& trees)
-      : trees_(trees), target_order_(level_order(trees.target)), golden_connected_(connected(trees.golden)) {
+  explicit PairMaker(const TreePair& trees, const MayPair& may_pair = {})
+      : trees_(trees),
+        may_pair_(may_pair),
+        target_order_(level_order(trees.target)),
+        golden_connected_(connected(trees.golden)) {
     pairs_.golden_of.resize(trees.target.size(), kNoNode);
     pairs_.target_of.resize(trees.golden.size(), kNoNode);
   }
@@ -59,9 +62,10 @@ class PairMaker {
   bool is_free(NodeIndex golden) const {
     return golden != kNoNode && golden_connected_[golden] && pairs_.target_of[golden] == kNoNode;
   }
-  /// Nothing if one of them has a partner already.
+  /// Nothing if one of them has a partner already, or they may not be partners.
   void pair(NodeIndex target, NodeIndex golden) {
     if (pairs_.golden_of[target] != kNoNode || !is_free(golden)) return;
+    if (may_pair_ && !may_pair_(target, golden)) return;
     pairs_.golden_of[target] = golden;
     pairs_.target_of[golden] = target;
   }
@@ -70,6 +74,7 @@ class PairMaker {
 
  private:
   const TreePair& trees_;
+  MayPair may_pair_;
   std::vector<NodeIndex> target_order_;
   std::vector<bool> golden_connected_;
   NodePairs pairs_;
@@ -171,8 +176,8 @@ void pair_across_ranks(const TreePair& trees, PairMaker& maker) {
 
 }  // namespace
 
-NodePairs pair_names(const TreePair& trees, bool same_ancestors) {
-  PairMaker maker(trees);
+NodePairs pair_names(const TreePair& trees, bool same_ancestors, const MayPair& may_pair) {
+  PairMaker maker(trees, may_pair);
   for (const NodeIndex node : maker.order()) {
     const NodeIndex golden = maker.namesake(node);
     if (golden == kNoNode) continue;
@@ -184,13 +189,14 @@ NodePairs pair_names(const TreePair& trees, bool same_ancestors) {
   return maker.take();
 }
 
-NodePairs pair_calls(const TreePair& trees, bool tells_counts, bool across_ranks) {
-  PairMaker maker(trees);
+NodePairs pair_calls(const TreePair& trees, bool tells_counts, bool across_ranks, const MayPair& may_pair) {
+  PairMaker maker(trees, may_pair);
   for (const NodeIndex node : maker.order()) {
     if (trees.target.node(node).type == NodeType::api) continue;
     const NodeIndex golden = maker.namesake(node);
     if (golden == kNoNode) continue;
     maker.pair(node, golden);
+    if (maker.golden_of(node) == kNoNode) continue;
     const auto target_calls = calls_below(trees.target, node);
     const auto golden_calls = calls_below(trees.golden, golden);
     std::vector<std::string> counts;

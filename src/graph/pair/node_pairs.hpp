@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,13 +31,17 @@ struct TreePair {
   const NodeEntries& golden_entries;
 };
 
+/// May these two be partners? Empty: any may.
+using MayPair = std::function<bool(model_tree::NodeIndex target, model_tree::NodeIndex golden)>;
+
 /// Nodes of one name; with `same_ancestors` only below parents that are paired, too.
-NodePairs pair_names(const TreePair& trees, bool same_ancestors);
+NodePairs pair_names(const TreePair& trees, bool same_ancestors, const MayPair& may_pair = {});
 
 /// Modules by name, the operations directly below them in the order of their calls, whatever their numbers
 /// (-fm). With `tells_counts` there is a warning where one side calls an operation more often. With
 /// `across_ranks` operations between modules pair whichever of the merged ranks ran them.
-NodePairs pair_calls(const TreePair& trees, bool tells_counts, bool across_ranks = false);
+NodePairs pair_calls(const TreePair& trees, bool tells_counts, bool across_ranks = false,
+                     const MayPair& may_pair = {});
 
 /// Nodes with data as `golden_of` has it, by entries (kNoEntry: none); those without data by name.
 NodePairs pair_entries(const TreePair& trees, const std::vector<std::uint32_t>& golden_of);

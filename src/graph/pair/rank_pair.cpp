@@ -62,10 +62,14 @@ struct RankPair::Impl {
     if (data.add_checksums) data.drop_checksums = false;
     target_source.emplace(target.graph, data, options.overflow_check);
     golden_source.emplace(golden.graph, data, options.overflow_check);
-    pair.emplace(
-        GraphSide{*target_source, target.graph.built.tree, std::move(target.items), &*target.construct},
-        GraphSide{*golden_source, golden.graph.built.tree, std::move(golden.items), &*golden.construct}, task,
-        options.pair, compare::default_rules(), past);
+    const bool by_arguments = options.pair.traits.same_arguments;
+    const RankSource target_arguments(target.graph, {}, false);
+    const RankSource golden_arguments(golden.graph, {}, false);
+    pair.emplace(GraphSide{*target_source, target.graph.built.tree, std::move(target.items),
+                           &*target.construct, by_arguments ? &target_arguments : nullptr},
+                 GraphSide{*golden_source, golden.graph.built.tree, std::move(golden.items),
+                           &*golden.construct, by_arguments ? &golden_arguments : nullptr},
+                 task, options.pair, compare::default_rules(), past);
   }
 
   std::array<LoadedRank, 2> ranks;

@@ -19,9 +19,6 @@ using compare::RankResult;
 using compare::Row;
 using compare::ValueDifference;
 
-constexpr std::array<std::string_view, compare::kStatistics> kRelativeKeys = {
-    "MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr", "NormRelativeErr"};
-
 class MemberWriter {
  public:
   MemberWriter(const RankResult& result, std::size_t index, bool python_texts)
@@ -65,15 +62,8 @@ class MemberWriter {
   }
 
   void put_metrics() {
-    const compare::TensorMetrics& metrics = result_.metrics[index_];
-    // By status; of what is computed a scalar has not all.
-    static constexpr std::array<std::string_view, 5> kAbsent = {"unsupported", "unsupported",
-                                                                "shape unmatched", "N/A", "N/A"};
-    for (std::size_t i = 0; i < kMetricKeys.size(); ++i) {
-      put(kMetricKeys[i], is_blank()       ? " "
-                          : metrics.has(i) ? report::plain_text(metrics.value[i])
-                                           : std::string(kAbsent[static_cast<std::size_t>(metrics.status)]));
-    }
+    for (std::size_t i = 0; i < kMetricKeys.size(); ++i)
+      put(kMetricKeys[i], is_blank() ? " " : metric_text(result_.metrics[index_], i));
   }
 
   void put_same_grad() {
@@ -94,6 +84,14 @@ class MemberWriter {
 };
 
 }  // namespace
+
+std::string metric_text(const compare::TensorMetrics& metrics, std::size_t metric) {
+  // By status; of what is computed a scalar has not all.
+  static constexpr std::array<std::string_view, 5> kAbsent = {"unsupported", "unsupported", "shape unmatched",
+                                                              "N/A", "N/A"};
+  return metrics.has(metric) ? report::plain_text(metrics.value[metric])
+                             : std::string(kAbsent[static_cast<std::size_t>(metrics.status)]);
+}
 
 std::string result_members(const RankResult& result, std::size_t row, bool python_texts) {
   return MemberWriter(result, row, python_texts).write();

@@ -14,6 +14,8 @@ namespace msprobe::graph {
 // Of statistics and of tensors, in their order; the tool tips are by the same names.
 inline constexpr std::array<std::string_view, compare::kStatistics> kDifferenceKeys = {
     "Max diff", "Min diff", "Mean diff", "L2norm diff"};
+inline constexpr std::array<std::string_view, compare::kStatistics> kRelativeKeys = {
+    "MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr", "NormRelativeErr"};
 inline constexpr std::array<std::string_view, compare::kMetrics> kMetricKeys = {"Cosine",
                                                                                 "EucDist",
                                                                                 "MaxAbsErr",
@@ -24,5 +26,8 @@ inline constexpr std::array<std::string_view, compare::kMetrics> kMetricKeys = {
 /// Members of a JSON object, all of them texts, without its braces. `python_texts`: a row without partner
 /// has blanks for numbers, and infinite differences end with a TAB.
 std::string result_members(const compare::RankResult& result, std::size_t row, bool python_texts);
+
+/// What a metric says, or why there is none.
+std::string metric_text(const compare::TensorMetrics& metrics, std::size_t metric);
 
 }  // namespace msprobe::graph

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/pair/release8.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "graph/data/item_texts.hpp"
+#include "graph/pair/result_members.hpp"
+#include "report/table.hpp"
+#include "support/json_writer.hpp"
+
+namespace msprobe::graph {
+namespace {
+
+using compare::DifferenceKind;
+using compare::MetricStatus;
+using compare::Mode;
+using compare::RankResult;
+using compare::Row;
+using compare::TensorMetrics;
+using compare::ValueDifference;
+using dump::State;
+using dump::ValueKind;
+
+constexpr std::string_view kPass = "pass";
+constexpr std::string_view kDifferent = "Different";
+
+/// The worst so far. What is set, and not measured, is written as an integer.
+class Worst {
+ public:
+  void raise(double measured) {
+    if (measured <= value_ || std::isnan(measured)) return;
+    value_ = measured;
+    is_real_ = true;
+  }
+  void set_most() {
+    value_ = 1;
+    is_real_ = false;
+  }
+  Release8 take() const {
+    if (value_ > 1) return {.index = 1};
+    return {.index = value_, .is_real = is_real_};
+  }
+
+ private:
+  double value_ = 0;
+  bool is_real_ = false;
+};
+
+bool is_non_finite(const dump::Item& item) {
+  for (const auto which : {dump::kMax, dump::kMin}) {
+    const dump::Value value = item.statistics[which];
+    if (value.kind == ValueKind::real && !std::isfinite(value.real)) return true;
+  }
+  return false;
+}
+
+bool has_no_maximum(const dump::Item& item) {
+  return item.statistics[dump::kMax].kind == ValueKind::none;
+}
+
+bool has_shape(const dump::Side& side, const dump::Item& item) {
+  const std::string_view shape = side.text(item.shape);
+  return !shape.empty() && shape != "[]" && shape != "()" && shape != "None" && shape != "N/A";
+}
+
+bool has_same_checksum(const RankResult& result, const Row& row) {
+  return row.matched() && result.target.text(result.target_item(row).checksum) ==
+                              result.golden.text(result.golden_item(row).checksum);
+}
+
+/// To releases 8.x a rank that is named is a number like any other.
+ValueDifference difference_of(const RankResult& result, const Row& row, std::size_t statistic,
+                              bool as_written) {
+  if (as_written && row.matched()) {
+    const auto number_of = [&](const dump::Side& side, const dump::Item& item) -> std::optional<dump::Value> {
+      const dump::Value value = item.statistics[statistic];
+      if (value.kind != ValueKind::text || side.text(item.dtype) != "int") return std::nullopt;
+      const std::string_view digits = side.text(value.text);
+      std::int64_t number = 0;
+      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+      if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+      return dump::Value::of(number);
+    };
+    const auto target = number_of(result.target, result.target_item(row));
+    const auto golden = number_of(result.golden, result.golden_item(row));
+    if (target && golden) {
+      return compare::difference(*target, result.target.pool, *golden, result.golden.pool,
+                                 result.traits.measure);
+    }
+  }
+  return result.difference(row, statistic);
+}
+
+class NodeJudge {
+ public:
+  NodeJudge(const RankResult& result, const dump::Api& entry, bool as_written)
+      : result_(result), entry_(entry), as_written_(as_written) {}
+
+  Release8 judge() const {
+    if (result_.mode == Mode::md5) return by_checksums();
+    return result_.mode == Mode::tensor ? by_tensors() : by_statistics();
+  }
+
+ private:
+  /// Calls `each` for the items of the node, with their rows.
+  template <typename Each>
+  void items(const Each& each) const {
+    for (std::uint32_t i = entry_.first; i < entry_.first + entry_.count; ++i)
+      each(result_.target.items[i], result_.rows[i], i);
+  }
+
+  bool is_result(const dump::Item& item) const {
+    if (!as_written_) return item.state == State::output || item.state == State::parameters_grad;
+    const std::string_view name = result_.target.name(item);
+    return name.find(".output.") != std::string_view::npos && name.find(".input.") == std::string_view::npos;
+  }
+
+  Release8 by_statistics() const {
+    Worst worst;
+    items([&](const dump::Item& item, const Row& row, std::uint32_t) {
+      if (!is_result(item) || (as_written_ && has_no_maximum(item))) return;
+      if (row.matched()) {
+        for (std::size_t i = 0; i < compare::kStatistics; ++i)
+          raise(worst, difference_of(result_, row, i, as_written_));
+        if (!as_written_ && shapes_differ(item, result_.golden_item(row))) worst.set_most();
+      } else if (!as_written_) {
+        worst.set_most();
+      }
+      if (is_non_finite(item)) worst.set_most();
+    });
+    return worst.take();
+  }
+
+  void raise(Worst& worst, const ValueDifference& difference) const {
+    constexpr double kPercent = 100;
+    const bool is_number =
+        difference.kind == DifferenceKind::number || difference.kind == DifferenceKind::zero;
+    if (is_number && difference.relative_missing) return;
+    if (is_number && !difference.relative_infinite) {
+      worst.raise(difference.relative_percent / kPercent);
+    } else if (!as_written_ && difference.kind != DifferenceKind::missing) {
+      worst.set_most();
+    }
+  }
+
+  bool shapes_differ(const dump::Item& target, const dump::Item& golden) const {
+    return target.is_tensor && golden.is_tensor &&
+           result_.target.text(target.shape) != result_.golden.text(golden.shape);
+  }
+
+  /// The least ratio of elements that are within a thousandth.
+  struct Ratio {
+    std::optional<double> least;
+    bool not_finite = false;
+  };
+
+  Ratio ratio_of(bool results) const {
+    Ratio ratio;
+    items([&](const dump::Item& item, const Row& row, std::uint32_t i) {
+      if (is_result(item) != results || has_no_maximum(item)) return;
+      if (as_written_ && !has_shape(result_.target, item)) return;
+      if (const std::optional<double> one = ratio_of_row(item, row, result_.metrics[i]))
+        ratio.least = std::min(*one, ratio.least.value_or(1));
+      if (is_non_finite(item)) ratio.not_finite = true;
+    });
+    return ratio;
+  }
+
+  std::optional<double> ratio_of_row(const dump::Item& item, const Row& row,
+                                     const TensorMetrics& metrics) const {
+    if (as_written_) {
+      if (!row.matched() || !metrics.has(compare::kOneThousandth)) return std::nullopt;
+      return metrics.value[compare::kOneThousandth];
+    }
+    if (!item.is_tensor) return std::nullopt;
+    if (!row.matched() || metrics.failed || metrics.status == MetricStatus::shape_unmatched ||
+        metrics.status == MetricStatus::not_applicable)
+      return 0;
+    if (metrics.status != MetricStatus::computed) return std::nullopt;
+    constexpr double kThousandth = 0.001;
+    if (metrics.is_scalar) return metrics.value[compare::kMaxRelative] < kThousandth ? 1 : 0;
+    const double one = metrics.value[compare::kOneThousandth];
+    return std::isnan(one) ? std::nullopt : std::optional(one);
+  }
+
+  Release8 by_tensors() const {
+    const Ratio before = ratio_of(false);
+    const Ratio behind = ratio_of(true);
+    if (behind.not_finite) return {.index = 1};
+    if (before.not_finite || !behind.least) return {.index = 0};
+    // Without an input nothing is wrong before it.
+    if (!before.least && as_written_) return {.index = 0};
+    const double change = before.least.value_or(1) - *behind.least;
+    if (change < 0) return {.index = 0};
+    return {.index = change, .is_real = true};
+  }
+
+  Release8 by_checksums() const {
+    bool same = true;
+    items([&](const dump::Item&, const Row& row, std::uint32_t) {
+      same = same && has_same_checksum(result_, row);
+    });
+    return {.index = same ? 1 : 0, .is_real = false, .result = same ? kPass : kDifferent};
+  }
+
+  const RankResult& result_;
+  const dump::Api& entry_;
+  bool as_written_;
+};
+
+std::string difference_text(const ValueDifference& difference, bool as_written) {
+  if (difference.kind != DifferenceKind::number || difference.is_integer)
+    return report::plain_text(compare::difference_cell(difference));
+  const std::string text = rounded_text(difference.difference);
+  return as_written && std::isinf(difference.difference) ? text + '\t' : text;
+}
+
+/// What two equal values are apart; nothing for those that are no numbers.
+std::optional<std::string_view> no_difference(const RankResult& result, const Row& row,
+                                              std::size_t statistic) {
+  const ValueKind kind = result.target_item(row).statistics[statistic].kind;
+  if (kind == ValueKind::real) return "0.0";
+  return kind == ValueKind::integer ? std::optional<std::string_view>("0") : std::nullopt;
+}
+
+std::string value_text(const RankResult& result, const Row& row, std::size_t statistic) {
+  const dump::Value value = result.target_item(row).statistics[statistic];
+  if (value.kind == ValueKind::real) return rounded_text(value.real);
+  return value.kind == ValueKind::none ? "null" : dump::to_text(value, result.target.pool);
+}
+
+std::string difference_members(const RankResult& result, const Row& row, bool as_written) {
+  const bool is_blank = as_written && !row.matched();
+  std::string out;
+  std::array<ValueDifference, compare::kStatistics> differences;
+  for (std::size_t i = 0; i < differences.size(); ++i) {
+    differences[i] = difference_of(result, row, i, as_written);
+    const bool is_equal = differences[i].kind == DifferenceKind::zero;
+    add_text(out, kDifferenceKeys[i],
+             is_blank   ? " "
+             : is_equal ? std::string(no_difference(result, row, i).value_or("N/A"))
+                        : difference_text(differences[i], as_written));
+  }
+  for (std::size_t i = 0; i < differences.size(); ++i) {
+    // The columns of a row without partner are two short: what follows them is here.
+    constexpr std::size_t kBlanks = 2;
+    const bool is_equal = differences[i].kind == DifferenceKind::zero;
+    add_text(out, kRelativeKeys[i],
+             is_blank   ? (i < kBlanks ? " " : value_text(result, row, i - kBlanks))
+             : is_equal ? (no_difference(result, row, i) ? "0.0%" : "N/A")
+                        : short_decimal(report::plain_text(compare::relative_cell(differences[i]))));
+  }
+  return out;
+}
+
+std::string metric_members(const RankResult& result, std::size_t row, bool as_written) {
+  const TensorMetrics& metrics = result.metrics[row];
+  const bool is_blank = as_written && !result.rows[row].matched();
+  std::string out;
+  for (std::size_t i = 0; i < kMetricKeys.size(); ++i) {
+    const bool is_number = metrics.has(i) && std::isfinite(metrics.value[i]);
+    add_text(out, kMetricKeys[i],
+             is_blank    ? " "
+             : is_number ? rounded_text(metrics.value[i])
+                         : metric_text(metrics, i));
+  }
+  return out;
+}
+
+}  // namespace
+
+Release8 release8_node(const RankResult& result, const dump::Api& entry, bool as_written) {
+  return NodeJudge(result, entry, as_written).judge();
+}
+
+Release8 release8_collection(const std::vector<Release8>& held, bool by_checksums, bool unjudged_pass) {
+  Release8 worst;
+  if (unjudged_pass) worst.index = by_checksums ? 1 : 0;
+  for (const Release8& each : held) {
+    if (!each.index) continue;
+    if (!worst.index || (by_checksums ? *each.index < *worst.index : *each.index > *worst.index))
+      worst = {.index = each.index, .is_real = each.is_real};
+  }
+  return worst;
+}
+
+std::string index_text(const Release8& node) {
+  std::string text;
+  if (node.is_real) {
+    append_json_real(text, *node.index);
+  } else {
+    append_json_integer(text, static_cast<int>(*node.index));
+  }
+  return text;
+}
+
+std::string release8_members(const RankResult& result, std::size_t row, const ItemText& item,
+                             bool as_written) {
+  if (result.mode == Mode::tensor) return metric_members(result, row, as_written);
+  // The Python tool looks for results among the results alone, and for all else among all else.
+  if (as_written && item.output != (item.key.find(".output.") != std::string::npos)) return {};
+  if (result.mode == Mode::statistics) return difference_members(result, result.rows[row], as_written);
+  std::string out;
+  const bool alone = as_written && !result.rows[row].matched();
+  add_text(out, "Result", alone ? "Nan" : has_same_checksum(result, result.rows[row]) ? kPass : kDifferent);
+  return out;
+}
+
+}  // namespace msprobe::graph

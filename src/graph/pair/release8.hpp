@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a comparison says by the rules of releases 8.x: how far a node's results are from those of its partner
+// (spec/graph-visualize.md 16). `as_written`: with the mistakes of the Python tool.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "comparison/result/result.hpp"
+#include "graph/data/node_source.hpp"
+
+namespace msprobe::graph {
+
+/// Of a node under test with items and a partner. By statistics the largest relative error of what it
+/// computes; by tensors how much smaller the least ratio of elements within a thousandth is behind it than
+/// before it; by checksums 1 if all are equal, else 0.
+Release8 release8_node(const compare::RankResult& result, const dump::Api& entry, bool as_written);
+
+/// The worst of what a collection holds; `unjudged_pass`: holding nothing that was judged is the best.
+Release8 release8_collection(const std::vector<Release8>& held, bool by_checksums, bool unjudged_pass);
+
+/// The index as it is written.
+std::string index_text(const Release8& node);
+
+/// What is added to an item: members of a JSON object without its braces; empty for nothing.
+std::string release8_members(const compare::RankResult& result, std::size_t row, const ItemText& item,
+                             bool as_written);
+
+}  // namespace msprobe::graph

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The .vis file of releases 8.x: the graph of a rank, or of a rank beside its reference, as JSON
+// (spec/graph-visualize.md 16). It is written node by node.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "graph/config.hpp"
+#include "graph/data/node_source.hpp"
+#include "graph/database/graph_rows.hpp"
+#include "support/output_file.hpp"
+
+namespace msprobe::graph {
+
+/// What a file says besides its graphs.
+struct VisFrame {
+  std::optional<ComparedBy> task;  // none: a single run
+  std::uint32_t micro_steps = 1;
+  bool overflow_check = false;
+};
+
+/// Writes a file, or a part of one that holds several: begin(), one or two sides, end().
+class VisWriter {
+ public:
+  /// The whole call stacks, or the lines that releases 8.x show.
+  VisWriter(OutputFile& out, bool compared, bool whole_stacks);
+
+  /// The number of nodes. The observer's row is the place in `out` where the communication of the node goes.
+  std::size_t add(const NodeSource& source, const std::optional<std::string>& tensor_folder,
+                  const GraphObserver& observer);
+  void end(const VisFrame& frame);
+  /// Was anything refused? Then nothing can be added any more.
+  bool failed() const { return failed_; }
+
+ private:
+  void put(std::string_view text);
+  int level() const { return compared_ ? 1 : 0; }
+
+  OutputFile& out_;
+  bool compared_;
+  bool whole_stacks_;
+  std::size_t sides_ = 0;
+  bool failed_ = false;
+};
+
+/// The member that tells the communication of a node, for its place.
+std::string communication_member(std::string_view json, bool compared);
+
+}  // namespace msprobe::graph
