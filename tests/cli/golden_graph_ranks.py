@@ -334,10 +334,26 @@ def check_request(msprobe, scratch, golden):
         (today,) = out.iterdir()
         harness.check_equal("name", file.name.split("_")[0], today.name.split("_")[0])
         harness.check(file.read_bytes() == today.read_bytes(), f"{keys}: other bytes than today's options give")
+    split = {"rank_size": 2, "tp": 1, "pp": 1}
     for keys, options, reason in (
         ({}, [], "Missing npu_path"), ({"npu_path": 3}, [], "npu_path must be text"),
         ({**sides, "is_print_compare_log": "no"}, [], "is_print_compare_log must be true or false"),
-        ({**sides, "parallel_merge": {}}, [], "--rank_size"),
+        ({**sides, "parallel_merge": {}}, [], "parallel_merge has no object npu"),
+        ({**sides, "parallel_merge": []}, [], "parallel_merge must be an object"),
+        ({**sides, "parallel_merge": {"npu": split}}, [], "parallel_merge has no object bench"),
+        ({**sides, "parallel_merge": {"npu": {**split, "tp": None}, "bench": split}}, [], "npu.tp is missing"),
+        ({**sides, "parallel_merge": {"npu": split, "bench": {**split, "pp": "1"}}}, [], "bench.pp is no number"),
+        ({**sides, "parallel_merge": {"npu": {**split, "tp": True}, "bench": split}}, [], "npu.tp is no number"),
+        ({**sides, "parallel_merge": {"npu": {**split, "tp": 2.0}, "bench": split}}, [], "npu.tp is no number"),
+        ({**sides, "parallel_merge": {"npu": {**split, "rank_size": 2**64 - 1}, "bench": split}}, [],
+         "npu.rank_size is no number"),
+        ({**sides, "parallel_merge": {"npu": {**split, "vpp": 0}, "bench": split}}, [], "npu.vpp is no number"),
+        ({**sides, "parallel_merge": {"npu": {**split, "order": 5}, "bench": split}}, [], "npu.order must be text"),
+        ({**sides, "parallel_merge": {"npu": {**split, "rank_size": 4}, "bench": split}}, [], "rank_size"),
+        ({**sides, "parallel_merge": {"npu": split, "bench": split}}, ["--rank_size", "2", "2"],
+         "leave out --rank_size"),
+        ({**sides, "parallel_merge": {"npu": split, "bench": split}}, ["--file_type", "vis"],
+         "--file_type vis is for single ranks"),
         (sides, ["-tp", "x"], "-i names both dumps"),
     ):
         result, files = ask(*options, **keys)

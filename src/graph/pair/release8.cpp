@@ -10,6 +10,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "dump/names.hpp"
 #include "graph/data/item_texts.hpp"
 #include "graph/pair/result_members.hpp"
 #include "report/table.hpp"
@@ -75,27 +76,25 @@ bool has_same_checksum(const RankResult& result, const Row& row) {
                               result.golden.text(result.golden_item(row).checksum);
 }
 
-/// To releases 8.x a rank that is named is a number like any other.
-ValueDifference difference_of(const RankResult& result, const Row& row, std::size_t statistic,
-                              bool as_written) {
-  if (as_written && row.matched()) {
-    const auto number_of = [&](const dump::Side& side, const dump::Item& item) -> std::optional<dump::Value> {
-      const dump::Value value = item.statistics[statistic];
-      if (value.kind != ValueKind::text || side.text(item.dtype) != "int") return std::nullopt;
-      const std::string_view digits = side.text(value.text);
-      std::int64_t number = 0;
-      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-      if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-      return dump::Value::of(number);
-    };
-    const auto target = number_of(result.target, result.target_item(row));
-    const auto golden = number_of(result.golden, result.golden_item(row));
-    if (target && golden) {
-      return compare::difference(*target, result.target.pool, *golden, result.golden.pool,
-                                 result.traits.measure);
-    }
-  }
-  return result.difference(row, statistic);
+/// To releases 8.x a rank that is named is a number like any other; it is kept as text.
+bool is_named_rank(const dump::Side& side, const dump::Item& item) {
+  return side.text(item.dtype) == "int";
+}
+
+dump::Value value_of(const dump::Side& side, const dump::Item& item, std::size_t statistic) {
+  const dump::Value value = item.statistics[statistic];
+  if (value.kind != ValueKind::text || !is_named_rank(side, item)) return value;
+  const std::string_view digits = side.text(value.text);
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return error == std::errc() && end == digits.data() + digits.size() ? dump::Value::of(number) : value;
+}
+
+ValueDifference difference_of(const RankResult& result, const Row& row, std::size_t statistic) {
+  if (!row.matched() || result.is_left_out(row)) return result.difference(row, statistic);
+  return compare::difference(value_of(result.target, result.target_item(row), statistic), result.target.pool,
+                             value_of(result.golden, result.golden_item(row), statistic), result.golden.pool,
+                             result.traits.measure);
 }
 
 class NodeJudge {
@@ -128,7 +127,7 @@ class NodeJudge {
       if (!is_result(item) || (as_written_ && has_no_maximum(item))) return;
       if (row.matched()) {
         for (std::size_t i = 0; i < compare::kStatistics; ++i)
-          raise(worst, difference_of(result_, row, i, as_written_));
+          raise(worst, difference_of(result_, row, i), row);
         if (!as_written_ && shapes_differ(item, result_.golden_item(row))) worst.set_most();
       } else if (!as_written_) {
         worst.set_most();
@@ -138,16 +137,31 @@ class NodeJudge {
     return worst.take();
   }
 
-  void raise(Worst& worst, const ValueDifference& difference) const {
+  void raise(Worst& worst, const ValueDifference& difference, const Row& row) const {
     constexpr double kPercent = 100;
     const bool is_number =
         difference.kind == DifferenceKind::number || difference.kind == DifferenceKind::zero;
     if (is_number && difference.relative_missing) return;
     if (is_number && !difference.relative_infinite) {
       worst.raise(difference.relative_percent / kPercent);
+    } else if (is_number) {
+      // A mean of nothing beside one of next to nothing: what counts is how large the values are.
+      worst.raise(std::fabs(difference.difference) / largest(result_.golden_item(row)));
     } else if (!as_written_ && difference.kind != DifferenceKind::missing) {
       worst.set_most();
     }
+  }
+
+  /// The largest magnitude of a tensor's values; 0 if it is not known.
+  static double largest(const dump::Item& item) {
+    double most = 0;
+    for (const auto which : {dump::kMax, dump::kMin}) {
+      const dump::Value value = item.statistics[which];
+      if (value.kind == ValueKind::real) most = std::max(most, std::fabs(value.real));
+      if (value.kind == ValueKind::integer)
+        most = std::max(most, std::fabs(static_cast<double>(value.integer)));
+    }
+    return most;
   }
 
   bool shapes_differ(const dump::Item& target, const dump::Item& golden) const {
@@ -225,9 +239,13 @@ std::string difference_text(const ValueDifference& difference, bool as_written) 
 /// What two equal values are apart; nothing for those that are no numbers.
 std::optional<std::string_view> no_difference(const RankResult& result, const Row& row,
                                               std::size_t statistic) {
-  const ValueKind kind = result.target_item(row).statistics[statistic].kind;
-  if (kind == ValueKind::real) return "0.0";
-  return kind == ValueKind::integer ? std::optional<std::string_view>("0") : std::nullopt;
+  const dump::Value value = value_of(result.target, result.target_item(row), statistic);
+  if (value.kind == ValueKind::real) return "0.0";
+  // An integer beyond 64 bits is kept as text.
+  constexpr std::size_t kMostDigits = 18;
+  const bool large = value.kind == ValueKind::text && result.target.text(value.text).size() > kMostDigits &&
+                     dump::is_digits(result.target.text(value.text));
+  return large || value.kind == ValueKind::integer ? std::optional<std::string_view>("0") : std::nullopt;
 }
 
 std::string value_text(const RankResult& result, const Row& row, std::size_t statistic) {
@@ -236,12 +254,19 @@ std::string value_text(const RankResult& result, const Row& row, std::size_t sta
   return value.kind == ValueKind::none ? "null" : dump::to_text(value, result.target.pool);
 }
 
+std::string relative_text(const ValueDifference& difference) {
+  if (difference.kind == DifferenceKind::inf || difference.kind == DifferenceKind::neg_inf ||
+      (difference.kind == DifferenceKind::number && difference.relative_infinite))
+    return "inf%";
+  return short_decimal(report::plain_text(compare::relative_cell(difference)));
+}
+
 std::string difference_members(const RankResult& result, const Row& row, bool as_written) {
   const bool is_blank = as_written && !row.matched();
   std::string out;
   std::array<ValueDifference, compare::kStatistics> differences;
   for (std::size_t i = 0; i < differences.size(); ++i) {
-    differences[i] = difference_of(result, row, i, as_written);
+    differences[i] = difference_of(result, row, i);
     const bool is_equal = differences[i].kind == DifferenceKind::zero;
     add_text(out, kDifferenceKeys[i],
              is_blank   ? " "
@@ -255,7 +280,7 @@ std::string difference_members(const RankResult& result, const Row& row, bool as
     add_text(out, kRelativeKeys[i],
              is_blank   ? (i < kBlanks ? " " : value_text(result, row, i - kBlanks))
              : is_equal ? (no_difference(result, row, i) ? "0.0%" : "N/A")
-                        : short_decimal(report::plain_text(compare::relative_cell(differences[i]))));
+                        : relative_text(differences[i]));
   }
   return out;
 }
