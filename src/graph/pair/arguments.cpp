@@ -29,8 +29,8 @@ std::vector<TypeAndShape> types_and_shapes(const NodeData& data, bool outputs) {
   return found;
 }
 
-bool same(const std::vector<TypeAndShape>& target, const std::vector<TypeAndShape>& golden,
-          bool shapes_only) {
+bool same_in_order(const std::vector<TypeAndShape>& target, const std::vector<TypeAndShape>& golden,
+                   bool shapes_only) {
   if (!shapes_only) return target == golden;
   const std::size_t both = std::min(target.size(), golden.size());
   for (std::size_t i = 0; i < both; ++i) {
@@ -42,8 +42,8 @@ bool same(const std::vector<TypeAndShape>& target, const std::vector<TypeAndShap
 }  // namespace
 
 bool same_arguments(const NodeData& target, const NodeData& golden, bool shapes_only) {
-  return same(types_and_shapes(target, false), types_and_shapes(golden, false), shapes_only) &&
-         same(types_and_shapes(target, true), types_and_shapes(golden, true), shapes_only);
+  return same_in_order(types_and_shapes(target, false), types_and_shapes(golden, false), shapes_only) &&
+         same_in_order(types_and_shapes(target, true), types_and_shapes(golden, true), shapes_only);
 }
 
 }  // namespace msprobe::graph

@@ -18,10 +18,10 @@ using model_tree::kRoot;
 using model_tree::ModelTree;
 using model_tree::NodeIndex;
 
-constexpr int kIndent = 4;
+constexpr int kVisIndent = 4;
 // So many nodes are made into texts before they are written.
-constexpr std::size_t kNodesAtOnce = 512;
-constexpr std::size_t kNodesInTurn = 16;
+constexpr std::size_t kVisNodesAtOnce = 512;
+constexpr std::size_t kVisNodesInTurn = 16;
 
 /// JSON of one line, spread over lines; its own begins at `level`.
 std::string spread(std::string_view json, int level) {
@@ -46,13 +46,13 @@ std::string spread(std::string_view json, int level) {
       out += json[++i];
     } else if (opens) {
       out += c;
-      append_json_line(out, ++level, kIndent);
+      append_json_line(out, ++level, kVisIndent);
     } else if (c == '}' || c == ']') {
-      append_json_line(out, --level, kIndent);
+      append_json_line(out, --level, kVisIndent);
       out += c;
     } else if (c == ',') {
       out += c;
-      append_json_line(out, level, kIndent);
+      append_json_line(out, level, kVisIndent);
       if (i + 1 < json.size() && json[i + 1] == ' ') ++i;
     } else {
       out += c;
@@ -80,12 +80,12 @@ class NodeMaker {
     made.data = source_.data(index);
     const std::string_view name = tree_.name(index);
     made.text = index == kRoot ? "" : ",";
-    append_json_line(made.text, level_, kIndent);
+    append_json_line(made.text, level_, kVisIndent);
     append_json_string(made.text, name);
     made.text += ": ";
     made.text += spread(json_of(index, made.data), level_);
     // Behind the last member stand the end of the line, the indentation and the brace.
-    made.gap = made.text.size() - 2 - static_cast<std::size_t>(level_) * kIndent;
+    made.gap = made.text.size() - 2 - static_cast<std::size_t>(level_) * kVisIndent;
     return made;
   }
 
@@ -147,15 +147,15 @@ std::size_t VisWriter::add(const NodeSource& source, const std::optional<std::st
   std::string head;
   if (compared_) {
     if (sides_ > 0) head += ',';
-    append_json_line(head, 1, kIndent);
+    append_json_line(head, 1, kVisIndent);
     head += sides_ == 0 ? "\"NPU\": {" : "\"Bench\": {";
   }
   ++sides_;
-  append_json_line(head, own_level, kIndent);
+  append_json_line(head, own_level, kVisIndent);
   head += "\"root\": ";
   append_json_string(head, model_tree::kRootName);
   head += ',';
-  append_json_line(head, own_level, kIndent);
+  append_json_line(head, own_level, kVisIndent);
   head += "\"dump_data_dir\": ";
   if (tensor_folder) {
     append_json_string(head, *tensor_folder);
@@ -163,15 +163,15 @@ std::size_t VisWriter::add(const NodeSource& source, const std::optional<std::st
     head += "null";
   }
   head += ',';
-  append_json_line(head, own_level, kIndent);
+  append_json_line(head, own_level, kVisIndent);
   put(head + "\"node\": {");
   const NodeMaker maker(source, whole_stacks_, own_level + 1);
   std::vector<MadeNode> nodes;
   for (NodeIndex begin = kRoot; begin < tree.size(); begin += static_cast<NodeIndex>(nodes.size())) {
-    nodes = std::vector<MadeNode>(std::min(kNodesAtOnce, tree.size() - begin));
-    parallel_for((nodes.size() + kNodesInTurn - 1) / kNodesInTurn, [&](std::size_t turn) {
-      const std::size_t end = std::min(nodes.size(), (turn + 1) * kNodesInTurn);
-      for (std::size_t i = turn * kNodesInTurn; i < end; ++i)
+    nodes = std::vector<MadeNode>(std::min(kVisNodesAtOnce, tree.size() - begin));
+    parallel_for((nodes.size() + kVisNodesInTurn - 1) / kVisNodesInTurn, [&](std::size_t turn) {
+      const std::size_t end = std::min(nodes.size(), (turn + 1) * kVisNodesInTurn);
+      for (std::size_t i = turn * kVisNodesInTurn; i < end; ++i)
         nodes[i] = maker.make(begin + static_cast<NodeIndex>(i));
     });
     std::string block;
@@ -186,10 +186,10 @@ std::size_t VisWriter::add(const NodeSource& source, const std::optional<std::st
     if (observer.written) observer.written(nodes.size());
   }
   std::string tail;
-  append_json_line(tail, own_level, kIndent);
+  append_json_line(tail, own_level, kVisIndent);
   tail += '}';
   if (compared_) {
-    append_json_line(tail, 1, kIndent);
+    append_json_line(tail, 1, kVisIndent);
     tail += '}';
   }
   put(tail);
@@ -221,7 +221,7 @@ void VisWriter::put(std::string_view text) {
 std::string communication_member(std::string_view json, bool compared) {
   const int level = compared ? 4 : 3;
   std::string out = ",";
-  append_json_line(out, level, kIndent);
+  append_json_line(out, level, kVisIndent);
   out += "\"matched_distributed\": ";
   return out + spread(json, level);
 }
