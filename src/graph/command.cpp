@@ -175,7 +175,7 @@ class GraphCommand final : public Command {
     options_.tree.as_release8 = true;
     options_.edges.as_release8 = true;
     options_.pair.traits.same_arguments = true;
-    options_.pair.traits.rank.measure.double_epsilon = true;
+    options_.pair.traits.rank.measure.as_release8 = true;
   }
 
   void choose_pairing() {

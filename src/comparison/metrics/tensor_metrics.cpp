@@ -74,17 +74,35 @@ using Feed = tensor::ElementFeed<T, ElementReader>;
 
 struct Pass {
   bool real_part_only = false;
-  std::optional<float> shift;  // what is added where the reference is 0, if it is not float's epsilon
+  bool as_release8 = false;  // relative errors of floats
+  bool half = false;         // both are float16
   std::int64_t valid_elements =
       std::numeric_limits<std::int64_t>::max();  // of the target; what follows counts as 0
 };
 
-/// Relative errors as releases 8.x have them of float tensors: the epsilon of float64 is all that is added.
-class ShiftedErrors {
+/// The float16 that is nearest.
+float rounded_to_half(float value) {
+  constexpr int kDigits = 11;
+  constexpr int kLeastExponent = -13;
+  constexpr float kLargest = 65504;
+  if (!std::isfinite(value) || value == 0) return value;
+  int exponent = 0;
+  std::frexp(value, &exponent);
+  const int shift = std::max(exponent, kLeastExponent) - kDigits;
+  const float near = std::ldexp(std::nearbyint(std::ldexp(value, -shift)), shift);
+  return std::fabs(near) > kLargest ? std::copysign(HUGE_VALF, value) : near;
+}
+
+/// Relative errors as releases 8.x have them of float tensors: in the type that they have, and all that is
+/// added to zeros is the epsilon of float64.
+class ErrorsOfRelease8 {
  public:
-  explicit ShiftedErrors(float shift) : shift_(shift) {}
+  explicit ErrorsOfRelease8(bool half)
+      : half_(half), shift_(half ? 0 : static_cast<float>(std::numeric_limits<double>::epsilon())) {}
 
   void add(std::span<const float> target, std::span<const float> golden) {
+    const float one = in_type(0.001F);
+    const float five = in_type(0.005F);
     for (std::size_t i = 0; i < target.size(); ++i) {
       const bool finite = std::isfinite(target[i]) && std::isfinite(golden[i]);
       float n = finite ? target[i] : 0;
@@ -93,10 +111,10 @@ class ShiftedErrors {
         n += shift_;
         b += shift_;
       }
-      const float error = std::fabs((n - b) / b);
+      const float error = std::fabs(in_type(in_type(n - b) / b));
       if (!std::isnan(max_) && !(error <= max_)) max_ = error;
-      if (error < 0.001F) ++below_one_;
-      if (error < 0.005F) ++below_five_;
+      if (error < one) ++below_one_;
+      if (error < five) ++below_five_;
     }
   }
 
@@ -107,6 +125,9 @@ class ShiftedErrors {
   }
 
  private:
+  float in_type(float value) const { return half_ ? rounded_to_half(value) : value; }
+
+  bool half_;
   float shift_;
   float max_ = 0;
   std::uint64_t below_one_ = 0;
@@ -120,7 +141,7 @@ tensor::Difference run(const StoredTensor& target, const StoredTensor& golden, c
   Feed<T> feed_golden(golden, parts);
   std::int64_t done = 0;
   tensor::DifferenceAccumulator accumulator;
-  ShiftedErrors shifted(pass.shift.value_or(0));
+  ErrorsOfRelease8 errors(pass.half);
   while (feed_target.remaining() > 0) {
     check_interrupt();
     const auto count =
@@ -135,12 +156,12 @@ tensor::Difference run(const StoredTensor& target, const StoredTensor& golden, c
     }
     const std::span<T> g = feed_golden.next(count);
     if constexpr (std::is_same_v<T, float>) {
-      if (pass.shift) shifted.add(t, g);
+      if (pass.as_release8) errors.add(t, g);
     }
     accumulator.add(t, g);
   }
   tensor::Difference difference = accumulator.finish();
-  if (std::is_same_v<T, float> && pass.shift) shifted.put(difference);
+  if (std::is_same_v<T, float> && pass.as_release8) errors.put(difference);
   return difference;
 }
 
@@ -320,11 +341,8 @@ TensorMetrics compare_tensors(const StoredTensor& target, const StoredTensor& go
   if (target_complex && !real_part_only) metrics.messages.emplace_back(kComplexMessage);
   Pass elements;
   elements.real_part_only = real_part_only;
-  if (traits.double_epsilon) {
-    // It vanishes in float16.
-    const bool half = target.dtype == DType::float16 || golden.dtype == DType::float16;
-    elements.shift = half ? 0.0F : static_cast<float>(std::numeric_limits<double>::epsilon());
-  }
+  elements.as_release8 = traits.as_release8;
+  elements.half = target.dtype == DType::float16 && golden.dtype == DType::float16;
   if (valid_rows && !shape.empty()) {
     const std::int64_t rows = std::clamp<std::int64_t>(*valid_rows, 0, shape[0]);
     elements.valid_elements = target.numel() / shape[0] * rows;

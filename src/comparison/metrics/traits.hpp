@@ -11,7 +11,7 @@ struct MeasureTraits {
   bool real_parts_only = false;          // of complex tensors
   bool infinities_without_sign = false;  // +Inf and -Inf at one place are equal
   bool positions_without_count = false;  // NaN or Inf at other places: no word on how many
-  bool double_epsilon = false;           // what is added to zeros is that of float64, as in 8.1.1
+  bool as_release8 = false;              // relative errors of float tensors: see ErrorsOfRelease8
   bool numbers_only = false;             // statistics: no difference but between numbers, no x / 0
 };
 
