@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a call of an operation gave, and what is said of it: the border between those who make calls and those
+// who judge them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tensor/dtype.hpp"
+
+namespace msprobe::precheck {
+
+/// `Torch.matmul.0`: what was called, without direction.
+struct ApiName {
+  std::string type;    // "Torch", "Tensor", "Functional", …
+  std::string name;    // "matmul", "linalg.inv"
+  std::string number;  // "0"
+
+  std::string text() const { return type + '.' + name + '.' + number; }
+};
+
+enum class Direction : std::uint8_t { forward, backward };
+
+/// Elements in row-major order, little-endian. The bytes belong to the caller, and are as many as the shape
+/// asks for.
+struct TensorOutput {
+  tensor::DType dtype = tensor::DType::float32;
+  std::vector<std::uint64_t> shape;
+  std::span<const std::byte> bytes;
+};
+
+/// `repr` is what Python prints, so that integers of any size and all texts can be compared; `real` serves
+/// floats.
+struct ScalarOutput {
+  enum class Kind : std::uint8_t { boolean, integer, real, text };
+  Kind kind = Kind::integer;
+  std::string repr;
+  double real = 0;
+};
+
+/// A value of a type that is not judged; `type` as Python prints it: `<class 'dict'>`.
+struct OtherOutput {
+  std::string type;
+};
+
+/// One of: None, a tensor, a Python scalar, a list (or tuple) of outputs, something else.
+struct Output {
+  struct List {
+    std::vector<Output> elements;
+    bool tuple = false;
+  };
+  std::variant<std::monostate, TensorOutput, ScalarOutput, List, OtherOutput> value;
+};
+
+/// Which release's choice of criteria the figures follow.
+enum class Selection : std::uint8_t { release_8, release_26 };
+
+/// Of the Python tool. It knows no other; the words are in result_files.
+enum class Status : std::uint8_t { none, pass, warning, error, skip };
+
+/// Ours, worse ones behind better ones. What could not be judged is `skip`, never `pass`.
+enum class Verdict : std::uint8_t { none, pass, skip, warning, error };
+
+/// The numbers of a details file, in the order of its columns.
+enum class Figure : std::uint8_t {
+  cosine,
+  max_absolute,
+  hundredth,  // shares of elements with a relative error below 1 %, 0.1 %, 0.01 %
+  thousandth,
+  ten_thousandth,
+  binary,  // share of elements that differ
+  balance,
+  rmse,
+  small_share,
+  max_relative,
+  mean_relative,
+  inf_nan_rate,
+  relative_rate,
+  absolute_rate,
+  max_ulp,
+  mean_ulp,
+  ulp_share,
+};
+inline constexpr std::size_t kFigureCount = static_cast<std::size_t>(Figure::ulp_share) + 1;
+
+/// A number, and the type that it had in the Python tool, which decides how its files spell it.
+struct FigureValue {
+  enum class Form : std::uint8_t { blank, real, single, integer, text };
+  Form form = Form::blank;
+  double value = 0;
+  std::string text;  // in place of a number
+};
+
+/// A row of the details file.
+struct OutputRow {
+  std::string name;             // "Torch.matmul.0.forward.output.0"
+  std::string reference_dtype;  // as the Python tool writes them; empty: a blank column
+  std::string device_dtype;
+  std::string shape;
+  std::array<FigureValue, kFigureCount> figures;
+  Status status = Status::none;
+  std::string message;
+  Verdict verdict = Verdict::none;
+  std::string reason;  // of a verdict that is not `pass`, and of a pass that needs one; one line
+
+  FigureValue& operator[](Figure figure) { return figures[static_cast<std::size_t>(figure)]; }
+  const FigureValue& operator[](Figure figure) const { return figures[static_cast<std::size_t>(figure)]; }
+};
+
+/// One direction of one call.
+struct Judgement {
+  std::vector<OutputRow> rows;  // none for those that the Python tool writes none of (dropout)
+  Status status = Status::none;
+  std::string
+      failure;  // the exception by which the Python tool would have left the API: both directions SKIP
+  Verdict verdict = Verdict::none;  // the worst of all outputs
+  std::string reason;               // of the first output that is as bad
+};
+
+/// What is known of the call besides its outputs.
+struct CallTraits {
+  bool float8_input = false;
+};
+
+class Standards;
+
+/// Never throws for what the outputs hold. Memory: a few KB besides them.
+Judgement judge(const ApiName& api, Direction direction, const Output& reference, const Output& device,
+                const Standards& standards, Selection selection, const CallTraits& traits = {});
+
+}  // namespace msprobe::precheck
