@@ -21,6 +21,7 @@
 #include "inspect/command.hpp"
 #include "merge_result/command.hpp"
 #include "parse/command.hpp"
+#include "precheck/precision_compare/command.hpp"
 #include "support/command.hpp"
 #include "support/command_line.hpp"
 #include "support/completion.hpp"
@@ -55,6 +56,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(graph::make_graph_visualize());
   commands.push_back(graph::make_graph());
   commands.push_back(ckpt_compare::make_command());
+  commands.push_back(precheck::make_api_precision_compare());
   commands.push_back(parse::make_command());
   commands.push_back(inspect::make_command());
   commands.push_back(config_check::make_command());
@@ -73,7 +75,6 @@ std::vector<AbsentCommand> absent_commands() {
       {"multi_acc_check", precheck},
       {"run_ut", precheck},
       {"multi_run_ut", precheck},
-      {"api_precision_compare", precheck},
       {"run_overflow_check", "'msprobe overflow_check' finds where NaN or Inf began"},
       {"config_checking", "it is called config_check by now, with the same options"},
       {"monitor",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// csv as pandas writes it: minimal quoting, `\n` line ends, a header and no index.
+// csv as pandas writes it: minimal quoting, `\n` line ends unless others are asked for, a header and no index.
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -59,9 +59,9 @@ struct CsvCellAppender {
 };
 
 /// Ends a line that began at `start`. A line that holds one empty field needs quotes, or readers skip it.
-void end_line(std::string& out, std::size_t start, std::size_t columns) {
+void end_line(std::string& out, std::size_t start, std::size_t columns, const WriteOptions& options) {
   if (columns == 1 && out.size() == start) out += "\"\"";
-  out += '\n';
+  out += options.csv_line_end;
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ void write_csv(const Table& table, RowRange rows, const Sink& sink, const WriteO
     if (&name != &table.columns().front()) header += ',';
     append_text(header, name);
   }
-  end_line(header, begin, table.columns().size());
+  end_line(header, begin, table.columns().size(), options);
   sink(header);
 
   const auto make = [&](RowRange part, std::string& out) {
@@ -87,7 +87,7 @@ void write_csv(const Table& table, RowRange rows, const Sink& sink, const WriteO
         if (k != 0) out += ',';
         std::visit(CsvCellAppender{out}, cells[k]);
       }
-      end_line(out, start, cells.size());
+      end_line(out, start, cells.size(), options);
     }
     return out.size();
   };

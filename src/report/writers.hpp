@@ -23,6 +23,7 @@ struct WriteOptions {
   std::string sheet = "Sheet1";                   // of a workbook of one table
   std::function<void(std::uint64_t)> on_rows;     // told now and then how many rows are written
   bool csv_byte_order_mark = false;               // before the header, for spreadsheets that guess encodings
+  std::string_view csv_line_end = "\n";
   bool quote_prefix = false;  // a workbook holds text that looks like a formula as it is, marked as text
   bool wrap_lines =
       false;  // cells of a workbook show all lines of their text, and their rows stand at the top

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two details files row by row, and what follows for each operation.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "precheck/precision_compare/input.hpp"
+#include "precheck/precision_compare/pair.hpp"
+#include "precheck/standards/standards.hpp"
+
+namespace msprobe::precheck {
+
+struct OperationResult {
+  std::string name;
+  Status forward = Status::none;  // none: it has no such output
+  Status backward = Status::none;
+  std::string message;  // of the Python tool
+  std::string reason;   // ours
+
+  /// error, else skip, else pass.
+  Status worst() const;
+};
+
+struct PrecisionResult {
+  std::vector<PairRow> rows;
+  std::vector<OperationResult> operations;
+  std::vector<std::string> warnings;
+  std::size_t without_partner = 0;
+};
+
+/// Never throws for what the rows say.
+PrecisionResult compare_precision(const DetailsFile& device, const DetailsFile& other,
+                                  const Standards& standards, const PrecisionTraits& traits);
+
+}  // namespace msprobe::precheck

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precheck/precision_compare/input.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "sheets/csv_rows.hpp"
+#include "support/error.hpp"
+#include "support/interrupt.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::precheck {
+namespace {
+
+struct NeededColumn {
+  std::string_view python;
+  std::string_view english;
+};
+constexpr std::array<NeededColumn, kNeededCount> kNeededColumns = {{
+    {"双千指标", "Within 0.1 %"},
+    {"二进制一致错误率", "Unequal"},
+    {"误差均衡性", "Error Balance"},
+    {"均方根误差", "RMSE"},
+    {"小值域错误占比", "Small Value Errors"},
+    {"相对误差最大值", "Max Relative Error"},
+    {"相对误差平均值", "Mean Relative Error"},
+    {"inf/nan错误率", "Inf/NaN Error Rate"},
+    {"相对误差错误率", "Relative Error Rate"},
+    {"绝对误差错误率", "Absolute Error Rate"},
+    {"ULP误差平均值", "Mean ULP Error"},
+    {"ULP误差大于阈值占比", "ULP Errors Above Limit"},
+}};
+
+FigureField to_figure(std::string_view text) {
+  if (trimmed(text).empty()) return {};
+  const auto number = parse_number(text);
+  if (!number) return {FigureField::Kind::text};
+  return {FigureField::Kind::number, *number};
+}
+
+/// Where the columns are that a file may have or must have.
+class Columns {
+ public:
+  Columns(const std::vector<std::string>& header, const std::string& file) : file_(file) {
+    for (std::size_t i = 0; i < header.size(); ++i) {
+      if (!places_.emplace(header[i], i).second)
+        throw FormatError(display(file), "column '" + display(header[i]) + "' stands there twice");
+    }
+  }
+
+  std::optional<std::size_t> find(std::string_view column, bool must) {
+    const auto found = places_.find(std::string(column));
+    if (found != places_.end()) return found->second;
+    if (must) missing_ += (missing_.empty() ? "" : ", ") + std::string(column);
+    return std::nullopt;
+  }
+
+  void complain() const {
+    if (!missing_.empty())
+      throw FormatError(display(file_), "not a details file of acc_check: columns are missing: " + missing_);
+  }
+
+ private:
+  std::string file_;
+  std::unordered_map<std::string, std::size_t> places_;
+  std::string missing_;
+};
+
+}  // namespace
+
+std::string_view column_of(Needed figure) {
+  return kNeededColumns[static_cast<std::size_t>(figure)].python;
+}
+
+std::string_view english_column_of(Needed figure) {
+  return kNeededColumns[static_cast<std::size_t>(figure)].english;
+}
+
+DetailsFile DetailsFile::read(const ByteSource& file) {
+  sheets::CsvRows csv(file);
+  std::vector<std::string> fields;
+  if (!csv.next(fields))
+    throw FormatError(display(file.name()), "not a details file of acc_check: it is empty");
+  Columns columns(fields, file.name());
+  const std::size_t width = fields.size();
+  const auto name = columns.find("API Name", true);
+  const auto dtype = columns.find("DEVICE Dtype", true);
+  const auto shape = columns.find("Shape", false);
+  const auto message = columns.find("Message", false);
+  std::array<std::size_t, kNeededCount> places{};
+  for (std::size_t i = 0; i < kNeededCount; ++i) {
+    // Ours may be English.
+    const auto english = columns.find(kNeededColumns[i].english, false);
+    places[i] = english ? *english : columns.find(kNeededColumns[i].python, true).value_or(0);
+  }
+  columns.complain();
+
+  DetailsFile details;
+  const auto take = [&](std::optional<std::size_t> place) {
+    return place && *place < fields.size() ? std::move(fields[*place]) : std::string();
+  };
+  while (csv.next(fields)) {
+    if (details.rows.size() % 4096 == 0) check_interrupt();
+    const std::string where = "line " + std::to_string(csv.line()) + ": ";
+    if (fields.size() > width)
+      throw FormatError(display(file.name()), where + "more fields than the header has columns");
+    if (details.rows.size() == kMostRows) throw FormatError(display(file.name()), where + "too many rows");
+    DetailsRow& row = details.rows.emplace_back();
+    row.name = take(name);
+    row.dtype = take(dtype);
+    row.shape = take(shape);
+    row.message = take(message);
+    for (std::size_t i = 0; i < kNeededCount; ++i) row.figures[i] = to_figure(take(places[i]));
+  }
+  return details;
+}
+
+RowsByName::RowsByName(const DetailsFile& file) {
+  rows_.reserve(file.rows.size());
+  for (std::size_t i = 0; i < file.rows.size(); ++i) {
+    const auto [place, added] = rows_.try_emplace(file.rows[i].name, Found{1, i});
+    if (!added) ++place->second.count;
+  }
+}
+
+RowsByName::Found RowsByName::find(std::string_view name) const {
+  const auto found = rows_.find(name);
+  return found != rows_.end() ? found->second : Found{};
+}
+
+}  // namespace msprobe::precheck

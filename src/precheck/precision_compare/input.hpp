@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What api_precision_compare takes of a details file.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "support/byte_source.hpp"
+
+namespace msprobe::precheck {
+
+/// The numbers that criteria need, in the order of a details file.
+enum class Needed : std::uint8_t {
+  thousandth,
+  binary,
+  balance,
+  rmse,
+  small_share,
+  max_relative,
+  mean_relative,
+  inf_nan_rate,
+  relative_rate,
+  absolute_rate,
+  mean_ulp,
+  ulp_share,
+};
+inline constexpr std::size_t kNeededCount = static_cast<std::size_t>(Needed::ulp_share) + 1;
+/// Their columns, as the Python tool calls them.
+std::string_view column_of(Needed figure);
+std::string_view english_column_of(Needed figure);
+
+/// A field where a number should be.
+struct FigureField {
+  enum class Kind : std::uint8_t { blank, number, text };
+  Kind kind = Kind::blank;
+  double value = 0;
+};
+
+struct DetailsRow {
+  std::string name;
+  std::string dtype;  // of the device
+  std::string shape;
+  std::string message;
+  std::array<FigureField, kNeededCount> figures;
+
+  const FigureField& operator[](Needed figure) const { return figures[static_cast<std::size_t>(figure)]; }
+};
+
+struct DetailsFile {
+  static constexpr std::size_t kMostRows = 2'000'000;
+
+  std::vector<DetailsRow> rows;
+
+  /// FormatError naming the file for what is no csv, lacks columns that are needed, names one twice, or has
+  /// more than kMostRows rows or a row with more fields than columns. Fields that a short row lacks are
+  /// empty.
+  static DetailsFile read(const ByteSource& file);
+};
+
+/// Rows by their names.
+class RowsByName {
+ public:
+  explicit RowsByName(const DetailsFile& file);
+  /// How many rows have the name, and the first of them.
+  struct Found {
+    std::size_t count = 0;
+    std::size_t first = 0;
+  };
+  Found find(std::string_view name) const;
+
+ private:
+  std::unordered_map<std::string_view, Found> rows_;
+};
+
+}  // namespace msprobe::precheck

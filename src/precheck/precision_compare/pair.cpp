@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precheck/precision_compare/pair.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+#include "support/text.hpp"
+
+namespace msprobe::precheck {
+namespace {
+
+constexpr int kReasonDigits = 6;
+
+/// The Python tool gives a row up with these words.
+struct BrokenFigure {
+  const char* words;
+};
+
+bool is_float8(std::string_view dtype) {
+  return dtype.find("float8") != std::string_view::npos || dtype.find("HiFloat8") != std::string_view::npos;
+}
+
+bool is_benchmark_type(std::string_view dtype) {
+  return dtype == "torch.float16" || dtype == "torch.bfloat16" || dtype == "torch.float32";
+}
+
+std::string_view without_torch(std::string_view dtype) {
+  constexpr std::string_view kPrefix = "torch.";
+  return dtype.starts_with(kPrefix) ? dtype.substr(kPrefix.size()) : dtype;
+}
+
+bool are_alike(double a, double b) {
+  return (std::isnan(a) && std::isnan(b)) || a == b;
+}
+
+/// A measure of the benchmark criterion: a figure of both sides, and the limit of their ratio.
+struct Ratio {
+  Measure measure;
+  Needed figure;
+  double RatioLimits::*limit;
+  const char* error;  // of the Python tool; null: shown only
+};
+constexpr Ratio kRatios[] = {
+    {Measure::small_share, Needed::small_share, &RatioLimits::small_share, "小值域错误比值"},
+    {Measure::rmse, Needed::rmse, &RatioLimits::rmse, "均方根误差比值"},
+    {Measure::max_relative, Needed::max_relative, &RatioLimits::max_relative, "相对误差最大值比值"},
+    {Measure::mean_relative, Needed::mean_relative, &RatioLimits::mean_relative, "相对误差平均值比值"},
+    {Measure::balance, Needed::balance, &RatioLimits::balance, nullptr},
+};
+
+/// Rates that must be 0.
+struct Rate {
+  Measure measure;
+  Needed figure;
+};
+constexpr Rate kRates[] = {
+    {Measure::inf_nan_rate, Needed::inf_nan_rate},
+    {Measure::relative_rate, Needed::relative_rate},
+    {Measure::absolute_rate, Needed::absolute_rate},
+};
+
+class PairJudge {
+ public:
+  PairJudge(const OutputName& name, const DetailsRow& device, const DetailsRow& other,
+            const Standards& standards, const PrecisionTraits& traits)
+      : operation_(name.operation),
+        device_(device),
+        other_(other),
+        standards_(standards),
+        traits_(traits),
+        type_(standards.type(without_torch(device.dtype))) {}
+
+  PairRow judge() {
+    try {
+      const std::vector<Criterion> criteria = chosen();
+      if (criteria.empty()) skip("no column that a criterion needs is filled");
+      for (const Criterion criterion : criteria) {
+        judge(criterion);
+        row_.algorithm += (row_.algorithm.empty() ? "" : " + ") + std::string(algorithm(criterion));
+      }
+    } catch (const BrokenFigure& broken) {
+      row_ = PairRow();
+      row_.broken = true;
+      row_.status = Status::skip;
+      row_.message = broken.words;
+    }
+    return std::move(row_);
+  }
+
+ private:
+  static std::string_view algorithm(Criterion criterion) {
+    switch (criterion) {
+      case Criterion::benchmark:
+        return "标杆比对法";
+      case Criterion::absolute_threshold:
+        return "绝对阈值法";
+      case Criterion::binary_consistency:
+        return "二进制一致法";
+      case Criterion::ulp:
+        return "ULP误差比对法";
+      case Criterion::thousandth:
+        return "双千指标法";
+      case Criterion::accumulative_error:
+        break;
+    }
+    return "累积误差比对法";
+  }
+
+  bool filled(std::initializer_list<Needed> figures) const {
+    return std::all_of(figures.begin(), figures.end(),
+                       [&](Needed figure) { return device_[figure].kind != FigureField::Kind::blank; });
+  }
+
+  std::vector<Criterion> chosen() const {
+    const Criterion listed = standards_.listed(operation_);
+    if (traits_.selection == Selection::release_26) {
+      if (is_float8(device_.dtype)) return {Criterion::ulp};
+      if (filled({Needed::relative_rate})) return {Criterion::absolute_threshold};
+      return {is_benchmark_type(device_.dtype) ? Criterion::benchmark : Criterion::binary_consistency};
+    }
+    if (traits_.selection == Selection::release_8)
+      return {is_benchmark_type(device_.dtype) ? listed : Criterion::binary_consistency};
+    return chosen_by_columns(listed);
+  }
+
+  /// acc_check fills the columns of one criterion. A table made otherwise may hold more: all count.
+  std::vector<Criterion> chosen_by_columns(Criterion listed) const {
+    std::vector<Criterion> criteria;
+    if (filled({Needed::rmse}) || filled({Needed::small_share}) || filled({Needed::max_relative}) ||
+        filled({Needed::mean_relative}))
+      criteria.push_back(Criterion::benchmark);
+    if (filled({Needed::inf_nan_rate}) || filled({Needed::relative_rate}) ||
+        filled({Needed::absolute_rate})) {
+      criteria.push_back(criteria.empty() && filled({Needed::balance}) ? Criterion::accumulative_error
+                                                                       : Criterion::absolute_threshold);
+    }
+    if (filled({Needed::binary})) criteria.push_back(Criterion::binary_consistency);
+    if (filled({Needed::mean_ulp}) || filled({Needed::ulp_share})) criteria.push_back(Criterion::ulp);
+    // The share is also a step of each output's status, and filled then whatever the criterion is.
+    if (criteria.empty() && listed == Criterion::thousandth && filled({Needed::thousandth}))
+      criteria.push_back(Criterion::thousandth);
+    return criteria;
+  }
+
+  void judge(Criterion criterion) {
+    switch (criterion) {
+      case Criterion::benchmark:
+        return judge_benchmark();
+      case Criterion::absolute_threshold:
+        return judge_rates(false);
+      case Criterion::binary_consistency:
+        return judge_binary();
+      case Criterion::ulp:
+        return judge_ulp();
+      case Criterion::thousandth:
+        return judge_thousandth();
+      case Criterion::accumulative_error:
+        return judge_rates(true);
+    }
+  }
+
+  // What becomes of the row.
+
+  void worsen(Status status) {
+    const auto rank = [](Status each) { return each == Status::error ? 2 : each == Status::skip ? 1 : 0; };
+    if (row_.status == Status::none || rank(status) > rank(row_.status)) row_.status = status;
+  }
+  void note(const std::string& reason) { row_.reason += (row_.reason.empty() ? "" : "; ") + reason; }
+  Status skip(const std::string& reason) {
+    note(reason);
+    worsen(Status::skip);
+    return Status::skip;
+  }
+
+  // Figures.
+
+  bool by_python() const { return traits_.python_columns; }
+
+  /// Nothing if there is no number to judge by, which is noted.
+  std::optional<double> number(const DetailsRow& row, Needed figure, bool blank_is_zero = false) {
+    const FigureField& field = row[figure];
+    const std::string_view side = &row == &device_ ? "" : " of the other device";
+    switch (field.kind) {
+      case FigureField::Kind::blank:
+        if (blank_is_zero && traits_.blanks_are_zero) return 0;
+        if (by_python()) throw BrokenFigure{"ERROR: Input data is an empty string"};
+        skip(fmt::format("{}{} is blank", english_column_of(figure), side));
+        return std::nullopt;
+      case FigureField::Kind::text:
+        if (by_python()) throw BrokenFigure{"ERROR: Input data cannot be converted to float"};
+        skip(fmt::format("{}{} is no number", english_column_of(figure), side));
+        return std::nullopt;
+      case FigureField::Kind::number:
+        break;
+    }
+    if (field.value < 0 && !traits_.negative_is_absolute) {
+      skip(fmt::format("{}{} is negative", english_column_of(figure), side));
+      return std::nullopt;
+    }
+    return field.value;
+  }
+
+  /// How NaN and Inf of a figure are told: `pass` if there are none.
+  Status odd(Needed figure, double device, double other) {
+    if (std::isfinite(device) && std::isfinite(other)) return Status::pass;
+    const std::string column(column_of(figure));
+    if (!are_alike(device, other)) {
+      row_.message += column + "inf或nan不一致\n";
+      note(fmt::format("{} is {}, {} of the other device", english_column_of(figure),
+                       short_number(device, kReasonDigits), short_number(other, kReasonDigits)));
+      return Status::error;
+    }
+    row_.message += column + "同为同号inf或nan\n";
+    if (traits_.odd_on_both_passes) return Status::pass;
+    return skip(fmt::format("{} is {} on both devices", english_column_of(figure),
+                            short_number(device, kReasonDigits)));
+  }
+
+  double ratio_of(double device, double other) const {
+    if (!std::isfinite(device) || !std::isfinite(other)) return std::nan("");
+    return std::fabs(device) / std::max(std::fabs(other), type_.smallest_denominator);
+  }
+
+  // Criteria.
+
+  void judge_benchmark() {
+    const RatioLimits& limits =
+        traits_.selection == Selection::release_8 ? standards_.ratios() : standards_.ratios(operation_);
+    std::string errors;
+    for (const Ratio& each : kRatios) {
+      const auto device = number(device_, each.figure, true);
+      const auto other = number(other_, each.figure, true);
+      if (!device || !other) continue;
+      Judged& judged = row_[each.measure];
+      judged.value = ratio_of(*device, *other);
+      const double limit = limits.*each.limit;
+      judged.status = odd(each.figure, *device, *other);
+      const bool is_odd = judged.status != Status::pass;
+      if (*judged.value > limit) {
+        judged.status = Status::error;
+        if (each.error != nullptr) {
+          note(fmt::format("{} {} is {} times that of the other device, {}; limit {}",
+                           english_column_of(each.figure), short_number(*device, kReasonDigits),
+                           short_number(*judged.value, kReasonDigits), short_number(*other, kReasonDigits),
+                           short_number(limit, kReasonDigits)));
+        }
+      }
+      const bool decides = each.error != nullptr || (is_odd && !traits_.balance_may_be_odd);
+      worsen(decides ? judged.status : Status::pass);
+      if (judged.status == Status::error && each.error != nullptr)
+        errors += std::string("ERROR: ") + each.error + "超过阈值\n";
+    }
+    row_.message += errors;
+  }
+
+  /// A rate of the device that must be 0.
+  Status judge_rate(Measure measure, Needed figure) {
+    const auto rate = number(device_, figure);
+    if (!rate) return Status::skip;
+    Judged& judged = row_[measure];
+    judged = {*rate, *rate == 0 ? Status::pass : Status::error};
+    worsen(judged.status);
+    if (judged.status == Status::error)
+      note(fmt::format("{} is {}", english_column_of(figure), short_number(*rate, kReasonDigits)));
+    return judged.status;
+  }
+
+  void judge_rates(bool accumulative) {
+    std::vector<std::string> errors;
+    for (const Rate& each : kRates) {
+      if (judge_rate(each.measure, each.figure) == Status::error)
+        errors.push_back("ERROR: " + std::string(column_of(each.figure)) + "超过阈值");
+    }
+    if (!accumulative) {
+      for (const std::string& error : errors) row_.message += error;
+      return;
+    }
+    if (const auto balance = number(device_, Needed::balance)) {
+      Judged& judged = row_[Measure::balance];
+      judged = {*balance, *balance <= type_.accumulative_balance ? Status::pass : Status::error};
+      worsen(judged.status);
+      if (judged.status == Status::error) {
+        errors.emplace_back("ERROR: 误差均衡性超过阈值");
+        note(fmt::format("{} {} is above {}", english_column_of(Needed::balance),
+                         short_number(*balance, kReasonDigits),
+                         short_number(type_.accumulative_balance, kReasonDigits)));
+      }
+    }
+    for (const std::string& error : errors)
+      row_.message += (&error == &errors.front() ? "" : "\n") + error + "\n";
+  }
+
+  void judge_binary() {
+    if (judge_rate(Measure::binary, Needed::binary) == Status::error)
+      row_.message += "ERROR: 二进制一致错误率超过阈值\n";
+  }
+
+  void judge_thousandth() {
+    const auto share = number(device_, Needed::thousandth);
+    if (!share) return;
+    const double least = standards_.limits().thousandth;
+    row_.thousandth = {*share, *share >= least ? Status::pass : Status::error};
+    worsen(row_.thousandth.status);
+    if (row_.thousandth.status == Status::error) {
+      row_.message += "ERROR: 双千指标不达标\n";
+      note(fmt::format("only {} of the elements are within 0.1 %", short_number(*share, kReasonDigits)));
+    }
+  }
+
+  void judge_ulp() {
+    const OtherLimits& limits = standards_.limits();
+    Status status = Status::pass;
+    if (is_float8(device_.dtype)) {
+      row_.ulp_share = number(device_, Needed::ulp_share);
+      if (!row_.ulp_share) return;
+      row_.ulp = status = *row_.ulp_share < limits.ulp_other_share ? Status::pass : Status::error;
+    } else {
+      const auto mean = number(device_, Needed::mean_ulp);
+      const auto other_mean = number(other_, Needed::mean_ulp);
+      const auto share = number(device_, Needed::ulp_share);
+      const auto other_share = number(other_, Needed::ulp_share);
+      row_.mean_ulp = mean;
+      row_.ulp_share = share;
+      if (!mean || !other_mean || !share || !other_share) return;
+      row_.ulp_ratio = ratio_of(*share, *other_share);
+      const Status odd_mean = odd(Needed::mean_ulp, *mean, *other_mean);
+      const Status odd_share = odd(Needed::ulp_share, *share, *other_share);
+      if (odd_mean == Status::error || odd_share == Status::error) {
+        status = Status::error;
+      } else if (odd_mean == Status::pass && odd_share == Status::pass) {
+        const bool good = device_.dtype == "torch.float32"
+                              ? *mean < limits.ulp_float32_mean || *share < limits.ulp_float32_share ||
+                                    *row_.ulp_ratio < limits.ulp_ratio
+                              : *share < limits.ulp_other_share || *row_.ulp_ratio < limits.ulp_ratio;
+        row_.ulp = status = good ? Status::pass : Status::error;
+      } else {
+        row_.ulp = status = Status::skip;
+      }
+    }
+    worsen(status);
+    if (status != Status::error) return;
+    row_.message += "ERROR: ULP误差不满足标准\n";
+    if (row_.ulp != Status::error) return;  // told above
+    note(fmt::format("{} of the elements are off by more than {} units in the last place",
+                     short_number(*row_.ulp_share, kReasonDigits),
+                     short_number(device_.dtype == "torch.float32" ? limits.ulp_float32 : limits.ulp_other,
+                                  kReasonDigits)));
+  }
+
+  std::string_view operation_;
+  const DetailsRow& device_;
+  const DetailsRow& other_;
+  const Standards& standards_;
+  const PrecisionTraits& traits_;
+  const TypeLimits& type_;
+  PairRow row_;
+};
+
+}  // namespace
+
+// Behind each trait stands the item of docs/differences.md that gives the reason why ours is another.
+PrecisionTraits python_precision_traits(Selection selection) {
+  return {
+      .selection = selection,                                 // P1
+      .blanks_are_zero = selection == Selection::release_26,  // P2
+      .balance_may_be_odd = true,                             // P3
+      .odd_on_both_passes = true,                             // P3
+      .negative_is_absolute = true,                           // P3
+      .short_names = true,                                    // P4
+      .stops_at_duplicate = true,                             // P5
+      .leaves_out_missing = true,                             // P6
+      .by_neighbours = true,                                  // P7
+      .python_columns = true,                                 // P8
+  };
+}
+
+std::optional<OutputName> parse_output_name(std::string_view name, const PrecisionTraits& traits) {
+  std::vector<std::size_t> dots;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name[i] == '.') dots.push_back(i);
+  }
+  const std::size_t parts = dots.size() + 1;
+  if (parts < 6 || (traits.short_names && parts > 7)) return std::nullopt;
+  // Type . operation . number . direction . output . number
+  const std::size_t before_direction = dots[dots.size() - 3];
+  const std::size_t behind_direction = dots[dots.size() - 2];
+  const std::size_t before_number = dots[dots.size() - 4];
+  OutputName parsed;
+  parsed.api = name.substr(0, before_direction);
+  parsed.operation = name.substr(dots.front() + 1, before_number - dots.front() - 1);
+  const std::string_view direction =
+      name.substr(before_direction + 1, behind_direction - before_direction - 1);
+  if (direction == "forward") return parsed;
+  if (direction != "backward") return std::nullopt;
+  parsed.direction = Direction::backward;
+  return parsed;
+}
+
+bool is_unjudged_type(std::string_view dtype) {
+  return dtype == "torch.float64" || dtype == "torch.complex64" || dtype == "torch.complex128";
+}
+
+PairRow judge_pair(const OutputName& name, const DetailsRow& device, const DetailsRow& other,
+                   const Standards& standards, const PrecisionTraits& traits) {
+  PairRow row = PairJudge(name, device, other, standards, traits).judge();
+  row.name = device.name;
+  return row;
+}
+
+}  // namespace msprobe::precheck

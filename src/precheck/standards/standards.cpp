@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precheck/standards/standards.hpp"
+
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "precheck/standards/default_standards.hpp"
+#include "support/rule_file.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::precheck {
+namespace {
+
+using Place = std::pair<std::string_view, double*>;
+
+/// `0.5`, `1e-16`, `2^-10`.
+std::optional<double> parse_power(std::string_view text) {
+  const std::size_t sign = text.find('^');
+  if (sign == std::string_view::npos) return parse_number(text);
+  const auto base = parse_number(text.substr(0, sign));
+  const auto exponent = parse_number(text.substr(sign + 1));
+  if (!base || !exponent) return std::nullopt;
+  return std::pow(*base, *exponent);
+}
+
+std::vector<Place> places(RatioLimits& limits) {
+  return {{"max_relative", &limits.max_relative},
+          {"mean_relative", &limits.mean_relative},
+          {"rmse", &limits.rmse},
+          {"small_share", &limits.small_share},
+          {"balance", &limits.balance}};
+}
+
+std::vector<Place> places(TypeLimits& limits) {
+  return {{"small_value", &limits.small_value},
+          {"absolute_tolerance", &limits.absolute_tolerance},
+          {"benchmark_tolerance", &limits.benchmark_tolerance},
+          {"relative_tolerance", &limits.relative_tolerance},
+          {"accumulative_bound", &limits.accumulative_bound},
+          {"accumulative_balance", &limits.accumulative_balance},
+          {"smallest_denominator", &limits.smallest_denominator}};
+}
+
+std::vector<Place> places(OtherLimits& limits) {
+  return {{"accumulative_small_value", &limits.accumulative_small_value},
+          {"ulp_float32", &limits.ulp_float32},
+          {"ulp_other", &limits.ulp_other},
+          {"ulp_float32_mean", &limits.ulp_float32_mean},
+          {"ulp_float32_share", &limits.ulp_float32_share},
+          {"ulp_other_share", &limits.ulp_other_share},
+          {"ulp_ratio", &limits.ulp_ratio},
+          {"thousandth", &limits.thousandth},
+          {"cosine", &limits.cosine},
+          {"max_absolute", &limits.max_absolute},
+          {"hundredth_share", &limits.hundredth_share},
+          {"thousandth_share", &limits.thousandth_share},
+          {"ten_thousandth_share", &limits.ten_thousandth_share},
+          {"dropout_zeros", &limits.dropout_zeros},
+          {"dropout_elements", &limits.dropout_elements},
+          {"quantized", &limits.quantized}};
+}
+
+}  // namespace
+
+class StandardsReader {
+ public:
+  using Node = RuleFile::Node;
+
+  StandardsReader(const RuleFile& file, Standards& standards) : file_(file), standards_(standards) {}
+
+  void read() {
+    require_map(file_.root(), "the file");
+    for (const auto& [key, value] : file_.members(file_.root())) {
+      if (Standards::Names* list = names_of(key->text)) {
+        *list = names(*value, key->text);
+      } else if (key->text == "ratios") {
+        read_ratios(*value);
+      } else if (key->text == "types") {
+        read_types(*value);
+      } else if (key->text == "limits") {
+        read_numbers(*value, places(standards_.limits_), key->text);
+      } else {
+        file_.fail(*key, "there is no rule '" + display(key->text) + "'");
+      }
+    }
+  }
+
+ private:
+  Standards::Names* names_of(std::string_view key) {
+    const auto list = [&](Criterion criterion) {
+      return &standards_.lists_[static_cast<std::size_t>(criterion)];
+    };
+    if (key == "absolute_threshold") return list(Criterion::absolute_threshold);
+    if (key == "binary_consistency") return list(Criterion::binary_consistency);
+    if (key == "ulp") return list(Criterion::ulp);
+    if (key == "thousandth") return list(Criterion::thousandth);
+    if (key == "accumulative_error") return list(Criterion::accumulative_error);
+    if (key == "level_1") return &standards_.levels_[1];
+    if (key == "level_2") return &standards_.levels_[2];
+    if (key == "quantized") return &standards_.quantized_;
+    return nullptr;
+  }
+
+  void require_map(const Node& node, std::string_view key) const {
+    if (node.kind != RuleFile::Kind::map)
+      file_.fail(node, display(key) + " must be a mapping of names to values");
+  }
+
+  Standards::Names names(const Node& node, std::string_view key) const {
+    if (node.kind != RuleFile::Kind::list) file_.fail(node, display(key) + " must be a list of names");
+    Standards::Names names;
+    for (const Node* item : file_.elements(node)) {
+      if (!item->is_text()) file_.fail(*item, display(key) + " must be a list of names");
+      names.insert(item->text);
+    }
+    return names;
+  }
+
+  void read_numbers(const Node& node, const std::vector<Place>& places, std::string_view key) const {
+    require_map(node, key);
+    for (const auto& [name, value] : file_.members(node)) {
+      double* place = nullptr;
+      for (const auto& [known, where] : places) {
+        if (known == name->text) place = where;
+      }
+      if (place == nullptr)
+        file_.fail(*name, display(key) + ": there is no number '" + display(name->text) + "'");
+      const auto number = value->is_text() ? parse_power(value->text) : std::nullopt;
+      if (!number || !std::isfinite(*number) || *number < 0)
+        file_.fail(*value, display(name->text) + " must be a number that is not negative");
+      *place = *number;
+    }
+  }
+
+  void read_ratios(const Node& node) const {
+    require_map(node, "ratios");
+    for (const auto& [level, value] : file_.members(node)) {
+      std::size_t number = standards_.ratios_.size();
+      if (level->text == "level_0") number = 0;
+      if (level->text == "level_1") number = 1;
+      if (level->text == "level_2") number = 2;
+      if (number == standards_.ratios_.size()) file_.fail(*level, "levels are level_0, level_1, level_2");
+      read_numbers(*value, places(standards_.ratios_[number]), level->text);
+    }
+  }
+
+  void read_types(const Node& node) const {
+    require_map(node, "types");
+    for (const auto& [name, value] : file_.members(node)) {
+      if (name->text != "other" && !tensor::dtype_from_torch(name->text))
+        file_.fail(*name, "there is no type '" + display(name->text) + "'");
+      // A type that is new begins with the numbers of all others.
+      const auto place = standards_.types_.try_emplace(name->text, standards_.types_["other"]).first;
+      read_numbers(*value, places(place->second), name->text);
+    }
+  }
+
+  const RuleFile& file_;
+  Standards& standards_;
+};
+
+Standards Standards::built_in() {
+  Standards standards;
+  StandardsReader(RuleFile("built-in standards", kDefaultStandards), standards).read();
+  return standards;
+}
+
+Standards Standards::load(const std::string& path) {
+  Standards standards = built_in();
+  StandardsReader(RuleFile::open(path), standards).read();
+  return standards;
+}
+
+Criterion Standards::listed(std::string_view operation) const {
+  constexpr Criterion kOrder[] = {Criterion::absolute_threshold, Criterion::binary_consistency,
+                                  Criterion::ulp, Criterion::thousandth, Criterion::accumulative_error};
+  for (const Criterion criterion : kOrder) {
+    if (lists_[static_cast<std::size_t>(criterion)].contains(operation)) return criterion;
+  }
+  return Criterion::benchmark;
+}
+
+const RatioLimits& Standards::ratios(std::string_view operation) const {
+  for (std::size_t level = 1; level < levels_.size(); ++level) {
+    if (levels_[level].contains(operation)) return ratios_[level];
+  }
+  return ratios_[0];
+}
+
+const TypeLimits& Standards::type(std::string_view name) const {
+  const auto found = types_.find(name);
+  return found != types_.end() ? found->second : types_.find("other")->second;
+}
+
+}  // namespace msprobe::precheck
