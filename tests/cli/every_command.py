@@ -34,6 +34,11 @@ def arguments(command, inputs, data):
         *("-i", str(merged / "input") if inputs else "missing/input"),
         *("-o", "output", "-config", str(merged / "config_all.yaml")),
     ]
+    prechecks = golden / "prechecks" / "precision_compare" / "in"
+    lines["api_precision_compare"] = [
+        *("-npu", str(prechecks / "main_npu.csv") if inputs else "missing/npu.csv"),
+        *("-gpu", str(prechecks / "main_gpu.csv"), "-o", "output"),
+    ]
     packs = golden / "config_check" / "packs"
     lines["config_check"] = ["-c", *(str(packs / name) if inputs else f"missing/{name}" for name in PACKS)]
     checkpoints = golden / "ckpt" / "checkpoints"

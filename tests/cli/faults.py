@@ -58,6 +58,7 @@ def cases(data):
     anomaly = golden / "anomaly" / "cases" / "a02_before_comm_one_rank" / "step0"
     merge = compare / "merge_result"
     rules = compare / "tensor_rules" / "target"
+    precision = golden / "prechecks" / "precision_compare" / "in"
     pair = lambda name: ["-tp", compare / name / "target", "-gp", compare / name / "golden"]
     return {
         "compare": ["compare", *pair("stats_pairs"), "-o", "out", "--format", "csv,xlsx,html"],
@@ -69,6 +70,8 @@ def cases(data):
         "overflow_check": ["overflow_check", "-i", anomaly, "-o", "out"],
         "graph_visualize": ["graph_visualize", "-tp", golden / "visualize" / "tree" / "target", "-o", "out", "-oc"],
         "ckpt_compare": ["ckpt_compare", checkpoints / "tp1pp1", checkpoints / "tp2pp2", "-o", "out.json"],
+        "api_precision_compare": ["api_precision_compare", "-npu", precision / "duplicate_npu.csv", "-gpu",
+                                  precision / "duplicate_gpu.csv", "-o", "out", "--format", "csv,xlsx,json"],
         "parse": ["parse", "-d", golden / "parse" / "atb" / "in" / "ok", "-o", "out"],
         "inspect": ["inspect", compare / "stats_pairs" / "target", checkpoints / "tp1pp1", "--json"],
         "config_check -c": ["config_check", "-c", packs / "bench.zip", packs / "cmp.zip", "-o", "out"],

@@ -17,11 +17,11 @@ import sheets
 RELEASES = {"8": "8.1.1", "26": "26.2.0"}
 
 
-def compare(msprobe, case, name, scratch, *more, status=0):
-    out = scratch / "out"
-    command = ["api_precision_compare", "-npu", case / f"in/{name}_npu.csv", "-gpu", case / f"in/{name}_gpu.csv", "-o", out]
+def compare(msprobe, folder, name, scratch, *more, status=0, out="out"):
+    out = scratch / out
+    command = ["api_precision_compare", "-npu", folder / f"{name}_npu.csv", "-gpu", folder / f"{name}_gpu.csv", "-o", out]
     result = harness.run(msprobe, [*map(str, command), *more], scratch)
-    harness.check_equal("exit status", (result.returncode, result.stderr if result.returncode != status else ""), (status, ""))
+    harness.check(result.returncode == status, f"exit status {result.returncode}: {result.stderr}")
     return out, result.stderr
 
 
@@ -44,7 +44,7 @@ def tables(folder):
 
 
 def check_bytes(msprobe, case, name, release, scratch):
-    out, stderr = compare(msprobe, case, name, scratch, "--python-rules", "--release", release)
+    out, stderr = compare(msprobe, case / "in", name, scratch, "--python-rules", "--release", release)
     for kind in ("details", "result"):
         expected = (case / RELEASES[release] / f"{name}_{kind}.csv").read_bytes()
         got = only(out, f"api_precision_compare_{kind}_*.csv").read_bytes()
@@ -59,19 +59,218 @@ def check_bytes(msprobe, case, name, release, scratch):
     harness.check_equal("warnings", told, summary[name]["log"])
 
 
-def check_missing_column(msprobe, case, _, scratch):
-    out, stderr = compare(msprobe, case, "missing_column", scratch, "--python-rules", status=2)
+def check_missing_column(msprobe, case, scratch):
+    out, stderr = compare(msprobe, case / "in", "missing_column", scratch, "--python-rules", status=2)
     harness.check("missing_column_npu.csv: not a details file" in stderr, stderr)
     harness.check("missing: 双千指标, 均方根误差" in stderr, stderr)
     harness.check_equal("files", list(out.iterdir()), [])
 
 
-def main():
-    msprobe, golden = harness.arguments(__doc__)
+def result_of(details, row):
+    return details[row][0]["比对结果"]
+
+
+def check_selection(msprobe, case, scratch):
+    """By default a row is judged by what is filled: the verdicts of both releases where each can judge."""
+    out, _ = compare(msprobe, case / "in", "main", scratch)
+    details, operations = tables(out)
+    theirs = {name: table(case / folder / "main_details.csv") for name, folder in RELEASES.items()}
+    for api in ("matmul", "conv2d", "relu", "test_api", "add"):
+        names = [name for name in details if name.startswith(f"Torch.{api}.")]
+        harness.check(len(names) >= 2, f"no rows of {api}")
+        odd = [name for name in names if "on both devices" in details[name][0]["Reason"]]
+        harness.check_equal("NaN and Inf", odd, [f"Torch.matmul.{i}.forward.output.0" for i in (5, 6)] if api == "matmul" else [])
+        for name in names:
+            if name in odd:
+                continue
+            expected = theirs["8"][name][0]
+            harness.check_equal(name, result_of(details, name), expected["比对结果"])
+            if expected["比对结果"] != "SKIP":
+                harness.check_equal(name, {k: details[name][0][k] for k in expected}, expected)
+    for api in ("tanh", "embedding", "sum", "quant", "eq"):
+        for name in (name for name in details if name.startswith(f"Torch.{api}.")):
+            expected = theirs["26"][name][0]["比对结果"]
+            # NaN or Inf on both sides, blanks and a negative figure are no pass of ours.
+            reason = details[name][0]["Reason"]
+            excuse = re.search(r"on both devices|is blank|is negative|no column|Error Balance is|no elements", reason)
+            harness.check(result_of(details, name) == expected or excuse, f"{name}: {result_of(details, name)}: {reason}")
+    harness.check_equal("operations", len({row[0]["API Name"] for row in operations.values()}), sum(map(len, operations.values())))
+
+
+def check_never_passes(msprobe, case, scratch):
+    """What the Python tool lets pass though nothing was judged, and what it loses."""
+    out, _ = compare(msprobe, case / "in", "main", scratch)
+    details, operations = tables(out)
+    expected = {
+        "Torch.tanh.57.forward.output.0": ("SKIP", "no column that a criterion needs is filled"),
+        "Torch.tanh.58.forward.output.0": ("SKIP", "Small Value Errors of the other device is blank"),
+        "Torch.tanh.59.forward.output.0": ("SKIP", "no column that a criterion needs is filled"),
+        "Torch.tanh.60.forward.output.0": ("SKIP", "RMSE is no number"),
+        "Torch.tanh.24.forward.output.0": ("SKIP", "RMSE is negative"),
+        "Torch.tanh.25.forward.output.0": ("SKIP", "RMSE is nan on both devices"),
+        "Torch.tanh.50.forward.output.0": ("error", "Error Balance is nan, 0.5 of the other device"),
+        "Torch.add.5.forward.output.0": ("SKIP", "Absolute Error Rate is blank"),
+        "Torch.missing.0.forward.output.0": ("SKIP", "the other device's file has no such output"),
+        "Torch.mixed.0.forward.output.1": ("SKIP", "a type that is not judged"),
+        "Torch.a.b.c.0.forward.output.0": ("pass", ""),
+    }
+    for name, (status, reason) in expected.items():
+        harness.check_equal(name, result_of(details, name), status)
+        harness.check(details[name][0]["Reason"].startswith(reason), f"{name}: {details[name][0]['Reason']!r}")
+    harness.check_equal("rows", len(details), 173)
+    for name, forward in {"mixed.0": "SKIP", "mixed.1": "error", "interleaved.0": "error", "between.0": "pass", "stack.0": "SKIP"}.items():
+        (row,) = operations[f"Torch.{name}"]
+        harness.check_equal(name, row["Forward Test Success"], forward)
+    (row,) = operations["Torch.split.0"]
+    harness.check_equal("split", (row["Forward Test Success"], row["Backward Test Success"]), ("pass", "error"))
+    harness.check("backward.output.0: RMSE 5 is 10 times" in row["Reason"], row["Reason"])
+
+
+def check_duplicates(msprobe, case, scratch):
+    out, stderr = compare(msprobe, case / "in", "duplicate", scratch)
+    details, operations = tables(out)
+    statuses = {name: [row["比对结果"] for row in rows] for name, rows in details.items()}
+    harness.check_equal("details", list(statuses.values()), [["pass"], ["SKIP"], ["error"]])
+    harness.check("2 of the other device" in list(details.values())[1][0]["Reason"], stderr)
+    harness.check_equal("operations", len(operations), 3)
+    # The same twice on the judged side.
+    source = (case / "in" / "duplicate_npu.csv").read_bytes().splitlines(keepends=True)
+    (scratch / "twice_npu.csv").write_bytes(b"".join([*source, source[1]]))
+    (scratch / "twice_gpu.csv").write_bytes(b"".join(source))
+    details, operations = tables(compare(msprobe, scratch, "twice", scratch, out="twice")[0])
+    name = "Torch.tanh.0.forward.output.0"
+    harness.check_equal("details", [row["比对结果"] for row in details[name]], ["SKIP", "SKIP"])
+    harness.check_equal("operation", operations["Torch.tanh.0"][0]["Forward Test Success"], "SKIP")
+
+
+def check_other_side(msprobe, case, scratch):
+    """Outputs that only the other device has."""
+    lines = (case / "in" / "main_npu.csv").read_bytes().splitlines(keepends=True)
+    (scratch / "lone_npu.csv").write_bytes(b"".join(lines[:2]))
+    (scratch / "lone_gpu.csv").write_bytes(b"".join(lines[:3]))
+    out, stderr = compare(msprobe, scratch, "lone", scratch)
+    details, operations = tables(out)
+    (row,) = details["Torch.tanh.1.forward.output.0"]
+    harness.check_equal("row", (row["比对结果"], row["Reason"]), ("SKIP", "only the other device's file has this output"))
+    harness.check_equal("operation", operations["Torch.tanh.1"][0]["Forward Test Success"], "SKIP")
+    harness.check("1 output without partner" in stderr, stderr)
+
+
+def check_gates(msprobe, case, scratch):
+    source = case / "in" / "main_npu.csv"
+    lines = source.read_bytes().splitlines(keepends=True)
+    good = next(line for line in lines if line.startswith(b"Torch.tanh.0."))
+    blank = next(line for line in lines if line.startswith(b"Torch.tanh.57."))
+    for name, rows in {"good": [good], "some": [good, blank], "none": [blank], "empty": []}.items():
+        for side in ("npu", "gpu"):
+            (scratch / f"{name}_{side}.csv").write_bytes(b"".join([lines[0], *rows]))
+    for name, gate, status in (
+        ("good", "error", 0), ("good", "skip", 0), ("some", "error", 0), ("some", "skip", 1), ("none", "error", 1),
+        ("empty", "error", 1), ("none", "never", 0),
+    ):
+        compare(msprobe, scratch, name, scratch, "--fail-on", gate, status=status, out=f"{name}-{gate}")
+    compare(msprobe, case / "in", "main", scratch, "--fail-on", "error", status=1)
+
+
+def check_formats(msprobe, case, scratch):
+    """Workbooks and JSON hold what the csv files hold, numbers as numbers."""
+    out, _ = compare(msprobe, case / "in", "main", scratch, "--format", "csv,xlsx,json,jsonl")
+    for kind, rows in zip(("details", "result"), tables(out)):
+        rows = [row for rows in rows.values() for row in rows]
+        order = [row["API Name"] for row in csv.DictReader(only(out, f"*_{kind}_*.csv").open(encoding="utf-8-sig", newline=""))]
+        loaded = json.loads(only(out, f"*_{kind}_*.json").read_text(encoding="utf-8"))["rows"]
+        harness.check_equal("names", [row["API Name"] for row in loaded], order)
+        harness.check_equal("count", len(rows), len(loaded))
+        (sheet,) = sheets.read(only(out, f"*_{kind}_*.xlsx")).values()
+        harness.check_equal("sheet", [row[0] for row in sheet[1:]], order)
+        lines = only(out, f"*_{kind}_*.jsonl").read_text(encoding="utf-8").splitlines()
+        harness.check_equal("lines", [json.loads(line)["API Name"] for line in lines], order)
+    loaded = json.loads(only(out, "*_details_*.json").read_text(encoding="utf-8"))["rows"]
+    by_name = {row["API Name"]: row for row in loaded}
+    harness.check_equal("ratio", by_name["Torch.tanh.2.forward.output.0"]["相对误差最大值比值"], 10.001)
+    harness.check_equal("blank", by_name["Torch.tanh.2.forward.output.0"]["双千指标"], "")
+
+
+def check_english(msprobe, case, scratch):
+    out, _ = compare(msprobe, case / "in", "main", scratch, "--english", "--format", "csv,xlsx")
+    for path in out.glob("*.csv"):
+        text = path.read_text(encoding="utf-8-sig")
+        harness.check(text.isascii(), "not ASCII: " + "".join(sorted({c for c in text if ord(c) > 127})))
+    details, _ = tables(out)
+    row = details["Torch.tanh.2.forward.output.0"][0]
+    harness.check_equal("row", (row["Max Relative Error Ratio"], row["Result"]), ("10.00100000000000", "error"))
+
+
+def check_standards(msprobe, case, scratch):
+    """Limits come from the file that is named."""
+    rules = scratch / "rules.yaml"
+    rules.write_text("ratios:\n  level_0: {max_relative: 11}\nbinary_consistency: [tanh]\n", encoding="ascii")
+    out, _ = compare(msprobe, case / "in", "main", scratch, "--standards", str(rules))
+    name = "Torch.tanh.2.forward.output.0"
+    harness.check_equal("details", result_of(tables(out)[0], name), "pass")
+    out, _ = compare(msprobe, case / "in", "main", scratch, "--standards", str(rules), "--release", "8", out="binary")
+    details = tables(out)[0]
+    harness.check_equal("binary", (result_of(details, name), details[name][0]["Reason"]), ("SKIP", "Unequal is blank"))
+    for text, complaint in (
+        ("ratio: {}\n", "line 1: there is no rule 'ratio'"),
+        ("limits: {cosine: near}\n", "line 1: cosine must be a number"),
+        ("types:\n  float17: {small_value: 1}\n", "line 2: there is no type 'float17'"),
+        ("ulp: matmul\n", "line 1: ulp must be a list of names"),
+    ):
+        rules.write_text(text, encoding="ascii")
+        out, stderr = compare(msprobe, case / "in", "main", scratch, "--standards", str(rules), status=2, out="none")
+        harness.check(complaint in stderr, stderr)
+
+
+def check_hostile(msprobe, case, scratch):
+    """Each is refused in one line that names the file, or taken as it is; nothing is half-written."""
+    header = (case / "in" / "main_npu.csv").read_bytes().splitlines(keepends=True)[0]
+    cases = {
+        "nothing": (b"", "it is empty"),
+        "nul": (header + b"a\0b,\r\n", "a NUL byte"),
+        "quote": (header + b'"abc', "a quote is not closed"),
+        "wide": (header + b"," * 40 + b"\r\n", "line 2: more fields than the header has columns"),
+        "long": (header + b"a" * 2_000_000 + b"\r\n", "a row longer than 1 MiB"),
+        "twice": (header.replace(b"Shape", b"Message"), "column 'Message' stands there twice"),
+        "zip": (b"PK\3\4" + bytes(100), "a NUL byte"),
+    }
+    for name, (data, complaint) in cases.items():
+        (scratch / f"{name}_npu.csv").write_bytes(data)
+        (scratch / f"{name}_gpu.csv").write_bytes(header)
+        out, stderr = compare(msprobe, scratch, name, scratch, status=2, out=f"out-{name}")
+        harness.check_equal("lines", len(stderr.splitlines()), 1)
+        harness.check(f"{name}_npu.csv" in stderr and complaint in stderr, stderr)
+        harness.check_equal("files", list(out.iterdir()), [])
+    names = ["=cmd|' /C calc'!A0.0.forward.output.0", "Torch.\x1b]0;owned\x07.0.forward.output.0", "...", "......", "", "a.b.c.d.e.f",
+             "Torch.x.0.sideways.output.0", "\udcff\udcfe.x.0.forward.output.0", "Torch.<b>.0.forward.output.0"]
+    with (scratch / "odd_npu.csv").open("w", encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        writer = csv.writer(file)
+        columns = header.decode("utf-8-sig").strip().split(",")
+        writer.writerow(columns)
+        for name in names:
+            row = {**dict.fromkeys(columns, "1e999"), "API Name": name, "DEVICE Dtype": "torch.float32", "Shape": "(0" * 1000}
+            writer.writerow(row.values())
+        writer.writerow([names[0]])  # too short
+    (scratch / "odd_gpu.csv").write_bytes((scratch / "odd_npu.csv").read_bytes())
+    out, stderr = compare(msprobe, scratch, "odd", scratch, "--format", "csv,xlsx,json", out="odd")
+    harness.check("\x1b" not in stderr and "\x07" not in stderr, "the terminal gets control characters")
+    details, operations = tables(out)
+    harness.check("'" + names[0] in details, "a formula in csv")
+    harness.check_equal("passes", [name for name, rows in details.items() for row in rows if row["比对结果"] == "pass"], [])
+    harness.check_equal("passes", [name for name, (row, *_) in operations.items() if "pass" in row.values()], [])
+
+
+def make_tests(msprobe, golden):
     case = pathlib.Path(golden).resolve() / "prechecks" / "precision_compare"
-    tests = {}
-    harness.tap(tests)
+    tests = []
+    for release, folder in RELEASES.items():
+        for name in ("main", "duplicate", "empty"):
+            tests.append((f"{folder}: {name}", lambda s, n=name, r=release: check_bytes(msprobe, case, n, r, s)))
+    for function in (check_missing_column, check_selection, check_never_passes, check_duplicates, check_other_side,
+                     check_gates, check_formats, check_english, check_standards, check_hostile):
+        tests.append((function.__name__, lambda s, f=function: f(msprobe, case, s)))
+    return tests
 
 
 if __name__ == "__main__":
-    main()
+    harness.main(make_tests)
