@@ -149,6 +149,8 @@ CompareReport compare_found(const Found& found, const CompareOptions& options, c
   const Plan plan = make_plan(found, options, rules, progress);
   if (!plan.entries && options.rank.diagnosis.first)
     throw UsageError("--first needs dumps with a dump.json: nothing else has entries with evidence");
+  if (!plan.entries && options.rank.merge_ranks)
+    throw UsageError("--merge-ranks needs dumps with a dump.json: nothing else tells what ranks hold");
   if (!plan.entries) refuse_pairing(options);
   const Sinks sinks = make_sinks(options, rules, plan.entries, progress);
   std::error_code ignored;

@@ -2,6 +2,8 @@
 #include "compare/option_groups.hpp"
 
 #include <array>
+#include <cmath>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 
 #include "support/error.hpp"
@@ -24,6 +26,29 @@ NumberList number_list(const nlohmann::json& request, const char* key, const std
     list.add(number, number);
   }
   return list;
+}
+
+void apply_merge(const LayoutArguments& arguments, CompareOptions& options) {
+  if (!arguments.merge_ranks) {
+    if (!arguments.tp.empty()) throw UsageError("--tp belongs to --merge-ranks");
+    return;
+  }
+  const char* other = options.rank.backend                                             ? "--consistent_check"
+                      : options.rank.first_difference                                  ? "-da"
+                      : !options.rank.diagnosis.noise_floor.empty()                    ? "--noise-floor"
+                      : !options.rank.diagnosis.wanted                                 ? "--python-rules"
+                      : options.inputs.kind != DumpKind::automatic                     ? "-m"
+                      : arguments.rank_option.given() || arguments.step_option.given() ? "--rank and --step"
+                                                                                       : nullptr;
+  if (other != nullptr) throw UsageError(std::string("--merge-ranks and ") + other + " exclude each other");
+  options.rank.merge_ranks = true;
+  for (std::size_t side = 0; side < arguments.tp.size(); ++side) {
+    const std::optional<double> number = parse_number(arguments.tp[side]);
+    constexpr double kMostRanks = 1e6;
+    if (!number || !(*number >= 1) || *number > kMostRanks || *number != std::floor(*number))
+      throw UsageError("--tp " + display(arguments.tp[side]) + ": no number of ranks");
+    options.rank.merged[side] = static_cast<std::size_t>(*number);
+  }
 }
 
 }  // namespace
@@ -111,6 +136,14 @@ void declare_layouts(OptionList& options, LayoutArguments& arguments) {
   arguments.step_option =
       options.add("--step", arguments.steps, "Static-graph dumps of MindSpore: only these steps")
           .argument("LIST");
+  options.add_flag("--merge-ranks", arguments.merge_ranks,
+                   "The ranks of a step are parts of one model: compare the whole");
+  options
+      .add("--tp", arguments.tp,
+           "With --merge-ranks: how many neighbouring ranks make up a model (a second value: -gp); else all "
+           "do")
+      .argument("N")
+      .values(1, 2);
   options.add_flag("--consistent_check", arguments.consistent_check,
                    "The target is a training of verl, the golden side its inference");
   options.add("--backend", arguments.backend, "What trained, for --consistent_check: fsdp, megatron")
@@ -130,6 +163,7 @@ void apply_layouts(const LayoutArguments& arguments, CompareOptions& options) {
   } else if (!arguments.backend.empty()) {
     throw UsageError("--backend belongs to --consistent_check");
   }
+  apply_merge(arguments, options);
   const bool ranks = arguments.rank_option.given();
   const bool steps = arguments.step_option.given();
   if (ranks || steps) {

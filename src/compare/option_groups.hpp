@@ -5,6 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "compare/compare.hpp"
 #include "support/option_list.hpp"
@@ -35,6 +36,8 @@ struct LayoutArguments {
   std::string ranks;
   std::string steps;
   bool consistent_check = false;
+  bool merge_ranks = false;
+  std::vector<std::string> tp;
   std::string backend;
   Option rank_option;
   Option step_option;

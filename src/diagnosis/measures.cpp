@@ -21,12 +21,14 @@ using tensor::DType;
 struct Recorded {
   bool present = false;
   double value = 0;
+  bool untold = false;  // it cannot be told of a value that ranks hold in parts
 };
 
 Recorded recorded(const Side& side, const Item& item, Statistic which) {
   const dump::Value value = item.statistics[which];
   if (value.kind == ValueKind::boolean) return {true, value.boolean ? 1.0 : 0.0};
-  if (value.kind == ValueKind::none || value.kind == ValueKind::missing) return {};
+  if (value.kind == ValueKind::missing) return {false, 0, true};
+  if (value.kind == ValueKind::none) return {};
   const dump::Classified classified = dump::classify(value, side.pool);
   switch (classified.type) {
     case ValueClass::number:
@@ -47,6 +49,7 @@ Recorded recorded(const Side& side, const Item& item, Statistic which) {
 
 /// Distance of two statistics in units of `scale`.
 double distance(const Recorded& target, const Recorded& golden, double scale) {
+  if (target.untold || golden.untold) return 0;
   if (!target.present && !golden.present) return 0;
   if (target.present != golden.present) return kInfinite;
   if (std::isnan(target.value) && std::isnan(golden.value)) return 0;
@@ -92,7 +95,9 @@ Measure measure(const Side& target, const Item& item, const Side& golden, const 
   out.norm_golden = norm.present ? finite_size(norm.value) : 0;
   if (const Recorded own = of_target(dump::kNorm); own.present) out.norm_target = finite_size(own.value);
   const bool checksums = item.has_checksum && partner.has_checksum;
-  const bool statistics = largest.present || norm.present || of_target(dump::kMax).present;
+  const auto is_told = [&](Statistic which) { return !of_target(which).untold && !of_golden(which).untold; };
+  const bool any_told = is_told(dump::kMax) || is_told(dump::kMean) || is_told(dump::kNorm);
+  const bool statistics = any_told && (largest.present || norm.present || of_target(dump::kMax).present);
   out.known = statistics || checksums;
   const bool same_sum = checksums && target.text(item.checksum) == golden.text(partner.checksum);
   if (!out.known || same_sum) return out;

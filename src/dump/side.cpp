@@ -149,11 +149,12 @@ class Flattener {
     kGrad,
     kDataName,
     kValue,
+    kPlacements,
     kMembers
   };
   static constexpr std::array<Entry::Key, kMembers> kLeafKeys = {
-      "class_type", "type", "dtype", "shape",         "Max",       "Min",
-      "Mean",       "Norm", "md5",   "requires_grad", "data_name", "value"};
+      "class_type", "type", "dtype",         "shape",     "Max",   "Min",       "Mean",
+      "Norm",       "md5",  "requires_grad", "data_name", "value", "placements"};
   using LeafMembers = std::array<Entry::Index, kMembers>;
 
   /// Empty if it is no text.
@@ -233,10 +234,48 @@ class Flattener {
         const Entry::Index statistic = members[kFirstStatistic + i];
         if (statistic != Entry::kNone) item.statistics.set(i, to_value(statistic));
       }
+      const Placement placement = placement_of(members[kPlacements]);
+      if (placement.kind != Placement::Kind::unknown) side_.placements[item.name] = placement;
     } else {
       describe_argument(item, node, entry.text(members[kType]), value);
     }
     side_.items.push_back(item);
+  }
+
+  static constexpr std::uint8_t kMasked =
+      1;  // in place of an axis: what the ranks add up is not what they hold
+  /// `[{"Shard": {"dim": 0}}]`, one for each axis of the mesh.
+  Placement placement_of(Entry::Index list) const {
+    const Entry& entry = *entry_;
+    Placement found;
+    if (list == Entry::kNone || !entry.is(list, NodeKind::array)) return found;
+    bool known = true;
+    entry.children(list, [&](Entry::Index each) {
+      Placement one;
+      if (!entry.is(each, NodeKind::object)) known = false;
+      if (!known) return;
+      entry.children(each, [&](Entry::Index kind) {
+        if (entry.key(kind) == "Replicate") one.kind = Placement::Kind::replicate;
+        if (entry.key(kind) == "Partial" && entry.is(kind, NodeKind::object)) {
+          const bool sum = text_of(entry.find(kind, "reduce_op")) == "sum";
+          one = {Placement::Kind::partial, sum ? std::uint8_t{0} : kMasked};
+        } else if (entry.key(kind).find("Partial") != std::string_view::npos) {
+          one = {Placement::Kind::partial, kMasked};
+        }
+        if (entry.key(kind) != "Shard" || !entry.is(kind, NodeKind::object)) return;
+        const Entry::Index dim = entry.find(kind, "dim");
+        constexpr double kMostAxes = 64;
+        if (dim == Entry::kNone || !entry.is(dim, NodeKind::integer) || !(entry.number(dim) >= 0) ||
+            entry.number(dim) >= kMostAxes)
+          return;
+        one = {Placement::Kind::shard, static_cast<std::uint8_t>(entry.number(dim))};
+      });
+      const bool split = found.kind != Placement::Kind::unknown && found.kind != Placement::Kind::replicate;
+      if (one.kind == Placement::Kind::unknown || (split && one.kind != Placement::Kind::replicate))
+        known = false;
+      if (!split) found = one;
+    });
+    return known ? found : Placement();
   }
 
   /// What `str()` of Python makes of a value, or of None where there is none.

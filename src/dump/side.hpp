@@ -37,6 +37,16 @@ struct Item {
 };
 static_assert(sizeof(Item) <= 64);
 
+/// How a rank says that it holds a tensor of several ranks (DTensor): the whole, a part along an axis, or a
+/// /// part of a sum. Of several axes of the mesh the one that is split counts.
+struct Placement {
+  enum class Kind : std::uint8_t { unknown, replicate, shard, partial };
+  Kind kind = Kind::unknown;
+  std::uint8_t axis = 0;  // of a shard
+
+  bool operator==(const Placement&) const = default;
+};
+
 /// Of a point-to-point transfer, as texts.
 struct P2PNames {
   std::uint32_t operation = 0;
@@ -65,12 +75,17 @@ struct Side {
   /// Items that stand for several others (--consistent_check), and which; they follow those of the file.
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> merged;
 
-  std::unordered_map<std::uint32_t, P2PNames> transfers;  // by the names of their items
+  std::unordered_map<std::uint32_t, P2PNames> transfers;    // by the names of their items
+  std::unordered_map<std::uint32_t, Placement> placements;  // the same
   /// The arguments of communication, by entry; if they were asked for.
   std::map<std::string, CommCall, std::less<>> calls;
 
   std::string_view text(std::uint32_t id) const { return pool.at(id); }
   std::string_view name(const Item& item) const { return pool.at(item.name); }
+  Placement placement(const Item& item) const {
+    const auto found = placements.find(item.name);
+    return found == placements.end() ? Placement() : found->second;
+  }
   /// Null if it is none.
   const P2PNames* transfer(const Item& item) const {
     const auto found = transfers.find(item.name);

@@ -2,11 +2,16 @@
 #include "formats/joined_tensor.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "support/error.hpp"
 #include "support/text.hpp"
+#include "tensor/convert.hpp"
 
 namespace msprobe::formats {
 namespace {
@@ -18,6 +23,7 @@ class InterleavedSource final : public ByteSource {
     std::shared_ptr<const ByteSource> bytes;
     std::uint64_t begin = 0;
     std::uint64_t stretch = 0;
+    std::uint64_t period = 0;  // from one stretch to the next
   };
 
   InterleavedSource(std::vector<Part> parts, std::uint64_t turns, std::string name)
@@ -40,7 +46,7 @@ class InterleavedSource final : public ByteSource {
       const Part& part = parts_[at];
       const auto length =
           static_cast<std::size_t>(std::min<std::uint64_t>(part.stretch - inside, out.size()));
-      part.bytes->read_at(part.begin + turn * part.stretch + inside, out.first(length));
+      part.bytes->read_at(part.begin + turn * part.period + inside, out.first(length));
       out = out.subspan(length);
       offset += length;
     }
@@ -53,15 +59,17 @@ class InterleavedSource final : public ByteSource {
   std::string name_;
 };
 
-/// The same tensor in one piece and in the machine's byte order.
-StoredTensor in_one_piece(const StoredTensor& tensor) {
+/// The same tensor in one piece and in the machine's byte order; its bytes, if they are kept in memory for
+/// that, come off `left`.
+StoredTensor in_one_piece(const StoredTensor& tensor, std::uint64_t& left) {
   const tensor::DTypeInfo& info = tensor::info(tensor.dtype);
   if (tensor.is_contiguous() && !tensor.big_endian && !tensor.conjugate && !tensor.negative) return tensor;
   const auto count = static_cast<std::uint64_t>(tensor.numel());
-  if (count > ElementReader::kMaxGather / info.size) {
+  if (count > left / info.size) {
     throw FormatError(display(tensor.storage->name()),
                       "too large to be joined: it does not lie in one piece");
   }
+  left -= count * info.size;
   std::vector<std::byte> bytes(static_cast<std::size_t>(count) * info.size);
   ElementReader(tensor).read(bytes);
   StoredTensor copy;
@@ -80,38 +88,174 @@ std::vector<std::int64_t> squeezed(const std::vector<std::int64_t>& shape) {
   return out;
 }
 
-}  // namespace
-
-StoredTensor join_tensors(const std::vector<StoredTensor>& parts, std::size_t axis) {
-  if (parts.empty()) throw FormatError("no tensors to be joined");
+/// With the axes of `shapes` in place of the tensors' own.
+StoredTensor joined_along(const std::vector<StoredTensor>& parts,
+                          const std::vector<std::vector<std::int64_t>>& shapes, std::size_t axis,
+                          std::size_t chunks) {
   const std::string name = parts.front().storage->name() + " and others";
   StoredTensor joined;
   joined.dtype = parts.front().dtype;
-  joined.shape = squeezed(parts.front().shape);
-  axis = std::min(axis, joined.shape.size() - 1);
+  joined.shape = shapes.front();
   joined.shape[axis] = 0;
   const auto size = static_cast<std::uint64_t>(tensor::info(joined.dtype).size);
   std::vector<InterleavedSource::Part> sources;
   std::uint64_t turns = 1;
-  for (const StoredTensor& each : parts) {
-    std::vector<std::int64_t> shape = squeezed(each.shape);
-    if (each.dtype != joined.dtype) throw FormatError(display(name), "cannot be joined: their types differ");
+  std::uint64_t left = ElementReader::kMaxGather;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    std::vector<std::int64_t> shape = shapes[i];
+    if (parts[i].dtype != joined.dtype)
+      throw FormatError(display(name), "cannot be joined: their types differ");
     const std::int64_t along = axis < shape.size() ? shape[axis] : 0;
     if (axis < shape.size()) shape[axis] = joined.shape[axis];
-    if (shape != joined.shape) throw FormatError(display(name), "cannot be joined: their shapes do not fit");
+    if (shape != joined.shape || along % static_cast<std::int64_t>(chunks) != 0)
+      throw FormatError(display(name), "cannot be joined: their shapes do not fit");
     if (__builtin_add_overflow(joined.shape[axis], along, &joined.shape[axis])) {
       throw FormatError(display(name), "cannot be joined: too large");
     }
-    const StoredTensor piece = in_one_piece(each);
+    const StoredTensor piece = in_one_piece(parts[i], left);
     turns = 1;
-    for (std::size_t i = 0; i < axis; ++i) turns *= static_cast<std::uint64_t>(shape[i]);
+    for (std::size_t each = 0; each < axis; ++each) turns *= static_cast<std::uint64_t>(shape[each]);
     const auto elements = static_cast<std::uint64_t>(piece.numel());
-    sources.push_back({piece.storage, static_cast<std::uint64_t>(piece.offset) * size,
-                       turns == 0 ? 0 : elements / turns * size});
+    const std::uint64_t stretch = turns == 0 ? 0 : elements / turns * size;
+    sources.push_back({piece.storage, static_cast<std::uint64_t>(piece.offset) * size, stretch, stretch});
+  }
+  if (chunks > 1) {
+    std::vector<InterleavedSource::Part> pieces;
+    for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+      for (const InterleavedSource::Part& each : sources) {
+        const std::uint64_t stretch = each.stretch / chunks;
+        pieces.push_back({each.bytes, each.begin + chunk * stretch, stretch, each.period});
+      }
+    }
+    sources = std::move(pieces);
   }
   joined.strides = row_major_strides(joined.shape);
   joined.storage = std::make_shared<InterleavedSource>(std::move(sources), turns, name);
   return joined;
+}
+
+std::uint16_t half_bits(double value) {
+  constexpr int kDigits = 11;
+  constexpr int kLeastExponent = -13;  // of numbers with all digits
+  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const double size = std::fabs(value);
+  const auto with_sign = [&](int bits) { return static_cast<std::uint16_t>(sign | bits); };
+  if (std::isnan(value)) return with_sign(0x7E00);
+  if (std::isinf(value)) return with_sign(0x7C00);
+  if (size == 0) return sign;
+  int exponent = 0;
+  std::frexp(size, &exponent);
+  exponent = std::max(exponent, kLeastExponent);
+  // A carry out of the mantissa counts the exponent on.
+  const auto mantissa = static_cast<int>(std::nearbyint(std::ldexp(size, kDigits - exponent)));
+  const int bits = ((exponent - kLeastExponent) << (kDigits - 1)) + mantissa;
+  return with_sign(std::min(bits, 0x7C00));
+}
+
+/// Elements that are added up as they are read.
+class SumSource final : public ByteSource {
+ public:
+  SumSource(std::vector<StoredTensor> terms, tensor::DType dtype)
+      : terms_(std::move(terms)), dtype_(dtype), name_(terms_.front().storage->name() + " and others") {}
+
+  std::uint64_t size() const override {
+    return static_cast<std::uint64_t>(terms_.front().numel()) * tensor::info(dtype_).size;
+  }
+  const std::string& name() const override { return name_; }
+
+  void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
+    if (offset > size() || out.size() > size() - offset) {
+      throw FormatError(display(name_), "data expected beyond the end of the file");
+    }
+    const std::size_t element = tensor::info(dtype_).size;
+    std::vector<std::byte> sums;
+    while (!out.empty()) {
+      const std::uint64_t first = offset / element;
+      const auto inside = static_cast<std::size_t>(offset % element);
+      const std::size_t count = std::min((inside + out.size() + element - 1) / element, kAtOnce);
+      add_up(first, count, sums);
+      const std::size_t length = std::min(out.size(), count * element - inside);
+      std::memcpy(out.data(), sums.data() + inside, length);
+      out = out.subspan(length);
+      offset += length;
+    }
+  }
+
+ private:
+  static constexpr std::size_t kAtOnce = 4096;
+
+  void add_up(std::uint64_t first, std::size_t count, std::vector<std::byte>& out) const {
+    const tensor::DTypeInfo& info = tensor::info(terms_.front().dtype);
+    const std::size_t numbers = info.kind == tensor::Kind::complex ? 2 * count : count;
+    std::vector<std::byte> raw(count * info.size);
+    std::vector<double> values(numbers);
+    std::vector<double> sums(numbers);
+    for (const StoredTensor& term : terms_) {
+      term.storage->read_at((static_cast<std::uint64_t>(term.offset) + first) * info.size, raw);
+      tensor::to_double(term.dtype, raw, values);
+      for (std::size_t i = 0; i < numbers; ++i) sums[i] += values[i];
+    }
+    const std::size_t each = tensor::info(dtype_).size * count / numbers;
+    out.resize(each * numbers);
+    for (std::size_t i = 0; i < numbers; ++i) {
+      std::byte* const at = out.data() + i * each;
+      if (each == sizeof(double)) {
+        std::memcpy(at, &sums[i], each);
+      } else if (each == sizeof(float)) {
+        const auto single = static_cast<float>(sums[i]);
+        std::memcpy(at, &single, each);
+      } else {
+        const std::uint16_t half = half_bits(sums[i]);
+        std::memcpy(at, &half, each);
+      }
+    }
+  }
+
+  std::vector<StoredTensor> terms_;
+  tensor::DType dtype_;
+  std::string name_;
+};
+
+/// The type of a sum: half precision stays, as NumPy has it; sums of integers are exact up to 2^53.
+tensor::DType type_of_sum(tensor::DType dtype) {
+  using tensor::DType;
+  if (dtype == DType::float16 || dtype == DType::complex128) return dtype;
+  if (tensor::info(dtype).kind == tensor::Kind::complex) return DType::complex64;
+  const bool narrow = tensor::info(dtype).kind == tensor::Kind::floating && dtype != DType::float64;
+  return narrow ? DType::float32 : DType::float64;
+}
+
+}  // namespace
+
+StoredTensor join_tensors(const std::vector<StoredTensor>& parts, std::size_t axis) {
+  if (parts.empty()) throw FormatError("no tensors to be joined");
+  std::vector<std::vector<std::int64_t>> shapes;
+  for (const StoredTensor& part : parts) shapes.push_back(squeezed(part.shape));
+  return joined_along(parts, shapes, std::min(axis, shapes.front().size() - 1), 1);
+}
+
+StoredTensor concatenate(const std::vector<StoredTensor>& parts, std::size_t axis, std::size_t chunks) {
+  if (parts.empty() || axis >= parts.front().shape.size()) throw FormatError("no axis to join tensors along");
+  std::vector<std::vector<std::int64_t>> shapes;
+  for (const StoredTensor& part : parts) shapes.push_back(part.shape);
+  return joined_along(parts, shapes, axis, chunks);
+}
+
+StoredTensor add_tensors(const std::vector<StoredTensor>& terms) {
+  if (terms.empty()) throw FormatError("no tensors to be added up");
+  StoredTensor sum;
+  sum.dtype = type_of_sum(terms.front().dtype);
+  sum.shape = terms.front().shape;
+  sum.strides = row_major_strides(sum.shape);
+  std::vector<StoredTensor> pieces;
+  std::uint64_t left = ElementReader::kMaxGather;
+  for (const StoredTensor& term : terms) {
+    if (term.dtype != terms.front().dtype || term.shape != sum.shape)
+      throw FormatError(display(term.storage->name()), "cannot be added up: types or shapes differ");
+    pieces.push_back(in_one_piece(term, left));
+  }
+  sum.storage = std::make_shared<SumSource>(std::move(pieces), sum.dtype);
+  return sum;
 }
 
 }  // namespace msprobe::formats

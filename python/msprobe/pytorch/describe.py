@@ -75,8 +75,7 @@ def _tensor(value):
             return record(None, "torch._subclasses.fake_tensor.FakeTensor", value.dtype, value.shape,
                           value.requires_grad)
         if name == "AsyncCollectiveTensor":
-            return record(None, "torch.distributed._functional_collectives.AsyncCollectiveTensor", value.dtype,
-                          value.shape, value.requires_grad)
+            return _collective(value)
         if name == "DTensor" and module.startswith("torch.distributed"):
             return _dtensor(value)
         wrapped = _functorch(value)
@@ -92,6 +91,18 @@ def _tensor(value):
             return device.describe(value)
         # A subclass over plain memory (a buffer, a tensor of a library), or one whose memory was given back.
         return record(_readable(value), None, value.dtype, value.shape, value.requires_grad)
+
+
+def _collective(value):
+    """What a communication gives that may still be under way: it is waited for, as its first use would."""
+    kind = "torch.distributed._functional_collectives.AsyncCollectiveTensor"
+    try:
+        arrived = value.trigger_wait()
+    except Exception:  # of another PyTorch
+        return record(None, kind, value.dtype, value.shape, value.requires_grad)
+    if arrived.is_cpu:
+        return record(_readable(arrived), kind, value.dtype, value.shape, value.requires_grad)
+    return device.describe(arrived, kind, value.requires_grad)
 
 
 def _readable(tensor):

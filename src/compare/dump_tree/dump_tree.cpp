@@ -12,8 +12,10 @@
 
 #include "compare/dump_tree/rank_rows.hpp"
 #include "comparison/culprit/rank_diagnosis.hpp"
+#include "comparison/joining/join_sides.hpp"
 #include "comparison/result/choose_mode.hpp"
 #include "comparison/result/result.hpp"
+#include "comparison/result/settle_joins.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/parallel.hpp"
@@ -56,6 +58,46 @@ void pair_consistent_rows(RankResult& result, Backend backend, const PairingTrai
         "training and inference ran modules in different orders: rows stand in the order of training");
   }
   take_pairs(result, matching);
+}
+
+/// All ranks of both sides, side by side.
+void load_merged(RankResult& result, const RankPair& pair, const LoadOptions& target_options,
+                 const LoadOptions& golden_options) {
+  const std::size_t targets = 1 + pair.more_targets.size();
+  std::vector<RankSide> sides(targets + 1 + pair.more_goldens.size());
+  parallel_for(sides.size(), [&](std::size_t i) {
+    const bool golden = i >= targets;
+    const std::size_t place = golden ? i - targets : i;
+    const dump::RankDump& first = golden ? pair.golden : pair.target;
+    const dump::RankDump& rank =
+        place == 0 ? first : (golden ? pair.more_goldens : pair.more_targets)[place - 1];
+    LoadOptions options = golden ? golden_options : target_options;
+    if (place > 0) options.stacks = false;
+    sides[i] = {rank.number.value_or(0), load_side(rank, options)};
+  });
+  const auto take = [&](std::size_t begin, std::size_t end) {
+    std::vector<RankSide> ranks;
+    for (std::size_t i = begin; i < end; ++i) ranks.push_back(std::move(sides[i]));
+    for (const RankSide& rank : ranks) {
+      if (rank.side.header.task != ranks.front().side.header.task) {
+        throw FormatError(fmt::format("the ranks of one model are of different tasks: {}, {}",
+                                      display(ranks.front().side.json), display(rank.side.json)));
+      }
+      if (rank.side.has_md5) {
+        throw FormatError(
+            display(rank.side.json),
+            "checksums of parts say nothing of the whole: ranks that recorded checksums are not "
+            "merged");
+      }
+    }
+    return join_sides(std::move(ranks));
+  };
+  JoinedSides target = take(0, targets);
+  JoinedSides golden = take(targets, sides.size());
+  result.target = std::move(target.side);
+  result.target_joins = std::move(target.joins);
+  result.golden = std::move(golden.side);
+  result.golden_joins = std::move(golden.joins);
 }
 
 /// The third dump has the ranks of the golden one.
@@ -121,10 +163,14 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
     return label.empty() ? std::string(what) : fmt::format("{} {}", label, what);
   };
   std::optional<Stage> timed(std::in_place, stage("read: " + pair.target.json + " and " + pair.golden.json));
-  parallel_for(2, [&](std::size_t side) {
-    if (side == 0) result.target = load_side(pair.target, target_options);
-    if (side == 1) result.golden = load_side(pair.golden, golden_options);
-  });
+  if (pair.merged) {
+    load_merged(result, pair, target_options, golden_options);
+  } else {
+    parallel_for(2, [&](std::size_t side) {
+      if (side == 0) result.target = load_side(pair.target, target_options);
+      if (side == 1) result.golden = load_side(pair.golden, golden_options);
+    });
+  }
   result.target_construct = std::make_shared<dump::ConstructBeside>(pair.target.json);
   result.golden_construct = std::make_shared<dump::ConstructBeside>(pair.golden.json);
   result.mode = choose_mode(result.target, result.golden);
@@ -135,6 +181,7 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
   } else {
     pair_rows(result, options.match, traits.pairing, rules);
   }
+  settle_joins(result);
   std::optional<TensorRows> tensors;
   timed.reset();
   if (result.mode == Mode::tensor) tensors.emplace(result, bytes);
@@ -148,7 +195,10 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
   const auto diagnosed = [&] {
     const Stage explained(stage("diagnosed"));
     const bool mapped = options.match.method != Method::exact || options.match.fuzzy;
-    diagnose(result, tensors ? &*tensors : nullptr, options.diagnosis, rules, mapped, *past,
+    DiagnosisOptions diagnosis = options.diagnosis;
+    // Nobody recorded what goes into the operations of merged ranks as a whole.
+    if (pair.merged) diagnosis.replay = diagnosis::ReplayMode::never;
+    diagnose(result, tensors ? &*tensors : nullptr, diagnosis, rules, mapped, *past,
              noise ? &*noise : nullptr);
   };
   if (past != nullptr && options.diagnosis.first) {
@@ -170,18 +220,23 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
 std::uint64_t json_bytes(const std::vector<RankPair>& pairs) {
   std::uint64_t bytes = 0;
   for (const RankPair& pair : pairs) {
-    for (const std::string& json : {pair.target.json, pair.golden.json}) {
+    const auto add = [&](const dump::RankDump& rank) {
       std::error_code error;
-      const std::uintmax_t size = std::filesystem::file_size(json, error);
+      const std::uintmax_t size = std::filesystem::file_size(rank.json, error);
       if (!error) bytes += size;
-    }
+    };
+    add(pair.target);
+    add(pair.golden);
+    for (const dump::RankDump& rank : pair.more_targets) add(rank);
+    for (const dump::RankDump& rank : pair.more_goldens) add(rank);
   }
   return bytes;
 }
 
 Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const RankOptions& options,
                      const RankTraits& traits, const Rules& rules, Progress* progress) {
-  RankPairs ranks = pair_ranks(target, golden, traits.pairing.ranks_by_position);
+  RankPairs ranks = options.merge_ranks ? pair_merged(target, golden, options.merged)
+                                        : pair_ranks(target, golden, traits.pairing.ranks_by_position);
   for (const std::string& remark : ranks.remarks) log_warning(remark);
   if (!options.diagnosis.noise_floor.empty()) add_noise_floor(ranks, golden, options.diagnosis.noise_floor);
   const auto bytes = std::make_shared<BytesAhead>(progress, ranks.pairs.size(), json_bytes(ranks.pairs));

@@ -3,6 +3,8 @@
 // loaded once, rows are paired, measured and judged.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,6 +25,10 @@ struct RankPair {
   dump::RankDump target;
   dump::RankDump golden;
   std::optional<dump::RankDump> noise = {};  // of the third dump, if there is one
+  // Further ranks of the same model (--merge-ranks).
+  bool merged = false;
+  std::vector<dump::RankDump> more_targets = {};
+  std::vector<dump::RankDump> more_goldens = {};
 };
 
 struct RankPairs {
@@ -36,7 +42,14 @@ struct RankPairs {
 /// common.
 RankPairs pair_ranks(const dump::Tree& target, const dump::Tree& golden, bool by_position);
 
+/// The ranks of each step as parts of one model. `group`: how many neighbouring ranks of the target and of
+/// the golden side make one up; 0: all. The two may be of different kinds. Throws as pair_ranks() does.
+RankPairs pair_merged(const dump::Tree& target, const dump::Tree& golden,
+                      const std::array<std::size_t, 2>& group);
+
 struct RankOptions {
+  bool merge_ranks = false;                // those of a step are parts of one model
+  std::array<std::size_t, 2> merged = {};  // how many of the target and of the golden side; 0: all
   bool stacks = true;
   std::string stack_json;  // empty: beside the dump.json
   MatchOptions match;

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -107,6 +110,59 @@ RankPairs pair_ranks(const Tree& target, const Tree& golden, bool by_position) {
         pair_step(one.label, one, other, by_position, plan);
       });
   add_saved_values(plan);
+  if (plan.pairs.empty()) {
+    throw FormatError("the two dumps have no step in common: " + display(target.path) + ", " +
+                      display(golden.path));
+  }
+  return plan;
+}
+
+RankPairs pair_merged(const Tree& target, const Tree& golden, const std::array<std::size_t, 2>& group) {
+  RankPairs plan;
+  const auto has_steps = [](const Tree& tree) { return tree.kind == TreeKind::root; };
+  const auto groups_of = [](const StepDump& step, const Tree& tree, std::size_t size) {
+    std::vector<std::vector<RankDump>> groups;
+    if (size == 0) size = step.ranks.size();
+    if (step.ranks.size() % size != 0) {
+      throw UsageError(display(tree.path) + ": " + std::to_string(step.ranks.size()) +
+                       " ranks cannot be shared out to models of " + std::to_string(size));
+    }
+    for (std::size_t i = 0; i < step.ranks.size(); i += size) {
+      const auto begin = step.ranks.begin() + static_cast<std::ptrdiff_t>(i);
+      groups.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(size));
+    }
+    return groups;
+  };
+  const auto add_step = [&](const std::string& label, const StepDump& ours, const StepDump& theirs) {
+    auto targets = groups_of(ours, target, group[0]);
+    auto goldens = groups_of(theirs, golden, group[1]);
+    if (targets.size() != goldens.size()) {
+      throw UsageError(
+          "merged, the target has " + std::to_string(targets.size()) + " models and the golden side " +
+              std::to_string(goldens.size()),
+          "--tp says how many neighbouring ranks make up one, of the target and of the golden side");
+    }
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      RankPair& pair = plan.pairs.emplace_back();
+      pair.step = label;
+      pair.merged = true;
+      pair.target = targets[i].front();
+      pair.golden = goldens[i].front();
+      if (targets.size() == 1) pair.target.label.clear();
+      pair.more_targets.assign(targets[i].begin() + 1, targets[i].end());
+      pair.more_goldens.assign(goldens[i].begin() + 1, goldens[i].end());
+    }
+  };
+  if (!has_steps(target) || !has_steps(golden)) {
+    if (target.steps.size() != 1 || golden.steps.size() != 1)
+      throw UsageError("one side holds several steps, the other one is of one step");
+    add_step("", target.steps[0], golden.steps[0]);
+    return plan;
+  }
+  pair_up(
+      target.steps, golden.steps, "", plan.one_sided,
+      [](const StepDump& one, const StepDump& other) { return one.number == other.number; },
+      [&](const StepDump& one, const StepDump& other) { add_step(one.label, one, other); });
   if (plan.pairs.empty()) {
     throw FormatError("the two dumps have no step in common: " + display(target.path) + ", " +
                       display(golden.path));

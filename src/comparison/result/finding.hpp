@@ -15,10 +15,12 @@ std::string_view verdict_name(Verdict verdict);
 
 /// In the order in which a row tells them; the numbers are those of spec/compare.md 9.
 enum class Rule : std::uint8_t {
-  fuzzy_pair,    // the partner has another name (-fm)
-  aligned_pair,  // the same, where the two do the same at the same place
-  remark,        // the metrics say something of how they came about
-  not_measured,  // the tensors could not be compared
+  fuzzy_pair,     // the partner has another name (-fm)
+  aligned_pair,   // the same, where the two do the same at the same place
+  remark,         // the metrics say something of how they came about
+  not_measured,   // the tensors could not be compared
+  not_joined,     // what the ranks hold does not make up what the golden side has
+  copies_differ,  // between ranks that should hold the same
   target_missing,
   entry_missing,    // the golden side has no such entry
   item_missing,     // it has the entry, but not this input or output
@@ -40,9 +42,9 @@ enum class Rule : std::uint8_t {
 
 constexpr Verdict verdict_of(Rule rule) {
   using enum Rule;
-  constexpr std::array kWarnings = {not_measured,   target_missing, entry_missing, item_missing,
-                                    dtype_unpaired, norm_growth,    cosine_drop,   checksum_missing,
-                                    no_checksum,    left_out};
+  constexpr std::array kWarnings = {not_measured,     not_joined,     target_missing, entry_missing,
+                                    item_missing,     dtype_unpaired, norm_growth,    cosine_drop,
+                                    checksum_missing, no_checksum,    left_out};
   if (rule <= remark) return Verdict::pass;
   return std::ranges::find(kWarnings, rule) == kWarnings.end() ? Verdict::error : Verdict::warning;
 }

@@ -3,11 +3,52 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace msprobe::compare {
 namespace {
 
 std::string_view dtype_of_candidate(const RankResult& result, const Row& row) {
   return result.golden.text(result.golden.items[row.pair.candidate].dtype);
+}
+
+/// The first rank, and the first one that does not hold what it holds.
+std::string words_of_copies(const RankResult& result, const Row& row) {
+  const auto words = [](const Joins* joins, std::uint32_t item) -> std::string {
+    if (joins == nullptr || !joins->decision(item).differ) return {};
+    const std::span<const Part> parts = joins->parts(item);
+    const auto text = [&](const Part& part) { return dump::to_text(part.statistics[kNorm], joins->pool); };
+    for (std::size_t other = 1; other < parts.size(); ++other) {
+      if (same_statistics(parts.front().statistics, parts[other].statistics)) continue;
+      return fmt::format("The ranks {} and {} should hold the same, but do not: norms {} and {}.",
+                         joins->numbers(item).front(), joins->numbers(item)[other], text(parts.front()),
+                         text(parts[other]));
+    }
+    return fmt::format("The ranks {} should hold the same elements, but do not.",
+                       fmt::join(joins->numbers(item), ", "));
+  };
+  std::string told = row.has_target() ? words(result.target_joins.get(), row.pair.target) : std::string();
+  if (told.empty() && row.has_golden()) told = "Bench: " + words(result.golden_joins.get(), row.pair.golden);
+  return told;
+}
+
+std::string words_of_parts(const RankResult& result, const Row& row) {
+  const auto shapes = [](const Side& side, const Joins* joins, std::uint32_t item) {
+    if (joins == nullptr || !joins->is_split(item)) return std::string(side.text(side.items[item].shape));
+    constexpr std::size_t kShown = 4;
+    std::vector<std::string_view> texts;
+    for (const Part& part : joins->parts(item).first(std::min(kShown, joins->parts(item).size())))
+      texts.push_back(joins->pool.at(part.shape));
+    return fmt::format("{}{} of {} ranks", fmt::join(texts, ", "),
+                       joins->parts(item).size() > kShown ? ", ..." : "", joins->parts(item).size());
+  };
+  return fmt::format("The shapes do not make up one another: NPU {}, Bench {}.",
+                     shapes(result.target, result.target_joins.get(), row.pair.target),
+                     shapes(result.golden, result.golden_joins.get(), row.pair.golden));
 }
 
 }  // namespace
@@ -24,6 +65,10 @@ std::string words_of(Rule rule, const RankResult& result, std::size_t index) {
       return result.metrics[index].messages.front();
     case Rule::not_measured:
       return result.metrics[index].messages.back();
+    case Rule::not_joined:
+      return words_of_parts(result, row);
+    case Rule::copies_differ:
+      return words_of_copies(result, row);
     case Rule::target_missing:
       return "NPU api/module unmatched.";
     case Rule::entry_missing:

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "comparison/joining/joins.hpp"
 #include "comparison/matching/consistent.hpp"
 #include "comparison/matching/matching.hpp"
 #include "comparison/metrics/statistics_difference.hpp"
@@ -47,6 +48,8 @@ struct RankResult {
   std::optional<Backend> consistent;          // training against inference, and what trained
   Side target;
   Side golden;
+  std::shared_ptr<Joins> target_joins;  // of merged ranks, by item; null without
+  std::shared_ptr<Joins> golden_joins;
   std::shared_ptr<const dump::ConstructBeside> target_construct;  // null for what has none
   std::shared_ptr<const dump::ConstructBeside> golden_construct;
   /// What made the rows, or else what the diagnosis went by; null without either.

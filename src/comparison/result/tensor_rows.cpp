@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "comparison/joining/joined_data.hpp"
 #include "formats/joined_tensor.hpp"
 #include "formats/tensor_file.hpp"
 #include "support/error.hpp"
@@ -17,6 +18,8 @@ namespace {
 
 const char kNoTargetFile[] = "NPU does not have data file.";
 const char kNoGoldenFile[] = "Bench does not have data file.";
+constexpr char kOfTarget = 1;
+constexpr char kOfGolden = 2;
 const char kUnmatchedMessage[] = "Bench api/module unmatched.";
 
 /// Would there be data to expect? Plain arguments, null and empty tensors have none.
@@ -81,6 +84,7 @@ TensorRows::TensorRows(RankResult& result, BytesAhead& bytes)
       first_row_(result.target.apis.size() + 1),
       rows_(result.rows.size()) {
   result.metrics.resize(result.rows.size());
+  if (result.target_joins || result.golden_joins) copies_differ_.resize(result.rows.size());
   for (const Row& row : result.rows) {
     if (row.has_target()) ++first_row_[result.target_item(row).api];
   }
@@ -146,6 +150,11 @@ void TensorRows::finish(bool print_rows) {
     const TensorMetrics& metrics = result_.metrics[i];
     if (result_.is_left_out(row)) continue;
     if (print_rows) print_row(result_, row, metrics);
+    if (!copies_differ_.empty() && copies_differ_[i] != 0) {
+      if ((copies_differ_[i] & kOfTarget) != 0) result_.target_joins->decision(row.pair.target).differ = true;
+      if ((copies_differ_[i] & kOfGolden) != 0) result_.golden_joins->decision(row.pair.golden).differ = true;
+      row.findings.add(Rule::copies_differ);
+    }
     // Unmatched rows are explained by the judge.
     if (!result_.traits.judge.tells_remarks || !row.matched()) continue;
     if (metrics.failed) row.findings.add(Rule::not_measured);
@@ -155,7 +164,9 @@ void TensorRows::finish(bool print_rows) {
 
 void TensorRows::measure(const std::vector<std::uint32_t>& rows) {
   parallel_for(rows.size(), [&](std::size_t i) {
-    result_.metrics[rows[i]] = measured(result_.rows[rows[i]]);
+    const Row& row = result_.rows[rows[i]];
+    result_.metrics[rows[i]] = measured(row);
+    if (!copies_differ_.empty()) copies_differ_[rows[i]] = copies_that_differ(row);
     if (bytes_.wanted()) bytes_.advance(bytes_of(result_.rows[rows[i]]));
   });
 }
@@ -170,6 +181,7 @@ TensorMetrics TensorRows::measured(const Row& row) const {
   const std::string target_name(result_.target.text(item.data_name));
   const std::string golden_name(result_.golden.text(bench.data_name));
   try {
+    if (result_.target_joins || result_.golden_joins) return measured_joined(row);
     const formats::StoredTensor target = open_item(result_, result_.target, row.pair.target);
     const formats::StoredTensor golden = open_item(result_, result_.golden, row.pair.golden);
     return compare_tensors(target, golden, result_.traits.measure, valid_rows(item));
@@ -182,6 +194,68 @@ TensorMetrics TensorRows::measured(const Row& row) const {
                     one_name ? "" : " or ", one_name ? "" : display(golden_name), error.what()),
         true);
   }
+}
+
+/// Ranks' parts are put together as they are read. Weights that were fused before they were split do not lie
+/// one behind the other: where all numbers agree but the elements do not, pieces of the parts are tried.
+TensorMetrics TensorRows::measured_joined(const Row& row) const {
+  const auto opened = [](const Side& side, const Joins* joins, std::uint32_t item, std::size_t chunks) {
+    return joins != nullptr && !joins->parts(item).empty() ? open_joined(*joins, item, chunks)
+                                                           : open_data(side, side.items[item]);
+  };
+  const auto compared = [&](std::size_t chunks) {
+    return compare_tensors(opened(result_.target, result_.target_joins.get(), row.pair.target, chunks),
+                           opened(result_.golden, result_.golden_joins.get(), row.pair.golden, chunks),
+                           result_.traits.measure, valid_rows(result_.target_item(row)));
+  };
+  const auto is_untold = [](const Joins* joins, std::uint32_t item) {
+    return joins != nullptr && joins->is_split(item) && joins->decision(item).untold &&
+           joins->decision(item).share == Share::sums;
+  };
+  if (is_untold(result_.target_joins.get(), row.pair.target) ||
+      is_untold(result_.golden_joins.get(), row.pair.golden))
+    return unsupported("The ranks hold terms that are masked before they are added up.", false);
+  TensorMetrics metrics = compared(1);
+  constexpr double kApart = 0.01;
+  if (metrics.failed || !(metrics.measure.e > kApart)) return metrics;
+  const auto shards_of = [](const Joins* joins, std::uint32_t item) -> std::size_t {
+    return joins != nullptr && joins->is_split(item) && joins->decision(item).share == Share::shards
+               ? joins->parts(item).size()
+               : 1;
+  };
+  if (shards_of(result_.target_joins.get(), row.pair.target) ==
+          shards_of(result_.golden_joins.get(), row.pair.golden) ||
+      metrics.measure.b > kApart)
+    return metrics;
+  for (const std::size_t chunks : {2, 3}) {
+    try {
+      TensorMetrics other = compared(chunks);
+      if (!other.failed && other.measure.e < metrics.measure.e / 2) return other;
+    } catch (const FormatError&) {
+      // The parts have no such pieces.
+    }
+  }
+  return metrics;
+}
+
+char TensorRows::copies_that_differ(const Row& row) const {
+  const auto differ = [](const Joins* joins, std::uint32_t item) {
+    if (joins == nullptr || !joins->is_split(item) || joins->parts(item).front().data_name == 0) return false;
+    const Decision& decision = joins->decision(item);
+    if (decision.share != Share::copies && decision.block == 1) return false;
+    try {
+      return !copies_agree(*joins, item);
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error&) {
+      return true;
+    }
+  };
+  char found = 0;
+  if (!row.matched()) return found;
+  if (differ(result_.target_joins.get(), row.pair.target)) found |= kOfTarget;
+  if (differ(result_.golden_joins.get(), row.pair.golden)) found |= kOfGolden;
+  return found;
 }
 
 /// Outputs of grouped kernels are rubbish behind the last group; how long the groups are is an argument of

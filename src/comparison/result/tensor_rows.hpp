@@ -32,11 +32,14 @@ class TensorRows {
   void take_entry(std::uint32_t target_api, std::vector<std::uint32_t>& rows);
   void measure(const std::vector<std::uint32_t>& rows);
   TensorMetrics measured(const Row& row) const;
+  TensorMetrics measured_joined(const Row& row) const;
+  char copies_that_differ(const Row& row) const;  // bits: on which sides
   std::uint64_t bytes_of(const Row& row) const;
   std::optional<std::int64_t> valid_rows(const Item& item) const;
 
   RankResult& result_;
   BytesAhead& bytes_;
+  std::vector<char> copies_differ_;                             // by row, of merged ranks
   std::vector<bool> done_;                                      // by entry under test
   std::vector<std::uint32_t> first_row_;                        // by entry, and the end: places in rows_
   std::vector<std::uint32_t> rows_;                             // by entry under test

@@ -11,6 +11,8 @@
 #include <string>
 #include <utility>
 
+#include "comparison/culprit/rank_diagnosis.hpp"
+#include "comparison/joining/joins.hpp"
 #include "comparison/result/choose_mode.hpp"
 #include "dump/side.hpp"
 #include "dump/tree.hpp"
@@ -47,6 +49,7 @@ std::map<std::int64_t, std::string> steps_of(const std::string& folder) {
 struct MergedGraph {
   MergedSource source;
   dump::Side items;
+  std::shared_ptr<compare::Joins> joins;  // null: the items are put together already
 };
 
 class MergedRun {
@@ -140,16 +143,21 @@ class MergedRun {
     }
     for (std::size_t i = 0; i < targets->graphs.size(); ++i) {
       const std::int64_t rank = targets->graphs[i]->rank();
-      MergedGraph target = graph_of(targets->graphs[i]);
-      MergedGraph golden = graph_of(goldens->graphs[i]);
+      MergedGraph target = graph_of(*targets, i);
+      MergedGraph golden = graph_of(*goldens, i);
       const ComparedBy task = compared_by(target, golden);
       PairOptions pair_options = options_.pair;
       pair_options.pairing = NodePairing::calls;
       pair_options.traits.rank.judge.merged_ranks = true;
       pair_options.traits.across_ranks = !traits_.lose_others;
-      const GraphPair pair({target.source, target.source.own_tree(), std::move(target.items), nullptr},
-                           {golden.source, golden.source.own_tree(), std::move(golden.items), nullptr}, task,
-                           pair_options, compare::default_rules());
+      const GraphPair pair(
+          {target.source, target.source.own_tree(), std::move(target.items), nullptr, target.joins},
+          {golden.source, golden.source.own_tree(), std::move(golden.items), nullptr, golden.joins}, task,
+          pair_options, compare::default_rules(), options_.origins ? &histories_[rank] : nullptr);
+      if (target.joins && task != ComparedBy::structure) {
+        target.source.follow(target.joins, pair.result().target);
+        golden.source.follow(golden.joins, pair.result().golden);
+      }
       if (!result_.tally) result_.tally.emplace();
       GraphObserver observer;
       observer.node = [&](std::int64_t, std::string_view node, const NodeData& data) {
@@ -165,10 +173,17 @@ class MergedRun {
     }
   }
 
-  MergedGraph graph_of(const std::shared_ptr<MergeGraph>& graph) const {
-    MergedGraph merged{MergedSource(graph, options_.data, options_.overflow_check, traits_), {}};
-    merged.items = merged_items(merged.source);
-    return merged;
+  MergedGraph graph_of(const MergedRanks& merged, std::size_t number) const {
+    MergedGraph graph{
+        MergedSource(merged.graphs[number], options_.data, options_.overflow_check, traits_), {}, {}};
+    if (traits_.merges_by_class) {
+      graph.items = merged_items(graph.source);
+    } else {
+      SplitItems split = split_items(graph.source, merged.ranks);
+      graph.items = std::move(split.items);
+      graph.joins = std::move(split.joins);
+    }
+    return graph;
   }
 
   ComparedBy compared_by(const MergedGraph& target, const MergedGraph& golden) {
@@ -180,6 +195,8 @@ class MergedRun {
       throw UsageError(display(options_.target) +
                        ": checksums of parts say nothing of the whole; ranks that recorded "
                        "checksums are not merged for a comparison");
+    } else if (mode == compare::Mode::tensor && !traits_.merges_by_class) {
+      task = ComparedBy::tensors;
     } else if (mode == compare::Mode::tensor && !extent_.task) {
       result_.warnings.push_back("tensors of merged ranks are compared by their statistics");
     }
@@ -206,6 +223,7 @@ class MergedRun {
   GraphResult result_;
   std::optional<Database> database_;
   std::vector<OutputFile> files_;
+  std::map<std::int64_t, compare::RankHistory> histories_;  // of the merged ranks, step by step
   GraphExtent extent_;
 };
 
@@ -215,7 +233,7 @@ MergeTraits merge_traits(bool python_rules) {
   MergeTraits traits;
   traits.lose_others = traits.number_all_parts = traits.first_rank_borders = python_rules;
   traits.first_rank_levels = traits.trusts_replicas = traits.first_rank_shards = traits.outer_linears_only =
-      traits.only_senders = python_rules;
+      traits.only_senders = traits.merges_by_class = python_rules;
   return traits;
 }
 

@@ -14,6 +14,10 @@ using dump::NodeKind;
 
 void copy_value(const Entry& from, Entry::Index node, const EntryEdits& edits, Entry& out) {
   if (const auto edit = edits.find(node); edit != edits.end()) {
+    if (edit->second == "null") {
+      out.add_scalar(NodeKind::null, {});
+      return;
+    }
     const bool real = edit->second.find_first_not_of("-0123456789") != std::string::npos;
     out.add_scalar(real ? NodeKind::real : NodeKind::integer, edit->second);
   } else if (from.is(node, NodeKind::array) || from.is(node, NodeKind::object)) {

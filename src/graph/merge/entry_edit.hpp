@@ -11,7 +11,7 @@
 
 namespace msprobe::graph {
 
-/// Numbers as JSON or Python spells them, by their places.
+/// Numbers as JSON or Python spells them, or null, by their places.
 using EntryEdits = std::unordered_map<dump::Entry::Index, std::string>;
 void edit_entry(const dump::Entry& from, const EntryEdits& edits, dump::Entry& out);
 

@@ -40,6 +40,7 @@ struct MergeTraits {
   bool trusts_replicas = false;    // what all ranks of a group should hold alike is not looked at
   bool first_rank_levels = false;  // of overflow
   bool only_senders = false;       // a rank that only receives is in no chain of stages
+  bool merges_by_class = false;    // what the other run has of a value does not tell how ranks hold it
 };
 
 /// How the data of a node is made of its own and those of its partners on the ranks of its group.
@@ -74,6 +75,7 @@ struct MergeNode {
   Place own;              // its rank is known for every node
   Place inputs, outputs;  // with a rank: they are taken there instead
   std::unique_ptr<Joint> joint;
+  std::unique_ptr<Joint> peers;  // without `joint`: the same node of other ranks, which hold equal numbers
 };
 
 /// Nodes are known by number, in the order of their making; the root is kRoot.

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/merge/merged_items.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "dump/entry.hpp"
@@ -12,38 +18,135 @@
 #include "support/parallel.hpp"
 
 namespace msprobe::graph {
+namespace {
+
+/// A dump.json that is made of entries one by one.
+class EntryFile {
+ public:
+  explicit EntryFile(const RankGraph& main) : name_(main.json->name()) {
+    text_ = "{";
+    for (const auto& [name, value] : {std::pair<std::string_view, std::string_view>("task", main.header.task),
+                                      {"level", main.header.level},
+                                      {"framework", main.header.framework}}) {
+      append_json_string(text_, name);
+      text_ += ": ";
+      append_json_string(text_, value);
+      text_ += ", ";
+    }
+    text_ += "\"data\": {";
+  }
+
+  void add(std::string_view name, std::string_view entry) {
+    if (!first_) text_ += ", ";
+    first_ = false;
+    append_json_string(text_, name);
+    text_ += ": ";
+    text_ += entry;
+  }
+
+  dump::Side load() {
+    text_ += "}}";
+    return dump::load_side(*memory_source(std::move(text_), name_));
+  }
+
+ private:
+  std::string name_;
+  std::string text_;
+  bool first_ = true;
+};
+
+/// So many at a time, so that not all that ranks hold is in memory at once.
+constexpr std::size_t kNodesAtOnce = 4096;
+
+/// `make(node, place)` for each node, in parallel; `take(node, place)` in their order.
+template <typename Make, typename Take>
+void by_blocks(const MergedSource& source, const Make& make, const Take& take) {
+  const std::size_t size = source.tree().size();
+  for (std::size_t begin = 0; begin < size; begin += kNodesAtOnce) {
+    const std::size_t count = std::min(kNodesAtOnce, size - begin);
+    parallel_blocks(count, [&](std::size_t i) {
+      const NodeIndex origin = source.origin(static_cast<NodeIndex>(begin + i));
+      if (origin != kNoNode) make(origin, i);
+    });
+    for (std::size_t i = 0; i < count; ++i) take(static_cast<NodeIndex>(begin + i), i);
+  }
+}
+
+/// What of a node goes into the file, and what its ranks hold.
+struct MadeEntry {
+  std::string text;
+  SplitContent split;
+};
+
+void add_parts(compare::Joins& joins, const SplitContent& split, const MergeGraph& graph, NodeIndex index,
+               const std::unordered_map<const MergeRank*, std::uint32_t>& numbers) {
+  const MergeNode& node = graph.node(index);
+  const Joint* const joint = node.joint ? node.joint.get() : node.peers.get();
+  const dump::Side& main = split.content->items.side;
+  bool output_seen = false;
+  for (std::size_t k = 0; k < main.items.size(); ++k) {
+    const bool output = main.items[k].state == dump::State::output;
+    const bool whole = split.sum && output && !std::exchange(output_seen, true);
+    const std::vector<const dump::Item*> partners =
+        whole || split.others.empty() ? std::vector<const dump::Item*>() : split.partners(k);
+    joins.add_part(numbers.at(&rank_of(node, main.items[k])), main, main.items[k]);
+    for (std::size_t i = 0; i < partners.size(); ++i) {
+      const Joint::Partner& partner = joint->partners[i];
+      joins.add_part(numbers.at(&rank_of(partner.graph->node(partner.node), *partners[i])),
+                     split.others[i]->items.side, *partners[i]);
+    }
+    joins.end_item();
+  }
+}
+
+}  // namespace
 
 dump::Side merged_items(const MergedSource& source) {
-  const model_tree::ModelTree& tree = source.tree();
-  const RankGraph& main = source.graph().main_rank().graph;
-  std::vector<std::string> entries(tree.size());
-  parallel_blocks(tree.size(), [&](std::size_t node) {
-    if (source.origin(static_cast<NodeIndex>(node)) == kNoNode) return;
-    const JoinedContent joined = joined_content(source.graph(), source.origin(static_cast<NodeIndex>(node)));
-    if (joined.content) dump::append_json(entries[node], joined.content->entry, 0, 0, 0);
-  });
-  std::string text = "{";
-  for (const auto& [name, value] : {std::pair<std::string_view, std::string_view>("task", main.header.task),
-                                    {"level", main.header.level},
-                                    {"framework", main.header.framework}}) {
-    append_json_string(text, name);
-    text += ": ";
-    append_json_string(text, value);
-    text += ", ";
+  EntryFile file(source.graph().main_rank().graph);
+  std::vector<std::string> entries(kNodesAtOnce);
+  by_blocks(
+      source,
+      [&](NodeIndex node, std::size_t place) {
+        const JoinedContent joined = joined_content(source.graph(), node);
+        if (joined.content) dump::append_json(entries[place], joined.content->entry, 0, 0, 0);
+      },
+      [&](NodeIndex node, std::size_t place) {
+        if (!entries[place].empty()) file.add(source.tree().name(node), entries[place]);
+        entries[place].clear();
+      });
+  return file.load();
+}
+
+SplitItems split_items(const MergedSource& source, const std::vector<MergeRank>& ranks) {
+  const MergeGraph& graph = source.graph();
+  std::vector<compare::Joins::Rank> names;
+  std::unordered_map<const MergeRank*, std::uint32_t> numbers;
+  for (const MergeRank& rank : ranks) {
+    numbers[&rank] = static_cast<std::uint32_t>(names.size());
+    names.push_back({rank.number, rank.graph.folder + "/dump_tensor_data"});
   }
-  text += "\"data\": {";
-  bool first = true;
-  for (NodeIndex node = kRoot; node < tree.size(); ++node) {
-    if (entries[node].empty()) continue;
-    if (!first) text += ", ";
-    first = false;
-    append_json_string(text, tree.name(node));
-    text += ": ";
-    text += entries[node];
-    entries[node] = {};
-  }
-  text += "}}";
-  return dump::load_side(*memory_source(text, main.json->name()));
+  SplitItems split;
+  split.joins = std::make_shared<compare::Joins>(std::move(names));
+  EntryFile file(graph.main_rank().graph);
+  std::vector<MadeEntry> entries(kNodesAtOnce);
+  by_blocks(
+      source,
+      [&](NodeIndex node, std::size_t place) {
+        MadeEntry& made = entries[place];
+        made.split = split_content(graph, node);
+        const std::optional<NodeContent>& content = made.split.sum ? made.split.sum : made.split.content;
+        if (content) dump::append_json(made.text, content->entry, 0, 0, 0);
+      },
+      [&](NodeIndex node, std::size_t place) {
+        MadeEntry& made = entries[place];
+        if (!made.text.empty()) {
+          file.add(source.tree().name(node), made.text);
+          add_parts(*split.joins, made.split, graph, source.origin(node), numbers);
+        }
+        made = {};
+      });
+  split.items = file.load();
+  return split;
 }
 
 }  // namespace msprobe::graph

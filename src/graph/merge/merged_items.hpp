@@ -2,12 +2,23 @@
 // The data of all nodes of a merged model, flattened as those of a rank.
 #pragma once
 
+#include <memory>
+#include <vector>
+
+#include "comparison/joining/joins.hpp"
 #include "dump/side.hpp"
 #include "graph/merge/merged_source.hpp"
 
 namespace msprobe::graph {
 
-/// Throws IoError, FormatError.
+/// Put together as the Python tool does it. Throws IoError, FormatError.
 dump::Side merged_items(const MergedSource& source);
+
+/// Those of the first ranks, beside what the other ranks hold.
+struct SplitItems {
+  dump::Side items;
+  std::shared_ptr<compare::Joins> joins;
+};
+SplitItems split_items(const MergedSource& source, const std::vector<MergeRank>& ranks);
 
 }  // namespace msprobe::graph

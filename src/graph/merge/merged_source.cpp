@@ -51,6 +51,15 @@ std::optional<std::string> MergedSource::tensor_folder() const {
   return graph_->main_rank().graph.tensor_folder();
 }
 
+void MergedSource::follow(std::shared_ptr<const compare::Joins> joins, const dump::Side& items) {
+  joins_ = std::move(joins);
+  first_items_.assign(tree_.size(), UINT32_MAX);
+  for (const dump::Api& api : items.apis) {
+    const model_tree::NodeIndex node = tree_.find(items.text(api.name));
+    if (node != model_tree::kNoNode) first_items_[node] = api.first;
+  }
+}
+
 std::string_view MergedSource::level_of(NodeIndex index) const {
   // As each rank found it: a jump of the norm is one between values of one rank.
   const MergeNode& node = graph_->node(index);
@@ -73,7 +82,9 @@ std::string_view MergedSource::level_of(NodeIndex index) const {
 NodeData MergedSource::data(model_tree::NodeIndex node) const {
   NodeData data;
   const NodeIndex index = origins_[node];
-  JoinedContent joined = joined_content(*graph_, index);
+  Decisions decisions;
+  if (joins_ && first_items_[node] != UINT32_MAX) decisions = {joins_.get(), first_items_[node]};
+  JoinedContent joined = joined_content(*graph_, index, decisions);
   if (!joined.sentences.empty()) {
     JsonWriter json;
     json.value(joined.sentences);

@@ -5,11 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cfloat>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <numeric>
 #include <unordered_map>
 #include <utility>
 
@@ -27,50 +26,13 @@ using dump::Side;
 using dump::Value;
 using dump::ValueKind;
 
-/// An element type whose values are merged, and how exact it is.
-struct Precision {
-  int digits = 0;  // of the mantissa; 0: the numbers stay as they are
-  int least_exponent = 0;
-  double largest = 0;
-};
-std::optional<Precision> precision_of(std::string_view dtype) {
-  constexpr Precision kHalf = {11, -13, 65504};
-  constexpr Precision kSingle = {FLT_MANT_DIG, FLT_MIN_EXP, FLT_MAX};
-  constexpr Precision kBrain = {8, FLT_MIN_EXP, 0x1.FEp127};
-  static const std::map<std::string_view, Precision> kKnown = {
-      {"torch.int8", {}},         {"torch.int32", {}},  {"torch.int64", {}},      {"torch.float64", {}},
-      {"torch.bfloat16", kBrain}, {"BFloat16", kBrain}, {"torch.float16", kHalf}, {"Float16", kHalf},
-      {"torch.float32", kSingle}, {"Float32", kSingle}};
-  const auto found = kKnown.find(dtype);
-  return found == kKnown.end() ? std::nullopt : std::optional(found->second);
-}
-
-double rounded(double value, const Precision& precision) {
-  if (precision.digits == 0 || !std::isfinite(value) || value == 0) return value;
-  int exponent = 0;
-  std::frexp(value, &exponent);
-  const int shift = std::max(exponent, precision.least_exponent) - precision.digits;
-  const double near = std::ldexp(std::nearbyint(std::ldexp(value, -shift)), shift);
-  return std::fabs(near) > precision.largest ? std::copysign(HUGE_VAL, value) : near;
-}
-
-std::optional<double> number_of(const Value& value) {
-  if (value.kind == ValueKind::real) return value.real;
-  if (value.kind == ValueKind::integer) return static_cast<double>(value.integer);
-  return std::nullopt;
-}
+using compare::Decision;
+using compare::number_of;
+using compare::precision_of;
+using compare::Share;
 
 std::string text_of(const Value& value) {
   return value.kind == ValueKind::integer ? std::to_string(value.integer) : python_repr(value.real);
-}
-
-/// Relatively, or absolutely beside a zero.
-bool near(double main, double other) {
-  constexpr double kTolerance = 1e-6;
-  if (std::isnan(main) && std::isnan(other)) return true;
-  if (main == other) return true;
-  const double difference = std::fabs(main - other);
-  return main == 0 ? difference < kTolerance : difference / std::fabs(main) < kTolerance;
 }
 
 /// The items of another rank's entry by those of the first; nullptr for none.
@@ -101,8 +63,11 @@ bool is_output(const Item& item) {
 
 class Joiner {
  public:
-  Joiner(const MergeGraph& graph, NodeIndex index)
-      : graph_(graph), node_(graph.node(index)), joint_(*node_.joint) {
+  Joiner(const MergeGraph& graph, NodeIndex index, const Decisions& decisions)
+      : graph_(graph),
+        node_(graph.node(index)),
+        joint_(node_.joint ? *node_.joint : *node_.peers),
+        decisions_(decisions) {
     joined_.content = content_of(node_);
   }
 
@@ -116,10 +81,14 @@ class Joiner {
       bool first = true;
       for (std::size_t i = 0; i < side().items.size(); ++i) {
         if (is_output(side().items[i]) != outputs) continue;
+        const Decision decision = decision_of(i);
         if (outputs && first && joint_.reduced != kNoNode) {
           take_reduced(i);
-        } else if (!(outputs && joint_.keeps_other_outputs) && !is_kept(side().items[i], first)) {
-          join(i);
+        } else if (decision.share != Share::undecided) {
+          if (decision.share != Share::copies) join(i, decision);
+        } else if (node_.joint && !(outputs && joint_.keeps_other_outputs) &&
+                   !is_kept(side().items[i], first)) {
+          join(i, decision);
         }
         first = false;
       }
@@ -144,9 +113,16 @@ class Joiner {
     return item.state == dump::State::parameters && joint_.keeps_bias && side().name(item).ends_with(".bias");
   }
 
-  void join(std::size_t number) {
+  Decision decision_of(std::size_t number) const {
+    const std::size_t item = decisions_.first + number;
+    return decisions_.joins == nullptr || !decisions_.joins->is_split(item)
+               ? Decision()
+               : decisions_.joins->decision(item);
+  }
+
+  void join(std::size_t number, const Decision& decision) {
     const Item& item = side().items[number];
-    const std::optional<Precision> precision = precision_of(side().text(item.dtype));
+    const std::optional<compare::Precision> precision = precision_of(side().text(item.dtype));
     if (!precision || others_.empty()) return;
     std::vector<const Item*> items = {&item};
     bool same = true;
@@ -154,9 +130,10 @@ class Joiner {
       const Item* other = lookups_[i].of(number);
       if (other == nullptr || !precision_of(others_[i].items.side.text(other->dtype))) return;
       same = same && same_statistics(side(), item, others_[i].items.side, *other);
-      items.push_back(other);
+      if ((i + 1) % decision.block == 0) items.push_back(other);
     }
-    if (same && !joint_.though_equal) return;
+    const bool decided = decision.share != Share::undecided;
+    if (same && !joint_.though_equal && !decided) return;
     if (!joined_.merged) {
       joined_.sentences.push_back(
           fmt::format("This data is the merged data after tensor parallelism(TP), and the data is "
@@ -164,39 +141,54 @@ class Joiner {
                       fmt::join(joint_.ranks, ", ")));
     }
     joined_.merged = true;
-    for (std::size_t which = 0; which < dump::kStatistics; ++which)
-      join_statistic(number, which, items, *precision);
+    std::vector<double> weights;
+    if (decided) {
+      const auto all = decisions_.joins->parts(decisions_.first + number);
+      std::vector<compare::Part> parts;
+      for (std::size_t i = 0; i < all.size(); i += decision.block) parts.push_back(all[i]);
+      weights = compare::weights_of(*decisions_.joins, parts);
+    }
+    for (std::size_t which = 0; which < dump::kStatistics; ++which) {
+      std::vector<Value> values;
+      for (const Item* each : items) values.push_back(each->statistics[which]);
+      std::optional<Value> whole = compare::join_statistic(which, values, weights, decision.share);
+      if (!whole) continue;
+      if (whole->kind == ValueKind::missing) {
+        put(number, which, "null");
+        continue;
+      }
+      // What is compared keeps its digits.
+      if (precision->digits != 0 && !decided)
+        whole = Value::of(compare::rounded(*number_of(*whole), *precision));
+      put(number, which, text_of(*whole));
+      joined_.sentences.push_back(sentence(number, which, values, weights, decision.share, text_of(*whole)));
+    }
+    if (decision.share == Share::sums)
+      joined_.sentences.push_back(fmt::format(
+          "The ranks hold terms of a sum in {}, whose Max, Min and Norm these do not tell", key_of(number)));
   }
 
-  void join_statistic(std::size_t number, std::size_t which, const std::vector<const Item*>& items,
-                      const Precision& precision) {
-    std::vector<Value> values;
-    for (const Item* item : items) {
-      values.push_back(item->statistics[which]);
-      if (!number_of(values.back())) return;
-    }
-    Value result = values.front();
-    double sum = 0;
-    for (const Value& value : values) {
-      const double each = *number_of(value);
-      if (which == dump::kMax && each > *number_of(result)) result = value;
-      if (which == dump::kMin && each < *number_of(result)) result = value;
-      sum += which == dump::kNorm ? each * each : each;
-    }
-    if (which == dump::kMean) result = Value::of(sum / static_cast<double>(values.size()));
-    if (which == dump::kNorm) result = Value::of(std::sqrt(sum));
-    if (precision.digits != 0) result = Value::of(rounded(*number_of(result), precision));
-    put(number, which, text_of(result));
-    joined_.sentences.push_back(sentence(number, which, values, text_of(result)));
-  }
-
-  std::string sentence(std::size_t number, std::size_t which, const std::vector<Value>& values,
-                       const std::string& result) const {
-    std::vector<std::string> texts;
-    for (const Value& value : values) texts.push_back(text_of(value) + (which == dump::kNorm ? " ** 2" : ""));
+  std::string_view key_of(std::size_t number) const {
     std::string_view key = side().name(side().items[number]);
     if (key.size() > node_.name.size() && key.starts_with(node_.name))
       key.remove_prefix(node_.name.size() + 1);
+    return key;
+  }
+
+  std::string sentence(std::size_t number, std::size_t which, const std::vector<Value>& values,
+                       const std::vector<double>& weights, Share share, const std::string& result) const {
+    std::vector<std::string> texts;
+    for (const Value& value : values) texts.push_back(text_of(value) + (which == dump::kNorm ? " ** 2" : ""));
+    const std::string_view key = key_of(number);
+    if (which == dump::kMean && share == Share::sums)
+      return fmt::format("The Mean value merging method for {} is: {} = {}", key, fmt::join(texts, " + "),
+                         result);
+    if (which == dump::kMean && !weights.empty()) {
+      for (std::size_t i = 0; i < texts.size(); ++i) texts[i] += fmt::format(" * {:.0f}", weights[i]);
+      return fmt::format("The Mean value merging method for {} is: ({}) / {:.0f} = {}", key,
+                         fmt::join(texts, " + "), std::accumulate(weights.begin(), weights.end(), 0.0),
+                         result);
+    }
     constexpr std::array<std::string_view, dump::kStatistics> kBefore = {"max(", "min(", "(", "("};
     const std::string after = which == dump::kMean   ? fmt::format(") / {}", texts.size())
                               : which == dump::kNorm ? std::string(") ** 0.5")
@@ -230,6 +222,7 @@ class Joiner {
   const MergeGraph& graph_;
   const MergeNode& node_;
   const Joint& joint_;
+  const Decisions& decisions_;
   JoinedContent joined_;
   std::vector<NodeContent> others_;
   std::vector<ItemPartners> lookups_;
@@ -239,15 +232,8 @@ class Joiner {
 }  // namespace
 
 bool same_statistics(const Side& a, const Item& a_item, const Side& b, const Item& b_item) {
-  if (!precision_of(a.text(a_item.dtype)) || !precision_of(b.text(b_item.dtype))) return true;
-  for (std::size_t which = 0; which < dump::kStatistics; ++which) {
-    const std::optional<double> main = number_of(a_item.statistics[which]);
-    const std::optional<double> other = number_of(b_item.statistics[which]);
-    if (!main || !other) continue;
-    const bool exact = which == dump::kMax || which == dump::kMin;
-    if (exact ? *main != *other : !near(*main, *other)) return false;
-  }
-  return true;
+  return !precision_of(a.text(a_item.dtype)) || !precision_of(b.text(b_item.dtype)) ||
+         compare::same_statistics(a_item.statistics, b_item.statistics);
 }
 
 std::optional<NodeContent> content_of(const MergeNode& node, std::string_view name) {
@@ -277,11 +263,41 @@ ContentDifference difference(const NodeContent& a, const NodeContent& b) {
   return found;
 }
 
-JoinedContent joined_content(const MergeGraph& graph, NodeIndex index) {
-  if (graph.node(index).joint) return Joiner(graph, index).join();
+JoinedContent joined_content(const MergeGraph& graph, NodeIndex index, const Decisions& decisions) {
+  const MergeNode& node = graph.node(index);
+  if (node.joint || (node.peers && decisions.joins != nullptr)) return Joiner(graph, index, decisions).join();
   JoinedContent joined;
   joined.content = content_of(graph.node(index));
   return joined;
+}
+
+std::vector<const Item*> SplitContent::partners(std::size_t item) const {
+  std::vector<const Item*> found;
+  const Side& main = content->items.side;
+  if (!main.items[item].is_tensor) return found;
+  for (const std::optional<NodeContent>& other : others) {
+    const Item* const partner = other ? ItemPartners(main, other->items.side).of(item) : nullptr;
+    if (partner == nullptr || !partner->is_tensor) return {};
+    found.push_back(partner);
+  }
+  return found;
+}
+
+SplitContent split_content(const MergeGraph& graph, NodeIndex index) {
+  const MergeNode& node = graph.node(index);
+  SplitContent split;
+  split.content = content_of(node);
+  if (node.joint && node.joint->reduced != kNoNode) split.sum = joined_content(graph, index).content;
+  const Joint* const joint = node.joint ? node.joint.get() : node.peers.get();
+  if (joint == nullptr || !split.content) return split;
+  for (const Joint::Partner& partner : joint->partners)
+    split.others.push_back(content_of(partner.graph->node(partner.node), node.name));
+  return split;
+}
+
+const MergeRank& rank_of(const MergeNode& node, const Item& item) {
+  const MergeNode::Place& other = is_output(item) ? node.outputs : node.inputs;
+  return item.state != dump::State::parameters && other.rank != nullptr ? *other.rank : *node.own.rank;
 }
 
 }  // namespace msprobe::graph

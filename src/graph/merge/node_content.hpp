@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "comparison/joining/joins.hpp"
 #include "dump/entry.hpp"
 #include "dump/entry_items.hpp"
 #include "graph/merge/merge_graph.hpp"
@@ -39,12 +40,32 @@ ContentDifference difference(const NodeContent& a, const NodeContent& b);
 bool same_statistics(const dump::Side& a, const dump::Item& a_item, const dump::Side& b,
                      const dump::Item& b_item);
 
+/// What the comparison found of how the ranks hold the items of a node.
+struct Decisions {
+  const compare::Joins* joins = nullptr;
+  std::size_t first = 0;  // item of the node
+};
+
 struct JoinedContent {
   std::optional<NodeContent> content;
   std::vector<std::string> sentences;  // what was merged, and how
   bool merged = false;                 // with partners' data
 };
-/// By the node's `joint`, if it has one.
-JoinedContent joined_content(const MergeGraph& graph, NodeIndex index);
+/// By the node's `joint`, if it has one, and by what was decided, if anything was.
+JoinedContent joined_content(const MergeGraph& graph, NodeIndex index, const Decisions& decisions = {});
+
+/// What the ranks hold of a node, side by side.
+struct SplitContent {
+  std::optional<NodeContent> content;  // of the first of them
+  std::optional<NodeContent>
+      sum;  // the same, where a sum over the ranks that was recorded is its first output
+  std::vector<std::optional<NodeContent>> others;
+
+  /// The other ranks' items of that name; none if one of them has no such tensor.
+  std::vector<const dump::Item*> partners(std::size_t item) const;
+};
+SplitContent split_content(const MergeGraph& graph, NodeIndex index);
+/// The rank that an item of a node is of.
+const MergeRank& rank_of(const MergeNode& node, const dump::Item& item);
 
 }  // namespace msprobe::graph

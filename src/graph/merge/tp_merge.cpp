@@ -175,7 +175,8 @@ class TensorParallelMerger {
       merged[i] = main_.node(nodes[i]).joint->reduced != kNoNode || joined_content(main_, nodes[i]).merged;
     });
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (merged[i] == 0) main_.node(nodes[i]).joint = nullptr;
+      MergeNode& node = main_.node(nodes[i]);
+      if (merged[i] == 0) node.peers = std::exchange(node.joint, nullptr);
     }
   }
 

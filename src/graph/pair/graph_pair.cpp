@@ -14,6 +14,7 @@
 #include "comparison/matching/layer_mapping.hpp"
 #include "comparison/matching/match.hpp"
 #include "comparison/result/bytes_ahead.hpp"
+#include "comparison/result/settle_joins.hpp"
 #include "comparison/result/tensor_rows.hpp"
 #include "diagnosis/alignment.hpp"
 #include "dump/names.hpp"
@@ -145,8 +146,13 @@ class JudgedSource final : public LinkedSource {
       if (!std::isnan(found.error[i])) data.error = std::max<double>(data.error.value_or(0), found.error[i]);
     }
     data.origin = diagnosis::name_of(kByWeight[worst]);
-    const diagnosis::Finding* const finding = found.finding_of(api);
-    if (finding != nullptr && finding->is_evidence()) data.finding = finding->text;
+    if (is_to_blame(api)) data.finding = found.finding_of(api)->text;
+  }
+
+  bool is_to_blame(std::uint32_t api) const {
+    const diagnosis::Finding* const finding =
+        result_.diagnosis ? result_.diagnosis->finding_of(api) : nullptr;
+    return finding != nullptr && finding->is_evidence();
   }
 
   Release8 release8(NodeIndex node) const {
@@ -177,6 +183,8 @@ class JudgedSource final : public LinkedSource {
     Verdict worst = Verdict::pass;
     for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i)
       worst = std::max(worst, result_.rows[i].verdict());
+    // A part of a model that is wrong shows little in the numbers of the whole.
+    if (result_.target_joins && is_to_blame(entries_[node])) worst = Verdict::error;
     return static_cast<double>(worst) / 2;
   }
 
@@ -237,6 +245,8 @@ struct GraphPair::Impl {
     result.traits.judge.outputs_by_section = !options.traits.python_texts;
     result.target = std::move(target.items);
     result.golden = std::move(golden.items);
+    result.target_joins = std::move(target.joins);
+    result.golden_joins = std::move(golden.joins);
     target_entries = entries_of(target_tree, result.target);
     golden_entries = entries_of(golden_tree, result.golden);
     pair_nodes(target, golden);
@@ -306,6 +316,7 @@ struct GraphPair::Impl {
     }
     pair_items(result, golden_of, options.traits.items_by_position);
     tell_other_names();
+    compare::settle_joins(result);
     std::optional<compare::TensorRows> tensors;
     compare::BytesAhead uncounted(nullptr, 1, 0);
     if (result.mode == compare::Mode::tensor) {
@@ -315,8 +326,12 @@ struct GraphPair::Impl {
     compare::judge(result, rules);
     if (past == nullptr) return;
     const bool mapped = options.pairing != NodePairing::automatic;
-    compare::diagnose(result, tensors ? &*tensors : nullptr, {}, rules, mapped, *past, nullptr);
-    if (tensors) past->before = shared_result;
+    compare::DiagnosisOptions diagnosis;
+    // Nobody recorded what goes into the operations of merged ranks as a whole.
+    const bool merged = result.target_joins || result.golden_joins;
+    if (merged) diagnosis.replay = diagnosis::ReplayMode::never;
+    compare::diagnose(result, tensors ? &*tensors : nullptr, diagnosis, rules, mapped, *past, nullptr);
+    if (tensors && !merged) past->before = shared_result;
   }
 
   /// Pairs of other names are told, unless the user named them.

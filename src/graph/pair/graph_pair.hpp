@@ -56,6 +56,7 @@ struct GraphSide {
   dump::Side items;             // the data of nodes, by entries of their names
   const dump::ConstructBeside* construct = nullptr;
   const NodeSource* arguments = nullptr;  // whose types and shapes tell which nodes may pair; may be null
+  std::shared_ptr<compare::Joins> joins = nullptr;  // of merged ranks: what each holds of the items
 };
 
 class GraphPair {
