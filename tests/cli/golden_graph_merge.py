@@ -108,8 +108,8 @@ def check_no_false_difference(msprobe, scratch, case):
 
 
 def check_changed_shard(msprobe, scratch, case):
-    """A product that another weight of one shard made is red, and nothing else is: of its module the weight differs,
-    too, so the module is not to blame."""
+    """A product that another weight of one shard made is red, and so is its module, whose weight it is that differs (G53);
+    nothing else is."""
     for side in ("target", "golden"):
         shutil.copytree(case / side, scratch / side)
     shutil.copy(case / "cmd.txt", scratch)
@@ -123,7 +123,7 @@ def check_changed_shard(msprobe, scratch, case):
     path.write_text(json.dumps(dump))
     rows = rows_of(compare(msprobe, scratch, scratch), "tb_nodes")
     differ = {row["node_name"]: row["precision_index"] for row in rows if row["precision_index"]}
-    harness.check_equal("differ", differ, {product: 1})
+    harness.check_equal("differ", differ, {product: 1, module: 1})
 
 
 # What the ranks have that the first one has no namesake of, and below what it stands by default.

@@ -176,6 +176,7 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
   result.mode = choose_mode(result.target, result.golden);
   timed.emplace(stage("paired"));
   if (options.first_difference && result.mode == Mode::tensor) result.mode = Mode::statistics;
+  guess_whole_shapes(result);
   if (options.backend) {
     pair_consistent_rows(result, *options.backend, traits.pairing);
   } else {

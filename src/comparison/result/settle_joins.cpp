@@ -10,6 +10,9 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -128,6 +131,18 @@ std::vector<Way> ways_of(const Holding& holding) {
   return ways;
 }
 
+std::pair<std::optional<Way>, std::optional<Way>> ways_that_meet(const Holding& target,
+                                                                 const Holding& golden) {
+  const std::vector<Way> ours = ways_of(target);
+  const std::vector<Way> theirs = ways_of(golden);
+  for (const Way& one : ours) {
+    for (const Way& other : theirs) {
+      if (one.whole == other.whole) return {one, other};
+    }
+  }
+  return {};
+}
+
 double number_or_nan(const dump::StatisticValues& statistics, std::size_t which) {
   return number_of(statistics[which]).value_or(NAN);
 }
@@ -242,18 +257,6 @@ class JoinSettler {
       }
     }
     return !open;
-  }
-
-  static std::pair<std::optional<Way>, std::optional<Way>> ways_that_meet(const Holding& target,
-                                                                          const Holding& golden) {
-    const std::vector<Way> ours = ways_of(target);
-    const std::vector<Way> theirs = ways_of(golden);
-    for (const Way& one : ours) {
-      for (const Way& other : theirs) {
-        if (one.whole == other.whole) return {one, other};
-      }
-    }
-    return {};
   }
 
   /// Values that are whole by their shape, and differ between the ranks.
@@ -376,6 +379,25 @@ class JoinSettler {
 };
 
 }  // namespace
+
+void guess_whole_shapes(RankResult& result) {
+  if (!result.target_joins && !result.golden_joins) return;
+  Side& target = result.target;
+  Side& golden = result.golden;
+  std::unordered_map<std::string_view, std::uint32_t> by_name;
+  for (std::uint32_t i = 0; i < golden.items.size(); ++i) by_name.emplace(golden.name(golden.items[i]), i);
+  for (std::uint32_t i = 0; i < target.items.size(); ++i) {
+    const auto found = by_name.find(target.name(target.items[i]));
+    if (found == by_name.end() || !target.items[i].is_tensor || !golden.items[found->second].is_tensor)
+      continue;
+    const auto [ours, theirs] = ways_that_meet(holding_of(target, result.target_joins.get(), i),
+                                               holding_of(golden, result.golden_joins.get(), found->second));
+    if (!ours) continue;
+    const std::string whole = fmt::format("[{}]", fmt::join(ours->whole, ", "));
+    target.items[i].shape = target.pool.intern(whole);
+    golden.items[found->second].shape = golden.pool.intern(whole);
+  }
+}
 
 void settle_joins(RankResult& result) {
   if (!result.target_joins && !result.golden_joins) return;

@@ -7,6 +7,10 @@
 
 namespace msprobe::compare {
 
+/// Before rows are paired by what entries do: items that are called alike on both sides get the shape of the
+/// whole where their ranks' shapes make it up.
+void guess_whole_shapes(RankResult& result);
+
 /// Decides for each item of the result's joins, and gives the items that have a partner the statistics and
 /// the shape of the whole. What cannot be put together, and copies that are not equal, are findings of the
 /// rows, which there must be.
