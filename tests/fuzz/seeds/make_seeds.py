@@ -287,6 +287,33 @@ def graphs():
         put_ranks(case, b"\0", GRAPHS / case / "target")
     put_ranks("tree_python", b"\1", GRAPHS / "tree" / "target")
     put_ranks("comm", b"\0", *(GRAPHS / "comm" / "target" / f"rank{rank}" for rank in range(2)))
+    put_ranks("merged_python", b"\3", *(GRAPHS / "tp_merge" / "target" / f"rank{rank}" for rank in range(2)))
+    put_ranks("stages", b"\4", *(GRAPHS / "pp_merge" / "target" / f"rank{rank}" for rank in range(2)))
+    put("graph", "split", split_ranks())
+
+
+def split_ranks():
+    """Two ranks and the whole: shards, terms of a sum, copies, placements."""
+
+    def tensor(shape, value, *placement):
+        numbers = {key: value for key in ("Max", "Min", "Mean", "Norm")}
+        more = {"placements": list(placement)} if placement else {}
+        return {"type": "torch.Tensor", "dtype": "torch.float32", "shape": shape, **numbers, "requires_grad": False, **more}
+
+    module = "Module.m.M.forward.0"
+    files = []
+    for rank in range(3):
+        width = 8 if rank == 2 else 4
+        entry = {
+            "input_args": [tensor([2, width], 1.0 + rank, {"Shard": {"dim": 1}}), tensor([3], 2.0, {"Replicate": {}})],
+            "input_kwargs": {"x": tensor([width, 2], 0.5)},
+            "output": [tensor([2, 2], 1.5 + rank), tensor([2], 3.0 + rank, {"Partial": {"reduce_op": "sum"}})],
+        }
+        data = {"Torch.f.0.forward": entry, module: {**entry, "parameters": {"w": tensor([width], 1.0)}}}
+        files.append(json.dumps({"Torch.f.0.forward": module, module: None}).encode())
+        files.append(json.dumps({"task": "statistics", "level": "mix", "framework": "pytorch", "data": data}).encode())
+        files.append(b"{}")
+    return b"\x0a" + b"\xff\xfemark".join(files[:8])
 
 
 def rank_scans():

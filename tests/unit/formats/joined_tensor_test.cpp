@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstring>
 #include <numeric>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "formats/element_values.hpp"
@@ -75,6 +77,68 @@ TEST_CASE("tensors that do not fit are refused") {
   CHECK_THROWS_WITH_AS(join_tensors({counting({2, 3}, 0), other}, 1), Contains("types"), FormatError);
   CHECK_THROWS_AS(join_tensors({}, 0), FormatError);
   CHECK(join_tensors({counting({0, 3}, 0), counting({2, 3}, 0)}, 0).shape == Shape{2, 3});
+}
+
+TEST_CASE("shards along an axis that counts, though it is of length 1") {
+  const StoredTensor heads = concatenate({counting({2, 1, 2}, 0), counting({2, 1, 2}, 10)}, 1);
+  CHECK(heads.shape == Shape{2, 2, 2});
+  CHECK(values_of(heads) == std::vector<double>{0, 1, 10, 11, 2, 3, 12, 13});
+  CHECK_THROWS_AS(concatenate({counting({2}, 0)}, 1), FormatError);
+}
+
+TEST_CASE("shards of what was fused hold a piece of each part") {
+  const StoredTensor fused = concatenate({counting({4, 1}, 0), counting({4, 1}, 10)}, 0, 2);
+  CHECK(fused.shape == Shape{8, 1});
+  CHECK(values_of(fused) == std::vector<double>{0, 1, 10, 11, 2, 3, 12, 13});
+  CHECK(values_of(concatenate({counting({2, 2}, 0), counting({2, 2}, 10)}, 1, 2)) ==
+        std::vector<double>{0, 10, 1, 11, 2, 12, 3, 13});
+  CHECK_THROWS_WITH_AS(concatenate({counting({3}, 0), counting({3}, 0)}, 0, 2), Contains("shapes"),
+                       FormatError);
+}
+
+TEST_CASE("terms of a sum are added as they are read") {
+  const StoredTensor sum = add_tensors({counting({2, 3}, 0), counting({2, 3}, 10), counting({2, 3}, 100)});
+  CHECK(sum.dtype == tensor::DType::float64);
+  CHECK(values_of(sum) == std::vector<double>{110, 113, 116, 119, 122, 125});
+  CHECK_THROWS_AS(add_tensors({counting({2, 3}, 0), counting({3, 2}, 0)}), FormatError);
+  CHECK_THROWS_AS(add_tensors({}), FormatError);
+  // Longer than what is added at a time, and read from the middle of an element on.
+  const StoredTensor many = add_tensors({counting({10000}, 0), counting({10000}, 1)});
+  CHECK(values_of(many).back() == 19999);
+  std::vector<std::byte> two(16);
+  many.storage->read_at(4090 * 8 + 4, two);
+  std::vector<std::byte> whole(24);
+  many.storage->read_at(4090 * 8, whole);
+  CHECK(std::memcmp(two.data(), whole.data() + 4, two.size()) == 0);
+}
+
+TEST_CASE("sums of half precision are rounded to it") {
+  // Two numbers and their sum, all as NumPy spells their bits.
+  struct Case {
+    std::uint16_t a, b, sum;
+  };
+  for (const Case& each : {Case{0x3C00, 0x3C00, 0x4000},     // 1 + 1
+                           Case{0x7BFF, 0x7BFF, 0x7C00},     // 65504 + 65504: infinite
+                           Case{0x0001, 0x0001, 0x0002},     // the smallest
+                           Case{0x03FF, 0x0001, 0x0400},     // to the smallest of full precision
+                           Case{0x3C00, 0xBC00, 0x0000},     // 1 - 1
+                           Case{0x3C00, 0x1000, 0x3C00},     // 1 + 2^-11: to even
+                           Case{0x3C01, 0x1000, 0x3C02},     // the same, up
+                           Case{0xC000, 0x3800, 0xBE00}}) {  // -2 + 0.5
+    std::vector<StoredTensor> terms;
+    for (const std::uint16_t bits : {each.a, each.b}) {
+      StoredTensor& term = terms.emplace_back();
+      term.dtype = tensor::DType::float16;
+      std::vector<std::byte> bytes(sizeof bits);
+      std::memcpy(bytes.data(), &bits, sizeof bits);
+      term.storage = memory_source(std::move(bytes));
+    }
+    const StoredTensor sum = add_tensors(terms);
+    CHECK(sum.dtype == tensor::DType::float16);
+    std::uint16_t bits = 0;
+    sum.storage->read_at(0, std::as_writable_bytes(std::span(&bits, 1)));
+    CHECK(bits == each.sum);
+  }
 }
 
 }  // namespace msprobe::formats_joined_tensor_test
