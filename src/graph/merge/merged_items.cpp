@@ -56,14 +56,14 @@ class EntryFile {
 };
 
 /// So many at a time, so that not all that ranks hold is in memory at once.
-constexpr std::size_t kNodesAtOnce = 4096;
+constexpr std::size_t kNodesOfBlock = 4096;
 
 /// `make(node, place)` for each node, in parallel; `take(node, place)` in their order.
 template <typename Make, typename Take>
 void by_blocks(const MergedSource& source, const Make& make, const Take& take) {
   const std::size_t size = source.tree().size();
-  for (std::size_t begin = 0; begin < size; begin += kNodesAtOnce) {
-    const std::size_t count = std::min(kNodesAtOnce, size - begin);
+  for (std::size_t begin = 0; begin < size; begin += kNodesOfBlock) {
+    const std::size_t count = std::min(kNodesOfBlock, size - begin);
     parallel_blocks(count, [&](std::size_t i) {
       const NodeIndex origin = source.origin(static_cast<NodeIndex>(begin + i));
       if (origin != kNoNode) make(origin, i);
@@ -103,7 +103,7 @@ void add_parts(compare::Joins& joins, const SplitContent& split, const MergeGrap
 
 dump::Side merged_items(const MergedSource& source) {
   EntryFile file(source.graph().main_rank().graph);
-  std::vector<std::string> entries(kNodesAtOnce);
+  std::vector<std::string> entries(kNodesOfBlock);
   by_blocks(
       source,
       [&](NodeIndex node, std::size_t place) {
@@ -128,7 +128,7 @@ SplitItems split_items(const MergedSource& source, const std::vector<MergeRank>&
   SplitItems split;
   split.joins = std::make_shared<compare::Joins>(std::move(names));
   EntryFile file(graph.main_rank().graph);
-  std::vector<MadeEntry> entries(kNodesAtOnce);
+  std::vector<MadeEntry> entries(kNodesOfBlock);
   by_blocks(
       source,
       [&](NodeIndex node, std::size_t place) {
