@@ -128,7 +128,7 @@ class GraphCommand final : public Command {
     GraphProgress progress{context.progress, {}};
     ProgressLog log;
     if (progress_log_) progress.tell = [&](double percent) { log.tell(percent); };
-    const GraphResult result = merges()          ? merge()
+    const GraphResult result = merges()          ? merge(progress)
                                : merge_.as_vis() ? build_vis(options_, complete_stack_, progress)
                                                  : build_graph(options_, progress);
     if (progress_log_) log.end(result.problems);
@@ -155,14 +155,14 @@ class GraphCommand final : public Command {
 
   bool merges() const { return merge_.given() || !plans_.empty(); }
 
-  GraphResult merge() const {
+  GraphResult merge(const GraphProgress& progress) const {
     const bool compared = !options_.golden.empty();
     if (compared && merge_.as_json()) throw UsageError("--file_type json is for one run: leave out -gp");
     if (compared && !python_rules_ && layers_.given())
       throw UsageError(
           "-lm is not for ranks that are merged: their operations pair in the order of their calls");
     const std::vector<ParallelPlan> plans = plans_.empty() ? merge_.sides(compared ? 2 : 1) : plans_;
-    return build_merged(options_, plans, merge_.as_json(), python_rules_);
+    return build_merged(options_, plans, merge_.as_json(), python_rules_, progress);
   }
 
   /// What is written is what releases 8.x wrote, and so are their rules, if asked for.

@@ -14,6 +14,7 @@ import tarfile
 
 import harness
 from golden_graph import rows_of
+from graph_merge import call, tensor, write_model
 
 WEIGHT = "Module.model.layers.1.mlp.up_proj.Linear.forward.0"
 SPLIT = ("--rank_size", "2", "1", "--tp", "2", "1", "--pp", "1", "1")
@@ -176,6 +177,54 @@ def check_table(msprobe, scratch, archive):
     harness.check(WEIGHT in result.stderr, result.stderr)
 
 
+def check_experts(msprobe, scratch, _):
+    """Experts that one rank alone has (expert parallelism), and a sequence that ranks share out (context parallelism)."""
+    block, numbers = "Module.b.B.forward.0", {0: (4.0, -1.0, 1.0, 3.0), 1: (2.0, -2.0, 2.0, 4.0)}
+    joined = (4.0, -2.0, 1.5, 5.0)
+
+    def model(ranks, rows):
+        def values(of):
+            return tensor(numbers[of] if len(ranks) == 1 else joined, (rows, 8))
+
+        nodes = {block: (None, call([values(ranks[0])], [values(ranks[0])]))}
+        for rank in ranks:
+            expert = f"Module.b.experts.{rank}.E.forward.0"
+            nodes[expert] = (block, call([tensor(numbers[rank], (4, 8))], [tensor(numbers[rank], (4, 8))]))
+        nodes["Torch.gelu.0.forward"] = (block, call([values(ranks[0])], [values(ranks[0])]))
+        return nodes
+
+    for rank in (0, 1):
+        write_model(scratch / "split" / f"rank{rank}", model([rank], 4))
+    write_model(scratch / "whole" / "rank0", model([0, 1], 8))
+    rows, messages = graph(msprobe, scratch, "split", "whole", *SPLIT)
+    experts = [f"Module.b.experts.{rank}.E.forward.0" for rank in (0, 1)]
+    harness.check_equal("experts", [rows[name]["up_node"] for name in experts], [block] * 2)
+    harness.check_equal("judged", set(judged(rows).values()), {0})
+    harness.check_equal("all judged", len(judged(rows)), 4)
+    (gelu,) = items(rows["Torch.gelu.0.forward"], "output_data").values()
+    harness.check_equal("sequence", [gelu[key] for key in ("Max", "Min", "Mean", "Norm")], ["4.0", "-2.0", "1.5", "5.0"])
+    result, table = compare(msprobe, scratch, "split", "whole", "--fail-on", "unmatched")
+    harness.check_equal(f"table: {result.stderr}", (result.returncode, len(table)), (0, 8))
+    # Nothing makes up 7 rows.
+    write_model(scratch / "seven" / "rank0", model([0, 1], 7))
+    result, table = compare(msprobe, scratch, "split", "seven", "--fail-on", "warning")
+    harness.check_equal("seven", result.returncode, 1)
+    harness.check("The shapes do not make up one another" in result.stdout, result.stdout)
+
+
+def check_progress(msprobe, scratch, archive):
+    unpack(archive, scratch, "one", "tp")
+    result = harness.run(
+        msprobe,
+        ["graph_visualize", "-tp", "tp", "-gp", "one", "-o", "out", *SPLIT, "-progress_log"],
+        scratch,
+    )
+    lines = [json.loads(line.removeprefix("PROGRESS: ")) for line in result.stdout.splitlines()]
+    percents = [line["current_progress"] for line in lines]
+    harness.check_equal("percents", (percents == sorted(percents), percents[-1], len(percents) > 3), (True, 100, True))
+    harness.check_equal("running", [line["process_running"] for line in lines][-1], False)
+
+
 def check_refused(msprobe, scratch, archive):
     unpack(archive, scratch, "one", "tp", "one_tensor")
     for arguments, reason in (
@@ -206,6 +255,8 @@ def make_tests(msprobe, folder):
             ("tensors", check_tensors),
             ("copies", check_copies),
             ("table", check_table),
+            ("experts and sequences", check_experts),
+            ("progress", check_progress),
             ("refused", check_refused),
         )
     ]

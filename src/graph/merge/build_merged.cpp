@@ -27,6 +27,7 @@
 #include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/output_file.hpp"
+#include "support/progress.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::graph {
@@ -55,13 +56,19 @@ struct MergedGraph {
 class MergedRun {
  public:
   MergedRun(const GraphOptions& options, const std::vector<ParallelPlan>& plans, bool as_json,
-            bool python_rules)
-      : options_(options), plans_(plans), as_json_(as_json), traits_(merge_traits(python_rules)) {}
+            bool python_rules, const GraphProgress& progress)
+      : options_(options),
+        plans_(plans),
+        as_json_(as_json),
+        traits_(merge_traits(python_rules)),
+        progress_(progress) {}
 
   GraphResult run() {
     std::map<std::int64_t, std::string> goldens;
     if (is_compare()) goldens = steps_of(options_.golden);
-    for (const auto& [step, folder] : steps_of(options_.target)) {
+    const std::map<std::int64_t, std::string> targets = steps_of(options_.target);
+    steps_ = static_cast<double>(targets.size());
+    for (const auto& [step, folder] : targets) {
       if (!is_compare()) {
         build(step, folder);
       } else if (const auto golden = goldens.find(step); golden != goldens.end()) {
@@ -70,6 +77,8 @@ class MergedRun {
       } else {
         tell_one_sided(folder);
       }
+      ++done_;
+      tell(0);
     }
     for (const auto& [step, folder] : goldens) tell_one_sided(folder);
     if (extent_.ranks.empty())
@@ -90,7 +99,8 @@ class MergedRun {
   }
 
   std::unique_ptr<MergedRanks> merged(const std::string& folder, std::size_t side) {
-    auto ranks = read_ranks(folder, options_.tree);
+    auto ranks = read_ranks(folder, options_.tree, progress_.line);
+    begin("merged: " + display(folder), 0);
     merge_ranks(*ranks, plans_[side], traits_, !is_compare() ? "" : side == 0 ? "target: " : "reference: ");
     for (std::string& warning : ranks->warnings) result_.warnings.push_back(std::move(warning));
     constexpr std::size_t kShownReplicas = 5;
@@ -105,6 +115,28 @@ class MergedRun {
       for (std::string& line : unconnected_lines(rank.graph)) result_.unconnected.push_back(std::move(line));
     }
     return ranks;
+  }
+
+  void begin(std::string what, std::size_t nodes) const {
+    if (progress_.line != nullptr) progress_.line->begin(std::move(what), nodes, nodes == 0 ? "" : "nodes");
+  }
+
+  /// `part`: of the step that is worked on.
+  void tell(double part) const {
+    if (progress_.tell) progress_.tell(100 * (done_ + part) / steps_);
+  }
+
+  /// Of a graph that is written; what is ahead of that counts for half of the work.
+  GraphObserver observer_of(const NodeSource& source, double begins, double ends) const {
+    begin("graph", source.tree().size() - 1);
+    GraphObserver observer;
+    observer.written = [this, begins, ends, so_far = 0.0,
+                        nodes = static_cast<double>(source.tree().size() - 1)](std::size_t more) mutable {
+      so_far += static_cast<double>(more);
+      if (progress_.line != nullptr) progress_.line->advance(more);
+      tell(begins + (ends - begins) * so_far / nodes);
+    };
+    return observer;
   }
 
   /// Nothing is made before all is known to go together.
@@ -126,7 +158,8 @@ class MergedRun {
         const std::string place = fmt::format("{}/step{}/rank{}", options_.output, step, graph->rank());
         result_.nodes += export_json(source, place, files_);
       } else {
-        result_.nodes += write_graph({"NPU", step, graph->rank()}, source, database());
+        result_.nodes +=
+            write_graph({"NPU", step, graph->rank()}, source, database(), observer_of(source, 0.5, 1));
       }
       count(step, graph->rank(), source.tree().micro_steps);
     }
@@ -134,7 +167,9 @@ class MergedRun {
 
   void compare(std::int64_t step, const std::string& target_folder, const std::string& golden_folder) {
     const auto targets = merged(target_folder, 0);
+    tell(0.1);
     const auto goldens = merged(golden_folder, 1);
+    tell(0.2);
     if (targets->graphs.size() != goldens->graphs.size()) {
       throw UsageError(
           fmt::format("merged, the target has {} models and the reference {}: copies of data parallelism "
@@ -143,6 +178,7 @@ class MergedRun {
     }
     for (std::size_t i = 0; i < targets->graphs.size(); ++i) {
       const std::int64_t rank = targets->graphs[i]->rank();
+      begin("compared", 0);
       MergedGraph target = graph_of(*targets, i);
       MergedGraph golden = graph_of(*goldens, i);
       const ComparedBy task = compared_by(target, golden);
@@ -151,19 +187,20 @@ class MergedRun {
       pair_options.traits.rank.judge.merged_ranks = true;
       pair_options.traits.across_ranks = !traits_.lose_others;
       const GraphPair pair(
-          {target.source, target.source.own_tree(), std::move(target.items), nullptr, target.joins},
-          {golden.source, golden.source.own_tree(), std::move(golden.items), nullptr, golden.joins}, task,
-          pair_options, compare::default_rules(), options_.origins ? &histories_[rank] : nullptr);
+          {target.source, target.source.own_tree(), std::move(target.items), nullptr, nullptr, target.joins},
+          {golden.source, golden.source.own_tree(), std::move(golden.items), nullptr, nullptr, golden.joins},
+          task, pair_options, compare::default_rules(), options_.origins ? &histories_[rank] : nullptr);
       if (target.joins && task != ComparedBy::structure) {
         target.source.follow(target.joins, pair.result().target);
         golden.source.follow(golden.joins, pair.result().golden);
       }
       if (!result_.tally) result_.tally.emplace();
-      GraphObserver observer;
+      GraphObserver observer = observer_of(pair.target(), 0.5, 0.75);
       observer.node = [&](std::int64_t, std::string_view node, const NodeData& data) {
         result_.tally->add_target("", node, data);
       };
       result_.nodes += write_graph({"NPU", step, rank}, pair.target(), database(), observer);
+      observer = observer_of(pair.golden(), 0.75, 1);
       observer.node = [&](std::int64_t, std::string_view node, const NodeData& data) {
         result_.tally->add_golden(node, data);
       };
@@ -213,6 +250,7 @@ class MergedRun {
 
   void finish() {
     write_config(extent_, options_.overflow_check, database());
+    begin("indexes", 0);
     database().commit();
   }
 
@@ -220,6 +258,9 @@ class MergedRun {
   const std::vector<ParallelPlan>& plans_;
   bool as_json_;
   MergeTraits traits_;
+  const GraphProgress& progress_;
+  double steps_ = 1;
+  double done_ = 0;  // steps
   GraphResult result_;
   std::optional<Database> database_;
   std::vector<OutputFile> files_;
@@ -238,8 +279,10 @@ MergeTraits merge_traits(bool python_rules) {
 }
 
 GraphResult build_merged(const GraphOptions& options, const std::vector<ParallelPlan>& plans, bool as_json,
-                         bool python_rules) {
-  return MergedRun(options, plans, as_json, python_rules).run();
+                         bool python_rules, const GraphProgress& progress) {
+  GraphResult result = MergedRun(options, plans, as_json, python_rules, progress).run();
+  if (progress.line != nullptr) progress.line->end();
+  return result;
 }
 
 }  // namespace msprobe::graph

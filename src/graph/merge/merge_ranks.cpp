@@ -12,6 +12,7 @@
 #include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/parallel.hpp"
+#include "support/progress.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::graph {
@@ -97,7 +98,8 @@ class Strategy {
 
 }  // namespace
 
-std::unique_ptr<MergedRanks> read_ranks(const std::string& folder, const model_tree::TreeTraits& traits) {
+std::unique_ptr<MergedRanks> read_ranks(const std::string& folder, const model_tree::TreeTraits& traits,
+                                        Progress* progress) {
   std::map<std::int64_t, std::string> folders;
   for (const std::string& name : names_in(folder)) {
     const auto number = name == "rank" ? 0 : dump::number_after(name, "rank");
@@ -115,8 +117,10 @@ std::unique_ptr<MergedRanks> read_ranks(const std::string& folder, const model_t
   }
   std::vector<std::string> names;
   for (const auto& [number, name] : folders) names.push_back(name);
+  if (progress != nullptr) progress->begin("read: " + display(folder), names.size(), "ranks");
   parallel_for(names.size(), [&](std::size_t i) {
     merged->ranks[i].graph = read_rank_graph(folder + "/" + names[i], traits);
+    if (progress != nullptr) progress->advance();
   });
   return merged;
 }

@@ -9,6 +9,10 @@
 #include "graph/merge/merge_steps.hpp"
 #include "graph/merge/parallel_plan.hpp"
 
+namespace msprobe {
+class Progress;
+}
+
 namespace msprobe::graph {
 
 struct MergedRanks {
@@ -18,8 +22,9 @@ struct MergedRanks {
   std::vector<std::string> replicas;  // values that ranks should hold alike, and do not
 };
 
-/// Reads the ranks of a folder. Throws IoError, FormatError, UsageError.
-std::unique_ptr<MergedRanks> read_ranks(const std::string& folder, const model_tree::TreeTraits& traits);
+/// Reads the ranks of a folder; `progress` may be null. Throws IoError, FormatError, UsageError.
+std::unique_ptr<MergedRanks> read_ranks(const std::string& folder, const model_tree::TreeTraits& traits,
+                                        Progress* progress);
 
 /// Merges them. `side` begins a message of what is wrong with the plan.
 void merge_ranks(MergedRanks& merged, const ParallelPlan& plan, const MergeTraits& traits,

@@ -59,6 +59,7 @@ class TensorParallelMerger {
     drop_joints_of_equals(order);
     if (!traits_.trusts_replicas) check_replicas();
     merge_equals();
+    if (!traits_.lose_others) take_in_others();
   }
 
   std::vector<std::string> take_warnings() { return std::move(warnings_); }
@@ -297,6 +298,48 @@ class TensorParallelMerger {
     joint->keeps_first_input = is(column, kColumn);
     joint->keeps_outputs = joint->keeps_bias = is(row, kRow);
     node.joint = std::move(joint);
+  }
+
+  /// Nodes below modules that other ranks alone have, such as their experts, stand behind what precedes them
+  /// there.
+  void take_in_others() {
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      const MergeGraph& other = *group_[i + 1];
+      std::vector<NodeIndex> here(other.size(), kNoNode);
+      for (NodeIndex index = 0; index < found_[i].size(); ++index) {
+        if (found_[i][index] != kNoNode) here[found_[i][index]] = index;
+      }
+      for (const NodeIndex parent : other.below(kRoot)) {
+        const MergeNode& node = other.node(parent);
+        if (here[parent] != kNoNode && node.type == NodeType::module && node.name != "optimizer" &&
+            node.name != "clip_grad")
+          take_in_children(other, parent, here);
+      }
+    }
+  }
+
+  void take_in_children(const MergeGraph& other, NodeIndex parent, const std::vector<NodeIndex>& here) {
+    std::unordered_map<NodeIndex, std::vector<NodeIndex>> behind;
+    NodeIndex before = kNoNode;
+    for (const NodeIndex child : other.node(parent).children) {
+      const MergeNode& node = other.node(child);
+      if (here[child] != kNoNode) {
+        before = here[child];
+      } else if (node.type != NodeType::collection && !is_communication(node.name) &&
+                 main_.find(node.name) == kNoNode) {
+        const NodeIndex added = main_.copy(other, child);
+        main_.node(added).parent = here[parent];
+        behind[before].push_back(added);
+      }
+    }
+    if (behind.empty()) return;
+    std::vector<NodeIndex> children = behind[kNoNode];
+    for (const NodeIndex child : main_.node(here[parent]).children) {
+      children.push_back(child);
+      const auto found = behind.find(child);
+      if (found != behind.end()) children.insert(children.end(), found->second.begin(), found->second.end());
+    }
+    main_.node(here[parent]).children = std::move(children);
   }
 
   MergeGraph& main_;
