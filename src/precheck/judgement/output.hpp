@@ -48,6 +48,7 @@ struct ScalarOutput {
 /// A value of a type that is not judged; `type` as Python prints it: `<class 'dict'>`.
 struct OtherOutput {
   std::string type;
+  std::vector<std::string> keys = {};  // of a dictionary
 };
 
 /// One of: None, a tensor, a Python scalar, a list (or tuple) of outputs, something else.
@@ -108,7 +109,8 @@ struct OutputRow {
   Status status = Status::none;
   std::string message;
   Verdict verdict = Verdict::none;
-  std::string reason;  // of a verdict that is not `pass`, and of a pass that needs one; one line
+  std::string reason;      // of a verdict that is not `pass`, and of a pass that needs one; one line
+  bool only_ours = false;  // the Python tool has no such row: --python-rules leaves it out
 
   FigureValue& operator[](Figure figure) { return figures[static_cast<std::size_t>(figure)]; }
   const FigureValue& operator[](Figure figure) const { return figures[static_cast<std::size_t>(figure)]; }
@@ -116,7 +118,7 @@ struct OutputRow {
 
 /// One direction of one call.
 struct Judgement {
-  std::vector<OutputRow> rows;  // none for those that the Python tool writes none of (dropout)
+  std::vector<OutputRow> rows;
   Status status = Status::none;
   std::string
       failure;  // the exception by which the Python tool would have left the API: both directions SKIP
@@ -127,6 +129,9 @@ struct Judgement {
 /// What is known of the call besides its outputs.
 struct CallTraits {
   bool float8_input = false;
+  /// The largest finite magnitude among the tensors that went in; 0: not known. What is off by no more than a
+  /// rounding of the inputs is no error of ours: sums that cancel out have such results.
+  double input_scale = 0;
 };
 
 class Standards;

@@ -40,7 +40,9 @@ std::vector<Place> places(TypeLimits& limits) {
           {"relative_tolerance", &limits.relative_tolerance},
           {"accumulative_bound", &limits.accumulative_bound},
           {"accumulative_balance", &limits.accumulative_balance},
-          {"smallest_denominator", &limits.smallest_denominator}};
+          {"smallest_denominator", &limits.smallest_denominator},
+          {"units_warning", &limits.units_warning},
+          {"units_error", &limits.units_error}};
 }
 
 std::vector<Place> places(OtherLimits& limits) {
@@ -59,7 +61,8 @@ std::vector<Place> places(OtherLimits& limits) {
           {"ten_thousandth_share", &limits.ten_thousandth_share},
           {"dropout_zeros", &limits.dropout_zeros},
           {"dropout_elements", &limits.dropout_elements},
-          {"quantized", &limits.quantized}};
+          {"quantized", &limits.quantized},
+          {"wrong_share", &limits.wrong_share}};
 }
 
 }  // namespace

@@ -41,6 +41,8 @@ struct TypeLimits {
   double accumulative_bound = 0;
   double accumulative_balance = 0;
   double smallest_denominator = 0;
+  double units_warning = 0;  // ours: largest error in units of the last place
+  double units_error = 0;
 };
 
 struct OtherLimits {
@@ -61,6 +63,7 @@ struct OtherLimits {
   double dropout_zeros = 0;
   double dropout_elements = 0;
   double quantized = 0;
+  double wrong_share = 0;  // ours: of elements without a correct digit
 };
 
 class Standards {

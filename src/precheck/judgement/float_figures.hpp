@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers of two arrays of floating-point elements: those that the Python tool shows, and those that we
+// judge by.
+#pragma once
+
+#include <cstdint>
+
+#include "precheck/judgement/output.hpp"
+
+namespace msprobe::precheck {
+
+/// What is asked for besides what every pair gets.
+struct FloatRequest {
+  double small_value = 0;         // references up to it are small
+  double small_tolerance = 0;     // of the absolute error of small ones
+  double relative_tolerance = 0;  // of all others
+  double ulp_threshold = 0;
+  bool means = false;  // of relative errors and squares
+  bool ulp = false;    // in the Python tool's units
+};
+
+/// A NaN in what the Python tool takes a maximum of makes it NaN.
+struct FloatFigures {
+  bool single = false;  // the Python tool works in float
+  std::uint64_t count = 0;
+
+  // Of both sides.
+  double max_reference = 0;
+  double max_device = 0;
+  double cosine = 0;  // NaN where an element is NaN or infinite
+  double max_absolute = 0;
+  std::uint64_t within_hundredth = 0;
+  std::uint64_t within_thousandth = 0;
+  std::uint64_t within_ten_thousandth = 0;
+  std::uint64_t unequal = 0;
+  std::uint64_t zeros = 0;  // of the device
+  std::uint64_t above = 0;  // the device is greater than the reference, rounded to the device's type
+  std::uint64_t below = 0;
+
+  // By the request: an element is small, normal, or odd: NaN or infinite on a side.
+  std::uint64_t small = 0;
+  std::uint64_t normal = 0;
+  std::uint64_t odd = 0;
+  std::uint64_t small_errors = 0;
+  std::uint64_t relative_errors = 0;
+  std::uint64_t odd_errors = 0;
+  double max_relative = 0;  // of normal ones
+  double mean_relative = 0;
+  double mean_square = 0;  // of all, others than normal ones counted as 0
+  double max_ulp = 0;
+  double mean_ulp = 0;
+  std::uint64_t ulp_above = 0;
+
+  // Ours: in units of the last place of the device's type at the larger of the reference and of its root mean
+  // square.
+  double max_units = 0;
+  std::uint64_t max_units_at = 0;  // element
+  double max_units_error = 0;      // its absolute error
+  double reference_at = 0;
+  double device_at = 0;
+  std::uint64_t wrong = 0;           // elements that have no correct digit
+  std::uint64_t odd_unequal = 0;     // NaN or infinite on one side, or of unlike sign
+  std::uint64_t odd_unequal_at = 0;  // the first of them
+  double odd_reference_at = 0;
+  double odd_device_at = 0;
+};
+
+/// Both have the same number of elements, of floating-point types (complex ones are pairs of real ones).
+FloatFigures float_figures(const TensorOutput& reference, const TensorOutput& device,
+                           const FloatRequest& request);
+
+}  // namespace msprobe::precheck

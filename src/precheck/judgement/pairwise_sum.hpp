@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sum in halves of halves, as NumPy adds, of elements that come in pieces: the same bits as NumPy's in
+// float.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace msprobe::precheck {
+
+template <typename T>
+class PairwiseSum {
+ public:
+  explicit PairwiseSum(std::uint64_t count) { descend(count); }
+
+  /// No more elements than `count` in all.
+  void add(const T* from, std::size_t n) {
+    while (n > 0) {
+      const auto taken = static_cast<std::size_t>(std::min<std::uint64_t>(n, leaf_ - held_));
+      if (held_ == 0 && taken == leaf_) {
+        finish_leaf(from);
+      } else {
+        std::copy_n(from, taken, buffer_.begin() + static_cast<std::ptrdiff_t>(held_));
+        held_ += taken;
+        if (held_ == leaf_) finish_leaf(buffer_.data());
+      }
+      from += taken;
+      n -= taken;
+    }
+  }
+  /// Of all elements, once all are there; 0 if there are none.
+  T total() const { return total_; }
+
+ private:
+  static constexpr std::size_t kLeaf = 128;
+  static constexpr std::size_t kColumns = 8;
+  struct Half {
+    std::uint64_t rest;  // elements of the second one
+    bool first_done;
+    T first;
+  };
+
+  void descend(std::uint64_t count) {
+    while (count > kLeaf) {
+      std::uint64_t first = count / 2;
+      first -= first % kColumns;
+      halves_[depth_++] = {count - first, false, T{}};
+      count = first;
+    }
+    leaf_ = count;
+    held_ = 0;
+  }
+
+  T leaf_sum(const T* x) const {
+    const auto n = static_cast<std::size_t>(leaf_);
+    std::size_t i = 0;
+    T sum{};
+    if (n >= kColumns) {
+      std::array<T, kColumns> column;
+      std::copy_n(x, kColumns, column.begin());
+      for (i = kColumns; i + kColumns <= n; i += kColumns) {
+        for (std::size_t k = 0; k < kColumns; ++k) column[k] += x[i + k];
+      }
+      sum = ((column[0] + column[1]) + (column[2] + column[3])) +
+            ((column[4] + column[5]) + (column[6] + column[7]));
+    }
+    for (; i < n; ++i) sum += x[i];
+    return sum;
+  }
+
+  void finish_leaf(const T* x) {
+    T value = leaf_sum(x);
+    while (depth_ > 0) {
+      Half& top = halves_[depth_ - 1];
+      if (!top.first_done) {
+        top.first_done = true;
+        top.first = value;
+        descend(top.rest);
+        return;
+      }
+      value = top.first + value;
+      --depth_;
+    }
+    total_ = value;
+    leaf_ = held_ = 0;
+  }
+
+  std::array<Half, 64> halves_;
+  std::size_t depth_ = 0;
+  std::array<T, kLeaf> buffer_;
+  std::uint64_t leaf_ = 0;
+  std::uint64_t held_ = 0;
+  T total_{};
+};
+
+}  // namespace msprobe::precheck

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precheck/judgement/verdict.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "support/text.hpp"
+#include "tensor/float_form.hpp"
+
+namespace msprobe::precheck {
+namespace {
+
+constexpr int kShownDigits = 6;
+
+std::string shown(double value) {
+  return short_number(value, kShownDigits);
+}
+
+bool is_complex_type(tensor::DType dtype) {
+  return tensor::info(dtype).kind == tensor::Kind::complex;
+}
+
+/// Where an element is; a complex one is two of the pass.
+std::string float_place(std::uint64_t element, const TensorOutput& device) {
+  if (!is_complex_type(device.dtype)) return place_of(element, device.shape);
+  return place_of(element / 2, device.shape) + (element % 2 == 0 ? " (real part)" : " (imaginary part)");
+}
+
+tensor::DType part_type(tensor::DType dtype) {
+  if (dtype == tensor::DType::complex32) return tensor::DType::float16;
+  if (dtype == tensor::DType::complex64) return tensor::DType::float32;
+  return dtype == tensor::DType::complex128 ? tensor::DType::float64 : dtype;
+}
+
+/// A unit in the last place of the type at a number.
+double unit_at(tensor::DType dtype, double value) {
+  const auto form = tensor::float_form(part_type(dtype));
+  if (!form || value == 0 || !std::isfinite(value)) return 0;
+  return std::ldexp(1.0, std::max(std::ilogb(value), form->least) - form->fraction);
+}
+
+}  // namespace
+
+std::string place_of(std::uint64_t element, const std::vector<std::uint64_t>& shape) {
+  if (shape.empty()) return "the only element";
+  std::vector<std::uint64_t> index(shape.size());
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    const std::uint64_t size = std::max<std::uint64_t>(shape[i], 1);
+    index[i] = element % size;
+    element /= size;
+  }
+  return fmt::format("[{}]", fmt::join(index, ", "));
+}
+
+Opinion judge_floats(const FloatFigures& figures, const TensorOutput& device, const Standards& standards,
+                     const CallTraits& traits) {
+  const TypeLimits& limits = standards.type(device.dtype);
+  if (figures.odd_unequal != 0) {
+    return {
+        Verdict::error,
+        fmt::format(
+            "{} of {} elements are NaN or infinite on one side, or of unlike sign; the first is {}: {} in "
+            "place of {}",
+            human_count(figures.odd_unequal), human_count(figures.count),
+            float_place(figures.odd_unequal_at, device), shown(figures.odd_device_at),
+            shown(figures.odd_reference_at))};
+  }
+  Opinion opinion;
+  const auto largest = [&](double limit) {
+    return fmt::format("{} is off by {} units in the last place of {}, above {}: {} in place of {}",
+                       float_place(figures.max_units_at, device), shown(figures.max_units),
+                       tensor::info(device.dtype).name, shown(limit), shown(figures.device_at),
+                       shown(figures.reference_at));
+  };
+  const double wrong_share = static_cast<double>(figures.wrong) / static_cast<double>(figures.count);
+  if (figures.max_units > limits.units_error) {
+    opinion = {Verdict::error, largest(limits.units_error)};
+  } else if (wrong_share > standards.limits().wrong_share) {
+    opinion = {Verdict::error,
+               fmt::format("{} of {} elements have no correct digit; {}", human_count(figures.wrong),
+                           human_count(figures.count), largest(0))};
+  } else if (figures.max_units > limits.units_warning) {
+    opinion = {Verdict::warning, largest(limits.units_warning)};
+  }
+  // Sums that cancel out leave the rounding of what was added.
+  if (opinion.verdict == Verdict::error && traits.input_scale > 0 &&
+      figures.max_absolute <= limits.units_warning * unit_at(device.dtype, traits.input_scale)) {
+    opinion.verdict = Verdict::warning;
+    opinion.reason += "; no more than a rounding of the inputs";
+  }
+  return opinion;
+}
+
+Opinion judge_integers(const IntegerFigures& figures, const TensorOutput& device, bool may_differ_by_one) {
+  if (figures.unequal == 0) return {};
+  const std::string what =
+      fmt::format("{} of {} elements differ, by {} at most; the first is {}: {} in place of {}",
+                  human_count(figures.unequal), human_count(figures.count), figures.largest,
+                  place_of(figures.first_unequal, device.shape), figures.device_at, figures.reference_at);
+  if (may_differ_by_one && figures.largest <= 1) return {Verdict::pass, what};
+  return {Verdict::error, what};
+}
+
+}  // namespace msprobe::precheck

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our judgement of one output: equal NaN and infinities are equal, errors are units in the last place,
+// integers are exact.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "precheck/judgement/float_figures.hpp"
+#include "precheck/judgement/integers.hpp"
+#include "precheck/judgement/output.hpp"
+#include "precheck/standards/standards.hpp"
+
+namespace msprobe::precheck {
+
+struct Opinion {
+  Verdict verdict = Verdict::pass;
+  std::string reason;
+};
+
+Opinion judge_floats(const FloatFigures& figures, const TensorOutput& device, const Standards& standards,
+                     const CallTraits& traits);
+Opinion judge_integers(const IntegerFigures& figures, const TensorOutput& device, bool may_differ_by_one);
+
+/// `[3, 4]` of an element of a shape.
+std::string place_of(std::uint64_t element, const std::vector<std::uint64_t>& shape);
+
+}  // namespace msprobe::precheck

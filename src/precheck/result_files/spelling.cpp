@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precheck/result_files/spelling.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace msprobe::precheck {
+namespace {
+
+/// str() of a NumPy float32: the shortest digits that read back; an exponent below 1e-4 and from 1e16 on.
+std::string spelled_single(float value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  std::array<char, 64> text;
+  const float size = std::fabs(value);
+  const bool scientific = size != 0 && (size < 1e-4F || size >= 1e16F);
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
+                                 scientific ? std::chars_format::scientific : std::chars_format::fixed);
+  std::string digits(text.data(), end.ptr);
+  if (!scientific && digits.find('.') == std::string::npos) digits += ".0";
+  return digits;
+}
+
+}  // namespace
+
+std::string spelled_figure(const FigureValue& figure, int decimals) {
+  switch (figure.form) {
+    case FigureValue::Form::blank:
+      return " ";
+    case FigureValue::Form::text:
+      return figure.text;
+    case FigureValue::Form::integer:
+      return fmt::format("{:.0f}", figure.value);
+    case FigureValue::Form::single:
+      return spelled_single(static_cast<float>(figure.value));
+    case FigureValue::Form::real:
+      break;
+  }
+  return std::isnan(figure.value) ? "nan" : fmt::format("{:.{}f}", figure.value, decimals);
+}
+
+std::string_view status_word(Status status, Selection selection) {
+  switch (status) {
+    case Status::pass:
+      return "pass";
+    case Status::warning:
+      return selection == Selection::release_8 ? "Warning" : "warning";
+    case Status::error:
+      return "error";
+    case Status::skip:
+      return "SKIP";
+    case Status::none:
+      break;
+  }
+  return " ";
+}
+
+std::string_view verdict_word(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::pass:
+      return "pass";
+    case Verdict::warning:
+      return "warning";
+    case Verdict::error:
+      return "error";
+    case Verdict::skip:
+      return "skip";
+    case Verdict::none:
+      break;
+  }
+  return "";
+}
+
+}  // namespace msprobe::precheck

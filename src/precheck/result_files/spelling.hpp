@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words and numbers as the Python tool's files have them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "precheck/judgement/output.hpp"
+
+namespace msprobe::precheck {
+
+inline constexpr int kDecimals = 14;
+
+/// A blank for what does not apply; what was a float of NumPy as it prints, all else with so many decimals.
+std::string spelled_figure(const FigureValue& figure, int decimals = kDecimals);
+
+/// `pass`, `warning` (release 8: `Warning`), `error`, `SKIP`, or a blank.
+std::string_view status_word(Status status, Selection selection);
+/// Ours: `pass`, `warning`, `error`, `skip`, or nothing.
+std::string_view verdict_word(Verdict verdict);
+
+}  // namespace msprobe::precheck
