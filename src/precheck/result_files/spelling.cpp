@@ -10,13 +10,13 @@
 namespace msprobe::precheck {
 namespace {
 
-/// str() of a NumPy float32: the shortest digits that read back; an exponent below 1e-4 and from 1e16 on.
+/// str() of a NumPy float32: the shortest digits that read back; an exponent below 1e-4 and from 1e6 on (NumPy 2.4).
 std::string spelled_single(float value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   std::array<char, 64> text;
-  const float size = std::fabs(value);
-  const bool scientific = size != 0 && (size < 1e-4F || size >= 1e16F);
+  const double size = std::fabs(static_cast<double>(value));
+  const bool scientific = size != 0 && (size < 1e-4 || size >= 1e6);
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
                                  scientific ? std::chars_format::scientific : std::chars_format::fixed);
   std::string digits(text.data(), end.ptr);

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precheck/result_files/result_files.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "precheck/result_files/row_ends.hpp"
+#include "sheets/csv_rows.hpp"
+#include "support/byte_source.hpp"
+#include "support/error.hpp"
+#include "support/output_file.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::precheck {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr std::string_view kResultStem = "accuracy_checking_result_";
+constexpr std::string_view kDetailsStem = "accuracy_checking_details_";
+constexpr std::string_view kEnding = ".csv";
+constexpr std::size_t kTimeDigits = 14;
+
+const std::vector<std::string> kResultColumns = {"API name", "Forward Test Success", "Backward Test Success",
+                                                 "Message"};
+const std::vector<std::string> kOurResultColumns = {"Forward Verdict", "Backward Verdict", "Reason"};
+const std::vector<std::string> kDetailsColumns = {"API Name",
+                                                  "Bench Dtype",
+                                                  "DEVICE Dtype",
+                                                  "Shape",
+                                                  "余弦相似度",
+                                                  "最大绝对误差",
+                                                  "双百指标",
+                                                  "双千指标",
+                                                  "双万指标",
+                                                  "二进制一致错误率",
+                                                  "误差均衡性",
+                                                  "均方根误差",
+                                                  "小值域错误占比",
+                                                  "相对误差最大值",
+                                                  "相对误差平均值",
+                                                  "inf/nan错误率",
+                                                  "相对误差错误率",
+                                                  "绝对误差错误率",
+                                                  "ULP误差最大值",
+                                                  "ULP误差平均值",
+                                                  "ULP误差大于阈值占比",
+                                                  "Status",
+                                                  "Message"};
+const std::vector<std::string> kOurDetailsColumns = {"Verdict", "Reason"};
+
+std::vector<std::string> with(std::vector<std::string> columns, const std::vector<std::string>& more,
+                              bool ours) {
+  if (ours) columns.insert(columns.end(), more.begin(), more.end());
+  return columns;
+}
+
+void append_field(std::string& out, std::string_view field) {
+  // What a spreadsheet would take for a formula does not get far: names begin with a type, figures with a
+  // digit.
+  const bool formula =
+      !field.empty() && std::string_view("=+@").find(field.front()) != std::string_view::npos;
+  if (field.find_first_of(",\"\r\n") == std::string_view::npos) {
+    if (formula) out += '\'';
+    out += field;
+    return;
+  }
+  out += '"';
+  if (formula) out += '\'';
+  for (const char c : field) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  out += '"';
+}
+
+void append_row(std::string& out, const std::vector<std::string>& fields) {
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (i != 0) out += ',';
+    append_field(out, valid_utf8(fields[i]));
+  }
+  out += "\r\n";
+}
+
+std::string or_blank(const std::string& text) {
+  return text.empty() ? " " : text;
+}
+
+std::string header(const std::vector<std::string>& columns) {
+  std::string text(kByteOrderMark);
+  append_row(text, columns);
+  return text;
+}
+
+/// Whether the file has our columns; FormatError if its header is another one altogether.
+bool has_our_columns(const std::string& path, const std::vector<std::string>& columns,
+                     const std::vector<std::string>& ours) {
+  const auto file = open_file(path);
+  sheets::CsvRows rows(*file);
+  std::vector<std::string> fields;
+  rows.next(fields);
+  if (fields == columns) return false;
+  if (fields == with(columns, ours, true)) return true;
+  throw FormatError(display(path), "its columns are not those of a pre-check");
+}
+
+}  // namespace
+
+OutputRow skipped_row(std::string_view operation, Direction direction, std::string message,
+                      std::string reason) {
+  OutputRow row;
+  row.name =
+      std::string(operation) + (direction == Direction::forward ? ".forward.output.0" : ".backward.output.0");
+  row.status = Status::skip;
+  row.message = std::move(message);
+  row.verdict = Verdict::skip;
+  row.reason = std::move(reason);
+  return row;
+}
+
+void ResultFiles::File::open(bool create) {
+  descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_APPEND | (create ? O_CREAT | O_EXCL : 0), 0644);
+  if (descriptor < 0) throw IoError(display(path), std::strerror(errno));
+  struct stat facts = {};
+  if (::fstat(descriptor, &facts) != 0) throw IoError(display(path), std::strerror(errno));
+  if (!S_ISREG(facts.st_mode)) throw IoError(display(path), "not a regular file");
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    throw IoError(display(path), "another process is writing it");
+  size = static_cast<std::uint64_t>(facts.st_size);
+}
+
+void ResultFiles::File::append(std::string_view text) {
+  write_all(descriptor, text, display(path));
+  size += text.size();
+}
+
+void ResultFiles::File::cut(std::uint64_t to) {
+  if (::ftruncate(descriptor, static_cast<off_t>(to)) != 0)
+    throw IoError(display(path), std::strerror(errno));
+  size = to;
+}
+
+void ResultFiles::File::close() noexcept {
+  if (descriptor >= 0) ::close(descriptor);
+  descriptor = -1;
+}
+
+ResultFiles::~ResultFiles() {
+  result_.close();
+  details_.close();
+}
+
+ResultFiles::ResultFiles(ResultFiles&& other) noexcept
+    : result_(std::move(other.result_)),
+      details_(std::move(other.details_)),
+      time_(std::move(other.time_)),
+      style_(other.style_),
+      finished_(std::move(other.finished_)) {
+  other.result_.descriptor = other.details_.descriptor = -1;
+}
+
+ResultFiles ResultFiles::create(const std::string& folder, const std::string& time,
+                                const ResultStyle& style) {
+  ResultFiles files;
+  files.time_ = time;
+  files.style_ = style;
+  files.result_.path = folder + "/" + std::string(kResultStem) + time + std::string(kEnding);
+  files.details_.path = folder + "/" + std::string(kDetailsStem) + time + std::string(kEnding);
+  files.result_.open(true);
+  try {
+    files.details_.open(true);
+    files.details_.append(header(with(kDetailsColumns, kOurDetailsColumns, style.ours)));
+    files.result_.append(header(with(kResultColumns, kOurResultColumns, style.ours)));
+  } catch (const Error&) {
+    ::unlink(files.result_.path.c_str());
+    if (files.details_.descriptor >= 0) ::unlink(files.details_.path.c_str());
+    throw;
+  }
+  return files;
+}
+
+ResultFiles ResultFiles::resume(const std::string& result, ResultStyle style) {
+  const std::size_t slash = result.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : result.substr(0, slash + 1);
+  const std::string name = result.substr(folder.size());
+  const bool is_named =
+      name.size() == kResultStem.size() + kTimeDigits + kEnding.size() && name.starts_with(kResultStem) &&
+      name.ends_with(kEnding) &&
+      name.find_first_not_of("0123456789", kResultStem.size()) == kResultStem.size() + kTimeDigits;
+  if (!is_named) {
+    throw UsageError("When continue acc_check, please do not modify the result csv name: '" + display(name) +
+                     "' is not accuracy_checking_result_ with 14 digits");
+  }
+  ResultFiles files;
+  files.time_ = name.substr(kResultStem.size(), kTimeDigits);
+  files.result_.path = result;
+  files.details_.path = folder + std::string(kDetailsStem) + files.time_ + std::string(kEnding);
+  files.result_.open(false);
+  files.details_.open(false);
+  style.ours = has_our_columns(files.result_.path, kResultColumns, kOurResultColumns);
+  if (style.ours != has_our_columns(files.details_.path, kDetailsColumns, kOurDetailsColumns))
+    throw FormatError(display(files.details_.path), "its columns do not fit those of the result file");
+  files.style_ = style;
+
+  bool is_header = true;
+  const std::uint64_t result_end = each_row_end(*open_file(files.result_.path), [&](const RowEnd& row) {
+    if (!std::exchange(is_header, false)) files.finished_.emplace(row.first);
+  });
+  // Details are written before the result, so what is not finished stands at the end.
+  is_header = true;
+  std::uint64_t details_end = 0;
+  each_row_end(*open_file(files.details_.path), [&](const RowEnd& row) {
+    const std::size_t forward = row.first.rfind(".forward.output.");
+    const std::size_t direction =
+        forward != std::string_view::npos ? forward : row.first.rfind(".backward.output.");
+    if (std::exchange(is_header, false) || files.finished_.contains(row.first.substr(0, direction)))
+      details_end = row.end;
+  });
+  files.result_.cut(result_end);
+  files.details_.cut(details_end);
+  return files;
+}
+
+std::string ResultFiles::details_text(const OperationReport& report) const {
+  std::string text;
+  std::vector<std::string> fields;
+  for (const OutputRow& row : report.rows) {
+    if (row.only_ours && !style_.ours) continue;
+    fields = {row.name, or_blank(row.reference_dtype), or_blank(row.device_dtype), or_blank(row.shape)};
+    for (const FigureValue& figure : row.figures) fields.push_back(spelled_figure(figure, style_.decimals));
+    fields.emplace_back(status_word(row.status, style_.selection));
+    fields.push_back(row.message);
+    if (style_.ours) {
+      fields.emplace_back(verdict_word(row.verdict));
+      fields.push_back(row.reason);
+    }
+    append_row(text, fields);
+  }
+  return text;
+}
+
+std::string ResultFiles::result_text(const OperationReport& report) const {
+  std::vector<std::string> fields = {report.name, std::string(status_word(report.forward, style_.selection)),
+                                     std::string(status_word(report.backward, style_.selection))};
+  if (!report.message.empty() || style_.ours) fields.push_back(report.message);
+  if (style_.ours) {
+    fields.emplace_back(verdict_word(report.forward_verdict));
+    fields.emplace_back(verdict_word(report.backward_verdict));
+    fields.push_back(report.reason);
+  }
+  std::string text;
+  append_row(text, fields);
+  return text;
+}
+
+void ResultFiles::add(const OperationReport& report) {
+  const std::uint64_t details_size = details_.size;
+  const std::uint64_t result_size = result_.size;
+  try {
+    details_.append(details_text(report));
+    result_.append(result_text(report));
+  } catch (const Error&) {
+    // An operation is there as a whole or not at all. What cannot be cut now, a resumed run cuts.
+    if (::ftruncate(details_.descriptor, static_cast<off_t>(details_size)) == 0) details_.size = details_size;
+    if (::ftruncate(result_.descriptor, static_cast<off_t>(result_size)) == 0) result_.size = result_size;
+    throw;
+  }
+  finished_.insert(report.name);
+}
+
+}  // namespace msprobe::precheck

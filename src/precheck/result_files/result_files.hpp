@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two files of a pre-check, written operation by operation so that what is finished stays, whatever
+// happens.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "precheck/judgement/output.hpp"
+#include "precheck/result_files/spelling.hpp"
+
+namespace msprobe::precheck {
+
+/// What is known of one operation in the end.
+struct OperationReport {
+  std::string name;  // "Torch.matmul.0"
+  Status forward = Status::none;
+  Status backward = Status::none;
+  std::string message;  // the Python tool's
+  Verdict forward_verdict = Verdict::none;
+  Verdict backward_verdict = Verdict::none;
+  std::string reason;  // ours
+  std::vector<OutputRow> rows;
+};
+
+/// A row that says why a direction was not judged, as the Python tool has it.
+OutputRow skipped_row(std::string_view operation, Direction direction, std::string message,
+                      std::string reason);
+
+struct ResultStyle {
+  Selection selection = Selection::release_26;
+  bool ours = true;  // columns behind the Python tool's: Verdict and Reason
+  int decimals = kDecimals;
+};
+
+/// `{folder}/accuracy_checking_result_{time}.csv` and `..._details_{time}.csv`: UTF-8 with a mark, CRLF. One
+/// process writes at a time.
+class ResultFiles {
+ public:
+  /// Both with nothing but their headers. IoError if one is there already or cannot be made.
+  static ResultFiles create(const std::string& folder, const std::string& time, const ResultStyle& style);
+  /// Goes on with what `result` (accuracy_checking_result_{14 digits}.csv) and the details file beside it
+  /// hold. Rows that were cut off, and those of operations that were not finished, are removed. Whether they
+  /// have our columns, they say. UsageError for another name, IoError for a file that is missing or that
+  /// another process writes, FormatError for one that is no such file.
+  static ResultFiles resume(const std::string& result, ResultStyle style);
+  ~ResultFiles();
+  ResultFiles(ResultFiles&& other) noexcept;
+  ResultFiles& operator=(ResultFiles&&) = delete;
+
+  /// All rows of an operation, or none of them: an IoError leaves the files as they were before.
+  void add(const OperationReport& report);
+
+  /// Names of the operations in the result file.
+  const std::set<std::string, std::less<>>& finished() const { return finished_; }
+  const std::string& result_path() const { return result_.path; }
+  const std::string& details_path() const { return details_.path; }
+  /// `YYYYmmddHHMMSS` of their names.
+  const std::string& time() const { return time_; }
+  const ResultStyle& style() const { return style_; }
+
+ private:
+  struct File {
+    std::string path;
+    int descriptor = -1;
+    std::uint64_t size = 0;
+
+    void open(bool create);
+    void append(std::string_view text);
+    void cut(std::uint64_t size);
+    void close() noexcept;
+  };
+
+  ResultFiles() = default;
+  std::string details_text(const OperationReport& report) const;
+  std::string result_text(const OperationReport& report) const;
+
+  File result_;
+  File details_;
+  std::string time_;
+  ResultStyle style_;
+  std::set<std::string, std::less<>> finished_;
+};
+
+}  // namespace msprobe::precheck
