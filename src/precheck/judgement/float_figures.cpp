@@ -8,14 +8,17 @@
 #include <cstddef>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <span>
 #include <type_traits>
 
+#include "precheck/judgement/kernels.hpp"
 #include "precheck/judgement/pairwise_sum.hpp"
 #include "support/interrupt.hpp"
+#include "tensor/accumulate.hpp"
 #include "tensor/convert.hpp"
 #include "tensor/float_form.hpp"
+#include "tensor/isa.hpp"
+#include "tensor/kernels.hpp"
 
 namespace msprobe::precheck {
 namespace {
@@ -24,8 +27,6 @@ using tensor::DType;
 
 constexpr std::size_t kPiece = 1024;
 constexpr double kBfloat16Largest = 3.3895313892515355e38;
-// A digit is correct if less than this of the value is wrong.
-constexpr double kFirstDigit = 0.25;
 
 template <typename T>
 struct Bits;
@@ -136,6 +137,33 @@ class Elements {
   std::size_t size_;
 };
 
+const JudgeKernels& judge_kernels() {
+  switch (tensor::best_isa()) {
+#if defined(__x86_64__)
+    case tensor::Isa::sse2:
+      return judge_sse2::kKernels;
+    case tensor::Isa::avx2:
+      return judge_avx2::kKernels;
+    case tensor::Isa::avx512:
+      return judge_avx512::kKernels;
+#elif defined(__aarch64__)
+    case tensor::Isa::neon:
+      return judge_neon::kKernels;
+#endif
+    default:
+      return judge_scalar::kKernels;
+  }
+}
+
+template <typename T>
+const PieceKernels<T>& piece_kernels() {
+  if constexpr (std::is_same_v<T, float>) {
+    return judge_kernels().float32;
+  } else {
+    return judge_kernels().float64;
+  }
+}
+
 /// Two passes: what the second one has to know of the whole first.
 template <typename T>
 class FloatPass {
@@ -154,20 +182,20 @@ class FloatPass {
   FloatFigures run() {
     each_piece([&](std::uint64_t, std::size_t n) { look(n); });
     finish_look();
-    PairwiseSum<T> relatives(request_.means ? figures_.normal : 0);
+    PairwiseSum<T> relatives(normal_);
     PairwiseSum<T> squares(request_.means ? figures_.count : 0);
     PairwiseSum<T> ulps(request_.ulp ? figures_.count : 0);
     each_piece([&](std::uint64_t at, std::size_t n) {
-      errors(n);
+      errors(at, n);
       if (request_.means) means(n, relatives, squares);
       if (request_.ulp) ulp(n, ulps);
-      units(at, n);
       if (has_odd_) odd(at, n);
     });
-    if (any_nan_) figures_.max_absolute = std::nan("");
-    if (figures_.normal != 0) figures_.mean_relative = relatives.total() / static_cast<T>(figures_.normal);
-    figures_.mean_square = squares.total() / static_cast<T>(figures_.count);
-    figures_.mean_ulp = ulps.total() / static_cast<T>(figures_.count);
+    finish();
+    if (normal_ != 0)
+      figures_.mean_relative = static_cast<double>(relatives.total() / static_cast<T>(normal_));
+    figures_.mean_square = static_cast<double>(squares.total() / static_cast<T>(figures_.count));
+    figures_.mean_ulp = static_cast<double>(ulps.total() / static_cast<T>(figures_.count));
     if (std::isnan(figures_.mean_ulp)) figures_.max_ulp = figures_.mean_ulp;
     return figures_;
   }
@@ -189,113 +217,157 @@ class FloatPass {
 
   /// References as the device's type has them.
   void round(std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) {
-      if (form_.rounds_half) {
-        rounded_[i] = static_cast<T>(nearest_half(static_cast<float>(b_[i])));
-      } else if (form_.rounds_single) {
-        rounded_[i] = static_cast<T>(static_cast<float>(b_[i]));
-      } else {
-        rounded_[i] = b_[i];
-      }
+    rounded_ = b_.data();
+    if (form_.rounds_half) {
+      for (std::size_t i = 0; i < n; ++i)
+        rounded_place_[i] = static_cast<T>(nearest_half(static_cast<float>(b_[i])));
+      rounded_ = rounded_place_.data();
+    }
+    if constexpr (std::is_same_v<T, double>) {
+      if (form_.rounds_half || !form_.rounds_single) return;
+      judge_kernels().round_to_single(b_.data(), n, rounded_place_.data());
+      rounded_ = rounded_place_.data();
     }
   }
 
   static bool finite(T x) { return std::fabs(x) <= std::numeric_limits<T>::max(); }
 
+  /// Maxima, what is not finite, and the sums of the cosine.
   void look(std::size_t n) {
-    const T small_value = static_cast<T>(request_.small_value);
-    for (std::size_t i = 0; i < n; ++i) {
-      const bool both = finite(rounded_[i]) && finite(d_[i]);
-      const T size_b = std::fabs(b_[i]);
-      const T size_d = std::fabs(d_[i]);
-      const bool own = finite(b_[i]) && finite(d_[i]);
-      nan_reference_ |= b_[i] != b_[i];
-      nan_device_ |= d_[i] != d_[i];
-      max_reference_ = size_b > max_reference_ ? size_b : max_reference_;
-      max_device_ = size_d > max_device_ ? size_d : max_device_;
-      all_finite_ &= own;
-      const double b = own ? static_cast<double>(b_[i]) * scale_reference_ : 0.0;
-      const double d = own ? static_cast<double>(d_[i]) * scale_device_ : 0.0;
-      sum_bb_ += b * b;
-      sum_dd_ += d * d;
-      sum_bd_ += b * d;
-      counted_ += own;
-      const bool small = both && size_b <= small_value;
-      figures_.small += small;
-      figures_.normal += both && !small;
+    const bool odd_reference = sums_.side(b_.data(), n, &side_reference_);
+    const bool odd_device = sums_.side(d_.data(), n, &side_device_);
+    const T* b = b_.data();
+    const T* d = d_.data();
+    if (odd_reference || odd_device) {
+      all_finite_ = false;
+      for (std::size_t i = 0; i < n; ++i) {
+        const bool both = finite(b_[i]) && finite(d_[i]);
+        absolute_[i] = both ? b_[i] : T{0};
+        relative_[i] = both ? d_[i] : T{0};
+        left_out_ += !both;
+      }
+      b = absolute_.data();
+      d = relative_.data();
     }
+    sums_.pair_sums(d, b, n, d, b, &pairs_);
+    // The sum of means has to know of how many.
+    if (request_.means)
+      normal_ +=
+          pieces_.count_normal(b_.data(), rounded_, d_.data(), n, static_cast<T>(request_.small_value));
+  }
+
+  /// Squares would overflow or vanish: once more, with both sides' maxima near 1.
+  void look_scaled() {
+    pairs_ = {};
+    const auto scale_of = [](double max) {
+      return max == 0 ? 1.0 : std::ldexp(1.0, std::clamp(-std::ilogb(max), -1000, 1000));
+    };
+    scale_reference_ = scale_of(figures_.max_reference);
+    const double scale_device = scale_of(figures_.max_device);
+    each_piece([&](std::uint64_t, std::size_t n) {
+      for (std::size_t i = 0; i < n; ++i) {
+        absolute_[i] = static_cast<T>(static_cast<double>(b_[i]) * scale_reference_);
+        relative_[i] = static_cast<T>(static_cast<double>(d_[i]) * scale_device);
+      }
+      sums_.pair_sums(relative_.data(), absolute_.data(), n, relative_.data(), absolute_.data(), &pairs_);
+    });
+  }
+
+  static double largest_of(const tensor::SideState<T>& side) {
+    if (side.nan != 0) return std::nan("");
+    return std::max(tensor::max_lane(side.max),
+                    -static_cast<double>(*std::min_element(side.min, side.min + tensor::kLanes)));
   }
 
   void finish_look() {
+    figures_.max_reference = largest_of(side_reference_);
+    figures_.max_device = largest_of(side_device_);
+    figures_.zeros = side_device_.zero;
     constexpr double kLargestSquare = 1e140;
     constexpr double kSmallestSquare = 1e-140;
-    const auto strange = [&](T max) { return max != 0 && (max > kLargestSquare || max < kSmallestSquare); };
-    if (scale_reference_ == 1 && scale_device_ == 1 && all_finite_ &&
-        (strange(max_reference_) || strange(max_device_))) {
-      // Squares would overflow or vanish: once more, with both sides' maxima near 1.
-      scale_reference_ = max_reference_ != 0 ? 1 / static_cast<double>(max_reference_) : 1;
-      scale_device_ = max_device_ != 0 ? 1 / static_cast<double>(max_device_) : 1;
-      if (!std::isfinite(scale_reference_)) scale_reference_ = 0x1p1000;
-      if (!std::isfinite(scale_device_)) scale_device_ = 0x1p1000;
-      sum_bb_ = sum_dd_ = sum_bd_ = 0;
-      counted_ = figures_.small = figures_.normal = 0;
-      each_piece([&](std::uint64_t, std::size_t n) { look(n); });
-    }
-    figures_.odd = figures_.count - figures_.small - figures_.normal;
-    has_odd_ = figures_.odd != 0 || !all_finite_;
-    figures_.max_reference = nan_reference_ ? std::nan("") : static_cast<double>(max_reference_);
-    figures_.max_device = nan_device_ ? std::nan("") : static_cast<double>(max_device_);
-    figures_.cosine = all_finite_ ? sum_bd_ / (std::sqrt(sum_bb_) * std::sqrt(sum_dd_)) : std::nan("");
-    const double mean_square =
-        counted_ == 0 ? 0 : std::sqrt(sum_bb_ / static_cast<double>(counted_)) / scale_reference_;
+    const auto is_strange = [](double max) {
+      return max != 0 && (max > kLargestSquare || max < kSmallestSquare);
+    };
+    if (all_finite_ && (is_strange(figures_.max_reference) || is_strange(figures_.max_device))) look_scaled();
+    // Also what overflows in the device's type.
+    has_odd_ = !all_finite_ || figures_.max_reference > form_.largest;
+    const double squares_reference = tensor::sum_lanes(pairs_.golden.squares);
+    const double squares_device = tensor::sum_lanes(pairs_.target.squares);
+    figures_.cosine = all_finite_ ? tensor::sum_lanes(pairs_.dot) /
+                                        (std::sqrt(squares_reference) * std::sqrt(squares_device))
+                                  : std::nan("");
+    const std::uint64_t counted = figures_.count - left_out_;
+    const double root =
+        counted == 0 ? 0 : std::sqrt(squares_reference / static_cast<double>(counted)) / scale_reference_;
     int exponent = form_.least;
-    if (mean_square > 0 && std::isfinite(mean_square)) exponent = std::max(exponent, std::ilogb(mean_square));
+    if (root > 0 && std::isfinite(root)) exponent = std::max(exponent, std::ilogb(root));
     // The unit's reciprocal has to be a number.
-    least_unit_ = static_cast<Int>(std::max(exponent, form_.fraction - static_cast<int>(Bits<T>::kBias)));
+    scale_.least = std::max(exponent, form_.fraction - static_cast<int>(Bits<T>::kBias));
+    scale_.fraction = form_.fraction;
+    scale_.epsilon = epsilon_;
+    scale_.least_told = static_cast<T>(std::ldexp(1.0, form_.least + 1));
   }
 
-  void errors(std::size_t n) {
-    const T tolerance = static_cast<T>(request_.small_tolerance);
-    const T relative_tolerance = static_cast<T>(request_.relative_tolerance);
-    const T small_value = static_cast<T>(request_.small_value);
-    T max_absolute = static_cast<T>(figures_.max_absolute);
-    T max_relative = static_cast<T>(figures_.max_relative);
+  void errors(std::uint64_t at, std::size_t n) {
+    const T worst_before = facts_.max_units;
+    pieces_.errors(b_.data(), rounded_, d_.data(), n, &scale_, absolute_.data(), relative_.data(), &facts_);
+    if (facts_.max_units > worst_before) find_worst(at, n);
+    if (!request_.sorts) return;
+    const PieceLimits<T> limits = {static_cast<T>(request_.small_value),
+                                   static_cast<T>(request_.small_tolerance),
+                                   static_cast<T>(request_.relative_tolerance)};
+    pieces_.sorts(b_.data(), rounded_, d_.data(), absolute_.data(), relative_.data(), n, &limits,
+                  scratch_.data(), &sorts_);
+  }
+
+  /// Where the largest error of this piece stands.
+  void find_worst(std::uint64_t at, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) {
-      const T size = std::fabs(b_[i]);
-      const T error = std::fabs(d_[i] - b_[i]);
-      const T relative = error / (size + epsilon_);
-      absolute_[i] = error;
-      relative_[i] = relative;
-      any_nan_ |= error != error;
-      max_absolute = error > max_absolute ? error : max_absolute;
-      figures_.within_hundredth += relative < static_cast<T>(0.01);
-      figures_.within_thousandth += relative < static_cast<T>(0.001);
-      figures_.within_ten_thousandth += relative < static_cast<T>(0.0001);
-      figures_.zeros += d_[i] == 0;
-      figures_.unequal += b_[i] != d_[i];
-      figures_.above += d_[i] > rounded_[i];
-      figures_.below += d_[i] < rounded_[i];
-      const bool both = finite(rounded_[i]) && finite(d_[i]);
-      const bool small = both && size <= small_value;
-      const bool normal = both && !small;
-      normal_[i] = normal;
-      figures_.small_errors += small && error > tolerance;
-      figures_.relative_errors += normal && relative > relative_tolerance;
-      max_relative = normal && relative > max_relative ? relative : max_relative;
+      if (!finite(b_[i]) || !finite(d_[i]) || d_[i] == rounded_[i]) continue;
+      const Int exponent = std::max(exponent_of(b_[i]), static_cast<Int>(scale_.least));
+      if (absolute_[i] * power_of_two<T>(static_cast<Int>(scale_.fraction) - exponent) != facts_.max_units)
+        continue;
+      figures_.max_units_at = at + i;
+      figures_.max_units_error = static_cast<double>(absolute_[i]);
+      figures_.reference_at = static_cast<double>(b_[i]);
+      figures_.device_at = static_cast<double>(d_[i]);
+      return;
     }
-    figures_.max_absolute = static_cast<double>(max_absolute);
-    figures_.max_relative = static_cast<double>(max_relative);
   }
 
+  /// `scratch_` holds the errors of normal elements.
   void means(std::size_t n, PairwiseSum<T>& relatives, PairwiseSum<T>& squares) {
     std::size_t kept = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      scratch_[kept] = relative_[i];
-      kept += normal_[i];
+    if (figures_.count == normal_) {
+      relatives.add(relative_.data(), n);
+    } else {
+      for (std::size_t i = 0; i < n; ++i) {
+        const T size = std::fabs(b_[i]);
+        kept_[kept] = relative_[i];
+        kept += finite(rounded_[i]) && finite(d_[i]) && !(size <= static_cast<T>(request_.small_value));
+      }
+      relatives.add(kept_.data(), kept);
     }
-    relatives.add(scratch_.data(), kept);
-    for (std::size_t i = 0; i < n; ++i) scratch_[i] = normal_[i] ? absolute_[i] * absolute_[i] : T{0};
+    for (std::size_t i = 0; i < n; ++i) scratch_[i] *= scratch_[i];
     squares.add(scratch_.data(), n);
+  }
+
+  void finish() {
+    figures_.max_absolute = facts_.nan != 0 ? std::nan("") : static_cast<double>(facts_.max_absolute);
+    figures_.within_hundredth = facts_.within_hundredth;
+    figures_.within_thousandth = facts_.within_thousandth;
+    figures_.within_ten_thousandth = facts_.within_ten_thousandth;
+    figures_.unequal = facts_.unequal;
+    figures_.max_units = static_cast<double>(facts_.max_units);
+    figures_.wrong = facts_.wrong;
+    figures_.above = sorts_.above;
+    figures_.below = sorts_.below;
+    figures_.small = sorts_.small;
+    figures_.normal = sorts_.normal;
+    figures_.odd = request_.sorts ? figures_.count - sorts_.small - sorts_.normal : 0;
+    figures_.small_errors = sorts_.small_errors;
+    figures_.relative_errors = sorts_.relative_errors;
+    figures_.max_relative = static_cast<double>(sorts_.max_relative);
   }
 
   void ulp(std::size_t n, PairwiseSum<T>& sum) {
@@ -315,34 +387,6 @@ class FloatPass {
     }
     figures_.max_ulp = static_cast<double>(max);
     sum.add(scratch_.data(), n);
-  }
-
-  void units(std::uint64_t at, std::size_t n) {
-    const auto fraction = static_cast<Int>(form_.fraction);
-    const T least_told = static_cast<T>(std::ldexp(1.0, std::max(form_.least, -1000) + 1));
-    T max = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      const T size = std::fabs(b_[i]);
-      const Int exponent = std::max(exponent_of(b_[i]), least_unit_);
-      const bool both = finite(b_[i]) && finite(d_[i]);
-      T error = both ? absolute_[i] * power_of_two<T>(fraction - exponent) : T{0};
-      // What overflows in the device's type is no error of its making.
-      error = d_[i] == rounded_[i] ? T{0} : error;
-      scratch_[i] = error;
-      max = error > max ? error : max;
-      const T larger = size > std::fabs(d_[i]) ? size : std::fabs(d_[i]);
-      figures_.wrong += both && larger > least_told && absolute_[i] > static_cast<T>(kFirstDigit) * larger &&
-                        d_[i] != rounded_[i];
-    }
-    if (!(static_cast<double>(max) > figures_.max_units)) return;
-    figures_.max_units = static_cast<double>(max);
-    const auto worst = static_cast<std::size_t>(
-        std::find(scratch_.begin(), scratch_.begin() + static_cast<std::ptrdiff_t>(n), max) -
-        scratch_.begin());
-    figures_.max_units_at = at + worst;
-    figures_.max_units_error = static_cast<double>(absolute_[worst]);
-    figures_.reference_at = static_cast<double>(b_[worst]);
-    figures_.device_at = static_cast<double>(d_[worst]);
   }
 
   void odd(std::uint64_t at, std::size_t n) {
@@ -373,28 +417,29 @@ class FloatPass {
   Elements<T> device_;
   FloatFigures figures_;
 
+  const tensor::TypedKernels<T>& sums_ = tensor::typed_kernels<T>(tensor::kernels_for(tensor::best_isa()));
+  const PieceKernels<T>& pieces_ = piece_kernels<T>();
+
   std::array<T, kPiece> b_;
   std::array<T, kPiece> d_;
-  std::array<T, kPiece> rounded_;
+  std::array<T, kPiece> rounded_place_;
+  const T* rounded_ = nullptr;
   std::array<T, kPiece> absolute_;
   std::array<T, kPiece> relative_;
   std::array<T, kPiece> scratch_;
-  std::array<bool, kPiece> normal_;
+  std::array<T, kPiece> kept_;
 
-  bool nan_reference_ = false;
-  bool nan_device_ = false;
+  tensor::SideState<T> side_reference_ = tensor::empty_side<T>();
+  tensor::SideState<T> side_device_ = tensor::empty_side<T>();
+  tensor::PairState pairs_ = {};
+  PieceScale<T> scale_ = {};
+  PieceFacts<T> facts_ = {};
+  PieceSorts<T> sorts_ = {};
   bool all_finite_ = true;
-  bool any_nan_ = false;
   bool has_odd_ = false;
-  T max_reference_ = 0;
-  T max_device_ = 0;
+  std::uint64_t left_out_ = 0;  // of the sums
+  std::uint64_t normal_ = 0;
   double scale_reference_ = 1;
-  double scale_device_ = 1;
-  double sum_bb_ = 0;
-  double sum_dd_ = 0;
-  double sum_bd_ = 0;
-  std::uint64_t counted_ = 0;
-  Int least_unit_ = 0;
 };
 
 }  // namespace

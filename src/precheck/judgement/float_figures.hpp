@@ -15,7 +15,8 @@ struct FloatRequest {
   double small_tolerance = 0;     // of the absolute error of small ones
   double relative_tolerance = 0;  // of all others
   double ulp_threshold = 0;
-  bool means = false;  // of relative errors and squares
+  bool sorts = false;  // small and normal elements, above and below
+  bool means = false;  // of relative errors and squares; with `sorts`
   bool ulp = false;    // in the Python tool's units
 };
 

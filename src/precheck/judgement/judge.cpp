@@ -351,6 +351,8 @@ class OutputJudge {
     request.small_value = type.small_value;
     request.relative_tolerance = type.relative_tolerance;
     request.small_tolerance = type.absolute_tolerance;
+    request.sorts = criterion == Criterion::benchmark || criterion == Criterion::absolute_threshold ||
+                    criterion == Criterion::accumulative_error;
     if (criterion == Criterion::benchmark) {
       request.small_tolerance = type.benchmark_tolerance;
       request.means = true;

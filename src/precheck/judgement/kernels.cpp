@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled once for each instruction set: the build sets MSPROBE_KERNELS (the namespace) and
+// MSPROBE_VECTOR_BYTES (0: one element at a time). All builds give identical bits: elements do not depend on
+// each other, maxima and counts not on their order, and nothing is fused. Nothing but kernels.hpp may be
+// included here.
+#include "precheck/judgement/kernels.hpp"
+
+namespace msprobe::precheck::MSPROBE_KERNELS {
+namespace {
+
+template <typename T>
+struct Traits;
+template <>
+struct Traits<float> {
+  using Int = std::int32_t;
+  static constexpr Int kMagnitude = 0x7fffffff;
+  static constexpr int kFraction = 23;
+  static constexpr Int kBias = 127;
+  static constexpr float kMax = __FLT_MAX__;
+};
+template <>
+struct Traits<double> {
+  using Int = std::int64_t;
+  static constexpr Int kMagnitude = 0x7fffffffffffffff;
+  static constexpr int kFraction = 52;
+  static constexpr Int kBias = 1023;
+  static constexpr double kMax = __DBL_MAX__;
+};
+
+template <typename T, int N>
+struct VectorOf {
+  typedef T type __attribute__((vector_size(sizeof(T) * N)));
+};
+template <typename T, int N>
+using Vector = typename VectorOf<T, N>::type;
+template <typename T, int N>
+using Mask = typename VectorOf<typename Traits<T>::Int, N>::type;  // 0 or -1 for each element
+
+template <typename T, int N>
+inline Vector<T, N> load(const T* from) {
+  Vector<T, N> v;
+  __builtin_memcpy(&v, from, sizeof v);
+  return v;
+}
+
+template <typename V, typename T>
+inline void store(T* to, V v) {
+  __builtin_memcpy(to, &v, sizeof v);
+}
+
+template <typename T, int N>
+inline Vector<T, N> magnitude(Vector<T, N> v) {
+  return (Vector<T, N>)((Mask<T, N>)v & Traits<T>::kMagnitude);
+}
+
+template <typename T, int N>
+inline Mask<T, N> is_finite(Vector<T, N> v) {
+  return magnitude<T, N>(v) <= Traits<T>::kMax;
+}
+
+template <typename T, int N>
+inline Vector<T, N> where(Mask<T, N> mask, Vector<T, N> v) {
+  return (Vector<T, N>)(mask & (Mask<T, N>)v);
+}
+
+/// NaN in `a` never wins.
+template <typename V>
+inline V greater_of(V a, V b) {
+  return a > b ? a : b;
+}
+
+/// Of counters that lose 1 a hit.
+template <typename T, int N>
+inline std::uint64_t total(Mask<T, N> counters) {
+  std::int64_t sum = 0;
+  for (int i = 0; i < N; ++i) sum -= counters[i];
+  return static_cast<std::uint64_t>(sum);
+}
+
+template <typename T, int N>
+inline T greatest(Vector<T, N> v, T than) {
+  for (int i = 0; i < N; ++i) than = v[i] > than ? v[i] : than;
+  return than;
+}
+
+template <typename T>
+constexpr int kWidth = MSPROBE_VECTOR_BYTES / sizeof(T) > 1 ? MSPROBE_VECTOR_BYTES / sizeof(T) : 1;
+
+/// group<N>(begin, end): vectors as wide as there are, then the rest.
+template <typename T, typename Group>
+inline void each_group(std::size_t n, Group group) {
+  const std::size_t whole = n - n % kWidth<T>;
+  if (whole != 0) group.template operator()<kWidth<T>>(std::size_t{0}, whole);
+  if (whole != n) group.template operator()<1>(whole, n);
+}
+
+template <typename T>
+void errors(const T* b_from, const T* rounded_from, const T* d_from, std::size_t n,
+            const PieceScale<T>* scale, T* absolute_to, T* relative_to, PieceFacts<T>* facts) {
+  using F = Traits<T>;
+  using Int = typename F::Int;
+  const T epsilon = scale->epsilon;
+  const T least_told = scale->least_told;
+  // Exponents as they stand in a number. The unit's reciprocal is one that is normal: callers see to `least`.
+  const Int least = (static_cast<Int>(scale->least) + F::kBias) << F::kFraction;
+  const Int reciprocal_of_1 = (static_cast<Int>(scale->fraction) + F::kBias) << F::kFraction;
+  constexpr Int kZeroExponent = F::kBias << F::kFraction;
+  const Int exponent_bits = (2 * F::kBias + 1) * (Int{1} << F::kFraction);
+  each_group<T>(n, [&]<int N>(std::size_t begin, std::size_t end) {
+    using V = Vector<T, N>;
+    using M = Mask<T, N>;
+    V max_absolute = {}, max_units = {};
+    M nan = {}, hundredth = {}, thousandth = {}, ten_thousandth = {}, unequal = {}, wrong = {};
+    for (std::size_t i = begin; i < end; i += N) {
+      const V b = load<T, N>(b_from + i);
+      const V d = load<T, N>(d_from + i);
+      const V absolute = magnitude<T, N>(d - b);
+      const V size = magnitude<T, N>(b);
+      const V relative = absolute / (size + epsilon);
+      store(absolute_to + i, absolute);
+      store(relative_to + i, relative);
+      max_absolute = greater_of(absolute, max_absolute);
+      nan += absolute != absolute;
+      hundredth += relative < static_cast<T>(0.01);
+      thousandth += relative < static_cast<T>(0.001);
+      ten_thousandth += relative < static_cast<T>(0.0001);
+      unequal += b != d;
+      // What overflows in the device's type is no error of its making.
+      const M counts = is_finite<T, N>(b) & is_finite<T, N>(d) & (d != load<T, N>(rounded_from + i));
+      const M exponent = (M)b & exponent_bits;
+      const M larger = exponent > least ? exponent : M{} + least;
+      const V units = where<T, N>(counts, absolute) * (V)(reciprocal_of_1 - (larger - kZeroExponent));
+      max_units = greater_of(units, max_units);
+      const V larger_size = greater_of(size, magnitude<T, N>(d));
+      wrong += counts & (larger_size > least_told) & (absolute > static_cast<T>(0.25) * larger_size);
+    }
+    facts->max_absolute = greatest<T, N>(max_absolute, facts->max_absolute);
+    facts->max_units = greatest<T, N>(max_units, facts->max_units);
+    facts->nan += total<T, N>(nan);
+    facts->within_hundredth += total<T, N>(hundredth);
+    facts->within_thousandth += total<T, N>(thousandth);
+    facts->within_ten_thousandth += total<T, N>(ten_thousandth);
+    facts->unequal += total<T, N>(unequal);
+    facts->wrong += total<T, N>(wrong);
+  });
+}
+
+template <typename T>
+void sorts(const T* b_from, const T* rounded_from, const T* d_from, const T* absolute_from,
+           const T* relative_from, std::size_t n, const PieceLimits<T>* limits, T* normal_absolute_to,
+           PieceSorts<T>* state) {
+  const PieceLimits<T> limit = *limits;
+  each_group<T>(n, [&]<int N>(std::size_t begin, std::size_t end) {
+    using V = Vector<T, N>;
+    using M = Mask<T, N>;
+    V max_relative = {};
+    M above = {}, below = {}, smalls = {}, normals = {}, small_errors = {}, relative_errors = {};
+    for (std::size_t i = begin; i < end; i += N) {
+      const V rounded = load<T, N>(rounded_from + i);
+      const V d = load<T, N>(d_from + i);
+      const V absolute = load<T, N>(absolute_from + i);
+      const V relative = load<T, N>(relative_from + i);
+      above += d > rounded;
+      below += d < rounded;
+      const M both = is_finite<T, N>(rounded) & is_finite<T, N>(d);
+      const M near_zero = magnitude<T, N>(load<T, N>(b_from + i)) <= limit.small_value;
+      const M small = both & near_zero;
+      const M normal = both & ~near_zero;
+      smalls += small;
+      normals += normal;
+      small_errors += small & (absolute > limit.small_tolerance);
+      relative_errors += normal & (relative > limit.relative_tolerance);
+      max_relative = greater_of(where<T, N>(normal, relative), max_relative);
+      store(normal_absolute_to + i, where<T, N>(normal, absolute));
+    }
+    state->max_relative = greatest<T, N>(max_relative, state->max_relative);
+    state->above += total<T, N>(above);
+    state->below += total<T, N>(below);
+    state->small += total<T, N>(smalls);
+    state->normal += total<T, N>(normals);
+    state->small_errors += total<T, N>(small_errors);
+    state->relative_errors += total<T, N>(relative_errors);
+  });
+}
+
+template <typename T>
+std::uint64_t count_normal(const T* b, const T* rounded, const T* d, std::size_t n, T small_value) {
+  std::uint64_t count = 0;
+  each_group<T>(n, [&]<int N>(std::size_t begin, std::size_t end) {
+    Mask<T, N> normals = {};
+    for (std::size_t i = begin; i < end; i += N) {
+      normals += is_finite<T, N>(load<T, N>(rounded + i)) & is_finite<T, N>(load<T, N>(d + i)) &
+                 ~(magnitude<T, N>(load<T, N>(b + i)) <= small_value);
+    }
+    count += total<T, N>(normals);
+  });
+  return count;
+}
+
+void round_to_single(const double* from, std::size_t n, double* out) {
+  for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<double>(static_cast<float>(from[i]));
+}
+
+}  // namespace
+
+constexpr JudgeKernels kKernels = {
+    {errors<float>, sorts<float>, count_normal<float>},
+    {errors<double>, sorts<double>, count_normal<double>},
+    round_to_single,
+};
+
+}  // namespace msprobe::precheck::MSPROBE_KERNELS

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The element loops of float_figures(). kernels.cpp is compiled once for each instruction set;
+// tensor/kernels.hpp says why a header like this one holds nothing but declarations and plain structures.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace msprobe::precheck {
+
+/// What an element's own number is measured by.
+template <typename T>
+struct PieceScale {
+  T epsilon;     // added to what a relative error is divided by
+  T least_told;  // values up to it need no correct digit
+  int fraction;  // bits of the device's type
+  int least;     // exponent at which units stop to shrink
+};
+
+/// Of all elements. Start with zeros.
+template <typename T>
+struct PieceFacts {
+  T max_absolute;  // of those that are no NaN
+  T max_units;
+  std::uint64_t nan;  // among absolute errors
+  std::uint64_t within_hundredth;
+  std::uint64_t within_thousandth;
+  std::uint64_t within_ten_thousandth;
+  std::uint64_t unequal;
+  std::uint64_t wrong;
+};
+
+template <typename T>
+struct PieceLimits {
+  T small_value;
+  T small_tolerance;
+  T relative_tolerance;
+};
+
+/// By small and normal elements. Start with zeros.
+template <typename T>
+struct PieceSorts {
+  T max_relative;
+  std::uint64_t above;
+  std::uint64_t below;
+  std::uint64_t small;
+  std::uint64_t normal;
+  std::uint64_t small_errors;
+  std::uint64_t relative_errors;
+};
+
+/// `b` is the reference, `rounded` the same in the device's type, `d` the device's result; at most 2^20
+/// elements.
+template <typename T>
+struct PieceKernels {
+  /// Also writes absolute and relative errors.
+  void (*errors)(const T* b, const T* rounded, const T* d, std::size_t n, const PieceScale<T>* scale,
+                 T* absolute, T* relative, PieceFacts<T>* facts);
+  /// Also writes the absolute error of normal elements, 0 for all others.
+  void (*sorts)(const T* b, const T* rounded, const T* d, const T* absolute, const T* relative, std::size_t n,
+                const PieceLimits<T>* limits, T* normal_absolute, PieceSorts<T>* sorts);
+  /// The number of normal elements.
+  std::uint64_t (*count_normal)(const T* b, const T* rounded, const T* d, std::size_t n, T small_value);
+};
+
+struct JudgeKernels {
+  PieceKernels<float> float32;
+  PieceKernels<double> float64;
+  /// Each rounded to float and widened again.
+  void (*round_to_single)(const double* from, std::size_t n, double* out);
+};
+
+#define MSPROBE_DECLARE_JUDGE_KERNELS(isa) \
+  namespace isa {                          \
+  extern const JudgeKernels kKernels;      \
+  }
+MSPROBE_DECLARE_JUDGE_KERNELS(judge_scalar)
+MSPROBE_DECLARE_JUDGE_KERNELS(judge_sse2)
+MSPROBE_DECLARE_JUDGE_KERNELS(judge_avx2)
+MSPROBE_DECLARE_JUDGE_KERNELS(judge_avx512)
+MSPROBE_DECLARE_JUDGE_KERNELS(judge_neon)
+#undef MSPROBE_DECLARE_JUDGE_KERNELS
+
+}  // namespace msprobe::precheck
