@@ -116,29 +116,33 @@ template <typename T>
 class Elements {
  public:
   Elements(const TensorOutput& tensor, std::uint64_t count)
-      : tensor_(tensor), size_(tensor.bytes.size() / count) {}
+      : tensor_(tensor), dtype_(real_type(tensor.dtype)), size_(tensor.bytes.size() / count) {
+    constexpr DType kOwn = std::is_same_v<T, float> ? DType::float32 : DType::float64;
+    const auto address = reinterpret_cast<std::uintptr_t>(tensor.bytes.data());
+    if (dtype_ == kOwn && address % alignof(T) == 0) own_ = reinterpret_cast<const T*>(tensor.bytes.data());
+  }
 
-  void read(std::uint64_t at, std::span<T> out) const {
-    const std::span<const std::byte> raw =
-        tensor_.bytes.subspan(static_cast<std::size_t>(at) * size_, out.size() * size_);
-    convert(real_type(tensor_.dtype), raw, out);
+  /// In `place` unless they lie in memory as they are wanted.
+  const T* read(std::uint64_t at, std::span<T> place) const {
+    if (own_ != nullptr) return own_ + at;
+    const auto raw = tensor_.bytes.subspan(static_cast<std::size_t>(at) * size_, place.size() * size_);
+    if constexpr (std::is_same_v<T, float>) {
+      tensor::to_float(dtype_, raw, place);
+    } else {
+      tensor::to_double(dtype_, raw, place);
+    }
+    return place.data();
   }
 
  private:
-  static void convert(DType dtype, std::span<const std::byte> raw, std::span<T> out) {
-    if constexpr (std::is_same_v<T, float>) {
-      tensor::to_float(dtype, raw, out);
-    } else {
-      tensor::to_double(dtype, raw, out);
-    }
-  }
-
   const TensorOutput& tensor_;
+  DType dtype_;
   std::size_t size_;
+  const T* own_ = nullptr;
 };
 
-const JudgeKernels& judge_kernels() {
-  switch (tensor::best_isa()) {
+const JudgeKernels& judge_kernels(tensor::Isa isa) {
+  switch (isa) {
 #if defined(__x86_64__)
     case tensor::Isa::sse2:
       return judge_sse2::kKernels;
@@ -156,11 +160,11 @@ const JudgeKernels& judge_kernels() {
 }
 
 template <typename T>
-const PieceKernels<T>& piece_kernels() {
+const PieceKernels<T>& piece_kernels(const JudgeKernels& kernels) {
   if constexpr (std::is_same_v<T, float>) {
-    return judge_kernels().float32;
+    return kernels.float32;
   } else {
-    return judge_kernels().float64;
+    return kernels.float64;
   }
 }
 
@@ -169,8 +173,11 @@ template <typename T>
 class FloatPass {
  public:
   FloatPass(const TensorOutput& reference, const TensorOutput& device, std::uint64_t count,
-            const FloatRequest& request)
+            const FloatRequest& request, tensor::Isa isa)
       : request_(request),
+        kernels_(judge_kernels(isa)),
+        pieces_(piece_kernels<T>(kernels_)),
+        sums_(tensor::typed_kernels<T>(tensor::kernels_for(isa))),
         form_(form_of(real_type(device.dtype))),
         epsilon_(device.dtype == DType::bfloat16 ? T{0x1p-8} : std::numeric_limits<T>::epsilon()),
         reference_(reference, count),
@@ -182,9 +189,9 @@ class FloatPass {
   FloatFigures run() {
     each_piece([&](std::uint64_t, std::size_t n) { look(n); });
     finish_look();
-    PairwiseSum<T> relatives(normal_);
-    PairwiseSum<T> squares(request_.means ? figures_.count : 0);
-    PairwiseSum<T> ulps(request_.ulp ? figures_.count : 0);
+    PairwiseSum<T> relatives(normal_, pieces_.leaf_sum);
+    PairwiseSum<T> squares(request_.means ? figures_.count : 0, pieces_.leaf_sum);
+    PairwiseSum<T> ulps(request_.ulp ? figures_.count : 0, pieces_.leaf_sum);
     each_piece([&](std::uint64_t at, std::size_t n) {
       errors(at, n);
       if (request_.means) means(n, relatives, squares);
@@ -196,7 +203,8 @@ class FloatPass {
       figures_.mean_relative = static_cast<double>(relatives.total() / static_cast<T>(normal_));
     figures_.mean_square = static_cast<double>(squares.total() / static_cast<T>(figures_.count));
     figures_.mean_ulp = static_cast<double>(ulps.total() / static_cast<T>(figures_.count));
-    if (std::isnan(figures_.mean_ulp)) figures_.max_ulp = figures_.mean_ulp;
+    figures_.max_ulp = std::isnan(figures_.mean_ulp) ? figures_.mean_ulp : static_cast<double>(ulps_.max);
+    figures_.ulp_above = ulps_.above;
     return figures_;
   }
 
@@ -208,8 +216,8 @@ class FloatPass {
     for (std::uint64_t at = 0; at < figures_.count; at += kPiece) {
       if (at % (std::uint64_t{1} << 24) == 0) check_interrupt();
       const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, figures_.count - at));
-      reference_.read(at, std::span(b_).first(n));
-      device_.read(at, std::span(d_).first(n));
+      b_ = reference_.read(at, std::span(b_place_).first(n));
+      d_ = device_.read(at, std::span(d_place_).first(n));
       round(n);
       body(at, n);
     }
@@ -217,7 +225,7 @@ class FloatPass {
 
   /// References as the device's type has them.
   void round(std::size_t n) {
-    rounded_ = b_.data();
+    rounded_ = b_;
     if (form_.rounds_half) {
       for (std::size_t i = 0; i < n; ++i)
         rounded_place_[i] = static_cast<T>(nearest_half(static_cast<float>(b_[i])));
@@ -225,7 +233,7 @@ class FloatPass {
     }
     if constexpr (std::is_same_v<T, double>) {
       if (form_.rounds_half || !form_.rounds_single) return;
-      judge_kernels().round_to_single(b_.data(), n, rounded_place_.data());
+      kernels_.round_to_single(b_, n, rounded_place_.data());
       rounded_ = rounded_place_.data();
     }
   }
@@ -234,10 +242,10 @@ class FloatPass {
 
   /// Maxima, what is not finite, and the sums of the cosine.
   void look(std::size_t n) {
-    const bool odd_reference = sums_.side(b_.data(), n, &side_reference_);
-    const bool odd_device = sums_.side(d_.data(), n, &side_device_);
-    const T* b = b_.data();
-    const T* d = d_.data();
+    const bool odd_reference = sums_.side(b_, n, &side_reference_);
+    const bool odd_device = sums_.side(d_, n, &side_device_);
+    const T* b = b_;
+    const T* d = d_;
     if (odd_reference || odd_device) {
       all_finite_ = false;
       for (std::size_t i = 0; i < n; ++i) {
@@ -252,8 +260,7 @@ class FloatPass {
     sums_.pair_sums(d, b, n, d, b, &pairs_);
     // The sum of means has to know of how many.
     if (request_.means)
-      normal_ +=
-          pieces_.count_normal(b_.data(), rounded_, d_.data(), n, static_cast<T>(request_.small_value));
+      normal_ += pieces_.count_normal(b_, rounded_, d_, n, static_cast<T>(request_.small_value));
   }
 
   /// Squares would overflow or vanish: once more, with both sides' maxima near 1.
@@ -310,14 +317,15 @@ class FloatPass {
 
   void errors(std::uint64_t at, std::size_t n) {
     const T worst_before = facts_.max_units;
-    pieces_.errors(b_.data(), rounded_, d_.data(), n, &scale_, absolute_.data(), relative_.data(), &facts_);
+    pieces_.errors(b_, rounded_, d_, n, &scale_, absolute_.data(), relative_.data(), &facts_);
     if (facts_.max_units > worst_before) find_worst(at, n);
     if (!request_.sorts) return;
     const PieceLimits<T> limits = {static_cast<T>(request_.small_value),
                                    static_cast<T>(request_.small_tolerance),
                                    static_cast<T>(request_.relative_tolerance)};
-    pieces_.sorts(b_.data(), rounded_, d_.data(), absolute_.data(), relative_.data(), n, &limits,
-                  scratch_.data(), &sorts_);
+    const std::uint64_t normal_before = sorts_.normal;
+    pieces_.sorts(b_, rounded_, d_, absolute_.data(), relative_.data(), n, &limits, scratch_.data(), &sorts_);
+    piece_is_normal_ = sorts_.normal - normal_before == n;
   }
 
   /// Where the largest error of this piece stands.
@@ -335,12 +343,12 @@ class FloatPass {
     }
   }
 
-  /// `scratch_` holds the errors of normal elements.
+  /// `scratch_` holds the squares.
   void means(std::size_t n, PairwiseSum<T>& relatives, PairwiseSum<T>& squares) {
-    std::size_t kept = 0;
-    if (figures_.count == normal_) {
+    if (piece_is_normal_) {
       relatives.add(relative_.data(), n);
     } else {
+      std::size_t kept = 0;
       for (std::size_t i = 0; i < n; ++i) {
         const T size = std::fabs(b_[i]);
         kept_[kept] = relative_[i];
@@ -348,7 +356,6 @@ class FloatPass {
       }
       relatives.add(kept_.data(), kept);
     }
-    for (std::size_t i = 0; i < n; ++i) scratch_[i] *= scratch_[i];
     squares.add(scratch_.data(), n);
   }
 
@@ -371,21 +378,8 @@ class FloatPass {
   }
 
   void ulp(std::size_t n, PairwiseSum<T>& sum) {
-    const auto least = static_cast<Int>(form_.least);
-    const auto fraction = static_cast<Int>(form_.fraction);
-    const T threshold = static_cast<T>(request_.ulp_threshold);
-    T max = static_cast<T>(figures_.max_ulp);
-    for (std::size_t i = 0; i < n; ++i) {
-      const Int own = exponent_of(b_[i]);
-      // The Python tool takes the logarithm of 0 as 0, and that of infinity as infinity.
-      const Int exponent = b_[i] == 0 ? std::max<Int>(0, least) : std::max(own, least);
-      const T unit = own > Bits<T>::kBias ? T{0} : power_of_two<T>(fraction - exponent);
-      const T error = absolute_[i] * unit;
-      scratch_[i] = error;
-      max = error > max ? error : max;
-      figures_.ulp_above += error > threshold;
-    }
-    figures_.max_ulp = static_cast<double>(max);
+    const UlpScale<T> scale = {static_cast<T>(request_.ulp_threshold), form_.fraction, form_.least};
+    pieces_.ulp(b_, absolute_.data(), n, &scale, scratch_.data(), &ulps_);
     sum.add(scratch_.data(), n);
   }
 
@@ -411,17 +405,19 @@ class FloatPass {
   }
 
   const FloatRequest& request_;
+  const JudgeKernels& kernels_;
+  const PieceKernels<T>& pieces_;
+  const tensor::TypedKernels<T>& sums_;
   DeviceForm form_;
   T epsilon_;
   Elements<T> reference_;
   Elements<T> device_;
   FloatFigures figures_;
 
-  const tensor::TypedKernels<T>& sums_ = tensor::typed_kernels<T>(tensor::kernels_for(tensor::best_isa()));
-  const PieceKernels<T>& pieces_ = piece_kernels<T>();
-
-  std::array<T, kPiece> b_;
-  std::array<T, kPiece> d_;
+  const T* b_ = nullptr;  // elements of the piece
+  const T* d_ = nullptr;
+  std::array<T, kPiece> b_place_;
+  std::array<T, kPiece> d_place_;
   std::array<T, kPiece> rounded_place_;
   const T* rounded_ = nullptr;
   std::array<T, kPiece> absolute_;
@@ -435,6 +431,8 @@ class FloatPass {
   PieceScale<T> scale_ = {};
   PieceFacts<T> facts_ = {};
   PieceSorts<T> sorts_ = {};
+  bool piece_is_normal_ = false;
+  UlpFacts<T> ulps_ = {};
   bool all_finite_ = true;
   bool has_odd_ = false;
   std::uint64_t left_out_ = 0;  // of the sums
@@ -445,14 +443,14 @@ class FloatPass {
 }  // namespace
 
 FloatFigures float_figures(const TensorOutput& reference, const TensorOutput& device,
-                           const FloatRequest& request) {
+                           const FloatRequest& request, tensor::Isa isa) {
   std::uint64_t count = 1;
   for (const std::uint64_t size : device.shape) count *= size;
   if (tensor::info(device.dtype).kind == tensor::Kind::complex) count *= 2;
   if (count == 0) return {};
   if (real_type(reference.dtype) == DType::float64 || real_type(device.dtype) == DType::float64)
-    return std::make_unique<FloatPass<double>>(reference, device, count, request)->run();
-  return std::make_unique<FloatPass<float>>(reference, device, count, request)->run();
+    return std::make_unique<FloatPass<double>>(reference, device, count, request, isa)->run();
+  return std::make_unique<FloatPass<float>>(reference, device, count, request, isa)->run();
 }
 
 }  // namespace msprobe::precheck

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "precheck/judgement/output.hpp"
+#include "tensor/isa.hpp"
 
 namespace msprobe::precheck {
 
@@ -67,7 +68,8 @@ struct FloatFigures {
 };
 
 /// Both have the same number of elements, of floating-point types (complex ones are pairs of real ones).
+/// The instruction set makes no difference to them.
 FloatFigures float_figures(const TensorOutput& reference, const TensorOutput& device,
-                           const FloatRequest& request);
+                           const FloatRequest& request, tensor::Isa isa = tensor::best_isa());
 
 }  // namespace msprobe::precheck

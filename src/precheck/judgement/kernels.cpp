@@ -147,7 +147,7 @@ void errors(const T* b_from, const T* rounded_from, const T* d_from, std::size_t
 
 template <typename T>
 void sorts(const T* b_from, const T* rounded_from, const T* d_from, const T* absolute_from,
-           const T* relative_from, std::size_t n, const PieceLimits<T>* limits, T* normal_absolute_to,
+           const T* relative_from, std::size_t n, const PieceLimits<T>* limits, T* squares_to,
            PieceSorts<T>* state) {
   const PieceLimits<T> limit = *limits;
   each_group<T>(n, [&]<int N>(std::size_t begin, std::size_t end) {
@@ -171,7 +171,8 @@ void sorts(const T* b_from, const T* rounded_from, const T* d_from, const T* abs
       small_errors += small & (absolute > limit.small_tolerance);
       relative_errors += normal & (relative > limit.relative_tolerance);
       max_relative = greater_of(where<T, N>(normal, relative), max_relative);
-      store(normal_absolute_to + i, where<T, N>(normal, absolute));
+      const V counted = where<T, N>(normal, absolute);
+      store(squares_to + i, counted * counted);
     }
     state->max_relative = greatest<T, N>(max_relative, state->max_relative);
     state->above += total<T, N>(above);
@@ -181,6 +182,61 @@ void sorts(const T* b_from, const T* rounded_from, const T* d_from, const T* abs
     state->small_errors += total<T, N>(small_errors);
     state->relative_errors += total<T, N>(relative_errors);
   });
+}
+
+template <typename T>
+void ulp(const T* b_from, const T* absolute_from, std::size_t n, const UlpScale<T>* scale, T* units_to,
+         UlpFacts<T>* facts) {
+  using F = Traits<T>;
+  using Int = typename F::Int;
+  const T threshold = scale->threshold;
+  const Int least = scale->least;
+  const Int of_zero = least > 0 ? least : 0;
+  const Int fraction = scale->fraction;
+  constexpr Int kMostField = 2 * F::kBias + 1;
+  each_group<T>(n, [&]<int N>(std::size_t begin, std::size_t end) {
+    using V = Vector<T, N>;
+    using M = Mask<T, N>;
+    V max = {};
+    M above = {};
+    for (std::size_t i = begin; i < end; i += N) {
+      const V b = load<T, N>(b_from + i);
+      const M own = (((M)b >> F::kFraction) & kMostField) - F::kBias;
+      M exponent = own > least ? own : M{} + least;
+      exponent = b == 0 ? M{} + of_zero : exponent;
+      // 2^(fraction - exponent) as a number of the type: infinite beyond it, 0 for what is not finite.
+      M field = fraction - exponent + F::kBias;
+      field = field > 0 ? field : M{};
+      field = field < kMostField ? field : M{} + kMostField;
+      field = own > F::kBias ? M{} : field;
+      const V units = load<T, N>(absolute_from + i) * (V)(field << F::kFraction);
+      store(units_to + i, units);
+      max = greater_of(units, max);
+      above += units > threshold;
+    }
+    facts->max = greatest<T, N>(max, facts->max);
+    facts->above += total<T, N>(above);
+  });
+}
+
+template <typename T>
+T leaf_sum(const T* x, std::size_t n) {
+  constexpr int kColumns = 8;
+  constexpr int kOne = kWidth<T> < kColumns ? kWidth<T> : kColumns;
+  std::size_t i = 0;
+  T sum = 0;
+  if (n >= kColumns) {
+    Vector<T, kOne> columns[kColumns / kOne];
+    for (int k = 0; k < kColumns / kOne; ++k) columns[k] = load<T, kOne>(x + k * kOne);
+    for (i = kColumns; i + kColumns <= n; i += kColumns) {
+      for (int k = 0; k < kColumns / kOne; ++k) columns[k] += load<T, kOne>(x + i + k * kOne);
+    }
+    T c[kColumns];
+    __builtin_memcpy(c, columns, sizeof c);
+    sum = ((c[0] + c[1]) + (c[2] + c[3])) + ((c[4] + c[5]) + (c[6] + c[7]));
+  }
+  for (; i < n; ++i) sum += x[i];
+  return sum;
 }
 
 template <typename T>
@@ -204,8 +260,8 @@ void round_to_single(const double* from, std::size_t n, double* out) {
 }  // namespace
 
 constexpr JudgeKernels kKernels = {
-    {errors<float>, sorts<float>, count_normal<float>},
-    {errors<double>, sorts<double>, count_normal<double>},
+    {errors<float>, sorts<float>, ulp<float>, leaf_sum<float>, count_normal<float>},
+    {errors<double>, sorts<double>, ulp<double>, leaf_sum<double>, count_normal<double>},
     round_to_single,
 };
 

@@ -49,6 +49,20 @@ struct PieceSorts {
   std::uint64_t relative_errors;
 };
 
+template <typename T>
+struct UlpScale {
+  T threshold;
+  int fraction;  // bits of the device's type
+  int least;     // exponent of its smallest normal number
+};
+
+/// Start with zeros.
+template <typename T>
+struct UlpFacts {
+  T max;
+  std::uint64_t above;
+};
+
 /// `b` is the reference, `rounded` the same in the device's type, `d` the device's result; at most 2^20
 /// elements.
 template <typename T>
@@ -56,9 +70,14 @@ struct PieceKernels {
   /// Also writes absolute and relative errors.
   void (*errors)(const T* b, const T* rounded, const T* d, std::size_t n, const PieceScale<T>* scale,
                  T* absolute, T* relative, PieceFacts<T>* facts);
-  /// Also writes the absolute error of normal elements, 0 for all others.
+  /// Also writes the square of the absolute error of normal elements, 0 for all others.
   void (*sorts)(const T* b, const T* rounded, const T* d, const T* absolute, const T* relative, std::size_t n,
-                const PieceLimits<T>* limits, T* normal_absolute, PieceSorts<T>* sorts);
+                const PieceLimits<T>* limits, T* squares, PieceSorts<T>* sorts);
+  /// Writes errors in the Python tool's units: it takes the logarithm of 0 as 0.
+  void (*ulp)(const T* b, const T* absolute, std::size_t n, const UlpScale<T>* scale, T* units,
+              UlpFacts<T>* facts);
+  /// Of at most 128 elements, as NumPy adds so many: in 8 columns from 8 on.
+  T (*leaf_sum)(const T* x, std::size_t n);
   /// The number of normal elements.
   std::uint64_t (*count_normal)(const T* b, const T* rounded, const T* d, std::size_t n, T small_value);
 };

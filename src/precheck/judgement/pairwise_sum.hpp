@@ -13,7 +13,10 @@ namespace msprobe::precheck {
 template <typename T>
 class PairwiseSum {
  public:
-  explicit PairwiseSum(std::uint64_t count) { descend(count); }
+  /// A sum of at most 128 elements.
+  using LeafSum = T (*)(const T* x, std::size_t n);
+
+  PairwiseSum(std::uint64_t count, LeafSum leaf_sum) : leaf_sum_(leaf_sum) { descend(count); }
 
   /// No more elements than `count` in all.
   void add(const T* from, std::size_t n) {
@@ -53,25 +56,8 @@ class PairwiseSum {
     held_ = 0;
   }
 
-  T leaf_sum(const T* x) const {
-    const auto n = static_cast<std::size_t>(leaf_);
-    std::size_t i = 0;
-    T sum{};
-    if (n >= kColumns) {
-      std::array<T, kColumns> column;
-      std::copy_n(x, kColumns, column.begin());
-      for (i = kColumns; i + kColumns <= n; i += kColumns) {
-        for (std::size_t k = 0; k < kColumns; ++k) column[k] += x[i + k];
-      }
-      sum = ((column[0] + column[1]) + (column[2] + column[3])) +
-            ((column[4] + column[5]) + (column[6] + column[7]));
-    }
-    for (; i < n; ++i) sum += x[i];
-    return sum;
-  }
-
   void finish_leaf(const T* x) {
-    T value = leaf_sum(x);
+    T value = leaf_sum_(x, static_cast<std::size_t>(leaf_));
     while (depth_ > 0) {
       Half& top = halves_[depth_ - 1];
       if (!top.first_done) {
@@ -87,6 +73,7 @@ class PairwiseSum {
     leaf_ = held_ = 0;
   }
 
+  LeafSum leaf_sum_;
   std::array<Half, 64> halves_;
   std::size_t depth_ = 0;
   std::array<T, kLeaf> buffer_;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "precheck/judgement/kernels.hpp"
 #include "precheck/judgement/output.hpp"
 #include "precheck/judgement/pairwise_sum.hpp"
 #include "precheck/standards/standards.hpp"
@@ -330,13 +331,74 @@ TEST_CASE("Python's numbers are compared as such") {
   CHECK(judged(real("1.0", 1), integer("1")).verdict == Verdict::error);
 }
 
+/// Every number of a result, as bits.
+std::vector<std::uint64_t> image(const FloatFigures& f) {
+  std::vector<std::uint64_t> all = {f.within_hundredth,
+                                    f.within_thousandth,
+                                    f.within_ten_thousandth,
+                                    f.unequal,
+                                    f.zeros,
+                                    f.above,
+                                    f.below,
+                                    f.small,
+                                    f.normal,
+                                    f.odd,
+                                    f.small_errors,
+                                    f.relative_errors,
+                                    f.odd_errors,
+                                    f.ulp_above,
+                                    f.max_units_at,
+                                    f.wrong,
+                                    f.odd_unequal,
+                                    f.odd_unequal_at};
+  for (const double value :
+       {f.max_reference, f.max_device, f.cosine, f.max_absolute, f.max_relative, f.mean_relative,
+        f.mean_square, f.max_ulp, f.mean_ulp, f.max_units, f.max_units_error, f.reference_at, f.device_at}) {
+    // A NaN is a NaN.
+    std::uint64_t bits = 0;
+    if (!std::isnan(value)) std::memcpy(&bits, &value, sizeof bits);
+    all.push_back(std::isnan(value) ? ~bits : bits);
+  }
+  return all;
+}
+
+TEST_CASE("Figures are the same bits whatever the instruction set") {
+  Values values;
+  FloatRequest request;
+  request.small_value = 0.25;
+  request.small_tolerance = 1e-7;
+  request.relative_tolerance = 1e-6;
+  request.ulp_threshold = 1;
+  request.sorts = request.means = request.ulp = true;
+  for (const std::size_t count : {1UL, 15UL, 16UL, 1023UL, 1024UL, 5003UL}) {
+    for (const bool odd : {false, true}) {
+      std::vector<double> reference = normal_numbers(count);
+      std::vector<double> device = reference;
+      for (std::size_t i = 0; i < count; ++i) device[i] *= 1 + 1e-6 * static_cast<double>(i % 7);
+      for (std::size_t i = 0; odd && i < count; i += 3)
+        (i % 2 == 0 ? reference : device)[i] = i % 5 == 0 ? kNaN : -kInfinity;
+      for (const Output& b :
+           {values.doubles(reference), values.floats(reference), values.bfloats(reference)}) {
+        for (const Output& d : {values.doubles(device), values.floats(device), values.bfloats(device)}) {
+          const auto figures = [&](tensor::Isa isa) {
+            return image(float_figures(std::get<TensorOutput>(b.value), std::get<TensorOutput>(d.value),
+                                       request, isa));
+          };
+          for (const tensor::Isa isa : tensor::available_isas())
+            CHECK(figures(isa) == figures(tensor::Isa::scalar));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("A sum of pieces is the sum in halves of the whole") {
   for (const std::size_t count : {0UL, 1UL, 7UL, 8UL, 127UL, 128UL, 129UL, 1000UL, 5003UL}) {
     std::vector<float> numbers(count);
     for (std::size_t i = 0; i < count; ++i) numbers[i] = 0.1F + static_cast<float>(i % 13);
-    PairwiseSum<float> at_once(count);
+    PairwiseSum<float> at_once(count, judge_scalar::kKernels.float32.leaf_sum);
     at_once.add(numbers.data(), count);
-    PairwiseSum<float> pieces(count);
+    PairwiseSum<float> pieces(count, judge_scalar::kKernels.float32.leaf_sum);
     for (std::size_t i = 0; i < count; i += 3)
       pieces.add(numbers.data() + i, std::min<std::size_t>(3, count - i));
     CHECK(pieces.total() == at_once.total());
