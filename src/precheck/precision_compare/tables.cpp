@@ -12,7 +12,7 @@
 namespace msprobe::precheck {
 namespace {
 
-constexpr const char* kDetailsColumns[] = {"小值域错误比值",
+constexpr const char* kFigureColumns[] = {"小值域错误比值",
                                            "小值域判定结果",
                                            "均方根误差比值",
                                            "均方根误差判定结果",
@@ -127,7 +127,7 @@ class PairTable final : public report::Table {
     if (look.english) {
       columns_.insert(columns_.end(), std::begin(kEnglishDetailsColumns), std::end(kEnglishDetailsColumns));
     } else {
-      columns_.insert(columns_.end(), std::begin(kDetailsColumns), std::end(kDetailsColumns));
+      columns_.insert(columns_.end(), std::begin(kFigureColumns), std::end(kFigureColumns));
     }
     if (look.ours) columns_.emplace_back("Reason");
   }
