@@ -1,0 +1,409 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls recorded operations once more: the hands of `msprobe acc_check`, one process a device or core.
+
+The command starts it, from a copy of its own, and speaks with it over open files: requests (3) and answers (4) are lines
+of JSON, tensors are plain bytes in two files without names (5 for inputs, 6 for outputs). What is called and in which
+types is the command's decision; here a function is looked up once, called on the device and on the CPU, and what comes
+out handed back. Standard output is free for what libraries print.
+"""
+
+import ctypes
+import json
+import mmap
+import os
+import signal
+import sys
+import types
+
+REQUESTS, ANSWERS, INPUTS, OUTPUTS = 3, 4, 5, 6
+ALIGNMENT = 64
+MOST_TEXT = 4000
+# Where functions with a dot in their names are.
+PARTS = {"linalg", "fft", "special", "nested", "sparse"}
+FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
+METHODS = (*FUNCTIONS, types.MethodDescriptorType, types.WrapperDescriptorType)
+# They read what no argument holds.
+NEVER = {"from_file", "from_blob", "set_", "data_ptr"}
+OPERATORS = {
+    *(f"__{prefix}{name}__" for prefix in ("", "i", "r") for name in (
+        "add", "and", "div", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow", "rshift", "sub", "truediv", "xor")),
+    *(f"__{name}__" for name in ("abs", "bool", "contains", "eq", "float", "ge", "getitem", "gt", "int", "invert", "le",
+                                 "len", "lt", "ne", "neg", "nonzero", "pos", "setitem")),
+}
+# So long after its time a call is ended even if nobody is there any more to do so.
+GRACE_S = 30
+
+
+class Refusal(Exception):
+    """An explanation that is ours."""
+
+
+class NoFunction(Refusal):
+    """Nothing of that name is here."""
+
+
+def limit_memory(share):
+    """Of what one process may take, so that a call of absurd size costs nothing but itself."""
+    import resource
+
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limit = max(int(total * share), 2 << 30)
+    try:
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    except (ValueError, OSError):
+        pass
+
+
+def go_first_if_memory_ends():
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+            file.write("500")
+    except OSError:
+        pass
+
+
+def choose_device(torch, wanted):
+    """What is there by default; the name of a kind with or without a number."""
+    kind, _, number = wanted.partition(":")
+    present = ["cpu"]
+    if torch.cuda.is_available():
+        present.insert(0, "cuda")
+    if kind in ("auto", "npu"):
+        try:
+            import torch_npu  # noqa: F401
+
+            if torch.npu.is_available():
+                present.insert(0, "npu")
+        except ImportError:
+            pass
+    if kind == "auto":
+        kind = present[0]
+    if kind not in present:
+        raise Refusal(f"PyTorch {torch.__version__} has no device {kind} here, only {', '.join(present)}")
+    if kind == "cpu":
+        return "cpu"
+    count = getattr(torch, kind).device_count()
+    if int(number or 0) >= count:
+        raise Refusal(f"there is no device {kind}:{number}, the number of devices is {count}")
+    device = f"{kind}:{number or 0}"
+    getattr(torch, kind).set_device(int(number or 0))
+    return device
+
+
+class Arguments:
+    """The arguments of one call for one side."""
+
+    def __init__(self, runner, request, side, grad):
+        self.runner = runner
+        self.request = request
+        self.raised = request["raise"] if side == "reference" else {}
+        self.raise_dtype = side == "reference" and request["raise_dtype"]
+        self.device = "cpu" if side == "reference" else runner.device
+        self.grad = grad
+        self.leaves = []
+
+    def value(self, told):
+        if told is None:
+            return None
+        ((kind, content),) = told.items()
+        return getattr(self, "_" + kind)(content)
+
+    def _t(self, content):
+        stored, dtype, shape, offset, requires_grad = content
+        dtype = self.raised.get(dtype, dtype)
+        tensor = self.runner.stored(stored, shape, offset)
+        tensor = tensor.to(device=self.device, dtype=self.runner.dtype(dtype), copy=True)
+        if not self.grad or not requires_grad or not (tensor.is_floating_point() or tensor.is_complex()):
+            self.leaves.append(None)
+            return tensor
+        tensor.requires_grad_(True)
+        self.leaves.append(tensor)
+        return tensor.clone()  # operations in place are not for leaves
+
+    def _l(self, content):
+        return [self.value(one) for one in content]
+
+    def _u(self, content):
+        return tuple(self.value(one) for one in content)
+
+    def _k(self, content):
+        return {key: self.value(one) for key, one in content.items()}
+
+    def _v(self, content):
+        return content
+
+    def _z(self, content):
+        return self.runner.torch.Size(content)
+
+    def _s(self, content):
+        return slice(*content)
+
+    def _e(self, _):
+        return Ellipsis
+
+    def _g(self, _):
+        return self.device
+
+    def _m(self, content):
+        return self._attribute(content, self.runner.torch.memory_format)
+
+    def _d(self, content):
+        library, _, name = content.partition(".")
+        if library == "numpy":
+            import numpy
+
+            return numpy.dtype(name)
+        if self.raise_dtype:
+            name = {"float16": "float32", "half": "float32", "bfloat16": "float32", "float32": "float64",
+                    "float": "float64"}.get(name, name)
+        return self._attribute(name, self.runner.torch.dtype)
+
+    def _n(self, content):
+        import numpy
+
+        return getattr(numpy, content[0])(content[1])
+
+    def _attribute(self, name, kind):
+        value = getattr(self.runner.torch, name, None)
+        if not isinstance(value, kind):
+            raise Refusal(f"this PyTorch has no {kind.__name__} {name}")
+        return value
+
+
+class Runner:
+    def __init__(self, wanted):
+        import torch
+
+        self.torch = torch
+        self.functions = {}
+        self.device = choose_device(torch, wanted)
+        self.inputs = None
+        self.end = 0
+        if self.device == "cpu":
+            torch.set_num_threads(1)
+
+    def hello(self):
+        return {"hello": 1, "torch": self.torch.__version__, "device": self.device}
+
+    # ------------------------------------------------------------------ tensors
+
+    def dtype(self, name):
+        dtype = getattr(self.torch, name, None)
+        if not isinstance(dtype, self.torch.dtype):
+            raise Refusal(f"PyTorch {self.torch.__version__} has no elements of the type {name}")
+        return dtype
+
+    def stored(self, name, shape, offset):
+        dtype = self.dtype(name)
+        count = 1
+        for length in shape:
+            count *= length
+        if count == 0:
+            return self.torch.empty(shape, dtype=dtype)
+        if name.startswith("float8"):
+            return self.torch.frombuffer(self.inputs, dtype=self.torch.uint8, count=count, offset=offset).view(
+                dtype).reshape(shape)
+        return self.torch.frombuffer(self.inputs, dtype=dtype, count=count, offset=offset).reshape(shape)
+
+    def open_inputs(self):
+        size = os.fstat(INPUTS).st_size
+        self.inputs = mmap.mmap(INPUTS, size, access=mmap.ACCESS_COPY) if size else None
+
+    def write_tensor(self, tensor):
+        tensor = tensor.detach()
+        if tensor.layout != self.torch.strided or tensor.is_quantized:
+            return {"o": f"tensor of layout {tensor.layout}"}
+        tensor = tensor.to("cpu").resolve_conj().resolve_neg().contiguous()
+        size = tensor.numel() * tensor.element_size()
+        begin = (self.end + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+        if size:
+            left = memoryview((ctypes.c_char * size).from_address(tensor.data_ptr())).cast("B")
+            at = begin
+            while left:
+                done = os.pwrite(OUTPUTS, left[:1 << 30], at)
+                left = left[done:]
+                at += done
+        self.end = begin + size
+        return {"t": [str(tensor.dtype).split(".")[-1], list(tensor.shape), begin]}
+
+    def told(self, value, depth=0):
+        if value is None:
+            return None
+        if isinstance(value, self.torch.Tensor):
+            return self.write_tensor(value)
+        if isinstance(value, bool):
+            return {"b": value}
+        if isinstance(value, int):
+            return {"i": str(int(value))}
+        if isinstance(value, float):
+            return {"f": repr(float(value))}
+        if isinstance(value, str):
+            return {"s": value[:MOST_TEXT]}
+        if isinstance(value, (list, tuple)) and depth < 8:
+            return {"u" if isinstance(value, tuple) else "l": [self.told(one, depth + 1) for one in value]}
+        if isinstance(value, dict) and self.open_mappings and depth < 8:
+            return {"l": [self.told(one, depth + 1) for one in value.values()]}
+        return {"o": str(type(value))}
+
+    # ------------------------------------------------------------------ calls
+
+    def function(self, kind, name):
+        key = (kind, name)
+        if key not in self.functions:
+            self.functions[key] = self.look_up(kind, name)
+        if self.functions[key] is None:
+            raise NoFunction(f"PyTorch {self.torch.__version__} has no {kind}.{name}")
+        return self.functions[key]
+
+    def look_up(self, kind, name):
+        """Only operations: a name comes out of a file, and modules hold more than those."""
+        torch = self.torch
+        if name in NEVER or (kind != "Aten" and name.startswith("_") and name not in OPERATORS):
+            return None
+        first, _, rest = name.partition(".")
+        if kind == "Tensor":
+            method = getattr(torch.Tensor, name, None)
+            return method if isinstance(method, METHODS) else None
+        if kind == "Functional":
+            function = vars(torch.nn.functional).get(name)
+            return function if isinstance(function, FUNCTIONS) else None
+        if kind == "Torch" and rest:
+            function = getattr(getattr(torch, first, None), rest, None) if first in PARTS else None
+            return function if isinstance(function, FUNCTIONS) and not rest.startswith("_") else None
+        if kind == "Torch":
+            known = hasattr(torch._C._VariableFunctions, name) or name in torch.functional.__all__
+            return getattr(torch, name, None) if known else None
+        if kind == "Aten":
+            packet = getattr(torch.ops.aten, first, None)
+            return getattr(packet, rest, None) if rest and packet is not None else packet
+        if kind == "NPU" and "torch_npu" in sys.modules:
+            function = getattr(sys.modules["torch_npu"], name, None) if name.startswith("npu_") else None
+            return function if callable(function) else None
+        return None
+
+    def call(self, request, side, function):
+        torch = self.torch
+        torch.manual_seed(0)
+        grads = request.get("grads")
+        arguments = Arguments(self, request, side, grads is not None)
+        positional = [arguments.value(one) for one in request["args"]]
+        if not request["keyword_gradients"]:
+            arguments.grad, leaves = False, list(arguments.leaves)
+        keywords = {key: arguments.value(one) for key, one in request["kwargs"].items()}
+        leaves = arguments.leaves if request["keyword_gradients"] else leaves
+        cast = request["autocast"] if side == "device" else None
+        if cast is not None:
+            with torch.autocast(self.device.partition(":")[0], dtype=self.dtype(cast)):
+                result = function(*positional, **keywords)
+        else:
+            result = function(*positional, **keywords)
+        return result, leaves
+
+    def gradients(self, request, side, result, leaves):
+        torch = self.torch
+        arguments = Arguments(self, request, side, False)
+        grads = [arguments.value(one) for one in request["grads"]]
+        outputs = list(self.tensors(result))
+        if request["first_gradient"]:
+            grads = grads[:1]
+            if isinstance(result, (list, tuple)) and len(result) > 1:
+                if not request["first_output"]:
+                    raise Refusal("Multiple backward is not supported.")
+            outputs = outputs[:1]
+        elif len(grads) != len(outputs):
+            outputs = [one for one in outputs if one.requires_grad]
+            grads = [one for one in grads if one is not None]
+            if len(grads) != len(outputs):
+                raise Refusal(f"{len(grads)} gradients were recorded, but {len(outputs)} outputs have one")
+        pairs = [(output, grad) for output, grad in zip(outputs, grads) if output.requires_grad and grad is not None]
+        wanted = [leaf for leaf in leaves if leaf is not None]
+        if not pairs or not wanted:
+            raise Refusal("no output of the call depends on an input that requires gradients")
+        for output, grad in pairs:
+            if output.shape != grad.shape:
+                raise Refusal(f"the recorded gradient has the shape {list(grad.shape)}, the output {list(output.shape)}")
+        found = iter(torch.autograd.grad([output for output, _ in pairs], wanted,
+                                         [grad.to(output.dtype) for output, grad in pairs], allow_unused=True))
+        return [None if leaf is None else next(found) for leaf in leaves]
+
+    def tensors(self, value):
+        if isinstance(value, self.torch.Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            for one in value:
+                yield from self.tensors(one)
+        elif isinstance(value, dict):
+            for one in value.values():
+                yield from self.tensors(one)
+
+    def answer(self, request):
+        os.ftruncate(OUTPUTS, 0)
+        self.end = 0
+        self.open_inputs()
+        self.open_mappings = request["keyword_gradients"]
+        answer = {"id": request["id"]}
+        stage = "lookup"
+        try:
+            function = self.function(request["type"], request["name"])
+            results = {}
+            for side in ("reference", "device") if request["device"] else ("reference",):
+                stage = side
+                results[side] = self.call(request, side, function)
+                self.wait(side)
+            answer["forward"] = {side: self.told(result) for side, (result, _) in results.items()}
+            if "grads" in request:
+                stage = "backward"
+                gradients = {}
+                for side, (result, leaves) in results.items():
+                    gradients[side] = self.gradients(request, side, result, leaves)
+                    self.wait(side)
+                answer["backward"] = {side: {"l": [self.told(one) for one in many]}
+                                      for side, many in gradients.items()}
+        except Exception as error:  # noqa: BLE001 - whatever a call raises is its row's
+            answer["error"] = {"stage": stage, "kind": type(error).__name__, "ours": isinstance(error, Refusal),
+                               "text": str(error)[:MOST_TEXT]}
+            # What is left of a device after such an error gives nothing but further ones.
+            answer["leave"] = self.device != "cpu" and "error" in str(error) and any(
+                word in str(error) for word in ("CUDA error", "ACL", "device-side"))
+        return answer
+
+    def wait(self, side):
+        if side == "device" and self.device != "cpu":
+            getattr(self.torch, self.device.partition(":")[0]).synchronize()
+
+
+def tell(answer):
+    line = memoryview((json.dumps(answer) + "\n").encode())
+    while line:
+        line = line[os.write(ANSWERS, line):]
+
+
+def main():
+    wanted, share = sys.argv[1], float(sys.argv[2])
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    go_first_if_memory_ends()
+    import warnings
+
+    warnings.simplefilter("ignore")
+    try:
+        runner = Runner(wanted)
+    except (ImportError, Refusal, RuntimeError, OSError) as error:
+        tell({"fatal": f"{type(error).__name__}: {error}" if not isinstance(error, Refusal) else str(error)})
+        return 1
+    if runner.device == "cpu":
+        limit_memory(share)
+    tell(runner.hello())
+    with os.fdopen(REQUESTS, "rb") as requests:
+        for line in requests:
+            request = json.loads(line)
+            signal.alarm(int(request["timeout"]) + GRACE_S if request["timeout"] else 0)
+            answer = runner.answer(request)
+            signal.alarm(0)
+            tell(answer)
+            if answer.get("leave"):
+                return 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

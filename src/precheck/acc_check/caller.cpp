@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precheck/acc_check/caller.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "dump/member_stream.hpp"
+#include "precheck/acc_check/recorded.hpp"
+#include "precheck/calls/not_rebuilt.hpp"
+#include "precheck/calls/treatment.hpp"
+#include "support/error.hpp"
+#include "support/log.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::precheck {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kStartLimit{300'000};  // PyTorch from a slow disk
+constexpr int kMaxFailedStarts = 3;
+constexpr std::size_t kShownText = 300;
+
+std::string first_line(const std::string& text) {
+  std::string line = text.substr(0, text.find('\n'));
+  if (line.size() > kShownText) line = line.substr(0, kShownText) + "...";
+  return display(line);
+}
+
+OutputRow skip_row(const std::string& name, Direction direction, const std::string& reason,
+                   const std::string& message) {
+  OutputRow row;
+  row.name = name + (direction == Direction::forward ? ".forward.output.0" : ".backward.output.0");
+  row.status = Status::skip;
+  row.message = message;
+  row.verdict = Verdict::skip;
+  row.reason = reason;
+  return row;
+}
+
+void add_reason(CallResult& result, Verdict verdict, const std::string& reason) {
+  if (!reason.empty() && (result.reason.empty() || verdict > result.verdict())) result.reason = reason;
+}
+
+/// The direction is told as not made; the other one stays.
+void skip_direction(CallResult& result, Direction direction, const std::string& reason,
+                    const std::string& message) {
+  add_reason(result, Verdict::skip, reason);
+  result.rows.push_back(skip_row(result.name, direction, reason, message));
+  (direction == Direction::forward ? result.forward : result.backward) = {Status::skip, Verdict::skip};
+  result.message = message;
+}
+
+void take_judgement(CallResult& result, Direction direction, Judgement judgement) {
+  add_reason(result, judgement.verdict, judgement.reason);
+  (direction == Direction::forward ? result.forward : result.backward) = {judgement.status, judgement.verdict};
+  for (OutputRow& row : judgement.rows) result.rows.push_back(std::move(row));
+}
+
+std::string error_reason(const CallError& error) {
+  if (error.ours) return first_line(error.text);
+  const std::string_view where = error.stage == "device"     ? "the call on the device"
+                                 : error.stage == "backward" ? "backward"
+                                                             : "the call of the reference";
+  return fmt::format("{} raised {}: {}", where, display(error.kind), first_line(error.text));
+}
+
+}  // namespace
+
+CallResult skipped(const std::string& name, const std::string& reason, const std::string& message) {
+  CallResult result;
+  result.name = name;
+  skip_direction(result, Direction::forward, reason, message);
+  result.backward = {Status::skip, Verdict::none};
+  return result;
+}
+
+Caller::Caller(const CallerJob& job, const std::string& device, double memory_share)
+    : job_(job), start_{job.options.python, job.options.recorded ? "cpu" : device, memory_share} {}
+
+const RunnerHello& Caller::start() {
+  while (!runner_) {
+    auto runner = std::make_unique<RunnerProcess>(start_, inputs_, outputs_);
+    try {
+      hello_ = read_hello(runner->receive(kStartLimit));
+    } catch (const RunnerLost& lost) {
+      if (++failed_starts_ < kMaxFailedStarts) continue;
+      const std::string& told = runner->messages();
+      const std::size_t last = told.find_last_not_of('\n');
+      const std::size_t line = last == std::string::npos ? 0 : told.rfind('\n', last) + 1;
+      const std::string end = last == std::string::npos ? "" : ": " + first_line(told.substr(line, last + 1 - line));
+      throw Error(fmt::format("{}: the runner {}{}", display(start_.python), lost.what(), end));
+    }
+    if (!hello_.fatal.empty())
+      throw Error(fmt::format("{}: {}", display(start_.python), first_line(hello_.fatal)),
+                  "--python names a Python with PyTorch 1.13 or later");
+    failed_starts_ = 0;
+    runner_ = std::move(runner);
+  }
+  return hello_;
+}
+
+PreparedCall Caller::prepare(std::uint64_t index, RequestBuilder& builder) {
+  const PlannedCall& call = job_.plan.calls[index];
+  const bool python = job_.options.python_rules;
+  PreparedCall prepared;
+  try {
+    if (!call.skip.empty()) throw NotRebuilt(call.skip, call.skip);
+    dump::read_entry_at(job_.json, call.forward.offset, call.forward.size, prepared.forward, call.name);
+    if (call.backward)
+      dump::read_entry_at(job_.json, call.backward->offset, call.backward->size, prepared.backward, call.name);
+    const bool known = treatment().types.contains(call.api.type);
+    if (python && !known) {
+      // It calls nothing, and reports a pass.
+      prepared.refused.name = call.name;
+      prepared.refused.forward.status = Status::pass;
+      constexpr const char* kMessage = "Bench output is None, skip this test.";
+      prepared.refused.rows.push_back(skip_row(call.name, Direction::forward, kMessage, kMessage));
+      return prepared;
+    }
+    prepared.request =
+        builder.build(index, call, prepared.forward, call.backward ? &prepared.backward : nullptr, inputs_);
+  } catch (const NotRebuilt& reason) {
+    prepared.refused = skipped(call.name, reason.what(), python ? reason.python() : reason.what());
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    prepared.refused = skipped(call.name, error.what(), error.what());
+  }
+  return prepared;
+}
+
+std::optional<CallAnswer> Caller::ask(std::uint64_t index, const PreparedCall& prepared, std::string& lost) {
+  const double seconds = job_.options.time_limit;
+  const milliseconds limit(static_cast<std::int64_t>(seconds * 1000));
+  try {
+    start();
+    std::string line = prepared.request.json;
+    line.insert(line.size() - 1, fmt::format(",\"timeout\":{}", static_cast<std::int64_t>(std::ceil(seconds))));
+    line += '\n';
+    outputs_.clear();
+    runner_->send(line, limit);
+    CallAnswer answer = read_answer(runner_->receive(limit), index, outputs_);
+    if (answer.leave) runner_.reset();
+    return answer;
+  } catch (const RunnerLost& reason) {
+    lost = reason.what();
+    if (runner_ && !runner_->messages().empty()) log_verbose(display(runner_->messages()));
+    runner_.reset();
+    ++lost_;
+  }
+  return std::nullopt;
+}
+
+CallResult Caller::make(std::uint64_t index, const PreparedCall& prepared) {
+  if (!prepared.refused.rows.empty()) return prepared.refused;
+  const PlannedCall& call = job_.plan.calls[index];
+  const bool python = job_.options.python_rules;
+  std::string lost;
+  std::optional<CallAnswer> answer;
+  try {
+    answer = ask(index, prepared, lost);
+  } catch (const IoError& error) {
+    lost = error.what();
+    return skipped(call.name, lost, lost);
+  }
+  if (!answer) {
+    const std::string reason = "the runner " + lost;
+    return skipped(call.name, reason, reason);
+  }
+  if (answer->error && (!answer->forward || (python && !answer->error->ours))) {
+    const CallError& error = *answer->error;
+    const std::string reason = error_reason(error);
+    const std::string message = !python                   ? reason
+                                : error.stage == "lookup" ? "'NoneType' object is not subscriptable"
+                                                          : error.text;
+    return skipped(call.name, reason, message);
+  }
+  return judged(call, prepared, *answer);
+}
+
+CallResult Caller::judged(const PlannedCall& call, const PreparedCall& prepared, CallAnswer& answer) {
+  const CheckOptions& options = job_.options;
+  CallResult result;
+  result.name = call.name;
+  RecordedOutputs recorded;
+  if (options.recorded) {
+    try {
+      recorded = recorded_outputs(prepared.forward, job_.plan.tensor_directory);
+      answer.forward->device = shaped_like(answer.forward->reference, std::move(recorded.elements));
+    } catch (const NotRebuilt& reason) {
+      skip_direction(result, Direction::forward, reason.what(), reason.what());
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error& error) {
+      skip_direction(result, Direction::forward, error.what(), error.what());
+    }
+  }
+  if (result.rows.empty()) {
+    Judgement judgement = judge(call.api, Direction::forward, answer.forward->reference, answer.forward->device,
+                                job_.standards, options.selection, {.float8_input = prepared.request.float8_input});
+    if (options.python_rules && !judgement.failure.empty())
+      return skipped(call.name, judgement.failure, judgement.failure);
+    take_judgement(result, Direction::forward, std::move(judgement));
+  }
+  judge_backward(call, prepared, answer, result);
+  return result;
+}
+
+void Caller::judge_backward(const PlannedCall& call, const PreparedCall& prepared, CallAnswer& answer,
+                            CallResult& result) const {
+  const CheckOptions& options = job_.options;
+  if (!prepared.request.backward.skip.empty()) {
+    skip_direction(result, Direction::backward, prepared.request.backward.skip, prepared.request.backward.skip);
+    return;
+  }
+  if (!prepared.request.backward.wanted) return;
+  if (!answer.backward) {
+    const std::string reason = answer.error ? error_reason(*answer.error) : "the runner gave no gradients";
+    skip_direction(result, Direction::backward, reason,
+                   options.python_rules && answer.error ? answer.error->text : reason);
+    return;
+  }
+  RecordedOutputs recorded;
+  if (options.recorded) {
+    try {
+      recorded = recorded_outputs(prepared.backward, job_.plan.tensor_directory);
+      if (!std::holds_alternative<Output::List>(answer.backward->reference.value))
+        throw NotRebuilt("the runner gave no list of gradients", "");
+      pair_gradients(answer.backward->reference, std::move(recorded.elements), answer.backward->device);
+    } catch (const NotRebuilt& reason) {
+      skip_direction(result, Direction::backward, reason.what(), reason.what());
+      return;
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error& error) {
+      skip_direction(result, Direction::backward, error.what(), error.what());
+      return;
+    }
+  }
+  take_judgement(result, Direction::backward,
+                 judge(call.api, Direction::backward, answer.backward->reference, answer.backward->device,
+                       job_.standards, options.selection, {.float8_input = prepared.request.float8_input}));
+}
+
+}  // namespace msprobe::precheck

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// One worker: it has a runner, starts it anew where it was lost, and turns a planned call into a result.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "dump/entry.hpp"
+#include "precheck/acc_check/check.hpp"
+#include "precheck/calls/request.hpp"
+#include "precheck/runner/answer.hpp"
+#include "precheck/runner/process.hpp"
+#include "precheck/runner/shared_file.hpp"
+#include "support/byte_source.hpp"
+
+namespace msprobe::precheck {
+
+/// What all workers share.
+struct CallerJob {
+  const CheckOptions& options;
+  const Standards& standards;
+  const CallPlan& plan;
+  const ByteSource& json;
+};
+
+/// A call with its request.
+struct PreparedCall {
+  CallResult refused;  // has rows if it cannot be made
+  CallRequest request;
+  dump::Entry forward;
+  dump::Entry backward;
+};
+
+class Caller {
+ public:
+  Caller(const CallerJob& job, const std::string& device, double memory_share);
+
+  /// Starts a runner if there is none. Error if Python or PyTorch is not there.
+  const RunnerHello& start();
+  /// Reads the entries, and builds the request.
+  PreparedCall prepare(std::uint64_t index, RequestBuilder& builder);
+  CallResult make(std::uint64_t index, const PreparedCall& prepared);
+
+  std::uint64_t lost() const { return lost_; }
+
+ private:
+  CallResult judged(const PlannedCall& call, const PreparedCall& prepared, CallAnswer& answer);
+  void judge_backward(const PlannedCall& call, const PreparedCall& prepared, CallAnswer& answer,
+                      CallResult& result) const;
+  std::optional<CallAnswer> ask(std::uint64_t index, const PreparedCall& prepared, std::string& lost);
+
+  const CallerJob& job_;
+  RunnerStart start_;
+  SharedFile inputs_;
+  SharedFile outputs_;
+  std::unique_ptr<RunnerProcess> runner_;
+  RunnerHello hello_;
+  std::uint64_t lost_ = 0;
+  int failed_starts_ = 0;
+};
+
+/// A call that was not made. `python`: what the Python tool says, if it says something else.
+CallResult skipped(const std::string& name, const std::string& reason, const std::string& message);
+
+}  // namespace msprobe::precheck

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precheck/acc_check/check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "precheck/acc_check/caller.hpp"
+#include "precheck/calls/request.hpp"
+#include "support/byte_source.hpp"
+#include "support/error.hpp"
+#include "support/parallel.hpp"
+#include "support/progress.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::precheck {
+namespace {
+
+constexpr double kMemoryShare = 0.8;  // of the machine's, for all runners together
+
+/// Results come from any worker, and leave in the order of the dump.
+class OrderedResults {
+ public:
+  OrderedResults(const std::function<void(const CallResult&)>& take, Progress* progress)
+      : take_(take), progress_(progress) {}
+
+  void put(std::size_t place, CallResult result) {
+    const std::lock_guard lock(mutex_);
+    waiting_.emplace(place, std::move(result));
+    for (auto first = waiting_.begin(); first != waiting_.end() && first->first == next_;
+         first = waiting_.erase(first), ++next_) {
+      take_(first->second);
+      if (progress_ != nullptr) progress_->advance();
+    }
+  }
+  /// Where no others come any more: those behind a gap.
+  void put_rest() {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [place, result] : waiting_) take_(result);
+    waiting_.clear();
+  }
+  std::size_t told() const { return next_; }
+
+ private:
+  const std::function<void(const CallResult&)>& take_;
+  Progress* progress_;
+  std::mutex mutex_;
+  std::map<std::size_t, CallResult> waiting_;
+  std::size_t next_ = 0;
+};
+
+RequestTraits request_traits(const CheckOptions& options, const std::string& device) {
+  RequestTraits traits;
+  traits.python = options.python_rules;
+  traits.hf32 = options.python_rules || (device.starts_with("npu") && !options.recorded);
+  traits.real_data_only = options.recorded;
+  traits.device_call = !options.recorded;
+  return traits;
+}
+
+bool is_accelerator(const std::string& device) {
+  return device.starts_with("cuda") || device.starts_with("npu");
+}
+
+/// Which of the plan's calls are still to be judged.
+std::vector<std::uint64_t> calls_to_do(const CallPlan& plan, const CheckOptions& options, CheckSummary& summary) {
+  std::vector<std::uint64_t> todo;
+  for (std::uint64_t i = 0; i < plan.calls.size(); ++i) {
+    if (options.done.contains(plan.calls[i].name)) {
+      ++summary.done_before;
+    } else {
+      todo.push_back(i);
+    }
+  }
+  return todo;
+}
+
+}  // namespace
+
+CheckSummary check_calls(const CheckOptions& options, const Standards& standards,
+                         const std::function<void(const CallResult&)>& take, Progress* progress) {
+  const auto json = open_file(options.dump_json);
+  const std::string parent = std::filesystem::path(options.dump_json).parent_path().string();
+  PlanTraits plan_traits;
+  plan_traits.python = options.python_rules;
+  plan_traits.aten = !options.python_rules || options.selection == Selection::release_8;
+  const CallPlan plan =
+      plan_calls(*json, parent.empty() ? "." : parent, options.lists, options.filter, plan_traits);
+  if (!plan.has_data) throw FormatError(options.dump_json, "there is no 'data' in it");
+  if (plan.framework != "pytorch" && !(plan.framework.empty() && !options.python_rules))
+    throw FormatError(options.dump_json,
+                      plan.framework.empty() ? "it does not tell its framework"
+                                             : fmt::format("operations of {} are not called again, only those of pytorch",
+                                                           display(plan.framework)));
+  CheckSummary summary;
+  summary.duplicates = plan.duplicates;
+  const std::vector<std::uint64_t> todo = calls_to_do(plan, options, summary);
+  if (plan.calls.empty()) summary.warnings.push_back(options.dump_json + ": there are no operations in it");
+  if (todo.empty()) return summary;
+
+  const CallerJob job{options, standards, plan, *json};
+  const bool needs_runner = std::any_of(todo.begin(), todo.end(), [&](std::uint64_t i) { return plan.calls[i].skip.empty(); });
+  // The first one tells what there is; how many others there are depends on that.
+  const std::size_t most = std::min(std::max<std::size_t>(most_threads(), 1), todo.size());
+  std::vector<std::unique_ptr<Caller>> callers;
+  callers.push_back(std::make_unique<Caller>(job, options.devices.front(), kMemoryShare / static_cast<double>(most)));
+  if (needs_runner) {
+    const RunnerHello& hello = callers.front()->start();
+    summary.torch = hello.torch;
+    summary.device = hello.device;
+  }
+  std::size_t count = options.runners;
+  if (count == 0) count = is_accelerator(summary.device) ? options.devices.size() : most;
+  count = std::min({count, most, todo.size()});
+  if (!needs_runner) count = 1;
+  while (callers.size() < count) {
+    const std::string& device = options.devices[callers.size() % options.devices.size()];
+    callers.push_back(std::make_unique<Caller>(job, device, kMemoryShare / static_cast<double>(most)));
+  }
+
+  if (progress != nullptr) progress->begin("calling", todo.size(), "operations");
+  const RequestTraits traits = request_traits(options, summary.device);
+  RequestBuilder shared_builder(plan.tensor_directory, traits);
+  OrderedResults results(take, progress);
+  std::mutex mutex;
+  std::size_t next = 0;
+  std::atomic<std::uint64_t> made_up = 0;
+  const auto work = [&](std::size_t worker) {
+    Caller& caller = *callers[worker];
+    RequestBuilder own_builder(plan.tensor_directory, traits);
+    for (;;) {
+      std::size_t place = 0;
+      PreparedCall prepared;
+      {
+        std::unique_lock lock(mutex);
+        if (next == todo.size()) return;
+        place = next++;
+        // The Python tool's random numbers come from one stream for all calls, in their order.
+        if (options.python_rules) prepared = caller.prepare(todo[place], shared_builder);
+      }
+      if (!options.python_rules) prepared = caller.prepare(todo[place], own_builder);
+      if (prepared.request.made_up) ++made_up;
+      results.put(place, caller.make(todo[place], prepared));
+    }
+  };
+  try {
+    parallel_for(callers.size(), work);
+  } catch (const Error&) {
+    results.put_rest();  // can be resumed
+    throw;
+  }
+  if (progress != nullptr) progress->end();
+  summary.calls = results.told();
+  summary.made_up = made_up;
+  for (const auto& caller : callers) summary.lost_runners += caller->lost();
+  return summary;
+}
+
+}  // namespace msprobe::precheck

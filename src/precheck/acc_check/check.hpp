@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls the operations of a dump again, or takes what was recorded of them, and has each judged by a reference.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "precheck/calls/plan.hpp"
+#include "precheck/judgement/output.hpp"
+#include "precheck/standards/standards.hpp"
+
+namespace msprobe {
+class Progress;
+}
+
+namespace msprobe::precheck {
+
+struct CheckOptions {
+  std::string dump_json;
+  std::string python = "python3";
+  std::vector<std::string> devices = {"auto"};  // one runner or more each
+  std::size_t runners = 0;                      // 0: as many as there are cores, one for each accelerator
+  double time_limit = 300;                      // seconds an operation; 0: none
+  bool filter = false;
+  CallLists lists;
+  Selection selection = Selection::release_26;
+  bool python_rules = false;
+  bool recorded = false;  // the dump's own outputs are judged
+  std::set<std::string, std::less<>> done;  // operations that are left out: they were judged before
+  std::string error_data;  // folder for the tensors of what is not right; empty: they are not saved
+};
+
+struct DirectionResult {
+  Status status = Status::none;
+  Verdict verdict = Verdict::none;
+};
+
+/// All that is told of one call.
+struct CallResult {
+  std::string name;
+  DirectionResult forward;
+  DirectionResult backward;
+  std::string message;
+  std::string reason;  // of the worse verdict
+  std::vector<OutputRow> rows;
+
+  Verdict verdict() const { return forward.verdict > backward.verdict ? forward.verdict : backward.verdict; }
+};
+
+struct CheckSummary {
+  std::uint64_t calls = 0;  // told now
+  std::uint64_t done_before = 0;
+  std::uint64_t duplicates = 0;
+  std::uint64_t made_up = 0;  // calls with random data
+  std::uint64_t lost_runners = 0;
+  std::string torch;
+  std::string device;
+  std::vector<std::string> warnings;
+};
+
+/// Hands each result to `take`, in the order of the dump. Throws Error: nothing can be called; Interrupted.
+CheckSummary check_calls(const CheckOptions& options, const Standards& standards,
+                         const std::function<void(const CallResult&)>& take, Progress* progress);
+
+}  // namespace msprobe::precheck

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precheck/acc_check/recorded.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "formats/stored_tensor.hpp"
+#include "formats/tensor_file.hpp"
+#include "precheck/calls/not_rebuilt.hpp"
+#include "support/byte_source.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::precheck {
+namespace {
+
+using dump::Entry;
+using dump::NodeKind;
+using Node = Entry::Index;
+
+constexpr std::uint64_t kMaxRecorded = std::uint64_t{16} << 30;
+constexpr int kMaxNesting = 16;
+
+class RecordedReader {
+ public:
+  RecordedReader(const Entry& entry, const std::string& tensors, RecordedOutputs& outputs)
+      : entry_(entry), tensors_(tensors), outputs_(outputs) {}
+
+  Output output(Node node, int depth) {
+    Output result;
+    if (depth > kMaxNesting) throw NotRebuilt("its outputs are nested too deep", "");
+    if (entry_.is(node, NodeKind::null)) return result;
+    if (entry_.is(node, NodeKind::array)) {
+      result.value = list(node, depth);
+      return result;
+    }
+    if (!entry_.is(node, NodeKind::object)) throw NotRebuilt("an output was not recorded", "");
+    const std::string_view type = text(node, "type");
+    if (entry_.find(node, "shape") != Entry::kNone && entry_.find(node, "dtype") != Entry::kNone) {
+      result.value = tensor(node);
+    } else if (type.empty()) {
+      result.value = list(node, depth);  // a tuple with names
+    } else if (const Node content = entry_.find(node, "value"); content != Entry::kNone) {
+      result.value = scalar(content, type);
+    } else {
+      result.value = OtherOutput{std::string(type)};
+    }
+    return result;
+  }
+
+ private:
+  std::string_view text(Node node, std::string_view key) const {
+    const Node member = entry_.find(node, key);
+    return member != Entry::kNone && entry_.is(member, NodeKind::string) ? entry_.text(member) : std::string_view();
+  }
+
+  Output::List list(Node node, int depth) {
+    Output::List list;
+    entry_.children(node, [&](Node child) { list.elements.push_back(output(child, depth + 1)); });
+    return list;
+  }
+
+  std::variant<std::monostate, TensorOutput, ScalarOutput, Output::List, OtherOutput> scalar(Node node,
+                                                                                           std::string_view type) {
+    ScalarOutput result;
+    switch (entry_.kind(node)) {
+      case NodeKind::boolean:
+        result.kind = ScalarOutput::Kind::boolean;
+        break;
+      case NodeKind::integer:
+        if (type == "float") result.kind = ScalarOutput::Kind::real;
+        break;
+      case NodeKind::real:
+        result.kind = ScalarOutput::Kind::real;
+        break;
+      case NodeKind::string:
+        result.kind = ScalarOutput::Kind::text;
+        result.repr = python_repr(entry_.text(node));
+        return result;
+      default:
+        return OtherOutput{std::string(type)};
+    }
+    result.repr = entry_.python_str(node);
+    if (result.kind == ScalarOutput::Kind::real) result.real = entry_.number(node);
+    return result;
+  }
+
+  TensorOutput tensor(Node node) {
+    std::string_view file = text(node, "data_name");
+    if (file.empty() || tensors_.empty()) throw NotRebuilt("its outputs were not dumped as tensors", "");
+    const formats::StoredTensor stored = formats::open_tensor(open_file_beneath(tensors_, std::string(file)));
+    const std::uint64_t width = tensor::info(stored.dtype).size;
+    const auto count = static_cast<std::uint64_t>(stored.numel());
+    if (count > kMaxRecorded / width || count * width > kMaxRecorded - taken_)
+      throw NotRebuilt(fmt::format("its outputs are larger than {}", human_bytes(kMaxRecorded)), "");
+    taken_ += count * width;
+    TensorOutput result;
+    result.dtype = stored.dtype;
+    result.shape.assign(stored.shape.begin(), stored.shape.end());
+    std::vector<std::byte>& bytes = outputs_.bytes.emplace_back(count * width);
+    formats::ElementReader(stored).read(bytes);
+    result.bytes = bytes;
+    return result;
+  }
+
+  const Entry& entry_;
+  const std::string& tensors_;
+  RecordedOutputs& outputs_;
+  std::uint64_t taken_ = 0;
+};
+
+}  // namespace
+
+RecordedOutputs recorded_outputs(const Entry& entry, const std::string& tensors) {
+  RecordedOutputs outputs;
+  const Node node = entry.is(0, NodeKind::object) ? entry.find(0, "output") : Entry::kNone;
+  if (node == Entry::kNone || entry.is(node, NodeKind::null))
+    throw NotRebuilt("its outputs were not recorded", "");
+  RecordedReader reader(entry, tensors, outputs);
+  if (entry.is(node, NodeKind::array)) {
+    entry.children(node, [&](Node child) { outputs.elements.push_back(reader.output(child, 0)); });
+  } else {
+    outputs.elements.push_back(reader.output(node, 0));
+  }
+  return outputs;
+}
+
+Output shaped_like(const Output& reference, std::vector<Output> elements) {
+  const auto* list = std::get_if<Output::List>(&reference.value);
+  if (list == nullptr) {
+    if (elements.size() != 1) throw NotRebuilt("several outputs were recorded, but the operation gives one", "");
+    return std::move(elements.front());
+  }
+  // One recorded thing that is a list itself.
+  if (elements.size() == 1 && list->elements.size() != 1) {
+    if (auto* inner = std::get_if<Output::List>(&elements.front().value)) {
+      std::vector<Output> unpacked = std::move(inner->elements);
+      elements = std::move(unpacked);
+    }
+  }
+  Output result;
+  Output::List recorded;
+  recorded.tuple = list->tuple;
+  recorded.elements = std::move(elements);
+  for (std::size_t i = 0; i < recorded.elements.size() && i < list->elements.size(); ++i) {
+    // The kinds of lists were not recorded.
+    const auto* theirs = std::get_if<Output::List>(&list->elements[i].value);
+    auto* ours = std::get_if<Output::List>(&recorded.elements[i].value);
+    if (theirs != nullptr && ours != nullptr) ours->tuple = theirs->tuple;
+  }
+  result.value = std::move(recorded);
+  return result;
+}
+
+void pair_gradients(Output& reference, std::vector<Output> recorded, Output& device) {
+  const auto is_there = [](const Output& output) { return !std::holds_alternative<std::monostate>(output.value); };
+  Output::List made = std::move(std::get<Output::List>(reference.value));
+  if (made.elements.size() != recorded.size()) {
+    std::erase_if(made.elements, [&](const Output& output) { return !is_there(output); });
+    std::erase_if(recorded, [&](const Output& output) { return !is_there(output); });
+    if (made.elements.size() != recorded.size())
+      throw NotRebuilt(fmt::format("{} gradients were recorded where {} are made", recorded.size(),
+                                   made.elements.size()),
+                       "");
+  }
+  Output::List ours;
+  Output::List theirs;
+  for (std::size_t i = 0; i < recorded.size(); ++i) {
+    if (!is_there(made.elements[i]) || !is_there(recorded[i])) continue;
+    theirs.elements.push_back(std::move(made.elements[i]));
+    ours.elements.push_back(std::move(recorded[i]));
+  }
+  if (ours.elements.empty()) throw NotRebuilt("no gradient was recorded", "");
+  reference.value = std::move(theirs);
+  device.value = std::move(ours);
+}
+
+}  // namespace msprobe::precheck

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which calls a dump.json holds, in their order, and which of them are not made again, and why.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "precheck/judgement/output.hpp"
+#include "support/byte_source.hpp"
+
+namespace msprobe::precheck {
+
+/// Where the value of an entry stands in the file.
+struct EntryPlace {
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+};
+
+struct PlannedCall {
+  ApiName api;
+  std::string name;  // "Torch.matmul.0"
+  EntryPlace forward;
+  std::optional<EntryPlace> backward;
+  std::string skip;  // why it is not called; empty: it is
+};
+
+struct CallLists {
+  std::set<std::string, std::less<>> white;  // empty: all
+  std::set<std::string, std::less<>> black;
+};
+
+struct PlanTraits {
+  /// The words of the Python tool for what is skipped; other kinds of operations count as called, what is random is
+  /// called, and names with three dots in the middle are unknown to it.
+  bool python = false;
+  bool aten = true;  // kinds that 26.x dropped are called
+};
+
+struct CallPlan {
+  std::vector<PlannedCall> calls;
+  bool has_data = false;
+  std::string framework;
+  std::string tensor_directory;  // empty: tensors were not dumped
+  std::uint64_t duplicates = 0;  // left out by `filter`
+};
+
+/// `filter`: one of several calls of an operation that differ in nothing but their values. FormatError for a broken
+/// file, and for names that are neither forward nor backward.
+CallPlan plan_calls(const ByteSource& json, const std::string& directory, const CallLists& lists, bool filter,
+                    const PlanTraits& traits);
+
+}  // namespace msprobe::precheck

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precheck/calls/random_elements.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "precheck/calls/not_rebuilt.hpp"
+#include "tensor/float_form.hpp"
+
+namespace msprobe::precheck {
+namespace {
+
+using tensor::DType;
+using tensor::Kind;
+
+constexpr std::size_t kPiece = std::size_t{1} << 16;  // elements
+
+/// The bits of a number that the type holds exactly.
+std::uint64_t bits_of(DType dtype, double value) {
+  if (dtype == DType::float64) return std::bit_cast<std::uint64_t>(value);
+  const std::uint32_t single = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  if (dtype == DType::float32) return single;
+  if (dtype == DType::bfloat16) return single >> 16;
+  const std::uint32_t sign = single >> 16 & 0x8000;
+  if (std::isnan(value)) return sign | 0x7e00;
+  const double size = std::fabs(value);
+  if (std::isinf(value)) return sign | 0x7c00;
+  if (size < 0x1p-14) return sign | static_cast<std::uint32_t>(size * 0x1p24);
+  const int exponent = std::ilogb(size);
+  return sign | static_cast<std::uint32_t>(exponent + 15) << 10 |
+         (static_cast<std::uint32_t>(std::ldexp(size, 10 - exponent)) & 0x3ff);
+}
+
+/// Numbers of a floating-point type, computed in it.
+class FloatSource {
+ public:
+  FloatSource(DType dtype, double low, double high)
+      : dtype_(dtype), form_(*tensor::float_form(dtype)), low_(low), range_(high - low) {}
+
+  double next(RandomStream& stream) {
+    if (dtype_ == DType::float64)
+      return static_cast<double>(stream.next64() & ((std::uint64_t{1} << 53) - 1)) * 0x1p-53 * range_ + low_;
+    const auto drawn = static_cast<float>(stream.next32() & 0xffffff) * 0x1p-24F;
+    const double unit = round(drawn);
+    const double scaled = round(static_cast<float>(unit) * static_cast<float>(range_));
+    return round(static_cast<float>(scaled) + static_cast<float>(low_));
+  }
+  /// Rounded to the type.
+  double round(double value) const {
+    if (dtype_ == DType::float64) return value;
+    if (dtype_ == DType::float32 || !std::isfinite(value)) return static_cast<float>(value);
+    const double nearest = tensor::nearest_in(form_, value);
+    return std::fabs(nearest) > form_.largest ? std::copysign(INFINITY, value) : nearest;
+  }
+  double lowest() const { return -form_.largest; }
+
+ private:
+  DType dtype_;
+  tensor::FloatForm form_;
+  double low_;
+  double range_;
+};
+
+/// Collects elements and hands pieces on.
+class Pieces {
+ public:
+  Pieces(std::size_t width, const std::function<void(std::span<const std::byte>)>& take)
+      : width_(width), take_(take) {
+    bytes_.reserve(kPiece * width);
+  }
+  void add(std::uint64_t bits) {
+    static_assert(std::endian::native == std::endian::little);
+    const std::size_t at = bytes_.size();
+    bytes_.resize(at + width_);
+    std::memcpy(bytes_.data() + at, &bits, width_);
+    if (bytes_.size() >= kPiece * width_) flush();
+  }
+  void flush() {
+    if (!bytes_.empty()) take_(bytes_);
+    bytes_.clear();
+  }
+
+ private:
+  std::size_t width_;
+  const std::function<void(std::span<const std::byte>)>& take_;
+  std::vector<std::byte> bytes_;
+};
+
+using Places = std::map<std::uint64_t, double>;  // elements that have a value of their own
+
+/// What the Python tool makes of a range that is not finite.
+struct FilledRange {
+  double low = 0;
+  double high = 0;
+  std::optional<double> all;
+  Places places;
+};
+
+FilledRange python_range(const RandomTensor& tensor, const FloatSource& source) {
+  FilledRange range{tensor.min.number(), tensor.max.number(), {}, {}};
+  const double min = range.low;
+  const double max = range.high;
+  const std::uint64_t last = tensor.count - 1;
+  const bool told = tensor.finite_min.kind != Bound::Kind::none && tensor.finite_max.kind != Bound::Kind::none;
+  if (told) {
+    range.low = tensor.finite_min.number();
+    range.high = tensor.finite_max.number();
+  }
+  const bool open = told ? !std::isfinite(range.high) : !std::isfinite(max);
+  range.places[0] = std::isnan(min) && told ? range.low : min;
+  range.places[last] = std::isnan(max) && told ? range.high : max;
+  if (open) {
+    range.all = told ? range.high : max;
+    range.places[0] = *range.all;
+    range.places[last] = std::isnan(*range.all) ? *range.all : min;
+    return range;
+  }
+  if (told && std::isnan(max)) range.places[tensor.count > 2 ? 1 : 0] = max;
+  if (!std::isfinite(range.low)) range.low = source.lowest();
+  return range;
+}
+
+/// One element for each that is not finite in the record, the others in a finite range.
+FilledRange mended_range(const RandomTensor& tensor, RandomStream& stream) {
+  const double min = tensor.min.number();
+  const double max = tensor.max.number();
+  FilledRange range{min, max, {}, {}};
+  const double told_low = tensor.finite_min.kind == Bound::Kind::none ? min : tensor.finite_min.number();
+  const double told_high = tensor.finite_max.kind == Bound::Kind::none ? max : tensor.finite_max.number();
+  range.low = told_low;
+  range.high = told_high;
+  if (!std::isfinite(told_low) && !std::isfinite(told_high)) {
+    range.low = -1;
+    range.high = 1;
+  } else if (!std::isfinite(told_high)) {
+    range.high = told_low + 2 * std::max(1.0, std::fabs(told_low));
+  } else if (!std::isfinite(told_low)) {
+    range.low = told_high - 2 * std::max(1.0, std::fabs(told_high));
+  }
+  range.places[0] = range.low;
+  range.places[tensor.count - 1] = range.high;
+  for (const double value : {min, max}) {
+    if (std::isfinite(value)) continue;
+    if (std::isnan(value) && std::any_of(range.places.begin(), range.places.end(),
+                                         [](const auto& place) { return std::isnan(place.second); }))
+      continue;
+    // Not where the other one is.
+    std::uint64_t place = stream.next64() % tensor.count;
+    if (const auto taken = range.places.find(place); taken != range.places.end() && !std::isfinite(taken->second))
+      place = (place + 1) % tensor.count;
+    range.places[place] = value;
+  }
+  return range;
+}
+
+void float_elements(const RandomTensor& tensor, RandomStream& stream, const RandomTraits& traits, Pieces& pieces) {
+  const double min = tensor.min.number();
+  const double max = tensor.max.number();
+  FilledRange range;
+  const FloatSource shape(tensor.dtype, 0, 1);
+  if (std::isfinite(min) && std::isfinite(max) && tensor.finite_max.kind == Bound::Kind::none) {
+    range = {min, max, {}, {{0, min}}};
+    range.places[tensor.count - 1] = max;
+  } else {
+    range = traits.fill_with_max ? python_range(tensor, shape) : mended_range(tensor, stream);
+  }
+  FloatSource source(tensor.dtype, range.low, range.high);
+  auto next_place = range.places.begin();
+  for (std::uint64_t i = 0; i < tensor.count; ++i) {
+    double value = range.all ? *range.all : source.next(stream);
+    if (next_place != range.places.end() && next_place->first == i) {
+      value = source.round(next_place->second);
+      ++next_place;
+    }
+    pieces.add(bits_of(tensor.dtype, value));
+  }
+}
+
+void integer_elements(const RandomTensor& tensor, RandomStream& stream, Pieces& pieces) {
+  if (tensor.min.kind != Bound::Kind::integer || tensor.max.kind != Bound::Kind::integer)
+    throw NotRebuilt("the recorded range is not of integers", "random_() expects integers");
+  const std::int64_t min = tensor.min.integer;
+  const std::int64_t max = tensor.max.integer;
+  if (min > max)
+    throw NotRebuilt(
+        fmt::format("the recorded Min {} is larger than Max {}", min, max),
+        fmt::format("random_ expects 'from' to be less than 'to', but got from={} >= to={}", min, max + 1));
+  const std::uint64_t range = static_cast<std::uint64_t>(max) - static_cast<std::uint64_t>(min) + 1;
+  const auto draw = [&]() -> std::uint64_t {
+    if (range == 0) return stream.next64();
+    return range >= std::uint64_t{1} << 32 ? stream.next64() % range : stream.next32() % range;
+  };
+  const bool is_bool = tensor.dtype == DType::boolean;
+  for (std::uint64_t i = 0; i < tensor.count; ++i) {
+    std::uint64_t value = static_cast<std::uint64_t>(min) + draw();
+    if (is_bool) {
+      value = static_cast<std::int64_t>(value) > 0 ? 1 : 0;
+    } else if (i + 1 == tensor.count) {
+      value = static_cast<std::uint64_t>(max);
+    } else if (i == 0) {
+      value = static_cast<std::uint64_t>(min);
+    }
+    pieces.add(value);
+  }
+}
+
+/// Both parts between -Max and Max, so that no absolute value is much larger than the recorded ones.
+void complex_elements(const RandomTensor& tensor, RandomStream& stream, Pieces& pieces) {
+  const DType part = tensor.dtype == DType::complex128  ? DType::float64
+                     : tensor.dtype == DType::complex64 ? DType::float32
+                                                        : DType::float16;
+  const double most = std::isfinite(tensor.max.number()) ? std::fabs(tensor.max.number()) : 1;
+  FloatSource source(part, -most * M_SQRT1_2, most * M_SQRT1_2);
+  for (std::uint64_t i = 0; i < 2 * tensor.count; ++i) pieces.add(bits_of(part, source.next(stream)));
+}
+
+}  // namespace
+
+void random_elements(const RandomTensor& tensor, RandomStream& stream, const RandomTraits& traits,
+                     const std::function<void(std::span<const std::byte>)>& take) {
+  const tensor::DTypeInfo& type = tensor::info(tensor.dtype);
+  if (tensor.count == 0) return;
+  if (tensor.min.kind == Bound::Kind::none || tensor.max.kind == Bound::Kind::none)
+    throw NotRebuilt("neither a tensor nor its Min and Max were recorded",
+                     fmt::format("Data info Min: {} , Max: {}, info type must be int or float.", tensor.min.text,
+                                 tensor.max.text));
+  const bool is_complex = type.kind == Kind::complex;
+  if (type.kind == Kind::floating && type.size < 2)
+    throw NotRebuilt(fmt::format("no random data is made in {}", type.name), "");
+  if (is_complex && traits.fill_with_max) throw NotRebuilt("complex tensors are not made", "");
+  Pieces pieces(is_complex ? type.size / 2 : type.size, take);
+  if (type.kind == Kind::floating) {
+    float_elements(tensor, stream, traits, pieces);
+  } else if (is_complex) {
+    complex_elements(tensor, stream, pieces);
+  } else {
+    integer_elements(tensor, stream, pieces);
+  }
+  pieces.flush();
+}
+
+}  // namespace msprobe::precheck

@@ -1,0 +1,608 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precheck/calls/request.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <set>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "formats/stored_tensor.hpp"
+#include "formats/tensor_file.hpp"
+#include "precheck/calls/not_rebuilt.hpp"
+#include "precheck/calls/treatment.hpp"
+#include "support/byte_source.hpp"
+#include "support/crc32.hpp"
+#include "support/json_writer.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::precheck {
+namespace {
+
+using dump::Entry;
+using dump::NodeKind;
+using Node = Entry::Index;
+using tensor::DType;
+
+constexpr int kMaxNesting = 16;
+constexpr std::uint64_t kMaxPayload = std::uint64_t{16} << 30;  // of one call
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+
+constexpr std::array<std::string_view, 20> kNumpyScalars{
+    "numpy.int8",    "numpy.int16",      "numpy.int32",      "numpy.int64",     "numpy.uint8",
+    "numpy.uint16",  "numpy.uint32",     "numpy.uint64",     "numpy.float16",   "numpy.float32",
+    "numpy.float64", "numpy.complex64",  "numpy.complex128", "numpy.bool_",     "numpy.str_",
+    "numpy.bytes_",  "numpy.datetime64", "numpy.timedelta64", "numpy.longlong", "numpy.bool",
+};
+
+std::string_view text_member(const Entry& entry, Node node, std::string_view key) {
+  const Node member = entry.find(node, key);
+  return member != Entry::kNone && entry.is(member, NodeKind::string) ? entry.text(member) : std::string_view();
+}
+
+std::uint32_t seed_of(const std::string& text) {
+  return crc32(0, std::as_bytes(std::span(text)));
+}
+
+Bound bound_of(const Entry& entry, Node node, std::string_view key) {
+  Bound bound;
+  bound.text = "None";
+  const Node member = entry.find(node, key);
+  if (member == Entry::kNone) return bound;
+  bound.text = entry.python_str(member);
+  if (entry.is(member, NodeKind::boolean)) {
+    bound.kind = Bound::Kind::integer;
+    bound.integer = entry.boolean(member) ? 1 : 0;
+  } else if (entry.is(member, NodeKind::integer)) {
+    const std::string_view digits = entry.text(member);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), bound.integer);
+    if (error == std::errc()) {
+      bound.kind = Bound::Kind::integer;
+      return bound;
+    }
+    bound.kind = Bound::Kind::real;
+    bound.real = entry.number(member);
+  } else if (entry.is(member, NodeKind::real)) {
+    bound.kind = Bound::Kind::real;
+    bound.real = entry.number(member);
+    if (std::fabs(bound.real) < 0x1p53 && bound.real == std::floor(bound.real))
+      bound.integer = static_cast<std::int64_t>(bound.real);
+  }
+  return bound;
+}
+
+/// Rounds to 12 bits less of the significand.
+void round_to_hf32(std::span<std::byte> bytes) {
+  for (std::size_t at = 0; at + 4 <= bytes.size(); at += 4) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, bytes.data() + at, 4);
+    bits = ((bits >> 11) + 1) >> 1 << 12;
+    std::memcpy(bytes.data() + at, &bits, 4);
+  }
+}
+
+/// One argument list or one gradient, in the making.
+class ArgumentWriter {
+ public:
+  ArgumentWriter(const PlannedCall& call, const RequestTraits& traits, const std::string& tensors,
+                 SharedFile& payload, RandomStream& stream)
+      : call_(call), traits_(traits), tensors_(tensors), payload_(payload), stream_(&stream) {}
+
+  /// Which of float16, bfloat16, float32 were seen.
+  std::set<DType> floats;
+  bool float8 = false;
+  bool made_up = false;
+  bool may_require_grad = true;
+  bool has_dtype = false;
+
+  void use(RandomStream& stream) { stream_ = &stream; }
+
+  void positional(JsonWriter& json, const Entry& entry, Node list) {
+    json.open_list();
+    std::size_t index = 0;
+    entry.children(list, [&](Node child) {
+      where_ = fmt::format("argument {}", index);
+      position_ = index++;
+      json.element();
+      value(json, entry, child, 0, true);
+    });
+    json.close();
+  }
+
+  void keywords(JsonWriter& json, const Entry& entry, Node object) {
+    json.open_object();
+    if (object != Entry::kNone) {
+      const bool causal = is_causal_mask(entry, object);
+      entry.children(object, [&](Node child) {
+        const std::string key(entry.key(child));
+        where_ = fmt::format("argument '{}'", display(key));
+        position_ = kNoPosition;
+        json.key(key);
+        if (causal && key == "atten_mask") {
+          upper_triangle(json);
+        } else {
+          keyword(json, entry, child);
+        }
+      });
+    }
+    json.close();
+  }
+
+ private:
+  static constexpr std::size_t kNoPosition = SIZE_MAX;
+
+  bool is_causal_mask(const Entry& entry, Node keywords) const {
+    if (call_.api.name != "npu_fusion_attention") return false;
+    const Node mode = entry.find(keywords, "sparse_mode");
+    if (mode == Entry::kNone) return false;
+    const Node number = entry.is(mode, NodeKind::object) ? entry.find(mode, "value") : mode;
+    if (number == Entry::kNone || !entry.is(number, NodeKind::integer)) return false;
+    const double value = entry.number(number);
+    return value == 2 || value == 3 || value == 4;
+  }
+
+  void upper_triangle(JsonWriter& json) {
+    constexpr std::size_t kSide = 2048;
+    const std::uint64_t offset = payload_.begin_tensor();
+    std::vector<std::byte> row(kSide, std::byte{0});
+    for (std::size_t i = 0; i < kSide; ++i) {
+      for (std::size_t j = 0; j < kSide; ++j) row[j] = std::byte{j > i ? std::uint8_t{1} : std::uint8_t{0}};
+      payload_.append(row);
+    }
+    tell_tensor(json, DType::boolean, DType::boolean, {kSide, kSide}, offset, false);
+  }
+
+  [[noreturn]] void refuse(const std::string& reason, std::string python = {}) const {
+    throw NotRebuilt(where_ + ' ' + reason, std::move(python));
+  }
+
+  void keyword(JsonWriter& json, const Entry& entry, Node node) {
+    const std::string_view type = entry.is(node, NodeKind::object) ? text_member(entry, node, "type") : "";
+    if (entry.is(node, NodeKind::array)) {
+      // The Python tool's rule: tensors in lists among the keywords never require gradients.
+      const bool before = std::exchange(may_require_grad, !traits_.python && may_require_grad);
+      value(json, entry, node, 0, false);
+      may_require_grad = before;
+    } else if (type == "torch.dtype") {
+      dtype(json, entry, node);
+    } else {
+      value(json, entry, node, 0, false);
+    }
+  }
+
+  void dtype(JsonWriter& json, const Entry& entry, Node node) {
+    const std::string_view name = text_member(entry, node, "value");
+    const auto [library, attribute] = dump::split_last(name);
+    const bool plain = !attribute.empty() && std::all_of(attribute.begin(), attribute.end(), [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+    });
+    if ((library != "torch" && library != "numpy") || !plain)
+      refuse(fmt::format("is the element type '{}', which is none", display(name)));
+    has_dtype = true;
+    json.open_object();
+    json.member("d", name);
+    json.close();
+  }
+
+  void list(JsonWriter& json, const Entry& entry, Node node, int depth, bool is_positional, bool as_tuple) {
+    json.open_object();
+    json.key(as_tuple ? "u" : "l");
+    json.open_list();
+    entry.children(node, [&](Node child) {
+      json.element();
+      value(json, entry, child, depth + 1, is_positional);
+    });
+    json.close();
+    json.close();
+  }
+
+  /// Indices are tuples: a list with slices in it is none.
+  bool is_index(const Entry& entry, Node node) const {
+    if (traits_.python || (call_.api.name != "__getitem__" && call_.api.name != "__setitem__")) return false;
+    bool special = false;
+    entry.children(node, [&](Node child) {
+      const std::string_view type = entry.is(child, NodeKind::object) ? text_member(entry, child, "type") : "";
+      special = special || type == "slice" || type == "ellipsis" || type == "torch.Tensor" ||
+                entry.is(child, NodeKind::null);
+    });
+    return special || position_ == 1;
+  }
+
+  void value(JsonWriter& json, const Entry& entry, Node node, int depth, bool is_positional) {
+    if (depth > kMaxNesting) refuse("is nested too deep");
+    switch (entry.kind(node)) {
+      case NodeKind::null:
+        json.null();
+        return;
+      case NodeKind::array:
+        list(json, entry, node, depth, is_positional, depth == 0 && is_index(entry, node));
+        return;
+      case NodeKind::object:
+        object(json, entry, node, depth, is_positional);
+        return;
+      default:
+        if (is_positional && traits_.python) refuse("is a plain value");
+        tell("v", json, entry, node);
+    }
+  }
+
+  static void tell(std::string_view kind, JsonWriter& json, const Entry& entry, Node node) {
+    json.open_object();
+    json.key(kind);
+    dump::append_json(json, entry, node);
+    json.close();
+  }
+
+  void object(JsonWriter& json, const Entry& entry, Node node, int depth, bool is_positional) {
+    const std::string_view type = text_member(entry, node, "type");
+    if (type == "torch.Tensor" || type == "torch.nn.parameter.Parameter") {
+      tensor(json, entry, node);
+      return;
+    }
+    const Node content = entry.find(node, "value");
+    if (type.empty() && !traits_.python && content == Entry::kNone) {
+      if (entry.empty(node)) refuse("was not recorded");
+      mapping(json, entry, node, depth, is_positional);
+      return;
+    }
+    if (type == "torch.memory_format" && !traits_.python) {
+      json.open_object();
+      json.member("m", text_member(entry, node, "format"));
+      json.close();
+      return;
+    }
+    if (content == Entry::kNone)
+      refuse(type.empty() ? "was not recorded"
+                          : fmt::format("is a {}, which cannot be made again", display(type)),
+             "'value'");
+    if (type.starts_with("numpy.")) {
+      numpy(json, entry, node, content, type);
+    } else if (type == "torch.Size") {
+      tell("z", json, entry, content);
+    } else if (type == "slice") {
+      tell("s", json, entry, content);
+    } else if (type == "ellipsis") {
+      json.open_object();
+      json.member("e", 0);
+      json.close();
+    } else if (type == "torch.device") {
+      json.open_object();
+      json.member("g", 0);
+      json.close();
+    } else if (type == "torch.dtype" && !traits_.python) {
+      dtype(json, entry, node);
+    } else {
+      const NodeKind kind = entry.kind(content);
+      if (!traits_.python && (kind == NodeKind::array || kind == NodeKind::object))
+        refuse(fmt::format("is a {}, which cannot be made again", display(type)));
+      tell("v", json, entry, content);
+    }
+  }
+
+  void mapping(JsonWriter& json, const Entry& entry, Node node, int depth, bool is_positional) {
+    json.open_object();
+    json.key("k");
+    json.open_object();
+    entry.children(node, [&](Node child) {
+      json.key(entry.key(child));
+      value(json, entry, child, depth + 1, is_positional);
+    });
+    json.close();
+    json.close();
+  }
+
+  void numpy(JsonWriter& json, const Entry& entry, Node, Node content, std::string_view type) {
+    if (std::find(kNumpyScalars.begin(), kNumpyScalars.end(), type) == kNumpyScalars.end())
+      refuse(fmt::format("is a {}, which cannot be made again", display(type)),
+             fmt::format("{} is not supported now", type));
+    json.open_object();
+    json.key("n");
+    json.open_list();
+    json.value(type.substr(std::string_view("numpy.").size()));
+    json.element();
+    dump::append_json(json, entry, content);
+    json.close();
+    json.close();
+  }
+
+  static void tell_tensor(JsonWriter& json, DType stored, DType dtype, const std::vector<std::uint64_t>& shape,
+                          std::uint64_t offset, bool requires_grad) {
+    json.open_object();
+    json.key("t");
+    json.open_list();
+    json.value(tensor::info(stored).name);
+    json.value(tensor::info(dtype).name);
+    json.value(shape);
+    json.value(offset);
+    json.value(requires_grad);
+    json.close();
+    json.close();
+  }
+
+  std::vector<std::uint64_t> shape_of(const Entry& entry, Node node) const {
+    const Node member = entry.find(node, "shape");
+    if (member == Entry::kNone || !entry.is(member, NodeKind::array)) refuse("has no shape");
+    std::vector<std::uint64_t> shape;
+    entry.children(member, [&](Node child) {
+      std::uint64_t length = 0;
+      const std::string_view digits = entry.is(child, NodeKind::integer) ? entry.text(child) : std::string_view();
+      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), length);
+      if (digits.empty() || error != std::errc() || end != digits.data() + digits.size())
+        refuse("has a shape that is none");
+      shape.push_back(length);
+    });
+    if (shape.size() > 64) refuse("has more than 64 axes");
+    return shape;
+  }
+
+  std::uint64_t count_of(const std::vector<std::uint64_t>& shape, DType dtype) {
+    std::uint64_t count = 1;
+    bool too_large = false;
+    if (std::find(shape.begin(), shape.end(), 0U) != shape.end()) return 0;
+    for (const std::uint64_t length : shape) too_large |= __builtin_mul_overflow(count, length, &count);
+    std::uint64_t bytes = 0;
+    too_large |= __builtin_mul_overflow(count, tensor::info(dtype).size, &bytes);
+    if (too_large || bytes > kMaxPayload - std::min(taken_, kMaxPayload))
+      refuse(fmt::format("makes the arguments larger than {}", human_bytes(kMaxPayload)));
+    taken_ += bytes;
+    return count;
+  }
+
+  void note(DType dtype) {
+    if (dtype == DType::float16 || dtype == DType::bfloat16 || dtype == DType::float32) floats.insert(dtype);
+    if (tensor::info(dtype).kind == tensor::Kind::floating && tensor::info(dtype).size == 1) float8 = true;
+  }
+
+  void tensor(JsonWriter& json, const Entry& entry, Node node) {
+    const auto recorded = tensor::dtype_from_torch(text_member(entry, node, "dtype"));
+    if (!recorded)
+      refuse(fmt::format("has elements of the type '{}', which is not known",
+                         display(text_member(entry, node, "dtype"))));
+    DType dtype = *recorded;
+    const Node grad = entry.find(node, "requires_grad");
+    const bool requires_grad =
+        may_require_grad && grad != Entry::kNone && entry.is(grad, NodeKind::boolean) && entry.boolean(grad);
+    std::string_view file = text_member(entry, node, "data_name");
+    if (file.empty()) file = text_member(entry, node, "datapath");
+    if (!file.empty() && !tensors_.empty()) {
+      dumped(json, dtype, std::string(file), requires_grad);
+      return;
+    }
+    if (traits_.real_data_only) refuse("was not dumped as a tensor");
+    const std::vector<std::uint64_t> shape = shape_of(entry, node);
+    if (call_.api.name == "histc" && tensor::info(dtype).kind == tensor::Kind::integer) dtype = DType::float32;
+    RandomTensor random{dtype,
+                        count_of(shape, dtype),
+                        bound_of(entry, node, "Min"),
+                        bound_of(entry, node, "Max"),
+                        bound_of(entry, node, "Min_except_inf_nan"),
+                        bound_of(entry, node, "Max_except_inf_nan")};
+    const bool is_target = call_.api.name == "cross_entropy" && position_ == 1 &&
+                           tensor::info(dtype).kind == tensor::Kind::integer;
+    if (is_target && random.min.number() <= 0) {
+      random.min.kind = Bound::Kind::integer;
+      random.min.integer = 0;
+    }
+    made_up = made_up || random.count > 0;
+    const std::uint64_t offset = payload_.begin_tensor();
+    const bool rounded = is_rounded(dtype);
+    std::vector<std::byte> piece;
+    random_elements(random, *stream_, {.fill_with_max = traits_.python}, [&](std::span<const std::byte> bytes) {
+      if (!rounded) {
+        payload_.append(bytes);
+        return;
+      }
+      piece.assign(bytes.begin(), bytes.end());
+      round_to_hf32(piece);
+      payload_.append(piece);
+    });
+    note(dtype);
+    tell_tensor(json, dtype, is_target && dtype == DType::int32 ? DType::int64 : dtype, shape, offset, requires_grad);
+  }
+
+  bool is_rounded(DType dtype) const {
+    return traits_.hf32 && dtype == DType::float32 && treatment().rounded_to_hf32.contains(call_.api.name);
+  }
+
+  void dumped(JsonWriter& json, DType dtype, const std::string& file, bool requires_grad) {
+    const formats::StoredTensor stored = formats::open_tensor(open_file_beneath(tensors_, file));
+    const tensor::DTypeInfo& type = tensor::info(stored.dtype);
+    std::vector<std::uint64_t> shape(stored.shape.begin(), stored.shape.end());
+    std::uint64_t left = count_of(shape, stored.dtype);
+    const std::uint64_t offset = payload_.begin_tensor();
+    const bool rounded = is_rounded(dtype) && stored.dtype == dtype;
+    formats::ElementReader reader(stored);
+    std::vector<std::byte> piece;
+    while (left > 0) {
+      const std::uint64_t count = std::min<std::uint64_t>(left, kPiece);
+      piece.resize(count * type.size);
+      reader.read(piece);
+      if (rounded) round_to_hf32(piece);
+      payload_.append(piece);
+      left -= count;
+    }
+    note(dtype);
+    if (call_.api.name == "cross_entropy" && position_ == 1 && dtype == DType::int32) dtype = DType::int64;
+    if (call_.api.name == "histc" && tensor::info(dtype).kind == tensor::Kind::integer) dtype = DType::float32;
+    tell_tensor(json, stored.dtype, dtype, shape, offset, requires_grad);
+  }
+
+  const PlannedCall& call_;
+  const RequestTraits& traits_;
+  const std::string& tensors_;
+  SharedFile& payload_;
+  RandomStream* stream_;
+  std::string where_;
+  std::size_t position_ = kNoPosition;
+  std::uint64_t taken_ = 0;
+};
+
+/// To which types the inputs of the reference are raised.
+std::vector<std::pair<std::string, std::string>> raised_types(const std::set<DType>& floats, bool python) {
+  std::vector<std::pair<std::string, std::string>> raised;
+  const bool several = floats.size() > 1;
+  const bool has_single = floats.contains(DType::float32);
+  for (const DType dtype : floats) {
+    const bool to_double = several ? has_single && !python : dtype == DType::float32;
+    raised.emplace_back(tensor::info(dtype).name, to_double ? "float64" : "float32");
+  }
+  return raised;
+}
+
+/// The dtype of the first recorded output, if that is a floating-point one.
+std::optional<DType> output_type(const Entry& forward) {
+  const Node output = forward.find(0, "output");
+  if (output == Entry::kNone || !forward.is(output, NodeKind::array)) return std::nullopt;
+  std::optional<DType> dtype;
+  bool first = true;
+  forward.children(output, [&](Node child) {
+    if (!std::exchange(first, false) || !forward.is(child, NodeKind::object)) return;
+    dtype = tensor::dtype_from_torch(text_member(forward, child, "dtype"));
+  });
+  if (dtype && tensor::info(*dtype).kind != tensor::Kind::floating) dtype.reset();
+  return dtype;
+}
+
+/// The type that the call was made under automatic casts to; nothing if it was not.
+std::optional<DType> autocast_type(const std::set<DType>& floats, const std::optional<DType>& output) {
+  const auto narrow = [](DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; };
+  const bool differs = output && floats.size() == 1 && *output != *floats.begin();
+  if (floats.size() < 2 && !differs) return std::nullopt;
+  if (output && narrow(*output)) return output;
+  for (const DType dtype : floats) {
+    if (narrow(dtype)) return dtype;
+  }
+  return std::nullopt;
+}
+
+std::size_t length_of(const Entry& entry, Node node) {
+  std::size_t length = 0;
+  if (node != Entry::kNone && entry.is(node, NodeKind::array)) entry.children(node, [&](Node) { ++length; });
+  return length;
+}
+
+/// What cannot be told again because of its probability: true if that is not known to be 0.
+bool is_random(const PlannedCall& call, const Entry& forward, Node arguments, Node keywords) {
+  const auto rule = treatment().random_by_probability.find(call.api.name);
+  if (rule == treatment().random_by_probability.end()) return false;
+  const auto plain = [&](Node node) {
+    return forward.is(node, NodeKind::object) ? forward.find(node, "value") : node;
+  };
+  bool given = false;
+  bool certain = false;
+  const auto look = [&](Node node) {
+    given = true;
+    const Node number = plain(node);
+    if (number == Entry::kNone) return;
+    if (forward.is(number, NodeKind::integer) || forward.is(number, NodeKind::real))
+      certain = certain || forward.number(number) == 0;
+  };
+  std::size_t index = 0;
+  forward.children(arguments, [&](Node child) {
+    if (index == rule->second) look(child);
+    const Node content = plain(child);
+    // dropout(input, p, training)
+    if (rule->second == 1 && index == 2 && content != Entry::kNone && forward.is(content, NodeKind::boolean))
+      certain = certain || !forward.boolean(content);
+    ++index;
+  });
+  if (keywords != Entry::kNone && forward.is(keywords, NodeKind::object)) {
+    forward.children(keywords, [&](Node child) {
+      const std::string_view key = forward.key(child);
+      const auto& names = treatment().probability_names;
+      if (std::find(names.begin(), names.end(), key) != names.end()) look(child);
+      const Node content = plain(child);
+      if (key == "training" && content != Entry::kNone && forward.is(content, NodeKind::boolean))
+        certain = certain || !forward.boolean(content);
+    });
+  }
+  // Attention without a probability has none; dropout has.
+  return !certain && (given || rule->second == 1);
+}
+
+}  // namespace
+
+CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, const Entry& forward,
+                                  const Entry* backward, SharedFile& payload) {
+  payload.clear();
+  const Treatment& rules = treatment();
+  const Node arguments = forward.is(0, NodeKind::object) ? forward.find(0, "input_args") : Entry::kNone;
+  if (arguments == Entry::kNone || !forward.is(arguments, NodeKind::array))
+    throw NotRebuilt("its arguments were not recorded", "'input_args'");
+  const Node keywords = forward.find(0, "input_kwargs");
+  if (keywords != Entry::kNone && !forward.is(keywords, NodeKind::object))
+    throw NotRebuilt("its keyword arguments are not a mapping", "");
+  if (!traits_.python && is_random(call, forward, arguments, keywords))
+    throw NotRebuilt("its result is random", "");
+  RandomStream own_stream(seed_of(call.name + ".forward"));
+  RandomStream own_gradients(seed_of(call.name + ".backward"));
+  const bool has_out = keywords != Entry::kNone && forward.find(keywords, "out") != Entry::kNone;
+
+  CallRequest request;
+  ArgumentWriter writer(call, traits_, tensors_, payload, traits_.python ? python_stream_ : own_stream);
+  writer.may_require_grad = !has_out;
+  JsonWriter json({.indent = 0, .compact = true});
+  json.open_object();
+  json.member("id", id);
+  json.member("type", call.api.type);
+  json.member("name", call.api.name);
+  json.key("args");
+  writer.positional(json, forward, arguments);
+  json.key("kwargs");
+  writer.keywords(json, forward, keywords);
+  const bool view = call.api.name == "view" && writer.has_dtype && !traits_.python;
+  const bool plain_reference =
+      view || rules.reference_not_raised.contains(call.api.name) ||
+      (traits_.hf32 && rules.rounded_to_hf32.contains(call.api.name) && writer.floats.contains(DType::float32));
+  json.member("raise", plain_reference ? std::vector<std::pair<std::string, std::string>>()
+                                       : raised_types(writer.floats, traits_.python));
+  json.member("raise_dtype", !traits_.python && !plain_reference);
+  json.key("autocast");
+  if (const auto cast = autocast_type(writer.floats, output_type(forward))) {
+    json.value(tensor::info(*cast).name);
+  } else {
+    json.null();
+  }
+  json.member("device", traits_.device_call);
+  json.member("keyword_gradients", !traits_.python);
+
+  if (rules.backward_not_recorded.contains(call.api.name) && traits_.python) {
+    request.backward.skip = "This API does not have backward input data, skip backward.";
+  } else if (has_out && (traits_.python || backward != nullptr)) {
+    request.backward.skip = traits_.python
+                                ? "function with out=... arguments don't support automatic differentiation, skip backward."
+                                : "there is no gradient through the argument out";
+  } else if (backward != nullptr) {
+    const Node gradients = backward->is(0, NodeKind::object) ? backward->find(0, "input") : Entry::kNone;
+    const std::size_t count = gradients == Entry::kNone ? 0 : length_of(*backward, gradients);
+    if (traits_.python && rules.backward_not_supported.contains(call.api.name)) {
+      request.backward.skip = "This API does not support backward ut, skip backward.";
+    } else if (count == 0) {
+      request.backward.skip = "its gradients were not recorded";
+    } else {
+      request.backward.wanted = true;
+    }
+    if (request.backward.wanted) {
+      if (!traits_.python) writer.use(own_gradients);
+      writer.may_require_grad = false;
+      json.key("grads");
+      writer.positional(json, *backward, gradients);
+    }
+  }
+  json.member("first_gradient", traits_.python);
+  json.member("first_output", traits_.python && rules.gradient_of_first_output.contains(call.api.name));
+  json.close();
+  request.json = json.take();
+  request.float8_input = writer.float8;
+  request.made_up = writer.made_up;
+  return request;
+}
+
+}  // namespace msprobe::precheck

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A recorded call as a request to a runner: its arguments rebuilt, tensors as bytes in a file beside it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dump/entry.hpp"
+#include "precheck/calls/plan.hpp"
+#include "precheck/calls/random_elements.hpp"
+#include "precheck/runner/shared_file.hpp"
+
+namespace msprobe::precheck {
+
+struct RequestTraits {
+  /// Random data as the Python tool makes it, from one stream for all calls; its way of raising; its words.
+  bool python = false;
+  bool hf32 = false;           // inputs of convolutions are rounded as an NPU does
+  bool real_data_only = false;  // nothing is made up
+  bool device_call = true;      // else the reference alone
+};
+
+/// Why there is no backward, or how it is made.
+struct BackwardPlan {
+  bool wanted = false;
+  std::string skip;  // why it is not made although there is a backward entry
+};
+
+struct CallRequest {
+  std::string json;  // one line
+  BackwardPlan backward;
+  bool float8_input = false;
+  bool made_up = false;  // some tensor is random
+};
+
+/// Builds requests, one after the other. `tensors`: the folder of the dump's tensors; empty: none were dumped.
+class RequestBuilder {
+ public:
+  RequestBuilder(std::string tensors, const RequestTraits& traits)
+      : tensors_(std::move(tensors)), traits_(traits), python_stream_(kPythonSeed) {}
+
+  /// `payload` is emptied first. NotRebuilt, IoError, FormatError: the call cannot be made.
+  CallRequest build(std::uint64_t id, const PlannedCall& call, const dump::Entry& forward,
+                    const dump::Entry* backward, SharedFile& payload);
+
+ private:
+  static constexpr std::uint32_t kPythonSeed = 1234;
+
+  std::string tensors_;
+  RequestTraits traits_;
+  RandomStream python_stream_;
+};
+
+}  // namespace msprobe::precheck

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// How single operations are treated when they are called again (data/precheck/calls.yaml).
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace msprobe::precheck {
+
+struct Treatment {
+  using Names = std::set<std::string, std::less<>>;
+  Names never_called;
+  Names types;
+  Names backward_not_recorded;
+  Names backward_not_supported;
+  Names gradient_of_first_output;
+  Names rounded_to_hf32;
+  Names reference_not_raised;
+  Names random;
+  std::map<std::string, std::size_t, std::less<>> random_by_probability;
+  std::vector<std::string> probability_names;
+  Names uninitialized;
+};
+
+/// The built-in one.
+const Treatment& treatment();
+
+/// Names that white and black lists may hold.
+const Treatment::Names& listable_names();
+
+}  // namespace msprobe::precheck

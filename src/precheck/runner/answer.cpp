@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precheck/runner/answer.hpp"
+
+#include <charconv>
+#include <cstdint>
+#include <utility>
+
+#include "dump/entry.hpp"
+#include "dump/member_stream.hpp"
+#include "precheck/runner/process.hpp"
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::precheck {
+namespace {
+
+using dump::Entry;
+using dump::NodeKind;
+using Node = Entry::Index;
+
+constexpr std::size_t kMaxDepth = 64;
+constexpr std::size_t kMaxAxes = 64;
+
+[[noreturn]] void refuse(std::string_view reason) {
+  throw RunnerLost("gave an answer that is none: " + std::string(reason));
+}
+
+Entry parse(std::string_view line) {
+  Entry entry;
+  try {
+    dump::read_json(line, entry, "an answer", kMaxDepth);
+  } catch (const FormatError&) {
+    refuse("it is not JSON");
+  }
+  if (!entry.is(0, NodeKind::object)) refuse("it is no object");
+  return entry;
+}
+
+std::string text_of(const Entry& entry, Node object, std::string_view key) {
+  const Node node = entry.find(object, key);
+  if (node == Entry::kNone || !entry.is(node, NodeKind::string)) return {};
+  return std::string(entry.text(node));
+}
+
+bool flag_of(const Entry& entry, Node object, std::string_view key) {
+  const Node node = entry.find(object, key);
+  return node != Entry::kNone && entry.is(node, NodeKind::boolean) && entry.boolean(node);
+}
+
+std::uint64_t whole_number(const Entry& entry, Node node) {
+  std::uint64_t value = 0;
+  if (!entry.is(node, NodeKind::integer)) refuse("a number is none");
+  const std::string_view digits = entry.text(node);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size()) refuse("a number is out of range");
+  return value;
+}
+
+class OutputReader {
+ public:
+  OutputReader(const Entry& entry, const SharedFile& file, std::vector<std::vector<std::byte>>& bytes)
+      : entry_(entry), file_(file), bytes_(bytes), left_(file.size()) {}
+
+  SideOutputs sides(Node node) {
+    if (!entry_.is(node, NodeKind::object)) refuse("the sides are no object");
+    SideOutputs outputs;
+    const Node reference = entry_.find(node, "reference");
+    if (reference == Entry::kNone) refuse("it has no reference");
+    outputs.reference = output(reference);
+    if (const Node device = entry_.find(node, "device"); device != Entry::kNone) outputs.device = output(device);
+    return outputs;
+  }
+
+ private:
+  Output output(Node node) {
+    Output result;
+    if (entry_.is(node, NodeKind::null)) return result;
+    if (!entry_.is(node, NodeKind::object)) refuse("an output is no object");
+    Node content = Entry::kNone;
+    int members = 0;
+    entry_.children(node, [&](Node child) {
+      content = child;
+      ++members;
+    });
+    if (members != 1) refuse("an output is not one");
+    const std::string_view kind = entry_.key(content);
+    if (kind == "t") {
+      result.value = tensor(content);
+    } else if (kind == "l" || kind == "u") {
+      Output::List list;
+      list.tuple = kind == "u";
+      entry_.children(content, [&](Node child) { list.elements.push_back(output(child)); });
+      result.value = std::move(list);
+    } else if (kind == "o") {
+      result.value = OtherOutput{std::string(text(content))};
+    } else {
+      result.value = scalar(content, kind);
+    }
+    return result;
+  }
+
+  std::string_view text(Node node) const {
+    if (!entry_.is(node, NodeKind::string)) refuse("a text is none");
+    return entry_.text(node);
+  }
+
+  ScalarOutput scalar(Node node, std::string_view kind) const {
+    ScalarOutput result;
+    if (kind == "b") {
+      if (!entry_.is(node, NodeKind::boolean)) refuse("a truth value is none");
+      result.kind = ScalarOutput::Kind::boolean;
+      result.repr = entry_.boolean(node) ? "True" : "False";
+    } else if (kind == "i") {
+      result.repr = text(node);
+    } else if (kind == "f") {
+      result.kind = ScalarOutput::Kind::real;
+      result.repr = text(node);
+      const auto value = parse_number(result.repr);
+      if (!value) refuse("a number is none");
+      result.real = *value;
+    } else if (kind == "s") {
+      result.kind = ScalarOutput::Kind::text;
+      result.repr = python_repr(text(node));
+    } else {
+      refuse("an output is of an unknown kind");
+    }
+    return result;
+  }
+
+  TensorOutput tensor(Node node) {
+    std::vector<Node> parts;
+    if (entry_.is(node, NodeKind::array)) entry_.children(node, [&](Node child) { parts.push_back(child); });
+    if (parts.size() != 3 || !entry_.is(parts[1], NodeKind::array)) refuse("a tensor has not three parts");
+    const auto dtype = tensor::dtype_from_torch(text(parts[0]));
+    if (!dtype) refuse("a tensor's type is unknown");
+    TensorOutput result;
+    result.dtype = *dtype;
+    std::uint64_t size = tensor::info(*dtype).size;
+    bool empty = false;
+    bool too_large = false;
+    entry_.children(parts[1], [&](Node child) {
+      if (result.shape.size() == kMaxAxes) refuse("a tensor has too many axes");
+      result.shape.push_back(whole_number(entry_, child));
+      empty = empty || result.shape.back() == 0;
+      too_large |= __builtin_mul_overflow(size, result.shape.back(), &size);
+    });
+    if (empty) return result;
+    if (too_large || size > left_) refuse("a tensor is larger than what was handed over");
+    left_ -= size;
+    std::vector<std::byte>& bytes = bytes_.emplace_back(size);
+    if (!file_.read_at(whole_number(entry_, parts[2]), bytes)) refuse("a tensor is not where it should be");
+    result.bytes = bytes;
+    return result;
+  }
+
+  const Entry& entry_;
+  const SharedFile& file_;
+  std::vector<std::vector<std::byte>>& bytes_;
+  std::uint64_t left_;
+};
+
+}  // namespace
+
+RunnerHello read_hello(std::string_view line) {
+  const Entry entry = parse(line);
+  RunnerHello hello{text_of(entry, 0, "torch"), text_of(entry, 0, "device"), text_of(entry, 0, "fatal")};
+  if (hello.fatal.empty() && (hello.torch.empty() || hello.device.empty())) refuse("it tells no version");
+  return hello;
+}
+
+CallAnswer read_answer(std::string_view line, std::uint64_t id, const SharedFile& outputs) {
+  const Entry entry = parse(line);
+  const Node number = entry.find(0, "id");
+  if (number == Entry::kNone || whole_number(entry, number) != id) refuse("it is to another request");
+  CallAnswer answer;
+  answer.leave = flag_of(entry, 0, "leave");
+  OutputReader reader(entry, outputs, answer.bytes);
+  if (const Node forward = entry.find(0, "forward"); forward != Entry::kNone) answer.forward = reader.sides(forward);
+  if (const Node backward = entry.find(0, "backward"); backward != Entry::kNone)
+    answer.backward = reader.sides(backward);
+  if (const Node error = entry.find(0, "error"); error != Entry::kNone) {
+    if (!entry.is(error, NodeKind::object)) refuse("the error is no object");
+    answer.error = CallError{text_of(entry, error, "stage"), text_of(entry, error, "kind"),
+                             text_of(entry, error, "text"), flag_of(entry, error, "ours")};
+  }
+  if (!answer.forward && !answer.error) refuse("it has neither outputs nor an error");
+  return answer;
+}
+
+}  // namespace msprobe::precheck

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a runner tells of a call. Nothing of it is believed before it was checked.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "precheck/judgement/output.hpp"
+#include "precheck/runner/shared_file.hpp"
+
+namespace msprobe::precheck {
+
+/// Why a call gave nothing.
+struct CallError {
+  std::string stage;  // "lookup", "reference", "device", "backward"
+  std::string kind;   // the exception's type
+  std::string text;
+  bool ours = false;  // an explanation of call_again.py
+};
+
+struct SideOutputs {
+  Output reference;
+  Output device;  // nothing if only the reference was asked for
+};
+
+/// The outputs point into `bytes`.
+struct CallAnswer {
+  std::optional<SideOutputs> forward;
+  std::optional<SideOutputs> backward;
+  std::optional<CallError> error;
+  bool leave = false;  // the runner ends itself
+  std::vector<std::vector<std::byte>> bytes;
+};
+
+/// What the first line says.
+struct RunnerHello {
+  std::string torch;
+  std::string device;
+  std::string fatal;  // why it cannot work; else empty
+};
+
+/// RunnerLost for what is not one.
+RunnerHello read_hello(std::string_view line);
+
+/// RunnerLost for what is no answer to the request `id`, and for tensors that are not where they should be.
+CallAnswer read_answer(std::string_view line, std::uint64_t id, const SharedFile& outputs);
+
+}  // namespace msprobe::precheck

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precheck/runner/process.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "precheck/runner/call_again.hpp"
+#include "support/error.hpp"
+#include "support/interrupt.hpp"
+
+extern char** environ;
+
+namespace msprobe::precheck {
+namespace {
+
+constexpr std::size_t kMaxAnswer = std::size_t{16} << 20;
+constexpr std::size_t kKeptMessages = 4096;
+constexpr int kFirstOwnDescriptor = 10;
+constexpr int kLook = 100;  // milliseconds between looks at Ctrl-C
+// What call_again.py calls them.
+constexpr int kRequests = 3;
+constexpr int kAnswers = 4;
+constexpr int kInputs = 5;
+constexpr int kOutputs = 6;
+constexpr int kScript = 7;
+// Nothing is imported from the folder that the command was started in.
+constexpr const char* kLoader =
+    "import sys; sys.path[:] = [p for p in sys.path if p]; import os; "
+    "exec(compile(os.pread(7, 1 << 20, 0), 'call_again.py', 'exec'))";
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  int get() const { return number_; }
+  int release() { return std::exchange(number_, -1); }
+
+ private:
+  int number_;
+};
+
+/// Out of the way of the numbers that a runner has.
+Descriptor moved_up(int number) {
+  const Descriptor old(number);
+  const int moved = ::fcntl(number, F_DUPFD_CLOEXEC, kFirstOwnDescriptor);
+  if (moved < 0) throw IoError("a runner", std::strerror(errno));
+  return Descriptor(moved);
+}
+
+std::pair<Descriptor, Descriptor> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw IoError("a runner", std::strerror(errno));
+  Descriptor writer(ends[1]);
+  Descriptor reader = moved_up(ends[0]);
+  return {std::move(reader), moved_up(writer.release())};
+}
+
+/// The runner's program as a file, the same for all.
+int script_file() {
+  static std::mutex mutex;
+  static std::unique_ptr<SharedFile> file;
+  const std::lock_guard lock(mutex);
+  if (!file) {
+    auto made = std::make_unique<SharedFile>();
+    made->append(std::as_bytes(std::span(std::string_view(kCallAgain))));
+    file = std::move(made);
+  }
+  return file->descriptor();
+}
+
+class SpawnActions {
+ public:
+  SpawnActions() {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawnattr_init(&attributes_);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setpgroup(&attributes_, 0);  // Ctrl-C is for us; and all that it starts can be ended
+    sigset_t signals;
+    sigemptyset(&signals);
+    posix_spawnattr_setsigmask(&attributes_, &signals);
+    for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGALRM}) sigaddset(&signals, signal);
+    posix_spawnattr_setsigdefault(&attributes_, &signals);
+  }
+  ~SpawnActions() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  SpawnActions(const SpawnActions&) = delete;
+  SpawnActions& operator=(const SpawnActions&) = delete;
+
+  void give(int ours, int theirs) { posix_spawn_file_actions_adddup2(&actions_, ours, theirs); }
+  void give_nothing(int theirs) {
+    posix_spawn_file_actions_addopen(&actions_, theirs, "/dev/null", O_RDONLY, 0);
+  }
+  int spawn(pid_t& process, const std::string& program, std::vector<std::string> arguments) const {
+    std::vector<char*> pointers;
+    for (std::string& argument : arguments) pointers.push_back(argument.data());
+    pointers.push_back(nullptr);
+    return posix_spawnp(&process, program.c_str(), &actions_, &attributes_, pointers.data(), environ);
+  }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+  posix_spawnattr_t attributes_;
+};
+
+std::string signal_text(int number) {
+  const char* name = sigabbrev_np(number);
+  const std::string_view why = number == SIGKILL ? ", as the system ends processes when memory ends" : "";
+  return name == nullptr ? fmt::format("died of signal {}", number)
+                         : fmt::format("died of signal {} (SIG{}){}", number, name, why);
+}
+
+}  // namespace
+
+RunnerProcess::RunnerProcess(const RunnerStart& start, SharedFile& inputs, SharedFile& outputs) {
+  auto [request_reader, request_writer] = make_pipe();
+  auto [answer_reader, answer_writer] = make_pipe();
+  auto [noise_reader, noise_writer] = make_pipe();
+  SpawnActions actions;
+  actions.give_nothing(STDIN_FILENO);
+  actions.give(noise_writer.get(), STDOUT_FILENO);
+  actions.give(noise_writer.get(), STDERR_FILENO);
+  actions.give(request_reader.get(), kRequests);
+  actions.give(answer_writer.get(), kAnswers);
+  actions.give(inputs.descriptor(), kInputs);
+  actions.give(outputs.descriptor(), kOutputs);
+  actions.give(script_file(), kScript);
+  const int problem = actions.spawn(process_, start.python,
+                                    {start.python, "-c", kLoader, start.device, fmt::format("{}", start.memory_share)});
+  if (problem != 0) throw IoError(start.python, std::strerror(problem));
+  for (const Descriptor* end : {&request_writer, &answer_reader, &noise_reader})
+    ::fcntl(end->get(), F_SETFL, O_NONBLOCK);
+  requests_ = request_writer.release();
+  answers_ = answer_reader.release();
+  noise_ = noise_reader.release();
+}
+
+RunnerProcess::~RunnerProcess() {
+  close_all();
+  if (process_ > 0) {
+    ::kill(-process_, SIGKILL);
+    ::kill(process_, SIGKILL);
+    while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+}
+
+void RunnerProcess::close_all() noexcept {
+  for (int* descriptor : {&requests_, &answers_, &noise_}) {
+    if (*descriptor >= 0) ::close(std::exchange(*descriptor, -1));
+  }
+}
+
+void RunnerProcess::read_messages() {
+  std::array<char, 4096> piece;
+  const ssize_t got = ::read(noise_, piece.data(), piece.size());
+  if (got > 0) {
+    messages_.append(piece.data(), static_cast<std::size_t>(got));
+    if (messages_.size() > 2 * kKeptMessages) messages_.erase(0, messages_.size() - kKeptMessages);
+  } else if (got == 0) {
+    ::close(std::exchange(noise_, -1));
+  }
+}
+
+bool RunnerProcess::wait(bool for_writing, Clock::time_point end, std::chrono::milliseconds limit) {
+  for (;;) {
+    check_interrupt();
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+    if (limit.count() > 0 && left.count() <= 0)
+      throw RunnerLost(fmt::format("did not return within {} s", limit.count() / 1000));
+    // Half of an answer before the request is whole is no reason to stop writing; that it ended is.
+    std::array<pollfd, 3> watched{{{answers_, static_cast<short>(for_writing ? 0 : POLLIN), 0},
+                                   {noise_, POLLIN, 0},
+                                   {for_writing ? requests_ : -1, POLLOUT, 0}}};
+    const int pause = limit.count() > 0 ? static_cast<int>(std::min<std::int64_t>(left.count(), kLook)) : kLook;
+    if (::poll(watched.data(), watched.size(), std::max(pause, 1)) <= 0) continue;
+    if (watched[1].revents != 0) read_messages();
+    if (for_writing && watched[2].revents != 0) return true;
+    if (watched[0].revents != 0) return true;
+  }
+}
+
+void RunnerProcess::send(const std::string& line, std::chrono::milliseconds limit) {
+  const Clock::time_point end = Clock::now() + limit;
+  std::string_view left = line;
+  while (!left.empty()) {
+    wait(true, end, limit);
+    const ssize_t written = ::write(requests_, left.data(), left.size());
+    if (written >= 0) {
+      left.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno != EAGAIN && errno != EINTR) {
+      throw RunnerLost(fate());
+    }
+  }
+}
+
+std::string RunnerProcess::receive(std::chrono::milliseconds limit) {
+  const Clock::time_point end = Clock::now() + limit;
+  std::size_t searched = 0;
+  for (;;) {
+    const std::size_t line_end = buffer_.find('\n', searched);
+    if (line_end != std::string::npos) {
+      std::string line = buffer_.substr(0, line_end);
+      buffer_.erase(0, line_end + 1);
+      return line;
+    }
+    searched = buffer_.size();
+    if (buffer_.size() > kMaxAnswer) throw RunnerLost("floods: its answer has no end");
+    wait(false, end, limit);
+    std::array<char, 65536> piece;
+    const ssize_t got = ::read(answers_, piece.data(), piece.size());
+    if (got > 0) {
+      buffer_.append(piece.data(), static_cast<std::size_t>(got));
+    } else if (got == 0) {
+      throw RunnerLost(fate());
+    }
+  }
+}
+
+std::string RunnerProcess::fate() {
+  // What closed its answers has ended, or will.
+  for (int i = 0; i < 20 && noise_ >= 0; ++i) {
+    std::array<pollfd, 1> watched{{{noise_, POLLIN, 0}}};
+    if (::poll(watched.data(), 1, kLook) <= 0) break;
+    read_messages();
+  }
+  int status = 0;
+  pid_t ended = 0;
+  for (int i = 0; i < 20 && ended == 0; ++i) {
+    ended = ::waitpid(process_, &status, WNOHANG);
+    if (ended == 0) ::poll(nullptr, 0, kLook);
+  }
+  if (ended != process_) return "does not answer any more";
+  ::kill(-process_, SIGKILL);
+  process_ = -1;
+  if (WIFSIGNALED(status)) return signal_text(WTERMSIG(status));
+  return fmt::format("ended with status {}", WEXITSTATUS(status));
+}
+
+}  // namespace msprobe::precheck

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// One runner: a Python that calls operations, in a process of its own that may crash, hang, lie or flood.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+
+#include "precheck/runner/shared_file.hpp"
+
+namespace msprobe::precheck {
+
+/// The runner is of no use any more: what it did, in words for a row.
+class RunnerLost : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct RunnerStart {
+  std::string python;        // a path, or a name that is looked for in PATH
+  std::string device;        // "auto", "cpu", "cuda:1"
+  double memory_share = 1;   // of the machine's memory, at most, where it calls on the CPU
+};
+
+class RunnerProcess {
+ public:
+  /// Starts it. IoError if the system cannot.
+  RunnerProcess(const RunnerStart& start, SharedFile& inputs, SharedFile& outputs);
+  /// Ends it at once, with all that it has started.
+  ~RunnerProcess();
+  RunnerProcess(const RunnerProcess&) = delete;
+  RunnerProcess& operator=(const RunnerProcess&) = delete;
+
+  /// Sends a line. RunnerLost, Interrupted.
+  void send(const std::string& line, std::chrono::milliseconds limit);
+  /// The next line. RunnerLost if there is none within the limit; Interrupted.
+  std::string receive(std::chrono::milliseconds limit);
+  /// The end of what it wrote to standard output and standard error.
+  const std::string& messages() const { return messages_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// Waits until the requests can be written or answers be read; takes up messages meanwhile.
+  bool wait(bool for_writing, Clock::time_point end, std::chrono::milliseconds limit);
+  void read_messages();
+  /// What became of it.
+  std::string fate();
+  void close_all() noexcept;
+
+  pid_t process_ = -1;
+  int requests_ = -1;
+  int answers_ = -1;
+  int noise_ = -1;
+  std::string buffer_;
+  std::string messages_;
+};
+
+}  // namespace msprobe::precheck

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precheck/runner/shared_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "support/error.hpp"
+#include "support/interrupt.hpp"
+
+namespace msprobe::precheck {
+namespace {
+
+constexpr std::uint64_t kAlignment = 64;
+constexpr std::size_t kPiece = std::size_t{64} << 20;
+// Not one of those that a runner knows its ends by.
+constexpr int kFirstDescriptor = 10;
+
+[[noreturn]] void fail(const std::string& what) {
+  throw IoError(what, std::strerror(errno));
+}
+
+}  // namespace
+
+SharedFile::SharedFile() {
+  const char* variable = std::getenv("TMPDIR");
+  const std::string folder = variable != nullptr && *variable != '\0' ? variable : "/tmp";
+  int made = ::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+  if (made < 0) {
+    std::string name = folder + "/msprobe-XXXXXX";
+    made = ::mkostemp(name.data(), O_CLOEXEC);
+    if (made < 0) fail(folder);
+    ::unlink(name.c_str());
+  }
+  descriptor_ = ::fcntl(made, F_DUPFD_CLOEXEC, kFirstDescriptor);
+  const int problem = errno;
+  ::close(made);
+  errno = problem;
+  if (descriptor_ < 0) fail(folder);
+}
+
+SharedFile::~SharedFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+SharedFile::SharedFile(SharedFile&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), end_(other.end_) {}
+
+void SharedFile::clear() {
+  if (::ftruncate(descriptor_, 0) != 0) fail("a temporary file");
+  end_ = 0;
+}
+
+std::uint64_t SharedFile::begin_tensor() {
+  end_ = (end_ + kAlignment - 1) / kAlignment * kAlignment;
+  return end_;
+}
+
+void SharedFile::append(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    check_interrupt();
+    const ssize_t written =
+        ::pwrite(descriptor_, bytes.data(), std::min(bytes.size(), kPiece), static_cast<off_t>(end_));
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      fail("a temporary file");
+    }
+    end_ += static_cast<std::uint64_t>(written);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+std::uint64_t SharedFile::size() const {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0) fail("a temporary file");
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+bool SharedFile::read_at(std::uint64_t offset, std::span<std::byte> out) const {
+  while (!out.empty()) {
+    const ssize_t got = ::pread(descriptor_, out.data(), std::min(out.size(), kPiece), static_cast<off_t>(offset));
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      fail("a temporary file");
+    }
+    if (got == 0) return false;
+    offset += static_cast<std::uint64_t>(got);
+    out = out.subspan(static_cast<std::size_t>(got));
+  }
+  return true;
+}
+
+}  // namespace msprobe::precheck

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file without a name that this process and a runner have open: tensors go through it as plain bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace msprobe::precheck {
+
+class SharedFile {
+ public:
+  /// In the directory for temporary files. IoError.
+  SharedFile();
+  ~SharedFile();
+  SharedFile(SharedFile&& other) noexcept;
+  SharedFile& operator=(SharedFile&&) = delete;
+
+  int descriptor() const { return descriptor_; }
+  void clear();
+  /// What comes next begins at a multiple of 64 bytes; where that is.
+  std::uint64_t begin_tensor();
+  /// IoError, as on a disk that is full.
+  void append(std::span<const std::byte> bytes);
+  /// What the other process has written, too.
+  std::uint64_t size() const;
+  /// False if the file has fewer bytes.
+  bool read_at(std::uint64_t offset, std::span<std::byte> out) const;
+
+ private:
+  int descriptor_ = -1;
+  std::uint64_t end_ = 0;
+};
+
+}  // namespace msprobe::precheck
