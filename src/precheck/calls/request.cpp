@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "dump/names.hpp"
 #include "formats/stored_tensor.hpp"
 #include "formats/tensor_file.hpp"
 #include "precheck/calls/not_rebuilt.hpp"

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precheck/calls/request.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "dump/member_stream.hpp"
+#include "precheck/calls/not_rebuilt.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::precheck_request_test {
+
+using namespace msprobe::precheck;
+using namespace msprobe;
+using nlohmann::json;
+
+namespace {
+
+json golden_cases() {
+  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
+  REQUIRE(root != nullptr);
+  std::ifstream file(std::string(root) + "/tests/data/golden/prechecks/random_data/cases.json");
+  REQUIRE(file.good());
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  // Python writes what JSON has no words for.
+  for (const auto& [bare, quoted] : std::vector<std::pair<std::string, std::string>>{
+           {": NaN", ": \"NaN\""}, {": -Infinity", ": \"-Infinity\""}, {": Infinity", ": \"Infinity\""}}) {
+    for (std::size_t at = text.find(bare); at != std::string::npos; at = text.find(bare, at))
+      text.replace(at, bare.size(), quoted);
+  }
+  return json::parse(text);
+}
+
+/// The entry as it stands in a dump.json.
+dump::Entry entry_of(const json& entry) {
+  std::string text = entry.dump();
+  for (const std::string word : {"NaN", "-Infinity", "Infinity"}) {
+    const std::string quoted = '"' + word + '"';
+    for (std::size_t at = text.find(quoted); at != std::string::npos; at = text.find(quoted, at))
+      text.replace(at, quoted.size(), word);
+  }
+  dump::Entry result;
+  dump::read_json(text, result, "entry");
+  return result;
+}
+
+PlannedCall call_of(const std::string& api, const std::string& type = "Torch") {
+  PlannedCall call;
+  call.api = {type, api, "0"};
+  call.name = call.api.text();
+  return call;
+}
+
+std::string hex_of(const SharedFile& file, std::uint64_t offset, std::size_t size) {
+  std::vector<std::byte> bytes(size);
+  REQUIRE(file.read_at(offset, bytes));
+  std::string hex;
+  for (const std::byte byte : bytes) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    hex += kDigits[std::to_integer<int>(byte >> 4)];
+    hex += kDigits[std::to_integer<int>(byte & std::byte{15})];
+  }
+  return hex;
+}
+
+/// One rebuilt argument as the golden file tells it.
+void check_argument(const json& made, const json& expected, const SharedFile& file) {
+  if (expected.is_array()) {
+    REQUIRE(made.contains("l"));
+    REQUIRE(made["l"].size() == expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) check_argument(made["l"][i], expected[i], file);
+  } else if (expected.is_object() && expected.contains("tensor")) {
+    REQUIRE(made.contains("t"));
+    const json& tensor = made["t"];
+    CHECK(tensor[2] == expected["shape"]);
+    if (expected.contains("note")) return;
+    CHECK(tensor[4] == expected["requires_grad"]);
+    const std::string bytes = expected["bytes_le"];
+    if (expected["tensor"] == "bool") {
+      std::string hex;
+      for (const std::string value : expected["values"]) hex += value == "True" ? "01" : "00";
+      CHECK(hex_of(file, tensor[3], hex.size() / 2) == hex);
+    } else if (tensor[0] == expected["tensor"]) {
+      CHECK(hex_of(file, tensor[3], bytes.size() / 2) == bytes);
+    } else {
+      // Made as int32 and handed on as int64.
+      CHECK(tensor[1] == expected["tensor"]);
+      std::size_t at = 0;
+      for (const std::string value : expected["values"]) {
+        std::int32_t number = 0;
+        REQUIRE(file.read_at(tensor[3].get<std::uint64_t>() + 4 * at++, std::as_writable_bytes(std::span(&number, 1))));
+        CHECK(std::to_string(number) == value);
+      }
+    }
+  } else if (expected.is_string()) {
+    const std::string text = expected;
+    const std::string value = text.substr(text.find(": ") + 2);
+    if (text.starts_with("NoneType")) {
+      CHECK(made.is_null());
+    } else if (text.starts_with("int: ") || text.starts_with("bool: ") || text.starts_with("float: ")) {
+      CHECK((made["v"].is_boolean() ? (made["v"].get<bool>() ? "True" : "False") : made["v"].dump()) == value);
+    } else if (text.starts_with("str: ")) {
+      CHECK(python_repr(made["v"].get<std::string>()) == value);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("arguments without tensors are those of the Python tool, bit for bit") {
+  std::size_t tensors = 0;
+  const json golden = golden_cases();
+  for (const auto& [name, one] : golden.items()) {
+    CAPTURE(name);
+    RequestBuilder builder("", {.python = true, .hf32 = true});
+    SharedFile file;
+    const dump::Entry entry = entry_of(one["entry"]);
+    if (one.contains("raises")) {
+      const std::string raised = one["raises"];
+      try {
+        builder.build(1, call_of(one["api"]), entry, nullptr, file);
+        FAIL("it was built");
+      } catch (const NotRebuilt& reason) {
+        CHECK(reason.python() == raised.substr(raised.find(": ") + 2));
+      }
+      continue;
+    }
+    const json made = json::parse(builder.build(1, call_of(one["api"]), entry, nullptr, file).json);
+    REQUIRE(made["args"].size() == one["args"].size());
+    for (std::size_t i = 0; i < one["args"].size(); ++i) check_argument(made["args"][i], one["args"][i], file);
+    for (const auto& [key, value] : one["kwargs"].items()) {
+      CAPTURE(key);
+      REQUIRE(made["kwargs"].contains(key));
+      check_argument(made["kwargs"][key], value, file);
+    }
+    tensors += made["args"].size();
+  }
+  CHECK(golden.size() == 49);
+  CHECK(tensors > 40);
+}
+
+namespace {
+
+std::string tensor_entry(const std::string& dtype, const std::string& shape, const std::string& min,
+                         const std::string& max) {
+  return R"({"type": "torch.Tensor", "dtype": "torch.)" + dtype + R"(", "shape": )" + shape + R"(, "Min": )" + min +
+         R"(, "Max": )" + max + R"(, "requires_grad": false})";
+}
+
+std::vector<float> made_floats(const std::string& name, const std::string& min, const std::string& max) {
+  dump::Entry entry;
+  dump::read_json(R"({"input_args": [)" + tensor_entry("float32", "[1000]", min, max) + R"(], "input_kwargs": {}})",
+                  entry, "entry");
+  PlannedCall call = call_of("exp");
+  call.name = name;
+  RequestBuilder builder("", {});
+  SharedFile file;
+  builder.build(1, call, entry, nullptr, file);
+  std::vector<float> values(1000);
+  REQUIRE(file.read_at(0, std::as_writable_bytes(std::span(values))));
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("one infinite element of a record becomes one such element") {
+  const std::vector<float> values = made_floats("Torch.exp.0", "-2.0", "Infinity");
+  CHECK(std::count_if(values.begin(), values.end(), [](float v) { return std::isinf(v) && v > 0; }) == 1);
+  CHECK(std::count_if(values.begin(), values.end(), [](float v) { return std::isfinite(v) && v >= -2 && v <= 2; }) ==
+        999);
+  const std::vector<float> undefined = made_floats("Torch.exp.0", "NaN", "NaN");
+  CHECK(std::count_if(undefined.begin(), undefined.end(), [](float v) { return std::isnan(v); }) == 1);
+  CHECK(std::count_if(undefined.begin(), undefined.end(), [](float v) { return v >= -1 && v <= 1; }) == 999);
+}
+
+TEST_CASE("random data depends on the call and on nothing before it") {
+  CHECK(made_floats("Torch.exp.0", "0.0", "1.0") == made_floats("Torch.exp.0", "0.0", "1.0"));
+  CHECK(made_floats("Torch.exp.0", "0.0", "1.0") != made_floats("Torch.exp.1", "0.0", "1.0"));
+}
+
+TEST_CASE("the reference is raised as far as the types of the inputs ask for") {
+  const auto raised = [](const std::string& arguments, bool python) {
+    dump::Entry entry;
+    dump::read_json(R"({"input_args": [)" + arguments + R"(], "input_kwargs": {}})", entry, "entry");
+    RequestBuilder builder("", {.python = python});
+    SharedFile file;
+    return json::parse(builder.build(1, call_of("add"), entry, nullptr, file).json)["raise"];
+  };
+  const std::string half = tensor_entry("float16", "[2]", "0.0", "1.0");
+  const std::string single = tensor_entry("float32", "[2]", "0.0", "1.0");
+  CHECK(raised(single, false) == json{{"float32", "float64"}});
+  CHECK(raised(half, false) == json{{"float16", "float32"}});
+  CHECK(raised(half + "," + single, true) == json{{"float16", "float32"}, {"float32", "float32"}});
+  CHECK(raised(half + "," + single, false) == json{{"float16", "float64"}, {"float32", "float64"}});
+}
+
+TEST_CASE("what cannot be made again is told, with its place") {
+  const auto reason = [](const std::string& api, const std::string& arguments, const std::string& keywords = "{}") {
+    dump::Entry entry;
+    dump::read_json(R"({"input_args": )" + arguments + R"(, "input_kwargs": )" + keywords + "}", entry, "entry");
+    RequestBuilder builder("", {});
+    SharedFile file;
+    try {
+      builder.build(1, call_of(api), entry, nullptr, file);
+    } catch (const NotRebuilt& refused) {
+      return std::string(refused.what());
+    }
+    return std::string();
+  };
+  CHECK(reason("add", "[{}]") == "argument 0 was not recorded");
+  CHECK(reason("add", R"([{"type": "torch.Generator"}])") ==
+        "argument 0 is a torch.Generator, which cannot be made again");
+  CHECK(reason("add", "[" + tensor_entry("float32", "[100000, 100000, 100000]", "0.0", "1.0") + "]") ==
+        "argument 0 makes the arguments larger than 17.2 GB");
+  CHECK(reason("add", "[" + tensor_entry("float32", "[9223372036854775807, 9223372036854775807]", "0.0", "1.0") + "]") ==
+        "argument 0 makes the arguments larger than 17.2 GB");
+  CHECK(reason("add", "[" + tensor_entry("float32", "[-1]", "0.0", "1.0") + "]") ==
+        "argument 0 has a shape that is none");
+  CHECK(reason("add", "[]", R"({"dtype": {"type": "torch.dtype", "value": "os.system"}})") ==
+        "argument 'dtype' is the element type 'os.system', which is none");
+  const std::string x = tensor_entry("float32", "[2]", "0.0", "1.0");
+  CHECK(reason("dropout", "[" + x + "]") == "its result is random");
+  CHECK(reason("dropout", "[" + x + "]", R"({"p": {"type": "float", "value": 0.5}})") == "its result is random");
+  CHECK(reason("dropout", "[" + x + "]", R"({"p": {"type": "float", "value": 0.0}})").empty());
+  CHECK(reason("dropout", "[" + x + "]", R"({"training": {"type": "bool", "value": false}})").empty());
+  CHECK(reason("scaled_dot_product_attention", "[" + x + "," + x + "," + x + "]").empty());
+}
+
+}  // namespace msprobe::precheck_request_test
