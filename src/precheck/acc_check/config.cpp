@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precheck/acc_check/config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <system_error>
+
+#include "dump/entry.hpp"
+#include "dump/member_stream.hpp"
+#include "precheck/calls/treatment.hpp"
+#include "support/byte_source.hpp"
+#include "support/error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::precheck {
+namespace {
+
+using dump::Entry;
+using dump::NodeKind;
+using Node = Entry::Index;
+
+constexpr std::uint64_t kMaxConfig = std::uint64_t{1} << 20;
+constexpr std::array<std::string_view, 2> kSections{"acc_check", "run_ut"};
+// They say nothing of how operations are called.
+constexpr std::array<std::string_view, 8> kSilent{"task",       "precision", "is_online", "nfs_path",
+                                                  "host",       "port",      "rank_list", "tls_path"};
+
+class ConfigReader {
+ public:
+  ConfigReader(const std::string& path, const Entry& entry) : path_(path), entry_(entry) {}
+
+  CheckConfig read(Node section) {
+    CheckConfig config;
+    entry_.children(section, [&](Node child) {
+      const std::string_view key = entry_.key(child);
+      if (key == "white_list") {
+        names(child, key, config.lists.white);
+      } else if (key == "black_list") {
+        names(child, key, config.lists.black);
+      } else if (key == "error_data_path") {
+        folder(child, config);
+      } else if (key == "is_online" && entry_.is(child, NodeKind::boolean) && entry_.boolean(child)) {
+        config.warnings.push_back(path_ + ": operations are not received from a training that runs: is_online is ignored");
+      } else if (std::find(kSilent.begin(), kSilent.end(), key) == kSilent.end()) {
+        config.warnings.push_back(fmt::format("{}: '{}' is no key of this section", path_, display(key)));
+      }
+    });
+    return config;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& reason) const { throw FormatError(path_, reason); }
+
+  void names(Node list, std::string_view key, std::set<std::string, std::less<>>& into) const {
+    if (!entry_.is(list, NodeKind::array)) fail(fmt::format("{} must be a list", key));
+    entry_.children(list, [&](Node child) {
+      if (!entry_.is(child, NodeKind::string)) fail(fmt::format("{}: every element must be a text", key));
+      const std::string_view name = entry_.text(child);
+      if (!listable_names().contains(name)) {
+        const std::vector<std::string_view> known(listable_names().begin(), listable_names().end());
+        const std::string_view best = nearest_of(known, name, 3);
+        fail(fmt::format("{}: '{}' is no operation that is recorded{}", key, display(name),
+                         best.empty() ? "" : fmt::format("; did you mean '{}'?", best)));
+      }
+      into.emplace(name);
+    });
+  }
+
+  void folder(Node node, CheckConfig& config) const {
+    if (!entry_.is(node, NodeKind::string)) fail("error_data_path must be a text");
+    config.error_data_path = entry_.text(node);
+    std::error_code error;
+    if (!std::filesystem::is_directory(config.error_data_path, error))
+      fail(fmt::format("error_data_path: {} does not exist", display(config.error_data_path)));
+  }
+
+  const std::string& path_;
+  const Entry& entry_;
+};
+
+}  // namespace
+
+CheckConfig read_check_config(const std::string& path, std::string_view section) {
+  const std::vector<std::byte> bytes = read_all(*open_file(path), kMaxConfig);
+  Entry entry;
+  dump::read_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, entry, path);
+  if (!entry.is(0, NodeKind::object)) throw FormatError(path, "it is no JSON object");
+  Node found = entry.find(0, section);
+  for (const std::string_view other : kSections) {
+    if (found == Entry::kNone) found = entry.find(0, other);
+  }
+  if (found == Entry::kNone) throw FormatError(path, fmt::format("it has no section '{}'", section));
+  if (!entry.is(found, NodeKind::object)) throw FormatError(path, "the section is no JSON object");
+  return ConfigReader(path, entry).read(found);
+}
+
+}  // namespace msprobe::precheck
