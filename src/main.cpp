@@ -21,6 +21,7 @@
 #include "inspect/command.hpp"
 #include "merge_result/command.hpp"
 #include "parse/command.hpp"
+#include "precheck/acc_check/command.hpp"
 #include "precheck/precision_compare/command.hpp"
 #include "support/command.hpp"
 #include "support/command_line.hpp"
@@ -56,6 +57,8 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(graph::make_graph_visualize());
   commands.push_back(graph::make_graph());
   commands.push_back(ckpt_compare::make_command());
+  for (const char* name : {"acc_check", "multi_acc_check", "run_ut", "multi_run_ut"})
+    commands.push_back(precheck::make_acc_check(name));
   commands.push_back(precheck::make_api_precision_compare());
   commands.push_back(parse::make_command());
   commands.push_back(inspect::make_command());
@@ -65,16 +68,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
 
 /// Commands of the Python tool that are not here.
 std::vector<AbsentCommand> absent_commands() {
-  const std::string precheck =
-      "nothing here runs a framework; 'msprobe compare --replay all' does the common operations of two dumps "
-      "with "
-      "tensors again in double precision and tells which side's are wrong";
-
   return {
-      {"acc_check", precheck},
-      {"multi_acc_check", precheck},
-      {"run_ut", precheck},
-      {"multi_run_ut", precheck},
       {"run_overflow_check", "'msprobe overflow_check' finds where NaN or Inf began"},
       {"config_checking", "it is called config_check by now, with the same options"},
       {"monitor",

@@ -19,6 +19,10 @@ bool is_framework(std::string_view word) {
   return word == "pytorch" || word == "mindspore";
 }
 
+bool is_number(std::string_view word) {
+  return !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 bool is_flag(const OptionInfo& option) {
   return option.argument.empty();
 }
@@ -133,7 +137,13 @@ class Rewriter {
     if (typed == "-f" && equals == std::string::npos && in_command() &&
         (next_ == in_.size() || !is_framework(in_[next_]))) {
       if (next_ < in_.size() && !in_[next_].starts_with('-')) throw unknown_framework(in_[next_]);
-      fuzzy_match();
+      short_flag();
+      return;
+    }
+    // The Python tool's acc_check has -j for --jit_compile: without a number it is not ours.
+    if (typed == "-j" && equals == std::string::npos && find("--jit_compile") != nullptr &&
+        (next_ == in_.size() || !is_number(in_[next_]))) {
+      out_.emplace_back("--jit_compile");
       return;
     }
     if (const std::string name = long_form(typed); !name.empty()) {
@@ -143,7 +153,12 @@ class Rewriter {
     if (word[1] == '-' || !cluster(word)) throw unknown_option(typed);
   }
 
-  void fuzzy_match() {
+  /// What -f is where no framework follows.
+  void short_flag() {
+    if (find("--filter_api") != nullptr) {
+      out_.emplace_back("--filter_api");
+      return;
+    }
     if (find("--fuzzy_match") == nullptr) {
       throw UsageError(
           "-f is followed by neither pytorch nor mindspore, and --fuzzy_match, for which -f stands then, "

@@ -62,7 +62,7 @@ def go_first_if_memory_ends():
         pass
 
 
-def choose_device(torch, wanted):
+def choose_device(torch, wanted, jit):
     """What is there by default; the name of a kind with or without a number."""
     kind, _, number = wanted.partition(":")
     present = ["cpu"]
@@ -87,6 +87,8 @@ def choose_device(torch, wanted):
         raise Refusal(f"there is no device {kind}:{number}, the number of devices is {count}")
     device = f"{kind}:{number or 0}"
     getattr(torch, kind).set_device(int(number or 0))
+    if kind == "npu":
+        torch.npu.set_compile_mode(jit_compile=jit)
     return device
 
 
@@ -171,12 +173,12 @@ class Arguments:
 
 
 class Runner:
-    def __init__(self, wanted):
+    def __init__(self, wanted, jit):
         import torch
 
         self.torch = torch
         self.functions = {}
-        self.device = choose_device(torch, wanted)
+        self.device = choose_device(torch, wanted, jit)
         self.inputs = None
         self.end = 0
         if self.device == "cpu":
@@ -386,7 +388,7 @@ def main():
 
     warnings.simplefilter("ignore")
     try:
-        runner = Runner(wanted)
+        runner = Runner(wanted, sys.argv[3] == "jit")
     except (ImportError, Refusal, RuntimeError, OSError) as error:
         tell({"fatal": f"{type(error).__name__}: {error}" if not isinstance(error, Refusal) else str(error)})
         return 1

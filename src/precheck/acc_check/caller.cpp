@@ -84,7 +84,7 @@ CallResult skipped(const std::string& name, const std::string& reason, const std
 }
 
 Caller::Caller(const CallerJob& job, const std::string& device, double memory_share)
-    : job_(job), start_{job.options.python, job.options.recorded ? "cpu" : device, memory_share} {}
+    : job_(job), start_{job.options.python, job.options.recorded ? "cpu" : device, memory_share, job.options.jit} {}
 
 const RunnerHello& Caller::start() {
   while (!runner_) {

@@ -23,6 +23,7 @@ struct CallerJob {
   const Standards& standards;
   const CallPlan& plan;
   const ByteSource& json;
+  const std::string& error_data;
 };
 
 /// A call with its request.

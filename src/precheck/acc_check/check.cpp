@@ -84,14 +84,13 @@ std::vector<std::uint64_t> calls_to_do(const CallPlan& plan, const CheckOptions&
 
 }  // namespace
 
-CheckSummary check_calls(const CheckOptions& options, const Standards& standards,
-                         const std::function<void(const CallResult&)>& take, Progress* progress) {
+CallPlan read_plan(const CheckOptions& options) {
   const auto json = open_file(options.dump_json);
   const std::string parent = std::filesystem::path(options.dump_json).parent_path().string();
   PlanTraits plan_traits;
   plan_traits.python = options.python_rules;
   plan_traits.aten = !options.python_rules || options.selection == Selection::release_8;
-  const CallPlan plan =
+  CallPlan plan =
       plan_calls(*json, parent.empty() ? "." : parent, options.lists, options.filter, plan_traits);
   if (!plan.has_data) throw FormatError(options.dump_json, "there is no 'data' in it");
   if (plan.framework != "pytorch" && !(plan.framework.empty() && !options.python_rules))
@@ -99,13 +98,20 @@ CheckSummary check_calls(const CheckOptions& options, const Standards& standards
                       plan.framework.empty() ? "it does not tell its framework"
                                              : fmt::format("operations of {} are not called again, only those of pytorch",
                                                            display(plan.framework)));
+  return plan;
+}
+
+CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, const Standards& standards,
+                         const std::string& error_data, const std::function<void(const CallResult&)>& take,
+                         Progress* progress) {
+  const auto json = open_file(options.dump_json);
   CheckSummary summary;
   summary.duplicates = plan.duplicates;
   const std::vector<std::uint64_t> todo = calls_to_do(plan, options, summary);
   if (plan.calls.empty()) summary.warnings.push_back(options.dump_json + ": there are no operations in it");
   if (todo.empty()) return summary;
 
-  const CallerJob job{options, standards, plan, *json};
+  const CallerJob job{options, standards, plan, *json, error_data};
   const bool needs_runner = std::any_of(todo.begin(), todo.end(), [&](std::uint64_t i) { return plan.calls[i].skip.empty(); });
   // The first one tells what there is; how many others there are depends on that.
   const std::size_t most = std::min(std::max<std::size_t>(most_threads(), 1), todo.size());

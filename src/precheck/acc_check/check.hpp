@@ -31,7 +31,7 @@ struct CheckOptions {
   bool python_rules = false;
   bool recorded = false;  // the dump's own outputs are judged
   std::set<std::string, std::less<>> done;  // operations that are left out: they were judged before
-  std::string error_data;  // folder for the tensors of what is not right; empty: they are not saved
+  bool jit = false;  // compile operations, on an NPU
 };
 
 struct DirectionResult {
@@ -62,8 +62,13 @@ struct CheckSummary {
   std::vector<std::string> warnings;
 };
 
-/// Hands each result to `take`, in the order of the dump. Throws Error: nothing can be called; Interrupted.
-CheckSummary check_calls(const CheckOptions& options, const Standards& standards,
-                         const std::function<void(const CallResult&)>& take, Progress* progress);
+/// What the dump holds. IoError; FormatError for what is no dump of PyTorch's operations.
+CallPlan read_plan(const CheckOptions& options);
+
+/// Hands each result to `take`, in the order of the dump. `error_data`: a folder for the tensors of what is not right;
+/// empty: they are not saved. Throws Error: nothing can be called; Interrupted.
+CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, const Standards& standards,
+                         const std::string& error_data, const std::function<void(const CallResult&)>& take,
+                         Progress* progress);
 
 }  // namespace msprobe::precheck

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstddef>
 #include <ctime>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/output_file.hpp"
+#include "support/output_folder.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::precheck {
@@ -202,20 +204,35 @@ class AccCheckCommand final : public Command {
     CheckOptions options = check_options();
     const Standards standards =
         typed_.standards.empty() ? Standards::built_in() : Standards::load(typed_.standards);
-    ResultLog log = open_log(options);
-    options.done = log.done();
-    if (typed_.save_error_data)
-      options.error_data = error_folder_ + "/ut_error_data" + log.time();
-
+    const CallPlan plan = read_plan(options);
+    const LogStyle style{options.selection, !typed_.python_rules};
+    std::optional<ResultLog> log;
+    std::string time = fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(std::time(nullptr)));
+    const std::string folder = typed_.output.empty() ? "." : typed_.output;
+    if (!typed_.result_csv.empty()) {
+      log.emplace(ResultLog::resume(typed_.result_csv, style));
+      options.done = log->done();
+      time = log->time();
+    } else {
+      check_output_folder(folder);
+    }
+    // Not before something can be told.
+    const auto open_log = [&]() -> ResultLog& {
+      if (!log) {
+        create_directories(folder);
+        log.emplace(ResultLog::create(folder, time, style));
+      }
+      return *log;
+    };
     Tally tally;
     const CheckSummary summary = check_calls(
-        options, standards,
+        options, plan, standards, typed_.save_error_data ? error_folder_ + "/ut_error_data" + time : "",
         [&](const CallResult& result) {
-          log.add(result);
+          open_log().add(result);
           tally.take(result, typed_.python_rules);
         },
         context.progress);
-    return conclude(summary, tally, log, context.color);
+    return conclude(summary, tally, open_log(), context.color);
   }
 
  private:
@@ -242,15 +259,6 @@ class AccCheckCommand final : public Command {
       if (!config.error_data_path.empty()) error_folder_ = config.error_data_path;
     }
     return options;
-  }
-
-  ResultLog open_log(const CheckOptions& options) const {
-    const LogStyle style{options.selection, !typed_.python_rules};
-    if (!typed_.result_csv.empty()) return ResultLog::resume(typed_.result_csv, style);
-    check_dump(typed_.dump_json);
-    const std::string folder = typed_.output.empty() ? "." : typed_.output;
-    create_directories(folder);
-    return ResultLog::create(folder, fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(std::time(nullptr))), style);
   }
 
   Outcome conclude(const CheckSummary& summary, const Tally& tally, const ResultLog& log, bool color) const {

@@ -147,7 +147,8 @@ RunnerProcess::RunnerProcess(const RunnerStart& start, SharedFile& inputs, Share
   actions.give(outputs.descriptor(), kOutputs);
   actions.give(script_file(), kScript);
   const int problem = actions.spawn(process_, start.python,
-                                    {start.python, "-c", kLoader, start.device, fmt::format("{}", start.memory_share)});
+                                    {start.python, "-c", kLoader, start.device, fmt::format("{}", start.memory_share),
+                                     start.jit ? "jit" : "plain"});
   if (problem != 0) throw IoError(start.python, std::strerror(problem));
   for (const Descriptor* end : {&request_writer, &answer_reader, &noise_reader})
     ::fcntl(end->get(), F_SETFL, O_NONBLOCK);

@@ -20,9 +20,10 @@ class RunnerLost : public std::runtime_error {
 };
 
 struct RunnerStart {
-  std::string python;        // a path, or a name that is looked for in PATH
-  std::string device;        // "auto", "cpu", "cuda:1"
-  double memory_share = 1;   // of the machine's memory, at most, where it calls on the CPU
+  std::string python;       // a path, or a name that is looked for in PATH
+  std::string device;       // "auto", "cpu", "cuda:1"
+  double memory_share = 1;  // of the machine's memory, at most, where it calls on the CPU
+  bool jit = false;         // operations are compiled, on an NPU
 };
 
 class RunnerProcess {
