@@ -117,17 +117,15 @@ PreparedCall Caller::prepare(std::uint64_t index, RequestBuilder& builder) {
     dump::read_entry_at(job_.json, call.forward.offset, call.forward.size, prepared.forward, call.name);
     if (call.backward)
       dump::read_entry_at(job_.json, call.backward->offset, call.backward->size, prepared.backward, call.name);
-    const bool known = treatment().types.contains(call.api.type);
-    if (python && !known) {
-      // It calls nothing, and reports a pass.
+    prepared.request =
+        builder.build(index, call, prepared.forward, call.backward ? &prepared.backward : nullptr, inputs_);
+    if (python && !treatment().types.contains(call.api.type)) {
+      // It makes the arguments, calls nothing, and reports a pass.
       prepared.refused.name = call.name;
       prepared.refused.forward.status = Status::pass;
       constexpr const char* kMessage = "Bench output is None, skip this test.";
       prepared.refused.rows.push_back(skip_row(call.name, Direction::forward, kMessage, kMessage));
-      return prepared;
     }
-    prepared.request =
-        builder.build(index, call, prepared.forward, call.backward ? &prepared.backward : nullptr, inputs_);
   } catch (const NotRebuilt& reason) {
     prepared.refused = skipped(call.name, reason.what(), python ? reason.python() : reason.what());
   } catch (const Interrupted&) {
