@@ -7,6 +7,7 @@ types is the command's decision; here a function is looked up once, called on th
 out handed back. Standard output is free for what libraries print.
 """
 
+import contextlib
 import ctypes
 import json
 import mmap
@@ -294,12 +295,18 @@ class Runner:
         keywords = {key: arguments.value(one) for key, one in request["kwargs"].items()}
         leaves = arguments.leaves if request["keyword_gradients"] else leaves
         cast = request["autocast"] if side == "device" else None
-        if cast is not None:
-            with torch.autocast(self.device.partition(":")[0], dtype=self.dtype(cast)):
-                result = function(*positional, **keywords)
-        else:
+        with self.casts(cast):
             result = function(*positional, **keywords)
         return result, leaves
+
+    def casts(self, dtype):
+        """Automatic casts to a type; none where this PyTorch knows none to it on this device."""
+        if dtype is None:
+            return contextlib.nullcontext()
+        try:
+            return self.torch.autocast(self.device.partition(":")[0], dtype=self.dtype(dtype))
+        except (RuntimeError, ValueError):
+            return contextlib.nullcontext()
 
     def gradients(self, request, side, result, leaves):
         torch = self.torch
@@ -324,9 +331,12 @@ class Runner:
         for output, grad in pairs:
             if output.shape != grad.shape:
                 raise Refusal(f"the recorded gradient has the shape {list(grad.shape)}, the output {list(output.shape)}")
+        last = []
+        hook = pairs[0][0].grad_fn.register_hook(lambda inputs, _: last.append(inputs))
         found = iter(torch.autograd.grad([output for output, _ in pairs], wanted,
                                          [grad.to(output.dtype) for output, grad in pairs], allow_unused=True))
-        return [None if leaf is None else next(found) for leaf in leaves]
+        hook.remove()
+        return [None if leaf is None else next(found) for leaf in leaves], list(last[0]) if last else []
 
     def tensors(self, value):
         if isinstance(value, self.torch.Tensor):
@@ -357,8 +367,10 @@ class Runner:
                 stage = "backward"
                 gradients = {}
                 for side, (result, leaves) in results.items():
-                    gradients[side] = self.gradients(request, side, result, leaves)
+                    gradients[side], last = self.gradients(request, side, result, leaves)
                     self.wait(side)
+                    if not request["device"]:
+                        gradients["last"] = last  # what a dump has of an operation made of several
                 answer["backward"] = {side: {"l": [self.told(one) for one in many]}
                                       for side, many in gradients.items()}
         except Exception as error:  # noqa: BLE001 - whatever a call raises is its row's

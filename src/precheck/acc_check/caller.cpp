@@ -35,33 +35,28 @@ std::string first_line(const std::string& text) {
   return display(line);
 }
 
-OutputRow skip_row(const std::string& name, Direction direction, const std::string& reason,
-                   const std::string& message) {
-  OutputRow row;
-  row.name = name + (direction == Direction::forward ? ".forward.output.0" : ".backward.output.0");
-  row.status = Status::skip;
-  row.message = message;
-  row.verdict = Verdict::skip;
-  row.reason = reason;
-  return row;
+void add_reason(OperationReport& result, Verdict verdict, const std::string& reason) {
+  if (!reason.empty() && (result.reason.empty() || verdict > std::max(result.forward_verdict, result.backward_verdict))) result.reason = reason;
 }
 
-void add_reason(CallResult& result, Verdict verdict, const std::string& reason) {
-  if (!reason.empty() && (result.reason.empty() || verdict > result.verdict())) result.reason = reason;
+void tell(OperationReport& result, Direction direction, Status status, Verdict verdict) {
+  const bool forward = direction == Direction::forward;
+  (forward ? result.forward : result.backward) = status;
+  (forward ? result.forward_verdict : result.backward_verdict) = verdict;
 }
 
 /// The direction is told as not made; the other one stays.
-void skip_direction(CallResult& result, Direction direction, const std::string& reason,
+void skip_direction(OperationReport& result, Direction direction, const std::string& reason,
                     const std::string& message) {
   add_reason(result, Verdict::skip, reason);
-  result.rows.push_back(skip_row(result.name, direction, reason, message));
-  (direction == Direction::forward ? result.forward : result.backward) = {Status::skip, Verdict::skip};
+  result.rows.push_back(skipped_row(result.name, direction, message, reason));
+  tell(result, direction, Status::skip, Verdict::skip);
   result.message = message;
 }
 
-void take_judgement(CallResult& result, Direction direction, Judgement judgement) {
+void take_judgement(OperationReport& result, Direction direction, Judgement judgement) {
   add_reason(result, judgement.verdict, judgement.reason);
-  (direction == Direction::forward ? result.forward : result.backward) = {judgement.status, judgement.verdict};
+  tell(result, direction, judgement.status, judgement.verdict);
   for (OutputRow& row : judgement.rows) result.rows.push_back(std::move(row));
 }
 
@@ -75,11 +70,11 @@ std::string error_reason(const CallError& error) {
 
 }  // namespace
 
-CallResult skipped(const std::string& name, const std::string& reason, const std::string& message) {
-  CallResult result;
+OperationReport skipped(const std::string& name, const std::string& reason, const std::string& message) {
+  OperationReport result;
   result.name = name;
   skip_direction(result, Direction::forward, reason, message);
-  result.backward = {Status::skip, Verdict::none};
+  result.backward = Status::skip;
   return result;
 }
 
@@ -122,9 +117,9 @@ PreparedCall Caller::prepare(std::uint64_t index, RequestBuilder& builder) {
     if (python && !treatment().types.contains(call.api.type)) {
       // It makes the arguments, calls nothing, and reports a pass.
       prepared.refused.name = call.name;
-      prepared.refused.forward.status = Status::pass;
+      prepared.refused.forward = Status::pass;
       constexpr const char* kMessage = "Bench output is None, skip this test.";
-      prepared.refused.rows.push_back(skip_row(call.name, Direction::forward, kMessage, kMessage));
+      prepared.refused.rows.push_back(skipped_row(call.name, Direction::forward, kMessage, kMessage));
     }
   } catch (const NotRebuilt& reason) {
     prepared.refused = skipped(call.name, reason.what(), python ? reason.python() : reason.what());
@@ -158,7 +153,7 @@ std::optional<CallAnswer> Caller::ask(std::uint64_t index, const PreparedCall& p
   return std::nullopt;
 }
 
-CallResult Caller::make(std::uint64_t index, const PreparedCall& prepared) {
+OperationReport Caller::make(std::uint64_t index, const PreparedCall& prepared) {
   if (!prepared.refused.rows.empty()) return prepared.refused;
   const PlannedCall& call = job_.plan.calls[index];
   const bool python = job_.options.python_rules;
@@ -185,9 +180,9 @@ CallResult Caller::make(std::uint64_t index, const PreparedCall& prepared) {
   return judged(call, prepared, *answer);
 }
 
-CallResult Caller::judged(const PlannedCall& call, const PreparedCall& prepared, CallAnswer& answer) {
+OperationReport Caller::judged(const PlannedCall& call, const PreparedCall& prepared, CallAnswer& answer) {
   const CheckOptions& options = job_.options;
-  CallResult result;
+  OperationReport result;
   result.name = call.name;
   RecordedOutputs recorded;
   if (options.recorded) {
@@ -204,7 +199,7 @@ CallResult Caller::judged(const PlannedCall& call, const PreparedCall& prepared,
   }
   if (result.rows.empty()) {
     Judgement judgement = judge(call.api, Direction::forward, answer.forward->reference, answer.forward->device,
-                                job_.standards, options.selection, {.float8_input = prepared.request.float8_input});
+                                job_.standards, options.selection, prepared.traits());
     if (options.python_rules && !judgement.failure.empty())
       return skipped(call.name, judgement.failure, judgement.failure);
     take_judgement(result, Direction::forward, std::move(judgement));
@@ -214,7 +209,7 @@ CallResult Caller::judged(const PlannedCall& call, const PreparedCall& prepared,
 }
 
 void Caller::judge_backward(const PlannedCall& call, const PreparedCall& prepared, CallAnswer& answer,
-                            CallResult& result) const {
+                            OperationReport& result) const {
   const CheckOptions& options = job_.options;
   if (!prepared.request.backward.skip.empty()) {
     skip_direction(result, Direction::backward, prepared.request.backward.skip, prepared.request.backward.skip);
@@ -227,26 +222,40 @@ void Caller::judge_backward(const PlannedCall& call, const PreparedCall& prepare
                    options.python_rules && answer.error ? answer.error->text : reason);
     return;
   }
-  RecordedOutputs recorded;
-  if (options.recorded) {
-    try {
-      recorded = recorded_outputs(prepared.backward, job_.plan.tensor_directory);
-      if (!std::holds_alternative<Output::List>(answer.backward->reference.value))
-        throw NotRebuilt("the runner gave no list of gradients", "");
-      pair_gradients(answer.backward->reference, std::move(recorded.elements), answer.backward->device);
-    } catch (const NotRebuilt& reason) {
-      skip_direction(result, Direction::backward, reason.what(), reason.what());
-      return;
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const Error& error) {
-      skip_direction(result, Direction::backward, error.what(), error.what());
+  const CallTraits traits = prepared.traits();
+  if (!options.recorded) {
+    take_judgement(result, Direction::backward,
+                   judge(call.api, Direction::backward, answer.backward->reference, answer.backward->device,
+                         job_.standards, options.selection, traits));
+    return;
+  }
+  std::string reason;
+  try {
+    const RecordedOutputs recorded = recorded_outputs(prepared.backward, job_.plan.tensor_directory);
+    // Of an operation that is several to autograd a dump has the gradients of the last one.
+    std::optional<Judgement> best;
+    for (const Output* made : {&answer.backward->reference, &answer.backward->last}) {
+      try {
+        const GradientPairs pairs = pair_gradients(*made, recorded.elements);
+        Judgement judgement = judge(call.api, Direction::backward, pairs.reference, pairs.recorded, job_.standards,
+                                    options.selection, traits);
+        if (!best || judgement.verdict < best->verdict) best = std::move(judgement);
+      } catch (const NotRebuilt& refused) {
+        if (reason.empty()) reason = refused.what();
+      }
+    }
+    if (best) {
+      take_judgement(result, Direction::backward, std::move(*best));
       return;
     }
+  } catch (const NotRebuilt& refused) {
+    reason = refused.what();
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    reason = error.what();
   }
-  take_judgement(result, Direction::backward,
-                 judge(call.api, Direction::backward, answer.backward->reference, answer.backward->device,
-                       job_.standards, options.selection, {.float8_input = prepared.request.float8_input}));
+  skip_direction(result, Direction::backward, reason, reason);
 }
 
 }  // namespace msprobe::precheck

@@ -28,10 +28,14 @@ struct CallerJob {
 
 /// A call with its request.
 struct PreparedCall {
-  CallResult refused;  // has rows if it cannot be made
+  OperationReport refused;  // has rows if it cannot be made
   CallRequest request;
   dump::Entry forward;
   dump::Entry backward;
+
+  CallTraits traits() const {
+    return {.float8_input = request.float8_input, .input_scale = request.input_scale};
+  }
 };
 
 class Caller {
@@ -42,14 +46,14 @@ class Caller {
   const RunnerHello& start();
   /// Reads the entries, and builds the request.
   PreparedCall prepare(std::uint64_t index, RequestBuilder& builder);
-  CallResult make(std::uint64_t index, const PreparedCall& prepared);
+  OperationReport make(std::uint64_t index, const PreparedCall& prepared);
 
   std::uint64_t lost() const { return lost_; }
 
  private:
-  CallResult judged(const PlannedCall& call, const PreparedCall& prepared, CallAnswer& answer);
+  OperationReport judged(const PlannedCall& call, const PreparedCall& prepared, CallAnswer& answer);
   void judge_backward(const PlannedCall& call, const PreparedCall& prepared, CallAnswer& answer,
-                      CallResult& result) const;
+                      OperationReport& result) const;
   std::optional<CallAnswer> ask(std::uint64_t index, const PreparedCall& prepared, std::string& lost);
 
   const CallerJob& job_;
@@ -63,6 +67,6 @@ class Caller {
 };
 
 /// A call that was not made. `python`: what the Python tool says, if it says something else.
-CallResult skipped(const std::string& name, const std::string& reason, const std::string& message);
+OperationReport skipped(const std::string& name, const std::string& reason, const std::string& message);
 
 }  // namespace msprobe::precheck

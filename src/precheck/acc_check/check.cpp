@@ -28,10 +28,10 @@ constexpr double kMemoryShare = 0.8;  // of the machine's, for all runners toget
 /// Results come from any worker, and leave in the order of the dump.
 class OrderedResults {
  public:
-  OrderedResults(const std::function<void(const CallResult&)>& take, Progress* progress)
+  OrderedResults(const std::function<void(const OperationReport&)>& take, Progress* progress)
       : take_(take), progress_(progress) {}
 
-  void put(std::size_t place, CallResult result) {
+  void put(std::size_t place, OperationReport result) {
     const std::lock_guard lock(mutex_);
     waiting_.emplace(place, std::move(result));
     for (auto first = waiting_.begin(); first != waiting_.end() && first->first == next_;
@@ -49,10 +49,10 @@ class OrderedResults {
   std::size_t told() const { return next_; }
 
  private:
-  const std::function<void(const CallResult&)>& take_;
+  const std::function<void(const OperationReport&)>& take_;
   Progress* progress_;
   std::mutex mutex_;
-  std::map<std::size_t, CallResult> waiting_;
+  std::map<std::size_t, OperationReport> waiting_;
   std::size_t next_ = 0;
 };
 
@@ -102,7 +102,7 @@ CallPlan read_plan(const CheckOptions& options) {
 }
 
 CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, const Standards& standards,
-                         const std::string& error_data, const std::function<void(const CallResult&)>& take,
+                         const std::string& error_data, const std::function<void(const OperationReport&)>& take,
                          Progress* progress) {
   const auto json = open_file(options.dump_json);
   CheckSummary summary;

@@ -11,6 +11,7 @@
 
 #include "precheck/calls/plan.hpp"
 #include "precheck/judgement/output.hpp"
+#include "precheck/result_files/result_files.hpp"
 #include "precheck/standards/standards.hpp"
 
 namespace msprobe {
@@ -34,23 +35,6 @@ struct CheckOptions {
   bool jit = false;  // compile operations, on an NPU
 };
 
-struct DirectionResult {
-  Status status = Status::none;
-  Verdict verdict = Verdict::none;
-};
-
-/// All that is told of one call.
-struct CallResult {
-  std::string name;
-  DirectionResult forward;
-  DirectionResult backward;
-  std::string message;
-  std::string reason;  // of the worse verdict
-  std::vector<OutputRow> rows;
-
-  Verdict verdict() const { return forward.verdict > backward.verdict ? forward.verdict : backward.verdict; }
-};
-
 struct CheckSummary {
   std::uint64_t calls = 0;  // told now
   std::uint64_t done_before = 0;
@@ -68,7 +52,7 @@ CallPlan read_plan(const CheckOptions& options);
 /// Hands each result to `take`, in the order of the dump. `error_data`: a folder for the tensors of what is not right;
 /// empty: they are not saved. Throws Error: nothing can be called; Interrupted.
 CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, const Standards& standards,
-                         const std::string& error_data, const std::function<void(const CallResult&)>& take,
+                         const std::string& error_data, const std::function<void(const OperationReport&)>& take,
                          Progress* progress);
 
 }  // namespace msprobe::precheck

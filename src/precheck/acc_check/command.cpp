@@ -17,7 +17,7 @@
 
 #include "precheck/acc_check/check.hpp"
 #include "precheck/acc_check/config.hpp"
-#include "precheck/acc_check/result_log.hpp"
+#include "precheck/result_files/result_files.hpp"
 #include "report/terminal.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
@@ -77,8 +77,8 @@ std::vector<std::string> devices_of(const std::vector<std::string>& typed, bool 
 /// What the summary on the terminal tells.
 class Tally {
  public:
-  void take(const CallResult& result, bool python_rules) {
-    const Verdict verdict = python_rules ? of_status(result) : result.verdict();
+  void take(const OperationReport& result, bool python_rules) {
+    const Verdict verdict = python_rules ? of_status(result) : std::max(result.forward_verdict, result.backward_verdict);
     ++counts_[static_cast<std::size_t>(verdict)];
     const bool bad = verdict == Verdict::error || verdict == Verdict::warning;
     if (!bad || shown_.size() >= kShownCalls) {
@@ -109,7 +109,7 @@ class Tally {
     std::string reason;
   };
 
-  static Verdict of_status(const CallResult& result) {
+  static Verdict of_status(const OperationReport& result) {
     const auto one = [](Status status) {
       switch (status) {
         case Status::pass:
@@ -125,7 +125,7 @@ class Tally {
       }
       return Verdict::none;
     };
-    return std::max(one(result.forward.status), one(result.backward.status));
+    return std::max(one(result.forward), one(result.backward));
   }
 
   std::size_t counts_[5] = {};
@@ -205,34 +205,34 @@ class AccCheckCommand final : public Command {
     const Standards standards =
         typed_.standards.empty() ? Standards::built_in() : Standards::load(typed_.standards);
     const CallPlan plan = read_plan(options);
-    const LogStyle style{options.selection, !typed_.python_rules};
-    std::optional<ResultLog> log;
+    const ResultStyle style{options.selection, !typed_.python_rules, kDecimals};
+    std::optional<ResultFiles> files;
     std::string time = fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(std::time(nullptr)));
     const std::string folder = typed_.output.empty() ? "." : typed_.output;
     if (!typed_.result_csv.empty()) {
-      log.emplace(ResultLog::resume(typed_.result_csv, style));
-      options.done = log->done();
-      time = log->time();
+      files.emplace(ResultFiles::resume(typed_.result_csv, style));
+      options.done = files->finished();
+      time = files->time();
     } else {
       check_output_folder(folder);
     }
     // Not before something can be told.
-    const auto open_log = [&]() -> ResultLog& {
-      if (!log) {
+    const auto open_files = [&]() -> ResultFiles& {
+      if (!files) {
         create_directories(folder);
-        log.emplace(ResultLog::create(folder, time, style));
+        files.emplace(ResultFiles::create(folder, time, style));
       }
-      return *log;
+      return *files;
     };
     Tally tally;
     const CheckSummary summary = check_calls(
         options, plan, standards, typed_.save_error_data ? error_folder_ + "/ut_error_data" + time : "",
-        [&](const CallResult& result) {
-          open_log().add(result);
+        [&](const OperationReport& result) {
+          open_files().add(result);
           tally.take(result, typed_.python_rules);
         },
         context.progress);
-    return conclude(summary, tally, open_log(), context.color);
+    return conclude(summary, tally, open_files(), context.color);
   }
 
  private:
@@ -261,7 +261,7 @@ class AccCheckCommand final : public Command {
     return options;
   }
 
-  Outcome conclude(const CheckSummary& summary, const Tally& tally, const ResultLog& log, bool color) const {
+  Outcome conclude(const CheckSummary& summary, const Tally& tally, const ResultFiles& files, bool color) const {
     for (const std::string& warning : summary.warnings) log_warning(warning);
     const std::size_t errors = tally.of(Verdict::error);
     const std::size_t warnings = tally.of(Verdict::warning);
@@ -284,8 +284,8 @@ class AccCheckCommand final : public Command {
     if (summary.made_up > 0) text += fmt::format("; {} with random data", human_count(summary.made_up));
     if (summary.lost_runners > 0) text += fmt::format("; {} lost a runner", human_count(summary.lost_runners));
     text += tally.lines(color);
-    text += "\n  written: " + display(log.result_path());
-    text += "\n  written: " + display(log.details_path());
+    text += "\n  written: " + display(files.result_path());
+    text += "\n  written: " + display(files.details_path());
     log_info(text);
     if (typed_.fail_on == "never") return Outcome::clean;
     // Where nothing was judged nothing passed.

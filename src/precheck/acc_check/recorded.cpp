@@ -155,9 +155,11 @@ Output shaped_like(const Output& reference, std::vector<Output> elements) {
   return result;
 }
 
-void pair_gradients(Output& reference, std::vector<Output> recorded, Output& device) {
+GradientPairs pair_gradients(const Output& reference, std::vector<Output> recorded) {
   const auto is_there = [](const Output& output) { return !std::holds_alternative<std::monostate>(output.value); };
-  Output::List made = std::move(std::get<Output::List>(reference.value));
+  const auto* list = std::get_if<Output::List>(&reference.value);
+  if (list == nullptr) throw NotRebuilt("the runner gave no list of gradients", "");
+  Output::List made = *list;
   if (made.elements.size() != recorded.size()) {
     std::erase_if(made.elements, [&](const Output& output) { return !is_there(output); });
     std::erase_if(recorded, [&](const Output& output) { return !is_there(output); });
@@ -174,8 +176,7 @@ void pair_gradients(Output& reference, std::vector<Output> recorded, Output& dev
     ours.elements.push_back(std::move(recorded[i]));
   }
   if (ours.elements.empty()) throw NotRebuilt("no gradient was recorded", "");
-  reference.value = std::move(theirs);
-  device.value = std::move(ours);
+  return {{std::move(theirs)}, {std::move(ours)}};
 }
 
 }  // namespace msprobe::precheck

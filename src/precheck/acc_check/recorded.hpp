@@ -23,7 +23,13 @@ RecordedOutputs recorded_outputs(const dump::Entry& entry, const std::string& te
 /// The recorded values in the form of the reference: one, or a list.
 Output shaped_like(const Output& reference, std::vector<Output> elements);
 
-/// Gradients pair by place where there are as many, else those that are there. NotRebuilt if that is ambiguous.
-void pair_gradients(Output& reference, std::vector<Output> recorded, Output& device);
+/// Gradients of the reference and recorded ones, as two lists of the same length.
+struct GradientPairs {
+  Output reference;
+  Output recorded;
+};
+
+/// They pair by place where there are as many, else those that are there. NotRebuilt if there are not as many.
+GradientPairs pair_gradients(const Output& reference, std::vector<Output> recorded);
 
 }  // namespace msprobe::precheck

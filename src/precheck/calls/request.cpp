@@ -23,6 +23,7 @@
 #include "support/crc32.hpp"
 #include "support/json_writer.hpp"
 #include "support/text.hpp"
+#include "tensor/convert.hpp"
 
 namespace msprobe::precheck {
 namespace {
@@ -100,6 +101,7 @@ class ArgumentWriter {
   std::set<DType> floats;
   bool float8 = false;
   bool made_up = false;
+  double scale = 0;
   bool may_require_grad = true;
   bool has_dtype = false;
 
@@ -361,6 +363,23 @@ class ArgumentWriter {
     if (tensor::info(dtype).kind == tensor::Kind::floating && tensor::info(dtype).size == 1) float8 = true;
   }
 
+  /// Keeps the largest finite magnitude in mind.
+  void measure(DType dtype, std::span<const std::byte> bytes) {
+    const tensor::DTypeInfo& type = tensor::info(dtype);
+    const std::size_t parts = type.kind == tensor::Kind::complex ? 2 : 1;
+    if (type.kind != tensor::Kind::floating && parts == 1) return;
+    constexpr std::size_t kBlock = 4096;
+    std::array<double, 2 * kBlock> values;
+    for (std::size_t at = 0; at < bytes.size(); at += kBlock * type.size) {
+      const std::size_t count = std::min(kBlock, (bytes.size() - at) / type.size);
+      const std::span<double> block = std::span(values).first(count * parts);
+      tensor::to_double(dtype, bytes.subspan(at, count * type.size), block);
+      for (const double value : block) {
+        if (std::isfinite(value)) scale = std::max(scale, std::fabs(value));
+      }
+    }
+  }
+
   void tensor(JsonWriter& json, const Entry& entry, Node node) {
     const auto recorded = tensor::dtype_from_torch(text_member(entry, node, "dtype"));
     if (!recorded)
@@ -396,6 +415,7 @@ class ArgumentWriter {
     const bool rounded = is_rounded(dtype);
     std::vector<std::byte> piece;
     random_elements(random, *stream_, {.fill_with_max = traits_.python}, [&](std::span<const std::byte> bytes) {
+      if (!traits_.python) measure(dtype, bytes);
       if (!rounded) {
         payload_.append(bytes);
         return;
@@ -426,6 +446,7 @@ class ArgumentWriter {
       piece.resize(count * type.size);
       reader.read(piece);
       if (rounded) round_to_hf32(piece);
+      if (!traits_.python) measure(stored.dtype, piece);
       payload_.append(piece);
       left -= count;
     }
@@ -603,6 +624,7 @@ CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, con
   request.json = json.take();
   request.float8_input = writer.float8;
   request.made_up = writer.made_up;
+  request.input_scale = writer.scale;
   return request;
 }
 

@@ -32,7 +32,8 @@ struct CallRequest {
   std::string json;  // one line
   BackwardPlan backward;
   bool float8_input = false;
-  bool made_up = false;  // some tensor is random
+  bool made_up = false;    // some tensor is random
+  double input_scale = 0;  // the largest finite magnitude in the tensors that go in
 };
 
 /// Builds requests, one after the other. `tensors`: the folder of the dump's tensors; empty: none were dumped.

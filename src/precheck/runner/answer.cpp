@@ -68,6 +68,7 @@ class OutputReader {
     if (reference == Entry::kNone) refuse("it has no reference");
     outputs.reference = output(reference);
     if (const Node device = entry_.find(node, "device"); device != Entry::kNone) outputs.device = output(device);
+    if (const Node last = entry_.find(node, "last"); last != Entry::kNone) outputs.last = output(last);
     return outputs;
   }
 

@@ -24,6 +24,7 @@ struct CallError {
 struct SideOutputs {
   Output reference;
   Output device;  // nothing if only the reference was asked for
+  Output last;    // of a backward of the reference alone: what the last of its steps gave, or nothing
 };
 
 /// The outputs point into `bytes`.
