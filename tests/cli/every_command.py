@@ -50,6 +50,9 @@ def arguments(command, inputs, data):
     tree = golden / "visualize" / "tree" / "target"
     for name in ("graph", "graph_visualize"):
         lines[name] = ["-tp", str(tree) if inputs else "missing/rank0", "-o", "output"]
+    dump = golden / "prechecks" / "acc_check" / "dump_tensor" / "dump.json"
+    for name in ("acc_check", "multi_acc_check", "run_ut", "multi_run_ut"):
+        lines[name] = ["-api_info", str(dump) if inputs else "missing/dump.json", "-o", "output"]
     harness.check(command in lines, f"say here how '{command}' is called")
     return [command, *lines[command]]
 

@@ -179,6 +179,7 @@ class Runner:
 
         self.torch = torch
         self.functions = {}
+        self.can_cast = {}
         self.device = choose_device(torch, wanted, jit)
         self.inputs = None
         self.end = 0
@@ -303,10 +304,14 @@ class Runner:
         """Automatic casts to a type; none where this PyTorch knows none to it on this device."""
         if dtype is None:
             return contextlib.nullcontext()
-        try:
-            return self.torch.autocast(self.device.partition(":")[0], dtype=self.dtype(dtype))
-        except (RuntimeError, ValueError):
-            return contextlib.nullcontext()
+        cast = {"device_type": self.device.partition(":")[0], "dtype": self.dtype(dtype)}
+        if dtype not in self.can_cast:
+            try:
+                with self.torch.autocast(**cast):
+                    self.can_cast[dtype] = True
+            except (RuntimeError, ValueError):
+                self.can_cast[dtype] = False
+        return self.torch.autocast(**cast) if self.can_cast[dtype] else contextlib.nullcontext()
 
     def gradients(self, request, side, result, leaves):
         torch = self.torch

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "dump/member_stream.hpp"
+#include "precheck/acc_check/error_data.hpp"
 #include "precheck/acc_check/recorded.hpp"
 #include "precheck/calls/not_rebuilt.hpp"
 #include "precheck/calls/treatment.hpp"
@@ -167,7 +168,9 @@ OperationReport Caller::make(std::uint64_t index, const PreparedCall& prepared) 
   }
   if (!answer) {
     const std::string reason = "the runner " + lost;
-    return skipped(call.name, reason, reason);
+    OperationReport result = skipped(call.name, reason, reason);
+    save(call, prepared, nullptr, result);
+    return result;
   }
   if (answer->error && (!answer->forward || (python && !answer->error->ours))) {
     const CallError& error = *answer->error;
@@ -205,7 +208,32 @@ OperationReport Caller::judged(const PlannedCall& call, const PreparedCall& prep
     take_judgement(result, Direction::forward, std::move(judgement));
   }
   judge_backward(call, prepared, answer, result);
+  save(call, prepared, &answer, result);
   return result;
+}
+
+void Caller::save(const PlannedCall& call, const PreparedCall& prepared, const CallAnswer* answer,
+                  const OperationReport& result) const {
+  const std::string& folder = job_.error_data;
+  if (folder.empty()) return;
+  const auto is_bad = [&](Status status, Verdict verdict) {
+    if (job_.options.python_rules) return status != Status::pass && status != Status::none;
+    return verdict == Verdict::error || verdict == Verdict::warning;
+  };
+  if (answer != nullptr && !is_bad(result.forward, result.forward_verdict) &&
+      !is_bad(result.backward, result.backward_verdict))
+    return;
+  try {
+    save_inputs(folder, call.name, prepared.request, inputs_);
+    if (answer == nullptr) return;
+    save_outputs(folder, call.name, "forward.output.bench", answer->forward->reference);
+    save_outputs(folder, call.name, "forward.output.device", answer->forward->device);
+    if (!answer->backward) return;
+    save_outputs(folder, call.name, "backward.output.bench", answer->backward->reference);
+    save_outputs(folder, call.name, "backward.output.device", answer->backward->device);
+  } catch (const IoError& error) {
+    log_warning(error.what());
+  }
 }
 
 void Caller::judge_backward(const PlannedCall& call, const PreparedCall& prepared, CallAnswer& answer,

@@ -54,6 +54,9 @@ class Caller {
   OperationReport judged(const PlannedCall& call, const PreparedCall& prepared, CallAnswer& answer);
   void judge_backward(const PlannedCall& call, const PreparedCall& prepared, CallAnswer& answer,
                       OperationReport& result) const;
+  /// Tensors of what is not right, if they are wanted.
+  void save(const PlannedCall& call, const PreparedCall& prepared, const CallAnswer* answer,
+            const OperationReport& result) const;
   std::optional<CallAnswer> ask(std::uint64_t index, const PreparedCall& prepared, std::string& lost);
 
   const CallerJob& job_;

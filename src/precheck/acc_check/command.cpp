@@ -161,8 +161,7 @@ class AccCheckCommand final : public Command {
         .add("-d,--device", typed_.devices,
              "cpu, cuda, npu, cuda:1, or numbers of what is there; without it what is there")
         .argument("DEVICE")
-        .any_number_of_values(1)
-        .one_word();
+        .any_number_of_values(1);
     options.add("-n,--num_splits", typed_.runners, "How many runners work at once; without it as many as fit")
         .argument("N");
     options.add("--python", typed_.python, "The Python that has PyTorch").argument("FILE").show_default();

@@ -49,6 +49,10 @@ std::string_view text_member(const Entry& entry, Node node, std::string_view key
   return member != Entry::kNone && entry.is(member, NodeKind::string) ? entry.text(member) : std::string_view();
 }
 
+bool is_tensor_type(std::string_view type) {
+  return type == "torch.Tensor" || type == "torch.nn.parameter.Parameter";
+}
+
 std::uint32_t seed_of(const std::string& text) {
   return crc32(0, std::as_bytes(std::span(text)));
 }
@@ -93,19 +97,26 @@ void round_to_hf32(std::span<std::byte> bytes) {
 /// One argument list or one gradient, in the making.
 class ArgumentWriter {
  public:
-  ArgumentWriter(const PlannedCall& call, const RequestTraits& traits, const std::string& tensors,
+  ArgumentWriter(const PlannedCall& call, const RequestTraits& traits, const std::string& folder,
                  SharedFile& payload, RandomStream& stream)
-      : call_(call), traits_(traits), tensors_(tensors), payload_(payload), stream_(&stream) {}
+      : call_(call), traits_(traits), tensors_(folder), payload_(payload), stream_(&stream) {}
 
   /// Which of float16, bfloat16, float32 were seen.
   std::set<DType> floats;
   bool float8 = false;
   bool made_up = false;
   double scale = 0;
+  std::vector<RequestTensor> tensors;
   bool may_require_grad = true;
   bool has_dtype = false;
 
   void use(RandomStream& stream) { stream_ = &stream; }
+  /// What follows is for backward.
+  void begin_gradients() {
+    may_require_grad = false;
+    gradients_ = true;
+    leaves_ = 0;
+  }
 
   void positional(JsonWriter& json, const Entry& entry, Node list) {
     json.open_list();
@@ -121,6 +132,7 @@ class ArgumentWriter {
 
   void keywords(JsonWriter& json, const Entry& entry, Node object) {
     json.open_object();
+    if (traits_.python) leaves_ = 0;  // its numbers begin anew, and later files replace earlier ones
     if (object != Entry::kNone) {
       const bool causal = is_causal_mask(entry, object);
       entry.children(object, [&](Node child) {
@@ -220,6 +232,8 @@ class ArgumentWriter {
 
   void value(JsonWriter& json, const Entry& entry, Node node, int depth, bool is_positional) {
     if (depth > kMaxNesting) refuse("is nested too deep");
+    const bool is_tensor = entry.is(node, NodeKind::object) && is_tensor_type(text_member(entry, node, "type"));
+    if (!entry.is(node, NodeKind::array) && !is_tensor) ++leaves_;
     switch (entry.kind(node)) {
       case NodeKind::null:
         json.null();
@@ -245,7 +259,7 @@ class ArgumentWriter {
 
   void object(JsonWriter& json, const Entry& entry, Node node, int depth, bool is_positional) {
     const std::string_view type = text_member(entry, node, "type");
-    if (type == "torch.Tensor" || type == "torch.nn.parameter.Parameter") {
+    if (is_tensor_type(type)) {
       tensor(json, entry, node);
       return;
     }
@@ -315,8 +329,11 @@ class ArgumentWriter {
     json.close();
   }
 
-  static void tell_tensor(JsonWriter& json, DType stored, DType dtype, const std::vector<std::uint64_t>& shape,
-                          std::uint64_t offset, bool requires_grad) {
+  void tell_tensor(JsonWriter& json, DType stored, DType dtype, const std::vector<std::uint64_t>& shape,
+                   std::uint64_t offset, bool requires_grad) {
+    std::uint64_t size = tensor::info(stored).size;
+    for (const std::uint64_t length : shape) size *= length;
+    tensors.push_back({gradients_, leaves_++, stored, shape, offset, size});
     json.open_object();
     json.key("t");
     json.open_list();
@@ -395,8 +412,10 @@ class ArgumentWriter {
       dumped(json, dtype, std::string(file), requires_grad);
       return;
     }
-    if (traits_.real_data_only) refuse("was not dumped as a tensor");
     const std::vector<std::uint64_t> shape = shape_of(entry, node);
+    // There is no file of a tensor without elements.
+    if (traits_.real_data_only && std::find(shape.begin(), shape.end(), 0U) == shape.end())
+      refuse("was not dumped as a tensor");
     if (call_.api.name == "histc" && tensor::info(dtype).kind == tensor::Kind::integer) dtype = DType::float32;
     RandomTensor random{dtype,
                         count_of(shape, dtype),
@@ -463,6 +482,8 @@ class ArgumentWriter {
   RandomStream* stream_;
   std::string where_;
   std::size_t position_ = kNoPosition;
+  std::size_t leaves_ = 0;
+  bool gradients_ = false;
   std::uint64_t taken_ = 0;
 };
 
@@ -613,7 +634,7 @@ CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, con
     }
     if (request.backward.wanted) {
       if (!traits_.python) writer.use(own_gradients);
-      writer.may_require_grad = false;
+      writer.begin_gradients();
       json.key("grads");
       writer.positional(json, *backward, gradients);
     }
@@ -625,6 +646,7 @@ CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, con
   request.float8_input = writer.float8;
   request.made_up = writer.made_up;
   request.input_scale = writer.scale;
+  request.tensors = std::move(writer.tensors);
   return request;
 }
 

@@ -2,6 +2,7 @@
 // A recorded call as a request to a runner: its arguments rebuilt, tensors as bytes in a file beside it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,11 +29,22 @@ struct BackwardPlan {
   std::string skip;  // why it is not made although there is a backward entry
 };
 
+/// A tensor among the arguments, as it lies in the payload.
+struct RequestTensor {
+  bool gradient = false;  // an argument of backward
+  std::size_t index = 0;  // among all values of its side
+  tensor::DType dtype = tensor::DType::float32;
+  std::vector<std::uint64_t> shape;
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+};
+
 struct CallRequest {
   std::string json;  // one line
   BackwardPlan backward;
   bool float8_input = false;
   bool made_up = false;    // some tensor is random
+  std::vector<RequestTensor> tensors;
   double input_scale = 0;  // the largest finite magnitude in the tensors that go in
 };
 

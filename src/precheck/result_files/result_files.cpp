@@ -249,7 +249,9 @@ std::string ResultFiles::details_text(const OperationReport& report) const {
 std::string ResultFiles::result_text(const OperationReport& report) const {
   std::vector<std::string> fields = {report.name, std::string(status_word(report.forward, style_.selection)),
                                      std::string(status_word(report.backward, style_.selection))};
-  if (!report.message.empty() || style_.ours) fields.push_back(report.message);
+  // An exception without words is one, too.
+  const bool skipped = report.forward == Status::skip;
+  if (!report.message.empty() || skipped || style_.ours) fields.push_back(report.message);
   if (style_.ours) {
     fields.emplace_back(verdict_word(report.forward_verdict));
     fields.emplace_back(verdict_word(report.backward_verdict));

@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Holds `msprobe acc_check` to the Python tool's results of the same dumps, called again by the PyTorch of the Python that
+runs this test: each status and message with --python-rules; without it, what docs/differences.md lists.
+
+usage: golden_precheck_calls.py MSPROBE GOLDEN_FOLDER
+
+Figures of floating-point outputs depend on the kernels of a processor and of a PyTorch, so those are not compared here.
+"""
+
+import csv
+import json
+import pathlib
+import shutil
+import sys
+
+import harness
+import torch
+
+VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
+# Old PyTorch has hardly any operation in float16 on a CPU, and its matmul in bfloat16 rounds in between.
+HAS_HALF = VERSION >= (2, 2)
+HALF = "Half"
+ROUNDS_BFLOAT16 = {"Torch.matmul.0"}
+STATUS, MESSAGE = 21, 22
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.reader(file))[1:]
+
+
+def check_files(scratch, name="out"):
+    (result,) = (scratch / name).glob("accuracy_checking_result_*.csv")
+    (details,) = (scratch / name).glob("accuracy_checking_details_*.csv")
+    return rows_of(result), rows_of(details), result
+
+
+def acc_check(msprobe, scratch, dump, *options, name="out", python=sys.executable, **more):
+    shutil.rmtree(scratch / name, ignore_errors=True)
+    words = ["acc_check", "-api_info", str(dump), "-o", name, "--python", python, "-d", "cpu", *options]
+    return harness.run(msprobe, words, scratch, **more)
+
+
+def like_golden(msprobe, case, dump, out, options):
+    def body(scratch):
+        result = acc_check(msprobe, scratch, case / dump, "--python-rules", *options)
+        harness.check_equal("exit status", (result.returncode, result.stdout), (0, ""))
+        results, details, _ = check_files(scratch)
+        expected = rows_of(next((case / out).glob("*_result_*.csv")))
+        excused = set()
+        for ours, theirs in zip(results, expected, strict=True):
+            if not HAS_HALF and ours[1] == "SKIP" and HALF in ours[-1]:
+                excused.add(ours[0])
+            elif VERSION < (2, 2) and ours[0] in ROUNDS_BFLOAT16:
+                excused.add(ours[0])
+                harness.check(ours[1] in ("warning", "error", "Warning"), f"{ours}")
+            else:
+                harness.check_equal(ours[0], ours, theirs)
+        harness.check(len(excused) <= 5, f"{sorted(excused)} differ")
+        check_details(details, rows_of(next((case / out).glob("*_details_*.csv"))), excused)
+
+    return body
+
+
+def check_details(details, expected, excused):
+    def kept(rows):
+        return [row for row in rows if ".".join(row[0].split(".")[:-3]) not in excused]
+
+    for ours, theirs in zip(kept(details), kept(expected), strict=True):
+        harness.check_equal("name", ours[0], theirs[0])
+        harness.check_equal(ours[0], ours[1:4], theirs[1:4])
+        harness.check_equal(ours[0], (ours[STATUS], ours[MESSAGE]), (theirs[STATUS], theirs[MESSAGE]))
+        # The same criterion was filled.
+        harness.check_equal(ours[0], [cell == " " for cell in ours], [cell == " " for cell in theirs])
+
+
+def our_rules(msprobe, case):
+    def body(scratch):
+        result = acc_check(msprobe, scratch, case / "small.json")
+        harness.check_equal("exit status", (result.returncode, result.stdout), (0, ""))
+        found = {row[0]: row for row in check_files(scratch)[0]}
+        for name, reason in {
+            "Tensor.to.0": "makes nothing that could be judged",
+            "Torch.no_such_api.0": f"PyTorch {torch.__version__} has no Torch.no_such_api",
+            "Distributed.all_reduce.0": "communication is not called again",
+            "VF.lstm.0": "operations of the kind VF are not called again",
+            "Torch.a.b.c.0": f"PyTorch {torch.__version__} has no Torch.a.b.c",
+        }.items():
+            harness.check_equal(name, found[name][1:], ["SKIP", "SKIP", reason, "skip", "", reason])
+        # A correct rounding of bfloat16, and the gradients of several outputs.
+        harness.check_equal("exp", found["Torch.exp.0"][4:], ["pass", "pass", ""])
+        harness.check_equal("split", found["Torch.split.0"][1:], ["pass", "pass", "", "pass", "pass", ""])
+        harness.check_equal("masked_select", found["Torch.masked_select.0"][4:6], ["pass", "pass"])
+        harness.check("12 with random data" in result.stderr, result.stderr)
+
+    return body
+
+
+def same_for_any_number_of_runners(msprobe, case):
+    def body(scratch):
+        kept = []
+        for number in ("1", "2"):
+            result = acc_check(msprobe, scratch, case / "small.json", "-n", number, "--jobs", "2", name=f"out{number}")
+            harness.check_equal("exit status", result.returncode, 0)
+            kept.append(check_files(scratch, f"out{number}")[:2])
+        harness.check_equal("rows", kept[0], kept[1])
+
+    return body
+
+
+def nothing_is_false(msprobe, case, *options):
+    def body(scratch):
+        result = acc_check(msprobe, scratch, case / "dump_tensor" / "dump.json", "--fail-on", "warning", *options)
+        rows = check_files(scratch)[0]
+        bad = [row for row in rows if {"error", "warning"} & set(row[4:6])]
+        if VERSION < (2, 2):
+            bad = [row for row in bad if row[0] not in ROUNDS_BFLOAT16]
+        harness.check_equal("false verdicts", bad, [])
+        harness.check(result.returncode in ((0, 1) if VERSION < (2, 2) else (0,)), result.stderr)
+        harness.check(sum(row[4] == "pass" for row in rows) >= 30, f"{rows}")
+
+    return body
+
+
+def changed_dump(case, scratch, change):
+    """A copy of the recorded tensors, some of them changed."""
+    folder = scratch / "dump"
+    shutil.copytree(case / "dump_tensor", folder)
+    for name, function in change.items():
+        path = folder / "dump_tensor_data" / name
+        tensor = torch.load(path)
+        torch.save(function(tensor.detach().clone()), path)
+    return folder / "dump.json"
+
+
+def tile(tensor):
+    tensor[:2, :3] = 0
+    return tensor
+
+
+def recorded_names_the_faults(msprobe, case):
+    def body(scratch):
+        dump = changed_dump(case, scratch, {
+            "Functional.linear.0.forward.output.0.pt": tile,
+            "Functional.layer_norm.0.forward.output.0.pt": lambda t: t.bfloat16().float(),
+            "Torch.clamp.0.forward.output.0.pt": lambda t: t.clamp(-0.4, 0.5),
+            "Tensor.sum.0.backward.output.0.pt": lambda t: t * 2,
+        })
+        result = acc_check(msprobe, scratch, dump, "--recorded", "--fail-on", "error")
+        harness.check_equal("exit status", result.returncode, 1)
+        rows = check_files(scratch)[0]
+        wrong = {row[0]: row[4:6] for row in rows if "error" in row[4:6]}
+        harness.check_equal("wrong", wrong, {
+            "Functional.linear.0": ["error", "pass"],
+            "Functional.layer_norm.0": ["error", "pass"],
+            "Torch.clamp.0": ["error", ""],
+            "Tensor.sum.0": ["pass", "error"],
+        })
+
+    return body
+
+
+def recorded_needs_tensors(msprobe, case):
+    def body(scratch):
+        result = acc_check(msprobe, scratch, case / "dump_statistics" / "dump.json", "--recorded", "--fail-on", "error")
+        rows = check_files(scratch)[0]
+        harness.check_equal("matmul", next(row for row in rows if row[0] == "Torch.matmul.0")[4:],
+                            ["skip", "", "argument 0 was not dumped as a tensor"])
+        harness.check("pass" not in {row[4] for row in rows if row[0] == "Functional.gelu.0"}, f"{rows}")
+        harness.check(result.returncode in (0, 1), result.stderr)
+
+    return body
+
+
+OPTION_CASES = ("plain", "filter", "white", "black", "white_and_black")
+
+
+def options_like_golden(msprobe, case):
+    """The rows that the Python tool wrote for each set of options, from the list of operations that it was given."""
+    golden = json.loads((case / "options.json").read_text(encoding="utf-8"))
+    lists = {"white": {"white_list": ["exp"]}, "black": {"black_list": ["exp"]},
+             "white_and_black": {"white_list": ["exp", "add"], "black_list": ["exp"]}}
+
+    def body(scratch):
+        dump = part_of_small(case, scratch)
+        for name in OPTION_CASES:
+            options = ["-f"] if name == "filter" else []
+            if name in lists:
+                (scratch / "config.json").write_text(json.dumps({"task": "acc_check", "acc_check": lists[name]}))
+                options = ["-config", "config.json"]
+            result = acc_check(msprobe, scratch, dump, "--python-rules", *options)
+            harness.check_equal("exit status", (name, result.returncode), (name, 0))
+            for ours, theirs in zip(check_files(scratch)[0], golden[name]["result"], strict=True):
+                if HAS_HALF or HALF not in ours[-1]:
+                    harness.check_equal(name, ours, theirs)
+
+    return body
+
+
+def part_of_small(case, scratch):
+    small = json.loads((case / "small.json").read_text(encoding="utf-8"))
+    names = ("Torch.exp.0", "Torch.exp.1", "Torch.exp.2", "Torch.add.0", "Functional.softmax.0")
+    small["data"] = {key: value for key, value in small["data"].items() if key.startswith(tuple(n + "." for n in names))}
+    dump = scratch / "small.json"
+    dump.write_text(json.dumps(small))
+    return dump
+
+
+def error_data_like_golden(msprobe, case):
+    golden = json.loads((case / "options.json").read_text(encoding="utf-8"))["error_path"]
+
+    def body(scratch):
+        dump = part_of_small(case, scratch)
+        (scratch / "errors").mkdir()
+        config = {"acc_check": {"white_list": ["exp"], "error_data_path": str(scratch / "errors")}}
+        (scratch / "config.json").write_text(json.dumps(config))
+        acc_check(msprobe, scratch, dump, "--python-rules", "-config", "config.json", "-save_error_data")
+        time = check_files(scratch)[2].stem[-14:]
+        found = {str(path.relative_to(scratch / "errors")).replace(time, "TIME") for path in (scratch / "errors").rglob("*")}
+        expected = {name.replace("20260101000000", "TIME") for name in golden["error_data"]}
+        if not HAS_HALF:  # exp of float16 is a SKIP, which leaves nothing
+            found = {name for name in found if "exp.2" not in name}
+        harness.check_equal("files", found, expected)
+        folder = scratch / "errors" / f"ut_error_data{time}"
+        exp = torch.load(folder / "Torch.exp.0.forward.input.0.pt")
+        device = torch.load(folder / "Torch.exp.0.forward.output.device.0.pt")
+        reference = torch.load(folder / "Torch.exp.0.forward.output.bench.0.pt")
+        harness.check_equal("types", (exp.dtype, device.dtype, reference.dtype),
+                            (torch.bfloat16, torch.bfloat16, torch.float32))
+        harness.check(torch.equal(reference, torch.exp(exp.float())), "the reference is not that of the input")
+
+    return body
+
+
+def make_tests(msprobe, golden):
+    case = pathlib.Path(golden).resolve() / "prechecks" / "acc_check"
+    return [
+        ("tensors, 26", like_golden(msprobe, case, "dump_tensor/dump.json", "out_tensor", ())),
+        ("tensors, 8.1.1", like_golden(msprobe, case, "dump_tensor/dump.json", "out_tensor_8.1.1", ("--release", "8"))),
+        ("statistics", like_golden(msprobe, case, "dump_statistics/dump.json", "out_statistics", ())),
+        ("a dump made by hand", like_golden(msprobe, case, "small.json", "out_small", ())),
+        ("options", options_like_golden(msprobe, case)),
+        ("tensors of what is not right", error_data_like_golden(msprobe, case)),
+        ("our rules", our_rules(msprobe, case)),
+        ("any number of runners", same_for_any_number_of_runners(msprobe, case)),
+        ("no false verdict on the device", nothing_is_false(msprobe, case)),
+        ("no false verdict on what was recorded", nothing_is_false(msprobe, case, "--recorded")),
+        ("recorded faults are named, and nothing else", recorded_names_the_faults(msprobe, case)),
+        ("recorded outputs need tensors", recorded_needs_tensors(msprobe, case)),
+    ]
+
+
+if __name__ == "__main__":
+    harness.main(make_tests)

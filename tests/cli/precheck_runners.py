@@ -1,0 +1,339 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runners of `msprobe acc_check` that crash, hang, lie, flood or talk; Ctrl-C; a full disk; going on afterwards.
+
+usage: precheck_runners.py MSPROBE GOLDEN_FOLDER
+
+The runners here are no PyTorch: a few lines of Python that take requests and answer them, well or not. They return the
+first argument as both sides' output.
+"""
+
+import csv
+import json
+import os
+import pathlib
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+import harness
+
+# What stands in WORD is done at a call of that name.
+RUNNER = """#!{python}
+import json, os, signal, sys, time
+def tell(answer):
+    os.write(4, (json.dumps(answer) + "\\n").encode())
+print("noise before anything", flush=True)
+open({starts!r}, "a").write("x")
+{begin}
+tell({{"hello": 1, "torch": "9.9", "device": "cpu"}})
+for line in os.fdopen(3, "rb"):
+    request = json.loads(line)
+    name = request["name"]
+    print("noise" * 10000, flush=True)
+    stored, _, shape, offset, _ = request["args"][0]["t"]
+    size = 4
+    for length in shape:
+        size *= length
+    os.ftruncate(6, 0)
+    os.pwrite(6, os.pread(5, size, offset) + bytes(64 - size) + os.pread(5, size, offset), 0)
+    made = {{"t": [stored, shape, 0]}}
+    other = {{"t": [stored, shape, 64]}}
+    answer = {{"id": request["id"], "forward": {{"reference": made, "device": other}}}}
+{faults}
+    tell(answer)
+"""
+
+FAULTS = {
+    "segv": "os.kill(os.getpid(), signal.SIGSEGV)",
+    "leaves": "sys.exit(3)",
+    "hangs": "time.sleep(1000)",
+    "floods": "[os.write(4, b'x' * 65536) for _ in range(1000)]",
+    "other_id": "answer['id'] += 1",
+    "no_json": "os.write(4, b'what?\\n'); continue",
+    "no_outputs": "answer.pop('forward')",
+    "beyond": "made['t'][2] = 1 << 40",
+    "huge": "made['t'][1] = [1 << 40, 1 << 40]",
+    "minus": "made['t'][1] = [-1]",
+    "deep": "answer = json.loads('[' * 900 + ']' * 900)",
+    "shrinks": "os.ftruncate(6, 0)",
+    "types": "made['t'][0] = 'what'",
+}
+REASONS = {
+    "segv": "the runner died of signal 11 (SIGSEGV)",
+    "leaves": "the runner ended with status 3",
+    "hangs": "the runner did not return within 1 s",
+    "floods": "the runner floods: its answer has no end",
+    "other_id": "the runner gave an answer that is none: it is to another request",
+    "no_json": "the runner gave an answer that is none: it is not JSON",
+    "no_outputs": "the runner gave an answer that is none: it has neither outputs nor an error",
+    "beyond": "the runner gave an answer that is none: a tensor is not where it should be",
+    "huge": "the runner gave an answer that is none: a tensor is larger than what was handed over",
+    "minus": "the runner gave an answer that is none: a number is out of range",
+    "deep": "the runner gave an answer that is none: it is not JSON",
+    "shrinks": "the runner gave an answer that is none: a tensor is larger than what was handed over",
+    "types": "the runner gave an answer that is none: a tensor's type is unknown",
+}
+
+
+def tensor(low=0.0):
+    return {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [8], "Max": 1.0, "Min": low, "Mean": 0.5,
+            "Norm": 1.0, "requires_grad": False}
+
+
+def write_dump(scratch, names):
+    data = {f"Torch.{name}.0.forward": {"input_args": [tensor()], "input_kwargs": {}, "output": [tensor()]}
+            for name in names}
+    dump = {"task": "statistics", "level": "L1", "framework": "pytorch", "dump_data_dir": None, "data": data}
+    (scratch / "dump.json").write_text(json.dumps(dump), encoding="utf-8")
+
+
+def write_runner(scratch, begin="", name="runner", faults=None):
+    lines = "".join(f"    if name == {word!r}:\n        {what}\n" for word, what in (faults or FAULTS).items())
+    path = scratch / name
+    path.write_text(RUNNER.format(python=sys.executable, starts=str(scratch / "starts"), begin=begin, faults=lines),
+                    encoding="utf-8")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def words_of(scratch, *options):
+    return ["acc_check", "-api_info", "dump.json", "-o", "out", "--python", str(scratch / "runner"), "--timeout", "1",
+            "-n", "1", *options]
+
+
+def results_of(scratch):
+    (path,) = (scratch / "out").glob("accuracy_checking_result_*.csv")
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return path, list(csv.reader(file))[1:]
+
+
+def nobody_is_left(scratch):
+    """No process that has the runner's name is there any more."""
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            line = (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        harness.check(str(scratch / "runner").encode() not in line, f"process {folder.name} is left")
+
+
+def every_fault_costs_one_row(msprobe):
+    def body(scratch):
+        names = [name for fault in FAULTS for name in (fault, f"after_{fault}")]
+        write_dump(scratch, names)
+        write_runner(scratch)
+        result = harness.run(msprobe, words_of(scratch), scratch)
+        harness.check_equal("exit status", (result.returncode, result.stdout), (0, ""))
+        rows = results_of(scratch)[1]
+        harness.check_equal("names", [row[0] for row in rows], [f"Torch.{name}.0" for name in names])
+        for row in rows:
+            name = row[0].split(".")[1]
+            if name in FAULTS:
+                harness.check_equal(name, row[1:], ["SKIP", "SKIP", REASONS[name], "skip", "", REASONS[name]])
+            else:
+                harness.check_equal(name, row[1:], ["pass", " ", "", "pass", "", ""])
+        harness.check_equal("starts", len((scratch / "starts").read_text()), len(FAULTS) + 1)
+        harness.check(f"{len(FAULTS)} lost a runner" in result.stderr, result.stderr)
+        nobody_is_left(scratch)
+
+    return body
+
+
+def what_does_not_start(msprobe):
+    def body(scratch):
+        write_dump(scratch, ["a"])
+        for begin, reason in {
+            "sys.exit(7)": "the runner ended with status 7: noise before anything",
+            "tell({'fatal': 'ModuleNotFoundError: torch'}); sys.exit(1)": "ModuleNotFoundError: torch",
+            "os.write(4, b'\\n')": "the runner gave an answer that is none: it is not JSON: noise before anything",
+        }.items():
+            runner = write_runner(scratch, begin)
+            result = harness.run(msprobe, words_of(scratch), scratch)
+            harness.check_equal("exit status", result.returncode, 2)
+            harness.check_equal("error", result.stderr.splitlines()[0], f"msprobe: error: {runner}: {reason}")
+            harness.check(not (scratch / "out").exists(), "files were written")
+        result = harness.run(msprobe, words_of(scratch, "--python", "no/such/python"), scratch)
+        harness.check_equal("missing", (result.returncode, result.stderr),
+                            (2, "msprobe: error: no/such/python: No such file or directory\n"))
+
+    return body
+
+
+def interrupted_and_gone_on(msprobe):
+    def body(scratch):
+        names = [f"n{i}" for i in range(20)]
+        write_dump(scratch, names)
+        write_runner(scratch, faults={"n12": "time.sleep(1000)"})
+        words = words_of(scratch, "--timeout", "0")
+        process = subprocess.Popen([msprobe, *words], cwd=scratch, env=harness.environment(msprobe, scratch),
+                                   stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + harness.TIME_LIMIT_S
+        while True:
+            harness.check(time.monotonic() < deadline, "it never came to n12")
+            if (scratch / "out").exists() and len(results_of(scratch)[1]) == 12:
+                break
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=harness.TIME_LIMIT_S)
+        harness.check_equal("interrupted", (process.returncode, told), (130, "msprobe: interrupted\n"))
+        nobody_is_left(scratch)
+        path, before = results_of(scratch)
+        # As a process leaves it that is killed while it writes.
+        with path.open("ab") as file:
+            file.write(b"Torch.n12.0,pa")
+        write_runner(scratch, faults={"x": "pass"})
+        result = harness.run(msprobe, words_of(scratch, "-csv_path", str(path)), scratch)
+        harness.check_equal("exit status", result.returncode, 0)
+        after = results_of(scratch)[1]
+        harness.check_equal("names", [row[0] for row in after], [f"Torch.{name}.0" for name in names])
+        harness.check_equal("rows before", after[:12], before)
+        harness.check("8 operations" in result.stderr and "12 were there before" in result.stderr, result.stderr)
+
+    return body
+
+
+def killed_and_gone_on(msprobe):
+    """Where the command itself is killed its runners end, too."""
+
+    def body(scratch):
+        write_dump(scratch, ["n0", "n1", "n2"])
+        write_runner(scratch, faults={"n1": "time.sleep(5)"})
+        process = subprocess.Popen([msprobe, *words_of(scratch, "--timeout", "0")], cwd=scratch,
+                                   env=harness.environment(msprobe, scratch), stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + harness.TIME_LIMIT_S
+        while not (scratch / "out").exists() or len(results_of(scratch)[1]) < 1:
+            harness.check(time.monotonic() < deadline, "it never came to n1")
+            time.sleep(0.05)
+        process.kill()
+        process.wait()
+        path, rows = results_of(scratch)
+        harness.check_equal("rows", [row[0] for row in rows], ["Torch.n0.0"])
+        write_runner(scratch, faults={"x": "pass"})
+        result = harness.run(msprobe, words_of(scratch, "-csv_path", str(path)), scratch)
+        harness.check_equal("exit status", result.returncode, 0)
+        harness.check_equal("names", [row[0] for row in results_of(scratch)[1]], [f"Torch.n{i}.0" for i in range(3)])
+
+    return body
+
+
+def full_disk(msprobe):
+    """No file may grow beyond a few KB: one line, status 2, and what is there is whole and can be gone on with."""
+
+    def body(scratch):
+        names = [f"n{i}" for i in range(600)]
+        write_dump(scratch, names)
+        write_runner(scratch, faults={"x": "pass"})
+
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (40000, 40000))
+
+        result = harness.run(msprobe, words_of(scratch), scratch, preexec_fn=limit)
+        harness.check_equal("exit status", result.returncode, 2)
+        harness.check_equal("lines", len(result.stderr.splitlines()), 1)
+        harness.check("accuracy_checking_" in result.stderr and "File too large" in result.stderr, result.stderr)
+        path, rows = results_of(scratch)
+        harness.check(0 < len(rows) < 600 and all(len(row) == 7 for row in rows), f"{len(rows)} rows")
+        result = harness.run(msprobe, words_of(scratch, "-csv_path", str(path)), scratch)
+        harness.check_equal("exit status", result.returncode, 0)
+        harness.check_equal("names", [row[0] for row in results_of(scratch)[1]], [f"Torch.{name}.0" for name in names])
+
+    return body
+
+
+def hostile_dumps(msprobe):
+    def body(scratch):
+        write_runner(scratch)
+        for content, reason in {
+            '{"framework": "pytorch"}': "there is no 'data' in it",
+            '{"framework": "mindspore", "data": {}}': "operations of mindspore are not called again",
+            '{"framework": "pytorch", "data": 1}': "'data' is not an object",
+            '{"framework": "pytorch", "data": {"Torch.a.0.forward": ': "",
+        }.items():
+            (scratch / "dump.json").write_text(content, encoding="utf-8")
+            result = harness.run(msprobe, words_of(scratch), scratch)
+            harness.check_equal("exit status", (result.returncode, len(result.stderr.splitlines())), (2, 1))
+            harness.check("dump.json: " in result.stderr and reason in result.stderr, result.stderr)
+            harness.check(not (scratch / "out").exists(), "files were written")
+        entry = {"input_args": [tensor()], "input_kwargs": {}, "output": [tensor()]}
+        # They are looked up by a runner, which is no part of this test; nothing of them may lead out of a folder.
+        data = {f"{name}.forward": entry for name in ("Torch.../../x.0", "a", ".", "Torch.\u001b[31m.0", "Torch..0", "=cmd.a.0")}
+        (scratch / "dump.json").write_text(json.dumps({"framework": "pytorch", "data": data}), encoding="utf-8")
+        result = harness.run(msprobe, words_of(scratch, "-save_error_data"), scratch)
+        harness.check_equal("exit status", result.returncode, 0)
+        harness.check("\x1b[31m" not in result.stderr, "a name drives the terminal")
+        harness.check(all(not row[0].startswith("=") for row in results_of(scratch)[1]), "a formula")
+
+    return body
+
+
+def refused_command_lines(msprobe):
+    def body(scratch):
+        write_dump(scratch, ["exp"])
+        write_runner(scratch)
+        (scratch / "renamed.csv").write_text("x", encoding="utf-8")
+
+        def config(**section):
+            (scratch / "config.json").write_text(json.dumps({"run_ut": section}), encoding="utf-8")
+            return "-config", "config.json"
+
+        for options, reason in (
+            (("-d", "0", "0"), "-d/--device: a device is named twice"),
+            (("-d", "0", "x"), "-d/--device: 'x' is neither a number nor one of cpu, cuda, npu"),
+            (("-d", "cuda:-1"), "-d/--device: 'cuda:-1' is neither a number nor one of cpu, cuda, npu"),
+            (("-n", "65"), "-n/--num_splits: at most 64 runners"),
+            (("-csv_path", "renamed.csv"), "renamed.csv"),
+            (("--recorded", "--python-rules"), "exclude each other"),
+            (config(white_list="exp"), "white_list must be a list"),
+            (config(white_list=["sofmax"]), "'sofmax' is no operation that is recorded; did you mean 'softmax'?"),
+            (config(black_list=[1]), "black_list: every element must be a text"),
+            (config(error_data_path="missing"), "error_data_path: missing does not exist"),
+        ):
+            result = harness.run(msprobe, words_of(scratch, *options), scratch)
+            harness.check_equal("exit status", (options, result.returncode), (options, 2))
+            harness.check(reason in result.stderr.splitlines()[0], result.stderr)
+            harness.check(not (scratch / "out").exists(), "files were written")
+
+    return body
+
+
+def old_spellings(msprobe):
+    def body(scratch):
+        write_dump(scratch, ["exp", "sin"])
+        write_runner(scratch)
+        (scratch / "config.json").write_text('{"run_ut": {"white_list": ["sin"]}, "acc_check": {"white_list": ["exp"]}}')
+        for words, called in (
+            (["-f", "pytorch", "run_ut"], "Torch.sin.0"),
+            (["acc_check"], "Torch.exp.0"),
+            (["multi_acc_check", "-n", "2", "-d", "0", "1"], "Torch.exp.0"),
+            (["-f", "pytorch", "multi_run_ut"], "Torch.sin.0"),
+        ):
+            for path in (scratch / "out").glob("*"):
+                path.unlink()
+            result = harness.run(msprobe, [*words, *words_of(scratch)[1:], "-j", "-config", "config.json", "-f"], scratch)
+            harness.check_equal("exit status", (result.returncode, result.stderr if result.returncode else ""), (0, ""))
+            passed = [row[0] for row in results_of(scratch)[1] if row[4] == "pass"]
+            harness.check_equal(" ".join(words), passed, [called])
+
+    return body
+
+
+def make_tests(msprobe, _golden):
+    return [
+        ("every fault of a runner costs one row", every_fault_costs_one_row(msprobe)),
+        ("what does not start ends the command", what_does_not_start(msprobe)),
+        ("Ctrl-C, and going on", interrupted_and_gone_on(msprobe)),
+        ("killed, and going on", killed_and_gone_on(msprobe)),
+        ("a full disk, and going on", full_disk(msprobe)),
+        ("hostile dumps", hostile_dumps(msprobe)),
+        ("refused command lines", refused_command_lines(msprobe)),
+        ("spellings of the Python tool", old_spellings(msprobe)),
+    ]
+
+
+if __name__ == "__main__":
+    harness.main(make_tests)
