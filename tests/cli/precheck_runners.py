@@ -277,10 +277,6 @@ def refused_command_lines(msprobe):
         write_runner(scratch)
         (scratch / "renamed.csv").write_text("x", encoding="utf-8")
 
-        def config(**section):
-            (scratch / "config.json").write_text(json.dumps({"run_ut": section}), encoding="utf-8")
-            return "-config", "config.json"
-
         for options, reason in (
             (("-d", "0", "0"), "-d/--device: a device is named twice"),
             (("-d", "0", "x"), "-d/--device: 'x' is neither a number nor one of cpu, cuda, npu"),
@@ -288,11 +284,14 @@ def refused_command_lines(msprobe):
             (("-n", "65"), "-n/--num_splits: at most 64 runners"),
             (("-csv_path", "renamed.csv"), "renamed.csv"),
             (("--recorded", "--python-rules"), "exclude each other"),
-            (config(white_list="exp"), "white_list must be a list"),
-            (config(white_list=["sofmax"]), "'sofmax' is no operation that is recorded; did you mean 'softmax'?"),
-            (config(black_list=[1]), "black_list: every element must be a text"),
-            (config(error_data_path="missing"), "error_data_path: missing does not exist"),
+            ({"white_list": "exp"}, "white_list must be a list"),
+            ({"white_list": ["sofmax"]}, "'sofmax' is no operation that is recorded; did you mean 'softmax'?"),
+            ({"black_list": [1]}, "black_list: every element must be a text"),
+            ({"error_data_path": "missing"}, "error_data_path: missing does not exist"),
         ):
+            if isinstance(options, dict):
+                (scratch / "config.json").write_text(json.dumps({"run_ut": options}), encoding="utf-8")
+                options = ("-config", "config.json")
             result = harness.run(msprobe, words_of(scratch, *options), scratch)
             harness.check_equal("exit status", (options, result.returncode), (options, 2))
             harness.check(reason in result.stderr.splitlines()[0], result.stderr)

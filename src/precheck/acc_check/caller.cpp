@@ -37,7 +37,9 @@ std::string first_line(const std::string& text) {
 }
 
 void add_reason(OperationReport& result, Verdict verdict, const std::string& reason) {
-  if (!reason.empty() && (result.reason.empty() || verdict > std::max(result.forward_verdict, result.backward_verdict))) result.reason = reason;
+  if (!reason.empty() &&
+      (result.reason.empty() || verdict > std::max(result.forward_verdict, result.backward_verdict)))
+    result.reason = reason;
 }
 
 void tell(OperationReport& result, Direction direction, Status status, Verdict verdict) {
@@ -80,7 +82,8 @@ OperationReport skipped(const std::string& name, const std::string& reason, cons
 }
 
 Caller::Caller(const CallerJob& job, const std::string& device, double memory_share)
-    : job_(job), start_{job.options.python, job.options.recorded ? "cpu" : device, memory_share, job.options.jit} {}
+    : job_(job),
+      start_{job.options.python, job.options.recorded ? "cpu" : device, memory_share, job.options.jit} {}
 
 const RunnerHello& Caller::start() {
   while (!runner_) {
@@ -92,7 +95,8 @@ const RunnerHello& Caller::start() {
       const std::string& told = runner->messages();
       const std::size_t last = told.find_last_not_of('\n');
       const std::size_t line = last == std::string::npos ? 0 : told.rfind('\n', last) + 1;
-      const std::string end = last == std::string::npos ? "" : ": " + first_line(told.substr(line, last + 1 - line));
+      const std::string end =
+          last == std::string::npos ? "" : ": " + first_line(told.substr(line, last + 1 - line));
       throw Error(fmt::format("{}: the runner {}{}", display(start_.python), lost.what(), end));
     }
     if (!hello_.fatal.empty())
@@ -112,7 +116,8 @@ PreparedCall Caller::prepare(std::uint64_t index, RequestBuilder& builder) {
     if (!call.skip.empty()) throw NotRebuilt(call.skip, call.skip);
     dump::read_entry_at(job_.json, call.forward.offset, call.forward.size, prepared.forward, call.name);
     if (call.backward)
-      dump::read_entry_at(job_.json, call.backward->offset, call.backward->size, prepared.backward, call.name);
+      dump::read_entry_at(job_.json, call.backward->offset, call.backward->size, prepared.backward,
+                          call.name);
     prepared.request =
         builder.build(index, call, prepared.forward, call.backward ? &prepared.backward : nullptr, inputs_);
     if (python && !treatment().types.contains(call.api.type)) {
@@ -138,7 +143,8 @@ std::optional<CallAnswer> Caller::ask(std::uint64_t index, const PreparedCall& p
   try {
     start();
     std::string line = prepared.request.json;
-    line.insert(line.size() - 1, fmt::format(",\"timeout\":{}", static_cast<std::int64_t>(std::ceil(seconds))));
+    line.insert(line.size() - 1,
+                fmt::format(",\"timeout\":{}", static_cast<std::int64_t>(std::ceil(seconds))));
     line += '\n';
     outputs_.clear();
     runner_->send(line, limit);
@@ -201,8 +207,8 @@ OperationReport Caller::judged(const PlannedCall& call, const PreparedCall& prep
     }
   }
   if (result.rows.empty()) {
-    Judgement judgement = judge(call.api, Direction::forward, answer.forward->reference, answer.forward->device,
-                                job_.standards, options.selection, prepared.traits());
+    Judgement judgement = judge(call.api, Direction::forward, answer.forward->reference,
+                                answer.forward->device, job_.standards, options.selection, prepared.traits());
     if (options.python_rules && !judgement.failure.empty())
       return skipped(call.name, judgement.failure, judgement.failure);
     take_judgement(result, Direction::forward, std::move(judgement));
@@ -240,7 +246,8 @@ void Caller::judge_backward(const PlannedCall& call, const PreparedCall& prepare
                             OperationReport& result) const {
   const CheckOptions& options = job_.options;
   if (!prepared.request.backward.skip.empty()) {
-    skip_direction(result, Direction::backward, prepared.request.backward.skip, prepared.request.backward.skip);
+    skip_direction(result, Direction::backward, prepared.request.backward.skip,
+                   prepared.request.backward.skip);
     return;
   }
   if (!prepared.request.backward.wanted) return;
@@ -265,8 +272,8 @@ void Caller::judge_backward(const PlannedCall& call, const PreparedCall& prepare
     for (const Output* made : {&answer.backward->reference, &answer.backward->last}) {
       try {
         const GradientPairs pairs = pair_gradients(*made, recorded.elements);
-        Judgement judgement = judge(call.api, Direction::backward, pairs.reference, pairs.recorded, job_.standards,
-                                    options.selection, traits);
+        Judgement judgement = judge(call.api, Direction::backward, pairs.reference, pairs.recorded,
+                                    job_.standards, options.selection, traits);
         if (!best || judgement.verdict < best->verdict) best = std::move(judgement);
       } catch (const NotRebuilt& refused) {
         if (reason.empty()) reason = refused.what();

@@ -70,7 +70,8 @@ bool is_accelerator(const std::string& device) {
 }
 
 /// Which of the plan's calls are still to be judged.
-std::vector<std::uint64_t> calls_to_do(const CallPlan& plan, const CheckOptions& options, CheckSummary& summary) {
+std::vector<std::uint64_t> calls_to_do(const CallPlan& plan, const CheckOptions& options,
+                                       CheckSummary& summary) {
   std::vector<std::uint64_t> todo;
   for (std::uint64_t i = 0; i < plan.calls.size(); ++i) {
     if (options.done.contains(plan.calls[i].name)) {
@@ -95,15 +96,16 @@ CallPlan read_plan(const CheckOptions& options) {
   if (!plan.has_data) throw FormatError(options.dump_json, "there is no 'data' in it");
   if (plan.framework != "pytorch" && !(plan.framework.empty() && !options.python_rules))
     throw FormatError(options.dump_json,
-                      plan.framework.empty() ? "it does not tell its framework"
-                                             : fmt::format("operations of {} are not called again, only those of pytorch",
-                                                           display(plan.framework)));
+                      plan.framework.empty()
+                          ? "it does not tell its framework"
+                          : fmt::format("operations of {} are not called again, only those of pytorch",
+                                        display(plan.framework)));
   return plan;
 }
 
 CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, const Standards& standards,
-                         const std::string& error_data, const std::function<void(const OperationReport&)>& take,
-                         Progress* progress) {
+                         const std::string& error_data,
+                         const std::function<void(const OperationReport&)>& take, Progress* progress) {
   const auto json = open_file(options.dump_json);
   CheckSummary summary;
   summary.duplicates = plan.duplicates;
@@ -112,11 +114,13 @@ CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, cons
   if (todo.empty()) return summary;
 
   const CallerJob job{options, standards, plan, *json, error_data};
-  const bool needs_runner = std::any_of(todo.begin(), todo.end(), [&](std::uint64_t i) { return plan.calls[i].skip.empty(); });
+  const bool needs_runner =
+      std::any_of(todo.begin(), todo.end(), [&](std::uint64_t i) { return plan.calls[i].skip.empty(); });
   // The first one tells what there is; how many others there are depends on that.
   const std::size_t most = std::min(std::max<std::size_t>(most_threads(), 1), todo.size());
   std::vector<std::unique_ptr<Caller>> callers;
-  callers.push_back(std::make_unique<Caller>(job, options.devices.front(), kMemoryShare / static_cast<double>(most)));
+  callers.push_back(
+      std::make_unique<Caller>(job, options.devices.front(), kMemoryShare / static_cast<double>(most)));
   if (needs_runner) {
     const RunnerHello& hello = callers.front()->start();
     summary.torch = hello.torch;

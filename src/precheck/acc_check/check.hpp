@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls the operations of a dump again, or takes what was recorded of them, and has each judged by a reference.
+// Calls the operations of a dump again, or takes what was recorded of them, and has each judged by a
+// reference.
 #pragma once
 
 #include <cstddef>
@@ -30,9 +31,9 @@ struct CheckOptions {
   CallLists lists;
   Selection selection = Selection::release_26;
   bool python_rules = false;
-  bool recorded = false;  // the dump's own outputs are judged
+  bool recorded = false;                    // the dump's own outputs are judged
   std::set<std::string, std::less<>> done;  // operations that are left out: they were judged before
-  bool jit = false;  // compile operations, on an NPU
+  bool jit = false;                         // compile operations, on an NPU
 };
 
 struct CheckSummary {
@@ -49,10 +50,10 @@ struct CheckSummary {
 /// What the dump holds. IoError; FormatError for what is no dump of PyTorch's operations.
 CallPlan read_plan(const CheckOptions& options);
 
-/// Hands each result to `take`, in the order of the dump. `error_data`: a folder for the tensors of what is not right;
-/// empty: they are not saved. Throws Error: nothing can be called; Interrupted.
+/// Hands each result to `take`, in the order of the dump. `error_data`: a folder for the tensors of what is
+/// not right; empty: they are not saved. Throws Error: nothing can be called; Interrupted.
 CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, const Standards& standards,
-                         const std::string& error_data, const std::function<void(const OperationReport&)>& take,
-                         Progress* progress);
+                         const std::string& error_data,
+                         const std::function<void(const OperationReport&)>& take, Progress* progress);
 
 }  // namespace msprobe::precheck

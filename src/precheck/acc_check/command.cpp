@@ -65,7 +65,8 @@ std::vector<std::string> devices_of(const std::vector<std::string>& typed, bool 
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     const bool is_number = error == std::errc() && end == digits.data() + digits.size();
     if ((!is_kind || colon != std::string::npos) && !is_number)
-      throw UsageError(fmt::format("-d/--device: '{}' is neither a number nor one of cpu, cuda, npu", display(word)));
+      throw UsageError(
+          fmt::format("-d/--device: '{}' is neither a number nor one of cpu, cuda, npu", display(word)));
     if (!seen.insert(word).second) throw UsageError("-d/--device: a device is named twice");
     devices.push_back(is_kind ? word : "auto:" + word);
   }
@@ -78,7 +79,8 @@ std::vector<std::string> devices_of(const std::vector<std::string>& typed, bool 
 class Tally {
  public:
   void take(const OperationReport& result, bool python_rules) {
-    const Verdict verdict = python_rules ? of_status(result) : std::max(result.forward_verdict, result.backward_verdict);
+    const Verdict verdict =
+        python_rules ? of_status(result) : std::max(result.forward_verdict, result.backward_verdict);
     ++counts_[static_cast<std::size_t>(verdict)];
     const bool bad = verdict == Verdict::error || verdict == Verdict::warning;
     if (!bad || shown_.size() >= kShownCalls) {
@@ -94,7 +96,9 @@ class Tally {
     std::string text;
     for (const Shown& call : shown_) {
       const bool error = call.verdict == Verdict::error;
-      text += "\n  " + report::paint(error ? "error  " : "warning", error ? report::Color::red : report::Color::yellow, color) +
+      text += "\n  " +
+              report::paint(error ? "error  " : "warning", error ? report::Color::red : report::Color::yellow,
+                            color) +
               "  " + display(call.name);
       if (!call.reason.empty()) text += "  " + display(call.reason);
     }
@@ -154,7 +158,9 @@ class AccCheckCommand final : public Command {
 
   void declare(OptionList& options) override {
     options.add("--api_info_file", typed_.dump_json, "dump.json of one rank").argument("FILE");
-    options.add("-o,--out_path", typed_.output, "Folder for the two result files").argument("DIR").show_default();
+    options.add("-o,--out_path", typed_.output, "Folder for the two result files")
+        .argument("DIR")
+        .show_default();
     options.add_flag("--recorded", typed_.recorded,
                      "Judge what the dump recorded of each operation: nothing is called on a device");
     options
@@ -179,11 +185,11 @@ class AccCheckCommand final : public Command {
     options.add_flag("--save_error_data", typed_.save_error_data,
                      "Save inputs and outputs of what is not right, as .pt files");
     options.add_flag("--jit_compile", typed_.jit, "Operations are compiled, on an NPU (also -j)");
-    options
-        .add("--release", typed_.release, "Whose choice of criteria fills the details: 8 or 26")
+    options.add("--release", typed_.release, "Whose choice of criteria fills the details: 8 or 26")
         .one_of({"8", "26"})
         .show_default();
-    options.add("--standards", typed_.standards, "YAML file with lists and limits in place of the built-in ones")
+    options
+        .add("--standards", typed_.standards, "YAML file with lists and limits in place of the built-in ones")
         .argument("FILE");
     options.add("--fail-on", typed_.fail_on, "Exit with 1 if there is: error, warning, skip, never")
         .one_of({"error", "warning", "skip", "never"})
@@ -260,7 +266,8 @@ class AccCheckCommand final : public Command {
     return options;
   }
 
-  Outcome conclude(const CheckSummary& summary, const Tally& tally, const ResultFiles& files, bool color) const {
+  Outcome conclude(const CheckSummary& summary, const Tally& tally, const ResultFiles& files,
+                   bool color) const {
     for (const std::string& warning : summary.warnings) log_warning(warning);
     const std::size_t errors = tally.of(Verdict::error);
     const std::size_t warnings = tally.of(Verdict::warning);
@@ -268,20 +275,24 @@ class AccCheckCommand final : public Command {
     const std::size_t skips = tally.of(Verdict::skip);
     std::string text = fmt::format("{} operations", human_count(summary.calls));
     if (!summary.torch.empty()) {
-      text += typed_.recorded ? fmt::format(" as they were recorded, by PyTorch {}", display(summary.torch))
-                              : fmt::format(" on {}, PyTorch {}", display(summary.device), display(summary.torch));
+      text += typed_.recorded
+                  ? fmt::format(" as they were recorded, by PyTorch {}", display(summary.torch))
+                  : fmt::format(" on {}, PyTorch {}", display(summary.device), display(summary.torch));
     }
     text += fmt::format(": {} pass, ", human_count(passes));
-    text += report::count_text(errors, "error", errors == 0 ? report::Severity::none : report::Severity::error, color);
+    text += report::count_text(errors, "error",
+                               errors == 0 ? report::Severity::none : report::Severity::error, color);
     text += ", ";
     text += report::count_text(warnings, "warning",
                                warnings == 0 ? report::Severity::none : report::Severity::warning, color);
     text += fmt::format(", {} SKIP", human_count(skips));
-    if (summary.done_before > 0) text += fmt::format("; {} were there before", human_count(summary.done_before));
+    if (summary.done_before > 0)
+      text += fmt::format("; {} were there before", human_count(summary.done_before));
     if (summary.duplicates > 0)
       text += fmt::format("; {} left out that differ in values only", human_count(summary.duplicates));
     if (summary.made_up > 0) text += fmt::format("; {} with random data", human_count(summary.made_up));
-    if (summary.lost_runners > 0) text += fmt::format("; {} lost a runner", human_count(summary.lost_runners));
+    if (summary.lost_runners > 0)
+      text += fmt::format("; {} lost a runner", human_count(summary.lost_runners));
     text += tally.lines(color);
     text += "\n  written: " + display(files.result_path());
     text += "\n  written: " + display(files.details_path());

@@ -27,8 +27,8 @@ using Node = Entry::Index;
 constexpr std::uint64_t kMaxConfig = std::uint64_t{1} << 20;
 constexpr std::array<std::string_view, 2> kSections{"acc_check", "run_ut"};
 // They say nothing of how operations are called.
-constexpr std::array<std::string_view, 8> kSilent{"task",       "precision", "is_online", "nfs_path",
-                                                  "host",       "port",      "rank_list", "tls_path"};
+constexpr std::array<std::string_view, 8> kSilent{"task", "precision", "is_online", "nfs_path",
+                                                  "host", "port",      "rank_list", "tls_path"};
 
 class ConfigReader {
  public:
@@ -45,7 +45,8 @@ class ConfigReader {
       } else if (key == "error_data_path") {
         folder(child, config);
       } else if (key == "is_online" && entry_.is(child, NodeKind::boolean) && entry_.boolean(child)) {
-        config.warnings.push_back(path_ + ": operations are not received from a training that runs: is_online is ignored");
+        config.warnings.push_back(
+            path_ + ": operations are not received from a training that runs: is_online is ignored");
       } else if (std::find(kSilent.begin(), kSilent.end(), key) == kSilent.end()) {
         config.warnings.push_back(fmt::format("{}: '{}' is no key of this section", path_, display(key)));
       }

@@ -16,8 +16,8 @@ struct CheckConfig {
   std::vector<std::string> warnings;  // keys that have no meaning here
 };
 
-/// `section` is looked for first, the other name second. IoError; FormatError naming the file for what is wrong in it,
-/// names that are no operations, and a folder that is not there.
+/// `section` is looked for first, the other name second. IoError; FormatError naming the file for what is
+/// wrong in it, names that are no operations, and a folder that is not there.
 CheckConfig read_check_config(const std::string& path, std::string_view section);
 
 }  // namespace msprobe::precheck

@@ -87,7 +87,8 @@ void save_inputs(const std::string& folder, const std::string& call, const CallR
   }
 }
 
-void save_outputs(const std::string& folder, const std::string& call, std::string_view part, const Output& output) {
+void save_outputs(const std::string& folder, const std::string& call, std::string_view part,
+                  const Output& output) {
   create_directories(folder);
   OutputSaver(folder, call, part).save_all(output);
 }

@@ -16,6 +16,7 @@ void save_inputs(const std::string& folder, const std::string& call, const CallR
                  const SharedFile& payload);
 
 /// `FOLDER/{call}.{part}.{i}.pt`, i counting all values. IoError.
-void save_outputs(const std::string& folder, const std::string& call, std::string_view part, const Output& output);
+void save_outputs(const std::string& folder, const std::string& call, std::string_view part,
+                  const Output& output);
 
 }  // namespace msprobe::precheck

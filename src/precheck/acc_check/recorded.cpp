@@ -54,7 +54,8 @@ class RecordedReader {
  private:
   std::string_view text(Node node, std::string_view key) const {
     const Node member = entry_.find(node, key);
-    return member != Entry::kNone && entry_.is(member, NodeKind::string) ? entry_.text(member) : std::string_view();
+    return member != Entry::kNone && entry_.is(member, NodeKind::string) ? entry_.text(member)
+                                                                         : std::string_view();
   }
 
   Output::List list(Node node, int depth) {
@@ -63,8 +64,8 @@ class RecordedReader {
     return list;
   }
 
-  std::variant<std::monostate, TensorOutput, ScalarOutput, Output::List, OtherOutput> scalar(Node node,
-                                                                                           std::string_view type) {
+  std::variant<std::monostate, TensorOutput, ScalarOutput, Output::List, OtherOutput> scalar(
+      Node node, std::string_view type) {
     ScalarOutput result;
     switch (entry_.kind(node)) {
       case NodeKind::boolean:
@@ -131,7 +132,8 @@ RecordedOutputs recorded_outputs(const Entry& entry, const std::string& tensors)
 Output shaped_like(const Output& reference, std::vector<Output> elements) {
   const auto* list = std::get_if<Output::List>(&reference.value);
   if (list == nullptr) {
-    if (elements.size() != 1) throw NotRebuilt("several outputs were recorded, but the operation gives one", "");
+    if (elements.size() != 1)
+      throw NotRebuilt("several outputs were recorded, but the operation gives one", "");
     return std::move(elements.front());
   }
   // One recorded thing that is a list itself.
@@ -156,7 +158,9 @@ Output shaped_like(const Output& reference, std::vector<Output> elements) {
 }
 
 GradientPairs pair_gradients(const Output& reference, std::vector<Output> recorded) {
-  const auto is_there = [](const Output& output) { return !std::holds_alternative<std::monostate>(output.value); };
+  const auto is_there = [](const Output& output) {
+    return !std::holds_alternative<std::monostate>(output.value);
+  };
   const auto* list = std::get_if<Output::List>(&reference.value);
   if (list == nullptr) throw NotRebuilt("the runner gave no list of gradients", "");
   Output::List made = *list;
@@ -164,9 +168,9 @@ GradientPairs pair_gradients(const Output& reference, std::vector<Output> record
     std::erase_if(made.elements, [&](const Output& output) { return !is_there(output); });
     std::erase_if(recorded, [&](const Output& output) { return !is_there(output); });
     if (made.elements.size() != recorded.size())
-      throw NotRebuilt(fmt::format("{} gradients were recorded where {} are made", recorded.size(),
-                                   made.elements.size()),
-                       "");
+      throw NotRebuilt(
+          fmt::format("{} gradients were recorded where {} are made", recorded.size(), made.elements.size()),
+          "");
   }
   Output::List ours;
   Output::List theirs;

@@ -29,7 +29,8 @@ struct GradientPairs {
   Output recorded;
 };
 
-/// They pair by place where there are as many, else those that are there. NotRebuilt if there are not as many.
+/// They pair by place where there are as many, else those that are there. NotRebuilt if there are not as
+/// many.
 GradientPairs pair_gradients(const Output& reference, std::vector<Output> recorded);
 
 }  // namespace msprobe::precheck

@@ -43,7 +43,8 @@ void append_form(std::string& out, const Entry& entry, Node node, bool python) {
     entry.children(node, [&](Node child) {
       const std::string_view key = entry.key(child);
       if (is_object && (key == "Max" || key == "Min")) return;
-      if (is_object && !python && (key == "Mean" || key == "Norm" || key == "data_name" || key == "md5")) return;
+      if (is_object && !python && (key == "Mean" || key == "Norm" || key == "data_name" || key == "md5"))
+        return;
       out += python_repr(key);
       out += ':';
       append_form(out, entry, child, python);
@@ -56,7 +57,8 @@ void append_form(std::string& out, const Entry& entry, Node node, bool python) {
   out += entry.is(node, NodeKind::string) ? python_repr(entry.text(node)) : entry.python_str(node);
 }
 
-/// The Python tool compares the dictionaries among the positional arguments alone, and all keywords with their values.
+/// The Python tool compares the dictionaries among the positional arguments alone, and all keywords with
+/// their values.
 std::string form_of(const Entry& entry, bool python) {
   std::string form;
   if (!entry.is(0, NodeKind::object)) return form;
@@ -102,7 +104,8 @@ class Skipper {
   }
 
  private:
-  static std::string python_reason(const std::string& name, const ApiName& api, bool communication, bool listed) {
+  static std::string python_reason(const std::string& name, const ApiName& api, bool communication,
+                                   bool listed) {
     if (communication || std::count(api.name.begin(), api.name.end(), '.') > 1)
       return fmt::format("API {} not support for acc_check. SKIP.", name);
     return listed ? fmt::format("API {} in black list or not in white list. SKIP.", api.name) : std::string();
@@ -127,18 +130,22 @@ CallPlan plan_calls(const ByteSource& json, const std::string& directory, const 
   std::unordered_map<std::string, std::size_t> known;
   Entry entry;
   const auto refuse = [&](std::string_view name) {
-    throw FormatError(json.name(),
-                      fmt::format("the entry '{}' is neither forward nor backward of an operation", display(name)));
+    throw FormatError(
+        json.name(),
+        fmt::format("the entry '{}' is neither forward nor backward of an operation", display(name)));
   };
   const dump::Header header = dump::read_values(json, [&](dump::MemberStream& stream, std::string_view name) {
-    if (contains(name, "Module") || (!traits.python && contains(name, ".parameters_grad"))) {
+    if (contains(name, "Module")) {
       stream.skip();
       return;
     }
     const bool is_forward = contains(name, "forward");
     const std::string_view ending = is_forward ? kForward : kBackward;
-    if (!is_forward && !contains(name, "backward")) refuse(name);
-    if (!name.ends_with(ending)) refuse(name);
+    if (!name.ends_with(ending)) {
+      if (traits.python) refuse(name);
+      stream.skip();
+      return;
+    }
     const std::string api(name.substr(0, name.size() - ending.size()));
     const bool look = is_forward && filter;
     const std::size_t size = look ? stream.entry(entry, name).size() : stream.skip().size();
@@ -148,7 +155,8 @@ CallPlan plan_calls(const ByteSource& json, const std::string& directory, const 
       return;
     }
     const std::optional<ApiName> parts = api_name_of(api);
-    if (look && parts && !forms.insert(parts->type + '.' + parts->name + '\n' + form_of(entry, traits.python)).second) {
+    if (look && parts &&
+        !forms.insert(parts->type + '.' + parts->name + '\n' + form_of(entry, traits.python)).second) {
       ++plan.duplicates;
       return;
     }

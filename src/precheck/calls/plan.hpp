@@ -33,8 +33,8 @@ struct CallLists {
 };
 
 struct PlanTraits {
-  /// The words of the Python tool for what is skipped; other kinds of operations count as called, what is random is
-  /// called, and names with three dots in the middle are unknown to it.
+  /// The words of the Python tool for what is skipped; other kinds of operations count as called, what is
+  /// random is called, and names with three dots in the middle are unknown to it.
   bool python = false;
   bool aten = true;  // kinds that 26.x dropped are called
 };
@@ -47,8 +47,8 @@ struct CallPlan {
   std::uint64_t duplicates = 0;  // left out by `filter`
 };
 
-/// `filter`: one of several calls of an operation that differ in nothing but their values. FormatError for a broken
-/// file, and for names that are neither forward nor backward.
+/// `filter`: one of several calls of an operation that differ in nothing but their values. FormatError for a
+/// broken file, and for names that are neither forward nor backward.
 CallPlan plan_calls(const ByteSource& json, const std::string& directory, const CallLists& lists, bool filter,
                     const PlanTraits& traits);
 

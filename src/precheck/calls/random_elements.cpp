@@ -109,7 +109,8 @@ FilledRange python_range(const RandomTensor& tensor, const FloatSource& source) 
   const double min = range.low;
   const double max = range.high;
   const std::uint64_t last = tensor.count - 1;
-  const bool told = tensor.finite_min.kind != Bound::Kind::none && tensor.finite_max.kind != Bound::Kind::none;
+  const bool told =
+      tensor.finite_min.kind != Bound::Kind::none && tensor.finite_max.kind != Bound::Kind::none;
   if (told) {
     range.low = tensor.finite_min.number();
     range.high = tensor.finite_max.number();
@@ -154,14 +155,16 @@ FilledRange mended_range(const RandomTensor& tensor, RandomStream& stream) {
       continue;
     // Not where the other one is.
     std::uint64_t place = stream.next64() % tensor.count;
-    if (const auto taken = range.places.find(place); taken != range.places.end() && !std::isfinite(taken->second))
+    if (const auto taken = range.places.find(place);
+        taken != range.places.end() && !std::isfinite(taken->second))
       place = (place + 1) % tensor.count;
     range.places[place] = value;
   }
   return range;
 }
 
-void float_elements(const RandomTensor& tensor, RandomStream& stream, const RandomTraits& traits, Pieces& pieces) {
+void float_elements(const RandomTensor& tensor, RandomStream& stream, const RandomTraits& traits,
+                    Pieces& pieces) {
   const double min = tensor.min.number();
   const double max = tensor.max.number();
   FilledRange range;
@@ -230,8 +233,8 @@ void random_elements(const RandomTensor& tensor, RandomStream& stream, const Ran
   if (tensor.count == 0) return;
   if (tensor.min.kind == Bound::Kind::none || tensor.max.kind == Bound::Kind::none)
     throw NotRebuilt("neither a tensor nor its Min and Max were recorded",
-                     fmt::format("Data info Min: {} , Max: {}, info type must be int or float.", tensor.min.text,
-                                 tensor.max.text));
+                     fmt::format("Data info Min: {} , Max: {}, info type must be int or float.",
+                                 tensor.min.text, tensor.max.text));
   const bool is_complex = type.kind == Kind::complex;
   if (type.kind == Kind::floating && type.size < 2)
     throw NotRebuilt(fmt::format("no random data is made in {}", type.name), "");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of a tensor that was not dumped, made of its recorded range: PyTorch's generator (MT19937), bit for bit, so
-// that they are the same on every host.
+// Elements of a tensor that was not dumped, made of its recorded range: PyTorch's generator (MT19937), bit
+// for bit, so that they are the same on every host.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +35,8 @@ struct RandomTensor {
 };
 
 struct RandomTraits {
-  /// An infinite or undefined Max makes all elements so, and complex numbers are refused; else one element, at a place
-  /// that the generator chooses, is so, and complex numbers have parts up to Max.
+  /// An infinite or undefined Max makes all elements so, and complex numbers are refused; else one element,
+  /// at a place that the generator chooses, is so, and complex numbers have parts up to Max.
   bool fill_with_max = false;
 };
 

@@ -38,15 +38,16 @@ constexpr std::uint64_t kMaxPayload = std::uint64_t{16} << 30;  // of one call
 constexpr std::size_t kPiece = std::size_t{1} << 20;
 
 constexpr std::array<std::string_view, 20> kNumpyScalars{
-    "numpy.int8",    "numpy.int16",      "numpy.int32",      "numpy.int64",     "numpy.uint8",
-    "numpy.uint16",  "numpy.uint32",     "numpy.uint64",     "numpy.float16",   "numpy.float32",
-    "numpy.float64", "numpy.complex64",  "numpy.complex128", "numpy.bool_",     "numpy.str_",
+    "numpy.int8",    "numpy.int16",      "numpy.int32",       "numpy.int64",    "numpy.uint8",
+    "numpy.uint16",  "numpy.uint32",     "numpy.uint64",      "numpy.float16",  "numpy.float32",
+    "numpy.float64", "numpy.complex64",  "numpy.complex128",  "numpy.bool_",    "numpy.str_",
     "numpy.bytes_",  "numpy.datetime64", "numpy.timedelta64", "numpy.longlong", "numpy.bool",
 };
 
 std::string_view text_member(const Entry& entry, Node node, std::string_view key) {
   const Node member = entry.find(node, key);
-  return member != Entry::kNone && entry.is(member, NodeKind::string) ? entry.text(member) : std::string_view();
+  return member != Entry::kNone && entry.is(member, NodeKind::string) ? entry.text(member)
+                                                                      : std::string_view();
 }
 
 bool is_tensor_type(std::string_view type) {
@@ -223,7 +224,8 @@ class ArgumentWriter {
     if (traits_.python || (call_.api.name != "__getitem__" && call_.api.name != "__setitem__")) return false;
     bool special = false;
     entry.children(node, [&](Node child) {
-      const std::string_view type = entry.is(child, NodeKind::object) ? text_member(entry, child, "type") : "";
+      const std::string_view type =
+          entry.is(child, NodeKind::object) ? text_member(entry, child, "type") : "";
       special = special || type == "slice" || type == "ellipsis" || type == "torch.Tensor" ||
                 entry.is(child, NodeKind::null);
     });
@@ -232,7 +234,8 @@ class ArgumentWriter {
 
   void value(JsonWriter& json, const Entry& entry, Node node, int depth, bool is_positional) {
     if (depth > kMaxNesting) refuse("is nested too deep");
-    const bool is_tensor = entry.is(node, NodeKind::object) && is_tensor_type(text_member(entry, node, "type"));
+    const bool is_tensor =
+        entry.is(node, NodeKind::object) && is_tensor_type(text_member(entry, node, "type"));
     if (!entry.is(node, NodeKind::array) && !is_tensor) ++leaves_;
     switch (entry.kind(node)) {
       case NodeKind::null:
@@ -352,7 +355,8 @@ class ArgumentWriter {
     std::vector<std::uint64_t> shape;
     entry.children(member, [&](Node child) {
       std::uint64_t length = 0;
-      const std::string_view digits = entry.is(child, NodeKind::integer) ? entry.text(child) : std::string_view();
+      const std::string_view digits =
+          entry.is(child, NodeKind::integer) ? entry.text(child) : std::string_view();
       const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), length);
       if (digits.empty() || error != std::errc() || end != digits.data() + digits.size())
         refuse("has a shape that is none");
@@ -416,7 +420,8 @@ class ArgumentWriter {
     // There is no file of a tensor without elements.
     if (traits_.real_data_only && std::find(shape.begin(), shape.end(), 0U) == shape.end())
       refuse("was not dumped as a tensor");
-    if (call_.api.name == "histc" && tensor::info(dtype).kind == tensor::Kind::integer) dtype = DType::float32;
+    if (call_.api.name == "histc" && tensor::info(dtype).kind == tensor::Kind::integer)
+      dtype = DType::float32;
     RandomTensor random{dtype,
                         count_of(shape, dtype),
                         bound_of(entry, node, "Min"),
@@ -433,18 +438,20 @@ class ArgumentWriter {
     const std::uint64_t offset = payload_.begin_tensor();
     const bool rounded = is_rounded(dtype);
     std::vector<std::byte> piece;
-    random_elements(random, *stream_, {.fill_with_max = traits_.python}, [&](std::span<const std::byte> bytes) {
-      if (!traits_.python) measure(dtype, bytes);
-      if (!rounded) {
-        payload_.append(bytes);
-        return;
-      }
-      piece.assign(bytes.begin(), bytes.end());
-      round_to_hf32(piece);
-      payload_.append(piece);
-    });
+    random_elements(random, *stream_, {.fill_with_max = traits_.python},
+                    [&](std::span<const std::byte> bytes) {
+                      if (!traits_.python) measure(dtype, bytes);
+                      if (!rounded) {
+                        payload_.append(bytes);
+                        return;
+                      }
+                      piece.assign(bytes.begin(), bytes.end());
+                      round_to_hf32(piece);
+                      payload_.append(piece);
+                    });
     note(dtype);
-    tell_tensor(json, dtype, is_target && dtype == DType::int32 ? DType::int64 : dtype, shape, offset, requires_grad);
+    tell_tensor(json, dtype, is_target && dtype == DType::int32 ? DType::int64 : dtype, shape, offset,
+                requires_grad);
   }
 
   bool is_rounded(DType dtype) const {
@@ -471,7 +478,8 @@ class ArgumentWriter {
     }
     note(dtype);
     if (call_.api.name == "cross_entropy" && position_ == 1 && dtype == DType::int32) dtype = DType::int64;
-    if (call_.api.name == "histc" && tensor::info(dtype).kind == tensor::Kind::integer) dtype = DType::float32;
+    if (call_.api.name == "histc" && tensor::info(dtype).kind == tensor::Kind::integer)
+      dtype = DType::float32;
     tell_tensor(json, stored.dtype, dtype, shape, offset, requires_grad);
   }
 
@@ -601,9 +609,9 @@ CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, con
   json.key("kwargs");
   writer.keywords(json, forward, keywords);
   const bool view = call.api.name == "view" && writer.has_dtype && !traits_.python;
-  const bool plain_reference =
-      view || rules.reference_not_raised.contains(call.api.name) ||
-      (traits_.hf32 && rules.rounded_to_hf32.contains(call.api.name) && writer.floats.contains(DType::float32));
+  const bool plain_reference = view || rules.reference_not_raised.contains(call.api.name) ||
+                               (traits_.hf32 && rules.rounded_to_hf32.contains(call.api.name) &&
+                                writer.floats.contains(DType::float32));
   json.member("raise", plain_reference ? std::vector<std::pair<std::string, std::string>>()
                                        : raised_types(writer.floats, traits_.python));
   json.member("raise_dtype", !traits_.python && !plain_reference);
@@ -619,9 +627,10 @@ CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, con
   if (rules.backward_not_recorded.contains(call.api.name) && traits_.python) {
     request.backward.skip = "This API does not have backward input data, skip backward.";
   } else if (has_out && (traits_.python || backward != nullptr)) {
-    request.backward.skip = traits_.python
-                                ? "function with out=... arguments don't support automatic differentiation, skip backward."
-                                : "there is no gradient through the argument out";
+    request.backward.skip =
+        traits_.python
+            ? "function with out=... arguments don't support automatic differentiation, skip backward."
+            : "there is no gradient through the argument out";
   } else if (backward != nullptr) {
     const Node gradients = backward->is(0, NodeKind::object) ? backward->find(0, "input") : Entry::kNone;
     const std::size_t count = gradients == Entry::kNone ? 0 : length_of(*backward, gradients);

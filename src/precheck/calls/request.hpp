@@ -18,7 +18,7 @@ namespace msprobe::precheck {
 struct RequestTraits {
   /// Random data as the Python tool makes it, from one stream for all calls; its way of raising; its words.
   bool python = false;
-  bool hf32 = false;           // inputs of convolutions are rounded as an NPU does
+  bool hf32 = false;            // inputs of convolutions are rounded as an NPU does
   bool real_data_only = false;  // nothing is made up
   bool device_call = true;      // else the reference alone
 };
@@ -43,12 +43,13 @@ struct CallRequest {
   std::string json;  // one line
   BackwardPlan backward;
   bool float8_input = false;
-  bool made_up = false;    // some tensor is random
+  bool made_up = false;  // some tensor is random
   std::vector<RequestTensor> tensors;
   double input_scale = 0;  // the largest finite magnitude in the tensors that go in
 };
 
-/// Builds requests, one after the other. `tensors`: the folder of the dump's tensors; empty: none were dumped.
+/// Builds requests, one after the other. `tensors`: the folder of the dump's tensors; empty: none were
+/// dumped.
 class RequestBuilder {
  public:
   RequestBuilder(std::string tensors, const RequestTraits& traits)

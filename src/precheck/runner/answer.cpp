@@ -67,7 +67,8 @@ class OutputReader {
     const Node reference = entry_.find(node, "reference");
     if (reference == Entry::kNone) refuse("it has no reference");
     outputs.reference = output(reference);
-    if (const Node device = entry_.find(node, "device"); device != Entry::kNone) outputs.device = output(device);
+    if (const Node device = entry_.find(node, "device"); device != Entry::kNone)
+      outputs.device = output(device);
     if (const Node last = entry_.find(node, "last"); last != Entry::kNone) outputs.last = output(last);
     return outputs;
   }
@@ -176,7 +177,8 @@ CallAnswer read_answer(std::string_view line, std::uint64_t id, const SharedFile
   CallAnswer answer;
   answer.leave = flag_of(entry, 0, "leave");
   OutputReader reader(entry, outputs, answer.bytes);
-  if (const Node forward = entry.find(0, "forward"); forward != Entry::kNone) answer.forward = reader.sides(forward);
+  if (const Node forward = entry.find(0, "forward"); forward != Entry::kNone)
+    answer.forward = reader.sides(forward);
   if (const Node backward = entry.find(0, "backward"); backward != Entry::kNone)
     answer.backward = reader.sides(backward);
   if (const Node error = entry.find(0, "error"); error != Entry::kNone) {

@@ -93,7 +93,8 @@ class SpawnActions {
   SpawnActions() {
     posix_spawn_file_actions_init(&actions_);
     posix_spawnattr_init(&attributes_);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setflags(&attributes_,
+                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
     posix_spawnattr_setpgroup(&attributes_, 0);  // Ctrl-C is for us; and all that it starts can be ended
     sigset_t signals;
     sigemptyset(&signals);
@@ -147,8 +148,8 @@ RunnerProcess::RunnerProcess(const RunnerStart& start, SharedFile& inputs, Share
   actions.give(outputs.descriptor(), kOutputs);
   actions.give(script_file(), kScript);
   const int problem = actions.spawn(process_, start.python,
-                                    {start.python, "-c", kLoader, start.device, fmt::format("{}", start.memory_share),
-                                     start.jit ? "jit" : "plain"});
+                                    {start.python, "-c", kLoader, start.device,
+                                     fmt::format("{}", start.memory_share), start.jit ? "jit" : "plain"});
   if (problem != 0) throw IoError(start.python, std::strerror(problem));
   for (const Descriptor* end : {&request_writer, &answer_reader, &noise_reader})
     ::fcntl(end->get(), F_SETFL, O_NONBLOCK);
@@ -194,7 +195,8 @@ bool RunnerProcess::wait(bool for_writing, Clock::time_point end, std::chrono::m
     std::array<pollfd, 3> watched{{{answers_, static_cast<short>(for_writing ? 0 : POLLIN), 0},
                                    {noise_, POLLIN, 0},
                                    {for_writing ? requests_ : -1, POLLOUT, 0}}};
-    const int pause = limit.count() > 0 ? static_cast<int>(std::min<std::int64_t>(left.count(), kLook)) : kLook;
+    const int pause =
+        limit.count() > 0 ? static_cast<int>(std::min<std::int64_t>(left.count(), kLook)) : kLook;
     if (::poll(watched.data(), watched.size(), std::max(pause, 1)) <= 0) continue;
     if (watched[1].revents != 0) read_messages();
     if (for_writing && watched[2].revents != 0) return true;

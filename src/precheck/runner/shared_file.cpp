@@ -85,7 +85,8 @@ std::uint64_t SharedFile::size() const {
 
 bool SharedFile::read_at(std::uint64_t offset, std::span<std::byte> out) const {
   while (!out.empty()) {
-    const ssize_t got = ::pread(descriptor_, out.data(), std::min(out.size(), kPiece), static_cast<off_t>(offset));
+    const ssize_t got =
+        ::pread(descriptor_, out.data(), std::min(out.size(), kPiece), static_cast<off_t>(offset));
     if (got < 0) {
       if (errno == EINTR) continue;
       fail("a temporary file");

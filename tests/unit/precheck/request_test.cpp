@@ -97,7 +97,8 @@ void check_argument(const json& made, const json& expected, const SharedFile& fi
       std::size_t at = 0;
       for (const std::string value : expected["values"]) {
         std::int32_t number = 0;
-        REQUIRE(file.read_at(tensor[3].get<std::uint64_t>() + 4 * at++, std::as_writable_bytes(std::span(&number, 1))));
+        REQUIRE(file.read_at(tensor[3].get<std::uint64_t>() + 4 * at++,
+                             std::as_writable_bytes(std::span(&number, 1))));
         CHECK(std::to_string(number) == value);
       }
     }
@@ -107,7 +108,8 @@ void check_argument(const json& made, const json& expected, const SharedFile& fi
     if (text.starts_with("NoneType")) {
       CHECK(made.is_null());
     } else if (text.starts_with("int: ") || text.starts_with("bool: ") || text.starts_with("float: ")) {
-      CHECK((made["v"].is_boolean() ? (made["v"].get<bool>() ? "True" : "False") : made["v"].dump()) == value);
+      CHECK((made["v"].is_boolean() ? (made["v"].get<bool>() ? "True" : "False") : made["v"].dump()) ==
+            value);
     } else if (text.starts_with("str: ")) {
       CHECK(python_repr(made["v"].get<std::string>()) == value);
     }
@@ -136,7 +138,8 @@ TEST_CASE("arguments without tensors are those of the Python tool, bit for bit")
     }
     const json made = json::parse(builder.build(1, call_of(one["api"]), entry, nullptr, file).json);
     REQUIRE(made["args"].size() == one["args"].size());
-    for (std::size_t i = 0; i < one["args"].size(); ++i) check_argument(made["args"][i], one["args"][i], file);
+    for (std::size_t i = 0; i < one["args"].size(); ++i)
+      check_argument(made["args"][i], one["args"][i], file);
     for (const auto& [key, value] : one["kwargs"].items()) {
       CAPTURE(key);
       REQUIRE(made["kwargs"].contains(key));
@@ -152,14 +155,15 @@ namespace {
 
 std::string tensor_entry(const std::string& dtype, const std::string& shape, const std::string& min,
                          const std::string& max) {
-  return R"({"type": "torch.Tensor", "dtype": "torch.)" + dtype + R"(", "shape": )" + shape + R"(, "Min": )" + min +
-         R"(, "Max": )" + max + R"(, "requires_grad": false})";
+  return R"({"type": "torch.Tensor", "dtype": "torch.)" + dtype + R"(", "shape": )" + shape + R"(, "Min": )" +
+         min + R"(, "Max": )" + max + R"(, "requires_grad": false})";
 }
 
 std::vector<float> made_floats(const std::string& name, const std::string& min, const std::string& max) {
   dump::Entry entry;
-  dump::read_json(R"({"input_args": [)" + tensor_entry("float32", "[1000]", min, max) + R"(], "input_kwargs": {}})",
-                  entry, "entry");
+  dump::read_json(
+      R"({"input_args": [)" + tensor_entry("float32", "[1000]", min, max) + R"(], "input_kwargs": {}})",
+      entry, "entry");
   PlannedCall call = call_of("exp");
   call.name = name;
   RequestBuilder builder("", {});
@@ -175,8 +179,8 @@ std::vector<float> made_floats(const std::string& name, const std::string& min, 
 TEST_CASE("one infinite element of a record becomes one such element") {
   const std::vector<float> values = made_floats("Torch.exp.0", "-2.0", "Infinity");
   CHECK(std::count_if(values.begin(), values.end(), [](float v) { return std::isinf(v) && v > 0; }) == 1);
-  CHECK(std::count_if(values.begin(), values.end(), [](float v) { return std::isfinite(v) && v >= -2 && v <= 2; }) ==
-        999);
+  CHECK(std::count_if(values.begin(), values.end(),
+                      [](float v) { return std::isfinite(v) && v >= -2 && v <= 2; }) == 999);
   const std::vector<float> undefined = made_floats("Torch.exp.0", "NaN", "NaN");
   CHECK(std::count_if(undefined.begin(), undefined.end(), [](float v) { return std::isnan(v); }) == 1);
   CHECK(std::count_if(undefined.begin(), undefined.end(), [](float v) { return v >= -1 && v <= 1; }) == 999);
@@ -204,9 +208,11 @@ TEST_CASE("the reference is raised as far as the types of the inputs ask for") {
 }
 
 TEST_CASE("what cannot be made again is told, with its place") {
-  const auto reason = [](const std::string& api, const std::string& arguments, const std::string& keywords = "{}") {
+  const auto reason = [](const std::string& api, const std::string& arguments,
+                         const std::string& keywords = "{}") {
     dump::Entry entry;
-    dump::read_json(R"({"input_args": )" + arguments + R"(, "input_kwargs": )" + keywords + "}", entry, "entry");
+    dump::read_json(R"({"input_args": )" + arguments + R"(, "input_kwargs": )" + keywords + "}", entry,
+                    "entry");
     RequestBuilder builder("", {});
     SharedFile file;
     try {
@@ -221,15 +227,17 @@ TEST_CASE("what cannot be made again is told, with its place") {
         "argument 0 is a torch.Generator, which cannot be made again");
   CHECK(reason("add", "[" + tensor_entry("float32", "[100000, 100000, 100000]", "0.0", "1.0") + "]") ==
         "argument 0 makes the arguments larger than 17.2 GB");
-  CHECK(reason("add", "[" + tensor_entry("float32", "[9223372036854775807, 9223372036854775807]", "0.0", "1.0") + "]") ==
-        "argument 0 makes the arguments larger than 17.2 GB");
+  CHECK(reason("add",
+               "[" + tensor_entry("float32", "[9223372036854775807, 9223372036854775807]", "0.0", "1.0") +
+                   "]") == "argument 0 makes the arguments larger than 17.2 GB");
   CHECK(reason("add", "[" + tensor_entry("float32", "[-1]", "0.0", "1.0") + "]") ==
         "argument 0 has a shape that is none");
   CHECK(reason("add", "[]", R"({"dtype": {"type": "torch.dtype", "value": "os.system"}})") ==
         "argument 'dtype' is the element type 'os.system', which is none");
   const std::string x = tensor_entry("float32", "[2]", "0.0", "1.0");
   CHECK(reason("dropout", "[" + x + "]") == "its result is random");
-  CHECK(reason("dropout", "[" + x + "]", R"({"p": {"type": "float", "value": 0.5}})") == "its result is random");
+  CHECK(reason("dropout", "[" + x + "]", R"({"p": {"type": "float", "value": 0.5}})") ==
+        "its result is random");
   CHECK(reason("dropout", "[" + x + "]", R"({"p": {"type": "float", "value": 0.0}})").empty());
   CHECK(reason("dropout", "[" + x + "]", R"({"training": {"type": "bool", "value": false}})").empty());
   CHECK(reason("scaled_dot_product_attention", "[" + x + "," + x + "," + x + "]").empty());
