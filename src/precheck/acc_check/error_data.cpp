@@ -17,7 +17,7 @@
 namespace msprobe::precheck {
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{1} << 20;
+constexpr std::size_t kSavedPiece = std::size_t{1} << 20;
 
 using Fill = std::function<bool(std::uint64_t offset, std::span<std::byte> out)>;
 
@@ -37,7 +37,7 @@ void save(const std::string& path, tensor::DType dtype, const std::vector<std::u
                                                   {{"", dtype, {shape.begin(), shape.end()}}});
   writer->begin(0);
   std::vector<std::byte> piece;
-  const std::size_t most = kPiece * tensor::info(dtype).size;
+  const std::size_t most = kSavedPiece * tensor::info(dtype).size;
   for (std::uint64_t at = 0; at < size; at += piece.size()) {
     piece.resize(std::min<std::uint64_t>(most, size - at));
     if (!fill(at, piece)) return;

@@ -22,7 +22,7 @@ using dump::NodeKind;
 using Node = Entry::Index;
 
 constexpr std::uint64_t kMaxRecorded = std::uint64_t{16} << 30;
-constexpr int kMaxNesting = 16;
+constexpr int kMaxOutputNesting = 16;
 
 class RecordedReader {
  public:
@@ -31,7 +31,7 @@ class RecordedReader {
 
   Output output(Node node, int depth) {
     Output result;
-    if (depth > kMaxNesting) throw NotRebuilt("its outputs are nested too deep", "");
+    if (depth > kMaxOutputNesting) throw NotRebuilt("its outputs are nested too deep", "");
     if (entry_.is(node, NodeKind::null)) return result;
     if (entry_.is(node, NodeKind::array)) {
       result.value = list(node, depth);

@@ -21,7 +21,7 @@ namespace {
 using tensor::DType;
 using tensor::Kind;
 
-constexpr std::size_t kPiece = std::size_t{1} << 16;  // elements
+constexpr std::size_t kDrawnPiece = std::size_t{1} << 16;  // elements
 
 /// The bits of a number that the type holds exactly.
 std::uint64_t bits_of(DType dtype, double value) {
@@ -74,14 +74,14 @@ class Pieces {
  public:
   Pieces(std::size_t width, const std::function<void(std::span<const std::byte>)>& take)
       : width_(width), take_(take) {
-    bytes_.reserve(kPiece * width);
+    bytes_.reserve(kDrawnPiece * width);
   }
   void add(std::uint64_t bits) {
     static_assert(std::endian::native == std::endian::little);
     const std::size_t at = bytes_.size();
     bytes_.resize(at + width_);
     std::memcpy(bytes_.data() + at, &bits, width_);
-    if (bytes_.size() >= kPiece * width_) flush();
+    if (bytes_.size() >= kDrawnPiece * width_) flush();
   }
   void flush() {
     if (!bytes_.empty()) take_(bytes_);

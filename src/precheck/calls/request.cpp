@@ -33,9 +33,9 @@ using dump::NodeKind;
 using Node = Entry::Index;
 using tensor::DType;
 
-constexpr int kMaxNesting = 16;
+constexpr int kMaxArgumentNesting = 16;
 constexpr std::uint64_t kMaxPayload = std::uint64_t{16} << 30;  // of one call
-constexpr std::size_t kPiece = std::size_t{1} << 20;
+constexpr std::size_t kArgumentPiece = std::size_t{1} << 20;
 
 constexpr std::array<std::string_view, 20> kNumpyScalars{
     "numpy.int8",    "numpy.int16",      "numpy.int32",       "numpy.int64",    "numpy.uint8",
@@ -233,7 +233,7 @@ class ArgumentWriter {
   }
 
   void value(JsonWriter& json, const Entry& entry, Node node, int depth, bool is_positional) {
-    if (depth > kMaxNesting) refuse("is nested too deep");
+    if (depth > kMaxArgumentNesting) refuse("is nested too deep");
     const bool is_tensor =
         entry.is(node, NodeKind::object) && is_tensor_type(text_member(entry, node, "type"));
     if (!entry.is(node, NodeKind::array) && !is_tensor) ++leaves_;
@@ -468,7 +468,7 @@ class ArgumentWriter {
     formats::ElementReader reader(stored);
     std::vector<std::byte> piece;
     while (left > 0) {
-      const std::uint64_t count = std::min<std::uint64_t>(left, kPiece);
+      const std::uint64_t count = std::min<std::uint64_t>(left, kArgumentPiece);
       piece.resize(count * type.size);
       reader.read(piece);
       if (rounded) round_to_hf32(piece);

@@ -19,7 +19,7 @@ namespace msprobe::precheck {
 namespace {
 
 constexpr std::uint64_t kAlignment = 64;
-constexpr std::size_t kPiece = std::size_t{64} << 20;
+constexpr std::size_t kTransferPiece = std::size_t{64} << 20;
 // Not one of those that a runner knows its ends by.
 constexpr int kFirstDescriptor = 10;
 
@@ -67,7 +67,7 @@ void SharedFile::append(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     check_interrupt();
     const ssize_t written =
-        ::pwrite(descriptor_, bytes.data(), std::min(bytes.size(), kPiece), static_cast<off_t>(end_));
+        ::pwrite(descriptor_, bytes.data(), std::min(bytes.size(), kTransferPiece), static_cast<off_t>(end_));
     if (written < 0) {
       if (errno == EINTR) continue;
       fail("a temporary file");
@@ -86,7 +86,7 @@ std::uint64_t SharedFile::size() const {
 bool SharedFile::read_at(std::uint64_t offset, std::span<std::byte> out) const {
   while (!out.empty()) {
     const ssize_t got =
-        ::pread(descriptor_, out.data(), std::min(out.size(), kPiece), static_cast<off_t>(offset));
+        ::pread(descriptor_, out.data(), std::min(out.size(), kTransferPiece), static_cast<off_t>(offset));
     if (got < 0) {
       if (errno == EINTR) continue;
       fail("a temporary file");
