@@ -27,14 +27,15 @@ class Operation {
 
   /// `message` is what is told of a row that was skipped. A row that `may_lack` has nothing that could be
   /// judged, and counts only where there is no other.
-  void add(Direction direction, const PairRow& row, bool unjudged_type, bool may_lack) {
+  void add(Direction direction, const PairRow& row, bool unjudged_type, bool may_lack, bool by_python) {
+    unjudged_last_ = unjudged_type;
+    if (by_python && unjudged_type) return;  // as if there were no such row
     Side& side = sides_[direction == Direction::backward];
     side.rows += 1;
     side.errors += row.status == Status::error;
     side.passes += row.status == Status::pass;
     side.skips += row.status == Status::skip && !may_lack;
     if (row.status == Status::skip) side.last_skip = row.message;
-    unjudged_last_ = unjudged_type;
     if (row.status == Status::pass || row.reason.empty() || may_lack) return;
     // The worst reason first told stays.
     const bool is_error = row.status == Status::error;
@@ -56,7 +57,8 @@ class Operation {
     result_.forward = sides_[0].status(by_python);
     result_.backward = sides_[1].status(by_python);
     if (result_.forward == Status::skip) result_.message = sides_[0].last_skip;
-    if (operation_ == "topk" && (result_.forward == Status::error || result_.backward == Status::error))
+    if (operation_ == "topk" &&
+        (result_.forward == Status::error || (result_.backward == Status::error && !by_python)))
       result_.message += kSortedHint;
     return std::move(result_);
   }
@@ -112,7 +114,15 @@ class PrecisionComparison {
         own_names_(device),
         other_names_(other),
         standards_(standards),
-        traits_(traits) {}
+        traits_(traits) {
+    const auto is_numeric = [&](Needed figure) {
+      return std::all_of(device.rows.begin(), device.rows.end(), [&](const DetailsRow& row) {
+        return row[figure].kind == FigureField::Kind::number;
+      });
+    };
+    traits_.numeric_rates = is_numeric(Needed::relative_rate);
+    traits_.numeric_binary = is_numeric(Needed::binary);
+  }
 
   PrecisionResult run() {
     for (const DetailsRow& row : device_.rows) {
@@ -184,7 +194,8 @@ class PrecisionComparison {
   }
 
   void add(const OutputName& name, const DetailsRow& row, PairRow judged, bool may_lack) {
-    operation_of(name).add(name.direction, judged, is_unjudged_type(row.dtype), may_lack);
+    operation_of(name).add(name.direction, judged, is_unjudged_type(row.dtype), may_lack,
+                           traits_.by_neighbours);
     result_.rows.push_back(std::move(judged));
   }
 
@@ -230,7 +241,7 @@ class PrecisionComparison {
   RowsByName own_names_;
   RowsByName other_names_;
   const Standards& standards_;
-  const PrecisionTraits& traits_;
+  PrecisionTraits traits_;
   PrecisionResult result_;
   std::vector<Operation> open_;  // by neighbours: at most one
   std::unordered_map<std::string, std::size_t> numbers_;

@@ -111,7 +111,11 @@ DetailsFile DetailsFile::read(const ByteSource& file) {
     row.dtype = take(dtype);
     row.shape = take(shape);
     row.message = take(message);
-    for (std::size_t i = 0; i < kNeededCount; ++i) row.figures[i] = to_figure(take(places[i]));
+    for (std::size_t i = 0; i < kNeededCount; ++i) {
+      std::string text = take(places[i]);
+      row.figures[i] = to_figure(text);
+      if (static_cast<Needed>(i) == Needed::binary) row.binary = std::move(text);
+    }
   }
   return details;
 }

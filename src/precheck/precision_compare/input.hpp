@@ -47,6 +47,7 @@ struct DetailsRow {
   std::string shape;
   std::string message;
   std::array<FigureField, kNeededCount> figures;
+  std::string binary;  // as it is written
 
   const FigureField& operator[](Needed figure) const { return figures[static_cast<std::size_t>(figure)]; }
 };

@@ -119,6 +119,10 @@ class PairJudge {
   std::vector<Criterion> chosen() const {
     const Criterion listed = standards_.listed(operation_);
     if (traits_.selection == Selection::release_26) {
+      const FigureField& relative = device_[Needed::relative_rate];
+      // It asks a text for blanks, which is no text where all of the column is numbers, or where it is NaN.
+      if (by_python() && (traits_.numeric_rates || std::isnan(relative.value)))
+        throw BrokenFigure{"'float' object has no attribute 'isspace'"};
       if (is_float8(device_.dtype)) return {Criterion::ulp};
       if (filled({Needed::relative_rate})) return {Criterion::absolute_threshold};
       return {is_benchmark_type(device_.dtype) ? Criterion::benchmark : Criterion::binary_consistency};
@@ -241,7 +245,8 @@ class PairJudge {
       const double limit = limits.*each.limit;
       judged.status = odd(each.figure, *device, *other);
       const bool is_odd = judged.status != Status::pass;
-      if (*judged.value > limit) {
+      const bool overflows = traits_.odd_on_both_passes && std::isinf(*judged.value);
+      if (*judged.value > limit && !overflows) {
         judged.status = Status::error;
         if (each.error != nullptr) {
           note(fmt::format("{} {} is {} times that of the other device, {}; limit {}",
@@ -296,6 +301,8 @@ class PairJudge {
   }
 
   void judge_binary() {
+    // A column with blanks is text to the Python tool, and stays as it is written.
+    if (by_python() && !traits_.numeric_binary) row_.binary_text = device_.binary;
     if (judge_rate(Measure::binary, Needed::binary) == Status::error)
       row_.message += "ERROR: 二进制一致错误率超过阈值\n";
   }
@@ -316,7 +323,7 @@ class PairJudge {
     const OtherLimits& limits = standards_.limits();
     Status status = Status::pass;
     if (is_float8(device_.dtype)) {
-      row_.ulp_share = number(device_, Needed::ulp_share);
+      row_.ulp_share = number(device_, Needed::ulp_share, true);
       if (!row_.ulp_share) return;
       row_.ulp = status = *row_.ulp_share < limits.ulp_other_share ? Status::pass : Status::error;
     } else {

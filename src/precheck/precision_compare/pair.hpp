@@ -18,15 +18,19 @@ namespace msprobe::precheck {
 struct PrecisionTraits {
   /// Nothing: each row by the criterion whose columns are filled.
   std::optional<Selection> selection;
-  bool blanks_are_zero = false;       // of the benchmark criterion of release 26
-  bool balance_may_be_odd = false;    // NaN or Inf of one side in it is shown only
-  bool odd_on_both_passes = false;    // NaN or Inf in the same figure of both sides
+  bool blanks_are_zero = false;     // of the benchmark criterion of release 26
+  bool balance_may_be_odd = false;  // NaN or Inf of one side in it is shown only
+  bool odd_on_both_passes =
+      false;  // NaN or Inf in the same figure of both sides, or a ratio beyond all numbers
   bool negative_is_absolute = false;  // which is no error's figure otherwise
   bool short_names = false;           // of six or seven parts; others are not judged
   bool stops_at_duplicate = false;    // of the other device
   bool leaves_out_missing = false;    // rows without a partner
   bool by_neighbours = false;         // operations end where the name changes, their last row's type decides
   bool python_columns = false;        // no columns of ours
+  // Of a file.
+  bool numeric_rates = false;   // no relative error rate is blank
+  bool numeric_binary = false;  // the same of the share of unequal elements
 };
 
 /// Those of --python-rules.
@@ -60,6 +64,7 @@ struct PairRow {
   std::optional<double> ulp_ratio;
   Status ulp = Status::none;
   Judged thousandth;
+  std::string binary_text;  // in place of its number
   Status status = Status::none;
   std::string algorithm;  // as the Python tool calls it; several joined by " + "
   std::string message;    // the same

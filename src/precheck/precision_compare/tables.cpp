@@ -141,7 +141,14 @@ class PairTable final : public report::Table {
     const PairRow& row = result_.rows[index];
     CellWriter out(cells, scratch, look_);
     out.text(row.name);
-    for (const Judged& judged : row.measures) out.judged(judged);
+    for (const Judged& judged : row.measures) {
+      if (&judged == &row[Measure::binary] && look_.spelled && !row.binary_text.empty()) {
+        out.text(row.binary_text);
+        out.status(judged.status);
+      } else {
+        out.judged(judged);
+      }
+    }
     out.number(row.mean_ulp);
     out.number(row.ulp_share);
     out.number(row.ulp_ratio);
