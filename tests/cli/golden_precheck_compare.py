@@ -264,7 +264,7 @@ def make_tests(msprobe, golden):
     case = pathlib.Path(golden).resolve() / "prechecks" / "precision_compare"
     tests = []
     for release, folder in RELEASES.items():
-        for name in ("main", "duplicate", "empty"):
+        for name in ("main", "duplicate", "empty", *(["random"] if release == "26" else [])):
             tests.append((f"{folder}: {name}", lambda s, n=name, r=release: check_bytes(msprobe, case, n, r, s)))
     for function in (check_missing_column, check_selection, check_never_passes, check_duplicates, check_other_side,
                      check_gates, check_formats, check_english, check_standards, check_hostile):
