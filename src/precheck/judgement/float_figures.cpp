@@ -181,7 +181,8 @@ class FloatPass {
         form_(form_of(real_type(device.dtype))),
         epsilon_(device.dtype == DType::bfloat16 ? T{0x1p-8} : std::numeric_limits<T>::epsilon()),
         reference_(reference, count),
-        device_(device, count) {
+        device_(device, count),
+        wide_ulp_(std::is_same_v<T, float> && device.dtype == DType::float32) {
     figures_.single = std::is_same_v<T, float>;
     figures_.count = count;
   }
@@ -191,20 +192,26 @@ class FloatPass {
     finish_look();
     PairwiseSum<T> relatives(normal_, pieces_.leaf_sum);
     PairwiseSum<T> squares(request_.means ? figures_.count : 0, pieces_.leaf_sum);
-    PairwiseSum<T> ulps(request_.ulp ? figures_.count : 0, pieces_.leaf_sum);
+    const std::uint64_t ulp_count = request_.ulp ? figures_.count : 0;
+    PairwiseSum<T> ulps(wide_ulp_ ? 0 : ulp_count, pieces_.leaf_sum);
+    PairwiseSum<double> wide_ulps(wide_ulp_ ? ulp_count : 0, kernels_.float64.leaf_sum);
     each_piece([&](std::uint64_t at, std::size_t n) {
       errors(at, n);
       if (request_.means) means(n, relatives, squares);
-      if (request_.ulp) ulp(n, ulps);
+      if (request_.ulp) wide_ulp_ ? wide_ulp(n, wide_ulps) : ulp(n, ulps);
       if (has_odd_) odd(at, n);
     });
     finish();
     if (normal_ != 0)
       figures_.mean_relative = static_cast<double>(relatives.total() / static_cast<T>(normal_));
     figures_.mean_square = static_cast<double>(squares.total() / static_cast<T>(figures_.count));
-    figures_.mean_ulp = static_cast<double>(ulps.total() / static_cast<T>(figures_.count));
-    figures_.max_ulp = std::isnan(figures_.mean_ulp) ? figures_.mean_ulp : static_cast<double>(ulps_.max);
-    figures_.ulp_above = ulps_.above;
+    figures_.mean_ulp = wide_ulp_ ? wide_ulps.total() / static_cast<double>(figures_.count)
+                                  : static_cast<double>(ulps.total() / static_cast<T>(figures_.count));
+    figures_.max_ulp = std::isnan(figures_.mean_ulp) ? figures_.mean_ulp
+                       : wide_ulp_                   ? wide_ulps_.max
+                                                     : static_cast<double>(ulps_.max);
+    figures_.ulp_above = wide_ulp_ ? wide_ulps_.above : ulps_.above;
+    figures_.ulp_single = figures_.single && !wide_ulp_;
     return figures_;
   }
 
@@ -383,15 +390,31 @@ class FloatPass {
     sum.add(scratch_.data(), n);
   }
 
+  /// The same in double: the Python tool widens float32, but no type that is narrower.
+  void wide_ulp(std::size_t n, PairwiseSum<double>& sum) {
+    const UlpScale<double> scale = {request_.ulp_threshold, form_.fraction, form_.least};
+    std::copy_n(b_, n, wide_b_.begin());
+    std::copy_n(absolute_.begin(), n, wide_absolute_.begin());
+    kernels_.float64.ulp(wide_b_.data(), wide_absolute_.data(), n, &scale, wide_b_.data(), &wide_ulps_);
+    sum.add(wide_b_.data(), n);
+  }
+
+  /// A difference of cut-off numbers, which may be beyond the device's type.
+  T in_type(T difference) const {
+    if (form_.rounds_half) return static_cast<T>(nearest_half(static_cast<float>(difference)));
+    return form_.rounds_single ? static_cast<T>(static_cast<float>(difference)) : difference;
+  }
+
   void odd(std::uint64_t at, std::size_t n) {
     const T largest = static_cast<T>(form_.largest);
     for (std::size_t i = 0; i < n; ++i) {
       const T b = b_[i];
       const T d = d_[i];
       if (!finite(rounded_[i]) || !finite(d)) {
-        const T cut_b = b > largest ? largest : b < -largest ? -largest : b;
+        const T r = rounded_[i];
+        const T cut_b = r > largest ? largest : r < -largest ? -largest : r;
         const T cut_d = d > largest ? largest : d < -largest ? -largest : d;
-        const bool near = std::fabs(cut_d - cut_b) / (std::fabs(b) + epsilon_) <=
+        const bool near = std::fabs(in_type(cut_d - cut_b)) / (std::fabs(b) + epsilon_) <=
                           static_cast<T>(request_.relative_tolerance);
         figures_.odd_errors += !(near || (b != b && d != d));
       }
@@ -433,6 +456,10 @@ class FloatPass {
   PieceSorts<T> sorts_ = {};
   bool piece_is_normal_ = false;
   UlpFacts<T> ulps_ = {};
+  bool wide_ulp_;
+  UlpFacts<double> wide_ulps_ = {};
+  std::array<double, kPiece> wide_b_;
+  std::array<double, kPiece> wide_absolute_;
   bool all_finite_ = true;
   bool has_odd_ = false;
   std::uint64_t left_out_ = 0;  // of the sums

@@ -23,7 +23,8 @@ struct FloatRequest {
 
 /// A NaN in what the Python tool takes a maximum of makes it NaN.
 struct FloatFigures {
-  bool single = false;  // the Python tool works in float
+  bool single = false;      // the Python tool works in float
+  bool ulp_single = false;  // also with units in the last place
   std::uint64_t count = 0;
 
   // Of both sides.

@@ -384,6 +384,9 @@ class OutputJudge {
   static FigureValue number(const FloatFigures& figures, double value) {
     return {figures.single ? FigureValue::Form::single : FigureValue::Form::real, value, {}};
   }
+  static FigureValue ulp_number(const FloatFigures& figures, double value) {
+    return {figures.ulp_single ? FigureValue::Form::single : FigureValue::Form::real, value, {}};
+  }
   static FigureValue balance(const FloatFigures& figures) {
     const double above = static_cast<double>(figures.above);
     const double below = static_cast<double>(figures.below);
@@ -416,8 +419,8 @@ class OutputJudge {
         row[Figure::binary] = share(figures.unequal, figures.count);
         break;
       case Criterion::ulp:
-        row[Figure::max_ulp] = number(figures, figures.max_ulp);
-        row[Figure::mean_ulp] = number(figures, figures.mean_ulp);
+        row[Figure::max_ulp] = ulp_number(figures, figures.max_ulp);
+        row[Figure::mean_ulp] = ulp_number(figures, figures.mean_ulp);
         row[Figure::ulp_share] = share(figures.ulp_above, figures.count);
         break;
       case Criterion::thousandth:
@@ -470,7 +473,8 @@ class OutputJudge {
       return end(Status::error, "Relative error is greater than 0.001");
     if (!(ten_thousandth > limits_.ten_thousandth_share))
       return end(Status::warning, "Relative error is greater than 0.0001");
-    return end(Status::pass, "Relative error is less than 0.0001");
+    row.message += "Relative error is less than 0.0001, consider as pass.\n";
+    return Status::pass;
   }
 
   static bool is_zero(double largest) { return largest <= 0x1p-52; }
