@@ -100,6 +100,7 @@ class Arguments:
         self.runner = runner
         self.request = request
         self.raised = request["raise"] if side == "reference" else {}
+        self.narrow = request["narrow"] if side == "reference" else None
         self.raise_dtype = side == "reference" and request["raise_dtype"]
         self.device = "cpu" if side == "reference" else runner.device
         self.grad = grad
@@ -115,6 +116,8 @@ class Arguments:
         stored, dtype, shape, offset, requires_grad = content
         dtype = self.raised.get(dtype, dtype)
         tensor = self.runner.stored(stored, shape, offset)
+        if self.narrow is not None and stored == "float32":
+            tensor = tensor.to(self.runner.dtype(self.narrow))
         tensor = tensor.to(device=self.device, dtype=self.runner.dtype(dtype), copy=True)
         if not self.grad or not requires_grad or not (tensor.is_floating_point() or tensor.is_complex()):
             self.leaves.append(None)

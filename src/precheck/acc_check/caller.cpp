@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,7 @@
 
 #include "dump/member_stream.hpp"
 #include "precheck/acc_check/error_data.hpp"
+#include "precheck/acc_check/narrow.hpp"
 #include "precheck/acc_check/recorded.hpp"
 #include "precheck/calls/not_rebuilt.hpp"
 #include "precheck/calls/treatment.hpp"
@@ -258,7 +260,9 @@ void Caller::judge_backward(const PlannedCall& call, const PreparedCall& prepare
     return;
   }
   const CallTraits traits = prepared.traits();
+  std::vector<std::vector<std::byte>> narrowed;
   if (!options.recorded) {
+    narrow_gradients(answer.backward->device, prepared.request.cast, narrowed);
     take_judgement(result, Direction::backward,
                    judge(call.api, Direction::backward, answer.backward->reference, answer.backward->device,
                          job_.standards, options.selection, traits));
@@ -271,7 +275,8 @@ void Caller::judge_backward(const PlannedCall& call, const PreparedCall& prepare
     std::optional<Judgement> best;
     for (const Output* made : {&answer.backward->reference, &answer.backward->last}) {
       try {
-        const GradientPairs pairs = pair_gradients(*made, recorded.elements);
+        GradientPairs pairs = pair_gradients(*made, recorded.elements);
+        narrow_gradients(pairs.recorded, prepared.request.cast, narrowed);
         Judgement judgement = judge(call.api, Direction::backward, pairs.reference, pairs.recorded,
                                     job_.standards, options.selection, traits);
         if (!best || judgement.verdict < best->verdict) best = std::move(judgement);

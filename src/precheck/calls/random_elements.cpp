@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "precheck/calls/element_bits.hpp"
 #include "precheck/calls/not_rebuilt.hpp"
 #include "tensor/float_form.hpp"
 
@@ -22,22 +23,6 @@ using tensor::DType;
 using tensor::Kind;
 
 constexpr std::size_t kDrawnPiece = std::size_t{1} << 16;  // elements
-
-/// The bits of a number that the type holds exactly.
-std::uint64_t bits_of(DType dtype, double value) {
-  if (dtype == DType::float64) return std::bit_cast<std::uint64_t>(value);
-  const std::uint32_t single = std::bit_cast<std::uint32_t>(static_cast<float>(value));
-  if (dtype == DType::float32) return single;
-  if (dtype == DType::bfloat16) return single >> 16;
-  const std::uint32_t sign = single >> 16 & 0x8000;
-  if (std::isnan(value)) return sign | 0x7e00;
-  const double size = std::fabs(value);
-  if (std::isinf(value)) return sign | 0x7c00;
-  if (size < 0x1p-14) return sign | static_cast<std::uint32_t>(size * 0x1p24);
-  const int exponent = std::ilogb(size);
-  return sign | static_cast<std::uint32_t>(exponent + 15) << 10 |
-         (static_cast<std::uint32_t>(std::ldexp(size, 10 - exponent)) & 0x3ff);
-}
 
 /// Numbers of a floating-point type, computed in it.
 class FloatSource {
@@ -183,7 +168,7 @@ void float_elements(const RandomTensor& tensor, RandomStream& stream, const Rand
       value = source.round(next_place->second);
       ++next_place;
     }
-    pieces.add(bits_of(tensor.dtype, value));
+    pieces.add(element_bits(tensor.dtype, value));
   }
 }
 
@@ -222,7 +207,7 @@ void complex_elements(const RandomTensor& tensor, RandomStream& stream, Pieces& 
                                                         : DType::float16;
   const double most = std::isfinite(tensor.max.number()) ? std::fabs(tensor.max.number()) : 1;
   FloatSource source(part, -most * M_SQRT1_2, most * M_SQRT1_2);
-  for (std::uint64_t i = 0; i < 2 * tensor.count; ++i) pieces.add(bits_of(part, source.next(stream)));
+  for (std::uint64_t i = 0; i < 2 * tensor.count; ++i) pieces.add(element_bits(part, source.next(stream)));
 }
 
 }  // namespace

@@ -533,6 +533,15 @@ std::optional<DType> autocast_type(const std::set<DType>& floats, const std::opt
   return std::nullopt;
 }
 
+void tell_type(JsonWriter& json, std::string_view key, const std::optional<DType>& dtype) {
+  json.key(key);
+  if (dtype) {
+    json.value(tensor::info(*dtype).name);
+  } else {
+    json.null();
+  }
+}
+
 std::size_t length_of(const Entry& entry, Node node) {
   std::size_t length = 0;
   if (node != Entry::kNone && entry.is(node, NodeKind::array)) entry.children(node, [&](Node) { ++length; });
@@ -615,12 +624,13 @@ CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, con
   json.member("raise", plain_reference ? std::vector<std::pair<std::string, std::string>>()
                                        : raised_types(writer.floats, traits_.python));
   json.member("raise_dtype", !traits_.python && !plain_reference);
-  json.key("autocast");
-  if (const auto cast = autocast_type(writer.floats, output_type(forward))) {
-    json.value(tensor::info(*cast).name);
-  } else {
-    json.null();
-  }
+  const std::optional<DType> output = output_type(forward);
+  const std::optional<DType> cast = autocast_type(writer.floats, output);
+  tell_type(json, "autocast", cast);
+  if (!traits_.python && cast && cast == output && writer.floats.contains(DType::float32))
+    request.cast = cast;
+  // The reference gets what such a cast left of its inputs, not more.
+  tell_type(json, "narrow", request.cast);
   json.member("device", traits_.device_call);
   json.member("keyword_gradients", !traits_.python);
 

@@ -43,7 +43,8 @@ struct CallRequest {
   std::string json;  // one line
   BackwardPlan backward;
   bool float8_input = false;
-  bool made_up = false;  // some tensor is random
+  std::optional<tensor::DType> cast;  // what automatic casts made of inputs in float32
+  bool made_up = false;               // some tensor is random
   std::vector<RequestTensor> tensors;
   double input_scale = 0;  // the largest finite magnitude in the tensors that go in
 };
