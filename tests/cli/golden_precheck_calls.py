@@ -173,6 +173,34 @@ def recorded_needs_tensors(msprobe, case):
     return body
 
 
+def recorded_statistics(msprobe, case):
+    """Where inputs were dumped and outputs were not, their statistics are judged."""
+
+    def body(scratch):
+        folder = scratch / "dump"
+        shutil.copytree(case / "dump_tensor", folder)
+        dump = json.loads((folder / "dump.json").read_text(encoding="utf-8"))
+        for name, entry in dump["data"].items():
+            for item in entry["output"]:
+                item.pop("data_name", None)
+        linear, softmax = (dump["data"][f"Functional.{name}.0.forward"]["output"][0] for name in ("linear", "softmax"))
+        linear["Norm"] *= 1.001
+        softmax["Max"] *= 0.999
+        dump["data"]["Torch.cat.0.forward"]["output"][0]["Min"] -= 1
+        (folder / "dump.json").write_text(json.dumps(dump), encoding="utf-8")
+        acc_check(msprobe, scratch, folder / "dump.json", "--recorded")
+        rows = {row[0]: row for row in check_files(scratch)[0]}
+        harness.check_equal("wrong", {name for name, row in rows.items() if row[4] == "error"},
+                            {"Functional.linear.0", "Functional.softmax.0", "Torch.cat.0"})
+        harness.check_equal("cat", rows["Torch.cat.0"][4:], ["error", "", "Min is -1 in place of 0, by statistics alone"])
+        passed = {name for name, row in rows.items() if row[4] == "pass"}
+        harness.check(len(passed) > 20 and "Functional.gelu.0" in passed, f"{sorted(passed)}")
+        harness.check_equal("gelu", rows["Functional.gelu.0"][4:],
+                            ["pass", "skip", "its outputs were not dumped as tensors"])
+
+    return body
+
+
 OPTION_CASES = ("plain", "filter", "white", "black", "white_and_black")
 
 
@@ -247,6 +275,7 @@ def make_tests(msprobe, golden):
         ("no false verdict on the device", nothing_is_false(msprobe, case)),
         ("no false verdict on what was recorded", nothing_is_false(msprobe, case, "--recorded")),
         ("recorded faults are named, and nothing else", recorded_names_the_faults(msprobe, case)),
+        ("recorded statistics", recorded_statistics(msprobe, case)),
         ("recorded outputs need tensors", recorded_needs_tensors(msprobe, case)),
     ]
 

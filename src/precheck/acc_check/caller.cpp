@@ -17,6 +17,7 @@
 #include "precheck/acc_check/error_data.hpp"
 #include "precheck/acc_check/narrow.hpp"
 #include "precheck/acc_check/recorded.hpp"
+#include "precheck/acc_check/recorded_statistics.hpp"
 #include "precheck/calls/not_rebuilt.hpp"
 #include "precheck/calls/treatment.hpp"
 #include "support/error.hpp"
@@ -198,8 +199,14 @@ OperationReport Caller::judged(const PlannedCall& call, const PreparedCall& prep
   RecordedOutputs recorded;
   if (options.recorded) {
     try {
-      recorded = recorded_outputs(prepared.forward, job_.plan.tensor_directory);
-      answer.forward->device = shaped_like(answer.forward->reference, std::move(recorded.elements));
+      if (has_files(prepared.forward)) {
+        recorded = recorded_outputs(prepared.forward, job_.plan.tensor_directory);
+        answer.forward->device = shaped_like(answer.forward->reference, std::move(recorded.elements));
+      } else {
+        take_judgement(result, Direction::forward,
+                       judge_recorded_statistics(call.name + ".forward.output.", prepared.forward,
+                                                 answer.forward->reference));
+      }
     } catch (const NotRebuilt& reason) {
       skip_direction(result, Direction::forward, reason.what(), reason.what());
     } catch (const Interrupted&) {

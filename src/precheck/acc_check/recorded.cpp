@@ -24,6 +24,17 @@ using Node = Entry::Index;
 constexpr std::uint64_t kMaxRecorded = std::uint64_t{16} << 30;
 constexpr int kMaxOutputNesting = 16;
 
+void count_files(const Entry& entry, Node node, int depth, std::size_t& tensors, std::size_t& files) {
+  if (depth > kMaxOutputNesting) return;
+  if (entry.is(node, NodeKind::object) && entry.find(node, "dtype") != Entry::kNone) {
+    const Node file = entry.find(node, "data_name");
+    ++tensors;
+    files += file != Entry::kNone && entry.is(file, NodeKind::string) ? 1 : 0;
+  } else if (entry.is(node, NodeKind::array) || entry.is(node, NodeKind::object)) {
+    entry.children(node, [&](Node child) { count_files(entry, child, depth + 1, tensors, files); });
+  }
+}
+
 class RecordedReader {
  public:
   RecordedReader(const Entry& entry, const std::string& tensors, RecordedOutputs& outputs)
@@ -90,7 +101,7 @@ class RecordedReader {
   }
 
   TensorOutput tensor(Node node) {
-    std::string_view file = text(node, "data_name");
+    const std::string_view file = text(node, "data_name");
     if (file.empty() || tensors_.empty()) throw NotRebuilt("its outputs were not dumped as tensors", "");
     const formats::StoredTensor stored = formats::open_tensor(open_file_beneath(tensors_, std::string(file)));
     const std::uint64_t width = tensor::info(stored.dtype).size;
@@ -114,6 +125,15 @@ class RecordedReader {
 };
 
 }  // namespace
+
+bool has_files(const Entry& entry) {
+  const Node output = entry.is(0, NodeKind::object) ? entry.find(0, "output") : Entry::kNone;
+  if (output == Entry::kNone) return true;
+  std::size_t tensors = 0;
+  std::size_t files = 0;
+  count_files(entry, output, 0, tensors, files);
+  return tensors == 0 || files > 0;
+}
 
 RecordedOutputs recorded_outputs(const Entry& entry, const std::string& tensors) {
   RecordedOutputs outputs;

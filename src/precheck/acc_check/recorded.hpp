@@ -17,6 +17,9 @@ struct RecordedOutputs {
   std::vector<std::vector<std::byte>> bytes;
 };
 
+/// Was some output dumped as a tensor, or is there none that could have been?
+bool has_files(const dump::Entry& entry);
+
 /// Of the member `output` of an entry. NotRebuilt, IoError, FormatError.
 RecordedOutputs recorded_outputs(const dump::Entry& entry, const std::string& tensors);
 
