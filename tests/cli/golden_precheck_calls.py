@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds `msprobe acc_check` to the Python tool's results of the same dumps, called again by the PyTorch of the Python that
-runs this test: each status and message with --python-rules; without it, what docs/differences.md lists.
+"""Holds `msprobe acc_check` to the Python tool's results of the same dumps, called again by the PyTorch of the Python
+that runs this test: each status and message with --python-rules; without it, what docs/differences.md lists.
 
 usage: golden_precheck_calls.py MSPROBE GOLDEN_FOLDER
 
@@ -229,7 +229,8 @@ def options_like_golden(msprobe, case):
 def part_of_small(case, scratch):
     small = json.loads((case / "small.json").read_text(encoding="utf-8"))
     names = ("Torch.exp.0", "Torch.exp.1", "Torch.exp.2", "Torch.add.0", "Functional.softmax.0")
-    small["data"] = {key: value for key, value in small["data"].items() if key.startswith(tuple(n + "." for n in names))}
+    wanted = tuple(name + "." for name in names)
+    small["data"] = {key: value for key, value in small["data"].items() if key.startswith(wanted)}
     dump = scratch / "small.json"
     dump.write_text(json.dumps(small))
     return dump
@@ -245,7 +246,8 @@ def error_data_like_golden(msprobe, case):
         (scratch / "config.json").write_text(json.dumps(config))
         acc_check(msprobe, scratch, dump, "--python-rules", "-config", "config.json", "-save_error_data")
         time = check_files(scratch)[2].stem[-14:]
-        found = {str(path.relative_to(scratch / "errors")).replace(time, "TIME") for path in (scratch / "errors").rglob("*")}
+        errors = scratch / "errors"
+        found = {str(path.relative_to(errors)).replace(time, "TIME") for path in errors.rglob("*")}
         expected = {name.replace("20260101000000", "TIME") for name in golden["error_data"]}
         if not HAS_HALF:  # exp of float16 is a SKIP, which leaves nothing
             found = {name for name in found if "exp.2" not in name}
@@ -268,6 +270,7 @@ def make_tests(msprobe, golden):
         ("tensors, 8.1.1", like_golden(msprobe, case, "dump_tensor/dump.json", "out_tensor_8.1.1", ("--release", "8"))),
         ("statistics", like_golden(msprobe, case, "dump_statistics/dump.json", "out_statistics", ())),
         ("a dump made by hand", like_golden(msprobe, case, "small.json", "out_small", ())),
+        ("gradients of all kinds", like_golden(msprobe, case, "gradients.json", "out_gradients", ())),
         ("options", options_like_golden(msprobe, case)),
         ("tensors of what is not right", error_data_like_golden(msprobe, case)),
         ("our rules", our_rules(msprobe, case)),

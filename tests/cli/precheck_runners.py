@@ -261,7 +261,8 @@ def hostile_dumps(msprobe):
             harness.check(not (scratch / "out").exists(), "files were written")
         entry = {"input_args": [tensor()], "input_kwargs": {}, "output": [tensor()]}
         # They are looked up by a runner, which is no part of this test; nothing of them may lead out of a folder.
-        data = {f"{name}.forward": entry for name in ("Torch.../../x.0", "a", ".", "Torch.\u001b[31m.0", "Torch..0", "=cmd.a.0")}
+        names = ("Torch.../../x.0", "a", ".", "Torch.\u001b[31m.0", "Torch..0", "=cmd.a.0")
+        data = {f"{name}.forward": entry for name in names}
         (scratch / "dump.json").write_text(json.dumps({"framework": "pytorch", "data": data}), encoding="utf-8")
         result = harness.run(msprobe, words_of(scratch, "-save_error_data"), scratch)
         harness.check_equal("exit status", result.returncode, 0)
@@ -304,7 +305,8 @@ def old_spellings(msprobe):
     def body(scratch):
         write_dump(scratch, ["exp", "sin"])
         write_runner(scratch)
-        (scratch / "config.json").write_text('{"run_ut": {"white_list": ["sin"]}, "acc_check": {"white_list": ["exp"]}}')
+        sections = {"run_ut": {"white_list": ["sin"]}, "acc_check": {"white_list": ["exp"]}}
+        (scratch / "config.json").write_text(json.dumps(sections), encoding="utf-8")
         for words, called in (
             (["-f", "pytorch", "run_ut"], "Torch.sin.0"),
             (["acc_check"], "Torch.exp.0"),
@@ -313,7 +315,8 @@ def old_spellings(msprobe):
         ):
             for path in (scratch / "out").glob("*"):
                 path.unlink()
-            result = harness.run(msprobe, [*words, *words_of(scratch)[1:], "-j", "-config", "config.json", "-f"], scratch)
+            options = ("-j", "-config", "config.json", "-f")
+            result = harness.run(msprobe, [*words, *words_of(scratch)[1:], *options], scratch)
             harness.check_equal("exit status", (result.returncode, result.stderr if result.returncode else ""), (0, ""))
             passed = [row[0] for row in results_of(scratch)[1] if row[4] == "pass"]
             harness.check_equal(" ".join(words), passed, [called])

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls recorded operations once more: the hands of `msprobe acc_check`, one process a device or core.
 
-The command starts it, from a copy of its own, and speaks with it over open files: requests (3) and answers (4) are lines
-of JSON, tensors are plain bytes in two files without names (5 for inputs, 6 for outputs). What is called and in which
-types is the command's decision; here a function is looked up once, called on the device and on the CPU, and what comes
-out handed back. Standard output is free for what libraries print.
+The command starts it, from a copy of its own, and speaks with it over open files: requests (3) and answers (4) are
+lines of JSON, tensors are plain bytes in two files without names (5 for inputs, 6 for outputs). What is called and in
+which types is the command's decision; here a function is looked up once, called on the device and on the CPU, and what
+comes out handed back. Standard output is free for what libraries print.
 """
 
 import contextlib
@@ -27,7 +27,8 @@ METHODS = (*FUNCTIONS, types.MethodDescriptorType, types.WrapperDescriptorType)
 NEVER = {"from_file", "from_blob", "set_", "data_ptr"}
 OPERATORS = {
     *(f"__{prefix}{name}__" for prefix in ("", "i", "r") for name in (
-        "add", "and", "div", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow", "rshift", "sub", "truediv", "xor")),
+        "add", "and", "div", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow", "rshift", "sub", "truediv",
+        "xor")),
     *(f"__{name}__" for name in ("abs", "bool", "contains", "eq", "float", "ge", "getitem", "gt", "int", "invert", "le",
                                  "len", "lt", "ne", "neg", "nonzero", "pos", "setitem")),
 }
@@ -322,12 +323,11 @@ class Runner:
         grads = [arguments.value(one) for one in request["grads"]]
         outputs = list(self.tensors(result))
         if request["first_gradient"]:
-            grads = grads[:1]
-            if isinstance(result, (list, tuple)) and len(result) > 1:
-                if not request["first_output"]:
-                    raise Refusal("Multiple backward is not supported.")
-            outputs = outputs[:1]
-        elif len(grads) != len(outputs):
+            if isinstance(result, (list, tuple)) and len(result) > 1 and not request["first_output"]:
+                raise Refusal("Multiple backward is not supported.")
+            outputs[0].backward(grads[0])
+            return [None if leaf is None else leaf.grad for leaf in leaves], []
+        if len(grads) != len(outputs):
             outputs = [one for one in outputs if one.requires_grad]
             grads = [one for one in grads if one is not None]
             if len(grads) != len(outputs):
@@ -338,7 +338,8 @@ class Runner:
             raise Refusal("no output of the call depends on an input that requires gradients")
         for output, grad in pairs:
             if output.shape != grad.shape:
-                raise Refusal(f"the recorded gradient has the shape {list(grad.shape)}, the output {list(output.shape)}")
+                raise Refusal(f"the recorded gradient has the shape {list(grad.shape)}, "
+                              f"the output {list(output.shape)}")
         last = []
         hook = pairs[0][0].grad_fn.register_hook(lambda inputs, _: last.append(inputs))
         found = iter(torch.autograd.grad([output for output, _ in pairs], wanted,

@@ -123,7 +123,10 @@ PreparedCall Caller::prepare(std::uint64_t index, RequestBuilder& builder) {
                           call.name);
     prepared.request =
         builder.build(index, call, prepared.forward, call.backward ? &prepared.backward : nullptr, inputs_);
-    if (python && !treatment().types.contains(call.api.type)) {
+    const bool is_type = treatment().types.contains(call.api.type);
+    if (python && is_type && !listable_names().contains(call.api.name))
+      throw NotRebuilt("the Python tool does not record it", "'NoneType' object is not subscriptable");
+    if (python && !is_type) {
       // It makes the arguments, calls nothing, and reports a pass.
       prepared.refused.name = call.name;
       prepared.refused.forward = Status::pass;

@@ -646,6 +646,8 @@ CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, con
     const std::size_t count = gradients == Entry::kNone ? 0 : length_of(*backward, gradients);
     if (traits_.python && rules.backward_not_supported.contains(call.api.name)) {
       request.backward.skip = "This API does not support backward ut, skip backward.";
+    } else if (count == 0 && traits_.python) {
+      throw NotRebuilt("its gradients were not recorded", "");
     } else if (count == 0) {
       request.backward.skip = "its gradients were not recorded";
     } else {
