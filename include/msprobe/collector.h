@@ -69,7 +69,8 @@ MSPROBE_API msprobe_status msprobe_session_open(const char* config_path, const c
 MSPROBE_API msprobe_status msprobe_session_close(msprobe_session* session);
 
 typedef enum msprobe_task {
-  MSPROBE_TASK_STATISTICS, MSPROBE_TASK_TENSOR, MSPROBE_TASK_STRUCTURE, MSPROBE_TASK_OVERFLOW_CHECK
+  MSPROBE_TASK_STATISTICS, MSPROBE_TASK_TENSOR, MSPROBE_TASK_STRUCTURE, MSPROBE_TASK_OVERFLOW_CHECK,
+  MSPROBE_TASK_FREE_BENCHMARK /* calls are made again by the front end, with perturbed inputs: no dump.json */
 } msprobe_task;
 typedef enum msprobe_level {
   MSPROBE_LEVEL_L0, MSPROBE_LEVEL_L1, MSPROBE_LEVEL_MIX, MSPROBE_LEVEL_DEBUG
@@ -142,7 +143,8 @@ enum { /* msprobe_event.wants */
   MSPROBE_WANT_PARAMETERS = 4, /* of a module's forward */
   MSPROBE_WANT_BACKWARD = 8,   /* the backward will be recorded: hook it. Also where only the structure is */
   MSPROBE_WANT_STACK = 16,
-  MSPROBE_WANT_TENSORS = 32    /* bytes of tensors are needed in this event (a tensor file or a checksum) */
+  MSPROBE_WANT_TENSORS = 32,   /* bytes of tensors are needed in this event (a tensor file or a checksum) */
+  MSPROBE_WANT_AGAIN = 64      /* task free_benchmark: make this call again with perturbed inputs */
 };
 
 /* One call of an API or a module, forward or backward. Plain data: copy and keep it as long as you like (a

@@ -268,7 +268,19 @@ bool is_asynchronous(const Api& api, const msprobe_event& event, PyObject* resul
   return taken.get() == Py_True;
 }
 
-PyObject* record_call(const Api& api, PyObject* function, PyObject* args, PyObject* kwargs) {
+// Task free_benchmark: the front end makes the call, and once more with perturbed inputs. Errors of the
+// function itself come through, all others stay there.
+PyObject* call_twice(size_t number, const msprobe_event& event, PyObject* function, PyObject* args,
+                     PyObject* kwargs) {
+  ++this_thread.depth;
+  PyObject* result = PyObject_CallFunction(state.call_again, "nIOOO", static_cast<Py_ssize_t>(number),
+                                           static_cast<unsigned int>(event.number), function, args,
+                                           kwargs != nullptr ? kwargs : Py_None);
+  --this_thread.depth;
+  return result;
+}
+
+PyObject* record_call(size_t number, const Api& api, PyObject* function, PyObject* args, PyObject* kwargs) {
   msprobe_event event{};
   const msprobe_status status = msprobe_enter(state.session, MSPROBE_KIND_API, api.name, &event);
   const bool overridden = is_overridden(args, kwargs);
@@ -297,7 +309,10 @@ PyObject* record_call(const Api& api, PyObject* function, PyObject* args, PyObje
     const Unseen unseen(overridden);
     before.note_all(args, kwargs);
   }
-  PyObject* result = call_inside(function, used_args, kwargs, overridden);
+  const bool twice = (event.wants & MSPROBE_WANT_AGAIN) != 0 && state.call_again != nullptr && !overridden &&
+                     !api.distributed;
+  PyObject* result = twice ? call_twice(number, event, function, args, kwargs)
+                           : call_inside(function, used_args, kwargs, overridden);
   if (result == nullptr) {
     leave_failed(&event);
     return nullptr;
@@ -458,7 +473,7 @@ PyObject* call_api(PyObject*, PyObject* arguments) {
     PyErr_Clear();
     return PyObject_Call(function, args, kwargs);
   }
-  return record_call(state.apis[number], function, args, kwargs);
+  return record_call(number, state.apis[number], function, args, kwargs);
 }
 
 PyObject* add_api(PyObject*, PyObject* arguments) {

@@ -77,6 +77,8 @@ PyObject* bind(PyObject*, PyObject* binding) {
   Py_CLEAR(state.has_override);
   Py_CLEAR(state.call_unwrapped);
   Py_CLEAR(state.plain_functions);
+  Py_CLEAR(state.call_again);
+  if (!take(binding, "call_again", &state.call_again)) PyErr_Clear();
   if (!take(binding, "call_unwrapped", &state.call_unwrapped) ||
       !take(binding, "plain_functions", &state.plain_functions) ||
       !take(binding, "has_override", &state.has_override)) {

@@ -70,6 +70,8 @@ struct State {
   PyObject* has_override = nullptr;  // (values) -> whether one of them, or a mode, sees calls; may be missing
   PyObject* call_unwrapped = nullptr;   // (function, args, kwargs) -> its result
   PyObject* plain_functions = nullptr;  // () -> a context in which nobody sees calls
+  PyObject* call_again =
+      nullptr;  // (API, number of the call, function, args, kwargs) -> its result; may be missing
   PyObject* asynchronous =
       nullptr;  // (call, result, args, kwargs) -> whether it will complete the call later
 };

@@ -151,6 +151,8 @@ msprobe_status msprobe_session_open(const char* config_path, const char* config_
       config =
           parse_config(config_text != nullptr ? config_text : "{}", "the configuration", origin.overrides);
     }
+    if (config.task == Task::free_benchmark && origin.framework != "pytorch")
+      throw InvalidCall("task free_benchmark is for PyTorch");
     *session = new msprobe_session{{std::move(config), origin}};
     return MSPROBE_OK;
   });

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "collector/config_keys.hpp"
+#include "collector/perturbation_config.hpp"
 #include "support/byte_source.hpp"
 
 namespace msprobe::collector {
@@ -21,7 +22,8 @@ constexpr std::size_t kMaxNumbers = 1'000'000;   // elements of such a list
 constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxFile = std::size_t{16} << 20;
 
-constexpr std::array<std::string_view, 4> kTasks = {"statistics", "tensor", "structure", "overflow_check"};
+constexpr std::array<std::string_view, 5> kTasks = {"statistics", "tensor", "structure", "overflow_check",
+                                                    "free_benchmark"};
 constexpr std::array<std::string_view, 4> kLevels = {"L0", "L1", "mix", "debug"};
 
 /// Tasks and levels of the Python tool that need more than a training process on its own.
@@ -38,7 +40,6 @@ constexpr Elsewhere kTasksElsewhere[] = {
      "needs an NPU with torch_npu: it reads a register of the device; task overflow_check finds NaN "
      "and Inf on any device"},
     {"diff_check", "is no task of its own: use task tensor with bench_path"},
-    {"free_benchmark", "is gone since version 26 of the Python tool"},
 };
 
 class Reader {
@@ -263,6 +264,7 @@ void read_section(const Json& object, const std::string& where, Config& config) 
   config.bench_path = section.text("bench_path", "");
   config.diff_nums = read_limit(section, "diff_nums");
   config.overflow_nums = read_limit(section, "overflow_nums");
+  if (config.task == Task::free_benchmark) check_perturbation(object, where);
 }
 
 /// What is settled only when all is read.
@@ -271,6 +273,14 @@ void settle(const Reader& common, Config& config) {
     config.warnings.push_back("task structure records at level L0 or mix: level mix is used instead of " +
                               std::string(name_of(config.level)));
     config.level = Level::mix;
+  }
+  if (config.task == Task::free_benchmark) {
+    if (config.level != Level::l1) {
+      config.warnings.push_back("task free_benchmark calls operations again: level L1 is used instead of " +
+                                std::string(name_of(config.level)));
+      config.level = Level::l1;
+    }
+    config.extra_info = false;
   }
   const bool measures = config.task == Task::statistics || config.task == Task::tensor;
   if ((!config.slice.empty() || !config.request_id.empty()) && (!measures || config.level == Level::debug)) {

@@ -12,7 +12,7 @@
 
 namespace msprobe::collector {
 
-enum class Task : std::uint8_t { statistics, tensor, structure, overflow_check };
+enum class Task : std::uint8_t { statistics, tensor, structure, overflow_check, free_benchmark };
 enum class Level : std::uint8_t { l0, l1, mix, debug };
 enum class SummaryMode : std::uint8_t { statistics, md5, xor_ };
 enum class RiskLevel : std::uint8_t { all, core, focus };
@@ -82,6 +82,8 @@ struct Config {
   bool wants_tensor_folder() const;
   /// Are the tensors of an entry saved?
   bool wants_files(std::string_view entry) const;
+  /// Does a step have a dump.json?
+  bool has_entries() const { return task != Task::free_benchmark; }
   /// Are calls of modules, or of APIs, written into construct.json?
   bool has_structure(bool module) const;
 };

@@ -30,6 +30,10 @@ constexpr std::string_view kSections[] = {"statistics",     "tensor",         "s
                                           "acc_check",      "exception_dump", "nan_check", "diff_check",
                                           "free_benchmark", "grad_probe",     "run_ut"};
 
+constexpr std::string_view kPerturbationKeys[] = {"scope",        "list",       "fuzz_device", "pert_mode",
+                                                  "handler_type", "fuzz_level", "fuzz_stage",  "if_preheat",
+                                                  "preheat_step", "max_sample"};
+
 constexpr std::string_view kSectionKeys[] = {"scope",       "list",         "data_mode",  "summary_mode",
                                              "tensor_list", "slice",        "request_id", "bench_path",
                                              "diff_nums",   "overflow_nums"};
@@ -95,6 +99,13 @@ std::string unknown(std::span<const std::string_view> keys, std::string_view key
 
 void note_section(const nlohmann::ordered_json& section, std::string_view task, const std::string& where,
                   Notes& notes) {
+  if (task == "free_benchmark") {
+    for (const auto& [key, value] : section.items()) {
+      if (!holds(kPerturbationKeys, key) && !is_remark(key))
+        notes.add(where, key, unknown(kPerturbationKeys, key));
+    }
+    return;
+  }
   for (const auto& [key, value] : section.items()) {
     if (const Ineffective* known = find_ineffective(kSectionIneffective, key)) {
       notes.add(where, key, "has no effect: " + std::string(known->why));

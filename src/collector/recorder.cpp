@@ -127,7 +127,7 @@ void Recorder::begin_step(const Place& place) {
   stacks_.next_step();
   filter_->next_step();
   try {
-    step_->data.write({});
+    if (config_.has_entries()) step_->data.write({});
     if (config_.extra_info && !debug) step_->construct.write({});
   } catch (...) {
     step_.reset();
@@ -175,7 +175,7 @@ msprobe_status Recorder::write_all_files() {
 msprobe_status Recorder::write_files() {
   try {
     step_->entries.take_final(step_->data);
-    if (step_->changed) {
+    if (step_->changed && config_.has_entries()) {
       step_->data.write(step_->entries.provisional(step_->data));
       step_->changed = false;
     }

@@ -13,7 +13,7 @@ from msprobe.core.common.exceptions import FileCheckException, MsprobeException
 from . import session
 
 _DEFAULT_CONFIGURATION = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "config.json")
-_TASKS = ("tensor", "statistics", "overflow_check", "acc_check", "structure", "diff_check", "exception_dump",
+_TASKS = ("tensor", "statistics", "overflow_check", "acc_check", "free_benchmark", "structure", "diff_check", "exception_dump",
           "nan_check")
 
 
@@ -283,8 +283,7 @@ class Debugger:
         if session.LEVELS[info["level"]] == "debug" and not info["steps"]:
             self._why_not = "save() was not called"
         if info["steps"]:
-            structure = session.TASKS[info["task"]] == "structure"
-            told = "the structure" if structure else _counted(info["entries"], "entry", "entries")
+            told = self._recorded(info)
             folder = os.path.abspath(session.setting("dump_path"))
             log.info("%srecorded %s of %s to %s in %.1f s" % (
                 begin, told, _counted(info["steps"], "step", "steps"), folder, self._took))
@@ -292,6 +291,11 @@ class Debugger:
                 _warn_of_other_runs(folder)
         elif info["enabled"]:
             log.info("%snothing was recorded: %s" % (begin, self._why_not))
+
+    def _recorded(self, info):
+        """What was, in words."""
+        structure = session.TASKS[info["task"]] == "structure"
+        return "the structure" if structure else _counted(info["entries"], "entry", "entries")
 
     def _end(self):
         self._finish()

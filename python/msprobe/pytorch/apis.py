@@ -10,7 +10,7 @@ from msprobe import _native
 from msprobe.core import lists, references, wrapping
 from msprobe.core.common import log
 
-from . import framework, versions
+from . import framework, free_benchmark, versions
 
 _find = wrapping.find
 _public_functions = wrapping.public_functions
@@ -117,6 +117,7 @@ def wrap(original, name, prefix, owner=None):
         "%s.%s" % (prefix, name), prefix == "Distributed", prefix == "Functional" and name in _DROPOUTS,
         sum(1 << position for position in rules.get("input", [])),
         sum(1 << position for position in rules.get("output", [])), rules.get("keyword"))
+    free_benchmark.task.name(number, prefix, name)
     wrapper = wrapping.make_wrapper(number, original, framework.is_compiling)
     if (prefix, name) == ("Tensor", "view_as"):
         wrapper = _unless_of_autograd(wrapper, original)

@@ -10,7 +10,8 @@ from msprobe import _native
 from msprobe.core import debugger, saving, session
 from msprobe.core.describe import Record
 
-from . import apis, compiling, describe, device, distributed, framework, megatron, modules, optimizers
+from . import apis, compiling, describe, device, distributed, framework, free_benchmark, megatron, modules
+from . import optimizers
 from . import triton_kernels, versions
 
 
@@ -40,6 +41,7 @@ def _binding():
         call_unwrapped=apis.registry.call_unwrapped,
         plain_functions=describe.PlainFunctions,
         asynchronous=_follow_asynchronous,
+        call_again=free_benchmark.task.call,
     )
 
 
@@ -54,8 +56,21 @@ class PrecisionDebugger(debugger.Debugger):
         self._custom_operators = _CustomOperators()
         session.open_session(config_path, text, overrides, "pytorch", _binding(), framework.rank_of_process)
         apis.use_list(session.setting("support_wrap_ops"))
+        if self._is_free_benchmark():
+            free_benchmark.task.begin(session.setting("dump_path"))
+
+    @staticmethod
+    def _is_free_benchmark():
+        return session.TASKS[_native.info()["task"]] == "free_benchmark"
+
+    def _recorded(self, info):
+        if not self._is_free_benchmark():
+            return super()._recorded(info)
+        return "%d repeated calls (%d of them unstable)" % free_benchmark.task.counts()
 
     def _follow_settings(self):
+        if self._is_free_benchmark():
+            free_benchmark.task.configure()
         if self._info["enabled"] and self._info["records_apis"]:
             self._custom_operators.register()
         if self._info["enabled"]:
@@ -97,6 +112,7 @@ class PrecisionDebugger(debugger.Debugger):
         distributed.forget_pending()
 
     def _step_ended(self):
+        free_benchmark.task.end_step()
         megatron.forget()
         optimizers.forget()
 

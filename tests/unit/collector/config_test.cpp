@@ -233,4 +233,47 @@ TEST_CASE("config: hostile files") {
   CHECK_THROWS_AS(read_config("/nowhere/config.json", {}), IoError);
 }
 
+TEST_CASE("config: task free_benchmark") {
+  const auto section = [](const std::string& members) {
+    return with(R"("task": "free_benchmark", "free_benchmark": {)" + members + "}");
+  };
+  const Config plain = parsed(section(""));
+  CHECK(plain.task == Task::free_benchmark);
+  CHECK_FALSE(plain.extra_info);
+  CHECK_FALSE(plain.has_entries());
+  CHECK(plain.warnings.empty());
+  const Config full = parsed(section(
+      R"("scope": [], "list": ["relu"], "fuzz_device": "cpu", "pert_mode": "to_cpu", "handler_type": "fix",
+         "fuzz_level": "L1", "fuzz_stage": "forward", "if_preheat": false, "preheat_step": 15, "max_sample": 20)"));
+  CHECK(full.warnings.empty());
+  CHECK(full.list == std::vector<std::string>{"relu"});
+  CHECK(full.setting("section.pert_mode") == "\"to_cpu\"");
+  const Config odd =
+      parsed(with(R"("task": "free_benchmark", "level": "mix", "free_benchmark": {"pert_mod": 1})"));
+  CHECK(odd.level == Level::l1);
+  REQUIRE(odd.warnings.size() == 2);
+  CHECK(odd.warnings[0] ==
+        "c.json: free_benchmark: \"pert_mod\" is no key and has no effect: did you mean \"pert_mode\"?");
+  CHECK(odd.warnings[1] == "task free_benchmark calls operations again: level L1 is used instead of mix");
+
+  const auto wrong = [&](const std::string& members) { return complaint(section(members)); };
+  CHECK(wrong(R"("pert_mode": "bogus")") ==
+        "c.json: free_benchmark: pert_mode: \"bogus\" is none of improve_precision, add_noise, bit_noise, "
+        "change_value, no_change, to_cpu");
+  CHECK(wrong(R"("pert_mode": 3)").ends_with("pert_mode: must be a string"));
+  CHECK(wrong(R"("pert_mode": "to_cpu")").find("fuzz_device: must be \"cpu\"") != std::string::npos);
+  CHECK(wrong(R"("fuzz_device": "cpu")").find("fuzz_device: \"cpu\" is for") != std::string::npos);
+  CHECK(wrong(R"("fuzz_level": "L2")").find("fuzz_level") != std::string::npos);
+  CHECK(wrong(R"("fuzz_stage": "both")").ends_with("\"both\" is none of forward, backward"));
+  CHECK(wrong(R"("if_preheat": 1)").ends_with("if_preheat: must be true or false"));
+  for (const char* value : {"0", "-1", "1.5", "true", "\"3\"", "1000001", "18446744073709551615"})
+    CHECK(wrong("\"preheat_step\": " + std::string(value)).ends_with("from 1 to 1000000"));
+  CHECK(wrong(R"("pert_mode": "add_noise", "handler_type": "fix")").find("handler_type") !=
+        std::string::npos);
+  CHECK(wrong(R"("handler_type": "fix", "fuzz_stage": "backward")").find("\"forward\"") != std::string::npos);
+  CHECK(wrong(R"("handler_type": "fix", "if_preheat": true)").find("if_preheat") != std::string::npos);
+  CHECK(wrong(R"("pert_mode": "to_cpu", "fuzz_device": "cpu", "if_preheat": true)").find("if_preheat") !=
+        std::string::npos);
+}
+
 }  // namespace msprobe::collector_config_test

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""free_benchmark.csv in the folder of the step: one row for each result that is not consistent."""
+
+import csv
+import io
+import os
+import threading
+
+from msprobe import _native
+from msprobe.core import session
+from msprobe.core.common import log
+
+_COLUMNS = ("rank", "pert_mode", "stage", "step", "api_name", "max_rel", "dtype", "shape", "output_index")
+_BOM = "\ufeff"
+
+
+class Report:
+    def __init__(self, dump_path):
+        self._root = os.path.abspath(dump_path)
+        self._lock = threading.Lock()
+        self._begun = None
+        self.calls = 0     # that were made again
+        self.unstable = 0  # of them
+
+    def add(self, rows):
+        """One call that was made again, and a row (mode, stage, API, max_rel, dtype, shape, index) for each of its
+        results that differs too much."""
+        with self._lock:
+            self.calls += 1
+            self.unstable += 1 if rows else 0
+            info = _native.info()
+            rank = info["rank"] if info["rank"] >= 0 else ""
+            if not rows and self._begun == info["step"]:
+                return
+            try:
+                self._write(info["step"], rank, [
+                    (rank, mode, stage, info["step"], api, found, dtype, shape, "" if index is None else index)
+                    for mode, stage, api, found, dtype, shape, index in rows])
+                self._begun = info["step"]
+            except OSError as error:
+                log.warn_once("free_benchmark.csv cannot be written: %s" % error, "free_benchmark.csv")
+
+    def _write(self, step, rank, rows):
+        leaf = "proc%d" % os.getpid() if rank == "" else "rank%d" % rank
+        path = os.path.join(self._root, "step%d" % step, leaf, "free_benchmark.csv")
+        text = io.StringIO()
+        writer = csv.writer(text)
+        # A name that becomes known moves the folder and what is in it: the file is opened anew each time.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+        with os.fdopen(os.open(path, flags, 0o644), "ab") as file:
+            if file.tell() == 0:
+                text.write(_BOM)
+                writer.writerow(_COLUMNS)
+            writer.writerows(rows)
+            file.write(text.getvalue().encode("utf-8", "replace"))
+
+
+def settings():
+    """What the section asks for, with defaults."""
+    def of(key, default):
+        found = session.setting("section." + key)
+        return default if found is None else found
+    return {"mode": of("pert_mode", "improve_precision"), "fixes": of("handler_type", "check") == "fix",
+            "backward": of("fuzz_stage", "forward") == "backward",
+            "preheat": (of("preheat_step", 15), of("max_sample", 20)) if of("if_preheat", False) else None}
