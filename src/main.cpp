@@ -22,6 +22,7 @@
 #include "merge_result/command.hpp"
 #include "parse/command.hpp"
 #include "precheck/acc_check/command.hpp"
+#include "precheck/op_generate/command.hpp"
 #include "precheck/precision_compare/command.hpp"
 #include "support/command.hpp"
 #include "support/command_line.hpp"
@@ -60,6 +61,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   for (const char* name : {"acc_check", "multi_acc_check", "run_ut", "multi_run_ut"})
     commands.push_back(precheck::make_acc_check(name));
   commands.push_back(precheck::make_api_precision_compare());
+  commands.push_back(precheck::make_op_generate());
   commands.push_back(parse::make_command());
   commands.push_back(inspect::make_command());
   commands.push_back(config_check::make_command());

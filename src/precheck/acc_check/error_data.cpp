@@ -77,12 +77,15 @@ class OutputSaver {
 
 }  // namespace
 
+std::string input_file_name(const std::string& call, const RequestTensor& input) {
+  return file_name(call, input.gradient ? "backward.input" : "forward.input", input.index);
+}
+
 void save_inputs(const std::string& folder, const std::string& call, const CallRequest& request,
                  const SharedFile& payload) {
   create_directories(folder);
   for (const RequestTensor& input : request.tensors) {
-    save(folder + '/' + file_name(call, input.gradient ? "backward.input" : "forward.input", input.index),
-         input.dtype, input.shape, input.size,
+    save(folder + '/' + input_file_name(call, input), input.dtype, input.shape, input.size,
          [&](std::uint64_t at, std::span<std::byte> out) { return payload.read_at(input.offset + at, out); });
   }
 }

@@ -11,7 +11,10 @@
 
 namespace msprobe::precheck {
 
-/// `FOLDER/{call}.{forward.input|backward.input}.{i}.pt` of the tensors of a request. IoError.
+/// `{call}.{forward.input|backward.input}.{i}.pt`
+std::string input_file_name(const std::string& call, const RequestTensor& input);
+
+/// `FOLDER/` and these names, of the tensors of a request. IoError.
 void save_inputs(const std::string& folder, const std::string& call, const CallRequest& request,
                  const SharedFile& payload);
 

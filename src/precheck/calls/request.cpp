@@ -601,8 +601,8 @@ CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, con
     throw NotRebuilt("its keyword arguments are not a mapping", "");
   if (!traits_.python && is_random(call, forward, arguments, keywords))
     throw NotRebuilt("its result is random", "");
-  RandomStream own_stream(seed_of(call.name + ".forward"));
-  RandomStream own_gradients(seed_of(call.name + ".backward"));
+  RandomStream own_stream(traits_.seed.value_or(seed_of(call.name + ".forward")));
+  RandomStream own_gradients(traits_.seed ? *traits_.seed + 1 : seed_of(call.name + ".backward"));
   const bool has_out = keywords != Entry::kNone && forward.find(keywords, "out") != Entry::kNone;
 
   CallRequest request;

@@ -21,6 +21,7 @@ struct RequestTraits {
   bool hf32 = false;            // inputs of convolutions are rounded as an NPU does
   bool real_data_only = false;  // nothing is made up
   bool device_call = true;      // else the reference alone
+  std::optional<std::uint32_t> seed;  // of random data; without it each call has its own
 };
 
 /// Why there is no backward, or how it is made.

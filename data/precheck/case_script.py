@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls one operation of a training on a device and, in double precision, on the CPU, and judges the difference.
+
+    python3 run.py [--device cpu|cuda|npu|cuda:1] [--iterations N] [--forward]
+
+Needs PyTorch, nothing else. What is called, with what, is in case.json and tensors/ beside this file. Exit status: 0 the
+device is right, 1 it is not, 2 the operation could not be called.
+"""
+
+import argparse
+import json
+import math
+import os
+import sys
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import call_again  # noqa: E402
+
+COLUMNS = ("output", "dtype", "shape", "max abs err", "max rel err", "units", "cosine", "verdict")
+VERDICTS = ("pass", "warning", "error")
+RAISED = {"float16": "float64", "bfloat16": "float64", "float32": "float64"}
+
+
+class Case(call_again.Runner):
+    """The request of case.json, with tensors that are files."""
+
+    def __init__(self, told, wanted):
+        import torch
+
+        self.torch = torch
+        self.functions = {}
+        self.can_cast = {}
+        self.open_mappings = True
+        self.device = call_again.choose_device(torch, wanted, False)
+        self.told = told
+        self.request = told["request"]
+        self.files = told["tensors"]
+        self.loaded = {}
+
+    def stored(self, name, shape, offset):
+        if offset not in self.loaded:
+            file = self.files[str(offset)]
+            if os.path.basename(file) != file:
+                raise call_again.Refusal(f"case.json: {file!r} is no name of a file")
+            self.loaded[offset] = self.torch.load(os.path.join(HERE, "tensors", file), map_location="cpu",
+                                                  weights_only=True)
+        tensor = self.loaded[offset]
+        if tensor.dtype != self.dtype(name) or list(tensor.shape) != list(shape):
+            raise call_again.Refusal(f"{self.files[str(offset)]} is not the tensor of this case any more")
+        return tensor
+
+    def results(self, side, backward):
+        """[(name, value)] of all outputs, and of all gradients."""
+        request = dict(self.request)
+        if side == "reference" and request["raise"]:
+            request["raise"] = {name: RAISED.get(name, name) for name in request["raise"]}
+        if not backward:
+            request.pop("grads", None)
+        function = self.function(request["type"], request["name"])
+        result, leaves = self.call(request, side, function)
+        found = [(f"forward.output.{at}", one) for at, one in enumerate(self.leaves(result))]
+        if "grads" in request:
+            gradients, _ = self.gradients(request, side, result, leaves)
+            found += [(f"backward.output.{at}", one) for at, one in enumerate(gradients) if one is not None]
+        self.wait(side)
+        return found
+
+    def leaves(self, value):
+        if isinstance(value, (list, tuple)):
+            return [leaf for one in value for leaf in self.leaves(one)]
+        if isinstance(value, dict):
+            return [leaf for one in value.values() for leaf in self.leaves(one)]
+        return [value]
+
+    # ------------------------------------------------------------------ judging
+
+    def judge(self, reference, device):
+        """(figures of a row, verdict, why)"""
+        if not isinstance(device, self.torch.Tensor) or not isinstance(reference, self.torch.Tensor):
+            if type(reference) is type(device) and (reference == device or reference != reference):
+                return {}, 0, ""
+            if isinstance(reference, float) and isinstance(device, float):
+                far = abs(reference - device) / max(abs(reference), sys.float_info.min)
+                return {"max rel err": far}, 0 if far < 1e-6 else 2, "" if far < 1e-6 else "the values differ"
+            return {}, 2, f"{device!r} in place of {reference!r}"
+        device = device.detach().cpu()
+        reference = reference.detach().cpu()
+        row = {"dtype": str(device.dtype).replace("torch.", ""), "shape": list(device.shape)}
+        if device.shape != reference.shape:
+            return row, 2, f"the shape is {list(device.shape)}, not {list(reference.shape)}"
+        if device.dtype.is_floating_point or device.dtype.is_complex:
+            return self.judge_floats(row, reference, device)
+        if reference.dtype.is_floating_point or reference.dtype.is_complex:
+            return row, 2, f"{device.dtype} in place of {reference.dtype}"
+        unequal = int((reference.to(device.dtype) != device).sum())
+        row["max abs err"] = unequal and float((reference.double() - device.double()).abs().max())
+        return row, 2 if unequal else 0, f"{unequal} of {device.numel()} elements differ" if unequal else ""
+
+    def judge_floats(self, row, reference, device):
+        torch = self.torch
+        limits = self.told["limits"].get(row["dtype"], self.told["limits"]["other"])
+        if device.dtype.is_complex:
+            device, reference = torch.view_as_real(device.resolve_conj()), torch.view_as_real(reference.resolve_conj())
+        if not device.numel():
+            return row, 0, ""
+        form = torch.finfo(device.dtype)
+        # What is beyond the range of the device's type is infinite there.
+        odd_reference = torch.where(reference.double().abs() > form.max, reference.to(device.dtype).double(),
+                                    reference.double()).flatten()
+        d = device.double().flatten()
+        r = odd_reference
+        odd = ~(torch.isfinite(r) & torch.isfinite(d))
+        alike = (r == d) | (torch.isnan(r) & torch.isnan(d))
+        wrong = int((odd & ~alike).sum())
+        if wrong:
+            at = int((odd & ~alike).nonzero()[0])
+            return row, 2, (f"{wrong} of {r.numel()} elements are NaN or infinite on one side, or of unlike sign; the first "
+                            f"is [{at}]: {d[at].item()} in place of {r[at].item()}")
+        r, d = r[~odd], d[~odd]
+        if not r.numel():
+            return row, 0, ""
+        error = (r - d).abs()
+        rms = float(r.square().mean().sqrt())
+        size = r.abs().clamp_min(rms)
+        exponent = torch.frexp(size)[1] - 1
+        least = round(math.log2(form.tiny))
+        unit = torch.ldexp(torch.full_like(r, form.eps), exponent.clamp_min(least))
+        units = torch.where(size > 0, error / unit, torch.where(error > 0, error / (form.eps * form.tiny), error))
+        at = int(units.argmax())
+        most = float(units[at])
+        row["max abs err"] = float(error.max())
+        relative = torch.where(error > 0, error / r.abs(), error)
+        row["max rel err"] = float(relative.max())
+        row["units"] = most
+        lengths = float(r.norm() * d.norm())
+        row["cosine"] = float(r @ d) / lengths if lengths else float("nan")
+        told = (f"element {at} is off by {most:.6g} units in the last place of {row['dtype']}: {float(d[at]):.9g} in place "
+                f"of {float(r[at]):.9g}")
+        larger = torch.maximum(r.abs(), d.abs())
+        without_digit = int(((error > 0.25 * larger) & (larger > 2 * form.tiny)).sum())
+        verdict = 2 if most > limits[1] else 1 if most > limits[0] else 0
+        if verdict < 2 and without_digit > self.told["wrong_share"] * r.numel():
+            verdict, told = 2, f"{without_digit} of {r.numel()} elements have no correct digit; {told}"
+        scale = self.told["input_scale"]
+        if verdict == 2 and scale and math.isfinite(scale):
+            at_inputs = form.eps * 2.0 ** max(math.frexp(scale)[1] - 1, least)
+            if row["max abs err"] <= limits[0] * at_inputs:
+                return row, 1, told + "; no more than a rounding of the inputs"
+        return row, verdict, told if verdict else ""
+
+
+def same(first, second):
+    """Whether two results are so bit by bit."""
+    import torch
+
+    for (_, one), (_, other) in zip(first, second):
+        if isinstance(one, torch.Tensor):
+            if not torch.equal(torch.nan_to_num(one.detach(), nan=0.5), torch.nan_to_num(other.detach(), nan=0.5)):
+                return False
+        elif one != other and one == one:
+            return False
+    return len(first) == len(second)
+
+
+def table(rows):
+    cells = [COLUMNS] + [tuple(spelled(row.get(column, "")) for column in COLUMNS) for row in rows]
+    widths = [max(len(line[at]) for line in cells) for at in range(len(COLUMNS))]
+    for line in cells:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
+
+
+def spelled(value):
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def run(options, told):
+    case = Case(told, options.device)
+    print(f"{told['name']} on {case.device} with PyTorch {case.torch.__version__}"
+          + (", inputs made of recorded ranges" if told["made_up"] else ""))
+    reference = case.results("reference", not options.forward)
+    first = None
+    worst, reason, unsteady = 0, "", 0
+    rows = []
+    for _ in range(max(options.iterations or told["iterations"], 1)):
+        device = case.results("device", not options.forward)
+        if first is not None:
+            unsteady += not same(first, device)
+            if same(first, device):
+                continue
+        first = first or device
+        if len(device) != len(reference):
+            print(f"verdict: error: {len(device)} results in place of {len(reference)}")
+            return 1
+        for (name, wanted), (_, got) in zip(reference, device):
+            row, verdict, why = case.judge(wanted, got)
+            row.update({"output": name, "verdict": VERDICTS[verdict]})
+            rows.append(row)
+            if verdict > worst:
+                worst, reason = verdict, f"{name}: {why}"
+    table(rows)
+    if unsteady:
+        print(f"{unsteady} of {options.iterations or told['iterations']} calls gave other results than the first one")
+        worst = max(worst, 1)
+        reason = reason or "calls with the same inputs differ"
+    print(f"verdict: {VERDICTS[worst]}" + (f": {reason}" if reason else ""))
+    return 1 if worst == 2 else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--device", default="auto", help="what is there without it")
+    parser.add_argument("--iterations", type=int, default=0, help="how often the operation is called")
+    parser.add_argument("--forward", action="store_true", help="no backward")
+    options = parser.parse_args()
+    try:
+        with open(os.path.join(HERE, "case.json"), encoding="utf-8") as file:
+            told = json.load(file)
+        return run(options, told)
+    except Exception as error:  # noqa: BLE001 - whatever the call raises is told
+        name = "" if isinstance(error, call_again.Refusal) else type(error).__name__ + ": "
+        print(f"the operation cannot be called: {name}{error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

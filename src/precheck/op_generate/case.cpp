@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precheck/op_generate/case.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "dump/entry.hpp"
+#include "dump/member_stream.hpp"
+#include "formats/tensor_writer.hpp"
+#include "precheck/acc_check/error_data.hpp"
+#include "precheck/calls/not_rebuilt.hpp"
+#include "precheck/calls/plan.hpp"
+#include "precheck/calls/request.hpp"
+#include "precheck/op_generate/case_script.hpp"
+#include "precheck/runner/call_again.hpp"
+#include "precheck/runner/shared_file.hpp"
+#include "precheck/standards/standards.hpp"
+#include "support/byte_source.hpp"
+#include "support/error.hpp"
+#include "support/folder.hpp"
+#include "support/json_writer.hpp"
+#include "support/output_file.hpp"
+#include "support/text.hpp"
+#include "support/version.hpp"
+
+namespace msprobe::precheck {
+namespace {
+
+namespace fs = std::filesystem;
+using dump::Entry;
+
+constexpr std::uint64_t kMaxExtract = std::uint64_t{64} << 20;
+constexpr std::size_t kMaxCaseName = 200;
+constexpr std::array<std::string_view, 12> kJudgedTypes{
+    "float16",    "bfloat16",  "float32",       "float64",     "complex32",       "complex64",
+    "complex128", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"};
+
+/// The name is that of a folder, too.
+void check_case_name(const std::string& name) {
+  const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+  });
+  if (name.empty() || !plain || name.front() == '.')
+    throw UsageError(fmt::format("'{}' is no name of an operation, such as Functional.softmax.0", display(name)));
+  if (name.size() > kMaxCaseName)
+    throw UsageError(fmt::format("the name of the operation has more than {} characters", kMaxCaseName));
+}
+
+struct CaseSource {
+  std::shared_ptr<const ByteSource> json;
+  CallPlan plan;
+};
+
+/// Entries alone, as releases 8.x extract them, become a dump.
+std::shared_ptr<const ByteSource> extracted_dump(const std::string& path) {
+  const std::vector<std::byte> bytes = read_all(*open_file(path), kMaxExtract);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  Entry entry;
+  dump::read_json(text, entry, path);
+  if (!entry.is(0, dump::NodeKind::object)) throw FormatError(path, "it is no JSON object");
+  const Entry::Index data = entry.find(0, "data");
+  const bool whole = data != Entry::kNone && entry.is(data, dump::NodeKind::object);
+  return memory_source(whole ? std::string(text) : "{\"framework\": \"pytorch\", \"data\": " + std::string(text) + "}",
+                       path);
+}
+
+CaseSource open_case_source(const CaseRequest& request) {
+  CaseSource source;
+  const bool extracted = request.dump_json.empty();
+  const std::string& path = extracted ? request.extract : request.dump_json;
+  source.json = extracted ? extracted_dump(path) : open_file(path);
+  const fs::path folder = fs::path(path).parent_path();
+  source.plan = plan_calls(*source.json, folder.empty() ? "." : folder.string(), {}, false, {});
+  if (!source.plan.has_data) throw FormatError(path, "it has no member 'data': it is no dump.json");
+  if (!source.plan.framework.empty() && source.plan.framework != "pytorch")
+    throw FormatError(path, fmt::format("it is a dump of '{}': only operations of PyTorch are called again",
+                                        display(source.plan.framework)));
+  if (request.data == CaseData::random) source.plan.tensor_directory.clear();
+  return source;
+}
+
+const PlannedCall& find_call(const CaseSource& source, const std::string& api) {
+  std::vector<std::string_view> names;
+  for (const PlannedCall& call : source.plan.calls) {
+    if (call.name == api) return call;
+    names.push_back(call.name);
+  }
+  const std::string_view best = nearest_of(names, api, 4);
+  throw FormatError(source.json->name(),
+                    fmt::format("there is no operation '{}'{}", display(api),
+                                best.empty() ? "" : fmt::format("; did you mean '{}'?", display(best))));
+}
+
+void write_text(const std::string& path, std::string_view text) {
+  OutputFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+std::string entries_text(const std::string& name, const Entry& forward, const Entry* backward) {
+  std::string text = "{\n    ";
+  append_json_string(text, name + ".forward");
+  text += ": ";
+  dump::append_json(text, forward, 0, 1, 4);
+  if (backward != nullptr) {
+    text += ",\n    ";
+    append_json_string(text, name + ".backward");
+    text += ": ";
+    dump::append_json(text, *backward, 0, 1, 4);
+  }
+  text += "\n}\n";
+  return text;
+}
+
+std::string case_text(const std::string& name, const CaseRequest& wanted, const CallRequest& request) {
+  const Standards& standards = Standards::built_in();
+  JsonWriter json({.indent = 1});
+  json.open_object();
+  json.member("msprobe", kVersion);
+  json.member("name", name);
+  json.member("iterations", wanted.iterations);
+  json.member("made_up", request.made_up);
+  json.member("input_scale", request.input_scale);
+  json.key("limits");
+  json.open_object();
+  const auto limits = [&](std::string_view type, const TypeLimits& of) {
+    json.key(type);
+    json.open_list();
+    json.value(of.units_warning);
+    json.value(of.units_error);
+    json.close();
+  };
+  limits("other", standards.type("other"));
+  for (const std::string_view type : kJudgedTypes) limits(type, standards.type(type));
+  json.close();
+  json.member("wrong_share", standards.limits().wrong_share);
+  // Where a tensor begins among the bytes of the request is what it is called there.
+  json.key("tensors");
+  json.open_object();
+  for (const RequestTensor& tensor : request.tensors)
+    json.member(std::to_string(tensor.offset), input_file_name(name, tensor));
+  json.close();
+  json.key("request");
+  json.raw(request.json);
+  json.close();
+  return json.take() + '\n';
+}
+
+void check_can_be_stored(const std::string& name, const CallRequest& request) {
+  for (const RequestTensor& tensor : request.tensors) {
+    if (formats::written_dtype(formats::OutputFormat::pt, tensor.dtype) != tensor.dtype)
+      throw Error(fmt::format("{}: tensors of {} cannot be written as .pt", name, tensor::info(tensor.dtype).name));
+  }
+}
+
+/// Takes back what was made of a case that did not come to its end.
+class FolderGuard {
+ public:
+  explicit FolderGuard(std::string folder) : folder_(std::move(folder)) {
+    std::error_code error;
+    fresh_ = !fs::exists(fs::symlink_status(folder_, error));
+  }
+  FolderGuard(const FolderGuard&) = delete;
+  FolderGuard& operator=(const FolderGuard&) = delete;
+  ~FolderGuard() {
+    std::error_code error;
+    if (fresh_) fs::remove_all(folder_, error);
+  }
+  void keep() { fresh_ = false; }
+
+ private:
+  std::string folder_;
+  bool fresh_ = false;
+};
+
+}  // namespace
+
+WrittenCase write_case(const CaseRequest& wanted, const std::string& output) {
+  check_case_name(wanted.api);
+  const CaseSource source = open_case_source(wanted);
+  const PlannedCall& call = find_call(source, wanted.api);
+  const auto refuse = [&](const std::string& reason) {
+    throw FormatError(source.json->name(), fmt::format("{}: {}", call.name, reason));
+  };
+  if (!call.skip.empty()) refuse(call.skip);
+  if (wanted.needs_backward && !call.backward) refuse("there is no backward of it");
+  Entry forward;
+  Entry backward;
+  dump::read_entry_at(*source.json, call.forward.offset, call.forward.size, forward, call.name);
+  const bool with_backward = wanted.backward && call.backward.has_value();
+  if (with_backward)
+    dump::read_entry_at(*source.json, call.backward->offset, call.backward->size, backward, call.name);
+  RequestTraits traits;
+  traits.real_data_only = wanted.data == CaseData::real;
+  traits.seed = wanted.seed;
+  SharedFile payload;
+  CallRequest request;
+  try {
+    request = RequestBuilder(source.plan.tensor_directory, traits)
+                  .build(0, call, forward, with_backward ? &backward : nullptr, payload);
+  } catch (const NotRebuilt& reason) {
+    refuse(reason.what());
+  }
+  if (wanted.needs_backward && !request.backward.wanted) refuse(request.backward.skip);
+  check_can_be_stored(call.name, request);
+
+  const std::string folder = output + '/' + call.name;
+  FolderGuard guard(folder);
+  save_inputs(folder + "/tensors", call.name, request, payload);
+  const std::string entries = entries_text(call.name, forward, with_backward ? &backward : nullptr);
+  write_text(folder + "/entries.json", entries);
+  write_text(folder + "/call_again.py", kCallAgain);
+  write_text(folder + "/case.json", case_text(call.name, wanted, request));
+  write_text(folder + "/run.py", kCaseScript);
+  if (!wanted.extract.empty() && !wanted.dump_json.empty()) {
+    std::error_code error;
+    if (fs::equivalent(wanted.extract, wanted.dump_json, error))
+      throw UsageError("extract_api_path is the dump itself: it would be replaced");
+    write_text(wanted.extract, entries);
+  }
+  guard.keep();
+  return {folder, request.tensors.size(), request.backward.wanted, request.made_up};
+}
+
+}  // namespace msprobe::precheck
