@@ -34,6 +34,8 @@ tensor::DType part_type(tensor::DType dtype) {
   return dtype == tensor::DType::complex128 ? tensor::DType::float64 : dtype;
 }
 
+constexpr double kMask = 0x1p64;  // inputs as large stand for infinity
+
 /// A unit in the last place of the type at a number.
 double unit_at(tensor::DType dtype, double value) {
   const auto form = tensor::float_form(part_type(dtype));
@@ -84,9 +86,16 @@ Opinion judge_floats(const FloatFigures& figures, const TensorOutput& device, co
   } else if (figures.max_units > limits.units_warning) {
     opinion = {Verdict::warning, largest(limits.units_warning)};
   }
-  // Sums that cancel out leave the rounding of what was added.
-  if (opinion.verdict == Verdict::error && traits.input_scale > 0 &&
-      figures.max_absolute <= limits.units_warning * unit_at(device.dtype, traits.input_scale)) {
+  // Sums that cancel out leave the rounding of what was added. They are made in float32 at least, so that
+  // what is far off, seen from all of the output, must be less than that; a mask is no number that anything
+  // is added to.
+  const bool far_off = figures.max_units > limits.units_error;
+  const tensor::DType summed_in =
+      far_off && tensor::info(device.dtype).size < tensor::info(tensor::DType::float32).size
+          ? tensor::DType::float32
+          : device.dtype;
+  if (opinion.verdict == Verdict::error && traits.input_scale > 0 && traits.input_scale < kMask &&
+      figures.max_absolute <= limits.units_warning * unit_at(summed_in, traits.input_scale)) {
     opinion.verdict = Verdict::warning;
     opinion.reason += "; no more than a rounding of the inputs";
   }

@@ -178,6 +178,17 @@ TEST_CASE("Sums that cancel out are off by a rounding of what was added") {
   CHECK_MESSAGE(known.reason.find("no more than a rounding of the inputs") != std::string::npos,
                 known.reason);
   CHECK(judged(reference, device, {.float8_input = false, .input_scale = 1e-6}).verdict == Verdict::error);
+  // A mask of the least finite number is added to nothing.
+  CHECK(judged(reference, device, {.float8_input = false, .input_scale = 3.4e38}).verdict == Verdict::error);
+}
+
+TEST_CASE("Rounded inputs explain no element of 16 bits that is far off, for sums are made in float32") {
+  Values values;
+  std::vector<double> numbers = normal_numbers(100, 0.1);
+  const Output reference = values.floats(numbers);
+  numbers[7] += 0.05;
+  const Output device = values.bfloats(numbers);
+  CHECK(judged(reference, device, {.float8_input = false, .input_scale = 10}).verdict == Verdict::error);
 }
 
 TEST_CASE("Numbers at the ends of their type are judged, too") {
