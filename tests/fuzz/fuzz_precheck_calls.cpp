@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which calls a dump.json holds, and what a runner answers: the same bytes are taken for both.
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string_view>
+#include <vector>
+
+#include "fuzz_input.hpp"
+#include "precheck/calls/plan.hpp"
+#include "precheck/runner/answer.hpp"
+#include "precheck/runner/process.hpp"
+#include "precheck/runner/shared_file.hpp"
+#include "support/error.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace msprobe;
+  using namespace msprobe::precheck;
+  static SharedFile outputs = [] {
+    SharedFile file;
+    file.append(std::vector<std::byte>(256));
+    return file;
+  }();
+  const auto input = fuzz_input(data, size);
+  CallLists lists;
+  lists.black.insert("exp");
+  for (const bool python : {false, true}) {
+    try {
+      const CallPlan plan = plan_calls(*input, ".", lists, true, {.python = python});
+      for (const PlannedCall& call : plan.calls) {
+        if (call.forward.offset + call.forward.size > size) throw std::logic_error("an entry beyond the file");
+      }
+    } catch (const FormatError&) {
+    }
+  }
+  try {
+    const CallAnswer answer = read_answer({reinterpret_cast<const char*>(data), size}, 1, outputs);
+    if (!answer.forward && !answer.error) throw std::logic_error("an answer without anything");
+  } catch (const RunnerLost&) {
+  }
+  return 0;
+}
