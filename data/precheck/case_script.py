@@ -3,8 +3,8 @@
 
     python3 run.py [--device cpu|cuda|npu|cuda:1] [--iterations N] [--forward]
 
-Needs PyTorch, nothing else. What is called, with what, is in case.json and tensors/ beside this file. Exit status: 0 the
-device is right, 1 it is not, 2 the operation could not be called.
+Needs PyTorch, nothing else. What is called, with what, is in case.json and tensors/ beside this file. Exit status: 0
+the device is right, 1 it is not, 2 the operation could not be called.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import json
 import math
 import os
 import sys
+import warnings
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -108,17 +109,16 @@ class Case(call_again.Runner):
             return row, 0, ""
         form = torch.finfo(device.dtype)
         # What is beyond the range of the device's type is infinite there.
-        odd_reference = torch.where(reference.double().abs() > form.max, reference.to(device.dtype).double(),
-                                    reference.double()).flatten()
+        exact = reference.double()
+        r = torch.where(exact.abs() > form.max, reference.to(device.dtype).double(), exact).flatten()
         d = device.double().flatten()
-        r = odd_reference
         odd = ~(torch.isfinite(r) & torch.isfinite(d))
         alike = (r == d) | (torch.isnan(r) & torch.isnan(d))
         wrong = int((odd & ~alike).sum())
         if wrong:
             at = int((odd & ~alike).nonzero()[0])
-            return row, 2, (f"{wrong} of {r.numel()} elements are NaN or infinite on one side, or of unlike sign; the first "
-                            f"is [{at}]: {d[at].item()} in place of {r[at].item()}")
+            return row, 2, (f"{wrong} of {r.numel()} elements are NaN or infinite on one side, or of unlike sign; the "
+                            f"first is [{at}]: {d[at].item()} in place of {r[at].item()}")
         r, d = r[~odd], d[~odd]
         if not r.numel():
             return row, 0, ""
@@ -137,8 +137,8 @@ class Case(call_again.Runner):
         row["units"] = most
         lengths = float(r.norm() * d.norm())
         row["cosine"] = float(r @ d) / lengths if lengths else float("nan")
-        told = (f"element {at} is off by {most:.6g} units in the last place of {row['dtype']}: {float(d[at]):.9g} in place "
-                f"of {float(r[at]):.9g}")
+        told = (f"element {at} is off by {most:.6g} units in the last place of {row['dtype']}: {float(d[at]):.9g} in "
+                f"place of {float(r[at]):.9g}")
         larger = torch.maximum(r.abs(), d.abs())
         without_digit = int(((error > 0.25 * larger) & (larger > 2 * form.tiny)).sum())
         verdict = 2 if most > limits[1] else 1 if most > limits[0] else 0
@@ -215,6 +215,7 @@ def main():
     parser.add_argument("--iterations", type=int, default=0, help="how often the operation is called")
     parser.add_argument("--forward", action="store_true", help="no backward")
     options = parser.parse_args()
+    warnings.simplefilter("ignore")
     try:
         with open(os.path.join(HERE, "case.json"), encoding="utf-8") as file:
             told = json.load(file)

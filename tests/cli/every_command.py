@@ -51,6 +51,8 @@ def arguments(command, inputs, data):
     for name in ("graph", "graph_visualize"):
         lines[name] = ["-tp", str(tree) if inputs else "missing/rank0", "-o", "output"]
     dump = golden / "prechecks" / "acc_check" / "dump_tensor" / "dump.json"
+    lines["op_generate"] = [*(["-api_info", str(dump)] if inputs else ["-api_info", "missing/dump.json"]), "--api",
+                            "Functional.linear.0", "-o", "output"]
     for name in ("acc_check", "multi_acc_check", "run_ut", "multi_run_ut"):
         lines[name] = ["-api_info", str(dump) if inputs else "missing/dump.json", "-o", "output"]
     harness.check(command in lines, f"say here how '{command}' is called")

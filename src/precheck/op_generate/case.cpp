@@ -40,7 +40,7 @@ using dump::Entry;
 constexpr std::uint64_t kMaxExtract = std::uint64_t{64} << 20;
 constexpr std::size_t kMaxCaseName = 200;
 constexpr std::array<std::string_view, 12> kJudgedTypes{
-    "float16",    "bfloat16",  "float32",       "float64",     "complex32",       "complex64",
+    "float16",    "bfloat16",      "float32",     "float64",         "complex32",       "complex64",
     "complex128", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"};
 
 /// The name is that of a folder, too.
@@ -49,7 +49,8 @@ void check_case_name(const std::string& name) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
   });
   if (name.empty() || !plain || name.front() == '.')
-    throw UsageError(fmt::format("'{}' is no name of an operation, such as Functional.softmax.0", display(name)));
+    throw UsageError(
+        fmt::format("'{}' is no name of an operation, such as Functional.softmax.0", display(name)));
   if (name.size() > kMaxCaseName)
     throw UsageError(fmt::format("the name of the operation has more than {} characters", kMaxCaseName));
 }
@@ -68,8 +69,8 @@ std::shared_ptr<const ByteSource> extracted_dump(const std::string& path) {
   if (!entry.is(0, dump::NodeKind::object)) throw FormatError(path, "it is no JSON object");
   const Entry::Index data = entry.find(0, "data");
   const bool whole = data != Entry::kNone && entry.is(data, dump::NodeKind::object);
-  return memory_source(whole ? std::string(text) : "{\"framework\": \"pytorch\", \"data\": " + std::string(text) + "}",
-                       path);
+  return memory_source(
+      whole ? std::string(text) : "{\"framework\": \"pytorch\", \"data\": " + std::string(text) + "}", path);
 }
 
 CaseSource open_case_source(const CaseRequest& request) {
@@ -157,7 +158,8 @@ std::string case_text(const std::string& name, const CaseRequest& wanted, const 
 void check_can_be_stored(const std::string& name, const CallRequest& request) {
   for (const RequestTensor& tensor : request.tensors) {
     if (formats::written_dtype(formats::OutputFormat::pt, tensor.dtype) != tensor.dtype)
-      throw Error(fmt::format("{}: tensors of {} cannot be written as .pt", name, tensor::info(tensor.dtype).name));
+      throw Error(
+          fmt::format("{}: tensors of {} cannot be written as .pt", name, tensor::info(tensor.dtype).name));
   }
 }
 

@@ -24,7 +24,9 @@ namespace {
 class OpGenerateCommand final : public Command {
  public:
   std::string_view name() const override { return "op_generate"; }
-  std::string_view summary() const override { return "Write one operation of a dump as a case that runs by itself"; }
+  std::string_view summary() const override {
+    return "Write one operation of a dump as a case that runs by itself";
+  }
 
   std::vector<std::pair<std::string, std::string>> aliases() const override {
     return {{"-api_info", "--api_info_file"}};
@@ -33,13 +35,20 @@ class OpGenerateCommand final : public Command {
   void declare(OptionList& options) override {
     options.add("--api_info_file", dump_json_, "dump.json of one rank").argument("FILE");
     options.add("--api", api_, "The operation: Functional.softmax.0").argument("NAME");
-    options.add("-o,--api_output_path", output_, "Where the case's folder is made").argument("DIR").show_default();
-    options.add("-i,--config_input", config_, "Configuration of releases 8.x, in place of all other options but -o")
+    options.add("-o,--api_output_path", output_, "Where the case's folder is made")
+        .argument("DIR")
+        .show_default();
+    options
+        .add("-i,--config_input", config_,
+             "Configuration of releases 8.x, in place of all other options but -o")
         .argument("FILE");
-    options.add("--propagation", propagation_, "forward, backward (with it), or recorded: backward if there is one")
+    options
+        .add("--propagation", propagation_,
+             "forward, backward (with it), or recorded: backward if there is one")
         .one_of({"recorded", "forward", "backward"})
         .show_default();
-    options.add("--data", data_, "real: dumped tensors; random: made of their ranges; auto: whatever there is")
+    options
+        .add("--data", data_, "real: dumped tensors; random: made of their ranges; auto: whatever there is")
         .one_of({"auto", "real", "random"})
         .show_default();
     seed_option_ = options.add("--seed", seed_, "Of random data; without it each operation has its own");
@@ -79,7 +88,9 @@ class OpGenerateCommand final : public Command {
     request.api = api_;
     request.backward = propagation_ != "forward";
     request.needs_backward = propagation_ == "backward";
-    request.data = data_ == "real" ? CaseData::real : data_ == "random" ? CaseData::random : CaseData::automatic;
+    request.data = data_ == "real"     ? CaseData::real
+                   : data_ == "random" ? CaseData::random
+                                       : CaseData::automatic;
     if (seed_option_.given()) {
       if (seed_ > UINT32_MAX) throw UsageError("--seed must be a number from 0 to 4294967295");
       request.seed = static_cast<std::uint32_t>(seed_);

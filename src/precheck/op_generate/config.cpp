@@ -40,7 +40,8 @@ class CaseConfig {
     const Entry::Index node = entry_.find(0, key);
     if (node == Entry::kNone || entry_.is(node, NodeKind::null)) return std::nullopt;
     std::uint32_t value = 0;
-    const std::string_view digits = entry_.is(node, NodeKind::integer) ? entry_.text(node) : std::string_view();
+    const std::string_view digits =
+        entry_.is(node, NodeKind::integer) ? entry_.text(node) : std::string_view();
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (digits.empty() || error != std::errc() || end != digits.data() + digits.size() || value < least ||
         value > most)
@@ -82,7 +83,9 @@ CaseRequest read_case_config(const std::string& path) {
   request.backward = config.choice("propagation", {"forward", "backward"}) == "backward";
   request.needs_backward = request.backward;
   const std::string data = config.choice("data_mode", {"random_data", "real_data"});
-  request.data = data == "random_data" ? CaseData::random : data == "real_data" ? CaseData::real : CaseData::automatic;
+  request.data = data == "random_data" ? CaseData::random
+                 : data == "real_data" ? CaseData::real
+                                       : CaseData::automatic;
   request.seed = config.number("random_seed", 0, UINT32_MAX);
   request.iterations = config.number("iter_times", 1, kMostIterations).value_or(1);
   return request;

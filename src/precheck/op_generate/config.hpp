@@ -15,10 +15,10 @@ enum class CaseData : std::uint8_t {
 };
 
 struct CaseRequest {
-  std::string dump_json;     // empty: `extract` is read in its place
-  std::string extract;       // of releases 8.x: the entries of the operation alone; empty: none
-  std::string api;           // "Functional.softmax.0"
-  bool backward = true;      // if it was recorded
+  std::string dump_json;  // empty: `extract` is read in its place
+  std::string extract;    // of releases 8.x: the entries of the operation alone; empty: none
+  std::string api;        // "Functional.softmax.0"
+  bool backward = true;   // if it was recorded
   bool needs_backward = false;
   CaseData data = CaseData::automatic;
   std::optional<std::uint32_t> seed;  // of random data; without it the operation's name gives one
