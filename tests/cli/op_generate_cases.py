@@ -79,6 +79,11 @@ def recorded_tensors(msprobe, golden):
         last = result.stdout.splitlines()[-1]
         harness.check(last.startswith("verdict: error: ") and "units in the last place of float32" in last, last)
 
+        nan = wrong.replace("r * 1.001 if r.dtype == torch.float32 else r", "r / (r.dtype != torch.float32)")
+        result = run_case(moved, "--forward", before=nan)
+        harness.check_equal("exit status", result.returncode, 1)
+        harness.check("24 of 24 elements are NaN or infinite on one side" in result.stdout, result.stdout)
+
         unsteady = ("n = [0]\nf = torch.nn.functional.linear\ndef linear(*a):\n    n[0] += 1\n"
                     "    r = f(*a)\n    return torch.nextafter(r, r + 1) if n[0] == 3 else r\n"
                     "torch.nn.functional.linear = linear")
