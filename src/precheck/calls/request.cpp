@@ -511,14 +511,15 @@ std::vector<std::pair<std::string, std::string>> raised_types(const std::set<DTy
 std::optional<DType> output_type(const Entry& forward) {
   const Node output = forward.find(0, "output");
   if (output == Entry::kNone || !forward.is(output, NodeKind::array)) return std::nullopt;
-  std::optional<DType> dtype;
+  std::string name;
   bool first = true;
   forward.children(output, [&](Node child) {
     if (!std::exchange(first, false) || !forward.is(child, NodeKind::object)) return;
-    dtype = tensor::dtype_from_torch(text_member(forward, child, "dtype"));
+    name = text_member(forward, child, "dtype");
   });
-  if (dtype && tensor::info(*dtype).kind != tensor::Kind::floating) dtype.reset();
-  return dtype;
+  const std::optional<DType> dtype = tensor::dtype_from_torch(name);
+  if (!dtype || tensor::info(*dtype).kind != tensor::Kind::floating) return std::nullopt;
+  return *dtype;
 }
 
 /// The type that the call was made under automatic casts to; nothing if it was not.
@@ -526,7 +527,7 @@ std::optional<DType> autocast_type(const std::set<DType>& floats, const std::opt
   const auto narrow = [](DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; };
   const bool differs = output && floats.size() == 1 && *output != *floats.begin();
   if (floats.size() < 2 && !differs) return std::nullopt;
-  if (output && narrow(*output)) return output;
+  if (output && narrow(*output)) return *output;
   for (const DType dtype : floats) {
     if (narrow(dtype)) return dtype;
   }
