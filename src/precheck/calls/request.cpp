@@ -17,6 +17,7 @@
 #include "dump/names.hpp"
 #include "formats/stored_tensor.hpp"
 #include "formats/tensor_file.hpp"
+#include "precheck/calls/call_types.hpp"
 #include "precheck/calls/not_rebuilt.hpp"
 #include "precheck/calls/treatment.hpp"
 #include "support/byte_source.hpp"
@@ -495,45 +496,6 @@ class ArgumentWriter {
   std::uint64_t taken_ = 0;
 };
 
-/// To which types the inputs of the reference are raised.
-std::vector<std::pair<std::string, std::string>> raised_types(const std::set<DType>& floats, bool python) {
-  std::vector<std::pair<std::string, std::string>> raised;
-  const bool several = floats.size() > 1;
-  const bool has_single = floats.contains(DType::float32);
-  for (const DType dtype : floats) {
-    const bool to_double = several ? has_single && !python : dtype == DType::float32;
-    raised.emplace_back(tensor::info(dtype).name, to_double ? "float64" : "float32");
-  }
-  return raised;
-}
-
-/// The dtype of the first recorded output, if that is a floating-point one.
-std::optional<DType> output_type(const Entry& forward) {
-  const Node output = forward.find(0, "output");
-  if (output == Entry::kNone || !forward.is(output, NodeKind::array)) return std::nullopt;
-  std::string name;
-  bool first = true;
-  forward.children(output, [&](Node child) {
-    if (!std::exchange(first, false) || !forward.is(child, NodeKind::object)) return;
-    name = text_member(forward, child, "dtype");
-  });
-  const std::optional<DType> dtype = tensor::dtype_from_torch(name);
-  if (!dtype || tensor::info(*dtype).kind != tensor::Kind::floating) return std::nullopt;
-  return *dtype;
-}
-
-/// The type that the call was made under automatic casts to; nothing if it was not.
-std::optional<DType> autocast_type(const std::set<DType>& floats, const std::optional<DType>& output) {
-  const auto narrow = [](DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; };
-  const bool differs = output && floats.size() == 1 && *output != *floats.begin();
-  if (floats.size() < 2 && !differs) return std::nullopt;
-  if (output && narrow(*output)) return *output;
-  for (const DType dtype : floats) {
-    if (narrow(dtype)) return dtype;
-  }
-  return std::nullopt;
-}
-
 void tell_type(JsonWriter& json, std::string_view key, const std::optional<DType>& dtype) {
   json.key(key);
   if (dtype) {
@@ -547,45 +509,6 @@ std::size_t length_of(const Entry& entry, Node node) {
   std::size_t length = 0;
   if (node != Entry::kNone && entry.is(node, NodeKind::array)) entry.children(node, [&](Node) { ++length; });
   return length;
-}
-
-/// What cannot be told again because of its probability: true if that is not known to be 0.
-bool is_random(const PlannedCall& call, const Entry& forward, Node arguments, Node keywords) {
-  const auto rule = treatment().random_by_probability.find(call.api.name);
-  if (rule == treatment().random_by_probability.end()) return false;
-  const auto plain = [&](Node node) {
-    return forward.is(node, NodeKind::object) ? forward.find(node, "value") : node;
-  };
-  bool given = false;
-  bool certain = false;
-  const auto look = [&](Node node) {
-    given = true;
-    const Node number = plain(node);
-    if (number == Entry::kNone) return;
-    if (forward.is(number, NodeKind::integer) || forward.is(number, NodeKind::real))
-      certain = certain || forward.number(number) == 0;
-  };
-  std::size_t index = 0;
-  forward.children(arguments, [&](Node child) {
-    if (index == rule->second) look(child);
-    const Node content = plain(child);
-    // dropout(input, p, training)
-    if (rule->second == 1 && index == 2 && content != Entry::kNone && forward.is(content, NodeKind::boolean))
-      certain = certain || !forward.boolean(content);
-    ++index;
-  });
-  if (keywords != Entry::kNone && forward.is(keywords, NodeKind::object)) {
-    forward.children(keywords, [&](Node child) {
-      const std::string_view key = forward.key(child);
-      const auto& names = treatment().probability_names;
-      if (std::find(names.begin(), names.end(), key) != names.end()) look(child);
-      const Node content = plain(child);
-      if (key == "training" && content != Entry::kNone && forward.is(content, NodeKind::boolean))
-        certain = certain || !forward.boolean(content);
-    });
-  }
-  // Attention without a probability has none; dropout has.
-  return !certain && (given || rule->second == 1);
 }
 
 }  // namespace

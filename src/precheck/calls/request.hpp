@@ -18,9 +18,9 @@ namespace msprobe::precheck {
 struct RequestTraits {
   /// Random data as the Python tool makes it, from one stream for all calls; its way of raising; its words.
   bool python = false;
-  bool hf32 = false;            // inputs of convolutions are rounded as an NPU does
-  bool real_data_only = false;  // nothing is made up
-  bool device_call = true;      // else the reference alone
+  bool hf32 = false;                  // inputs of convolutions are rounded as an NPU does
+  bool real_data_only = false;        // nothing is made up
+  bool device_call = true;            // else the reference alone
   std::optional<std::uint32_t> seed;  // of random data; without it each call has its own
 };
 

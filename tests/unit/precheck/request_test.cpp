@@ -123,7 +123,10 @@ TEST_CASE("arguments without tensors are those of the Python tool, bit for bit")
   const json golden = golden_cases();
   for (const auto& [name, one] : golden.items()) {
     CAPTURE(name);
-    RequestBuilder builder("", {.python = true, .hf32 = true});
+    RequestTraits traits;
+    traits.python = true;
+    traits.hf32 = true;
+    RequestBuilder builder("", traits);
     SharedFile file;
     const dump::Entry entry = entry_of(one["entry"]);
     if (one.contains("raises")) {
@@ -195,7 +198,9 @@ TEST_CASE("the reference is raised as far as the types of the inputs ask for") {
   const auto raised = [](const std::string& arguments, bool python) {
     dump::Entry entry;
     dump::read_json(R"({"input_args": [)" + arguments + R"(], "input_kwargs": {}})", entry, "entry");
-    RequestBuilder builder("", {.python = python});
+    RequestTraits traits;
+    traits.python = python;
+    RequestBuilder builder("", traits);
     SharedFile file;
     return json::parse(builder.build(1, call_of("add"), entry, nullptr, file).json)["raise"];
   };

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an entry tells of the way its operation is called: in which types, and whether its result is certain.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dump/entry.hpp"
+#include "precheck/calls/plan.hpp"
+#include "tensor/dtype.hpp"
+
+namespace msprobe::precheck {
+
+/// To which types the inputs of the reference are raised; `floats`: those of float16, bfloat16, float32 that
+/// occur.
+std::vector<std::pair<std::string, std::string>> raised_types(const std::set<tensor::DType>& floats,
+                                                              bool python);
+
+/// The dtype of the first recorded output, if that is a floating-point one.
+std::optional<tensor::DType> output_type(const dump::Entry& forward);
+
+/// The type that the call was made under automatic casts to; nothing if it was not.
+std::optional<tensor::DType> autocast_type(const std::set<tensor::DType>& floats,
+                                           const std::optional<tensor::DType>& output);
+
+/// What cannot be told again because of its probability: true if that is not known to be 0.
+bool is_random(const PlannedCall& call, const dump::Entry& forward, dump::Entry::Index arguments,
+               dump::Entry::Index keywords);
+
+}  // namespace msprobe::precheck
