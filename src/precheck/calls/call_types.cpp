@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "precheck/calls/treatment.hpp"
 
@@ -38,14 +40,14 @@ std::vector<std::pair<std::string, std::string>> raised_types(const std::set<DTy
 std::optional<DType> output_type(const Entry& forward) {
   const Node output = forward.find(0, "output");
   if (output == Entry::kNone || !forward.is(output, NodeKind::array)) return std::nullopt;
-  std::string name;
+  std::optional<Node> found;
   bool first = true;
   forward.children(output, [&](Node child) {
-    if (!std::exchange(first, false) || !forward.is(child, NodeKind::object)) return;
-    dtype = dtype_at(forward, child);
+    if (std::exchange(first, false) && forward.is(child, NodeKind::object)) found = child;
   });
-  if (dtype && tensor::info(*dtype).kind != tensor::Kind::floating) dtype.reset();
-  return dtype;
+  const std::optional<DType> dtype = found ? dtype_at(forward, *found) : std::nullopt;
+  if (!dtype || tensor::info(*dtype).kind != tensor::Kind::floating) return std::nullopt;
+  return *dtype;
 }
 
 std::optional<DType> autocast_type(const std::set<DType>& floats, const std::optional<DType>& output) {
