@@ -17,6 +17,7 @@
 #include "ckpt_compare/command.hpp"
 #include "compare/command.hpp"
 #include "config_check/command.hpp"
+#include "grad_compare/command.hpp"
 #include "graph/command.hpp"
 #include "inspect/command.hpp"
 #include "merge_result/command.hpp"
@@ -62,6 +63,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
     commands.push_back(precheck::make_acc_check(name));
   commands.push_back(precheck::make_api_precision_compare());
   commands.push_back(precheck::make_op_generate());
+  commands.push_back(grad_compare::make_command());
   commands.push_back(parse::make_command());
   commands.push_back(inspect::make_command());
   commands.push_back(config_check::make_command());
@@ -106,7 +108,8 @@ int run_command(const Request& request) {
   const Context context{globals.framework, globals.jobs, color, &progress};
   const auto begun = std::chrono::steady_clock::now();
   log_verbose(fmt::format("msprobe {} {}: {} thread{}, {} arithmetic", kVersion, request.command->name(),
-                          most_threads(), most_threads() == 1 ? "" : "s", tensor::isa_name(tensor::best_isa())));
+                          most_threads(), most_threads() == 1 ? "" : "s",
+                          tensor::isa_name(tensor::best_isa())));
   const Outcome outcome = request.command->run(context);
   log_verbose(usage_line(begun));
   switch (outcome) {

@@ -70,7 +70,8 @@ MSPROBE_API msprobe_status msprobe_session_close(msprobe_session* session);
 
 typedef enum msprobe_task {
   MSPROBE_TASK_STATISTICS, MSPROBE_TASK_TENSOR, MSPROBE_TASK_STRUCTURE, MSPROBE_TASK_OVERFLOW_CHECK,
-  MSPROBE_TASK_FREE_BENCHMARK /* calls are made again by the front end, with perturbed inputs: no dump.json */
+  MSPROBE_TASK_FREE_BENCHMARK, /* calls are made again by the front end, with perturbed inputs: no dump.json */
+  MSPROBE_TASK_GRAD_PROBE /* msprobe_probe_gradient() alone: no dump.json */
 } msprobe_task;
 typedef enum msprobe_level {
   MSPROBE_LEVEL_L0, MSPROBE_LEVEL_L1, MSPROBE_LEVEL_MIX, MSPROBE_LEVEL_DEBUG
@@ -182,6 +183,14 @@ MSPROBE_API msprobe_status msprobe_parameter_gradient(msprobe_session* session, 
                                                       const char* parameter, uint32_t expected,
                                                       msprobe_builder** builder);
 
+/* Task grad_probe: a row of rank<R>/grad_summary_<step>.csv for the gradient of a parameter as it is when the optimizer
+ * takes its step (R: 0 if the rank is unknown), and from grad_level L1 on the signs of its elements,
+ * rank<R>/step<step>/<parameter>.npy, of booleans. msprobe_step() writes the table and begins the next one. MSPROBE_SKIP
+ * if the configuration does not ask for this parameter, step or rank. */
+struct msprobe_tensor;
+MSPROBE_API msprobe_status msprobe_probe_gradient(msprobe_session* session, const char* parameter,
+                                                  const struct msprobe_tensor* gradient);
+
 /* Parents named by the caller for all APIs this thread enters outside of modules, until set back with NULL:
  * "optimizer", "clip_grad". Only at level mix. */
 MSPROBE_API msprobe_status msprobe_set_pseudo_parent(msprobe_session* session, const char* name);
@@ -214,7 +223,6 @@ MSPROBE_API msprobe_status msprobe_section_begin(msprobe_session* session, const
 MSPROBE_API msprobe_status msprobe_save_begin(msprobe_session* session, const char* name, int gradient,
                                               msprobe_builder** builder, uint64_t* gradient_entry);
 /* Puts one tensor at a leaf of a gradient's entry. `path`: its keys joined by dots ("key2.2"), "" for the whole. */
-struct msprobe_tensor;
 MSPROBE_API msprobe_status msprobe_fill_gradient(msprobe_session* session, uint64_t gradient_entry, const char* path,
                                                  const struct msprobe_tensor* tensor);
 

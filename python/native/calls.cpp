@@ -545,6 +545,22 @@ PyObject* parameter_gradient(PyObject*, PyObject* arguments) {
   Py_RETURN_NONE;
 }
 
+PyObject* probe_gradient(PyObject*, PyObject* arguments) {
+  const char* parameter = nullptr;
+  PyObject* gradient = nullptr;
+  if (PyArg_ParseTuple(arguments, "sO", &parameter, &gradient) == 0) return nullptr;
+  if (state.session == nullptr) Py_RETURN_NONE;
+  const Busy busy;
+  msprobe_status status = MSPROBE_OK;
+  if (!with_plain_tensor(gradient, [&](const msprobe_tensor& tensor) {
+        status = msprobe_probe_gradient(state.session, parameter, &tensor);
+      })) {
+    PyErr_SetString(PyExc_TypeError, "a gradient must be a tensor in host memory");
+    return nullptr;
+  }
+  return none_or_raise(status);
+}
+
 PyObject* call_quietly(PyObject*, PyObject* arguments) {
   const Py_ssize_t size = PyTuple_Size(arguments);
   if (size < 1) {

@@ -14,6 +14,7 @@ PyObject* add_api(PyObject*, PyObject* arguments);
 PyObject* enter_module(PyObject*, PyObject* arguments);
 /// parameter_gradient(name number, parameter, expected, gradient)
 PyObject* parameter_gradient(PyObject*, PyObject* arguments);
+PyObject* probe_gradient(PyObject*, PyObject* arguments);
 
 /// call_quietly(function, *args): calls it; nothing that it calls in turn is recorded.
 PyObject* call_quietly(PyObject*, PyObject* arguments);

@@ -44,6 +44,7 @@ PyMethodDef methods[] = {
     {"enter_module", enter_module, METH_VARARGS, "enter_module(name, args, kwargs) -> Call or None"},
     {"parameter_gradient", parameter_gradient, METH_VARARGS,
      "parameter_gradient(module, name, expected, tensor)"},
+    {"probe_gradient", probe_gradient, METH_VARARGS, "probe_gradient(parameter, tensor on the host)"},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -398,6 +398,20 @@ bool fill_gradient(uint64_t entry, const char* path, PyObject* object) {
   return true;
 }
 
+bool with_plain_tensor(PyObject* object, const std::function<void(const msprobe_tensor&)>& take) {
+  Geometry geometry;
+  msprobe_tensor tensor;
+  int64_t bytes = 0;
+  if (!fill(object, &geometry, &tensor, &bytes)) {
+    PyErr_Clear();
+    return false;
+  }
+  PyThreadState* thread = PyEval_SaveThread();
+  take(tensor);
+  PyEval_RestoreThread(thread);
+  return true;
+}
+
 bool add_record(msprobe_builder* builder, const char* key, PyObject* tuple) {
   Record record;
   if (!record.read(tuple)) return false;

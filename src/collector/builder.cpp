@@ -7,7 +7,7 @@
 
 #include "collector/c_tensor.hpp"
 #include "collector/session.hpp"
-#include "collector/tensor_file.hpp"
+#include "support/file_name.hpp"
 #include "support/json_writer.hpp"
 
 namespace msprobe::collector {

@@ -153,6 +153,8 @@ msprobe_status msprobe_session_open(const char* config_path, const char* config_
     }
     if (config.task == Task::free_benchmark && origin.framework != "pytorch")
       throw InvalidCall("task free_benchmark is for PyTorch");
+    if (config.task == Task::grad_probe && origin.framework != "pytorch")
+      throw InvalidCall("task grad_probe is for PyTorch");
     *session = new msprobe_session{{std::move(config), origin}};
     return MSPROBE_OK;
   });
@@ -289,6 +291,13 @@ msprobe_status msprobe_parameter_gradient(msprobe_session* session, uint32_t mod
     const char* const key = &needed(parameter, "the name of the parameter");
     return hand_out(s.build([&](Recorder& r) { return r.begin_parameter_gradient(module, key, expected); }),
                     builder);
+  });
+}
+
+msprobe_status msprobe_probe_gradient(msprobe_session* session, const char* parameter,
+                                      const msprobe_tensor* gradient) {
+  return with(session, [&](Session& s) {
+    return s.probe_gradient(&needed(parameter, "the name of the parameter"), filled_view(gradient));
   });
 }
 

@@ -22,8 +22,8 @@ constexpr std::size_t kMaxNumbers = 1'000'000;   // elements of such a list
 constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxFile = std::size_t{16} << 20;
 
-constexpr std::array<std::string_view, 5> kTasks = {"statistics", "tensor", "structure", "overflow_check",
-                                                    "free_benchmark"};
+constexpr std::array<std::string_view, 6> kTasks = {"statistics",     "tensor",         "structure",
+                                                    "overflow_check", "free_benchmark", "grad_probe"};
 constexpr std::array<std::string_view, 4> kLevels = {"L0", "L1", "mix", "debug"};
 
 /// Tasks and levels of the Python tool that need more than a training process on its own.
@@ -243,6 +243,10 @@ std::int64_t read_limit(const Reader& section, std::string_view key) {
 
 void read_section(const Json& object, const std::string& where, Config& config) {
   if (!object.is_object()) throw FormatError(where, "must be an object");
+  if (config.task == Task::grad_probe) {
+    config.gradient_probe = read_gradient_probe(object, where);
+    return;
+  }
   const Reader section(object, where);
   const auto names = [&](std::string_view key) {
     try {
@@ -282,6 +286,7 @@ void settle(const Reader& common, Config& config) {
     }
     config.extra_info = false;
   }
+  if (config.task == Task::grad_probe) config.extra_info = false;
   const bool measures = config.task == Task::statistics || config.task == Task::tensor;
   if ((!config.slice.empty() || !config.request_id.empty()) && (!measures || config.level == Level::debug)) {
     config.warnings.push_back(

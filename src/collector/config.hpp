@@ -8,11 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "collector/gradient_probe.hpp"
 #include "support/error.hpp"
 
 namespace msprobe::collector {
 
-enum class Task : std::uint8_t { statistics, tensor, structure, overflow_check, free_benchmark };
+enum class Task : std::uint8_t { statistics, tensor, structure, overflow_check, free_benchmark, grad_probe };
 enum class Level : std::uint8_t { l0, l1, mix, debug };
 enum class SummaryMode : std::uint8_t { statistics, md5, xor_ };
 enum class RiskLevel : std::uint8_t { all, core, focus };
@@ -69,6 +70,7 @@ struct Config {
   std::string bench_path;
   std::int64_t diff_nums = 1;      // -1: no limit
   std::int64_t overflow_nums = 1;  // -1: no limit
+  GradientProbeConfig gradient_probe;
 
   /// What was corrected or ignored; one line each.
   std::vector<std::string> warnings;
@@ -83,7 +85,7 @@ struct Config {
   /// Are the tensors of an entry saved?
   bool wants_files(std::string_view entry) const;
   /// Does a step have a dump.json?
-  bool has_entries() const { return task != Task::free_benchmark; }
+  bool has_entries() const { return task != Task::free_benchmark && task != Task::grad_probe; }
   /// Are calls of modules, or of APIs, written into construct.json?
   bool has_structure(bool module) const;
 };

@@ -34,6 +34,8 @@ constexpr std::string_view kPerturbationKeys[] = {"scope",        "list",       
                                                   "handler_type", "fuzz_level", "fuzz_stage",  "if_preheat",
                                                   "preheat_step", "max_sample"};
 
+constexpr std::string_view kGradientKeys[] = {"grad_level", "param_list", "bounds"};
+
 constexpr std::string_view kSectionKeys[] = {"scope",       "list",         "data_mode",  "summary_mode",
                                              "tensor_list", "slice",        "request_id", "bench_path",
                                              "diff_nums",   "overflow_nums"};
@@ -99,10 +101,11 @@ std::string unknown(std::span<const std::string_view> keys, std::string_view key
 
 void note_section(const nlohmann::ordered_json& section, std::string_view task, const std::string& where,
                   Notes& notes) {
-  if (task == "free_benchmark") {
+  if (task == "free_benchmark" || task == "grad_probe") {
+    const std::span<const std::string_view> keys =
+        task == "grad_probe" ? std::span<const std::string_view>(kGradientKeys) : kPerturbationKeys;
     for (const auto& [key, value] : section.items()) {
-      if (!holds(kPerturbationKeys, key) && !is_remark(key))
-        notes.add(where, key, unknown(kPerturbationKeys, key));
+      if (!holds(keys, key) && !is_remark(key)) notes.add(where, key, unknown(keys, key));
     }
     return;
   }

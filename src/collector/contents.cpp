@@ -6,7 +6,7 @@
 
 #include "collector/c_tensor.hpp"
 #include "collector/recorder.hpp"
-#include "collector/tensor_file.hpp"
+#include "support/file_name.hpp"
 
 namespace msprobe::collector {
 

@@ -12,6 +12,7 @@
 #include "collector/c_tensor.hpp"
 #include "collector/last_error.hpp"
 #include "support/error.hpp"
+#include "support/text.hpp"
 
 namespace msprobe::collector {
 namespace {
@@ -70,6 +71,7 @@ msprobe_status Session::close() {
   reuse_.clear();
   const std::lock_guard lock(mutex_);
   recorder_.run(false);
+  gradients_.finish();
   return recorder_.has_step() ? recorder_.end_step() : MSPROBE_OK;
 }
 
@@ -94,7 +96,8 @@ msprobe_status Session::start(msprobe_decision& decision, bool& first_time) {
   decision = MSPROBE_NOT_NOW;
   first_time = false;
   recorder_.run(false);
-  if (config.dump_enable == false || config.level == Level::debug) return MSPROBE_OK;
+  if (config.dump_enable == false || config.level == Level::debug || config.task == Task::grad_probe)
+    return MSPROBE_OK;
   if (!recorder_.finished() && !config.steps.empty() && present_step() > config.steps.back()) {
     recorder_.set_finished(true);
     first_time = true;
@@ -123,6 +126,7 @@ msprobe_status Session::step() {
   recorder_.run(false);
   const msprobe_status status = recorder_.has_step() ? recorder_.end_step() : MSPROBE_OK;
   if (!recorder_.finished()) ++loop_;
+  gradients_.finish();
   return status;
 }
 
@@ -235,6 +239,21 @@ msprobe_status Session::fill_gradient(std::uint64_t gradient_entry, std::string_
   return filled ? status : MSPROBE_SKIP;
 }
 
+msprobe_status Session::probe_gradient(std::string_view parameter, const TensorView& gradient) {
+  const std::lock_guard lock(mutex_);
+  const Config& config = recorder_.config();
+  if (config.task != Task::grad_probe) throw InvalidCall("the task is not grad_probe");
+  if (config.dump_enable == false || !step_listed() || !config.gradient_probe.takes(parameter))
+    return MSPROBE_SKIP;
+  const std::int64_t rank = std::max<std::int64_t>(rank_, 0);
+  if (!config.ranks.empty() && !std::ranges::binary_search(config.ranks, rank)) return MSPROBE_SKIP;
+  if (tensor::info(gradient.dtype).kind == tensor::Kind::complex)
+    throw InvalidCall("complex numbers have no sign: " + display(parameter));
+  const std::string folder = config.dump_path + "/rank" + std::to_string(rank);
+  gradients_.add(config.gradient_probe, folder, present_step(), parameter, gradient);
+  return MSPROBE_OK;
+}
+
 msprobe_status Session::save_tensor(std::uint64_t serial, const std::string& name, const TensorView& view) {
   const std::string folder = locked([&](Recorder& recorder) { return recorder.tensor_folder(serial); });
   if (folder.empty()) return MSPROBE_SKIP;
@@ -256,8 +275,8 @@ void Session::get_info(msprobe_info& info) {
   info.step = present_step();
   info.rank = rank_;
   info.finished = recorder_.finished() ? 1 : 0;
-  info.entries = recorder_.entries();
-  info.steps = recorder_.steps();
+  info.entries = recorder_.entries() + gradients_.gradients();
+  info.steps = recorder_.steps() + gradients_.steps();
 }
 
 const char* Session::setting(const char* key) {

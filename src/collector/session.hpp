@@ -77,6 +77,8 @@ class Session {
 
   ReuseCache& reuse() { return reuse_; }
   TensorQueue& queue() { return recorder_.queue(); }
+  /// MSPROBE_SKIP if it is none of those asked for.
+  msprobe_status probe_gradient(std::string_view parameter, const TensorView& gradient);
   msprobe_status save_tensor(std::uint64_t serial, const std::string& name, const TensorView& view);
 
  private:
@@ -99,6 +101,7 @@ class Session {
   std::chrono::steady_clock::time_point looked_;
   FileStamp tried_;
   bool broken_ = false;
+  GradientProbe gradients_;
   bool enabled_ = true;  // what dump_enable was last
 };
 

@@ -16,13 +16,6 @@
 namespace msprobe::collector {
 namespace {
 
-constexpr std::size_t kMaxName = 255;
-
-bool is_accepted(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-         c == ':' || c == '-';
-}
-
 /// Types NumPy lacks, as the float32 that holds all their values.
 void write_widened(formats::TensorWriter& writer, const TensorView& view) {
   std::array<float, 4096> wide;
@@ -42,21 +35,6 @@ void write_widened(formats::TensorWriter& writer, const TensorView& view) {
 }
 
 }  // namespace
-
-std::string file_name(std::string_view name, std::string_view suffix) {
-  std::string result(name);
-  std::replace_if(
-      result.begin(), result.end(), [](char c) { return !is_accepted(c); }, '_');
-  if (result != name || result.size() + 1 + suffix.size() > kMaxName || result.starts_with('.')) {
-    const std::string mark = "-" + crc32_hex(name);
-    result.resize(std::min(result.size(), kMaxName - mark.size() - 1 - suffix.size()));
-    if (result.starts_with('.')) result[0] = '_';
-    result += mark;
-  }
-  result += '.';
-  result += suffix;
-  return result;
-}
 
 void write_tensor_file(const std::string& path, const TensorView& view) {
   const std::optional<formats::OutputFormat> format =

@@ -74,7 +74,8 @@ constexpr std::array<const char*, 6> kSections = {
     R"({"slice": [{"dim": 0, "begin": -2}, {"dim": 1, "size": 3, "end": 1}]})",
     R"({"overflow_nums": 2})",
 };
-constexpr std::array<const char*, 4> kTasks = {"statistics", "tensor", "structure", "overflow_check"};
+constexpr std::array<const char*, 5> kTasks = {"statistics", "tensor", "structure", "overflow_check",
+                                               "grad_probe"};
 constexpr std::array<const char*, 4> kLevels = {"L0", "L1", "mix", "debug"};
 
 template <typename T, std::size_t N>
@@ -101,7 +102,7 @@ void call_anything(Input& input, msprobe_session* session) {
     const std::string text = input.text();
     const char* const key = input.byte() % 2 == 0 ? nullptr : text.c_str();
     msprobe_builder* made = nullptr;
-    switch (input.byte() % 30) {
+    switch (input.byte() % 31) {
       case 0:
       case 1:
       case 2: {
@@ -163,6 +164,11 @@ void call_anything(Input& input, msprobe_session* session) {
         std::uint64_t slot = 0;
         msprobe_add_tensor(builder, key, &any.tensor, &slot);
         slots.push_back(slot);
+        break;
+      }
+      case 30: {
+        AnyTensor any(input);
+        msprobe_probe_gradient(session, text.c_str(), &any.tensor);
         break;
       }
       case 20: {

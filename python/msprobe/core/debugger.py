@@ -13,7 +13,7 @@ from msprobe.core.common.exceptions import FileCheckException, MsprobeException
 from . import session
 
 _DEFAULT_CONFIGURATION = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "config.json")
-_TASKS = ("tensor", "statistics", "overflow_check", "acc_check", "free_benchmark", "structure", "diff_check", "exception_dump",
+_TASKS = ("tensor", "statistics", "overflow_check", "acc_check", "free_benchmark", "grad_probe", "structure", "diff_check", "exception_dump",
           "nan_check")
 
 
@@ -95,6 +95,10 @@ class Debugger:
     def _starting(self, model):
         """start() has come with this model, and something may be recorded."""
 
+    def _follows_optimizers(self):
+        """Whether steps are those of optimizers: start(), stop() and step() do nothing then."""
+        return False
+
     def _dumps_module(self):
         """Whether module_dump() has begun: functions are not recorded then."""
         return False
@@ -133,6 +137,8 @@ class Debugger:
     @verb
     def start(cls, model=None, token_range=None, rank_id=None, scheduled_tokens=None):
         self = cls._get_instance()
+        if self._follows_optimizers():
+            return
         self._reload()
         _check_token_range(token_range)
         _check_rank(rank_id)
@@ -166,6 +172,8 @@ class Debugger:
     @verb
     def stop(cls):
         self = cls._get_instance()
+        if self._follows_optimizers():
+            return
         session.discover_rank()
         session.forward_switch[0] = False
         self._pause()
@@ -184,6 +192,8 @@ class Debugger:
     @verb
     def step(cls):
         self = cls._get_instance()
+        if self._follows_optimizers():
+            return
         session.discover_rank()
         self._ending_step()
         self._pause()
@@ -260,7 +270,7 @@ class Debugger:
             self._why_not = "the counting of steps began after the last one asked for"
             return
         info = _native.info()
-        ranks = _numbers(session.setting("rank"))
+        ranks = numbers(session.setting("rank"))
         if ranks is None or info["rank"] in ranks:
             self._why_not = "none of the steps that were asked for came"
         elif info["rank"] < 0:
@@ -278,7 +288,7 @@ class Debugger:
         """One line: how much was recorded, where, and how long that took."""
         info = _native.info()
         self._told = info["entries"], info["steps"]
-        if info["rank"] > 0 and info["rank"] != min(_numbers(session.setting("rank")) or [0]):
+        if info["rank"] > 0 and info["rank"] != min(numbers(session.setting("rank")) or [0]):
             return  # one of many tells it
         if session.LEVELS[info["level"]] == "debug" and not info["steps"]:
             self._why_not = "save() was not called"
@@ -366,7 +376,7 @@ class Debugger:
                 session.setting("dump_path")))
 
 
-def _numbers(listed):
+def numbers(listed):
     """All numbers of a list such as [0, "2-4"]; None for all there are."""
     if not listed:
         return None

@@ -2,6 +2,7 @@
 """PrecisionDebugger for PyTorch, and module_dump beside it."""
 
 import sys
+import time
 import types
 
 import torch
@@ -10,7 +11,7 @@ from msprobe import _native
 from msprobe.core import debugger, saving, session
 from msprobe.core.describe import Record
 
-from . import apis, compiling, describe, device, distributed, framework, free_benchmark, megatron, modules
+from . import apis, compiling, describe, device, distributed, framework, free_benchmark, grad_probe, megatron, modules
 from . import optimizers
 from . import triton_kernels, versions
 
@@ -59,11 +60,34 @@ class PrecisionDebugger(debugger.Debugger):
         if self._is_free_benchmark():
             free_benchmark.task.begin(session.setting("dump_path"))
 
+    @classmethod
+    @debugger.verb
+    def monitor(cls, model):
+        """Task grad_probe: from now on each step of an optimizer is one of the recording. Other tasks: nothing."""
+        self = cls._get_instance()
+        if not cls._is_task("grad_probe"):
+            return
+        if not isinstance(model, torch.nn.Module):
+            raise debugger.invalid("monitor: the model must be a torch.nn.Module, not %s" % type(model))
+        if self._info["enabled"]:
+            grad_probe.watch(model, debugger.numbers(session.setting("step")))
+            self._why_not = "no optimizer took a step that was asked for"
+            self._began = time.monotonic()
+
     @staticmethod
-    def _is_free_benchmark():
-        return session.TASKS[_native.info()["task"]] == "free_benchmark"
+    def _is_task(name):
+        return session.TASKS[_native.info()["task"]] == name
+
+    def _follows_optimizers(self):
+        return self._is_task("grad_probe")
+
+    @classmethod
+    def _is_free_benchmark(cls):
+        return cls._is_task("free_benchmark")
 
     def _recorded(self, info):
+        if self._is_task("grad_probe"):
+            return "%d gradients" % info["entries"]
         if not self._is_free_benchmark():
             return super()._recorded(info)
         return "%d repeated calls (%d of them unstable)" % free_benchmark.task.counts()

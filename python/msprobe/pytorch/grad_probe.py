@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Task grad_probe: gradients as they are when an optimizer takes its step. Every optimizer of the process counts."""
+
+import functools
+import importlib
+
+import torch
+
+from msprobe import _native
+from msprobe.core import session
+from msprobe.core.common import log
+
+from . import framework
+
+
+class _Probe:
+    def __init__(self):
+        self._parameters = []  # (name, parameter)
+        self._steps = None     # None: all
+
+    def watch(self, model, steps):
+        self._steps = steps
+        self._parameters = list(model.named_parameters())
+        _install()
+
+    def before_step(self):
+        """Nothing of it reaches the training."""
+        try:
+            if session.in_child() or not self._parameters:
+                return
+            with session.lock:
+                session.discover_rank()
+                if self._steps is None or _native.info()["step"] in self._steps:
+                    self._record()
+                session.attempted(_native.step)
+        except Exception as error:
+            log.warn_once("task grad_probe cannot record: %s" % (error,), "grad_probe")
+
+    def _record(self):
+        for name, parameter in self._parameters:
+            gradient = getattr(parameter, "main_grad", None)
+            if gradient is None:
+                gradient = parameter.grad
+            if gradient is not None:
+                session.attempted(_native.probe_gradient, name, _on_host(gradient))
+
+
+def _on_host(gradient):
+    """The part of this process, in host memory."""
+    to_local = getattr(gradient, "to_local", None)  # of a distributed tensor
+    plain = framework.detach(gradient if to_local is None else to_local())
+    return (plain if plain.layout == torch.strided else plain.to_dense()).cpu()
+
+
+_probe = _Probe()
+watch = _probe.watch
+
+
+@functools.lru_cache(maxsize=None)  # once
+def _install():
+    optimizer = importlib.import_module("torch.optim.optimizer")
+    before = getattr(optimizer, "register_optimizer_step_pre_hook", None)
+    if before is not None:
+        before(lambda *_: _probe.before_step())
+        return
+    for kind in _kinds_of(optimizer.Optimizer):  # before PyTorch 2.0
+        if "step" in vars(kind):
+            kind.step = _followed(kind.step)
+
+
+def _kinds_of(kind):
+    for one in kind.__subclasses__():
+        yield one
+        yield from _kinds_of(one)
+
+
+def _followed(step):
+    @functools.wraps(step)
+    def wrapper(self, *args, **kwargs):
+        if getattr(self, "_msprobe_in_step", False):  # of the class that it is derived from
+            return step(self, *args, **kwargs)
+        self._msprobe_in_step = True
+        try:
+            _probe.before_step()
+            return step(self, *args, **kwargs)
+        finally:
+            self._msprobe_in_step = False
+    return wrapper

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Task grad_probe: what the gradients of parameters are at each step of an optimizer, as one table a step
+// (`grad_summary_<step>.csv`) and, from level L1 on, the signs of their elements
+// (`step<step>/<parameter>.npy`). Files and columns are those of the Python tool 8.1.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collector/measure.hpp"
+#include "collector/tensor_view.hpp"
+
+namespace msprobe::collector {
+
+enum class GradientLevel : std::uint8_t { l0, l1, l2 };
+
+/// The end of an interval of values, as a number and as the configuration spells it.
+struct Bound {
+  double value = 0;
+  std::string text;
+};
+
+struct GradientProbeConfig {
+  GradientLevel level = GradientLevel::l1;
+  std::vector<std::string> parameters;  // empty: all
+  std::vector<Bound> bounds;            // ascending
+  bool takes(std::string_view parameter) const;
+};
+
+/// Of the section. FormatError that names `where`, the key and what would be right.
+GradientProbeConfig read_gradient_probe(const nlohmann::ordered_json& section, const std::string& where);
+
+/// The table of one step in the making.
+class GradientProbe {
+ public:
+  /// A row of a step, and the file of the signs. `folder` is that of the rank; it is made. IoError.
+  void add(const GradientProbeConfig& config, const std::string& folder, std::uint64_t step,
+           std::string_view parameter, const TensorView& gradient);
+  /// Writes the table of the step, if there is one. IoError; the table is gone then, too.
+  void finish();
+
+  std::uint64_t gradients() const { return gradients_; }
+  std::uint64_t steps() const { return steps_; }
+
+ private:
+  std::string path_;  // of the table; empty: there is none
+  std::string text_;
+  std::uint64_t gradients_ = 0;  // of all steps
+  std::uint64_t steps_ = 0;
+};
+
+}  // namespace msprobe::collector

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "grad_compare/command.hpp"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "grad_compare/page.hpp"
+#include "grad_compare/similarity.hpp"
+#include "grad_compare/similarity_table.hpp"
+#include "grad_compare/words.hpp"
+#include "report/writers.hpp"
+#include "support/error.hpp"
+#include "support/log.hpp"
+#include "support/option_list.hpp"
+#include "support/output_file.hpp"
+#include "support/output_folder.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::grad_compare {
+namespace {
+
+constexpr std::size_t kMostSuspectsTold = 10;
+
+std::vector<std::string> write_results(const Similarity& similarity, const std::string& first,
+                                       const std::string& second, const std::string& output) {
+  report::WriteOptions as_the_python_tool;
+  as_the_python_tool.csv_byte_order_mark = true;
+  as_the_python_tool.csv_line_end = "\r\n";
+  std::vector<std::string> files;
+  for (const RankSimilarity& rank : similarity.ranks) {
+    if (rank.steps.empty()) continue;
+    const std::string folder = fmt::format("{}/rank{}", output, rank.rank);
+    create_directories(folder);
+    for (std::string& file : report::write_file(SimilarityTable(rank), report::Format::csv,
+                                                folder + "/similarities.csv", as_the_python_tool))
+      files.push_back(std::move(file));
+  }
+  OutputFile page(output + "/similarities.html");
+  page.write(render_page(similarity, first, second));
+  page.commit();
+  files.push_back(page.path());
+  return files;
+}
+
+class GradCompareCommand final : public Command {
+ public:
+  std::string_view name() const override { return "grad_compare"; }
+  std::string_view summary() const override {
+    return "Compare the signs of gradients of two runs (task grad_probe)";
+  }
+
+  void declare(OptionList& options) override {
+    options.add("path1", first_, "Recording of task grad_probe: a folder with rank<N>").argument("DIR1");
+    options.add("path2", second_, "The second one").argument("DIR2");
+    options.add("-o,--output_path", output_, "Folder for the results").argument("DIR").show_default();
+    options
+        .add("--fail-on", fail_on_,
+             "Exit with 1 if there is: suspect (a step, or what was not compared), unequal, never")
+        .one_of({"suspect", "unequal", "never"})
+        .show_default();
+  }
+
+  Outcome run(const Context& context) override {
+    if (second_.empty()) throw UsageError("two recordings of task grad_probe are needed");
+    check_output_folder(output_);
+    const Similarity similarity = compare_signs(first_, second_, context.progress);
+    create_directories(output_);
+    const std::vector<std::string> files = write_results(similarity, first_, second_, output_);
+    for (const std::string& gap : similarity.gaps) log_warning("not compared: " + gap);
+    std::string text = headline(similarity);
+    for (std::size_t i = 0; i < similarity.suspects.size() && i < kMostSuspectsTold; ++i)
+      text += "\n  " + sentence(similarity.suspects[i]);
+    if (similarity.suspects.size() > kMostSuspectsTold)
+      text += fmt::format("\n  and {} more", human_count(similarity.suspects.size() - kMostSuspectsTold));
+    for (const std::string& file : files) text += "\n  written: " + display(file);
+    log_info(text);
+    return is_finding(similarity) ? Outcome::findings : Outcome::clean;
+  }
+
+ private:
+  bool is_finding(const Similarity& similarity) const {
+    if (fail_on_ == "never") return false;
+    if (!similarity.suspects.empty() || !similarity.gaps.empty()) return true;
+    return fail_on_ == "unequal" && !all_equal(similarity);
+  }
+
+  std::string first_;
+  std::string second_;
+  std::string output_ = "./msprobe_compare_output";
+  std::string fail_on_ = "never";
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_command() {
+  return std::make_unique<GradCompareCommand>();
+}
+
+}  // namespace msprobe::grad_compare

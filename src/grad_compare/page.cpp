@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "grad_compare/page.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <numeric>
+#include <string_view>
+
+#include "grad_compare/words.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::grad_compare {
+namespace {
+
+constexpr std::size_t kMostColumns = 240;
+constexpr std::size_t kMostRows = 300;
+constexpr double kChance = 0.5;  // signs that know nothing of each other agree in half of the elements
+constexpr double kPlotWidth = 960;
+constexpr double kNamesWidth = 300;
+constexpr double kChartHeight = 180;
+constexpr double kRowHeight = 16;
+constexpr std::size_t kLongestName = 44;
+
+constexpr std::string_view kHead = R"(<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>msprobe grad_compare</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<style>
+:root { color-scheme: light dark; --page: #f6f6f4; --panel: #ffffff; --text: #1c1e21; --muted: #686d76; --line: #e2e2de;
+  --lost: #a8003f; --course: #1f5fd0; }
+@media (prefers-color-scheme: dark) { :root { --page: #15171a; --panel: #1d2024; --text: #e6e7e9; --muted: #9a9fa8;
+  --line: #33373d; --lost: #ff6f9f; --course: #7aa7ff; } }
+body { margin: 0; padding: 24px; background: var(--page); color: var(--text); font: 14px/1.45 system-ui, sans-serif; }
+section { background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: 16px 20px; margin: 0 0 20px;
+  max-width: 1320px; overflow-x: auto; }
+h1 { font-size: 20px; margin: 0 0 4px; } h2 { font-size: 16px; margin: 0 0 8px; }
+p { margin: 4px 0 10px; } .muted { color: var(--muted); } li { overflow-wrap: anywhere; }
+svg text { fill: var(--text); font: 11px ui-monospace, monospace; } svg .quiet { fill: var(--muted); }
+.rule { stroke: var(--line); } .course { stroke: var(--course); fill: none; stroke-width: 1.75; }
+.point { fill: var(--course); } .suspect { fill: var(--lost); } .lost { fill: var(--lost); }
+.cell { fill: none; stroke: var(--line); stroke-width: .5; } .absent { fill: var(--line); }
+</style></head><body>
+)";
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : display(text)) {
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else
+      out += c;
+  }
+  return out;
+}
+
+/// Steps [first, last) as one column of the picture.
+struct Column {
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+
+std::vector<Column> columns_of(std::size_t steps) {
+  const std::size_t count = std::min(steps, kMostColumns);
+  std::vector<Column> columns(count);
+  for (std::size_t i = 0; i < count; ++i) columns[i] = {i * steps / count, (i + 1) * steps / count};
+  return columns;
+}
+
+std::string steps_text(const RankSimilarity& rank, const Column& column) {
+  return column.last - column.first == 1
+             ? fmt::format("step {}", rank.steps[column.first])
+             : fmt::format("steps {} to {}", rank.steps[column.first], rank.steps[column.last - 1]);
+}
+
+class RankPicture {
+ public:
+  RankPicture(const RankSimilarity& rank, const Similarity& all, std::string& out)
+      : rank_(rank), columns_(columns_of(rank.steps.size())), out_(out) {
+    for (const Suspect& suspect : all.suspects) {
+      if (suspect.rank == rank.rank) suspects_.push_back(&suspect);
+    }
+    width_ = kPlotWidth / static_cast<double>(columns_.size());
+  }
+
+  void draw() {
+    add("<section><h2>rank {}</h2>\n", rank_.rank);
+    if (columns_.empty()) {
+      add("<p>No step could be compared.</p></section>\n");
+      return;
+    }
+    for (const Suspect* suspect : suspects_) add("<p>{}</p>\n", escaped(sentence(*suspect)));
+    if (suspects_.empty()) add("<p class=\"muted\">No step is suspect.</p>\n");
+    draw_course();
+    draw_parameters();
+    add("</section>\n");
+  }
+
+ private:
+  template <typename... Parts>
+  void add(fmt::format_string<Parts...> form, Parts&&... parts) {
+    fmt::format_to(std::back_inserter(out_), form, std::forward<Parts>(parts)...);
+  }
+
+  double x_of(std::size_t column) const { return kNamesWidth + (static_cast<double>(column) + 0.5) * width_; }
+  double y_of(double value, double least) const {
+    return 14 + (1 - value) / (1 - least) * (kChartHeight - 34);
+  }
+
+  std::optional<double> least_of_all(const Column& column) const {
+    std::optional<double> least;
+    for (std::size_t step = column.first; step < column.last; ++step) {
+      if (rank_.summary[step].total == 0) continue;
+      const double value = rank_.summary[step].value();
+      least = least ? std::min(*least, value) : value;
+    }
+    return least;
+  }
+
+  bool is_suspect(const Column& column) const {
+    return std::ranges::any_of(suspects_, [&](const Suspect* suspect) {
+      return suspect->step >= rank_.steps[column.first] && suspect->step <= rank_.steps[column.last - 1];
+    });
+  }
+
+  void draw_course() {
+    double least = 0.9;
+    for (const Column& column : columns_) least = std::min(least, least_of_all(column).value_or(1) - 0.02);
+    least = std::max(least, 0.0);
+    add("<svg width=\"{:g}\" height=\"{:g}\" role=\"img\" aria-label=\"similarity over steps\">\n",
+        kNamesWidth + kPlotWidth + 20, kChartHeight);
+    add("<text x=\"0\" y=\"18\">all parameters</text><text class=\"quiet\" x=\"0\" y=\"34\">share of equal "
+        "signs</text>\n");
+    for (const double line : {1.0, (1 + least) / 2, least}) {
+      add("<line class=\"rule\" x1=\"{0:g}\" x2=\"{1:g}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/>", kNamesWidth,
+          kNamesWidth + kPlotWidth, y_of(line, least));
+      add("<text class=\"quiet\" text-anchor=\"end\" x=\"{:g}\" y=\"{:.1f}\">{:.2f}</text>\n",
+          kNamesWidth - 6, y_of(line, least) + 4, line);
+    }
+    std::string course;
+    std::string points;
+    bool joined = false;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const std::optional<double> value = least_of_all(columns_[i]);
+      if (value) {
+        course += fmt::format("{}{:.1f} {:.1f}", joined ? 'L' : 'M', x_of(i), y_of(*value, least));
+        const bool suspect = is_suspect(columns_[i]);
+        points += fmt::format(
+            "<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"><title>{}: {:.4f}</title></circle>\n",
+            suspect ? "suspect" : "point", x_of(i), y_of(*value, least), suspect ? 5 : 2,
+            steps_text(rank_, columns_[i]), *value);
+      }
+      joined = value.has_value();
+    }
+    add("<path class=\"course\" d=\"{}\"/>\n{}", course, points);
+    draw_steps(kChartHeight - 4);
+    add("</svg>\n");
+  }
+
+  /// Numbers of steps below a picture, as many as have room.
+  void draw_steps(double y) {
+    const std::size_t apart = std::max<std::size_t>(1, static_cast<std::size_t>(60 / width_));
+    for (std::size_t i = 0; i < columns_.size(); i += apart)
+      add("<text class=\"quiet\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{:g}\">{}</text>", x_of(i), y,
+          rank_.steps[columns_[i].first]);
+    add("\n");
+  }
+
+  std::optional<double> least_of(std::size_t parameter, const Column& column) const {
+    std::optional<double> least;
+    for (std::size_t step = column.first; step < column.last; ++step) {
+      const std::optional<Share>& share = rank_.shares[parameter][step];
+      if (!share || share->total == 0) continue;
+      least = least ? std::min(*least, share->value()) : share->value();
+    }
+    return least;
+  }
+
+  /// Those that agree least if there is no room for all, in the order of the model.
+  std::vector<std::size_t> shown_parameters() const {
+    std::vector<std::size_t> shown(rank_.parameters.size());
+    std::iota(shown.begin(), shown.end(), std::size_t{0});
+    if (shown.size() <= kMostRows) return shown;
+    std::vector<double> least;
+    for (const std::size_t parameter : shown)
+      least.push_back(
+          least_of(parameter, {0, rank_.steps.size()}).value_or(-1));  // what is missing comes first
+    std::ranges::stable_sort(shown, [&](std::size_t a, std::size_t b) { return least[a] < least[b]; });
+    shown.resize(kMostRows);
+    std::ranges::sort(shown);
+    return shown;
+  }
+
+  void draw_parameters() {
+    const std::vector<std::size_t> shown = shown_parameters();
+    if (shown.size() < rank_.parameters.size())
+      add("<p class=\"muted\">The {} of {} parameters that agree least.</p>\n", shown.size(),
+          rank_.parameters.size());
+    const double height = static_cast<double>(shown.size()) * kRowHeight;
+    add("<svg width=\"{:g}\" height=\"{:g}\" role=\"img\" aria-label=\"similarity of each parameter over "
+        "steps\">\n",
+        kNamesWidth + kPlotWidth + 20, height + 20);
+    for (std::size_t row = 0; row < shown.size(); ++row)
+      draw_parameter(shown[row], static_cast<double>(row) * kRowHeight);
+    draw_steps(height + 14);
+    add("</svg>\n");
+  }
+
+  void draw_parameter(std::size_t parameter, double y) {
+    const std::string& name = rank_.parameters[parameter];
+    add("<text x=\"0\" y=\"{:g}\">{}<title>{}</title></text>\n", y + 12, escaped(shortened(name)),
+        escaped(name));
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const std::optional<double> value = least_of(parameter, columns_[i]);
+      const double opacity = value ? std::clamp((1 - *value) / (1 - kChance), 0.0, 1.0) : 0.0;
+      const double left = x_of(i) - width_ / 2;
+      if (!value) {
+        add("<rect class=\"absent\" x=\"{:.1f}\" y=\"{:g}\" width=\"{:.1f}\" height=\"{:g}\"><title>{}: not "
+            "compared</title></rect>",
+            left, y + kRowHeight / 2 - 1, width_, 2.0, steps_text(rank_, columns_[i]));
+        continue;
+      }
+      add("<rect class=\"lost\" fill-opacity=\"{:.3f}\" x=\"{:.1f}\" y=\"{:g}\" width=\"{:.1f}\" "
+          "height=\"{:g}\">"
+          "<title>{}, {}: {:.4f}</title></rect>\n",
+          opacity, left, y + 1, width_, kRowHeight - 2, escaped(name), steps_text(rank_, columns_[i]),
+          *value);
+    }
+    add("<rect class=\"cell\" x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\"/>\n", kNamesWidth, y + 1,
+        kPlotWidth, kRowHeight - 2);
+  }
+
+  static std::string shortened(const std::string& name) {
+    return name.size() <= kLongestName ? name : "..." + name.substr(name.size() - kLongestName + 3);
+  }
+
+  const RankSimilarity& rank_;
+  std::vector<Column> columns_;
+  std::string& out_;
+  std::vector<const Suspect*> suspects_;
+  double width_ = 0;  // of a column
+};
+
+}  // namespace
+
+std::string render_page(const Similarity& similarity, const std::string& first, const std::string& second) {
+  std::string out(kHead);
+  out += fmt::format(
+      "<section><h1>{}</h1>\n<p class=\"muted\">{} and {}. Colour: 1 is clear, {:g} and less (chance) is "
+      "full. ",
+      escaped(headline(similarity)), escaped(first), escaped(second), kChance);
+  out += "Where steps share a column, the least of them counts.</p>\n";
+  if (!similarity.gaps.empty()) {
+    out += "<p>Not compared:</p><ul>\n";
+    for (const std::string& gap : similarity.gaps) out += "<li>" + escaped(gap) + "</li>\n";
+    out += "</ul>\n";
+  }
+  out += "</section>\n";
+  for (const RankSimilarity& rank : similarity.ranks) RankPicture(rank, similarity, out).draw();
+  out += "</body></html>\n";
+  return out;
+}
+
+}  // namespace msprobe::grad_compare
