@@ -62,7 +62,9 @@ class GradCompareCommand final : public Command {
   }
 
   Outcome run(const Context& context) override {
-    if (second_.empty()) throw UsageError("two recordings of task grad_probe are needed");
+    if (second_.empty())
+      throw UsageError((first_.empty() ? std::string() : "'" + display(first_) + "' alone: ") +
+                       "two recordings of task grad_probe are needed");
     check_output_folder(output_);
     const Similarity similarity = compare_signs(first_, second_, context.progress);
     create_directories(output_);

@@ -92,7 +92,8 @@ TEST_CASE("config: steps and ranks") {
 
 TEST_CASE("config: words that are none of the known ones") {
   CHECK(complaint(with(R"("task": "stat")")) ==
-        "c.json: task: \"stat\" is none of statistics, tensor, structure, overflow_check, free_benchmark");
+        "c.json: task: \"stat\" is none of statistics, tensor, structure, overflow_check, free_benchmark, "
+        "grad_probe");
   CHECK(complaint(with(R"("level": "l1")")) == "c.json: level: \"l1\" is none of L0, L1, mix, debug");
   CHECK(complaint(with(R"("level": 1)")) == "c.json: level: must be a string");
   CHECK(complaint(with(R"("precision": "mid")")) == "c.json: precision: \"mid\" is none of low, high");
