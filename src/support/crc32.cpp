@@ -15,15 +15,16 @@ namespace msprobe {
 namespace {
 
 constexpr std::uint32_t kPolynomial = 0xEDB88320;
+constexpr std::uint32_t kCastagnoli = 0x82F63B78;
 
 // Table k advances a byte by k more bytes, so that eight bytes go in one step.
 using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
-constexpr Tables make_tables() {
+constexpr Tables make_tables(std::uint32_t polynomial) {
   Tables tables = {};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
     std::uint32_t crc = byte;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? kPolynomial : 0);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? polynomial : 0);
     tables[0][byte] = crc;
   }
   for (std::size_t k = 1; k < 8; ++k) {
@@ -34,10 +35,12 @@ constexpr Tables make_tables() {
   }
   return tables;
 }
-constexpr Tables kTables = make_tables();
+template <std::uint32_t polynomial>
+constexpr Tables kTables = make_tables(polynomial);
 
 // In what follows `state` is the checksum before its final inversion.
 
+template <std::uint32_t polynomial = kPolynomial>
 std::uint32_t by_tables(std::uint32_t state, const std::byte* at, std::size_t size) {
   if constexpr (std::endian::native == std::endian::little) {
     for (; size >= 8; at += 8, size -= 8) {
@@ -45,11 +48,11 @@ std::uint32_t by_tables(std::uint32_t state, const std::byte* at, std::size_t si
       std::memcpy(&word, at, sizeof word);
       word ^= state;
       state = 0;
-      for (std::size_t k = 0; k < 8; ++k) state ^= kTables[7 - k][(word >> (8 * k)) & 0xff];
+      for (std::size_t k = 0; k < 8; ++k) state ^= kTables<polynomial>[7 - k][(word >> (8 * k)) & 0xff];
     }
   }
   for (; size > 0; ++at, --size)
-    state = (state >> 8) ^ kTables[0][(state ^ std::to_integer<std::uint32_t>(*at)) & 0xff];
+    state = (state >> 8) ^ kTables<polynomial>[0][(state ^ std::to_integer<std::uint32_t>(*at)) & 0xff];
   return state;
 }
 
@@ -138,6 +141,10 @@ std::uint32_t crc32(std::uint32_t crc, std::span<const std::byte> bytes) {
 
 std::uint32_t crc32_portable(std::uint32_t crc, std::span<const std::byte> bytes) {
   return ~by_tables(~crc, bytes.data(), bytes.size());
+}
+
+std::uint32_t crc32c(std::span<const std::byte> bytes) {
+  return ~by_tables<kCastagnoli>(~std::uint32_t{0}, bytes.data(), bytes.size());
 }
 
 }  // namespace msprobe

@@ -14,4 +14,7 @@ std::uint32_t crc32(std::uint32_t crc, std::span<const std::byte> bytes);
 /// The same, by tables alone.
 std::uint32_t crc32_portable(std::uint32_t crc, std::span<const std::byte> bytes);
 
+/// CRC-32C, of the polynomial of Castagnoli.
+std::uint32_t crc32c(std::span<const std::byte> bytes);
+
 }  // namespace msprobe
