@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The extension module msprobe._native: the hot paths of the front end for Python.
 #include "calls.hpp"
+#include "monitor.hpp"
 #include "session.hpp"
 #include "tensors.hpp"
 
@@ -101,6 +102,7 @@ PyMODINIT_FUNC PyInit__native() {
   if (type == nullptr) return nullptr;
   Py_INCREF(type);
   if (!add_object(module.get(), "Call", type)) return nullptr;
+  if (!add_object(module.get(), "Monitor", make_monitor_type())) return nullptr;
   if (!add_object(module.get(), "dtypes", make_dtypes().release())) return nullptr;
   if (PyModule_AddStringConstant(module.get(), "version", msprobe_version()) != 0) return nullptr;
   for (const auto& [name, value] : constants) {

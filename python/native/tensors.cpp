@@ -12,9 +12,7 @@
 namespace msprobe::python {
 namespace {
 
-constexpr size_t kMaxDims = 64;
-constexpr int64_t kReleaseLockAbove = 64 * 1024;  // bytes: below, giving the interpreter lock away costs more
-constexpr int64_t kReuseAbove = 4 * 1024;         // bytes: below, computing anew is cheaper
+constexpr int64_t kReuseAbove = 4 * 1024;  // bytes: below, computing anew is cheaper
 
 // Stands for a tensor object at the collector: it keeps nothing alive, and knows when the tensor is gone
 // without asking the interpreter.
@@ -81,12 +79,6 @@ Owner* owner_for(PyObject* tensor) {
   owner_of_reference[owner->reference] = owner;
   return owner;
 }
-
-struct Geometry {
-  int64_t shape[kMaxDims];
-  int64_t strides[kMaxDims];
-  int64_t count = 1;
-};
 
 bool read_numbers(PyObject* tuple, int64_t* to, size_t* size) {
   if (tuple == nullptr || !PyTuple_Check(tuple)) return false;
@@ -268,6 +260,14 @@ void collect_released() {
     Py_DECREF(owner->reference);
     delete owner;
   }
+}
+
+bool read_host_tensor(PyObject* object, HostTensor* tensor) {
+  PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(object));
+  if (type != state.tensor_type && type != state.parameter_type) return false;
+  if (fill(object, &tensor->geometry, &tensor->tensor, &tensor->bytes)) return true;
+  PyErr_Clear();
+  return false;
 }
 
 int64_t version_of(PyObject* tensor) {

@@ -8,6 +8,30 @@
 
 namespace msprobe::python {
 
+inline constexpr size_t kMaxDims = 64;
+inline constexpr int64_t kReleaseLockAbove =
+    64 * 1024;  // bytes: below, giving the interpreter lock away costs more
+
+struct Geometry {
+  int64_t shape[kMaxDims];
+  int64_t strides[kMaxDims];
+  int64_t count = 1;
+};
+
+/// A tensor that lies in host memory. `tensor` points into `geometry`: it is not copied.
+struct HostTensor {
+  HostTensor() = default;
+  HostTensor(const HostTensor&) = delete;
+  HostTensor& operator=(const HostTensor&) = delete;
+
+  Geometry geometry;
+  msprobe_tensor tensor;
+  int64_t bytes = 0;
+};
+/// False, without an exception, unless it is a torch.Tensor or Parameter (exactly these types) with its
+/// elements there.
+bool read_host_tensor(PyObject* object, HostTensor* tensor);
+
 enum class Added {
   yes,
   not_plain,  // no plain tensor on the host: describe() knows more. No exception is pending

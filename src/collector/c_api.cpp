@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "collector/builder.hpp"
+#include "collector/c_guard.hpp"
 #include "collector/c_tensor.hpp"
 #include "collector/checksum.hpp"
 #include "collector/config.hpp"
@@ -21,35 +22,6 @@
 using namespace msprobe::collector;  // NOLINT: this file is nothing but their outside
 
 namespace {
-
-msprobe_status failed(msprobe_status status, const char* text) noexcept {
-  set_last_error(text);
-  return status;
-}
-
-/// Whatever goes wrong in `body` becomes a status. An Error is `error_status`.
-template <typename Body>
-msprobe_status guarded(msprobe_status error_status, Body body) noexcept {
-  try {
-    return body();
-  } catch (const InvalidCall& error) {
-    return failed(MSPROBE_INVALID, error.what());
-  } catch (const ScopeError& error) {
-    return failed(MSPROBE_INVALID_SCOPE, error.what());
-  } catch (const msprobe::IoError& error) {
-    return failed(error_status == MSPROBE_INVALID ? MSPROBE_INVALID_FILE : MSPROBE_FAILED, error.what());
-  } catch (const msprobe::FormatError& error) {
-    return failed(MSPROBE_INVALID, error.what());
-  } catch (const std::out_of_range& error) {
-    return failed(MSPROBE_INVALID, error.what());
-  } catch (const std::bad_alloc&) {
-    return failed(MSPROBE_FAILED, "out of memory");
-  } catch (const std::exception& error) {
-    return failed(error_status, error.what());
-  } catch (...) {
-    return failed(MSPROBE_FAILED, "an unknown failure");
-  }
-}
 
 /// A call that needs a session of this process.
 template <typename Body>
@@ -72,12 +44,6 @@ msprobe_status with(msprobe_builder* builder, Body body) noexcept {
   return guarded(MSPROBE_FAILED, [&] { return body(builder->builder); });
 }
 
-template <typename T>
-T& needed(T* pointer, const char* what) {
-  if (pointer == nullptr) throw InvalidCall(std::string(what) + " is missing");
-  return *pointer;
-}
-
 std::optional<std::string> text_of(const char* text) {
   if (text == nullptr) return std::nullopt;
   return text;
@@ -96,12 +62,11 @@ std::shared_ptr<const Owner> owner_of(const msprobe_tensor& tensor) {
   return std::make_shared<const Owner>(tensor);
 }
 
-TensorView filled_view(const msprobe_tensor* tensor) {
+/// Its owner is released, whatever happens.
+TensorView borrowed_view(const msprobe_tensor* tensor) {
   const msprobe_tensor known = known_part(tensor);
   const auto owner = owner_of(known);
-  const TensorView view = view_of(known);
-  if (view.data == nullptr && view.count > 0) throw InvalidCall("a tensor has no values");
-  return view;
+  return filled_view(known);
 }
 
 }  // namespace
@@ -448,7 +413,7 @@ msprobe_status msprobe_tensor_from_dlpack(const void* dl_tensor, msprobe_tensor*
 
 msprobe_status msprobe_compute_statistics(const msprobe_tensor* tensor, msprobe_statistics* statistics) {
   return guarded(MSPROBE_FAILED, [&] {
-    const TensorView view = filled_view(tensor);
+    const TensorView view = borrowed_view(tensor);
     known_part(statistics);
     give_known_part(statistics, statistics_of(view.count > 0 ? measure(view) : Measured()));
     return MSPROBE_OK;
@@ -457,21 +422,21 @@ msprobe_status msprobe_compute_statistics(const msprobe_tensor* tensor, msprobe_
 
 msprobe_status msprobe_compute_crc32(const msprobe_tensor* tensor, uint32_t* crc) {
   return guarded(MSPROBE_FAILED, [&] {
-    needed(crc, "the place for the checksum") = crc32_of(filled_view(tensor));
+    needed(crc, "the place for the checksum") = crc32_of(borrowed_view(tensor));
     return MSPROBE_OK;
   });
 }
 
 msprobe_status msprobe_compute_xor(const msprobe_tensor* tensor, uint64_t* value) {
   return guarded(MSPROBE_FAILED, [&] {
-    needed(value, "the place for the checksum") = xor_of(filled_view(tensor));
+    needed(value, "the place for the checksum") = xor_of(borrowed_view(tensor));
     return MSPROBE_OK;
   });
 }
 
 msprobe_status msprobe_write_tensor(const char* path, const msprobe_tensor* tensor) {
   return guarded(MSPROBE_FAILED, [&] {
-    write_tensor_file(&needed(path, "the path"), filled_view(tensor));
+    write_tensor_file(&needed(path, "the path"), borrowed_view(tensor));
     return MSPROBE_OK;
   });
 }

@@ -62,6 +62,7 @@ Measured finish(const tensor::Statistics& statistics, std::uint64_t repetitions)
   result.zero = statistics.zero * repetitions;
   result.nan = statistics.nan * repetitions;
   result.inf = (statistics.pos_inf + statistics.neg_inf) * repetitions;
+  result.below = (statistics.zero + statistics.denormal) * repetitions;
   result.integer_max = statistics.integer_max;
   result.integer_min = statistics.integer_min;
   result.mean = statistics.mean();
@@ -74,11 +75,11 @@ Measured finish(const tensor::Statistics& statistics, std::uint64_t repetitions)
   return result;
 }
 
-/// Elements that the kernels take as they are.
+/// Elements that the kernels take as they are; small ones are those below `small`.
 template <typename T>
-Measured measure_native(const TensorView& view, std::uint32_t* crc) {
+Measured measure_native(const TensorView& view, std::uint32_t* crc, T small = std::numeric_limits<T>::min()) {
   const Walk walk = walk_in_memory(view);
-  tensor::StatisticsPass<T> pass(kernels());
+  tensor::StatisticsPass<T> pass(kernels(), small);
   const bool aligned = reinterpret_cast<std::uintptr_t>(view.data) % alignof(T) == 0;
   if (aligned) {
     each_stretch(view, walk, SIZE_MAX, crc, [&](const std::byte* from, std::size_t n) {
@@ -96,9 +97,10 @@ Measured measure_native(const TensorView& view, std::uint32_t* crc) {
 
 /// Elements that widen(bytes, n, out) makes those of a working type of.
 template <typename T, typename Widen>
-Measured measure_widened(const TensorView& view, std::uint32_t* crc, Widen widen) {
+Measured measure_widened(const TensorView& view, std::uint32_t* crc, Widen widen,
+                         T small = std::numeric_limits<T>::min()) {
   const Walk walk = walk_in_memory(view);
-  tensor::StatisticsPass<T> pass(kernels());
+  tensor::StatisticsPass<T> pass(kernels(), small);
   std::array<T, kWidened> buffer;
   each_stretch(view, walk, kWidened, crc, [&](const std::byte* from, std::size_t n) {
     widen(from, n, buffer.data());
@@ -175,6 +177,15 @@ Measured measure_boolean(const TensorView& view, std::uint32_t* crc) {
   return result;
 }
 
+Measured measure_narrow_float(const TensorView& view, std::uint32_t* crc, float small) {
+  return measure_widened<float>(
+      view, crc,
+      [&](const std::byte* from, std::size_t n, float* out) {
+        tensor::to_float(view.dtype, std::span(from, n * view.element_size()), std::span(out, n));
+      },
+      small);
+}
+
 Measured measure_as_stored(const TensorView& view, std::uint32_t* crc) {
   switch (view.dtype) {
     case DType::float64:
@@ -211,9 +222,83 @@ Measured measure_as_stored(const TensorView& view, std::uint32_t* crc) {
     default:
       break;
   }
-  return measure_widened<float>(view, crc, [&](const std::byte* from, std::size_t n, float* out) {
-    tensor::to_float(view.dtype, std::span(from, n * view.element_size()), std::span(out, n));
-  });
+  return measure_narrow_float(view, crc, std::numeric_limits<float>::min());
+}
+
+/// The first of two numbers; a NaN in the second one makes the element NaN.
+template <typename T>
+void take_real_parts(const std::byte* from, std::size_t n, T* out) {
+  for (std::size_t i = 0; i < n; ++i) {
+    std::array<T, 2> parts;
+    std::memcpy(parts.data(), from + i * sizeof parts, sizeof parts);
+    out[i] = std::isnan(parts[1]) ? parts[1] : parts[0];
+  }
+}
+
+Measured measure_real_elements(const TensorView& view, double eps) {
+  const auto narrow = static_cast<float>(eps);
+  switch (view.dtype) {
+    case DType::float64:
+      return measure_native<double>(view, nullptr, eps);
+    case DType::float32:
+      return measure_native<float>(view, nullptr, narrow);
+    case DType::complex128:
+      return measure_widened<double>(view, nullptr, take_real_parts<double>, eps);
+    case DType::complex64:
+      return measure_widened<float>(view, nullptr, take_real_parts<float>, narrow);
+    case DType::complex32:
+      return measure_widened<float>(
+          view, nullptr,
+          [](const std::byte* from, std::size_t n, float* out) {
+            std::array<float, 2 * kWidened> parts;
+            tensor::to_float(DType::float16, std::span(from, 4 * n), std::span(parts.data(), 2 * n));
+            take_real_parts<float>(reinterpret_cast<const std::byte*>(parts.data()), n, out);
+          },
+          narrow);
+    default:
+      break;
+  }
+  if (tensor::info(view.dtype).kind == tensor::Kind::floating)
+    return measure_narrow_float(view, nullptr, narrow);
+  Measured result = measure_as_stored(view, nullptr);
+  if (eps > 1 && view.dtype != DType::boolean) {
+    result.below =
+        measure_widened<double>(
+            view, nullptr,
+            [&](const std::byte* from, std::size_t n, double* out) {
+              tensor::to_double(view.dtype, std::span(from, n * view.element_size()), std::span(out, n));
+            },
+            eps)
+            .below;
+  } else {
+    result.below = eps > 0 ? result.zero : 0;
+  }
+  return result;
+}
+
+/// Squares of doubles leave the range of doubles: the sums once more, over elements that are brought near 1.
+void rescale_sums(const TensorView& view, Measured& result) {
+  const double largest = std::max(std::abs(result.max), std::abs(result.min));
+  if (largest == 0 || !std::isfinite(largest)) return;
+  const bool in_range = std::isfinite(result.norm) && std::isfinite(result.mean) && result.norm > 1e-140;
+  if (in_range) return;
+  const int exponent = std::ilogb(largest);
+  const Measured scaled =
+      measure_widened<double>(view, nullptr, [&](const std::byte* from, std::size_t n, double* out) {
+        const std::size_t stride = view.element_size();
+        for (std::size_t i = 0; i < n; ++i) {
+          std::memcpy(out + i, from + i * stride, sizeof *out);
+          out[i] = std::scalbn(out[i], -exponent);
+        }
+      });
+  result.norm = std::scalbn(scaled.norm, exponent);
+  result.mean = std::scalbn(scaled.mean, exponent);
+}
+
+/// All elements have the other sign.
+void negate(Measured& result) {
+  result.max = -std::exchange(result.min, -result.max);
+  result.mean = -result.mean;
 }
 
 }  // namespace
@@ -223,11 +308,15 @@ Measured measure(const TensorView& view, std::optional<std::uint32_t>* crc) {
   const bool together = crc != nullptr && view.plain();
   Measured result = measure_as_stored(view, together ? &sum : nullptr);
   if (together) *crc = sum;
-  if (view.negative && tensor::info(view.dtype).kind == tensor::Kind::floating) {
-    // All elements have the other sign.
-    result.max = -std::exchange(result.min, -result.max);
-    result.mean = -result.mean;
-  }
+  if (view.negative && tensor::info(view.dtype).kind == tensor::Kind::floating) negate(result);
+  return result;
+}
+
+Measured measure_real(const TensorView& view, double eps) {
+  Measured result = measure_real_elements(view, eps);
+  if (view.dtype == DType::float64 || view.dtype == DType::complex128) rescale_sums(view, result);
+  const tensor::Kind kind = tensor::info(view.dtype).kind;
+  if (view.negative && (kind == tensor::Kind::floating || kind == tensor::Kind::complex)) negate(result);
   return result;
 }
 

@@ -22,10 +22,15 @@ struct Measured {
   std::uint64_t zero = 0;
   std::uint64_t nan = 0;
   std::uint64_t inf = 0;
+  std::uint64_t below = 0;  // elements of measure_real() whose magnitude is below its `eps`
 };
 
 /// Of a view with at least one element. `crc` (or null) receives the checksum of the element bytes if it
 /// comes at the cost of one pass: if they lie in row-major order.
 Measured measure(const TensorView& view, std::optional<std::uint32_t>* crc = nullptr);
+
+/// The same numbers as the training monitor has them: complex ones by their real parts, and a norm and a mean
+/// that do not overflow on the way. `eps` is rounded to float for all types that are no wider.
+Measured measure_real(const TensorView& view, double eps);
 
 }  // namespace msprobe::collector

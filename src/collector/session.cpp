@@ -1,31 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/session.hpp"
 
-#include <pthread.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "collector/c_tensor.hpp"
+#include "collector/forks.hpp"
 #include "collector/last_error.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::collector {
 namespace {
-
-std::atomic<std::uint64_t> g_forks{0};
-
-void watch_forks() {
-  static const int kWatching = ::pthread_atfork(lock_names, unlock_names, [] {
-    unlock_names();
-    ++g_forks;
-  });
-  if (kWatching != 0) throw Error("the process cannot be watched for forks");
-}
 
 // A file that cannot be used is read again so often, though it looks as it did: somebody may be writing it.
 constexpr auto kTryAgainAfter = std::chrono::milliseconds(500);
@@ -39,17 +27,7 @@ bool other_settings(const Config& a, const Config& b) {
   return first != second;
 }
 
-FileStamp stamp_of(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return {};
-  return {status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec, status.st_size, status.st_ino};
-}
-
 }  // namespace
-
-std::uint64_t fork_count() {
-  return g_forks.load(std::memory_order_relaxed);
-}
 
 Session::Session(Config config, const Origin& origin)
     : recorder_(origin.framework, origin.suffix), overrides_(origin.overrides) {

@@ -13,6 +13,7 @@
 
 #include "collector/builder.hpp"
 #include "collector/config.hpp"
+#include "collector/file_stamp.hpp"
 #include "collector/recorder.hpp"
 #include "collector/reuse.hpp"
 #include "msprobe/collector.h"
@@ -24,14 +25,6 @@ struct Origin {
   ConfigOverrides overrides;
   std::string framework = "pytorch";
   std::string suffix = "pt";
-};
-
-/// By what a file is known to be another one than before.
-struct FileStamp {
-  std::int64_t time = -1;  // ns
-  std::int64_t size = 0;
-  std::uint64_t inode = 0;
-  bool operator==(const FileStamp&) const = default;
 };
 
 class Session {
@@ -104,9 +97,6 @@ class Session {
   GradientProbe gradients_;
   bool enabled_ = true;  // what dump_enable was last
 };
-
-/// Counts the forks that lead to this process.
-std::uint64_t fork_count();
 
 }  // namespace msprobe::collector
 

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/tensor_queue.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
-#include <csignal>
 #include <cstring>
 #include <exception>
 #include <system_error>
 #include <utility>
 
+#include "collector/no_signals.hpp"
 #include "collector/tensor_file.hpp"
 
 namespace msprobe::collector {
@@ -18,22 +16,6 @@ namespace {
 constexpr std::size_t kThreads = 2;
 constexpr std::uint64_t kMaxSpare = std::uint64_t{64} << 20;
 constexpr std::size_t kMaxFailures = 20;
-
-/// Signals are for the threads of the program.
-class NoSignals {
- public:
-  NoSignals() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~NoSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  NoSignals(const NoSignals&) = delete;
-  NoSignals& operator=(const NoSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 

@@ -95,6 +95,7 @@ SideState<T> empty_side() {
   SideState<T> state = {};
   std::fill_n(state.max, kLanes, Limits::has_infinity ? -Limits::infinity() : Limits::lowest());
   std::fill_n(state.min, kLanes, Limits::has_infinity ? Limits::infinity() : Limits::max());
+  state.small = Limits::min();
   return state;
 }
 
@@ -126,7 +127,7 @@ Statistics make_statistics(std::uint64_t count, const SideState<T>& side, const 
   result.pos_inf = side.pos_inf;
   result.neg_inf = side.neg_inf;
   result.zero = side.zero;
-  result.denormal = side.denormal;
+  result.denormal = side.below_small;
   const bool any = side.nan < count;
   result.max = any ? max_lane(side.max) : std::numeric_limits<double>::quiet_NaN();
   result.min = any ? static_cast<double>(*std::min_element(side.min, side.min + kLanes))

@@ -18,8 +18,8 @@ struct FloatForm {
 /// Nothing for what is no floating-point type, or has another form (float8_e8m0fnu).
 std::optional<FloatForm> float_form(DType dtype);
 
-/// The nearest number with so many bits, ties to even; small ones have fewer, and are 0 at last. What is returned may
-/// be larger than any of the type.
+/// The nearest number with so many bits, ties to even; small ones have fewer, and are 0 at last. What is
+/// returned may be larger than any of the type.
 double nearest_in(const FloatForm& form, double value);
 
 }  // namespace msprobe::tensor

@@ -21,7 +21,6 @@ template <>
 struct Traits<float> {
   using Int = Int32;
   static constexpr Int kMagnitude = 0x7fffffff;
-  static constexpr float kMin = __FLT_MIN__;
   static constexpr float kMax = __FLT_MAX__;
   static constexpr float kEpsilon = __FLT_EPSILON__;
 };
@@ -29,7 +28,6 @@ template <>
 struct Traits<double> {
   using Int = Int64;
   static constexpr Int kMagnitude = 0x7fffffffffffffff;
-  static constexpr double kMin = __DBL_MIN__;
   static constexpr double kMax = __DBL_MAX__;
   static constexpr double kEpsilon = __DBL_EPSILON__;
 };
@@ -145,6 +143,7 @@ void count_nonfinite(const T* x, std::size_t n, SideState<T>* state) {
 template <typename T>
 bool side(const T* x, std::size_t n, SideState<T>* state) {
   UInt64 finite_count = 0;
+  const T limit = state->small;
   each_group<kWidth<T>, kUnroll<T>>(n, [&]<int N, int U>(std::size_t at, std::size_t rows, std::size_t lane) {
     using V = Vector<T, N>;
     V max[U], min[U];
@@ -160,7 +159,7 @@ bool side(const T* x, std::size_t n, SideState<T>* state) {
         max[u] = greater_of(v, max[u]);
         min[u] = lesser_of(v, min[u]);
         zero -= size == 0;
-        small -= size < Traits<T>::kMin;
+        small -= size < limit;
         finite -= size <= Traits<T>::kMax;
       }
     }
@@ -170,7 +169,7 @@ bool side(const T* x, std::size_t n, SideState<T>* state) {
     }
     const UInt64 zeros = total<T, N>(zero);
     state->zero += zeros;
-    state->denormal += total<T, N>(small) - zeros;
+    state->below_small += total<T, N>(small) - zeros;
     finite_count += total<T, N>(finite);
   });
   if (finite_count == n) return false;

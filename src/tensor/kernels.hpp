@@ -15,14 +15,15 @@ namespace msprobe::tensor {
 
 inline constexpr std::size_t kLanes = 16;
 
-/// Facts of one tensor that do not need a sum. Start with max = lowest (-inf for floats), min = highest, all
-/// else 0.
+/// Facts of one tensor that do not need a sum. Start with max = lowest (-inf for floats), min = highest,
+/// small = the magnitude below which elements are counted (integers have no such count), all else 0.
 template <typename T>
 struct SideState {
   T max[kLanes];
   T min[kLanes];
+  T small;
   std::uint64_t zero;
-  std::uint64_t denormal;
+  std::uint64_t below_small;  // less those that are zero: modulo 2^64, should zero itself not be below
   std::uint64_t nan;
   std::uint64_t pos_inf;
   std::uint64_t neg_inf;

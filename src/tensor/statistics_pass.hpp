@@ -17,6 +17,8 @@ class StatisticsPass {
  public:
   explicit StatisticsPass(const Kernels& kernels)
       : kernels_(&typed_kernels<T>(kernels)), side_(empty_side<T>()) {}
+  /// `small` takes the place of the smallest normal number in what Statistics::denormal counts.
+  StatisticsPass(const Kernels& kernels, T small) : StatisticsPass(kernels) { side_.small = small; }
 
   void add(std::span<const T> data) {
     cutter_.feed({data.data()}, data.size(), [this](const Pointers& p, std::size_t n, const Pointers& ahead) {

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every function of the C interfaces needs: no exception gets out, and the reason of a failure is kept.
+#pragma once
+
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "collector/c_tensor.hpp"
+#include "collector/config.hpp"
+#include "collector/last_error.hpp"
+#include "msprobe/collector.h"
+#include "support/error.hpp"
+
+namespace msprobe::collector {
+
+inline msprobe_status failed(msprobe_status status, const char* text) noexcept {
+  set_last_error(text);
+  return status;
+}
+
+/// Whatever goes wrong in `body` becomes a status. An Error is `error_status`.
+template <typename Body>
+msprobe_status guarded(msprobe_status error_status, Body body) noexcept {
+  try {
+    return body();
+  } catch (const InvalidCall& error) {
+    return failed(MSPROBE_INVALID, error.what());
+  } catch (const ScopeError& error) {
+    return failed(MSPROBE_INVALID_SCOPE, error.what());
+  } catch (const IoError& error) {
+    return failed(error_status == MSPROBE_INVALID ? MSPROBE_INVALID_FILE : MSPROBE_FAILED, error.what());
+  } catch (const FormatError& error) {
+    return failed(MSPROBE_INVALID, error.what());
+  } catch (const std::out_of_range& error) {
+    return failed(MSPROBE_INVALID, error.what());
+  } catch (const std::bad_alloc&) {
+    return failed(MSPROBE_FAILED, "out of memory");
+  } catch (const std::exception& error) {
+    return failed(error_status, error.what());
+  } catch (...) {
+    return failed(MSPROBE_FAILED, "an unknown failure");
+  }
+}
+
+template <typename T>
+T& needed(T* pointer, const char* what) {
+  if (pointer == nullptr) throw InvalidCall(std::string(what) + " is missing");
+  return *pointer;
+}
+
+/// A tensor whose elements are at hand.
+inline TensorView filled_view(const msprobe_tensor& tensor) {
+  const TensorView view = view_of(tensor);
+  if (view.data == nullptr && view.count > 0) throw InvalidCall("a tensor has no values");
+  return view;
+}
+
+}  // namespace msprobe::collector

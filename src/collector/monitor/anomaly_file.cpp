@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/monitor/anomaly_file.hpp"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "support/json_writer.hpp"
+#include "support/output_file.hpp"
+
+namespace msprobe::collector::monitor {
+namespace {
+
+// A training that is broken for good breaks rules in every step: enough is enough.
+constexpr std::uint64_t kMostMembers = 200'000;
+
+void write_fields(JsonWriter& json, const Hit& hit, const std::vector<std::int64_t>& group_mates) {
+  json.member("rank", hit.rank);
+  json.member("step", hit.step);
+  json.member("micro_step", hit.micro_step);
+  json.member("pp_stage", hit.pp_stage);
+  json.member("vpp_stage", hit.vpp_stage);
+  json.member("call_id", hit.call);
+  json.member("tag_name", hit.tag);
+  json.member("message", hit.message);
+  json.member("group_mates", group_mates);
+}
+
+}  // namespace
+
+std::string anomaly_member(const Hit& hit, const std::vector<std::int64_t>& group_mates) {
+  std::string key = hit.tag + "_step_" + std::to_string(hit.step) + "_call_" + std::to_string(hit.call);
+  // Several statistics of a series: the first one has the key that it always had.
+  if (!hit.first_of_tag) key += "_" + hit.statistic;
+  std::string member;
+  append_json_string(member, key);
+  member += ": ";
+  JsonWriter json(JsonStyle{.indent = 1}, 1);
+  json.open_object();
+  write_fields(json, hit, group_mates);
+  json.close();
+  return member + json.take();
+}
+
+std::string hits_json(const std::vector<Hit>& hits, const std::vector<std::int64_t>& group_mates) {
+  JsonWriter json;
+  json.open_list();
+  for (const Hit& hit : hits) {
+    json.element();
+    json.open_object();
+    json.member("rule", hit.rule);
+    json.member("tag", hit.tag);
+    json.member("op", hit.statistic);
+    json.member("value", hit.value);
+    json.member("mean", hit.mean);
+    write_fields(json, hit, group_mates);
+    json.close();
+  }
+  json.close();
+  return json.take();
+}
+
+AnomalyFile::AnomalyFile(std::string folder)
+    : folder_(std::move(folder)), file_(folder_ + "/anomaly.json", "{", "", 1) {}
+
+void AnomalyFile::remove_old() noexcept {
+  ::unlink((folder_ + "/anomaly.json").c_str());
+}
+
+void AnomalyFile::append(const std::vector<std::string>& members) {
+  if (members.empty() || count_ >= kMostMembers) return;
+  for (const std::string& member : members) {
+    if (count_++ >= kMostMembers) break;
+    file_.begin_member();
+    file_.text() += member;
+  }
+  create_directories(folder_);
+  file_.write({});
+}
+
+}  // namespace msprobe::collector::monitor

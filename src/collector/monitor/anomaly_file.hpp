@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// anomaly.json of a rank: it grows, and is whole whenever somebody looks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collector/growing_file.hpp"
+
+namespace msprobe::collector::monitor {
+
+/// One broken rule.
+struct Hit {
+  std::string rule;
+  std::string tag;
+  std::string statistic;
+  std::string message;
+  std::string value;  // as the message quotes it
+  double mean = 0;
+  std::uint64_t step = 0;
+  std::int64_t rank = 0;
+  std::int64_t micro_step = 0;
+  std::int64_t pp_stage = 0;
+  std::int64_t vpp_stage = 0;
+  std::int64_t call = -1;
+  bool first_of_tag = true;
+};
+
+/// The member of the file; `group_mates` is a JSON list.
+std::string anomaly_member(const Hit& hit, const std::vector<std::int64_t>& group_mates);
+/// All of them, as a JSON list that also names the rule, the statistic, the value and the mean.
+std::string hits_json(const std::vector<Hit>& hits, const std::vector<std::int64_t>& group_mates);
+
+class AnomalyFile {
+ public:
+  /// `folder` is that of the rank; it is made when there is something to write.
+  explicit AnomalyFile(std::string folder);
+  /// What an earlier run left is no finding of this one.
+  void remove_old() noexcept;
+  /// IoError; what could not be written is kept for the next time.
+  void append(const std::vector<std::string>& members);
+
+ private:
+  std::string folder_;
+  GrowingFile file_;
+  std::uint64_t count_ = 0;
+};
+
+}  // namespace msprobe::collector::monitor

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of one step, on their way to the files.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collector/monitor/observation.hpp"
+#include "collector/monitor/settings.hpp"
+#include "series/quantities.hpp"
+
+namespace msprobe::collector::monitor {
+
+/// What a series is; never changes, and lives as long as the engine.
+struct SeriesInfo {
+  const series::Quantity* quantity = nullptr;  // of layout 1
+  std::size_t part = 0;                        // of layout 2: which of Settings::parts
+  bool has_stage = true;
+  bool is_call = false;  // of communication: those of a step are folded
+  std::int32_t stage = 0;
+  std::int32_t micro_step = -1;  // -1: none
+  std::string name;              // as its column has it
+  std::string scope;             // of layout 2
+  std::string tag;               // of alerts
+  std::string event_tag;         // without the statistic at its end
+};
+
+struct Row {
+  const SeriesInfo* series = nullptr;
+  Observation held;
+};
+
+struct Batch {
+  std::uint64_t step = 0;
+  double wall_time = 0;                // seconds since 1970
+  std::vector<Row> rows;               // as they came
+  std::vector<std::string> anomalies;  // members of anomaly.json
+  std::shared_ptr<const Settings> settings;
+};
+
+}  // namespace msprobe::collector::monitor

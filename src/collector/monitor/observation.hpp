@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a series holds of a step, and the cells of its row.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collector/measure.hpp"
+#include "series/quantities.hpp"
+
+namespace msprobe::collector::monitor {
+
+/// How extrema of an element type are written; `none`: the type has no order, or the frameworks know none.
+enum class Extrema : std::uint8_t { real, integer, natural, boolean, none };
+
+struct Cell {
+  enum class Kind : std::uint8_t { absent, real, integer, natural, boolean, text };
+  Kind kind = Kind::absent;
+  double real = 0;           // of every number
+  std::int64_t integer = 0;  // exact; of natural the same 64 bits
+  std::string text;
+
+  bool is_number() const { return kind != Kind::absent && kind != Kind::text; }
+};
+
+struct Observation {
+  enum class Held : std::uint8_t { absent, tensor, values };
+  Held held = Held::absent;
+  Extrema extrema = Extrema::none;
+  bool has_zeros = false;
+  std::uint32_t folded = 1;  // observations that this one is made of
+  std::uint32_t call = 0;    // its place among the first observations of the step
+  Measured measured;
+  double zeros = 0;  // share of elements below eps, as the float that frameworks make of it
+  std::vector<std::int64_t> shape;
+  std::string dtype;  // "torch.float32"
+  std::vector<double> values;
+
+  Cell cell(series::Statistic statistic) const;
+  /// Takes in another call of the same operation.
+  void fold(const Observation& other);
+};
+
+/// Elements on the host.
+Observation observe_view(const TensorView& view, double eps, std::string dtype);
+/// A single number, as a tensor without axes.
+Observation observe_number(double value, double eps, std::string dtype);
+
+Extrema extrema_of(tensor::DType dtype);
+
+}  // namespace msprobe::collector::monitor

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/monitor/output.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <exception>
+#include <system_error>
+#include <utility>
+
+#include "collector/monitor/row_text.hpp"
+#include "collector/no_signals.hpp"
+#include "series/event_file.hpp"
+#include "support/error.hpp"
+#include "support/output_file.hpp"
+
+namespace msprobe::collector::monitor {
+namespace {
+
+/// "events.out.tfevents.<seconds>.<host>.<process>.0": the name that TensorBoard looks for.
+std::string event_file_name(double wall_time) {
+  std::array<char, 256> host{};
+  const bool named = ::gethostname(host.data(), host.size() - 1) == 0;
+  return "events.out.tfevents." + std::to_string(static_cast<std::int64_t>(wall_time)) + "." +
+         (named ? host.data() : "localhost") + "." + std::to_string(::getpid()) + ".0";
+}
+
+}  // namespace
+
+Output::Output(std::string folder, const std::string& anomaly_folder)
+    : folder_(std::move(folder)), anomalies_(anomaly_folder) {}
+
+Output::~Output() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Output::start_thread() {
+  if (tried_thread_) return;
+  tried_thread_ = true;
+  const NoSignals none;
+  try {
+    thread_ = std::thread([this] { work(); });
+  } catch (const std::system_error&) {
+    // The steps are written by who brings them.
+  }
+}
+
+void Output::submit(Batch batch) {
+  std::unique_lock lock(mutex_);
+  start_thread();
+  if (!thread_.joinable()) {
+    lock.unlock();
+    write(batch);
+    return;
+  }
+  changed_.wait(lock, [&] { return !waiting_ && !busy_; });
+  waiting_ = std::move(batch);
+  lock.unlock();
+  changed_.notify_all();
+}
+
+void Output::flush() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !waiting_ && !busy_; });
+}
+
+std::optional<std::string> Output::take_failure() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(failure_, std::nullopt);
+}
+
+void Output::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return waiting_ || stop_; });
+    if (!waiting_) return;
+    {
+      const Batch batch = *std::exchange(waiting_, std::nullopt);
+      busy_ = true;
+      lock.unlock();
+      write(batch);
+    }
+    lock.lock();
+    busy_ = false;
+    changed_.notify_all();
+  }
+}
+
+void Output::write(const Batch& batch) {
+  std::optional<std::string> failure;
+  if (batch.settings != settings_) {
+    if (!settings_ && batch.settings->dump_alerts) anomalies_.remove_old();
+    settings_ = batch.settings;
+    files_.clear();
+  }
+  try {
+    if (!has_folder_ && !batch.rows.empty()) {
+      create_directories(folder_);
+      has_folder_ = true;
+    }
+    if (settings_->format == FileFormat::csv) {
+      write_csv(batch);
+    } else {
+      write_events(batch);
+    }
+    anomalies_.append(batch.anomalies);
+  } catch (const std::bad_alloc&) {
+    failure = "out of memory: rows of step " + std::to_string(batch.step) + " are lost";
+  } catch (const std::exception& error) {
+    failure = std::string(error.what()) + ": rows of step " + std::to_string(batch.step) + " are lost";
+  }
+  const std::lock_guard lock(mutex_);
+  if (failure && !failing_) failure_ = failure;
+  failing_ = failure.has_value();
+}
+
+void Output::write_csv(const Batch& batch) {
+  std::exception_ptr first_failure;
+  const std::uint64_t first_step = settings_->layout == 2 ? settings_->window.start : 0;
+  for (const Block& block : csv_blocks(batch)) {
+    try {
+      auto file = files_.find(block.prefix);
+      if (file == files_.end()) {
+        const std::string prefix = settings_->layout == 2 ? block.prefix : block.prefix + "_";
+        file = files_.try_emplace(block.prefix, folder_, prefix, first_step, settings_->steps_per_file).first;
+      }
+      file->second.append(batch.step, block.header, block.rows);
+    } catch (const Error&) {
+      // The other files may have room.
+      if (!first_failure) first_failure = std::current_exception();
+    }
+  }
+  if (first_failure) std::rethrow_exception(first_failure);
+}
+
+void Output::write_events(const Batch& batch) {
+  if (!events_.is_open()) {
+    events_.open(folder_ + "/" + event_file_name(batch.wall_time), false);
+    std::string begin;
+    series::append_event_version(begin, batch.wall_time);
+    events_.append(begin);
+  }
+  const std::string records = event_records(batch);
+  if (!records.empty()) events_.append(records);
+}
+
+}  // namespace msprobe::collector::monitor

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/monitor/row_text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "series/event_file.hpp"
+#include "series/number_text.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::collector::monitor {
+
+using series::append_csv_field;
+using series::Statistic;
+
+namespace {
+
+using Rows = std::vector<const Row*>;
+
+/// How the numbers of a column are spelt: those that are written together have one type, as in a data frame.
+enum class ColumnType : std::uint8_t { whole, real, mixed };
+
+void append_whole(std::string& out, std::int64_t value) {
+  char digits[24];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+}
+
+void append_exact(std::string& out, const Cell& cell) {
+  if (cell.kind == Cell::Kind::natural) {
+    out += std::to_string(static_cast<std::uint64_t>(cell.integer));
+  } else {
+    append_whole(out, cell.integer);
+  }
+}
+
+void append_cell(std::string& out, const Cell& cell, ColumnType type, int digits) {
+  switch (cell.kind) {
+    case Cell::Kind::absent:
+      out += "nan";
+      return;
+    case Cell::Kind::text:
+      append_csv_field(out, cell.text);
+      return;
+    case Cell::Kind::boolean:
+      out += cell.integer != 0 ? "True" : "False";
+      return;
+    case Cell::Kind::integer:
+    case Cell::Kind::natural:
+      if (type != ColumnType::real) {
+        append_exact(out, cell);
+        return;
+      }
+      [[fallthrough]];
+    case Cell::Kind::real:
+      append_python_repr(out, series::round_decimals(cell.real, digits));
+  }
+}
+
+/// Rows that the Python tool puts into one data frame.
+class Frame {
+ public:
+  Frame(const Rows& rows, const Batch& batch) {
+    for (const Row* row : rows) cells_.push_back(cells_of(*row, batch.settings->statistics));
+    const std::size_t width = cells_.empty() ? 0 : cells_.front().size();
+    for (std::size_t column = 0; column < width; ++column) types_.push_back(type_of(column));
+  }
+
+  void append_cells(std::string& out, std::size_t row, int digits) const {
+    for (std::size_t column = 0; column < types_.size(); ++column) {
+      out += ',';
+      append_cell(out, cells_[row][column], types_[column], digits);
+    }
+  }
+
+ private:
+  ColumnType type_of(std::size_t column) const {
+    bool real = false;
+    bool boolean = false;
+    for (const std::vector<Cell>& row : cells_) {
+      const Cell::Kind kind = row[column].kind;
+      real = real || kind == Cell::Kind::real || kind == Cell::Kind::absent;
+      boolean = boolean || kind == Cell::Kind::boolean;
+    }
+    if (boolean) return ColumnType::mixed;
+    return real ? ColumnType::real : ColumnType::whole;
+  }
+
+  std::vector<std::vector<Cell>> cells_;
+  std::vector<ColumnType> types_;
+};
+
+/// "0:layers.0.fc" of "layers.0.fc.input_1".
+std::string module_of(const SeriesInfo& info) {
+  const std::size_t dot = info.name.rfind('.');
+  return std::to_string(info.stage) + ':' + info.name.substr(0, dot == std::string::npos ? 0 : dot);
+}
+
+/// Rows of a module beside each other, in the order in which the modules came first.
+std::vector<Rows> by_module(const Rows& rows) {
+  std::vector<Rows> groups;
+  std::unordered_map<std::string, std::size_t> place;
+  for (const Row* row : rows) {
+    const auto [found, is_new] = place.try_emplace(module_of(*row->series), groups.size());
+    if (is_new) groups.emplace_back();
+    groups[found->second].push_back(row);
+  }
+  return groups;
+}
+
+/// Rows by `key`, in the order in which the keys came first.
+template <typename Key, typename KeyOf>
+std::vector<std::pair<Key, Rows>> grouped(const std::vector<Row>& rows, KeyOf key_of) {
+  std::vector<std::pair<Key, Rows>> groups;
+  for (const Row& row : rows) {
+    const Key key = key_of(*row.series);
+    auto found =
+        std::find_if(groups.begin(), groups.end(), [&](const auto& one) { return one.first == key; });
+    if (found == groups.end()) found = groups.insert(groups.end(), {key, {}});
+    found->second.push_back(&row);
+  }
+  return groups;
+}
+
+std::string column_names(const SeriesInfo& info, const std::vector<Statistic>& statistics) {
+  std::string names;
+  for (std::size_t column = 0; column < column_count(info, statistics); ++column) {
+    names += ',';
+    names += column_name(info, statistics, column);
+  }
+  return names;
+}
+
+Block v1_block(std::string_view file, const Rows& rows, const Batch& batch) {
+  const Settings& settings = *batch.settings;
+  const SeriesInfo& first = *rows.front()->series;
+  const bool micro_steps = first.quantity->has_micro_step ||
+                           (settings.each_micro_batch && first.quantity->name == "grad_unreduced");
+  Block block;
+  block.prefix = file;
+  block.header = std::string("vpp_stage,name,step") + (micro_steps ? ",micro_step" : "") +
+                 column_names(first, batch.settings->statistics) + "\n";
+  const auto add_frame = [&](const Rows& together) {
+    const Frame frame(together, batch);
+    for (std::size_t i = 0; i < together.size(); ++i) {
+      const SeriesInfo& info = *together[i]->series;
+      if (info.has_stage) append_whole(block.rows, info.stage);
+      block.rows += ',';
+      append_csv_field(block.rows, info.name);
+      block.rows += ',';
+      append_whole(block.rows, static_cast<std::int64_t>(batch.step));
+      if (micro_steps) {
+        block.rows += ',';
+        append_whole(block.rows, std::max(info.micro_step, 0));
+      }
+      frame.append_cells(block.rows, i, settings.digits);
+      block.rows += '\n';
+    }
+  };
+  if (!first.quantity->by_module) {
+    add_frame(rows);
+  } else {
+    for (const Rows& together : by_module(rows)) add_frame(together);
+  }
+  return block;
+}
+
+Block v2_block(const Part& part, const Rows& rows, std::uint64_t step) {
+  const bool micro_steps = rows.front()->series->micro_step >= 0;
+  Block block;
+  block.prefix = part.name + "_step";
+  block.header = std::string("vpp_stage,step,module_name,scope") + (micro_steps ? ",micro_step" : "") +
+                 column_names(*rows.front()->series, part.statistics) + "\r\n";
+  std::string& out = block.rows;
+  for (const Row* row : rows) {
+    const SeriesInfo& info = *row->series;
+    if (info.has_stage) append_whole(out, info.stage);
+    out += ',';
+    append_whole(out, static_cast<std::int64_t>(step));
+    out += ',';
+    append_csv_field(out, info.name);
+    out += ',';
+    append_csv_field(out, info.scope);
+    if (micro_steps) {
+      out += ',';
+      append_whole(out, info.micro_step);
+    }
+    for (const Cell& cell : cells_of(*row, part.statistics)) {
+      out += ',';
+      append_python_repr(out, cell.is_number() ? cell.real : std::numeric_limits<double>::quiet_NaN());
+    }
+    out += "\r\n";
+  }
+  return block;
+}
+
+}  // namespace
+
+std::size_t column_count(const SeriesInfo& info, const std::vector<Statistic>& statistics) {
+  const bool own = info.quantity != nullptr && !info.quantity->columns.empty();
+  return own ? info.quantity->columns.size() : statistics.size();
+}
+
+std::string_view column_name(const SeriesInfo& info, const std::vector<Statistic>& statistics,
+                             std::size_t column) {
+  const bool own = info.quantity != nullptr && !info.quantity->columns.empty();
+  return own ? info.quantity->columns[column] : name_of(statistics[column]);
+}
+
+std::vector<Cell> cells_of(const Row& row, const std::vector<Statistic>& statistics) {
+  std::vector<Cell> cells(column_count(*row.series, statistics));
+  const bool own = row.series->quantity != nullptr && !row.series->quantity->columns.empty();
+  for (std::size_t column = 0; column < cells.size(); ++column) {
+    if (!own) {
+      cells[column] = row.held.cell(statistics[column]);
+    } else if (row.held.held == Observation::Held::values && column < row.held.values.size()) {
+      cells[column].kind = Cell::Kind::real;
+      cells[column].real = row.held.values[column];
+    }
+  }
+  return cells;
+}
+
+std::vector<Block> csv_blocks(const Batch& batch) {
+  const Settings& settings = *batch.settings;
+  std::vector<Block> blocks;
+  if (settings.layout == 2) {
+    for (const auto& [part, rows] :
+         grouped<std::size_t>(batch.rows, [](const SeriesInfo& info) { return info.part; })) {
+      blocks.push_back(v2_block(settings.parts[part], rows, batch.step));
+    }
+    return blocks;
+  }
+  for (const auto& [file, rows] :
+       grouped<std::string_view>(batch.rows, [](const SeriesInfo& info) { return info.quantity->file; })) {
+    blocks.push_back(v1_block(file, rows, batch));
+  }
+  return blocks;
+}
+
+std::string event_records(const Batch& batch) {
+  std::vector<series::Scalar> scalars;
+  for (const Row& row : batch.rows) {
+    const std::vector<Cell> cells = cells_of(row, batch.settings->statistics);
+    for (std::size_t column = 0; column < cells.size(); ++column) {
+      if (!cells[column].is_number()) continue;
+      scalars.push_back({row.series->event_tag, column_name(*row.series, batch.settings->statistics, column),
+                         series::event_value(cells[column].real)});
+    }
+  }
+  std::string records;
+  if (!scalars.empty())
+    series::append_event(records, batch.wall_time, static_cast<std::int64_t>(batch.step), scalars);
+  return records;
+}
+
+std::string quoted_value(const Cell& cell) {
+  if (cell.kind == Cell::Kind::real) return python_repr(cell.real);
+  std::string text;
+  append_cell(text, cell, ColumnType::mixed, 0);
+  return text;
+}
+
+}  // namespace msprobe::collector::monitor

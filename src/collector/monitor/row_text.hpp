@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows as the text of csv files, and as records of an event file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "collector/monitor/batch.hpp"
+
+namespace msprobe::collector::monitor {
+
+/// What a step adds to one file.
+struct Block {
+  std::string prefix;  // of the file's name
+  std::string header;  // a line
+  std::string rows;    // lines
+};
+
+std::vector<Block> csv_blocks(const Batch& batch);
+/// Scalars of layout 1.
+std::string event_records(const Batch& batch);
+
+/// The value as alerts quote it.
+std::string quoted_value(const Cell& cell);
+
+/// The columns of a row: its own ones, or the statistics that are configured.
+std::vector<Cell> cells_of(const Row& row, const std::vector<series::Statistic>& statistics);
+std::size_t column_count(const SeriesInfo& series, const std::vector<series::Statistic>& statistics);
+std::string_view column_name(const SeriesInfo& series, const std::vector<series::Statistic>& statistics,
+                             std::size_t column);
+
+}  // namespace msprobe::collector::monitor

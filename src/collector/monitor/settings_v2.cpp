@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// The configuration of layout 2. Most of what is wrong in it is a warning.
+#include <algorithm>
+#include <array>
+
+#include "collector/monitor/checks.hpp"
+#include "collector/monitor/settings.hpp"
+#include "series/setting_error.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::collector::monitor {
+namespace {
+
+using series::python_str_of;
+using series::python_truth_of;
+using series::SettingError;
+
+constexpr std::uint64_t kMostSteps = 1'000'000;
+constexpr std::array<Statistic, 5> kAllParts = {Statistic::min, Statistic::max, Statistic::mean,
+                                                Statistic::norm, Statistic::nans};
+constexpr std::string_view kPartNames[] = {"module", "weight_grad", "optimizer", "param", "cc"};
+
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return text;
+}
+
+Json part_defaults(const std::string& word) {
+  if (word == "module") return {{"targets", Json::array()}};
+  if (word == "weight_grad") return {{"monitor_mbs_grad", false}};
+  if (word == "optimizer") return {{"mv_distribution", true}};
+  if (word == "param") return {{"param_distribution", true}};
+  return {{"cc_codeline", Json::array()},
+          {"cc_log_only", false},
+          {"cc_pre_hook", false},
+          {"module_ranks", Json::array()}};
+}
+
+class V2Reader {
+ public:
+  V2Reader(const Json& configuration, const std::string& framework)
+      : configuration_(configuration), framework_(framework) {}
+
+  Settings read() {
+    settings_.layout = 2;
+    settings_.effective = Json::object();
+    read_framework();
+    read_output();
+    read_ranks();
+    read_window();
+    read_steps_per_file();
+    if (python_truth_of(get("async_write", false)))
+      warn("async_write is not supported yet; falling back to sync writes.");
+    settings_.effective["patch_optimizer_step"] = get("patch_optimizer_step", true);
+    read_parts();
+    return std::move(settings_);
+  }
+
+ private:
+  Json get(const char* key, Json fallback) const {
+    const auto found = configuration_.find(key);
+    return found == configuration_.end() ? std::move(fallback) : *found;
+  }
+  void warn(const std::string& text) { settings_.warnings.push_back("[monitor_v2] " + text); }
+
+  void read_framework() {
+    const std::string named = framework_.empty() ? python_str_of(get("framework", "pytorch")) : framework_;
+    const std::string word = lower_case(named);
+    if (word == "pytorch" || word == "pt" || word == "torch") {
+      settings_.effective["framework"] = "pytorch";
+    } else if (word == "mindspore" || word == "ms") {
+      settings_.effective["framework"] = "mindspore";
+    } else {
+      throw SettingError("ValueError", "[monitor_v2] Unsupported framework '" + named + "'");
+    }
+  }
+
+  void read_output() {
+    const Json folder = get("output_dir", "./");
+    if (!folder.is_string()) {
+      throw SettingError("TypeError", "expected str, bytes or os.PathLike object, not " +
+                                          std::string(series::python_type_of(folder)));
+    }
+    settings_.output_dir = folder.get<std::string>();
+    settings_.effective["output_dir"] = folder;
+    const std::string format = lower_case(python_str_of(get("format", "csv")));
+    if (format != "csv") {
+      throw SettingError("ValueError", "[monitor_v2] Unsupported format '" + format +
+                                           "', only 'csv' is currently supported.");
+    }
+    settings_.effective["format"] = "csv";
+  }
+
+  void read_ranks() {
+    const Json rank = get("rank", Json::array());
+    if (rank.is_number_integer() || rank.is_boolean()) {
+      settings_.ranks = {rank.is_boolean() ? std::int64_t{rank.get<bool>()} : rank.get<std::int64_t>()};
+    } else if (rank.is_array()) {
+      try {
+        settings_.ranks = rank_list(rank);
+      } catch (const SettingError& error) {
+        const std::string what = error.what();
+        warn("Validate rank list failed: " + what.substr(what.find(": ") + 2) + "; fallback to all ranks.");
+      }
+    } else {
+      warn("Rank config should be int or list; fallback to all ranks.");
+    }
+    settings_.effective["rank"] = settings_.ranks;
+  }
+
+  void read_window() {
+    NumberChecks checks(configuration_, settings_.warnings);
+    Window& window = settings_.window;
+    window.start = checks.at_least("start_step", 0, 0, "0");
+    window.interval = checks.at_least("step_interval", 1, 1, "1");
+    window.times = checks.at_least("collect_times", 1, window.times, "100000000");
+    std::uint64_t usual = 0;
+    if (__builtin_mul_overflow(window.times, window.interval, &usual) ||
+        __builtin_add_overflow(usual, window.start, &usual)) {
+      usual = std::numeric_limits<std::uint64_t>::max();
+    }
+    const auto start = static_cast<std::int64_t>(std::min<std::uint64_t>(window.start, INT64_MAX));
+    window.stop = checks.at_least("stop_step", start, usual, "None");
+    settings_.effective["start_step"] = window.start;
+    settings_.effective["stop_step"] = window.stop;
+    settings_.effective["step_interval"] = window.interval;
+    settings_.effective["collect_times"] = window.times;
+  }
+
+  void read_steps_per_file() {
+    const Json value = get("step_count_per_record", 1);
+    const auto refuse = [&](const std::string& reason) {
+      warn("Validate step_count_per_record failed: step_count_per_record " + reason + "; fallback to 1.");
+    };
+    if (!value.is_number_integer()) {
+      refuse("must be int.");
+    } else if (value < 1) {
+      refuse("must greater than 0");
+    } else if (value > kMostSteps) {
+      refuse("must smaller than 1e6");
+    } else {
+      settings_.steps_per_file = value.get<std::uint64_t>();
+    }
+    settings_.effective["step_count_per_record"] = settings_.steps_per_file;
+  }
+
+  void read_parts() {
+    Json monitors = get("monitors", Json::object());
+    if (!monitors.is_object()) {
+      warn("Monitors config should be a dict; using empty config.");
+      monitors = Json::object();
+    }
+    Json enabled = Json::object();
+    for (const auto& [name, options] : monitors.items()) {
+      if (!options.is_object()) continue;
+      const std::string word = lower_case(name);
+      const auto on = options.find("enabled");
+      if (!(on == options.end() ? word == "module" : python_truth_of(*on))) continue;
+      if (std::find(std::begin(kPartNames), std::end(kPartNames), word) == std::end(kPartNames)) {
+        warn("Unsupported monitor '" + name + "' for framework '" +
+             settings_.effective["framework"].get<std::string>() + "'.");
+        continue;
+      }
+      enabled[name] = read_part(name, word, options);
+    }
+    settings_.effective["monitors"] = std::move(enabled);
+  }
+
+  Json read_part(const std::string& name, const std::string& word, const Json& options) {
+    Part part{name, word == "cc", part_statistics(options)};
+    Json known = options;
+    Json names = Json::array();
+    for (const Statistic one : part.statistics) names.push_back(std::string(name_of(one)));
+    known["ops"] = std::move(names);
+    known["enabled"] = true;
+    // Those of communication may also stand in an object of their own, as in layout 1.
+    if (const auto inner = known.find("cc_distribution"); inner != known.end() && inner->is_object()) {
+      const Json moved = *inner;
+      for (const auto& [key, value] : moved.items()) {
+        if (!known.contains(key)) known[key] = value;
+      }
+    }
+    for (const auto& [key, fallback] : part_defaults(word).items()) {
+      if (!known.contains(key)) known[key] = fallback;
+    }
+    check_eps(word, known);
+    if (const auto value = known.find("monitor_mbs_grad"); value != known.end() && !value->is_boolean()) {
+      warn("Invalid boolean value: " + python_str_of(*value) + ", fallback to False.");
+      *value = false;
+    }
+    settings_.parts.push_back(std::move(part));
+    return known;
+  }
+
+  std::vector<Statistic> part_statistics(const Json& options) {
+    const std::vector<Statistic> all(kAllParts.begin(), kAllParts.end());
+    const auto given = options.find("ops");
+    if (given == options.end()) return all;
+    const Json list = given->is_string() ? Json::array({*given}) : *given;
+    if (!list.is_array()) return all;
+    std::vector<Statistic> found;
+    for (const Json& name : list) {
+      const std::string text = python_str_of(name);
+      const auto known = std::find_if(kAllParts.begin(), kAllParts.end(),
+                                      [&](Statistic one) { return name_of(one) == text; });
+      if (known == kAllParts.end()) {
+        warn("Unsupported op '" + text + "' is ignored.");
+      } else if (std::find(found.begin(), found.end(), *known) == found.end()) {
+        found.push_back(*known);
+      }
+    }
+    if (!found.empty()) return found;
+    warn("No valid ops provided; fallback to default ops.");
+    return all;
+  }
+
+  void check_eps(const std::string& word, Json& options) {
+    const auto eps = options.find("eps");
+    if (eps == options.end()) return;
+    const std::optional<double> number =
+        eps->is_string() ? parse_number(eps->get<std::string>())
+                         : (eps->is_number() ? std::optional(eps->get<double>()) : std::nullopt);
+    if (number && (*number > 0 || word != "weight_grad")) return;
+    if (word != "weight_grad") {
+      throw SettingError("ValueError", "could not convert string to float: " + series::python_repr_of(*eps));
+    }
+    warn(number ? "eps must be positive, got " + python_repr(*number) + ", fallback to 1e-8."
+                : "Invalid eps value: " + python_str_of(*eps) + ", fallback to 1e-8.");
+    *eps = 1e-8;
+  }
+
+  const Json& configuration_;
+  const std::string& framework_;
+  Settings settings_;
+};
+
+}  // namespace
+
+Settings read_settings_v2(const Json& configuration, const std::string& framework) {
+  return V2Reader(configuration, framework).read();
+}
+
+}  // namespace msprobe::collector::monitor
