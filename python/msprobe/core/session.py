@@ -30,9 +30,7 @@ def open_session(config_path, config_text, overrides, framework, binding, rank_o
     """Reads the configuration; raises what is wrong with it. `binding`: what the extension needs of the framework."""
     _process[0] = os.getpid()
     _rank_of_process[0] = rank_of_process
-    binding.format_stack = stacks.format_stack
-    binding.format_exception = stacks.format_exception
-    _native.bind(binding)
+    bind(binding)
     step = overrides.get("step")
     checked(_native.open, config_path, config_text, overrides.get("task"), overrides.get("dump_path"),
             overrides.get("level"), None if step is None else json.dumps(step), framework, file_suffix)
@@ -40,6 +38,13 @@ def open_session(config_path, config_text, overrides, framework, binding, rank_o
     atexit.register(_at_exit)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_after_fork)
+
+
+def bind(binding):
+    """Gives the extension what it needs of the framework."""
+    binding.format_stack = stacks.format_stack
+    binding.format_exception = stacks.format_exception
+    _native.bind(binding)
 
 
 def checked(function, *args):

@@ -10,8 +10,9 @@ if "torch" not in sys.modules and importlib.util.find_spec("torch") is None:
 from msprobe.core.comparing import compare, compare_distributed
 
 from .debugger import PrecisionDebugger, module_dump, module_dump_end
+from .monitor import TrainerMon
 from .randomness import random_save, seed_all
-from .unsupported import AclGraphDumper, TrainerMon, acl_save, set_fx_dump_config, set_ge_dump_config
+from .unsupported import AclGraphDumper, acl_save, set_fx_dump_config, set_ge_dump_config
 
 __all__ = [
     "AclGraphDumper", "PrecisionDebugger", "TrainerMon", "acl_save", "compare", "compare_distributed", "module_dump",

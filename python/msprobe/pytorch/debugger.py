@@ -20,7 +20,7 @@ def _follow_asynchronous(call, result, args, kwargs):
     return distributed.follow(call, result, args, kwargs)
 
 
-def _binding():
+def binding():
     """The objects that the extension needs."""
     base = torch._C._TensorBase
     return types.SimpleNamespace(
@@ -55,7 +55,7 @@ class PrecisionDebugger(debugger.Debugger):
 
     def _open_session(self, config_path, text, overrides):
         self._custom_operators = _CustomOperators()
-        session.open_session(config_path, text, overrides, "pytorch", _binding(), framework.rank_of_process)
+        session.open_session(config_path, text, overrides, "pytorch", binding(), framework.rank_of_process)
         apis.use_list(session.setting("support_wrap_ops"))
         if self._is_free_benchmark():
             free_benchmark.task.begin(session.setting("dump_path"))

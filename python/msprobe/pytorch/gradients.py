@@ -42,13 +42,13 @@ class Backward:
         if not tensors:
             return args
         self.inputs = len(tensors)
-        return _replace(args, iter(_hook(tensors, _leaving, self._inputs_arrived, None)), 0)
+        return _replace(args, iter(hook_tensors(tensors, leaving, self._inputs_arrived, None)), 0)
 
     def hook_outputs(self, output):
         tensors = _tensors_in(output)
         if not tensors:
             return output
-        return _replace(output, iter(_hook(tensors, _entering, self._outputs_complete, self._outputs_arrived)), 0)
+        return _replace(output, iter(hook_tensors(tensors, entering, self._outputs_complete, self._outputs_arrived)), 0)
 
     def _outputs_arrived(self, gradients):
         self.grad_outputs = gradients
@@ -124,16 +124,22 @@ def _replace(value, tensors, depth, in_place=False):
     return value
 
 
+def accumulation_of(parameter):
+    """The node that adds up the gradient of a parameter. PyTorch keeps it, and its hooks, only as long as somebody does."""
+    with torch.enable_grad():
+        return framework.expand_as(parameter, parameter).grad_fn.next_functions[0][0]
+
+
 # Which gradients of a node count: for outputs those that come in, for inputs those that go on.
-def _entering(grad_inputs, grad_outputs):
+def entering(grad_inputs, grad_outputs):
     return grad_outputs
 
 
-def _leaving(grad_inputs, grad_outputs):
+def leaving(grad_inputs, grad_outputs):
     return grad_inputs
 
 
-def _hook(tensors, choose, complete, progress):
+def hook_tensors(tensors, choose, complete, progress):
     """The tensors behind nodes. In the backward `complete` is called with all gradients; before that, where they come
     one by one, `progress` with those that have come."""
     if len(tensors) == 1:

@@ -12,7 +12,7 @@ from msprobe.core.common import log
 from msprobe.core.hooks import Hooked, Hooks, open_calls
 
 from . import framework
-from .gradients import Backward
+from .gradients import Backward, accumulation_of
 
 _backward_switch = session.backward_switch
 
@@ -94,8 +94,7 @@ class _Parameters:
 
         if framework.HAS_POST_ACCUMULATE_HOOKS:
             return reference, parameter.register_post_accumulate_grad_hook(arrived), None
-        with torch.enable_grad():
-            node = framework.expand_as(parameter, parameter).grad_fn.next_functions[0][0]
+        node = accumulation_of(parameter)
         return reference, node.register_hook(arrived), node
 
     def remove(self):

@@ -23,8 +23,3 @@ def acl_save(*args, **kwargs):
 class AclGraphDumper:
     def __init__(self, *args, **kwargs):
         _refuse("AclGraphDumper", "it dumps captured graphs, which needs the runtime of an NPU")
-
-
-class TrainerMon:
-    def __init__(self, *args, **kwargs):
-        _refuse("TrainerMon", "this package records dumps and does not monitor training")

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The native monitor as hooks use it: nothing that it does, or that they do, is ever raised into the training."""
+
+import json
+import os
+import sys
+import weakref
+
+from msprobe import _native
+from msprobe.core.common import log
+
+_engines = weakref.WeakSet()
+_TASKS = {"grad_reduced": "post_grad", "grad_unreduced": "acc_grad"}  # as tags call them
+
+
+class Engine:
+    """One monitor: its series, its files. In a process that was forked off it does nothing."""
+
+    def __init__(self, config_path, options):
+        self._native = _native.Monitor(config_path, None, options)
+        self._ids = {}
+        # Straight to the extension: hooks call these for every tensor.
+        self.collecting = self._native.collecting
+        self.observe = self._native.observe
+        self.observe_statistics = self._native.observe_statistics
+        self.observe_values = self._native.observe_values
+        self.absent = self._native.absent
+        _engines.add(self)
+
+    def setting(self, key):
+        return json.loads(self._native.setting(key))
+
+    def series(self, quantity, stage, name, micro_step=-1, scope=""):
+        """The number of a series, registered when it is first asked for."""
+        key = (quantity, stage, name, micro_step, scope)
+        number = self._ids.get(key)
+        if number is None:
+            number = self._ids[key] = self._native.series(quantity, stage, name, micro_step, scope)
+        return number
+
+    def set(self, key, value):
+        self._native.set(key, json.dumps(value))
+
+    def set_rank(self, rank):
+        self._native.set_rank(rank)
+
+    def set_step(self, step):
+        self._native.set_step(step)
+
+    def held(self, quantity, rank):
+        """(tag, statistics) of each series of a quantity that has figures in this step."""
+        for (kind, stage, name, micro_step, scope), number in self._ids.items():
+            text = self._native.value(number) if kind == quantity else None
+            if text is not None:
+                micro = "" if micro_step < 0 else ":%d" % micro_step
+                yield "%d:%s%s/rank%d/%s" % (stage, name, micro, rank, scope or _TASKS.get(quantity, quantity)), json.loads(text)
+
+    def step_end(self):
+        return self._native.step_end()
+
+    def alerts(self):
+        return json.loads(self._native.alerts())
+
+    def reload(self):
+        return self._native.reload()
+
+    def close(self):
+        self._native.close()
+
+    def forked(self):
+        self._native.disown()
+        self.collecting = _never
+
+
+def _never():
+    return False
+
+
+def guard(where):
+    """Tells of the exception being handled, once for each place. Training goes on."""
+    kind, error = sys.exc_info()[:2]
+    log.warn_once("monitor: %s failed: %s: %s" % (where, getattr(kind, "__name__", kind), error), "monitor " + where)
+
+
+def guarded(where, function, *args):
+    """The result of the function; None where it failed."""
+    try:
+        return function(*args)
+    except Exception:
+        guard(where)
+        return None
+
+
+def _after_fork():
+    for engine in list(_engines):
+        engine.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parameters that are watched, and their gradients before they are reduced over the ranks."""
+
+import torch
+
+from msprobe.core.common import log
+from msprobe.core.monitor.engine import guard, guarded
+from msprobe.pytorch import framework
+from msprobe.pytorch.gradients import accumulation_of
+
+from . import deepspeed, fsdp, megatron
+from .watch import Calls
+
+
+class Parameter:
+    """A parameter with its name. `is_duplicate`: another rank of its group tells of its reduced gradient."""
+
+    __slots__ = ("tensor", "stage", "name", "is_duplicate", "micro_batches", "arrivals")
+
+    def __init__(self, tensor, stage, name, is_duplicate, micro_batches):
+        self.tensor = tensor
+        self.stage = stage
+        self.name = name
+        self.is_duplicate = is_duplicate
+        self.micro_batches = micro_batches
+        self.arrivals = Calls(micro_batches)
+
+
+def find(watch, models, tp_group=None, dp_group=None):
+    """Parameter of each tensor that is wanted; one that several modules share has its first name."""
+    found = {}
+    copies = _Copies(tp_group, dp_group)
+    for stage, model in enumerate(models):
+        for name, tensor in model.named_parameters():
+            if tensor.requires_grad and tensor not in found and watch.targets.has_parameter(stage, name):
+                found[tensor] = Parameter(tensor, stage, watch.parameter_names.of(stage, name), copies.is_one(tensor),
+                                          watch.micro_batches[stage])
+    return found
+
+
+class _Copies:
+    """Tells which parameters another rank has the same reduced gradient of."""
+
+    def __init__(self, tp_group, dp_group):
+        self._everything = self._is_later(dp_group)
+        self._not_split = self._is_later(tp_group)
+
+    @staticmethod
+    def _is_later(group):
+        if group is None:
+            return False
+        try:
+            return torch.distributed.get_rank(group) > 0
+        except Exception:
+            guard("asking for the place in a process group")
+            return False
+
+    def is_one(self, tensor):
+        return self._everything or (self._not_split and not getattr(tensor, "tensor_model_parallel", False))
+
+
+class Unreduced:
+    """Hands on a gradient when it is complete on this rank. Who tells that depends on what reduces it."""
+
+    def __init__(self, watch, parameters):
+        self._watch = watch
+        self._parameters = parameters
+        self._each = watch.settings.monitor_mbs_grad
+        self._sources = []  # each with remove()
+
+    def attach(self, models, optimizers):
+        # What shards or buckets gradients knows when they are complete; what is left tells by itself.
+        left = dict(self._parameters)
+        for find_source in (fsdp.find_flat, fsdp.find_sharded):
+            self._sources += find_source(models, left, self.arrived)
+        if not self._each:
+            for optimizer in optimizers:
+                self._sources += deepspeed.find_buckets(optimizer, left, self.arrived)
+            if self._watch.main_gradients:
+                self._sources += megatron.find_buckets(left, lambda one: self.arrived(one, one.main_grad))
+        for parameter in left.values():
+            try:
+                self._sources.append(_Accumulation(parameter.tensor, self._accumulated))
+            except Exception:
+                guard("hooking the gradient of " + parameter.name)
+
+    def step_ends(self):
+        for parameter in self._parameters.values():
+            parameter.arrivals.reset()
+
+    def remove(self):
+        for source in self._sources:
+            guarded("taking off a hook", source.remove)
+        self._sources = []
+
+    def _accumulated(self, tensor):
+        if not self._watch.engine.collecting():
+            return
+        parameter = self._parameters[tensor]
+        number = parameter.arrivals.next()
+        if not self._each and number != parameter.micro_batches - 1:
+            return
+        gradient = self._watch.gradient_of(tensor)
+        if gradient is None:
+            log.warn_once("monitor: %s has no gradient after its backward" % parameter.name)
+            return
+        self._observe(parameter, gradient, number, "acc_grad")
+
+    def arrived(self, tensor, gradient):
+        """Told by who reduces it: of a micro batch, or of all if that reduces only once."""
+        parameter = self._parameters.get(tensor)
+        if parameter is None or gradient is None or not self._watch.engine.collecting():
+            return
+        self._observe(parameter, gradient, parameter.arrivals.next(), "pre_grad")
+
+    def _observe(self, parameter, gradient, number, task):
+        series = self._watch.engine.series("grad_unreduced", parameter.stage, parameter.name,
+                                           number if self._each else -1, task)
+        self._watch.observer.observe(series, gradient)
+
+
+class _Accumulation:
+    """The hook at the end of a parameter's own backward."""
+
+    def __init__(self, tensor, told):
+        def arrived(*unused):
+            guarded("the gradient of a parameter", told, tensor)
+
+        if framework.HAS_POST_ACCUMULATE_HOOKS and not hasattr(tensor, "main_grad"):
+            self._node = None
+            self._handle = tensor.register_post_accumulate_grad_hook(arrived)
+        else:  # behind the hook that adds to the main gradient
+            self._node = accumulation_of(tensor)
+            self._handle = self._node.register_hook(arrived)
+
+    def remove(self):
+        self._handle.remove()
+        self._node = None

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes in and out of every module (print_struct): written at the first step, where the training ends."""
+
+import json
+import os
+
+import torch
+
+from msprobe.core.common import log
+from msprobe.core.monitor.engine import guarded
+
+from .modules import WatchedModule, modules_of
+
+
+class Structure:
+    def __init__(self, watch):
+        self._watch = watch
+        self._modules = {}
+        self._watched = []
+
+    def attach(self, models):
+        for stage, name, module in modules_of(models):
+            watched = guarded("hooking a module", _Described, self._watch, stage, name, module, self._modules)
+            self._watched += [watched] if watched is not None else []
+
+    def write_and_leave(self, engine, rank):
+        path = os.path.join(os.path.dirname(engine.setting("folder")), "module_struct", "rank%d" % rank,
+                            "module_struct.json")
+        guarded("writing " + path, self._write, path)
+        self.remove()
+        raise Exception("exit after first monitor step when print model struct")
+
+    def _write(self, path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(self._modules, file, indent=2)
+        log.info("monitor: save module struct to %s" % path)
+
+    def remove(self):
+        for watched in self._watched:
+            watched.remove()
+        self._watched = []
+
+
+class _Described(WatchedModule):
+    """A module that is described instead of measured."""
+
+    def __init__(self, watch, stage, name, module, modules):
+        has_old_hook = len(module._backward_hooks) > 0 and module._is_full_backward_hook is False
+        super().__init__(watch, stage, name, module, True, not has_old_hook)
+        self._modules = modules
+
+    def is_on(self, module):
+        return module.training
+
+    def call_done(self, inputs, output):
+        self._tell(input=list(inputs), output=output)
+
+    def backward_done(self, grad_inputs, grad_outputs):
+        self._tell(input_grad=tuple(grad_inputs), output_grad=tuple(grad_outputs))
+
+    def _tell(self, **values):
+        entry = self._modules.setdefault("%d:%s" % (self.stage, self.name), {})
+        entry.update((key, _describe(value)) for key, value in values.items())
+
+
+def _describe(value):
+    if isinstance(value, torch.Tensor):
+        return {"config": "tensor", "tensor": _describe_one(value)}
+    if isinstance(value, (list, tuple)):
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        described = {"config": "%s[%d]" % (kind, len(value))}
+        described.update((str(index), _describe_one(one)) for index, one in enumerate(value))
+        return described
+    return {"config": str(type(value))}
+
+
+def _describe_one(value):
+    if isinstance(value, torch.Tensor):
+        return "size=%s, dtype=%s" % (tuple(value.shape), value.dtype)
+    return str(type(value))

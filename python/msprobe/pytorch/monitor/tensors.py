@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors on their way to the engine: those of the host are measured there, others by kernels on their device, whose
+results lie in one buffer a device and are fetched together when the step ends."""
+
+import math
+
+import torch
+
+_ROWS = 1024  # of the first buffer; it grows
+_COLUMNS = ("max", "min", "mean", "norm", "nans", "zeros", "infs")
+
+
+def plain_of(tensor):
+    """The strided tensor whose elements this process holds: the local part of a DTensor, all of a sparse one."""
+    tensor = getattr(tensor, "_local_tensor", tensor)
+    wait = getattr(tensor, "trigger_wait", None)
+    if wait is not None:
+        tensor = wait()
+    if tensor.layout is not torch.strided:
+        tensor = tensor.detach().to_dense()
+    if type(tensor) is not torch.Tensor and tensor.is_cpu:
+        tensor = torch.Tensor._make_subclass(torch.Tensor, tensor.detach())
+    return tensor
+
+
+class Observer:
+    def __init__(self, engine, eps):
+        self._engine = engine
+        self._eps = eps
+        self._packs = {}   # device -> _Pack
+        self._values = {}  # device -> [(series, tensor)]
+
+    def observe(self, series, value):
+        """A tensor, or what stands where one could be: that has no figures."""
+        if not isinstance(value, torch.Tensor):
+            self._engine.absent(series)
+            return
+        if self._engine.observe(series, value):
+            return
+        tensor = plain_of(value)  # the engine reads plain tensors of the host
+        if tensor.is_cpu:
+            self._engine.observe(series, tensor)
+        elif not _is_captured(tensor):
+            pack = self._packs.get(tensor.device)
+            if pack is None:
+                pack = self._packs[tensor.device] = _Pack(tensor.device)
+            pack.add(series, tensor.detach(), self._eps)
+
+    def values(self, series, numbers):
+        """The columns of a row, in a tensor."""
+        if numbers.is_cpu:
+            self._engine.observe_values(series, numbers.tolist())
+        else:
+            self._values.setdefault(numbers.device, []).append((series, numbers))
+
+    def fetch(self):
+        """Hands over what was measured on devices."""
+        for rows in self._values.values():
+            fetched = torch.cat([numbers for _, numbers in rows]).tolist()
+            for series, numbers in rows:
+                self._engine.observe_values(series, fetched[:len(numbers)])
+                del fetched[:len(numbers)]
+        self._values.clear()
+        for pack in self._packs.values():
+            for row in pack.fetch():
+                self._engine.observe_statistics(*row)
+
+
+def _is_captured(tensor):
+    """While a graph is captured nothing is computed yet."""
+    return tensor.device.type == "cuda" and torch.cuda.is_current_stream_capturing()
+
+
+class _Pack:
+    """The figures of one step's tensors, a row each."""
+
+    def __init__(self, device, rows=_ROWS):
+        self._device = device
+        self._numbers = torch.empty((rows, len(_COLUMNS)), dtype=torch.float64, device=device)
+        self._rows = []  # (series, number of elements, shape, dtype)
+
+    def add(self, series, tensor, eps):
+        row = len(self._rows)
+        if row == self._numbers.shape[0]:
+            larger = torch.empty((2 * row, len(_COLUMNS)), dtype=torch.float64, device=self._device)
+            larger[:row].copy_(self._numbers)
+            self._numbers = larger
+        self._numbers[row].copy_(measure(tensor, eps))
+        self._rows.append((series, tensor.numel(), tuple(tensor.shape), str(tensor.dtype)))
+
+    def fetch(self):
+        rows, self._rows = self._rows, []
+        if not rows:
+            return
+        _synchronise(self._device)  # figures may have been written from several streams
+        numbers = self._numbers[:len(rows)].cpu().tolist()
+        for (series, count, shape, dtype), figures in zip(rows, numbers):
+            yield series, tuple(figures) + (float(count),), shape, dtype
+
+
+def measure(tensor, eps):
+    """The figures of a tensor in the order of _COLUMNS, on its device, without waiting for it."""
+    with torch.no_grad():
+        if tensor.is_complex():
+            tensor = tensor.real  # as norm and mean are defined
+        elif not tensor.is_floating_point() or tensor.element_size() == 1:
+            tensor = tensor.to(torch.float64)
+        if tensor.numel() == 0:
+            nothing = torch.full((len(_COLUMNS),), math.nan, dtype=torch.float64, device=tensor.device)
+            nothing[3:5] = nothing[6:] = 0  # norm, nans and infs
+            return nothing
+        low, high = torch.aminmax(tensor)
+        wide = tensor.to(torch.float32) if tensor.element_size() == 2 else tensor  # eps is no zero there
+        parts = (high, low, tensor.mean(dtype=torch.float64), torch.linalg.vector_norm(tensor, dtype=torch.float64),
+                 torch.isnan(tensor).sum(), (wide.abs() < eps).sum(), torch.isinf(tensor).sum())
+        return torch.stack([part.to(torch.float64) for part in parts])
+
+
+def _synchronise(device):
+    synchronize = getattr(getattr(torch, device.type, None), "synchronize", None)
+    if synchronize is not None and device.type != "cpu":
+        synchronize(device)
