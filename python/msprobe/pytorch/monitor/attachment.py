@@ -17,11 +17,12 @@ class Attachment:
         models, optimizers = training.models, training.optimizers
         self._watch = watch = Watch(engine, training.micro_batches, main_gradients)
         self.parameters = parameters.find(watch, models, training.tp_group, training.dp_group)
-        self._unreduced = parameters.Unreduced(watch, self.parameters)
+        self._unreduced = parameters.Unreduced(self.parameters, watch.settings.monitor_mbs_grad, main_gradients,
+                                               lambda: engine.collecting(), self._observe_unreduced)
         self._parts = [Modules(watch), Features(watch), Stacks(watch), self._unreduced]
         self.structure = None
         if watch.settings.print_struct:
-            self.structure = Structure(watch)
+            self.structure = Structure()
             self.structure.attach(models)
         for part in self._parts[:3]:
             guarded("hooking modules", part.attach, models)
@@ -48,6 +49,11 @@ class Attachment:
     def observe(self, stage, name, tensor):
         """A tensor that the training hands over itself."""
         self._watch.observer.observe(self._watch.engine.series("other", stage, name), tensor)
+
+    def _observe_unreduced(self, parameter, gradient, number, task):
+        micro_step = number if self._watch.settings.monitor_mbs_grad else -1
+        series = self._watch.engine.series("grad_unreduced", parameter.stage, parameter.name, micro_step, task)
+        self._watch.observer.observe(series, gradient)
 
     def remove(self):
         for part in self._parts + [self.structure]:

@@ -20,8 +20,10 @@ _EPS = 1e-8
 
 
 class Communication:
-    def __init__(self, engine, settings):
+    def __init__(self, engine, settings, series):
+        """series(operation, place) is the number of the series of a tensor."""
         self._engine = engine
+        self._series = series
         self._observer = Observer(engine, _EPS)
         self._before = bool(settings.get("cc_pre_hook"))
         self._only_logs = bool(settings.get("cc_log_only"))
@@ -115,7 +117,7 @@ class Communication:
     def _observe(self, name, place, args, kwargs):
         tensors = [one for one in map(_joined, list(args) + list(kwargs.values())) if one is not None]
         for index, tensor in enumerate(tensors):
-            self._observer.observe(self._engine.series("comm", 0, name, -1, "%s_%d" % (place, index)), tensor)
+            self._observer.observe(self._series(name, "%s_%d" % (place, index)), tensor)
 
 
 class _Transfer:

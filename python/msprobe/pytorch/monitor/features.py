@@ -10,7 +10,7 @@ from msprobe.core.common import log
 from msprobe.core.monitor.engine import guarded
 from msprobe.core.monitor.names import Targets
 
-from .modules import hook_calls, is_on, is_recomputing, modules_of
+from .calls import hook_calls, is_recomputing, modules_of
 from .tensors import plain_of
 from .watch import Calls
 
@@ -85,7 +85,7 @@ class _Feature:
         self._handles = hook_calls(module, self, before=False)
 
     def after(self, module, args, kwargs, output):
-        if not is_on(self._watch.engine, module) or is_recomputing():
+        if not self._watch.is_on(module) or is_recomputing():
             return
         with torch.no_grad():
             values = self.values(module, args, output)

@@ -9,7 +9,7 @@ from msprobe.pytorch import framework
 from msprobe.pytorch.gradients import accumulation_of
 
 from . import deepspeed, fsdp, megatron
-from .watch import Calls
+from .watch import Calls, gradient_of
 
 
 class Parameter:
@@ -60,29 +60,31 @@ class _Copies:
 
 
 class Unreduced:
-    """Hands on a gradient when it is complete on this rank. Who tells that depends on what reduces it."""
+    """Tells of a gradient when it is complete on this rank. Who knows that depends on what reduces it."""
 
-    def __init__(self, watch, parameters):
-        self._watch = watch
+    def __init__(self, parameters, each, main_gradients, collecting, told):
+        """`each`: of every micro batch, else of the last. told(parameter, gradient, micro batch, task)."""
         self._parameters = parameters
-        self._each = watch.settings.monitor_mbs_grad
+        self._each = each
+        self._main_gradients = main_gradients
+        self._collecting = collecting
+        self._told = told
         self._sources = []  # each with remove()
 
     def attach(self, models, optimizers):
         # What shards or buckets gradients knows when they are complete; what is left tells by itself.
         left = dict(self._parameters)
         for find_source in (fsdp.find_flat, fsdp.find_sharded):
-            self._sources += find_source(models, left, self.arrived)
+            self._sources += find_source(models, left, self._arrived)
         if not self._each:
             for optimizer in optimizers:
-                self._sources += deepspeed.find_buckets(optimizer, left, self.arrived)
-            if self._watch.main_gradients:
-                self._sources += megatron.find_buckets(left, lambda one: self.arrived(one, one.main_grad))
+                self._sources += deepspeed.find_buckets(optimizer, left, self._arrived)
+            if self._main_gradients:
+                self._sources += megatron.find_buckets(left, lambda one: self._arrived(one, one.main_grad))
         for parameter in left.values():
-            try:
-                self._sources.append(_Accumulation(parameter.tensor, self._accumulated))
-            except Exception:
-                guard("hooking the gradient of " + parameter.name)
+            accumulation = guarded("hooking the gradient of " + parameter.name, _Accumulation, parameter.tensor,
+                                   self._accumulated)
+            self._sources += [accumulation] if accumulation is not None else []
 
     def step_ends(self):
         for parameter in self._parameters.values():
@@ -94,29 +96,23 @@ class Unreduced:
         self._sources = []
 
     def _accumulated(self, tensor):
-        if not self._watch.engine.collecting():
+        if not self._collecting():
             return
         parameter = self._parameters[tensor]
         number = parameter.arrivals.next()
         if not self._each and number != parameter.micro_batches - 1:
             return
-        gradient = self._watch.gradient_of(tensor)
+        gradient = gradient_of(tensor, self._main_gradients)
         if gradient is None:
             log.warn_once("monitor: %s has no gradient after its backward" % parameter.name)
             return
-        self._observe(parameter, gradient, number, "acc_grad")
+        self._told(parameter, gradient, number, "acc_grad")
 
-    def arrived(self, tensor, gradient):
+    def _arrived(self, tensor, gradient):
         """Told by who reduces it: of a micro batch, or of all if that reduces only once."""
         parameter = self._parameters.get(tensor)
-        if parameter is None or gradient is None or not self._watch.engine.collecting():
-            return
-        self._observe(parameter, gradient, parameter.arrivals.next(), "pre_grad")
-
-    def _observe(self, parameter, gradient, number, task):
-        series = self._watch.engine.series("grad_unreduced", parameter.stage, parameter.name,
-                                           number if self._each else -1, task)
-        self._watch.observer.observe(series, gradient)
+        if parameter is not None and gradient is not None and self._collecting():
+            self._told(parameter, gradient, parameter.arrivals.next(), "pre_grad")
 
 
 class _Accumulation:

@@ -8,7 +8,7 @@ import sys
 
 from msprobe.core.monitor import engine
 
-from .modules import hook_calls, is_on, modules_of
+from .calls import hook_calls, modules_of
 
 _OURS = (os.path.dirname(os.path.abspath(__file__)) + os.sep,
          os.path.dirname(os.path.abspath(engine.__file__)) + os.sep)
@@ -36,7 +36,7 @@ class Stacks:
             self._called.append(_Called(self, "%d:%s" % (stage, name), module))
 
     def is_on(self, module):
-        return is_on(self._watch.engine, module)
+        return self._watch.is_on(module)
 
     def add(self, name):
         self._stacks[name] = _format(frames_above_hooks())

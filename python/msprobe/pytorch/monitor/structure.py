@@ -9,18 +9,17 @@ import torch
 from msprobe.core.common import log
 from msprobe.core.monitor.engine import guarded
 
-from .modules import WatchedModule, modules_of
+from .calls import HookedModule, can_have_backward, modules_of
 
 
 class Structure:
-    def __init__(self, watch):
-        self._watch = watch
+    def __init__(self):
         self._modules = {}
         self._watched = []
 
     def attach(self, models):
         for stage, name, module in modules_of(models):
-            watched = guarded("hooking a module", _Described, self._watch, stage, name, module, self._modules)
+            watched = guarded("hooking a module", _Described, "%d:%s" % (stage, name), module, self._modules)
             self._watched += [watched] if watched is not None else []
 
     def write_and_leave(self, engine, rank):
@@ -42,12 +41,12 @@ class Structure:
         self._watched = []
 
 
-class _Described(WatchedModule):
+class _Described(HookedModule):
     """A module that is described instead of measured."""
 
-    def __init__(self, watch, stage, name, module, modules):
-        has_old_hook = len(module._backward_hooks) > 0 and module._is_full_backward_hook is False
-        super().__init__(watch, stage, name, module, True, not has_old_hook)
+    def __init__(self, name, module, modules):
+        super().__init__(module, can_have_backward(module))
+        self._name = name
         self._modules = modules
 
     def is_on(self, module):
@@ -60,7 +59,7 @@ class _Described(WatchedModule):
         self._tell(input_grad=tuple(grad_inputs), output_grad=tuple(grad_outputs))
 
     def _tell(self, **values):
-        entry = self._modules.setdefault("%d:%s" % (self.stage, self.name), {})
+        entry = self._modules.setdefault(self._name, {})
         entry.update((key, _describe(value)) for key, value in values.items())
 
 

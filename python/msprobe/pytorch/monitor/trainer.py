@@ -221,7 +221,8 @@ class TrainerMon:
     def _watch_communication(self):
         settings = self._engine.setting("cc_distribution")
         if settings.get("enable"):
-            self._communication = guarded("watching communication", Communication, self._engine, settings)
+            self._communication = guarded("watching communication", Communication, self._engine, settings,
+                                          lambda name, place: self._engine.series("comm", 0, name, -1, place))
 
     def _know_rank(self):
         rank = framework.rank_of_process()

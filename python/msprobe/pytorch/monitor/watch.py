@@ -48,10 +48,15 @@ class Watch:
         self.module_names = Names(self.settings.squash_name)
         self.parameter_names = Names(self.settings.squash_name)
 
+    def is_on(self, module):
+        """Whether a call of the module counts."""
+        return self.engine.collecting() and module.training
+
     def gradient_of(self, parameter):
-        """Where a parameter has a main gradient, and those are wanted, that; else its own. None if it has none."""
-        if self.main_gradients:
-            gradient = getattr(parameter, "main_grad", None)
-            if gradient is not None:
-                return gradient
-        return parameter.grad
+        return gradient_of(parameter, self.main_gradients)
+
+
+def gradient_of(parameter, main_gradients):
+    """Where a parameter has a main gradient, and those are wanted, that; else its own. None if it has none."""
+    gradient = getattr(parameter, "main_grad", None) if main_gradients else None
+    return parameter.grad if gradient is None else gradient

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TrainerMonitorV2: five monitors, each with a file of its own, whatever the framework."""
+
+import importlib
+
+from msprobe.core.common import log
+from msprobe.core.monitor.engine import Engine, guard, guarded
+
+__all__ = ["TrainerMonitorV2"]
+
+_FRONT_ENDS = {"pytorch": "msprobe.pytorch.monitor.v2"}
+
+
+class TrainerMonitorV2:
+    """start() when model and optimizer exist; then every step of the optimizer is a step, or every call of step()."""
+
+    def __init__(self, config_path, fr=None):
+        self._engine = Engine(config_path, {"layout": 2, "framework": fr or "", "rank": 0})
+        self.framework = self._engine.setting("framework")
+        name = _FRONT_ENDS.get(self.framework)
+        if name is None:
+            raise ValueError("[monitor_v2] Unsupported framework '%s'" % self.framework)
+        self._front_end = importlib.import_module(name)
+        self._hooks = None
+        self._follows_optimizer = False
+        self._warnings = 0
+        self._tell_warnings()
+
+    def start(self, model=None, optimizer=None, **context):
+        """Attaches the hooks. Context: grad_acc_steps or micro_batch_number."""
+        is_list = isinstance(model, (list, tuple))
+        models = list(model) if is_list else [] if model is None else [model]
+        rank = self._front_end.rank_of_process()
+        if rank is not None:
+            self._engine.set_rank(rank)
+        monitors = self._engine.setting("monitors")
+        self._follows_optimizer = optimizer is not None and self._engine.setting("patch_optimizer_step")
+        self._remove_hooks()
+        self._hooks = guarded("hooking the model", self._front_end.Hooks, self._engine, monitors, models, is_list,
+                              optimizer, _micro_batches(monitors, context), self._optimizer_stepped)
+
+    def step(self):
+        """Ends a step, unless the optimizer's own steps do."""
+        if self._follows_optimizer:
+            log.warn_once("monitor: every step of the optimizer is one of the monitor: step() does nothing")
+            return
+        if self._hooks is not None:
+            self._hooks.without_optimizer()
+        self._end_step()
+
+    def stop(self):
+        """Takes the hooks off and closes the files."""
+        self._remove_hooks()
+        guarded("closing the files", self._engine.close)
+
+    def _optimizer_stepped(self):
+        if self._follows_optimizer:
+            self._end_step()
+
+    def _end_step(self):
+        try:
+            if self._hooks is not None:
+                guarded("fetching figures", self._hooks.fetch)
+            result = self._engine.step_end()
+            if self._hooks is not None:
+                self._hooks.step_ends()
+            if result["finished"]:
+                self._remove_hooks()
+            self._tell_warnings()
+        except Exception:
+            guard("ending a step")
+
+    def _remove_hooks(self):
+        if self._hooks is not None:
+            self._hooks.remove()
+            self._hooks = None
+
+    def _tell_warnings(self):
+        warnings = self._engine.setting("warnings")
+        for text in warnings[self._warnings:]:
+            log.warn("monitor: " + text)
+        self._warnings = len(warnings)
+
+
+def _micro_batches(monitors, context):
+    """The first positive number that the configuration or the caller gives."""
+    settings = next((one for name, one in monitors.items() if name.lower() == "weight_grad"), {})
+    for source in (settings, context):
+        for key in ("micro_batch_number", "grad_acc_steps"):
+            value = source.get(key)
+            if isinstance(value, int) and not isinstance(value, bool) and value > 0 and (source is context or value > 1):
+                return value
+    return 1

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of modules, as hooks see them: what goes in, what comes out, and the gradients of both."""
+
+import sys
+
+import torch
+
+from msprobe.core.hooks import Hook
+from msprobe.core.monitor.engine import guarded
+from msprobe.pytorch import framework, gradients
+
+_graph_task = getattr(torch._C, "_current_graph_task_id", None)
+
+
+def is_recomputing():
+    """Whether a backward is under way in this thread: a forward in it is one that checkpointing does again."""
+    if _graph_task is not None:
+        return _graph_task() != -1
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename.endswith("utils/checkpoint.py") and frame.f_code.co_name in ("backward", "unpack"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+_is_compiling = framework.is_compiling or (lambda: False)
+
+
+class _Before(Hook):
+    __slots__ = ()
+
+    def __call__(self, module, args, kwargs=None):
+        if _is_compiling():
+            return None
+        hooked_args = guarded("entering a module", self.hooked.before, module, args, kwargs or {})
+        if hooked_args is None:
+            return None
+        return hooked_args if kwargs is None else (hooked_args, kwargs)
+
+
+class _After(Hook):
+    __slots__ = ()
+
+    def __call__(self, module, args, *rest):
+        # rest: (output,), or (kwargs, output) where hooks get keyword arguments.
+        if _is_compiling():
+            return None
+        return guarded("leaving a module", self.hooked.after, module, args, rest[0] if len(rest) > 1 else {}, rest[-1])
+
+
+def hook_calls(module, hooked, before=True):
+    """The handles of hooks that call hooked.before() and hooked.after()."""
+    keys = {"with_kwargs": True} if framework.HAS_HOOKS_WITH_KWARGS else {}
+    handles = [module.register_forward_pre_hook(_Before(hooked), **keys)] if before else []
+    return handles + [module.register_forward_hook(_After(hooked), **keys)]
+
+
+class HookedModule:
+    """A module with hooks. What is made of it says is_on(), and what becomes of the values."""
+
+    def __init__(self, module, backward, before=False):
+        """`before`: call_begins() is wanted, too."""
+        self._with_backward = backward
+        self._open = []  # backwards of calls that have begun
+        self._handles = hook_calls(module, self, backward or before)
+
+    def is_on(self, module):
+        raise NotImplementedError
+
+    def call_begins(self, inputs):
+        """The tensors among the arguments."""
+
+    def call_done(self, inputs, output):
+        """A call that was no recomputation."""
+
+    def backward_done(self, grad_inputs, grad_outputs):
+        """Gradients of the positional arguments and the outputs, None for what has none."""
+
+    def step_ends(self):
+        self._open.clear()
+
+    def remove(self):
+        for handle in self._handles:
+            handle.remove()
+
+    def before(self, module, args, kwargs):
+        if not self.is_on(module):
+            return None
+        if not is_recomputing():
+            guarded("entering a module", self.call_begins, _tensors_in(args, kwargs))
+        if not self._with_backward:
+            return None
+        backward = _Backward(self)
+        hooked_args = backward.hook_inputs(args)
+        self._open.append(backward)
+        return None if hooked_args is args else hooked_args
+
+    def after(self, module, args, kwargs, output):
+        if not self.is_on(module):
+            return None
+        if not is_recomputing():
+            guarded("leaving a module", self.call_done, _tensors_in(args, kwargs), output)
+        if not self._open:
+            return None
+        hooked_output = self._open.pop().hook_output(output)
+        return None if hooked_output is output else hooked_output
+
+
+def _tensors_in(args, kwargs):
+    values = list(args) + list(kwargs.values()) if kwargs else args
+    return [value for value in values if isinstance(value, torch.Tensor)]
+
+
+class _Backward:
+    """The backward of one call: gradients at its outputs, then at its inputs, None for what has none."""
+
+    __slots__ = ("watched", "count", "positions", "out_count", "out_positions", "grad_outputs")
+
+    def __init__(self, watched):
+        self.watched = watched
+        self.count = 0
+        self.positions = ()
+        self.grad_outputs = None
+
+    def hook_inputs(self, args):
+        self.count = len(args)
+        self.positions = _needing_gradient(args)
+        return _replace(args, self.positions, gradients.leaving, self._inputs_complete, None)
+
+    def hook_output(self, output):
+        outputs = (output,) if isinstance(output, torch.Tensor) else output
+        if not isinstance(outputs, tuple):
+            return output
+        self.out_count = len(outputs)
+        self.out_positions = _needing_gradient(outputs)
+        hooked = _replace(outputs, self.out_positions, gradients.entering, self._outputs_complete,
+                          self._outputs_arrived)
+        return hooked[0] if outputs is not output else hooked
+
+    def _outputs_arrived(self, arrived):
+        self.grad_outputs = _spread(arrived, self.out_positions, self.out_count)
+
+    def _outputs_complete(self, arrived):
+        self._outputs_arrived(arrived)
+        if not self.positions:
+            self._done([None] * self.count)
+
+    def _inputs_complete(self, arrived):
+        # Without the outputs': the gradient came another way, as in a second derivative.
+        if self.grad_outputs is not None:
+            self._done(_spread(arrived, self.positions, self.count))
+
+    def _done(self, grad_inputs):
+        grad_outputs, self.grad_outputs = self.grad_outputs, None
+        guarded("the backward of a module", self.watched.backward_done, grad_inputs, grad_outputs)
+
+
+def _needing_gradient(values):
+    if not framework.is_grad_enabled():
+        return []
+    return [index for index, value in enumerate(values) if isinstance(value, torch.Tensor) and value.requires_grad]
+
+
+def _replace(values, positions, choose, complete, progress):
+    """The same tuple with hooked tensors at these positions."""
+    if not positions:
+        return values
+    hooked = gradients.hook_tensors([values[index] for index in positions], choose, complete, progress)
+    replaced = list(values)
+    for index, tensor in zip(positions, hooked):
+        replaced[index] = tensor
+    return type(values)(*replaced) if hasattr(values, "_fields") else type(values)(replaced)
+
+
+def _spread(arrived, positions, count):
+    spread = [None] * count
+    for index, gradient in zip(positions, arrived):
+        spread[index] = gradient
+    return spread
+
+
+def can_have_backward(module):
+    """Not with a hook of the old kind, which PyTorch cannot call beside others."""
+    return not (len(module._backward_hooks) > 0 and module._is_full_backward_hook is False)
+
+
+def modules_of(models):
+    """(stage, name, module) of all modules that can be hooked, each once."""
+    for stage, model in enumerate(models):
+        for name, module in model.named_modules():
+            if type(module).__name__ == "FullyShardedDataParallel" or isinstance(module, torch.jit.ScriptModule):
+                continue
+            yield stage, name, module
