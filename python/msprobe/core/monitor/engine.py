@@ -53,7 +53,8 @@ class Engine:
             text = self._native.value(number) if kind == quantity else None
             if text is not None:
                 micro = "" if micro_step < 0 else ":%d" % micro_step
-                yield "%d:%s%s/rank%d/%s" % (stage, name, micro, rank, scope or _TASKS.get(quantity, quantity)), json.loads(text)
+                task = scope or _TASKS.get(quantity, quantity)
+                yield "%d:%s%s/rank%d/%s" % (stage, name, micro, rank, task), json.loads(text)
 
     def step_end(self):
         return self._native.step_end()

@@ -85,9 +85,5 @@ class TrainerMonitorV2:
 def _micro_batches(monitors, context):
     """The first positive number that the configuration or the caller gives."""
     settings = next((one for name, one in monitors.items() if name.lower() == "weight_grad"), {})
-    for source in (settings, context):
-        for key in ("micro_batch_number", "grad_acc_steps"):
-            value = source.get(key)
-            if isinstance(value, int) and not isinstance(value, bool) and value > 0 and (source is context or value > 1):
-                return value
-    return 1
+    values = [source.get(key) for source in (settings, context) for key in ("micro_batch_number", "grad_acc_steps")]
+    return next((one for one in values if isinstance(one, int) and not isinstance(one, bool) and one > 0), 1)

@@ -14,8 +14,8 @@ from .stacks import frames_above_hooks
 from .tensors import Observer, plain_of
 
 _NAMES = ("send", "recv", "isend", "irecv", "batch_isend_irecv", "broadcast", "all_reduce", "reduce", "scatter",
-          "reduce_scatter", "_reduce_scatter_base", "reduce_scatter_tensor", "all_gather", "gather", "_all_gather_base",
-          "all_gather_into_tensor")
+          "reduce_scatter", "_reduce_scatter_base", "reduce_scatter_tensor", "all_gather", "gather",
+          "_all_gather_base", "all_gather_into_tensor")
 _EPS = 1e-8
 
 

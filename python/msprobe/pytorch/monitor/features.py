@@ -108,7 +108,8 @@ class _Attention(_Feature):
             return None
         values = attention(plain_of(args[0]), plain_of(args[1]), self._watch.settings.sa_order)
         if values is None:
-            log.warn_once("monitor: the query and key of %s are not of four dimensions in the order of sa_order" % self._name)
+            log.warn_once("monitor: the query and key of %s do not have four dimensions in the order of sa_order"
+                          % self._name)
         return values
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured when an optimizer steps: reduced gradients, moments and parameters before it, parameters after it."""
+"""What is measured when an optimizer steps: reduced gradients, moments, parameters; parameters again after it."""
 
 import torch
 
@@ -16,6 +16,7 @@ class StepFigures:
     def __init__(self, watch, optimizer, parameters, skips_empty):
         self._watch = watch
         self._parameters = parameters
+        self._is_first = False
         self._skips_empty = skips_empty  # FSDP1: a parameter of which other ranks have everything
         self._reader = reader_of(optimizer, watch.gradient_of)
         settings = watch.settings
@@ -23,6 +24,7 @@ class StepFigures:
         self._of_moments = settings.mv_distribution or settings.mg_direction or settings.ur_distribution
 
     def before_step(self):
+        self._is_first = self._watch.engine.setting("step") == 0
         guarded("looking into the optimizer", self._reader.refresh)
         for parameter in self._parameters.values():
             guarded("the figures of " + parameter.name, self._measure_before, parameter)
@@ -56,7 +58,7 @@ class StepFigures:
     def _measure_moments(self, parameter, gradient):
         settings = self._watch.settings
         state = self._reader.state(parameter.tensor)
-        if settings.mg_direction and gradient is not None and self._watch.engine.setting("step") == 0:
+        if settings.mg_direction and gradient is not None and self._is_first:
             self._observe("mg_direction", parameter, torch.ones((), dtype=torch.float32))
         if not state:
             if settings.mv_distribution:
@@ -69,10 +71,11 @@ class StepFigures:
             self._observe("exp_avg_sq", parameter, moments[1])
         if moments[0] is None:
             return
-        if settings.mg_direction and gradient is not None and self._watch.engine.setting("step") != 0:
+        if settings.mg_direction and gradient is not None and not self._is_first:
             self._observe("mg_direction", parameter, _agreement(plain_of(gradient), plain_of(moments[0])))
         if settings.ur_distribution and moments[1] is not None:
-            update, ratio = _direction(plain_of(moments[0]), plain_of(moments[1]), state, self._reader.group(parameter.tensor))
+            update, ratio = _direction(plain_of(moments[0]), plain_of(moments[1]), state,
+                                       self._reader.group(parameter.tensor))
             self._observe("update", parameter, update)
             self._observe("ratio", parameter, ratio)
 

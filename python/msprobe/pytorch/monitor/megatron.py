@@ -14,8 +14,8 @@ _CLASSES = ("_ParamAndGradBucketGroup", "Bucket", "_ParamAndGradBucket")  # the 
 def find_buckets(parameters, told):
     """The source for parameters with a main gradient, which are taken out of `parameters`."""
     module = sys.modules.get(_MODULE)
-    kind = next((getattr(module, name) for name in _CLASSES if hasattr(getattr(module, name, None), "start_grad_sync")),
-                None)
+    kinds = [getattr(module, name, None) for name in _CLASSES]
+    kind = next((kind for kind in kinds if hasattr(kind, "start_grad_sync")), None)
     taken = [tensor for tensor in parameters if getattr(tensor, "main_grad", None) is not None]
     if kind is None or not taken:
         return []

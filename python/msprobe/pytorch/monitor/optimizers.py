@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What optimizers hold for a parameter: its copy in full precision, its moments, its reduced gradient. The class's name
-decides, so that nothing of Megatron's or DeepSpeed's needs to be imported."""
+"""What optimizers hold for a parameter: its copy in full precision, its moments, its reduced gradient. The name of the
+class decides, so that nothing of Megatron's or DeepSpeed's needs to be imported."""
 
 import torch
 
@@ -204,8 +204,8 @@ class _Chained:
             reader.refresh()
 
     def _of(self, parameter):
-        with_state = [reader for reader in self._readers if reader.has(parameter)]
-        return next((reader for reader in with_state if reader.state(parameter)), with_state[0] if with_state else None)
+        having = [reader for reader in self._readers if reader.has(parameter)]
+        return next((reader for reader in having if reader.state(parameter)), having[0] if having else None)
 
     def has(self, parameter):
         return self._of(parameter) is not None

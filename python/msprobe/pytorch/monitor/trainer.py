@@ -84,7 +84,7 @@ class TrainerMon:
         """The old name of set_monitor()."""
         optimizer = optimizer if optimizer is not None else self._wrapped_optimizer
         if optimizer is None:
-            log.warn("monitor: an optimizer is needed, of set_wrapped_optimizer() or as an argument: nothing is monitored")
+            log.warn("monitor: nothing is monitored: pass an optimizer, or give it to set_wrapped_optimizer()")
             return
         self.set_monitor(model, optimizer, grad_acc_steps, tp_group, dp_group, start_iteration)
 
@@ -256,7 +256,8 @@ def _place(group, rank):
     try:
         if not isinstance(group, distributed.ProcessGroup):
             group = distributed.group.WORLD
-        return {"pp_stage": distributed.get_rank(group), "group_mates": str(distributed.get_process_group_ranks(group))}
+        return {"pp_stage": distributed.get_rank(group),
+                "group_mates": str(distributed.get_process_group_ranks(group))}
     except Exception:
         guard("asking for the place in a process group")
         return {"pp_stage": 0, "group_mates": "[%d]" % rank}

@@ -6,8 +6,8 @@ from msprobe.core.monitor.names import Names, Targets
 from .tensors import Observer
 
 _KEYS = ("all_xy", "backward_only", "cc_distribution", "eps", "forward_only", "l2_targets", "mg_direction",
-         "monitor_mbs_grad", "mv_distribution", "param_distribution", "print_struct", "recording_l2_features", "sa_order",
-         "squash_name", "stack_info", "targets", "ur_distribution", "wg_distribution", "xy_distribution")
+         "monitor_mbs_grad", "mv_distribution", "param_distribution", "print_struct", "recording_l2_features",
+         "sa_order", "squash_name", "stack_info", "targets", "ur_distribution", "wg_distribution", "xy_distribution")
 
 
 class Settings:
