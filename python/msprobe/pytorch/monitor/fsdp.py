@@ -59,9 +59,11 @@ def _tell_slices(flat, told):
 
 def find_sharded(models, parameters, told):
     """The source for parameters of modules that fully_shard() was called on, which are taken out of `parameters`."""
+    if not any(_is_sharding(module) for model in models for module in model.modules()):
+        return []
     wanted = [tensor for tensor in parameters if hasattr(tensor, "_local_tensor")]
     group = _group_module()
-    if not wanted or group is None or not any(_is_sharding(module) for model in models for module in model.modules()):
+    if not wanted or group is None:
         return []
     for tensor in wanted:
         del parameters[tensor]

@@ -74,17 +74,20 @@ class Unreduced:
     def attach(self, models, optimizers):
         # What shards or buckets gradients knows when they are complete; what is left tells by itself.
         left = dict(self._parameters)
-        for find_source in (fsdp.find_flat, fsdp.find_sharded):
-            self._sources += find_source(models, left, self._arrived)
+        self._look(fsdp.find_flat, models, left, self._arrived)
+        self._look(fsdp.find_sharded, models, left, self._arrived)
         if not self._each:
             for optimizer in optimizers:
-                self._sources += deepspeed.find_buckets(optimizer, left, self._arrived)
+                self._look(deepspeed.find_buckets, optimizer, left, self._arrived)
             if self._main_gradients:
-                self._sources += megatron.find_buckets(left, lambda one: self._arrived(one, one.main_grad))
+                self._look(megatron.find_buckets, left, lambda one: self._arrived(one, one.main_grad))
         for parameter in left.values():
             accumulation = guarded("hooking the gradient of " + parameter.name, _Accumulation, parameter.tensor,
                                    self._accumulated)
             self._sources += [accumulation] if accumulation is not None else []
+
+    def _look(self, find, *args):
+        self._sources += guarded("looking for what reduces gradients", find, *args) or []
 
     def step_ends(self):
         for parameter in self._parameters.values():
