@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of a monitor's csv file, one at a time, whichever monitor wrote them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "monitor/input/tree.hpp"
+#include "sheets/csv_rows.hpp"
+#include "support/byte_source.hpp"
+
+namespace msprobe::monitor {
+
+/// One tensor in one step. Texts and values are valid until the next one is read.
+struct Row {
+  /// As the first monitor names its files: actv, actv_grad, grad_unreduced, grad_reduced, exp_avg,
+  /// exp_avg_sq, param_origin, param_updated, mg_direction, comm, ... The second monitor's scopes are told by
+  /// the same words.
+  std::string_view quantity;
+  std::optional<std::int64_t> stage;  // none: communication, or a single model of the second monitor
+  std::string_view name;
+  std::int64_t step = 0;
+  /// Of the column; where the second monitor's module has none, how many calls of the step came before.
+  std::optional<std::int64_t> micro_step;
+  /// One for each of statistics(); NaN also where there is no number.
+  std::span<const double> values;
+  std::string_view shape;
+  std::string_view dtype;
+  bool absent = false;  // no tensor was there: every value is NaN
+};
+
+/// Memory: one row, and for the second monitor's modules the names of one step.
+class MonitorRows {
+ public:
+  /// FormatError naming the file if its first row is not the head of a monitor's table.
+  MonitorRows(std::shared_ptr<const ByteSource> file, const std::string& prefix);
+
+  /// Columns with numbers, in the file's order.
+  const std::vector<std::string>& statistics() const { return statistics_; }
+  /// False at the end of the file. FormatError for what is no csv. A row that does not fit under the head is
+  /// left out.
+  bool next(Row& row);
+  /// One sentence about the rows that were left out; empty if none was.
+  std::string left_out() const;
+
+ private:
+  static constexpr std::size_t kNone = SIZE_MAX;
+  void read_head();
+  bool take(Row& row);
+  bool take_misformed();
+  bool next_part(Row& row);
+  void number_call(Row& row);
+  void leave_out(const char* reason);
+  std::string_view field(std::size_t column) const;
+
+  std::shared_ptr<const ByteSource> file_;
+  sheets::CsvRows rows_;
+  std::string prefix_;
+  std::vector<std::string> fields_;
+  std::size_t columns_ = 0;
+  std::size_t stage_ = kNone;
+  std::size_t name_ = kNone;
+  std::size_t scope_ = kNone;
+  std::size_t step_ = kNone;
+  std::size_t micro_step_ = kNone;
+  std::size_t shape_ = kNone;
+  std::size_t dtype_ = kNone;
+  std::vector<std::string> statistics_;
+  std::vector<std::size_t> places_;  // columns of the statistics
+  std::vector<double> values_;
+
+  // Of a misformed row, whose tensors stand behind each other.
+  std::vector<std::string> parts_;
+  std::size_t next_part_ = 0;
+  std::int64_t parts_step_ = 0;
+  std::string part_name_;
+
+  struct Calls {
+    std::int64_t step = 0;
+    std::int64_t count = 0;
+  };
+  std::unordered_map<std::string, Calls> calls_;
+
+  std::uint64_t left_out_ = 0;
+  std::string first_left_out_;
+};
+
+}  // namespace msprobe::monitor
