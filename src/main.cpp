@@ -21,6 +21,7 @@
 #include "graph/command.hpp"
 #include "inspect/command.hpp"
 #include "merge_result/command.hpp"
+#include "monitor/analyze/command.hpp"
 #include "parse/command.hpp"
 #include "precheck/acc_check/command.hpp"
 #include "precheck/op_generate/command.hpp"
@@ -67,6 +68,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(parse::make_command());
   commands.push_back(inspect::make_command());
   commands.push_back(config_check::make_command());
+  commands.push_back(monitor::make_analyze());
   return commands;
 }
 
@@ -75,9 +77,6 @@ std::vector<AbsentCommand> absent_commands() {
   return {
       {"run_overflow_check", "'msprobe overflow_check' finds where NaN or Inf began"},
       {"config_checking", "it is called config_check by now, with the same options"},
-      {"monitor",
-       "training is not monitored here; 'msprobe compare' and 'msprobe nan_analyze' read what was "
-       "recorded of it"},
       {"data2db", "nothing here writes a data base; 'msprobe compare --format json' is for programs"},
       {"offline_dump", "no model is run here; the Python tool does that, beside the vendor's toolkit"},
       {"install_deps", "nothing has to be installed beside msprobe"},
@@ -140,7 +139,7 @@ int run(const std::vector<std::string>& arguments) {
   const Request request = line.parse(arguments);
   switch (request.kind) {
     case Request::Kind::help:
-      print(help_text(line.describe(), request.command == nullptr ? "" : request.command->name()));
+      print(help_text(line.describe(), request.command == nullptr ? request.group : request.command->name()));
       return kClean;
     case Request::Kind::version:
       print(version());

@@ -42,7 +42,7 @@ class Rewriter {
            const std::map<std::string, Aliases>& aliases)
       : in_(in), program_(program), scope_(&program.program), all_aliases_(aliases) {}
 
-  std::vector<std::string> run() {
+  Rewritten run() {
     for (; next_ < in_.size();) {
       const std::string& word = in_[next_++];
       if (word == "--") {
@@ -56,25 +56,35 @@ class Rewriter {
         option(word);
       }
     }
-    return std::move(out_);
+    return {std::move(out_), in_command() ? std::string() : group_};
   }
 
  private:
   bool in_command() const { return scope_ != &program_.program; }
 
   void operand(const std::string& word) {
-    if (!in_command()) {
-      const CommandInfo* command = find_command(word);
-      if (command == nullptr) throw unknown_command(word);
-      scope_ = command;
-      if (const auto found = all_aliases_.find(word); found != all_aliases_.end()) aliases_ = &found->second;
+    if (in_command()) {
+      out_.push_back(word);
+      return;
     }
-    out_.push_back(word);
+    const std::string name = group_.empty() ? word : group_ + " " + word;
+    const CommandInfo* command = find_command(name);
+    if (command == nullptr && group_.empty() && is_group(program_, word)) {
+      group_ = word;
+      return;
+    }
+    if (command == nullptr) throw unknown_command(name);
+    scope_ = command;
+    const auto found = all_aliases_.find(command->name);
+    if (found != all_aliases_.end()) aliases_ = &found->second;
+    out_.push_back(parser_name(command->name));
   }
 
   const CommandInfo* find_command(const std::string& word) const {
     for (const CommandInfo& command : program_.commands) {
-      if (command.name == word) return &command;
+      const std::vector<std::string>& others = command.other_names;
+      if (command.name == word || std::find(others.begin(), others.end(), word) != others.end())
+        return &command;
     }
     return nullptr;
   }
@@ -253,15 +263,21 @@ class Rewriter {
   const CommandInfo* scope_;
   const std::map<std::string, Aliases>& all_aliases_;
   const Aliases* aliases_ = nullptr;
+  std::string group_;  // the word of a group that was met before the command
   std::size_t next_ = 0;
   std::vector<std::string> out_;
 };
 
 }  // namespace
 
-std::vector<std::string> rewrite_arguments(const std::vector<std::string>& arguments,
-                                           const ProgramInfo& program,
-                                           const std::map<std::string, Aliases>& aliases) {
+std::string parser_name(std::string_view command) {
+  std::string name(command);
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name;
+}
+
+Rewritten rewrite_arguments(const std::vector<std::string>& arguments, const ProgramInfo& program,
+                            const std::map<std::string, Aliases>& aliases) {
   return Rewriter(arguments, program, aliases).run();
 }
 

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,12 +15,19 @@ namespace msprobe {
 /// Multi-letter short options and the long ones they stand for.
 using Aliases = std::vector<std::pair<std::string, std::string>>;
 
+/// The name by which the parser knows a command: it takes no blanks.
+std::string parser_name(std::string_view command);
+
+struct Rewritten {
+  std::vector<std::string> words;
+  std::string group;  // the first word of commands' names, where no second one follows
+};
+
 /// The words after the program's name as the parser can read them: `-tp X` and `-tp=X` become the long form,
 /// `-o=X` too, `--target-path` becomes `--target_path` (and the other way round), and a `-f` after the
 /// command that no framework follows becomes --fuzzy_match as the 8.1.1 command line had it. Throws
 /// UsageError for an unknown option or command, for a value where none belongs and for a missing one.
-std::vector<std::string> rewrite_arguments(const std::vector<std::string>& arguments,
-                                           const ProgramInfo& program,
-                                           const std::map<std::string, Aliases>& aliases);
+Rewritten rewrite_arguments(const std::vector<std::string>& arguments, const ProgramInfo& program,
+                            const std::map<std::string, Aliases>& aliases);
 
 }  // namespace msprobe

@@ -13,7 +13,8 @@ namespace msprobe {
 class OptionList;
 class Progress;
 
-/// How a command ended; the exit status follows from it (0, 1, 2). Interrupted (130) and usage errors are exceptions.
+/// How a command ended; the exit status follows from it (0, 1, 2). Interrupted (130) and usage errors are
+/// exceptions.
 enum class Outcome { clean, findings, failure };
 
 enum class Framework { unspecified, pytorch, mindspore };
@@ -29,7 +30,10 @@ struct Context {
 class Command {
  public:
   virtual ~Command() = default;
+  /// As typed; two words where several commands belong together: "monitor analyze".
   virtual std::string_view name() const = 0;
+  /// Names of the Python tool that stand for it.
+  virtual std::vector<std::string> other_names() const { return {}; }
   virtual std::string_view summary() const = 0;  // one line of `msprobe --help`
   /// Declares options (support/option_list.hpp) and binds them to members. Opens nothing.
   virtual void declare(OptionList& options) = 0;

@@ -66,7 +66,6 @@ OptionInfo describe_option(const CLI::Option& option, const Aliases& aliases) {
 
 CommandInfo describe_app(const CLI::App& app, const Aliases& aliases) {
   CommandInfo info;
-  if (app.get_parent() != nullptr) info.name = app.get_name();
   info.summary = app.get_description();
   info.footer = app.get_footer();
   for (const CLI::Option* option : app.get_options()) {
@@ -112,6 +111,17 @@ std::string option_heading(const OptionInfo& option) {
   return heading + (option.argument_optional ? " [" + option.argument + "]" : " " + option.argument);
 }
 
+std::string group_help(const ProgramInfo& info, std::string_view group) {
+  std::string out = fmt::format("Usage: msprobe {} command [options]\n\nCommands:\n", group);
+  for (const CommandInfo& entry : info.commands) {
+    if (group_of(entry.name) == group) append_entry(out, entry.name, entry.summary);
+  }
+  return out +
+         fmt::format(
+             "\n'msprobe {0} COMMAND --help' and 'man msprobe-{0}-COMMAND' tell more about a command.\n",
+             group);
+}
+
 /// What the program and every command have.
 void declare_common(CLI::App& app, GlobalOptions& globals, bool& version) {
   app.set_help_flag("-h,--help", "Show this help and exit")->group(kGlobalGroup);
@@ -150,7 +160,7 @@ CommandLine::CommandLine(std::vector<std::unique_ptr<Command>> commands, std::ve
   program.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->group(kOptionsGroup);
   declare_common(program, impl_->globals, impl_->version);
   for (const auto& command : impl_->commands) {
-    CLI::App* app = program.add_subcommand(std::string(command->name()), std::string(command->summary()));
+    CLI::App* app = program.add_subcommand(parser_name(command->name()), std::string(command->summary()));
     OptionList options(*app);
     command->declare(options);
     declare_common(*app, impl_->globals, impl_->version);
@@ -162,20 +172,21 @@ CommandLine::~CommandLine() = default;
 
 Request CommandLine::parse(const std::vector<std::string>& arguments) {
   CLI::App& program = impl_->program;
-  std::vector<std::string> words = rewrite_arguments(arguments, describe(), impl_->aliases);
+  Rewritten rewritten = rewrite_arguments(arguments, describe(), impl_->aliases);
+  std::vector<std::string>& words = rewritten.words;
   std::reverse(words.begin(), words.end());  // the parser wants them last first
   const auto chosen = [&]() -> Command* {
     const auto parsed = program.get_subcommands();
     if (parsed.empty()) return nullptr;
     for (const auto& command : impl_->commands) {
-      if (command->name() == parsed.front()->get_name()) return command.get();
+      if (parser_name(command->name()) == parsed.front()->get_name()) return command.get();
     }
     return nullptr;
   };
   try {
     program.parse(words);
   } catch (const CLI::CallForHelp&) {
-    return {Request::Kind::help, chosen(), impl_->globals};
+    return {Request::Kind::help, chosen(), impl_->globals, rewritten.group};
   } catch (const CLI::ParseError& error) {
     if (impl_->version) return {Request::Kind::version, nullptr, impl_->globals};
     const Command* command = chosen();
@@ -187,18 +198,37 @@ Request CommandLine::parse(const std::vector<std::string>& arguments) {
   Command* command = chosen();
   if (command != nullptr) return {Request::Kind::run, command, impl_->globals};
   if (arguments.empty()) return {Request::Kind::help, nullptr, impl_->globals};
+  if (!rewritten.group.empty())
+    throw UsageError(fmt::format("'{}' is the first word of several commands", rewritten.group),
+                     fmt::format("try 'msprobe {} --help'", rewritten.group));
   throw UsageError("no command given", "try 'msprobe --help'");
 }
 
 ProgramInfo CommandLine::describe() const {
   ProgramInfo info{describe_app(impl_->program, {}), {}, impl_->absent};
-  for (const CLI::App* app : impl_->program.get_subcommands([](const CLI::App*) { return true; })) {
-    info.commands.push_back(describe_app(*app, impl_->aliases.at(app->get_name())));
+  for (const auto& command : impl_->commands) {
+    const std::string name(command->name());
+    CommandInfo& described = info.commands.emplace_back(
+        describe_app(*impl_->program.get_subcommand(parser_name(name)), impl_->aliases.at(name)));
+    described.name = name;
+    described.other_names = command->other_names();
   }
   return info;
 }
 
+std::string_view group_of(std::string_view command) {
+  const std::size_t blank = command.find(' ');
+  return blank == std::string_view::npos ? std::string_view() : command.substr(0, blank);
+}
+
+bool is_group(const ProgramInfo& program, std::string_view word) {
+  return !word.empty() &&
+         std::any_of(program.commands.begin(), program.commands.end(),
+                     [&](const CommandInfo& command) { return group_of(command.name) == word; });
+}
+
 std::string help_text(const ProgramInfo& info, std::string_view command) {
+  if (is_group(info, command)) return group_help(info, command);
   const auto found = std::find_if(info.commands.begin(), info.commands.end(),
                                   [&](const CommandInfo& candidate) { return candidate.name == command; });
   const CommandInfo& shown = found == info.commands.end() ? info.program : *found;

@@ -14,20 +14,21 @@
 namespace msprobe {
 
 struct OptionInfo {
-  std::vector<std::string> names;    // as typed, short ones first: "-tp", "--target_path"
-  std::string argument;              // what help calls its value, e.g. "FILE"; empty: a flag
-  bool argument_optional = false;    // may stand without its value
-  int values = 0;                    // how many must follow; none where it may stand alone
-  bool list = false;                 // the value may be a list with commas
-  std::vector<std::string> choices;  // the only values accepted; empty: any
+  std::vector<std::string> names;        // as typed, short ones first: "-tp", "--target_path"
+  std::string argument;                  // what help calls its value, e.g. "FILE"; empty: a flag
+  bool argument_optional = false;        // may stand without its value
+  int values = 0;                        // how many must follow; none where it may stand alone
+  bool list = false;                     // the value may be a list with commas
+  std::vector<std::string> choices;      // the only values accepted; empty: any
   std::vector<std::string> suggestions;  // values that are completed where any are accepted
-  std::string default_value;         // empty: none, or told by the help
+  std::string default_value;             // empty: none, or told by the help
   std::string help;
   std::string group;  // heading in the help text
 };
 
 struct CommandInfo {
-  std::string name;  // empty: the program itself
+  std::string name;  // empty: the program itself; two words: one of a group
+  std::vector<std::string> other_names;
   std::string summary;
   std::vector<OptionInfo> options;
   std::string operands;  // what the help calls the words that are no options, e.g. "PATH..."; empty: none
@@ -47,12 +48,19 @@ struct ProgramInfo {
   std::vector<AbsentCommand> absent;
 };
 
-/// What the user asked for. `command` is null for help and version of the program.
+/// The first of a name's two words; empty if it has one.
+std::string_view group_of(std::string_view command);
+
+/// Is it the first word of commands' names?
+bool is_group(const ProgramInfo& program, std::string_view word);
+
+/// What the user asked for. `command` is null for help and version of the program and for help of a group.
 struct Request {
   enum class Kind { help, version, run };
   Kind kind = Kind::help;
   Command* command = nullptr;
   GlobalOptions globals;
+  std::string group = {};  // whose help is wanted
 };
 
 class CommandLine {
@@ -76,7 +84,8 @@ class CommandLine {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The text of --help for the program (`command` empty) or one command, at most 100 columns wide.
+/// The text of --help for the program (`command` empty), one command or a group of them, at most 100 columns
+/// wide.
 std::string help_text(const ProgramInfo& info, std::string_view command);
 
 }  // namespace msprobe

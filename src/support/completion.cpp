@@ -61,6 +61,22 @@ class Candidates {
   std::string text_;
 };
 
+/// The commands, or those of a group; of other groups the first word.
+void add_commands(Candidates& candidates, const ProgramInfo& info, std::string_view group) {
+  std::string_view last;
+  for (const CommandInfo& command : info.commands) {
+    const std::string_view own = group_of(command.name);
+    if (!group.empty()) {
+      if (own == group) candidates.add(command.name.substr(own.size() + 1), command.summary);
+    } else if (own.empty()) {
+      candidates.add(command.name, command.summary);
+    } else if (own != last) {
+      candidates.add(std::string(own), "Several commands");
+    }
+    last = own;
+  }
+}
+
 /// Candidates for the value of an option. `lead` stands before the value in the same word (`--opt=`).
 std::string complete_value(const OptionInfo& option, Shell shell, const std::string& lead,
                            const std::string& typed) {
@@ -93,14 +109,17 @@ std::string complete(const ProgramInfo& info, Shell shell, std::vector<std::stri
   if (words.empty()) words.emplace_back();
   const CommandInfo* command = &info.program;
   const OptionInfo* pending = nullptr;  // the option whose value comes next
+  std::string group;                    // the first word of a name of two
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
     if (std::exchange(pending, nullptr) != nullptr) continue;
     const OptionInfo* option = find_option(*command, words[i]);
     if (option != nullptr && !option->argument.empty()) pending = option;
     if (!command->name.empty() || words[i].starts_with('-')) continue;
+    const std::string name = group.empty() ? words[i] : group + " " + words[i];
     for (const CommandInfo& candidate : info.commands) {
-      if (candidate.name == words[i]) command = &candidate;
+      if (candidate.name == name) command = &candidate;
     }
+    if (group.empty() && is_group(info, words[i])) group = words[i];
   }
 
   const std::string& current = words.back();
@@ -116,7 +135,7 @@ std::string complete(const ProgramInfo& info, Shell shell, std::vector<std::stri
   }
   Candidates candidates(shell, current);
   if (command->name.empty() && !current.starts_with('-')) {
-    for (const CommandInfo& candidate : info.commands) candidates.add(candidate.name, candidate.summary);
+    add_commands(candidates, info, group);
   }
   if (!current.starts_with('-') && !command->operands.empty()) return ":files\n";
   if (current.starts_with('-') || !command->name.empty()) {

@@ -88,8 +88,8 @@ def make_tests(msprobe, man, completions=None):
     tests = []
     for entry in [program["program"], *program["commands"]]:
         command = entry["name"]
-        title = "-".join(filter(None, ["msprobe", command]))
-        words = [command] if command else []
+        words = command.split()
+        title = "-".join(["msprobe", *words])
 
         def help_names(scratch, entry=entry, words=words):
             result = harness.run(msprobe, [*words, "--help"], scratch)

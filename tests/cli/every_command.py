@@ -58,7 +58,7 @@ def arguments(command, inputs, data):
     for name in ("acc_check", "multi_acc_check", "run_ut", "multi_run_ut"):
         lines[name] = ["-api_info", str(dump) if inputs else "missing/dump.json", "-o", "output"]
     harness.check(command in lines, f"say here how '{command}' is called")
-    return [command, *lines[command]]
+    return [*command.split(), *lines[command]]
 
 
 def names_of(entry):
@@ -98,23 +98,23 @@ def make_tests(msprobe, data):
         command = entry["name"]
 
         def command_help(scratch, command=command, summary=entry["summary"]):
-            result = harness.run(msprobe, [command, "-h"], scratch)
+            result = harness.run(msprobe, [*command.split(), "-h"], scratch)
             harness.check_equal("exit status", result.returncode, 0)
             harness.check_equal("stderr", result.stderr, "")
             harness.check(f"msprobe {command}" in result.stdout and summary in result.stdout, result.stdout)
-            harness.check_equal("-h first", harness.run(msprobe, ["-h", command], scratch).stdout, result.stdout)
+            harness.check_equal("-h first", harness.run(msprobe, ["-h", *command.split()], scratch).stdout, result.stdout)
             harness.check_equal("files", list(scratch.iterdir()), [])
 
         def unknown_option(scratch, command=command):
             for option in ("--no-such-option", "-Z", "-zzz", "--no-such-option=1"):
-                result = harness.run(msprobe, [command, option], scratch)
+                result = harness.run(msprobe, [*command.split(), option], scratch)
                 check_refused(result, "unknown option", option.split("=")[0])
 
         def stray_argument(scratch, command=command):
-            check_refused(harness.run(msprobe, [command, "stray"], scratch), "stray")
+            check_refused(harness.run(msprobe, [*command.split(), "stray"], scratch), "stray")
 
         def no_arguments(scratch, command=command):
-            check_refused(harness.run(msprobe, [command], scratch))
+            check_refused(harness.run(msprobe, command.split(), scratch))
 
         def missing_input(scratch, command=command):
             check_refused(harness.run(msprobe, arguments(command, False, data), scratch), "missing")
@@ -132,7 +132,7 @@ def make_tests(msprobe, data):
             if not pathlib.Path("/dev/full").exists():
                 raise harness.Skip("no /dev/full")
             with open("/dev/full", "w", encoding="utf-8") as full:
-                words = [msprobe, command, "--help"]
+                words = [msprobe, *command.split(), "--help"]
                 result = subprocess.run(
                     words,
                     cwd=scratch,

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/analyze/alert_file.hpp"
+
+#include <array>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include "dump/entry.hpp"
+#include "dump/member_stream.hpp"
+#include "support/interrupt.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::monitor {
+namespace {
+
+using dump::Entry;
+using dump::NodeKind;
+
+constexpr std::size_t kMostWarnings = 5;  // a file may hold nothing but nonsense
+
+std::optional<std::int64_t> integer_of(const Entry& entry, Entry::Index node) {
+  if (!entry.is(node, NodeKind::integer)) return std::nullopt;
+  const std::string_view digits = entry.text(node);
+  std::int64_t value = 0;
+  const auto [at, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || at != digits.data() + digits.size()) return std::nullopt;
+  return value;
+}
+
+/// One record in the making.
+class RecordReader {
+ public:
+  RecordReader(const Entry& entry, bool strict) : entry_(entry), strict_(strict) {}
+
+  /// Why it is no alert; empty if it is one.
+  std::string read(Alert& alert) {
+    if (!entry_.is(0, NodeKind::object)) return "is no object";
+    std::string problem;
+    entry_.children(0, [&](Entry::Index child) {
+      if (problem.empty() && !field(alert, child))
+        problem = "has a field '" + display(entry_.key(child)) + "' " + reason_;
+    });
+    return problem;
+  }
+
+ private:
+  bool field(Alert& alert, Entry::Index node) {
+    const std::array<std::pair<std::string_view, std::int64_t*>, 6> numbers = {{
+        {"rank", &alert.rank},
+        {"step", &alert.step},
+        {"micro_step", &alert.micro_step},
+        {"pp_stage", &alert.pp_stage},
+        {"vpp_stage", &alert.vpp_stage},
+        {"call_id", &alert.call_id},
+    }};
+    const std::string_view key = entry_.key(node);
+    for (const auto& [name, value] : numbers) {
+      if (key == name) return number(node, *value);
+    }
+    if (key == "tag_name") return text(node, alert.tag);
+    if (key == "message") return text(node, alert.message);
+    if (key == "group_mates") return mates(alert, node);
+    reason_ = "that no alert has";
+    return !strict_;
+  }
+
+  bool number(Entry::Index node, std::int64_t& value) {
+    const auto read = integer_of(entry_, node);
+    reason_ = "that is no whole number";
+    if (read) value = *read;
+    return read.has_value();
+  }
+
+  bool text(Entry::Index node, std::string& value) {
+    reason_ = "that is no text";
+    if (!entry_.is(node, NodeKind::string)) return false;
+    value = entry_.text(node);
+    return true;
+  }
+
+  bool mates(Alert& alert, Entry::Index node) {
+    reason_ = "that is no list of ranks";
+    if (entry_.is(node, NodeKind::null)) return true;
+    if (!entry_.is(node, NodeKind::array)) return false;
+    bool whole = true;
+    auto& ranks = alert.group_mates.emplace();
+    entry_.children(node, [&](Entry::Index child) {
+      const auto rank = integer_of(entry_, child);
+      if (rank) ranks.push_back(*rank);
+      whole &= rank.has_value();
+    });
+    return whole;
+  }
+
+  const Entry& entry_;
+  bool strict_;
+  std::string reason_;
+};
+
+}  // namespace
+
+std::string_view Alert::task() const {
+  const std::size_t slash = tag.rfind('/');
+  return slash == std::string::npos ? std::string_view(tag) : std::string_view(tag).substr(slash + 1);
+}
+
+void read_alerts(const ByteSource& file, bool strict, std::vector<Alert>& alerts,
+                 std::vector<std::string>& warnings) {
+  dump::MemberStream stream(file);
+  stream.enter();
+  Entry entry;
+  std::string key;
+  std::uint64_t left_out = 0;
+  while (stream.next(key)) {
+    check_interrupt();
+    stream.entry(entry, key);
+    Alert alert;
+    const std::string problem = RecordReader(entry, strict).read(alert);
+    if (problem.empty()) {
+      alert.key = key;
+      alerts.push_back(std::move(alert));
+    } else if (++left_out <= kMostWarnings) {
+      warnings.push_back(display(file.name()) + ": '" + display(key) + "' " + problem + ", and is left out");
+    }
+  }
+  if (left_out > kMostWarnings)
+    warnings.push_back(display(file.name()) + ": " + human_count(left_out - kMostWarnings) +
+                       " more records are no alerts");
+}
+
+}  // namespace msprobe::monitor

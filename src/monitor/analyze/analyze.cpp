@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/analyze/analyze.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "support/error.hpp"
+#include "support/folder.hpp"
+#include "support/json_writer.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::monitor {
+namespace {
+
+constexpr std::string_view kAlertFile = "anomaly.json";
+
+std::string below(const std::string& folder, std::string_view name) {
+  return folder + (folder.ends_with('/') ? "" : "/") + std::string(name);
+}
+
+bool exists(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+/// The folders that hold alerts, or were made for them.
+std::vector<std::string> alert_folders(const std::string& input) {
+  std::string folder = input;
+  if (const std::string inner = below(input, "anomaly_detected"); exists(inner)) folder = inner;
+  std::vector<std::string> found;
+  for (const std::string& name : names_in(folder, Named::folders)) {
+    const std::string path = below(folder, name);
+    if (name.starts_with("rank") || exists(below(path, kAlertFile))) found.push_back(path);
+  }
+  if (found.empty())
+    throw FormatError(display(input),
+                      "holds no rank{r}/anomaly.json; a monitor writes them with \"dump\" of its alerts");
+  return found;
+}
+
+std::string plain_key(const Alert& alert) {
+  return alert.tag + "_step_" + std::to_string(alert.step) + "_call_" + std::to_string(alert.call_id);
+}
+
+}  // namespace
+
+AlertRanking rank_alerts_in(const AnalyzeOptions& options) {
+  AlertRanking ranking;
+  std::vector<Alert> alerts;
+  for (const std::string& folder : alert_folders(options.input)) {
+    const std::string path = below(folder, kAlertFile);
+    if (!exists(path)) continue;  // this rank had none
+    try {
+      read_alerts(*open_file(path), options.rules == RankingRules::python, alerts, ranking.warnings);
+    } catch (const FormatError& error) {
+      ranking.problems.emplace_back(error.what());
+    } catch (const IoError& error) {
+      ranking.problems.emplace_back(error.what());
+    }
+  }
+  if (!options.steps.empty())
+    std::erase_if(alerts, [&](const Alert& alert) { return !options.steps.contains(alert.step); });
+  rank_alerts(alerts, options.rules);
+  ranking.all = alerts.size();
+  alerts.resize(std::min(alerts.size(), options.most));
+  ranking.first = std::move(alerts);
+  return ranking;
+}
+
+std::string alerts_json(const std::vector<Alert>& alerts) {
+  JsonWriter json({.indent = 1});
+  std::set<std::string> keys;
+  json.open_object();
+  for (const Alert& alert : alerts) {
+    const std::string plain = plain_key(alert);
+    std::string key = alert.key.starts_with(plain) ? alert.key : plain;
+    for (int i = 2; !keys.insert(key).second; ++i) key = plain + "_" + std::to_string(i);
+    json.key(key);
+    json.open_object();
+    json.member("rank", alert.rank);
+    json.member("step", alert.step);
+    json.member("micro_step", alert.micro_step);
+    json.member("pp_stage", alert.pp_stage);
+    json.member("vpp_stage", alert.vpp_stage);
+    json.member("call_id", alert.call_id);
+    json.member("tag_name", alert.tag);
+    json.member("message", alert.message);
+    json.key("group_mates");
+    if (alert.group_mates) {
+      json.value(*alert.group_mates);
+    } else {
+      json.null();
+    }
+    json.close();
+  }
+  json.close();
+  return json.take();
+}
+
+std::optional<std::set<std::int64_t>> parse_steps(std::string_view text) {
+  text = trimmed(text);
+  if (text.starts_with('[') != text.ends_with(']')) return std::nullopt;
+  if (text.starts_with('[')) text = trimmed(text.substr(1, text.size() - 2));
+  std::set<std::int64_t> steps;
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    const std::string_view word = trimmed(text.substr(0, comma));
+    std::int64_t step = 0;
+    const auto [at, error] = std::from_chars(word.data(), word.data() + word.size(), step);
+    if (word.empty() || error != std::errc() || at != word.data() + word.size()) return std::nullopt;
+    steps.insert(step);
+    if (comma == std::string_view::npos) break;
+    text = trimmed(text.substr(comma + 1));
+  }
+  return steps;
+}
+
+}  // namespace msprobe::monitor

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/analyze/command.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "monitor/analyze/analyze.hpp"
+#include "support/error.hpp"
+#include "support/log.hpp"
+#include "support/option_list.hpp"
+#include "support/output_file.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::monitor {
+namespace {
+
+class AnalyzeCommand final : public Command {
+ public:
+  std::string_view name() const override { return "monitor analyze"; }
+  std::vector<std::string> other_names() const override { return {"anomaly_processor"}; }
+  std::string_view summary() const override {
+    return "Rank the alerts of a training monitor: the first ones";
+  }
+
+  void declare(OptionList& options) override {
+    options.add("-d,--data_path", options_.input, "Folder anomaly_detected of a monitor, or the one it is in")
+        .argument("DIR");
+    options.add("-o,--out_path", output_, "Folder for anomaly_analyse.json, or - for standard output")
+        .argument("DIR")
+        .default_text("the folder of -d");
+    options.add("-k,--topk", options_.most, "How many alerts are listed").argument("NUMBER").show_default();
+    options
+        .add("-s,--step,--step_list", steps_, "Steps, such as \"[3, 4]\"; the alerts of others do not count")
+        .argument("LIST");
+    options.add("--fail-on", fail_on_, "Exit with 1 if there is: alert, never")
+        .one_of({"alert", "never"})
+        .show_default();
+    options.add_flag("--python-rules", python_rules_, "The order of the Python tool 26.x");
+  }
+
+  Outcome run(const Context&) override {
+    if (options_.input.empty()) throw UsageError("-d/--data_path is required");
+    if (options_.most == 0) throw UsageError("-k/--topk: at least 1 is needed");
+    if (!steps_.empty()) {
+      const auto steps = parse_steps(steps_);
+      if (!steps) throw UsageError("-s/--step: '" + display(steps_) + "' is no list of steps such as [3, 4]");
+      options_.steps = *steps;
+    }
+    if (python_rules_) options_.rules = RankingRules::python;
+    const std::string folder = output_.empty() ? options_.input : output_;
+    const std::string path = folder + "/anomaly_analyse.json";
+    const AlertRanking ranking = rank_alerts_in(options_);
+    if (folder == "-") {
+      write_all(STDOUT_FILENO, alerts_json(ranking.first) + "\n", "standard output");
+    } else {
+      create_directories(folder);
+      OutputFile file(path);
+      file.write(alerts_json(ranking.first));
+      file.commit();
+    }
+    tell(ranking, folder == "-" ? std::string() : path);
+    if (!ranking.problems.empty()) return Outcome::failure;
+    return fail_on_ == "alert" && ranking.all > 0 ? Outcome::findings : Outcome::clean;
+  }
+
+ private:
+  static void tell(const AlertRanking& ranking, const std::string& path) {
+    for (const std::string& warning : ranking.warnings) log_warning(warning);
+    for (const std::string& problem : ranking.problems) log_error(problem);
+    if (!path.empty()) log_info("anomaly_analyse.json is at " + display(path) + ".");
+    if (ranking.all == 0) {
+      log_info("There is no alert.");
+      return;
+    }
+    log_info(fmt::format("The first {} of {} alerts:", human_count(ranking.first.size()),
+                         human_count(ranking.all)));
+    for (std::size_t i = 0; i < ranking.first.size(); ++i)
+      log_info(fmt::format("{}: {}", i, display(ranking.first[i].message)));
+  }
+
+  AnalyzeOptions options_;
+  std::string output_;
+  std::string steps_;
+  std::string fail_on_ = "never";
+  bool python_rules_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_analyze() {
+  return std::make_unique<AnalyzeCommand>();
+}
+
+}  // namespace msprobe::monitor

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/analyze/ranking.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace msprobe::monitor {
+namespace {
+
+/// Parts of one step, in their order.
+enum Phase : std::int64_t {
+  kLeftBehind,
+  kForward,
+  kBackward,
+  kCommunication,
+  kReduced,
+  kDirection,
+  kUpdated,
+  kUnknown
+};
+
+Phase phase_of(std::string_view task) {
+  static constexpr std::array<std::pair<std::string_view, Phase>, 13> kPhases = {{
+      {"exp_avg", kLeftBehind},
+      {"exp_avg_sq", kLeftBehind},
+      {"param_origin", kLeftBehind},
+      {"actv", kForward},
+      {"actv_grad", kBackward},
+      {"acc_grad", kBackward},
+      {"pre_grad", kBackward},
+      {"grad_unreduced", kBackward},
+      {"post_grad", kReduced},
+      {"grad_reduced", kReduced},
+      {"mg_direction", kDirection},
+      {"param_updated", kUpdated},
+      {"comm", kCommunication},
+  }};
+  for (const auto& [name, phase] : kPhases) {
+    if (task == name) return phase;
+  }
+  return task.starts_with("pre_") || task.starts_with("post_") ? kCommunication : kUnknown;
+}
+
+bool in_micro_step(Phase phase) {
+  return phase == kForward || phase == kBackward;
+}
+
+/// Of the record, or, as the Python tool always writes 0 there, of the tag.
+std::optional<std::int64_t> micro_step_of(const Alert& alert) {
+  if (alert.micro_step != 0) return alert.micro_step;
+  const std::string_view name = std::string_view(alert.tag).substr(0, alert.tag.find('/'));
+  const std::size_t last = name.rfind(':');
+  if (last == std::string_view::npos || name.find(':') == last) return std::nullopt;
+  std::int64_t value = 0;
+  const char* end = name.data() + name.size();
+  const auto [at, error] = std::from_chars(name.data() + last + 1, end, value);
+  if (error != std::errc() || at != end || value < 0) return std::nullopt;
+  return value;
+}
+
+using Place = std::array<std::int64_t, 8>;
+
+std::int64_t reversed(std::int64_t number) {
+  return ~number;  // the order turned round, without overflow
+}
+
+Place timeline_place(const Alert& alert, std::int64_t last_micro_step) {
+  const Phase phase = phase_of(alert.task());
+  const bool micro = in_micro_step(phase);
+  const bool down = phase == kBackward || phase == kReduced;
+  return {alert.step,
+          phase == kLeftBehind ? 0
+          : micro              ? 1
+                               : 2,
+          micro ? micro_step_of(alert).value_or(last_micro_step) : 0,
+          phase,
+          down ? reversed(alert.vpp_stage) : alert.vpp_stage,
+          down ? reversed(alert.pp_stage) : alert.pp_stage,
+          alert.call_id < 0 ? std::numeric_limits<std::int64_t>::max() : alert.call_id,
+          alert.rank};
+}
+
+Place python_place(const Alert& alert) {
+  const std::string_view task = alert.task();
+  std::int64_t stage = -1;
+  if (task == "actv") stage = 0;
+  if (task == "actv_grad" || task == "pre_grad" || task == "post_grad" || task == "acc_grad") stage = 1;
+  if (task == "exp_avg" || task == "exp_avg_sq") stage = 2;
+  const bool up = stage == 0;
+  return {alert.step,
+          alert.micro_step,
+          stage,
+          up ? alert.vpp_stage : reversed(alert.vpp_stage),
+          up ? alert.pp_stage : reversed(alert.pp_stage),
+          alert.call_id,
+          0,
+          0};
+}
+
+}  // namespace
+
+void rank_alerts(std::vector<Alert>& alerts, RankingRules rules) {
+  // A parameter's gradient is there when the last micro batch has come; its tag does not say which one that
+  // is.
+  std::map<std::int64_t, std::int64_t> last_micro_steps;
+  for (const Alert& alert : alerts) {
+    std::int64_t& last = last_micro_steps[alert.step];
+    if (in_micro_step(phase_of(alert.task()))) last = std::max(last, micro_step_of(alert).value_or(0));
+  }
+  std::vector<Place> places;
+  places.reserve(alerts.size());
+  for (const Alert& alert : alerts)
+    places.push_back(rules == RankingRules::python ? python_place(alert)
+                                                   : timeline_place(alert, last_micro_steps[alert.step]));
+  std::vector<std::size_t> order(alerts.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return places[a] < places[b]; });
+  std::vector<Alert> ranked;
+  ranked.reserve(alerts.size());
+  for (const std::size_t i : order) ranked.push_back(std::move(alerts[i]));
+  alerts = std::move(ranked);
+}
+
+}  // namespace msprobe::monitor
