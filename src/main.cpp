@@ -22,6 +22,7 @@
 #include "inspect/command.hpp"
 #include "merge_result/command.hpp"
 #include "monitor/analyze/command.hpp"
+#include "monitor/csv2tb/command.hpp"
 #include "parse/command.hpp"
 #include "precheck/acc_check/command.hpp"
 #include "precheck/op_generate/command.hpp"
@@ -69,6 +70,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(inspect::make_command());
   commands.push_back(config_check::make_command());
   commands.push_back(monitor::make_analyze());
+  commands.push_back(monitor::make_csv2tb());
   return commands;
 }
 

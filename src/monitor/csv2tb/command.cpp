@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/csv2tb/command.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "monitor/csv2tb/convert.hpp"
+#include "support/error.hpp"
+#include "support/log.hpp"
+#include "support/option_list.hpp"
+#include "support/output_folder.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::monitor {
+namespace {
+
+class Csv2TbCommand final : public Command {
+ public:
+  std::string_view name() const override { return "monitor csv2tb"; }
+  std::vector<std::string> other_names() const override {
+    return {"csv2tensorboard_by_step", "monitor csv2tensorboard_by_step"};
+  }
+  std::string_view summary() const override { return "Show a training monitor's csv files in TensorBoard"; }
+
+  void declare(OptionList& options) override {
+    options.add("-d,--monitor_path", options_.input, "Folder with the ranks' folders, of either monitor")
+        .argument("DIR");
+    options.add("-o,--output_dirpath", options_.output, "Folder for the event files")
+        .argument("DIR")
+        .default_text("a new one in the folder of -d");
+    options
+        .add("--time_start", options_.times.from, "Only folders of this time (Jan01_00-00-00) or later ones")
+        .argument("TIME");
+    options.add("--time_end", options_.times.to, "Only folders of this time or earlier ones")
+        .argument("TIME");
+    options
+        .add("--data_type_list", options_.quantities,
+             "Any of actv, grad_reduced, comm, ..., separated by commas")
+        .commas()
+        .suggest({"actv", "actv_grad", "exp_avg", "exp_avg_sq", "grad_unreduced", "grad_reduced",
+                  "param_origin", "param_updated", "mg_direction", "comm"})
+        .argument("LIST");
+    options.add("--process_num", processes_, "As in the Python tool; -j says how many threads there are")
+        .argument("NUMBER")
+        .show_default();
+  }
+
+  Outcome run(const Context& context) override {
+    if (options_.input.empty()) throw UsageError("-d/--monitor_path is required");
+    if (processes_ == 0) throw UsageError("--process_num: at least 1 is needed");
+    if (!options_.output.empty()) check_output_folder(options_.output);
+    const EventReport report = convert_to_events(options_, context.progress);
+    for (const std::string& warning : report.warnings) log_warning(warning);
+    for (const std::string& problem : report.problems) log_error(problem);
+    log_info(fmt::format("{} values in {} event file{}\n  written: {}", human_count(report.scalars),
+                         human_count(report.files), report.files == 1 ? "" : "s", display(report.output)));
+    return report.problems.empty() ? Outcome::clean : Outcome::failure;
+  }
+
+ private:
+  EventOptions options_;
+  std::size_t processes_ = 1;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_csv2tb() {
+  return std::make_unique<Csv2TbCommand>();
+}
+
+}  // namespace msprobe::monitor
