@@ -23,6 +23,7 @@
 #include "merge_result/command.hpp"
 #include "monitor/analyze/command.hpp"
 #include "monitor/csv2tb/command.hpp"
+#include "monitor/trend/command.hpp"
 #include "parse/command.hpp"
 #include "precheck/acc_check/command.hpp"
 #include "precheck/op_generate/command.hpp"
@@ -71,6 +72,8 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(config_check::make_command());
   commands.push_back(monitor::make_analyze());
   commands.push_back(monitor::make_csv2tb());
+  commands.push_back(monitor::make_trend("monitor csv2db"));
+  commands.push_back(monitor::make_trend("data2db"));
   return commands;
 }
 
@@ -79,7 +82,6 @@ std::vector<AbsentCommand> absent_commands() {
   return {
       {"run_overflow_check", "'msprobe overflow_check' finds where NaN or Inf began"},
       {"config_checking", "it is called config_check by now, with the same options"},
-      {"data2db", "nothing here writes a data base; 'msprobe compare --format json' is for programs"},
       {"offline_dump", "no model is run here; the Python tool does that, beside the vendor's toolkit"},
       {"install_deps", "nothing has to be installed beside msprobe"},
   };

@@ -199,7 +199,7 @@ Request CommandLine::parse(const std::vector<std::string>& arguments) {
   if (command != nullptr) return {Request::Kind::run, command, impl_->globals};
   if (arguments.empty()) return {Request::Kind::help, nullptr, impl_->globals};
   if (!rewritten.group.empty())
-    throw UsageError(fmt::format("'{}' is the first word of several commands", rewritten.group),
+    throw UsageError(fmt::format("'msprobe {}' needs the name of one of its commands", rewritten.group),
                      fmt::format("try 'msprobe {} --help'", rewritten.group));
   throw UsageError("no command given", "try 'msprobe --help'");
 }

@@ -57,6 +57,11 @@ def arguments(command, inputs, data):
                             "Functional.linear.0", "-o", "output"]
     for name in ("acc_check", "multi_acc_check", "run_ut", "multi_run_ut"):
         lines[name] = ["-api_info", str(dump) if inputs else "missing/dump.json", "-o", "output"]
+    monitor = golden / "monitor"
+    lines["monitor analyze"] = ["-d", str(monitor / "analyse" / "anomaly_detected") if inputs else "missing", "-o", "output"]
+    series = str(monitor / "trend" / "in" / "monitor") if inputs else "missing"
+    lines["monitor csv2tb"] = ["-d", series, "-o", "output"]
+    lines["monitor csv2db"] = lines["data2db"] = ["--data", series, "--db", "output"]
     harness.check(command in lines, f"say here how '{command}' is called")
     return [*command.split(), *lines[command]]
 

@@ -7,7 +7,7 @@
 
 #include "support/output_file.hpp"
 
-namespace msprobe::graph {
+namespace msprobe::database {
 
 /// A file system of SQLite's with one file, and temporary ones. What the system refuses is kept as the
 /// exception that it was, because SQLite knows only that something failed.
@@ -27,4 +27,4 @@ class OutputVfs {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace msprobe::graph
+}  // namespace msprobe::database

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/database/output_vfs.hpp"
+#include "database/output_vfs.hpp"
 
 #include <fmt/format.h>
 #include <sqlite3.h>
@@ -13,7 +13,7 @@
 #include <span>
 #include <string_view>
 
-namespace msprobe::graph {
+namespace msprobe::database {
 
 struct OutputVfs::Impl {
   OutputFile* file = nullptr;
@@ -209,4 +209,4 @@ void OutputVfs::rethrow() const {
   if (impl_->failure) std::rethrow_exception(impl_->failure);
 }
 
-}  // namespace msprobe::graph
+}  // namespace msprobe::database

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The data base of trends that the viewer opens (spec/monitor.md 14.1).
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "database/output_database.hpp"
+
+namespace msprobe::monitor {
+
+/// A word by which targets are looked for.
+struct TrendTag {
+  std::string name;
+  std::string_view category;
+};
+
+/// Makes the tags of a target's name.
+using TagMaker = std::vector<TrendTag> (*)(std::string_view target);
+
+struct TrendMetric {
+  std::string name;
+  std::vector<std::string> statistics;
+};
+
+struct TrendPlan {
+  std::vector<TrendMetric> metrics;
+  std::vector<std::string> statistics;  // columns: those of all metrics
+  TagMaker tags = nullptr;
+  bool rank_first = false;  // the order of columns in the table of extremes
+  bool keep_first = false;  // of rows with one key, else the last one counts
+  bool tell_nan = true;     // a NaN is NULL in its column: say in a table of our own that it was there
+};
+
+struct TrendRow {
+  std::int64_t rank = 0;
+  std::int64_t step = 0;
+  std::string_view target;
+  std::int64_t stage = 0;
+  std::int64_t micro_step = 0;
+  std::size_t metric = 0;          // of the plan
+  std::span<const double> values;  // one for each of the plan's statistics
+  std::uint64_t given = 0;         // a bit for each of them that was there
+};
+
+class TrendDatabase {
+ public:
+  static constexpr std::size_t kMostStatistics = 64;
+
+  /// Names of metrics and statistics have to be plain words.
+  TrendDatabase(const std::string& path, TrendPlan plan);
+  void add(const TrendRow& row);
+  std::uint64_t rows() const { return rows_; }
+  /// Gives the file its name.
+  void commit();
+
+ private:
+  void create_tables();
+  std::int64_t target_of(const TrendRow& row);
+  void add_tags(const TrendRow& row, std::int64_t target);
+  void add_nan(const TrendRow& row, std::int64_t target);
+
+  TrendPlan plan_;
+  database::OutputDatabase output_;
+  database::Statement add_target_;
+  database::Statement add_tag_;
+  database::Statement add_mapping_;
+  database::Statement add_row_;
+  database::Statement add_nan_;  // there is one once there was a NaN
+  database::Statement drop_nan_;
+  std::unordered_map<std::string, std::int64_t> targets_;
+  std::unordered_map<std::string, std::int64_t> tags_;
+  std::set<std::pair<std::int64_t, std::size_t>> tagged_;  // targets and metrics
+  std::uint64_t rows_ = 0;
+  std::int64_t least_step_ = 0;
+  std::int64_t greatest_step_ = 0;
+  std::int64_t greatest_rank_ = 0;
+};
+
+}  // namespace msprobe::monitor

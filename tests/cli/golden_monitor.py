@@ -1,0 +1,384 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Holds the commands over a monitor's files to the results of the Python tool 26.2: the ranking of alerts, event files,
+data bases of trends.
+
+usage: golden_monitor.py MSPROBE GOLDEN_FOLDER
+"""
+
+import csv
+import json
+import math
+import os
+import pathlib
+import shutil
+import sqlite3
+import struct
+
+import event_file
+import harness
+
+RANK = "Jan01_00-00-0{}-rank{}-00000000"
+
+
+def ranking_test(msprobe, case, name, summary):
+    """--python-rules gives the Python tool's order; what it refuses is refused."""
+
+    def body(scratch):
+        options = summary["options"] if summary["options"] is not None else []
+        source = str(case / "anomaly_detected") if summary["options"] is not None else "missing"
+        result = harness.run(
+            msprobe, ["monitor", "analyze", "-d", source, "-o", "out", "--python-rules", *options], scratch
+        )
+        # "2" and "[2" are no lists for the Python tool; ours takes the first.
+        if name == "bad_step":
+            harness.check_equal("exit status", result.returncode, 0)
+            return
+        harness.check_equal("exit status", result.returncode, 2 if summary["exit"] else 0)
+        if summary["exit"]:
+            harness.check(not (scratch / "out").exists(), "files were written")
+            return
+        path = scratch / "out" / "anomaly_analyse.json"
+        harness.check_equal("order", list(json.loads(path.read_text(encoding="utf-8"))), summary["order"])
+        expected = case / "results" / name / "anomaly_analyse.json"
+        if expected.exists():
+            harness.check_equal("file", path.read_bytes(), expected.read_bytes())
+        messages = [line.split(": ", 1)[1] for line in summary["lines"] if line.split(": ")[0].isdigit()]
+        shown = [line.split(": ", 1)[1] for line in result.stderr.splitlines() if line.split(": ")[0].isdigit()]
+        harness.check_equal("messages", shown[-len(messages) :] if messages else shown, messages)
+
+    return body
+
+
+def timeline_test(msprobe, case):
+    """Our order: as a step goes, checked by a slow and plain description of it."""
+    parts = ["param_origin exp_avg exp_avg_sq", "actv", "actv_grad pre_grad acc_grad", "post_0", "post_grad",
+             "mg_direction", "param_updated"]
+
+    def place(alert):
+        task = alert["tag_name"].rsplit("/", 1)[1]
+        (part,) = [i for i, tasks in enumerate(parts) if task in tasks.split()]
+        name = alert["tag_name"].split("/")[0].split(":")
+        last = 1  # of the micro steps in this golden
+        micro = 0
+        if part in (1, 2):
+            micro = int(name[2]) if len(name) > 2 else last
+        group = 0 if part == 0 else 1 if part in (1, 2) else 2
+        up = -1 if part in (2, 4) else 1
+        call = alert["call_id"] if alert["call_id"] >= 0 else math.inf
+        return (alert["step"], group, micro, part, up * alert["vpp_stage"], up * alert["pp_stage"], call, alert["rank"])
+
+    def body(scratch):
+        result = harness.run(
+            msprobe, ["monitor", "analyze", "-d", str(case / "anomaly_detected"), "-o", "-", "-k", "1000"], scratch
+        )
+        harness.check_equal("exit status", result.returncode, 0)
+        alerts = [a for a in json.loads(result.stdout).values() if a["tag_name"]]
+        records = {}
+        for path in case.glob("anomaly_detected/*/anomaly.json"):
+            records.update(json.loads(path.read_text(encoding="utf-8")))
+        harness.check_equal("alerts", len(alerts), sum("tag_name" in record for record in records.values()))
+        places = [place(alert) for alert in alerts]
+        harness.check_equal("order", places, sorted(places))
+
+    return body
+
+
+def absent_points(tree):
+    """(rank folder, quantity, tag without statistic, step) of rows without a tensor."""
+    found = set()
+    for path in tree.glob("*/*.csv"):
+        rank = path.parent.name.split("-rank")[1].split("-")[0]
+        quantity = path.stem.rsplit("_", 1)[0]
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                if row.get("shape") == "nan":
+                    micro = f":micro{row['micro_step']}" if "micro_step" in row else ""
+                    found.add((f"rank{rank}/{quantity}", f"vp{row['vpp_stage']}:{row['name']}{micro}", int(row["step"])))
+    return found
+
+
+def event_folders(out):
+    folders = {}
+    for path in sorted(out.glob("*/*/*")):
+        folders.setdefault(str(path.parent.relative_to(out)), {}).update(event_file.scalars(path))
+    return folders
+
+
+def same_float(got, expected):
+    expected = float(expected)
+    return (math.isnan(got) and math.isnan(expected)) or got == expected
+
+
+def check_events(out, expected, absent):
+    """Every value of the Python tool's, and its tags; rows without a tensor have no values here."""
+    folders = event_folders(out)
+    for folder, tags in expected.items():
+        for tag, points in tags.items():
+            wanted = [(s, v) for s, v in points if (folder, tag.rsplit("/", 1)[0], s) not in absent]
+            got = folders.get(folder, {}).get(tag, [])
+            harness.check_equal(f"steps of {folder} {tag}", [s for s, _ in got], [s for s, _ in wanted])
+            for (step, value), (_, golden) in zip(got, wanted):
+                harness.check(same_float(value, golden), f"{folder} {tag} step {step}: {value} and not {golden}")
+    return folders
+
+
+def made_tree(case, scratch):
+    tree = scratch / "made"
+    shutil.copytree(case / "in" / "made", tree)
+    # The Python tool took the folder that was listed last; ours takes the newest, whichever that was.
+    order = [RANK.format(1, 1), RANK.format(0, 1)]
+    for age, name in enumerate(order):
+        for path in (tree / name).iterdir():
+            os.utime(path, (1e9 - 1000 * age, 1e9 - 1000 * age))
+    return tree
+
+
+def real_events(msprobe, golden):
+    def body(scratch):
+        source = golden / "micro_steps" / "out_mbs_true"
+        result = harness.run(msprobe, ["monitor", "csv2tb", "-d", str(source), "-o", "out"], scratch)
+        harness.check_equal("exit status", result.returncode, 0)
+        expected = json.loads((golden / "csv2tb" / "scalars.json").read_text(encoding="utf-8"))["real"]
+        folders = check_events(scratch / "out", expected, absent_points(source))
+        harness.check_equal("folders", sorted(folders), sorted(expected))
+
+    return body
+
+
+def newest_value(tree):
+    with next((tree / RANK.format(1, 1)).glob("*.csv")).open(encoding="utf-8", newline="") as file:
+        return float(next(csv.DictReader(file))["norm"])
+
+
+def made_events(msprobe, golden, name, options):
+    def body(scratch):
+        case = golden / "csv2tb"
+        tree = made_tree(case, scratch)
+        result = harness.run(msprobe, ["monitor", "csv2tb", "-d", str(tree), "-o", "out", *options], scratch)
+        harness.check_equal("exit status", result.returncode, 0)
+        expected = json.loads((case / "scalars.json").read_text(encoding="utf-8"))[name]
+        for tag, points in expected["rank1/grad_reduced"].items():
+            expected["rank1/grad_reduced"][tag] = [[step, newest_value(tree)] for step, _ in points]
+        folders = check_events(scratch / "out", expected, set())
+        if name != "made":
+            return
+        # What the Python tool lost: everything of rank 0 behind a repeat in two files.
+        harness.check_equal("repeated in a file", folders["rank0/exp_avg"]["vp0:b/norm"], [(0, 2.0)])
+        harness.check_equal("repeated in two", folders["rank0/exp_avg_sq"]["vp0:b/norm"], [(0, 2.0)])
+        harness.check_equal("behind it", [s for s, _ in folders["rank0/grad_reduced"]["vp0:a.weight/norm"]], [0, 1, 2])
+        harness.check_equal("other", folders["rank0/other"]["vp0:b/min"], [(0, 1.0)])
+        harness.check("rank 1 has 2 folders" in result.stderr, result.stderr)
+
+    return body
+
+
+def refused_events(msprobe, golden, options, *words):
+    def body(scratch):
+        tree = made_tree(golden / "csv2tb", scratch)
+        result = harness.run(msprobe, ["monitor", "csv2tb", "-d", str(tree), "-o", "out", *options], scratch)
+        harness.check_equal("exit status", result.returncode, 2)
+        for word in words:
+            harness.check(word in result.stderr, result.stderr)
+        harness.check(not (scratch / "out").exists(), "files were written")
+
+    return body
+
+
+def communication_events(msprobe, golden):
+    def body(scratch):
+        result = harness.run(msprobe, ["monitor", "csv2tb", "-d", str(golden / "ddp" / "out_cc_post"), "-o", "out"], scratch)
+        harness.check_equal("exit status", result.returncode, 0)
+        folders = event_folders(scratch / "out")
+        tags = folders["rank0/comm"]
+        harness.check_equal("all_reduce", tags["all_reduce_0/norm"][0], (0, struct_float(179.424079)))
+        harness.check_equal("max", tags["all_reduce_0/max"][0], (0, 160.0))
+        harness.check_equal("second tensor", tags["all_gather_1/max"][0], (0, 0.0))
+        harness.check("broadcast_1/norm" not in tags, "filling at the end of a row became a tensor")
+
+    return body
+
+
+def struct_float(value):
+    return struct.unpack("<f", struct.pack("<f", value))[0]
+
+
+def load_sql(text):
+    connection = sqlite3.connect(":memory:")
+    connection.executescript(text)
+    return connection
+
+
+def content(connection):
+    """A data base without its numbers for things, which follow no order."""
+    columns = [row[1] for row in connection.execute("PRAGMA table_info(trend_data)")]
+    metrics = dict(connection.execute("SELECT metric_id, metric_name FROM monitoring_metrics"))
+    targets = {row[0]: row[1:] for row in connection.execute("SELECT * FROM monitoring_targets")}
+    tags = {row[0]: (row[1], row[2], metrics[row[3]]) for row in connection.execute("SELECT * FROM monitoring_tags")}
+    rows = {}
+    for row in connection.execute("SELECT * FROM trend_data"):
+        named = dict(zip(columns, row))
+        key = (named.pop("rank"), named.pop("step"), targets[named.pop("target_id")], metrics[named.pop("metric_id")])
+        rows[key] = named
+    names = [row[1] for row in connection.execute("PRAGMA table_info(global_stats)")]
+    (extremes,) = connection.execute("SELECT * FROM global_stats")
+    stats = {name: set(value.split(",")) if isinstance(value, str) else value for name, value in zip(names, extremes)}
+    types = {
+        table: {
+            row[1]: (row[2], row[3], row[5])
+            for row in connection.execute(f"PRAGMA table_info({table})")
+            if table not in ("trend_data", "global_stats")
+        }
+        for table in ("monitoring_targets", "monitoring_metrics", "monitoring_tags", "tag_target_mapping")
+    }
+    # Numbers of targets that ended up without a row are no content.
+    used = {key[2] for key in rows}
+    return {
+        "types": types,
+        "metrics": set(metrics.values()),
+        "targets": used,
+        "tags": set(tags.values()),
+        "mapping": {(tags[a], targets[b]) for a, b in connection.execute("SELECT * FROM tag_target_mapping")},
+        "rows": rows,
+        "extremes": stats,
+        "rank first": names.index("max_rank") < names.index("min_step"),
+    }
+
+
+def trend_test(msprobe, golden, name, summary):
+    def body(scratch):
+        case = golden / "trend"
+        result = harness.run(msprobe, ["data2db", "--db", str(scratch / "db"), *summary["options"], "--python-rules"], case)
+        if not summary["files"]:
+            harness.check_equal("exit status", result.returncode, 2)
+            harness.check(not (scratch / "db").exists(), "files were written")
+            return
+        harness.check_equal("exit status", result.returncode, 0)
+        harness.check_equal("files", sorted(os.listdir(scratch / "db")), summary["files"])
+        (file,) = summary["files"]
+        with sqlite3.connect(scratch / "db" / file) as made:
+            got = content(made)
+            harness.check_equal("integrity", made.execute("PRAGMA integrity_check").fetchall(), [("ok",)])
+        expected = content(load_sql((case / "sql" / f"{name}.{file.split('.')[0]}.sql").read_text(encoding="utf-8")))
+        for part, value in expected.items():
+            harness.check_equal(part, got[part], value)
+
+    return body
+
+
+def query(path, sql):
+    with sqlite3.connect(path) as connection:
+        return connection.execute(sql).fetchall()
+
+
+ROWS = """SELECT step, target_name, micro_step, metric_name, norm FROM trend_data
+    JOIN monitoring_targets USING (target_id) JOIN monitoring_metrics USING (metric_id) """
+
+
+def our_monitor_trend(msprobe, golden):
+    """Beyond the Python tool: hook files, communication, the last of two rows, and which NULL is a NaN."""
+
+    def body(scratch):
+        source = golden / "trend" / "in" / "monitor"
+        result = harness.run(msprobe, ["monitor", "csv2db", "--db", "db", "--data", str(source)], scratch)
+        harness.check_equal("exit status", result.returncode, 0)
+        path = scratch / "db" / "monitor_data.trend.db"
+        metrics = {row[0] for row in query(path, "SELECT metric_name FROM monitoring_metrics")}
+        harness.check_equal("metrics", metrics, {"actv", "grad_reduced", "other", "comm", "linear_hook"})
+        rows = query(path, ROWS + "WHERE rank = 0 AND metric_name = 'grad_reduced' AND step = 3")
+        harness.check_equal("the last counts", rows, [(3, "model.layers.0.fc.weight", 0, "grad_reduced", 9.0)])
+        rows = query(path, ROWS + "WHERE metric_name = 'comm'")
+        harness.check_equal("communication", [(row[1], row[4]) for row in rows], [("all_reduce_0", 1.0), ("all_reduce_1", 3.0)])
+        nans = query(path, "SELECT target_name, statistics FROM trend_nan JOIN monitoring_targets USING (target_id)")
+        harness.check_equal("NaN", nans, [("model.layers.0.fc.bias", "norm"), ("all_reduce_1", "min")])
+
+    return body
+
+
+def second_layout_trend(msprobe, golden):
+    def body(scratch):
+        source = golden / "v2" / "out_all"
+        result = harness.run(msprobe, ["data2db", "--db", "db", "--data", str(source)], scratch)
+        harness.check_equal("exit status", result.returncode, 0)
+        path = scratch / "db" / "monitor_data.trend.db"
+        metrics = {row[0] for row in query(path, "SELECT metric_name FROM monitoring_metrics")}
+        harness.check({"actv", "actv_grad", "grad_reduced", "exp_avg", "param_updated"} <= metrics, metrics)
+        with next((source / "rank_0").glob("module_*.csv")).open(encoding="utf-8", newline="") as file:
+            written = [row for row in csv.DictReader(file) if row["scope"] == "forward"]
+        (count,) = query(path, ROWS.replace("step, target_name, micro_step, metric_name, norm", "count(*)")
+                         + "WHERE metric_name = 'actv'")
+        harness.check_equal("rows", count[0], len(written))
+
+    return body
+
+
+def our_dump_trend(msprobe, golden):
+    """Two micro batches and an optimizer step are two micro steps, and what no module encloses is kept."""
+
+    def body(scratch):
+        source = golden / "trend" / "in" / "dump"
+        result = harness.run(msprobe, ["data2db", "--db", "db", "--data", str(source)], scratch)
+        harness.check_equal("exit status", result.returncode, 0)
+        path = scratch / "db" / "dump_data.trend.db"
+        harness.check_equal("steps", query(path, "SELECT min_step, max_step FROM global_stats"), [(0, 3)])
+        for target, metric in (("Tensor.sum.input.0", "forward"), ("Module.model.layers.0.fc.Linear.weight", "parameters_grad")):
+            rows = query(path, ROWS + f"WHERE target_name = '{target}' AND metric_name = '{metric}'")
+            harness.check_equal(target, [(row[0], row[2]) for row in rows], [(step, 0) for step in range(4)])
+        rows = query(path, ROWS + "WHERE target_name = 'Tensor.add_.output.0' AND metric_name = 'forward'")
+        harness.check_equal("optimizer", sorted((row[0], row[2]) for row in rows), [(s, c) for s in (1, 3) for c in range(4)])
+
+    return body
+
+
+def several_roots(msprobe):
+    """A model of five modules that nothing encloses: two steps are two micro steps, not ten."""
+
+    def body(scratch):
+        tensor = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [1], "Max": 1, "Min": 0, "Mean": 0.5, "Norm": 1}
+        for step in range(2):
+            folder = scratch / "dump" / f"step{step}" / "rank0"
+            folder.mkdir(parents=True)
+            names = [f"Module.m{i}.Linear.forward.0" for i in range(5)]
+            data = {name: {"input_args": [tensor], "output": [tensor]} for name in names}
+            (folder / "dump.json").write_text(json.dumps({"task": "statistics", "level": "L0", "data": data}), encoding="utf-8")
+            (folder / "construct.json").write_text(json.dumps(dict.fromkeys(names)), encoding="utf-8")
+        for rules, steps in (([], [(0, 1)]), (["--python-rules"], [(0, 9)])):
+            harness.check_equal("status", harness.run(msprobe, ["data2db", "--db", "db", "--data", "dump", *rules], scratch).returncode, 0)
+            path = scratch / "db" / "dump_data.trend.db"
+            harness.check_equal(f"steps {rules}", query(path, "SELECT min_step, max_step FROM global_stats"), steps)
+
+    return body
+
+
+def make_tests(msprobe, golden):
+    msprobe = str(pathlib.Path(msprobe).resolve())
+    golden = pathlib.Path(golden).resolve() / "monitor"
+    tests = []
+    analyse = golden / "analyse"
+    for name, summary in json.loads((analyse / "summary.json").read_text(encoding="utf-8")).items():
+        tests.append((f"analyze: {name}", ranking_test(msprobe, analyse, name, summary)))
+    tests.append(("analyze: our order", timeline_test(msprobe, analyse)))
+    tests.append(("csv2tb: a training", real_events(msprobe, golden)))
+    window = ["--time_start", "Jan01_00-00-01", "--time_end", "Jan01_00-00-06"]
+    tests.append(("csv2tb: repeats", made_events(msprobe, golden, "made", [])))
+    tests.append(("csv2tb: times", made_events(msprobe, golden, "made_window", window)))
+    tests.append(("csv2tb: types", made_events(msprobe, golden, "made_types", ["--data_type_list", "exp_avg,grad_reduced"])))
+    for name, options, words in (
+        ("bad_time", ["--time_start", "2024-01-01"], ["2024-01-01", "Jan01_00-00-00"]),
+        ("swapped", ["--time_start", "Jan01_00-00-06", "--time_end", "Jan01_00-00-04"], ["after its end"]),
+        ("bad_type", ["--data_type_list", "nonsense"], ["nonsense"]),
+        ("bad_proc", ["--process_num", "0"], ["--process_num"]),
+    ):
+        tests.append((f"csv2tb: {name}", refused_events(msprobe, golden, options, *words)))
+    tests.append(("csv2tb: communication", communication_events(msprobe, golden)))
+    for name, summary in json.loads((golden / "trend" / "summary.json").read_text(encoding="utf-8")).items():
+        tests.append((f"data2db: {name}", trend_test(msprobe, golden, name, summary)))
+    tests.append(("csv2db: our rows", our_monitor_trend(msprobe, golden)))
+    tests.append(("data2db: the second layout", second_layout_trend(msprobe, golden)))
+    tests.append(("data2db: our micro steps", our_dump_trend(msprobe, golden)))
+    tests.append(("data2db: several roots", several_roots(msprobe)))
+    return tests
+
+
+if __name__ == "__main__":
+    harness.main(make_tests)
