@@ -159,7 +159,8 @@ PyObject* monitor_setting(PyObject* self, PyObject* arguments) {
   const char* key = nullptr;
   const char* json = nullptr;
   if (PyArg_ParseTuple(arguments, "s", &key) == 0) return nullptr;
-  return text_or_none(msprobe_monitor_setting(as_monitor(self)->engine, key, &json), json);
+  const msprobe_status status = msprobe_monitor_setting(as_monitor(self)->engine, key, &json);
+  return text_or_none(status, json);
 }
 
 PyObject* monitor_set(PyObject* self, PyObject* arguments) {
@@ -405,7 +406,8 @@ PyObject* monitor_value(PyObject* self, PyObject* id) {
   uint32_t number = 0;
   const char* json = nullptr;
   if (!read_id(id, &number)) return nullptr;
-  return text_or_none(msprobe_monitor_value(as_monitor(self)->engine, number, &json), json);
+  const msprobe_status status = msprobe_monitor_value(as_monitor(self)->engine, number, &json);
+  return text_or_none(status, json);
 }
 
 PyObject* monitor_collecting(PyObject* self, PyObject*) {
@@ -426,7 +428,8 @@ PyObject* monitor_step_end(PyObject* self, PyObject*) {
 
 PyObject* monitor_alerts(PyObject* self, PyObject*) {
   const char* json = nullptr;
-  return text_or_none(msprobe_monitor_alerts(as_monitor(self)->engine, &json), json);
+  const msprobe_status status = msprobe_monitor_alerts(as_monitor(self)->engine, &json);
+  return text_or_none(status, json);
 }
 
 // reload() -> (status, changed, error or None)
