@@ -57,16 +57,26 @@ class Engine:
                 yield "%d:%s%s/rank%d/%s" % (stage, name, micro, rank, task), json.loads(text)
 
     def step_end(self):
-        return self._native.step_end()
+        """What became of the step: written, finished, alerts."""
+        result = self._native.step_end()
+        if result["warning"]:
+            log.warn("monitor: " + result["warning"])
+        return result
 
     def alerts(self):
         return json.loads(self._native.alerts())
 
     def reload(self):
-        return self._native.reload()
+        """1: the configuration file says to begin anew; 2: it says to stop; 0: nothing."""
+        _, changed, error = self._native.reload()
+        if error:
+            log.warn("monitor: " + error)
+        return changed
 
     def close(self):
-        self._native.close()
+        error = self._native.close()
+        if error:
+            log.warn("monitor: " + error)
 
     def forked(self):
         self._native.disown()

@@ -7,7 +7,7 @@ import math
 import torch
 
 _ROWS = 1024  # of the first buffer; it grows
-_COLUMNS = ("max", "min", "mean", "norm", "nans", "zeros", "infs")
+_COLUMNS = ("max", "min", "mean", "norm", "nans", "infs", "below")
 
 
 def plain_of(tensor):
@@ -95,7 +95,8 @@ class _Pack:
         _synchronise(self._device)  # figures may have been written from several streams
         numbers = self._numbers[:len(rows)].cpu().tolist()
         for (series, count, shape, dtype), figures in zip(rows, numbers):
-            yield series, tuple(figures) + (float(count),), shape, dtype
+            high, low, mean, norm, nans, infs, below = figures
+            yield series, (high, low, mean, norm, nans, 0, infs, count, below), shape, dtype
 
 
 def measure(tensor, eps):
@@ -107,12 +108,12 @@ def measure(tensor, eps):
             tensor = tensor.to(torch.float64)
         if tensor.numel() == 0:
             nothing = torch.full((len(_COLUMNS),), math.nan, dtype=torch.float64, device=tensor.device)
-            nothing[3:5] = nothing[6:] = 0  # norm, nans and infs
+            nothing[3:] = 0
             return nothing
         low, high = torch.aminmax(tensor)
         wide = tensor.to(torch.float32) if tensor.element_size() == 2 else tensor  # eps is no zero there
         parts = (high, low, tensor.mean(dtype=torch.float64), torch.linalg.vector_norm(tensor, dtype=torch.float64),
-                 torch.isnan(tensor).sum(), (wide.abs() < eps).sum(), torch.isinf(tensor).sum())
+                 torch.isnan(tensor).sum(), torch.isinf(tensor).sum(), (wide.abs() < eps).sum())
         return torch.stack([part.to(torch.float64) for part in parts])
 
 
