@@ -181,7 +181,8 @@ class V2Reader {
         if (!known.contains(key)) known[key] = value;
       }
     }
-    for (const auto& [key, fallback] : part_defaults(word).items()) {
+    const Json defaults = part_defaults(word);
+    for (const auto& [key, fallback] : defaults.items()) {
       if (!known.contains(key)) known[key] = fallback;
     }
     check_eps(word, known);
