@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// The statistics of the training monitor, beside those of the Python tool.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <random>
+
+#include "collector/monitor/observation.hpp"
+#include "support/text.hpp"
+#include "tensor/convert.hpp"
+#include "unit/collector/golden_file.hpp"
+
+using namespace msprobe;
+using collector::TensorView;
+using collector::monitor::Cell;
+using collector::monitor::Observation;
+using collector::monitor::observe_view;
+using series::Statistic;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr double kEps = 1e-8;
+
+TensorView view_of_bytes(const std::vector<std::byte>& bytes, tensor::DType dtype,
+                         const std::vector<std::int64_t>& shape) {
+  TensorView view;
+  view.data = bytes.data();
+  view.dtype = dtype;
+  view.rank = static_cast<std::uint32_t>(shape.size());
+  view.count = 1;
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    view.shape[axis] = shape[axis];
+    view.strides[axis] = static_cast<std::int64_t>(view.count);
+    view.count *= static_cast<std::uint64_t>(shape[axis]);
+  }
+  return view;
+}
+
+std::vector<std::byte> bytes_of(const Json& bits) {
+  std::vector<std::byte> bytes;
+  if (bits.is_array()) {
+    for (const Json& bit : bits) bytes.push_back(static_cast<std::byte>(bit.get<int>()));
+    return bytes;
+  }
+  const std::string hex = bits;
+  for (std::size_t at = 0; at < hex.size(); at += 2)
+    bytes.push_back(static_cast<std::byte>(std::stoi(hex.substr(at, 2), nullptr, 16)));
+  return bytes;
+}
+
+std::string text_of(const Cell& cell) {
+  switch (cell.kind) {
+    case Cell::Kind::absent:
+      return "nan";
+    case Cell::Kind::text:
+      return cell.text;
+    case Cell::Kind::boolean:
+      return cell.integer != 0 ? "True" : "False";
+    case Cell::Kind::integer:
+      return std::to_string(cell.integer);
+    case Cell::Kind::natural:
+      return std::to_string(static_cast<std::uint64_t>(cell.integer));
+    case Cell::Kind::real:
+      break;
+  }
+  return python_repr(cell.real);
+}
+
+bool same(const std::string& ours, const std::string& theirs) {
+  if (ours == theirs || (ours == "nan" && theirs == "None")) return true;
+  const auto a = parse_number(ours);
+  const auto b = parse_number(theirs);
+  return a && b && ours.find('.') != std::string::npos && std::abs(*a - *b) <= 1e-12 * std::abs(*b);
+}
+
+/// Where the Python tool is mistaken, and what is right.
+std::optional<double> mended(const std::string& name, const std::string& op) {
+  if (name == "f16_zeros" && op == "zeros") return 0.5;  // eps is not rounded to a float16, which would be 0
+  if (name == "i8" && op == "zeros") return 0;           // -128 is none
+  if (name == "f64" && op == "norm") return 3.615795484189586e200;
+  return std::nullopt;
+}
+
+}  // namespace
+
+TEST_CASE("Every statistic of every kind of tensor is that of the Python tool, or mended") {
+  const Json golden = test::monitor_golden("stats.json");
+  for (const auto& [name, one] : golden.items()) {
+    if (!one.contains("dtype")) continue;
+    CAPTURE(name);
+    const auto dtype = tensor::dtype_from_torch(one["dtype"].get<std::string>());
+    REQUIRE(dtype);
+    const std::vector<std::byte> bytes = bytes_of(one["bits_hex"]);
+    const TensorView view = view_of_bytes(bytes, *dtype, one["shape"].get<std::vector<std::int64_t>>());
+    REQUIRE(bytes.size() == view.bytes());
+    const Observation observation = observe_view(view, kEps, one["dtype"].get<std::string>());
+    for (std::size_t op = 0; op < series::kStatisticNames.size(); ++op) {
+      const std::string statistic(series::kStatisticNames[op]);
+      CAPTURE(statistic);
+      const Cell cell = observation.cell(static_cast<Statistic>(op));
+      if (const std::optional<double> right = mended(name, statistic)) {
+        CHECK(cell.real == doctest::Approx(*right).epsilon(1e-12));
+        continue;
+      }
+      std::string theirs = one["ops"][statistic]["value"];
+      if (statistic == "shape") theirs = theirs.substr(11, theirs.size() - 12);
+      CHECK_MESSAGE(same(text_of(cell), theirs), text_of(cell), " instead of ", theirs);
+    }
+  }
+}
+
+TEST_CASE("What is no tensor has no value in any column") {
+  const Observation observation;
+  for (std::size_t op = 0; op < series::kStatisticNames.size(); ++op)
+    CHECK(observation.cell(static_cast<Statistic>(op)).kind == Cell::Kind::absent);
+}
+
+TEST_CASE("Elements below eps are counted in any number and layout") {
+  std::mt19937 generator(5);
+  std::uniform_real_distribution<float> exponent(-4, 0);
+  for (const std::size_t count : {1U, 15U, 16U, 17U, 1000U, 70'001U}) {
+    std::vector<float> values(count);
+    for (float& value : values)
+      value = std::pow(10.0F, exponent(generator)) * (generator() % 2 == 0 ? 1.0F : -1.0F);
+    values.front() = 0;
+    for (const double eps : {1e-2, 0.0, -1.0, 2.0}) {
+      std::size_t below = 0;
+      for (const float value : values) below += std::abs(value) < static_cast<float>(eps) ? 1 : 0;
+      std::vector<std::byte> bytes(count * sizeof(float));
+      std::memcpy(bytes.data(), values.data(), bytes.size());
+      const Observation observation = observe_view(
+          view_of_bytes(bytes, tensor::DType::float32, {static_cast<std::int64_t>(count)}), eps, "");
+      CHECK(observation.cell(Statistic::zeros).real == static_cast<float>(below) / static_cast<float>(count));
+    }
+  }
+}
+
+TEST_CASE("Norm and mean of doubles hold over their whole range") {
+  for (const double scale : {1e-320, 1e-200, 1.0, 1e200, 1e307}) {
+    const std::vector<double> values = {3 * scale, -4 * scale, 12 * scale};
+    std::vector<std::byte> bytes(values.size() * sizeof(double));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    const Observation observation = observe_view(view_of_bytes(bytes, tensor::DType::float64, {3}), kEps, "");
+    CHECK(observation.cell(Statistic::norm).real == doctest::Approx(13 * scale).epsilon(1e-3));
+    CHECK(observation.cell(Statistic::mean).real == doctest::Approx(11 * scale / 3).epsilon(1e-3));
+  }
+  const std::vector<double> values = {std::numeric_limits<double>::infinity(), 1};
+  std::vector<std::byte> bytes(values.size() * sizeof(double));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  const Observation observation = observe_view(view_of_bytes(bytes, tensor::DType::float64, {2}), kEps, "");
+  CHECK(std::isinf(observation.cell(Statistic::norm).real));
+}
+
+TEST_CASE("Calls of one operation are folded") {
+  Observation all = collector::monitor::observe_number(3, kEps, "torch.float32");
+  all.fold(collector::monitor::observe_number(-5, kEps, "torch.float32"));
+  all.fold(Observation());
+  CHECK(all.cell(Statistic::norm).real == 8);
+  CHECK(all.cell(Statistic::min).real == -5);
+  CHECK(all.cell(Statistic::max).real == 3);
+  CHECK(all.cell(Statistic::mean).real == -1);
+  CHECK(all.cell(Statistic::nans).integer == 0);
+  CHECK(all.cell(Statistic::shape).kind == Cell::Kind::absent);
+  all.fold(collector::monitor::observe_number(std::nan(""), kEps, "torch.float32"));
+  all.fold(collector::monitor::observe_number(9, kEps, "torch.float32"));
+  CHECK(std::isnan(all.cell(Statistic::max).real));
+  CHECK(all.cell(Statistic::nans).integer == 1);
+}
