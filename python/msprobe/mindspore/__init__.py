@@ -5,8 +5,9 @@ from msprobe.core.comparing import compare, compare_distributed
 
 from .callbacks import MsprobeStep
 from .debugger import PrecisionDebugger
+from .monitor import TrainerMon
 from .randomness import seed_all
-from .unsupported import MsprobeInitStep, TrainerMon, save, save_grad, step
+from .unsupported import MsprobeInitStep, save, save_grad, step
 
 __all__ = ["MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "TrainerMon", "compare", "compare_distributed", "save",
            "save_grad", "seed_all", "step"]

@@ -26,14 +26,14 @@ class HookedCell(Hooked):
 
     def register(self, cell, before, after):
         if not framework.HAS_HOOKS_WITH_KWARGS:
-            return [cell.register_forward_pre_hook(before), _register_after(cell, after)]
+            return [cell.register_forward_pre_hook(before), register_after(cell, after)]
         more = {"always_call": True} if framework.HAS_ALWAYS_CALL else {}
         return [cell.register_forward_pre_hook(before, with_kwargs=True),
                 # In front of the user's hooks: what these change is not what the cell computed.
-                _register_after(cell, after, prepend=True, with_kwargs=True, **more)]
+                register_after(cell, after, prepend=True, with_kwargs=True, **more)]
 
 
-def _register_after(cell, after, **keys):
+def register_after(cell, after, **keys):
     """Also of a cell with a backward of its own, which refuses hooks, although it calls them."""
     refuses = getattr(cell, "has_bprop", False)
     if not refuses:

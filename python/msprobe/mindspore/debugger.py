@@ -21,7 +21,7 @@ def _nothing():
     return None
 
 
-def _binding():
+def binding():
     """The objects that the extension needs. Tensors are read by describe()."""
     return types.SimpleNamespace(
         dtypes=[],
@@ -51,7 +51,7 @@ class PrecisionDebugger(debugger.Debugger):
     saved = saving.Saved(framework.Tensor, lambda tensor: framework.requires_grad(), lambda gradient: gradient)
 
     def _open_session(self, config_path, text, overrides):
-        session.open_session(config_path, text, overrides, "mindspore", _binding(), framework.rank_of_process, "npy")
+        session.open_session(config_path, text, overrides, "mindspore", binding(), framework.rank_of_process, "npy")
 
     def _follow_settings(self):
         if self._info["enabled"]:

@@ -52,12 +52,12 @@ def _tensor(value):
     """Its elements as MindSpore gives them to NumPy: they are on the host then, whatever device it is on."""
     dtype = str(value.dtype)
     shape = tuple(int(size) for size in value.shape)
-    elements = _elements(value)
+    elements = elements_of(value)
     number = DTYPE_OTHER if elements is None else NUMPY_DTYPES.get(str(elements.dtype), DTYPE_OTHER)
     return Record((elements, None, dtype, number, shape, None, _layout(value), None, None))
 
 
-def _elements(value):
+def elements_of(value):
     try:
         elements = _asnumpy(value)
     except (TypeError, RuntimeError):  # a type that NumPy does not have

@@ -23,8 +23,3 @@ def step(*args, **kwargs):
 class MsprobeInitStep:
     def __init__(self, *args, **kwargs):
         _refuse("MsprobeInitStep", "it counts steps of kernel dumps, which need the runtime of an NPU")
-
-
-class TrainerMon:
-    def __init__(self, *args, **kwargs):
-        _refuse("TrainerMon", "this package records dumps and does not monitor training")

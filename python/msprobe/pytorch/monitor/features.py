@@ -9,10 +9,10 @@ import torch
 from msprobe.core.common import log
 from msprobe.core.monitor.engine import guarded
 from msprobe.core.monitor.names import Targets
+from msprobe.core.monitor.watch import Calls
 
 from .calls import hook_calls, is_recomputing, modules_of
 from .tensors import plain_of
-from .watch import Calls
 
 _SEED = 1
 _POWER_STEPS = 2

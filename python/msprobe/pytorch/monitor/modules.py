@@ -6,9 +6,9 @@ import torch
 from msprobe.core.common import log
 from msprobe.core.monitor.engine import guarded
 from msprobe.core.monitor.names import numbered
+from msprobe.core.monitor.watch import Calls
 
 from .calls import HookedModule, can_have_backward, modules_of
-from .watch import Calls
 
 
 class WatchedModule(HookedModule):

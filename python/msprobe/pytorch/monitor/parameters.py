@@ -5,11 +5,12 @@ import torch
 
 from msprobe.core.common import log
 from msprobe.core.monitor.engine import guard, guarded
+from msprobe.core.monitor.watch import Calls
 from msprobe.pytorch import framework
 from msprobe.pytorch.gradients import accumulation_of
 
 from . import deepspeed, fsdp, megatron
-from .watch import Calls, gradient_of
+from .watch import gradient_of
 
 
 class Parameter:

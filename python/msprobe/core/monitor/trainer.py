@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TrainerMon as far as it is the same for every framework: figures of a training, a row a step, while it runs."""
+
+import os
+
+from msprobe.core import session
+from msprobe.core.common import log
+
+from .engine import Engine, guard, guarded
+
+
+class Training:
+    """What set_monitor() was told: the stages of the models, and the optimizers."""
+
+    def __init__(self):
+        self.models = []
+        self.micro_batches = []  # of each model
+        self.optimizers = []
+        self.tp_group = None
+        self.dp_group = None
+
+    def add(self, models, optimizers, micro_batches):
+        """The optimizers that are new."""
+        for model in models:
+            if not any(model is known for known in self.models):
+                self.models.append(model)
+                self.micro_batches.append(micro_batches)
+        new = [one for one in optimizers if not any(one is known for known in self.optimizers)]
+        self.optimizers += new
+        return new
+
+
+class Trainer:
+    """Made as early as possible where communication is watched; set_monitor() when model and optimizer exist.
+
+    A front end gives its name and the methods below that are not implemented here.
+    """
+
+    framework = None
+
+    def __init__(self, config_file_path, process_group=None, params_have_main_grad=True, opt_ty=None):
+        session.bind(self._binding())
+        known = self._rank_of_process()
+        self.rank = known or 0
+        self._main_gradients = params_have_main_grad
+        self._dynamic = os.environ.get("DYNAMIC_MONITOR", "").lower() == "true"
+        self._engine = Engine(config_file_path, dict(
+            self._place(process_group), layout=1, framework=self.framework, rank=self.rank, dynamic=self._dynamic,
+            distributed=known is not None))
+        self._warnings = 0  # how many were told
+        self._training = Training()
+        self._step_hooks = []
+        self._stepped = set()  # the optimizers that have stepped since the last row
+        self._alert_callback = None
+        self._wrapped_optimizer = None
+        self._attachment = None
+        self._communication = None
+        self._tell_warnings()
+        if not self._dynamic:
+            self._watch_communication()
+
+    # ------------------------------------------------------------------ what a framework adds
+
+    def _binding(self):
+        """What the extension needs of the framework."""
+        raise NotImplementedError
+
+    def _rank_of_process(self):
+        """None without communication."""
+        raise NotImplementedError
+
+    def _place(self, group):
+        """The stage of the pipeline and the ranks of its group, which alerts tell."""
+        return {"pp_stage": 0, "group_mates": "[%d]" % self.rank}
+
+    def _check_models(self, models):
+        """Raises what a model must not be."""
+
+    def _hook_steps(self, optimizer, before, after):
+        """Something to remove() that has before(...) and after() called around each step. What before() is given more
+        reaches the attachment."""
+        raise NotImplementedError
+
+    def _make_attachment(self):
+        raise NotImplementedError
+
+    def _make_communication(self, settings):
+        """None: calls of communication are not watched."""
+
+    def _number(self, value):
+        """As scripts expect a statistic."""
+        return value
+
+    # ------------------------------------------------------------------ as scripts call it
+
+    def set_monitor(self, model, optimizer, grad_acc_steps=1, tp_group=None, dp_group=None, start_iteration=0):
+        """Watches a model, or a list of stages, with its optimizer, or several. Called again: more of them."""
+        models = list(model) if isinstance(model, (list, tuple)) else [model]
+        optimizers = list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer]
+        self._check_models(models)
+        self._know_rank()
+        if not self._training.models:
+            self._engine.set_step(_checked("start_iteration", start_iteration, 0, 0))
+        training = self._training
+        training.tp_group, training.dp_group = tp_group, dp_group
+        first = len(training.optimizers)
+        for number, one in enumerate(training.add(models, optimizers,
+                                                  _checked("grad_acc_steps", grad_acc_steps, 1, 1)), first):
+            self._step_hooks.append(self._hook_steps(one, *self._told_by(number)))
+        if not self._dynamic or self._attachment is not None:
+            self._attach()
+
+    def monitor_gnorm_with_ad(self, model, optimizer=None, grad_acc_steps=1, tp_group=None, dp_group=None,
+                              start_iteration=0):
+        """The old name of set_monitor()."""
+        optimizer = optimizer if optimizer is not None else self._wrapped_optimizer
+        if optimizer is None:
+            log.warn("monitor: nothing is monitored: pass an optimizer, or give it to set_wrapped_optimizer()")
+            return
+        self.set_monitor(model, optimizer, grad_acc_steps, tp_group, dp_group, start_iteration)
+
+    def set_wrapped_optimizer(self, optimizer):
+        self._wrapped_optimizer = optimizer
+
+    def set_alert_callback(self, function):
+        """function(list of alerts) is called after each step that has some."""
+        self._alert_callback = function
+
+    @property
+    def ops(self):
+        return self._engine.setting("ops")
+
+    @ops.setter
+    def ops(self, value):
+        self._engine.set("ops", value)
+        self._tell_warnings()
+
+    @property
+    def monitoring(self):
+        """Whether hooks are attached."""
+        return self._attachment is not None
+
+    @property
+    def config(self):
+        return {"targets": {key: {} for key in self._engine.setting("targets")}}
+
+    @property
+    def param2name(self):
+        if self._attachment is None:
+            return {}
+        return {tensor: "%d:%s" % (one.stage, one.name) for tensor, one in self._attachment.parameters.items()}
+
+    def generate_xy_metrics(self):
+        """Activations and their gradients of the step under way: tag -> statistic -> tensor."""
+        return self._held("actv"), self._held("actv_grad")
+
+    def generate_wgrad_metrics(self, post_grad_dict=None):
+        """Gradients of the step under way, reduced and before that."""
+        return self._held("grad_reduced"), self._held("grad_unreduced")
+
+    def reload_xy(self, xy_distribution=False):
+        """Hooks everything anew."""
+        log.warn("monitor: reload_xy() is deprecated")
+        if self._attachment is not None:
+            self._attach()
+
+    def adhoc_check(self, target_tensor, module_name, tensor_name, rank_list, ops_list):
+        """Statistics of one tensor, in the file `other` of the step under way."""
+        if self._attachment is not None and (not rank_list or self.rank in rank_list) and self._engine.collecting():
+            guarded("adhoc_check", self._attachment.observe, 0, "%s.%s" % (module_name, tensor_name), target_tensor)
+
+    def stop(self):
+        """Takes all hooks off and closes the files."""
+        self._detach()
+        for hooks in self._step_hooks:
+            hooks.remove()
+        self._step_hooks = []
+        guarded("closing the files", self._engine.close)
+
+    # ------------------------------------------------------------------ what happens at a step
+
+    def _told_by(self, number):
+        """before() and after() for the hooks of an optimizer."""
+        return (lambda *more: self._before_step(number, *more)), (lambda: self._after_step(number))
+
+    def _before_step(self, number, *more):
+        if number in self._stepped:
+            self._end_step()  # another optimizer has sat this step out
+        if self._attachment is None:
+            return
+        if self._attachment.structure is not None:
+            self._attachment.structure.write_and_leave(self._engine, self.rank)
+        if self._communication is not None:
+            self._communication.log_and_leave(self._engine.setting("step"), self.rank)
+        if self._engine.collecting():
+            guarded("the figures before a step", self._attachment.before_step, number, *more)
+
+    def _after_step(self, number):
+        if self._attachment is not None and self._engine.collecting():
+            guarded("the figures after a step", self._attachment.after_step, number)
+        self._stepped.add(number)
+        if len(self._stepped) == len(self._training.optimizers):
+            self._end_step()
+
+    def _end_step(self):
+        self._stepped.clear()
+        try:
+            if self._attachment is not None:
+                guarded("fetching figures", self._attachment.fetch)
+            if self._communication is not None:
+                guarded("fetching figures", self._communication.fetch)
+            result = self._engine.step_end()
+            if self._attachment is not None:
+                self._attachment.step_ends()
+            if self._communication is not None:
+                self._communication.step_ends()
+            self._follow(result)
+        except Exception:
+            guard("ending a step")
+
+    def _follow(self, result):
+        if result["alerts"] and self._alert_callback is not None:
+            guarded("the callback of alerts", self._alert_callback, self._engine.alerts())
+        if result["finished"]:
+            log.info("monitor: Finish monitor")
+            self._detach()
+        if self._dynamic:
+            changed = self._engine.reload()
+            if changed:
+                self._detach()
+            if changed == 1:
+                self._watch_communication()
+                self._attach()
+        self._tell_warnings()
+
+    # ------------------------------------------------------------------
+
+    def _attach(self):
+        if self._attachment is not None:
+            self._attachment.remove()
+            self._attachment = None
+        self._attachment = guarded("hooking the model", self._make_attachment)
+
+    def _detach(self):
+        if self._attachment is not None:
+            self._attachment.remove()
+            self._attachment = None
+        if self._communication is not None:
+            self._communication.remove()
+            self._communication = None
+
+    def _watch_communication(self):
+        settings = self._engine.setting("cc_distribution")
+        if settings.get("enable"):
+            self._communication = guarded("watching communication", self._make_communication, settings)
+
+    def _know_rank(self):
+        rank = self._rank_of_process()
+        if rank is not None and rank != self.rank:  # processes have found each other since
+            self.rank = rank
+            guarded("knowing the rank", self._engine.set_rank, rank)
+
+    def _tell_warnings(self):
+        warnings = self._engine.setting("warnings")
+        for text in warnings[self._warnings:]:
+            log.warn("monitor: " + text)
+        self._warnings = len(warnings)
+
+    def _held(self, quantity):
+        return {tag: {key: self._number(value) for key, value in figures.items() if isinstance(value, (int, float))}
+                for tag, figures in self._engine.held(quantity, self.rank)}
+
+
+def _checked(name, value, least, default):
+    if isinstance(value, int) and not isinstance(value, bool) and value >= least:
+        return value
+    log.warn("monitor: %s is not an integer of at least %d: it is %d" % (name, least, default))
+    return default

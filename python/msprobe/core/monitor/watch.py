@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all parts of a monitor at work share: the engine, the configuration as it is now, names, counts."""
+
+from .names import Names, Targets
+
+_KEYS = ("all_xy", "backward_only", "cc_distribution", "eps", "forward_only", "l2_targets", "mg_direction",
+         "monitor_mbs_grad", "mv_distribution", "param_distribution", "print_struct", "recording_l2_features",
+         "sa_order", "squash_name", "stack_info", "targets", "ur_distribution", "wg_distribution", "xy_distribution")
+
+
+class Settings:
+    """The keys of the configuration that the hooks need, as the engine understood them."""
+
+    def __init__(self, engine):
+        for key in _KEYS:
+            setattr(self, key, engine.setting(key))
+
+
+class Calls:
+    """Counts the calls of something in turns of the micro batches."""
+
+    __slots__ = ("_turns", "_count")
+
+    def __init__(self, turns):
+        self._turns = turns
+        self._count = 0
+
+    def next(self):
+        number = self._count
+        self._count = (number + 1) % self._turns
+        return number
+
+    def reset(self):
+        self._count = 0
+
+
+class Watch:
+    def __init__(self, engine, micro_batches):
+        """`micro_batches`: of each stage."""
+        self.engine = engine
+        self.settings = Settings(engine)
+        self.micro_batches = micro_batches
+        self.targets = Targets(self.settings.targets, self.settings.squash_name)
+        self.module_names = Names(self.settings.squash_name)
+        self.parameter_names = Names(self.settings.squash_name)
+
+    def is_on(self, module):
+        """Whether a call of the module counts."""
+        return self.engine.collecting() and module.training

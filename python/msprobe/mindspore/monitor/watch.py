@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all parts of a monitor at work share."""
+
+from msprobe.core.monitor import watch
+
+from .tensors import Observer
+
+
+class Watch(watch.Watch):
+    def __init__(self, engine, micro_batches):
+        super().__init__(engine, micro_batches)
+        self.observer = Observer(engine)
