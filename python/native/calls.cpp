@@ -551,13 +551,14 @@ PyObject* probe_gradient(PyObject*, PyObject* arguments) {
   if (PyArg_ParseTuple(arguments, "sO", &parameter, &gradient) == 0) return nullptr;
   if (state.session == nullptr) Py_RETURN_NONE;
   const Busy busy;
-  msprobe_status status = MSPROBE_OK;
-  if (!with_plain_tensor(gradient, [&](const msprobe_tensor& tensor) {
-        status = msprobe_probe_gradient(state.session, parameter, &tensor);
-      })) {
+  HostTensor host;
+  if (!read_host_tensor(gradient, &host)) {
     PyErr_SetString(PyExc_TypeError, "a gradient must be a tensor in host memory");
     return nullptr;
   }
+  PyThreadState* thread = PyEval_SaveThread();
+  const msprobe_status status = msprobe_probe_gradient(state.session, parameter, &host.tensor);
+  PyEval_RestoreThread(thread);
   return none_or_raise(status);
 }
 

@@ -211,15 +211,18 @@ bool read_id(PyObject* object, uint32_t* id) {
   return true;
 }
 
-// observe(number, tensor) -> False if it is no plain tensor on the host
+// observe(number, tensor[, dtype text]) -> False if it is no plain tensor on the host. With the text: an
+// array of NumPy that holds the elements of a tensor of that type.
 PyObject* monitor_observe(PyObject* self, PyObject* arguments) {
   unsigned int id = 0;
   PyObject* object = nullptr;
-  if (PyArg_ParseTuple(arguments, "IO", &id, &object) == 0) return nullptr;
+  const char* dtype_text = nullptr;
+  if (PyArg_ParseTuple(arguments, "IO|s", &id, &object, &dtype_text) == 0) return nullptr;
   msprobe_monitor* engine = as_monitor(self)->engine;
   const Busy busy;
   HostTensor host;
-  if (!read_host_tensor(object, &host)) Py_RETURN_FALSE;
+  if (!(dtype_text == nullptr ? read_host_tensor(object, &host) : read_array(object, &host))) Py_RETURN_FALSE;
+  if (dtype_text != nullptr) host.tensor.dtype_text = dtype_text;
   if (host.bytes < kReleaseLockAbove) {
     msprobe_monitor_observe(engine, id, &host.tensor);
   } else {

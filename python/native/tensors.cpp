@@ -270,6 +270,12 @@ bool read_host_tensor(PyObject* object, HostTensor* tensor) {
   return false;
 }
 
+bool read_array(PyObject* object, HostTensor* tensor) {
+  if (fill_array(object, &tensor->geometry, &tensor->tensor, &tensor->bytes)) return true;
+  PyErr_Clear();
+  return false;
+}
+
 int64_t version_of(PyObject* tensor) {
   const Ref version(PyObject_GetAttr(tensor, names.version));
   const int64_t value = version ? PyLong_AsLongLong(version.get()) : -1;
@@ -394,20 +400,6 @@ bool fill_gradient(uint64_t entry, const char* path, PyObject* object) {
   }
   PyThreadState* thread = PyEval_SaveThread();
   msprobe_fill_gradient(state.session, entry, path, tensor);
-  PyEval_RestoreThread(thread);
-  return true;
-}
-
-bool with_plain_tensor(PyObject* object, const std::function<void(const msprobe_tensor&)>& take) {
-  Geometry geometry;
-  msprobe_tensor tensor;
-  int64_t bytes = 0;
-  if (!fill(object, &geometry, &tensor, &bytes)) {
-    PyErr_Clear();
-    return false;
-  }
-  PyThreadState* thread = PyEval_SaveThread();
-  take(tensor);
   PyEval_RestoreThread(thread);
   return true;
 }

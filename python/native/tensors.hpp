@@ -2,8 +2,6 @@
 // Tensors of the framework, handed to the collector by pointer and geometry.
 #pragma once
 
-#include <functional>
-
 #include "state.hpp"
 
 namespace msprobe::python {
@@ -31,6 +29,8 @@ struct HostTensor {
 /// False, without an exception, unless it is a torch.Tensor or Parameter (exactly these types) with its
 /// elements there.
 bool read_host_tensor(PyObject* object, HostTensor* tensor);
+/// The same of an array of NumPy.
+bool read_array(PyObject* object, HostTensor* tensor);
 
 enum class Added {
   yes,
@@ -41,9 +41,6 @@ enum class Added {
 Added add_plain_tensor(msprobe_builder* builder, const char* key, PyObject* tensor);
 /// The same, as the whole of an earlier gradient.
 bool fill_gradient(uint64_t entry, const char* path, PyObject* tensor);
-/// Hands a torch.Tensor that has its elements in host memory to `take`, without the interpreter's lock.
-/// False, and no exception pending: it is none.
-bool with_plain_tensor(PyObject* tensor, const std::function<void(const msprobe_tensor&)>& take);
 /// Adds a Record of our Python part. False with an exception pending.
 bool add_record(msprobe_builder* builder, const char* key, PyObject* record);
 
