@@ -262,7 +262,7 @@ msprobe_status msprobe_parameter_gradient(msprobe_session* session, uint32_t mod
 msprobe_status msprobe_probe_gradient(msprobe_session* session, const char* parameter,
                                       const msprobe_tensor* gradient) {
   return with(session, [&](Session& s) {
-    return s.probe_gradient(&needed(parameter, "the name of the parameter"), filled_view(gradient));
+    return s.probe_gradient(&needed(parameter, "the name of the parameter"), borrowed_view(gradient));
   });
 }
 
