@@ -4,13 +4,16 @@
 // a time), and the compiler the matching options. All builds give identical bits: element i belongs to lane i
 // % 16, each lane sees its elements in order, and no operation is fused or reordered.
 //
-// kernels.hpp says why nothing else may be included here.
+// kernels.hpp says why nothing but it and vectors.hpp may be included here.
 #include "tensor/kernels.hpp"
+
+#include "tensor/vectors.hpp"
 
 namespace msprobe::tensor::MSPROBE_KERNELS {
 namespace {
 
-using Int32 = std::int32_t;
+using namespace msprobe::MSPROBE_KERNELS;
+
 using Int64 = std::int64_t;
 using UInt32 = std::uint32_t;
 using UInt64 = std::uint64_t;
@@ -19,40 +22,14 @@ template <typename T>
 struct Traits;
 template <>
 struct Traits<float> {
-  using Int = Int32;
-  static constexpr Int kMagnitude = 0x7fffffff;
   static constexpr float kMax = __FLT_MAX__;
   static constexpr float kEpsilon = __FLT_EPSILON__;
 };
 template <>
 struct Traits<double> {
-  using Int = Int64;
-  static constexpr Int kMagnitude = 0x7fffffffffffffff;
   static constexpr double kMax = __DBL_MAX__;
   static constexpr double kEpsilon = __DBL_EPSILON__;
 };
-
-template <typename T, int N>
-struct VectorOf {
-  typedef T type __attribute__((vector_size(sizeof(T) * N)));
-};
-template <typename T, int N>
-using Vector = typename VectorOf<T, N>::type;
-template <typename T, int N>
-using Mask = typename VectorOf<typename Traits<T>::Int, N>::type;  // 0 or -1 for each element
-
-template <typename T, int N>
-inline Vector<T, N> load(const T* from) {
-  Vector<T, N> v;
-  __builtin_memcpy(&v, from, sizeof v);
-  return v;
-}
-
-template <int N, typename T, typename V>
-inline void store(T* to, V v) {
-  static_assert(sizeof(V) == sizeof(T) * N);
-  __builtin_memcpy(to, &v, sizeof v);
-}
 
 /// Spelt out element by element because GCC 12 makes one instruction of that, but three of
 /// __builtin_convertvector.
@@ -71,16 +48,6 @@ inline Vector<double, N> load_double(const T* from) {
   }
 }
 
-template <typename T, int N>
-inline Vector<T, N> magnitude(Vector<T, N> v) {
-  return (Vector<T, N>)((Mask<T, N>)v & Traits<T>::kMagnitude);
-}
-
-/// Keeps `a` where it is greater, else `b`: so NaN in `a` never wins.
-template <typename V>
-inline V greater_of(V a, V b) {
-  return a > b ? a : b;
-}
 template <typename V>
 inline V lesser_of(V a, V b) {
   return a < b ? a : b;
@@ -90,16 +57,12 @@ inline V lesser_of(V a, V b) {
 /// which is enough for the blocks that callers make.
 template <typename T, int N>
 inline UInt64 total(Mask<T, N> counters) {
-  typename Traits<T>::Int lanes[N];
+  typename NumberBits<T>::Int lanes[N];
   __builtin_memcpy(lanes, &counters, sizeof lanes);
-  typename Traits<T>::Int sum = 0;
+  typename NumberBits<T>::Int sum = 0;
   for (int i = 0; i < N; ++i) sum += lanes[i];
   return static_cast<UInt64>(sum);
 }
-
-// Elements of T in one vector; vectors worked on side by side where registers allow.
-template <typename T>
-constexpr int kWidth = MSPROBE_VECTOR_BYTES / sizeof(T) > 1 ? MSPROBE_VECTOR_BYTES / sizeof(T) : 1;
 
 /// Calls group<N, U>(first element, rows, first lane) so that it sees every element once: N * U lanes down
 /// all full rows of 16 elements at a time, then the rest lane by lane.

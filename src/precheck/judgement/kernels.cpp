@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled once for each instruction set: the build sets MSPROBE_KERNELS (the namespace) and
 // MSPROBE_VECTOR_BYTES (0: one element at a time). All builds give identical bits: elements do not depend on
-// each other, maxima and counts not on their order, and nothing is fused. Nothing but kernels.hpp may be
-// included here.
+// each other, maxima and counts not on their order, and nothing is fused. Nothing but kernels.hpp and
+// vectors.hpp may be included here.
 #include "precheck/judgement/kernels.hpp"
+
+#include "tensor/vectors.hpp"
 
 namespace msprobe::precheck::MSPROBE_KERNELS {
 namespace {
+
+using namespace msprobe::MSPROBE_KERNELS;
 
 template <typename T>
 struct Traits;
 template <>
 struct Traits<float> {
   using Int = std::int32_t;
-  static constexpr Int kMagnitude = 0x7fffffff;
   static constexpr int kFraction = 23;
   static constexpr Int kBias = 127;
   static constexpr float kMax = __FLT_MAX__;
@@ -21,37 +24,10 @@ struct Traits<float> {
 template <>
 struct Traits<double> {
   using Int = std::int64_t;
-  static constexpr Int kMagnitude = 0x7fffffffffffffff;
   static constexpr int kFraction = 52;
   static constexpr Int kBias = 1023;
   static constexpr double kMax = __DBL_MAX__;
 };
-
-template <typename T, int N>
-struct VectorOf {
-  typedef T type __attribute__((vector_size(sizeof(T) * N)));
-};
-template <typename T, int N>
-using Vector = typename VectorOf<T, N>::type;
-template <typename T, int N>
-using Mask = typename VectorOf<typename Traits<T>::Int, N>::type;  // 0 or -1 for each element
-
-template <typename T, int N>
-inline Vector<T, N> load(const T* from) {
-  Vector<T, N> v;
-  __builtin_memcpy(&v, from, sizeof v);
-  return v;
-}
-
-template <typename V, typename T>
-inline void store(T* to, V v) {
-  __builtin_memcpy(to, &v, sizeof v);
-}
-
-template <typename T, int N>
-inline Vector<T, N> magnitude(Vector<T, N> v) {
-  return (Vector<T, N>)((Mask<T, N>)v & Traits<T>::kMagnitude);
-}
 
 template <typename T, int N>
 inline Mask<T, N> is_finite(Vector<T, N> v) {
@@ -61,12 +37,6 @@ inline Mask<T, N> is_finite(Vector<T, N> v) {
 template <typename T, int N>
 inline Vector<T, N> where(Mask<T, N> mask, Vector<T, N> v) {
   return (Vector<T, N>)(mask & (Mask<T, N>)v);
-}
-
-/// NaN in `a` never wins.
-template <typename V>
-inline V greater_of(V a, V b) {
-  return a > b ? a : b;
 }
 
 /// Of counters that lose 1 a hit.
@@ -82,9 +52,6 @@ inline T greatest(Vector<T, N> v, T than) {
   for (int i = 0; i < N; ++i) than = v[i] > than ? v[i] : than;
   return than;
 }
-
-template <typename T>
-constexpr int kWidth = MSPROBE_VECTOR_BYTES / sizeof(T) > 1 ? MSPROBE_VECTOR_BYTES / sizeof(T) : 1;
 
 /// group<N>(begin, end): vectors as wide as there are, then the rest.
 template <typename T, typename Group>
@@ -117,8 +84,8 @@ void errors(const T* b_from, const T* rounded_from, const T* d_from, std::size_t
       const V absolute = magnitude<T, N>(d - b);
       const V size = magnitude<T, N>(b);
       const V relative = absolute / (size + epsilon);
-      store(absolute_to + i, absolute);
-      store(relative_to + i, relative);
+      store<N>(absolute_to + i, absolute);
+      store<N>(relative_to + i, relative);
       max_absolute = greater_of(absolute, max_absolute);
       nan += absolute != absolute;
       hundredth += relative < static_cast<T>(0.01);
@@ -172,7 +139,7 @@ void sorts(const T* b_from, const T* rounded_from, const T* d_from, const T* abs
       relative_errors += normal & (relative > limit.relative_tolerance);
       max_relative = greater_of(where<T, N>(normal, relative), max_relative);
       const V counted = where<T, N>(normal, absolute);
-      store(squares_to + i, counted * counted);
+      store<N>(squares_to + i, counted * counted);
     }
     state->max_relative = greatest<T, N>(max_relative, state->max_relative);
     state->above += total<T, N>(above);
@@ -210,7 +177,7 @@ void ulp(const T* b_from, const T* absolute_from, std::size_t n, const UlpScale<
       field = field < kMostField ? field : M{} + kMostField;
       field = own > F::kBias ? M{} : field;
       const V units = load<T, N>(absolute_from + i) * (V)(field << F::kFraction);
-      store(units_to + i, units);
+      store<N>(units_to + i, units);
       max = greater_of(units, max);
       above += units > threshold;
     }

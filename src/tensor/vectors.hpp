@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vectors of the compiler's, for files that the build compiles once for each instruction set: it sets
+// MSPROBE_KERNELS (a namespace) and MSPROBE_VECTOR_BYTES (0: one element at a time). All that is here lies in
+// a namespace of its own for each of them, so that no function is shared: tensor/kernels.hpp says why.
+#pragma once
+
+#include <cstdint>
+
+namespace msprobe::MSPROBE_KERNELS {
+namespace {
+
+/// The integer as wide as a number, and its bits less the sign.
+template <typename T>
+struct NumberBits;
+template <>
+struct NumberBits<float> {
+  using Int = std::int32_t;
+  static constexpr Int kMagnitude = 0x7fffffff;
+};
+template <>
+struct NumberBits<double> {
+  using Int = std::int64_t;
+  static constexpr Int kMagnitude = 0x7fffffffffffffff;
+};
+
+template <typename T, int N>
+struct VectorOf {
+  typedef T type __attribute__((vector_size(sizeof(T) * N)));
+};
+template <typename T, int N>
+using Vector = typename VectorOf<T, N>::type;
+template <typename T, int N>
+using Mask = typename VectorOf<typename NumberBits<T>::Int, N>::type;  // 0 or -1 for each element
+
+/// Elements of T in one vector.
+template <typename T>
+constexpr int kWidth = MSPROBE_VECTOR_BYTES / sizeof(T) > 1 ? MSPROBE_VECTOR_BYTES / sizeof(T) : 1;
+
+template <typename T, int N>
+inline Vector<T, N> load(const T* from) {
+  Vector<T, N> v;
+  __builtin_memcpy(&v, from, sizeof v);
+  return v;
+}
+
+template <int N, typename T, typename V>
+inline void store(T* to, V v) {
+  static_assert(sizeof(V) == sizeof(T) * N);
+  __builtin_memcpy(to, &v, sizeof v);
+}
+
+template <typename T, int N>
+inline Vector<T, N> magnitude(Vector<T, N> v) {
+  return (Vector<T, N>)((Mask<T, N>)v & NumberBits<T>::kMagnitude);
+}
+
+/// Keeps `a` where it is greater, else `b`: so NaN in `a` never wins.
+template <typename V>
+inline V greater_of(V a, V b) {
+  return a > b ? a : b;
+}
+
+}  // namespace
+}  // namespace msprobe::MSPROBE_KERNELS
