@@ -115,13 +115,13 @@ class PrecisionComparison {
         other_names_(other),
         standards_(standards),
         traits_(traits) {
-    const auto is_numeric = [&](Needed figure) {
+    const auto is_numeric = [&](Figure figure) {
       return std::all_of(device.rows.begin(), device.rows.end(), [&](const DetailsRow& row) {
         return row[figure].kind == FigureField::Kind::number;
       });
     };
-    traits_.numeric_rates = is_numeric(Needed::relative_rate);
-    traits_.numeric_binary = is_numeric(Needed::binary);
+    traits_.numeric_rates = is_numeric(Figure::relative_rate);
+    traits_.numeric_binary = is_numeric(Figure::binary);
   }
 
   PrecisionResult run() {

@@ -13,24 +13,12 @@
 namespace msprobe::precheck {
 namespace {
 
-struct NeededColumn {
-  std::string_view python;
-  std::string_view english;
+/// What criteria need.
+constexpr std::array kNeeded = {
+    Figure::thousandth,    Figure::binary,        Figure::balance,       Figure::rmse,
+    Figure::small_share,   Figure::max_relative,  Figure::mean_relative, Figure::inf_nan_rate,
+    Figure::relative_rate, Figure::absolute_rate, Figure::mean_ulp,      Figure::ulp_share,
 };
-constexpr std::array<NeededColumn, kNeededCount> kNeededColumns = {{
-    {"双千指标", "Within 0.1 %"},
-    {"二进制一致错误率", "Unequal"},
-    {"误差均衡性", "Error Balance"},
-    {"均方根误差", "RMSE"},
-    {"小值域错误占比", "Small Value Errors"},
-    {"相对误差最大值", "Max Relative Error"},
-    {"相对误差平均值", "Mean Relative Error"},
-    {"inf/nan错误率", "Inf/NaN Error Rate"},
-    {"相对误差错误率", "Relative Error Rate"},
-    {"绝对误差错误率", "Absolute Error Rate"},
-    {"ULP误差平均值", "Mean ULP Error"},
-    {"ULP误差大于阈值占比", "ULP Errors Above Limit"},
-}};
 
 FigureField to_figure(std::string_view text) {
   if (trimmed(text).empty()) return {};
@@ -69,14 +57,6 @@ class Columns {
 
 }  // namespace
 
-std::string_view column_of(Needed figure) {
-  return kNeededColumns[static_cast<std::size_t>(figure)].python;
-}
-
-std::string_view english_column_of(Needed figure) {
-  return kNeededColumns[static_cast<std::size_t>(figure)].english;
-}
-
 DetailsFile DetailsFile::read(const ByteSource& file) {
   sheets::CsvRows csv(file);
   std::vector<std::string> fields;
@@ -88,11 +68,11 @@ DetailsFile DetailsFile::read(const ByteSource& file) {
   const auto dtype = columns.find("DEVICE Dtype", true);
   const auto shape = columns.find("Shape", false);
   const auto message = columns.find("Message", false);
-  std::array<std::size_t, kNeededCount> places{};
-  for (std::size_t i = 0; i < kNeededCount; ++i) {
+  std::array<std::size_t, kNeeded.size()> places{};
+  for (std::size_t i = 0; i < kNeeded.size(); ++i) {
     // Ours may be English.
-    const auto english = columns.find(kNeededColumns[i].english, false);
-    places[i] = english ? *english : columns.find(kNeededColumns[i].python, true).value_or(0);
+    const auto english = columns.find(english_column_of(kNeeded[i]), false);
+    places[i] = english ? *english : columns.find(column_of(kNeeded[i]), true).value_or(0);
   }
   columns.complain();
 
@@ -111,10 +91,10 @@ DetailsFile DetailsFile::read(const ByteSource& file) {
     row.dtype = take(dtype);
     row.shape = take(shape);
     row.message = take(message);
-    for (std::size_t i = 0; i < kNeededCount; ++i) {
+    for (std::size_t i = 0; i < kNeeded.size(); ++i) {
       std::string text = take(places[i]);
-      row.figures[i] = to_figure(text);
-      if (static_cast<Needed>(i) == Needed::binary) row.binary = std::move(text);
+      row.figures[static_cast<std::size_t>(kNeeded[i])] = to_figure(text);
+      if (kNeeded[i] == Figure::binary) row.binary = std::move(text);
     }
   }
   return details;

@@ -4,35 +4,16 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "precheck/judgement/output.hpp"
+#include "precheck/result_files/spelling.hpp"
 #include "support/byte_source.hpp"
 
 namespace msprobe::precheck {
-
-/// The numbers that criteria need, in the order of a details file.
-enum class Needed : std::uint8_t {
-  thousandth,
-  binary,
-  balance,
-  rmse,
-  small_share,
-  max_relative,
-  mean_relative,
-  inf_nan_rate,
-  relative_rate,
-  absolute_rate,
-  mean_ulp,
-  ulp_share,
-};
-inline constexpr std::size_t kNeededCount = static_cast<std::size_t>(Needed::ulp_share) + 1;
-/// Their columns, as the Python tool calls them.
-std::string_view column_of(Needed figure);
-std::string_view english_column_of(Needed figure);
 
 /// A field where a number should be.
 struct FigureField {
@@ -46,10 +27,10 @@ struct DetailsRow {
   std::string dtype;  // of the device
   std::string shape;
   std::string message;
-  std::array<FigureField, kNeededCount> figures;
-  std::string binary;  // as it is written
+  std::array<FigureField, kFigureCount> figures;  // those that no criterion needs stay blank
+  std::string binary;                             // as it is written
 
-  const FigureField& operator[](Needed figure) const { return figures[static_cast<std::size_t>(figure)]; }
+  const FigureField& operator[](Figure figure) const { return figures[static_cast<std::size_t>(figure)]; }
 };
 
 struct DetailsFile {

@@ -41,27 +41,27 @@ bool are_alike(double a, double b) {
 /// A measure of the benchmark criterion: a figure of both sides, and the limit of their ratio.
 struct Ratio {
   Measure measure;
-  Needed figure;
+  Figure figure;
   double RatioLimits::*limit;
   const char* error;  // of the Python tool; null: shown only
 };
 constexpr Ratio kRatios[] = {
-    {Measure::small_share, Needed::small_share, &RatioLimits::small_share, "小值域错误比值"},
-    {Measure::rmse, Needed::rmse, &RatioLimits::rmse, "均方根误差比值"},
-    {Measure::max_relative, Needed::max_relative, &RatioLimits::max_relative, "相对误差最大值比值"},
-    {Measure::mean_relative, Needed::mean_relative, &RatioLimits::mean_relative, "相对误差平均值比值"},
-    {Measure::balance, Needed::balance, &RatioLimits::balance, nullptr},
+    {Measure::small_share, Figure::small_share, &RatioLimits::small_share, "小值域错误比值"},
+    {Measure::rmse, Figure::rmse, &RatioLimits::rmse, "均方根误差比值"},
+    {Measure::max_relative, Figure::max_relative, &RatioLimits::max_relative, "相对误差最大值比值"},
+    {Measure::mean_relative, Figure::mean_relative, &RatioLimits::mean_relative, "相对误差平均值比值"},
+    {Measure::balance, Figure::balance, &RatioLimits::balance, nullptr},
 };
 
 /// Rates that must be 0.
 struct Rate {
   Measure measure;
-  Needed figure;
+  Figure figure;
 };
 constexpr Rate kRates[] = {
-    {Measure::inf_nan_rate, Needed::inf_nan_rate},
-    {Measure::relative_rate, Needed::relative_rate},
-    {Measure::absolute_rate, Needed::absolute_rate},
+    {Measure::inf_nan_rate, Figure::inf_nan_rate},
+    {Measure::relative_rate, Figure::relative_rate},
+    {Measure::absolute_rate, Figure::absolute_rate},
 };
 
 class PairJudge {
@@ -111,20 +111,20 @@ class PairJudge {
     return "累积误差比对法";
   }
 
-  bool filled(std::initializer_list<Needed> figures) const {
+  bool filled(std::initializer_list<Figure> figures) const {
     return std::all_of(figures.begin(), figures.end(),
-                       [&](Needed figure) { return device_[figure].kind != FigureField::Kind::blank; });
+                       [&](Figure figure) { return device_[figure].kind != FigureField::Kind::blank; });
   }
 
   std::vector<Criterion> chosen() const {
     const Criterion listed = standards_.listed(operation_);
     if (traits_.selection == Selection::release_26) {
-      const FigureField& relative = device_[Needed::relative_rate];
+      const FigureField& relative = device_[Figure::relative_rate];
       // It asks a text for blanks, which is no text where all of the column is numbers, or where it is NaN.
       if (by_python() && (traits_.numeric_rates || std::isnan(relative.value)))
         throw BrokenFigure{"'float' object has no attribute 'isspace'"};
       if (is_float8(device_.dtype)) return {Criterion::ulp};
-      if (filled({Needed::relative_rate})) return {Criterion::absolute_threshold};
+      if (filled({Figure::relative_rate})) return {Criterion::absolute_threshold};
       return {is_benchmark_type(device_.dtype) ? Criterion::benchmark : Criterion::binary_consistency};
     }
     if (traits_.selection == Selection::release_8)
@@ -135,18 +135,18 @@ class PairJudge {
   /// acc_check fills the columns of one criterion. A table made otherwise may hold more: all count.
   std::vector<Criterion> chosen_by_columns(Criterion listed) const {
     std::vector<Criterion> criteria;
-    if (filled({Needed::rmse}) || filled({Needed::small_share}) || filled({Needed::max_relative}) ||
-        filled({Needed::mean_relative}))
+    if (filled({Figure::rmse}) || filled({Figure::small_share}) || filled({Figure::max_relative}) ||
+        filled({Figure::mean_relative}))
       criteria.push_back(Criterion::benchmark);
-    if (filled({Needed::inf_nan_rate}) || filled({Needed::relative_rate}) ||
-        filled({Needed::absolute_rate})) {
-      criteria.push_back(criteria.empty() && filled({Needed::balance}) ? Criterion::accumulative_error
+    if (filled({Figure::inf_nan_rate}) || filled({Figure::relative_rate}) ||
+        filled({Figure::absolute_rate})) {
+      criteria.push_back(criteria.empty() && filled({Figure::balance}) ? Criterion::accumulative_error
                                                                        : Criterion::absolute_threshold);
     }
-    if (filled({Needed::binary})) criteria.push_back(Criterion::binary_consistency);
-    if (filled({Needed::mean_ulp}) || filled({Needed::ulp_share})) criteria.push_back(Criterion::ulp);
+    if (filled({Figure::binary})) criteria.push_back(Criterion::binary_consistency);
+    if (filled({Figure::mean_ulp}) || filled({Figure::ulp_share})) criteria.push_back(Criterion::ulp);
     // The share is also a step of each output's status, and filled then whatever the criterion is.
-    if (criteria.empty() && listed == Criterion::thousandth && filled({Needed::thousandth}))
+    if (criteria.empty() && listed == Criterion::thousandth && filled({Figure::thousandth}))
       criteria.push_back(Criterion::thousandth);
     return criteria;
   }
@@ -186,7 +186,7 @@ class PairJudge {
   bool by_python() const { return traits_.python_columns; }
 
   /// Nothing if there is no number to judge by, which is noted.
-  std::optional<double> number(const DetailsRow& row, Needed figure, bool blank_is_zero = false) {
+  std::optional<double> number(const DetailsRow& row, Figure figure, bool blank_is_zero = false) {
     const FigureField& field = row[figure];
     const std::string_view side = &row == &device_ ? "" : " of the other device";
     switch (field.kind) {
@@ -210,7 +210,7 @@ class PairJudge {
   }
 
   /// How NaN and Inf of a figure are told: `pass` if there are none.
-  Status odd(Needed figure, double device, double other) {
+  Status odd(Figure figure, double device, double other) {
     if (std::isfinite(device) && std::isfinite(other)) return Status::pass;
     const std::string column(column_of(figure));
     if (!are_alike(device, other)) {
@@ -264,7 +264,7 @@ class PairJudge {
   }
 
   /// A rate of the device that must be 0.
-  Status judge_rate(Measure measure, Needed figure) {
+  Status judge_rate(Measure measure, Figure figure) {
     const auto rate = number(device_, figure);
     if (!rate) return Status::skip;
     Judged& judged = row_[measure];
@@ -285,13 +285,13 @@ class PairJudge {
       for (const std::string& error : errors) row_.message += error;
       return;
     }
-    if (const auto balance = number(device_, Needed::balance)) {
+    if (const auto balance = number(device_, Figure::balance)) {
       Judged& judged = row_[Measure::balance];
       judged = {*balance, *balance <= type_.accumulative_balance ? Status::pass : Status::error};
       worsen(judged.status);
       if (judged.status == Status::error) {
         errors.emplace_back("ERROR: 误差均衡性超过阈值");
-        note(fmt::format("{} {} is above {}", english_column_of(Needed::balance),
+        note(fmt::format("{} {} is above {}", english_column_of(Figure::balance),
                          short_number(*balance, kReasonDigits),
                          short_number(type_.accumulative_balance, kReasonDigits)));
       }
@@ -303,12 +303,12 @@ class PairJudge {
   void judge_binary() {
     // A column with blanks is text to the Python tool, and stays as it is written.
     if (by_python() && !traits_.numeric_binary) row_.binary_text = device_.binary;
-    if (judge_rate(Measure::binary, Needed::binary) == Status::error)
+    if (judge_rate(Measure::binary, Figure::binary) == Status::error)
       row_.message += "ERROR: 二进制一致错误率超过阈值\n";
   }
 
   void judge_thousandth() {
-    const auto share = number(device_, Needed::thousandth);
+    const auto share = number(device_, Figure::thousandth);
     if (!share) return;
     const double least = standards_.limits().thousandth;
     row_.thousandth = {*share, *share >= least ? Status::pass : Status::error};
@@ -323,20 +323,20 @@ class PairJudge {
     const OtherLimits& limits = standards_.limits();
     Status status = Status::pass;
     if (is_float8(device_.dtype)) {
-      row_.ulp_share = number(device_, Needed::ulp_share, true);
+      row_.ulp_share = number(device_, Figure::ulp_share, true);
       if (!row_.ulp_share) return;
       row_.ulp = status = *row_.ulp_share < limits.ulp_other_share ? Status::pass : Status::error;
     } else {
-      const auto mean = number(device_, Needed::mean_ulp);
-      const auto other_mean = number(other_, Needed::mean_ulp);
-      const auto share = number(device_, Needed::ulp_share);
-      const auto other_share = number(other_, Needed::ulp_share);
+      const auto mean = number(device_, Figure::mean_ulp);
+      const auto other_mean = number(other_, Figure::mean_ulp);
+      const auto share = number(device_, Figure::ulp_share);
+      const auto other_share = number(other_, Figure::ulp_share);
       row_.mean_ulp = mean;
       row_.ulp_share = share;
       if (!mean || !other_mean || !share || !other_share) return;
       row_.ulp_ratio = ratio_of(*share, *other_share);
-      const Status odd_mean = odd(Needed::mean_ulp, *mean, *other_mean);
-      const Status odd_share = odd(Needed::ulp_share, *share, *other_share);
+      const Status odd_mean = odd(Figure::mean_ulp, *mean, *other_mean);
+      const Status odd_share = odd(Figure::ulp_share, *share, *other_share);
       if (odd_mean == Status::error || odd_share == Status::error) {
         status = Status::error;
       } else if (odd_mean == Status::pass && odd_share == Status::pass) {

@@ -31,29 +31,12 @@ constexpr std::size_t kTimeDigits = 14;
 const std::vector<std::string> kResultColumns = {"API name", "Forward Test Success", "Backward Test Success",
                                                  "Message"};
 const std::vector<std::string> kOurResultColumns = {"Forward Verdict", "Backward Verdict", "Reason"};
-const std::vector<std::string> kDetailsColumns = {"API Name",
-                                                  "Bench Dtype",
-                                                  "DEVICE Dtype",
-                                                  "Shape",
-                                                  "余弦相似度",
-                                                  "最大绝对误差",
-                                                  "双百指标",
-                                                  "双千指标",
-                                                  "双万指标",
-                                                  "二进制一致错误率",
-                                                  "误差均衡性",
-                                                  "均方根误差",
-                                                  "小值域错误占比",
-                                                  "相对误差最大值",
-                                                  "相对误差平均值",
-                                                  "inf/nan错误率",
-                                                  "相对误差错误率",
-                                                  "绝对误差错误率",
-                                                  "ULP误差最大值",
-                                                  "ULP误差平均值",
-                                                  "ULP误差大于阈值占比",
-                                                  "Status",
-                                                  "Message"};
+const std::vector<std::string> kDetailsColumns = [] {
+  std::vector<std::string> columns = {"API Name", "Bench Dtype", "DEVICE Dtype", "Shape"};
+  for (std::size_t i = 0; i < kFigureCount; ++i) columns.emplace_back(column_of(static_cast<Figure>(i)));
+  columns.insert(columns.end(), {"Status", "Message"});
+  return columns;
+}();
 const std::vector<std::string> kOurDetailsColumns = {"Verdict", "Reason"};
 
 std::vector<std::string> with(std::vector<std::string> columns, const std::vector<std::string>& more,
