@@ -9,16 +9,14 @@ DUMPS: a folder that make_real_dumps.py wrote; else it writes one.
 
 import json
 import math
-import pathlib
 import re
 import sqlite3
 import subprocess
 import sys
-import tempfile
 
 from forked_runs import python_tool
+from recorded_pairs import recorded_pairs, tell
 
-VARIANTS = ("statistics-mix", "md5-mix", "tensor-mix")
 WAYS = ([], ["-fm"], ["-lm"], ["-oc"])
 METRICS = ("Cosine", "EucDist", "MaxRelativeErr")  # of tensors
 TABLES = ("tb_nodes", "tb_stack", "tb_config")
@@ -85,25 +83,13 @@ def check(msprobe, tool, scratch, name, arguments):
 
 
 def main(msprobe, python, dumps=None):
-    failed = 0
-    with tempfile.TemporaryDirectory(prefix="msprobe-graph-") as scratch:
-        scratch = pathlib.Path(scratch)
-        if dumps is None:
-            dumps = scratch / "dumps"
-            recorder = pathlib.Path(__file__).with_name("make_real_dumps.py")
-            only = [word for name in VARIANTS for word in ("--only", name)]
-            subprocess.run([python, "-W", "ignore", recorder, dumps, *only], stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL, check=True)
-        with python_tool(python) as tool:
-            for variant in VARIANTS:
-                target, golden = (str(pathlib.Path(dumps) / variant / side) for side in ("target", "golden"))
-                runs = [(f"{variant} {' '.join(way)}".strip(), ["-tp", target, "-gp", golden, *way]) for way in WAYS]
-                for name, arguments in [(f"{variant}, one run", ["-tp", target, "-oc"]), *runs]:
-                    found, nodes = check(msprobe, tool, scratch, name, arguments)
-                    print(f"{'FAILED' if found else 'ok'} {name}: {nodes} nodes, {len(found)} cells differ")
-                    for line in found[:20]:
-                        print(f"  {line}")
-                    failed += bool(found)
+    failed = False
+    with recorded_pairs(python, dumps) as (scratch, pairs), python_tool(python) as tool:
+        for variant, target, golden in pairs:
+            runs = [(f"{variant} {' '.join(way)}".strip(), ["-tp", target, "-gp", golden, *way]) for way in WAYS]
+            for name, arguments in [(f"{variant}, one run", ["-tp", target, "-oc"]), *runs]:
+                found, nodes = check(msprobe, tool, scratch, name, arguments)
+                failed |= tell(name, f"{nodes} nodes", found)
     return 1 if failed else 0
 
 

@@ -9,13 +9,12 @@ RELEASE8: the folder that 8.1.1 was installed to. DUMPS: a folder that make_real
 
 import json
 import math
-import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 
-VARIANTS = ("statistics-mix", "md5-mix", "tensor-mix")
+from recorded_pairs import recorded_pairs, tell
+
 # 8.1.1 as its command line has it; NumPy 2 dropped names that it uses.
 RUN = """
 import argparse, sys
@@ -52,7 +51,7 @@ def differences(place, ours, theirs):
 
 
 def check(scratch, name, request, options, msprobe, tool):
-    """The lines of one run, and did it fail?"""
+    """What differs in one run, and how much there is."""
     (scratch / "compare.json").write_text(json.dumps({**request, "is_print_compare_log": False}))
     folders = [scratch / re.sub(r"\W+", "_", name) / side for side in ("ours", "theirs")]
     arguments = ["-i", str(scratch / "compare.json"), *options, "-o"]
@@ -61,36 +60,26 @@ def check(scratch, name, request, options, msprobe, tool):
     for command in commands:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            return [f"FAILED {name}: {command[0]} ended with {done.returncode}: {(done.stderr + done.stdout)[-1000:]}"], True
+            return [f"{command[0]} ended with {done.returncode}: {(done.stderr + done.stdout)[-1000:]}"], "no files"
     ours, theirs = map(files_of, folders)
     if set(ours) != set(theirs) or not ours:
-        return [f"FAILED {name}: files {sorted(ours)}, not {sorted(theirs)}"], True
+        return [f"files {sorted(ours)}, not {sorted(theirs)}"], f"{len(ours)} files"
     found = [line for file in sorted(ours) if ours[file] != theirs[file]
              for line in differences(file, json.loads(ours[file]), json.loads(theirs[file]))]
-    size = sum(map(len, theirs.values()))
-    return [f"{'FAILED' if found else 'ok'} {name}: {len(ours)} files, {size:,} bytes, {len(found)} members differ",
-            *("  " + line for line in found[:20])], bool(found)
+    return found, f"{len(ours)} files, {sum(map(len, theirs.values())):,} bytes"
 
 
 def main(msprobe, python, release8, dumps=None):
     failed = False
-    with tempfile.TemporaryDirectory(prefix="msprobe-vis-") as scratch:
-        scratch = pathlib.Path(scratch)
-        if dumps is None:
-            dumps = scratch / "dumps"
-            recorder = pathlib.Path(__file__).with_name("make_real_dumps.py")
-            only = [word for name in VARIANTS for word in ("--only", name)]
-            subprocess.run([python, "-W", "ignore", recorder, dumps, *only], stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL, check=True)
-        tool = [python, "-W", "ignore", "-c", RUN, release8]
-        for variant in VARIANTS:
-            one = {"npu_path": str(pathlib.Path(dumps) / variant / "target")}
-            two = {**one, "bench_path": str(pathlib.Path(dumps) / variant / "golden")}
+    tool = [python, "-W", "ignore", "-c", RUN, release8]
+    with recorded_pairs(python, dumps) as (scratch, pairs):
+        for variant, target, golden in pairs:
+            one = {"npu_path": target}
+            two = {**one, "bench_path": golden}
             for name, request, options in (("built", one, ["-oc"]), ("compared", two, []),
                                            ("compared -f", two, ["-f", "-cs", "-oc"])):
-                lines, bad = check(scratch, f"{variant} {name}", request, options, msprobe, tool)
-                print("\n".join(lines), flush=True)
-                failed |= bad
+                found, size = check(scratch, f"{variant} {name}", request, options, msprobe, tool)
+                failed |= tell(f"{variant} {name}", size, found)
     return 1 if failed else 0
 
 
