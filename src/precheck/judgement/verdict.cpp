@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "support/text.hpp"
 #include "tensor/float_form.hpp"
@@ -70,11 +71,11 @@ Opinion judge_floats(const FloatFigures& figures, const TensorOutput& device, co
             shown(figures.odd_reference_at))};
   }
   Opinion opinion;
-  const auto largest = [&](double limit) {
-    return fmt::format("{} is off by {} units in the last place of {}, above {}: {} in place of {}",
+  const auto largest = [&](std::optional<double> limit) {
+    return fmt::format("{} is off by {} units in the last place of {}{}: {} in place of {}",
                        float_place(figures.max_units_at, device), shown(figures.max_units),
-                       tensor::info(device.dtype).name, shown(limit), shown(figures.device_at),
-                       shown(figures.reference_at));
+                       tensor::info(device.dtype).name, limit ? ", above " + shown(*limit) : std::string(),
+                       shown(figures.device_at), shown(figures.reference_at));
   };
   const double wrong_share = static_cast<double>(figures.wrong) / static_cast<double>(figures.count);
   if (figures.max_units > limits.units_error) {
@@ -82,7 +83,7 @@ Opinion judge_floats(const FloatFigures& figures, const TensorOutput& device, co
   } else if (wrong_share > standards.limits().wrong_share) {
     opinion = {Verdict::error,
                fmt::format("{} of {} elements have no correct digit; {}", human_count(figures.wrong),
-                           human_count(figures.count), largest(0))};
+                           human_count(figures.count), largest(std::nullopt))};
   } else if (figures.max_units > limits.units_warning) {
     opinion = {Verdict::warning, largest(limits.units_warning)};
   }
