@@ -15,10 +15,11 @@
 #include <utility>
 #include <vector>
 
+#include "precheck/acc_check/against.hpp"
 #include "precheck/acc_check/check.hpp"
 #include "precheck/acc_check/config.hpp"
+#include "precheck/acc_check/summary.hpp"
 #include "precheck/result_files/result_files.hpp"
-#include "report/terminal.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
@@ -29,11 +30,11 @@
 namespace msprobe::precheck {
 namespace {
 
-constexpr std::size_t kShownCalls = 10;
 constexpr std::size_t kMaxRunners = 64;
 
 struct TypedCheck {
   std::string dump_json;
+  std::string against;
   std::string output = "./";
   std::string result_csv;
   std::string config;
@@ -75,68 +76,6 @@ std::vector<std::string> devices_of(const std::vector<std::string>& typed, bool 
   return devices;
 }
 
-/// What the summary on the terminal tells.
-class Tally {
- public:
-  void take(const OperationReport& result, bool python_rules) {
-    const Verdict verdict =
-        python_rules ? of_status(result) : std::max(result.forward_verdict, result.backward_verdict);
-    ++counts_[static_cast<std::size_t>(verdict)];
-    const bool bad = verdict == Verdict::error || verdict == Verdict::warning;
-    if (!bad || shown_.size() >= kShownCalls) {
-      hidden_ += bad;
-      return;
-    }
-    shown_.push_back({result.name, verdict, python_rules ? std::string() : result.reason});
-  }
-
-  std::size_t of(Verdict verdict) const { return counts_[static_cast<std::size_t>(verdict)]; }
-
-  std::string lines(bool color) const {
-    std::string text;
-    for (const Shown& call : shown_) {
-      const bool error = call.verdict == Verdict::error;
-      text += "\n  " +
-              report::paint(error ? "error  " : "warning", error ? report::Color::red : report::Color::yellow,
-                            color) +
-              "  " + display(call.name);
-      if (!call.reason.empty()) text += "  " + display(call.reason);
-    }
-    if (hidden_ > 0) text += fmt::format("\n  and {} more", human_count(hidden_));
-    return text;
-  }
-
- private:
-  struct Shown {
-    std::string name;
-    Verdict verdict;
-    std::string reason;
-  };
-
-  static Verdict of_status(const OperationReport& result) {
-    const auto one = [](Status status) {
-      switch (status) {
-        case Status::pass:
-          return Verdict::pass;
-        case Status::skip:
-          return Verdict::skip;
-        case Status::warning:
-          return Verdict::warning;
-        case Status::error:
-          return Verdict::error;
-        case Status::none:
-          break;
-      }
-      return Verdict::none;
-    };
-    return std::max(one(result.forward), one(result.backward));
-  }
-
-  std::size_t counts_[5] = {};
-  std::vector<Shown> shown_;
-  std::size_t hidden_ = 0;
-};
-
 class AccCheckCommand final : public Command {
  public:
   explicit AccCheckCommand(std::string_view name) : name_(name) {}
@@ -163,6 +102,11 @@ class AccCheckCommand final : public Command {
         .show_default();
     options.add_flag("--recorded", typed_.recorded,
                      "Judge what the dump recorded of each operation: nothing is called on a device");
+    options
+        .add(
+            "--against", typed_.against,
+            "dump.json of a second run, B: whose outputs do not follow from their inputs? Implies --recorded")
+        .argument("FILE");
     options
         .add("-d,--device", typed_.devices,
              "cpu, cuda, npu, cuda:1, or numbers of what is there; without it what is there")
@@ -206,14 +150,16 @@ class AccCheckCommand final : public Command {
       throw UsageError(fmt::format("-n/--num_splits: at most {} runners", kMaxRunners));
     if (typed_.python_rules && typed_.recorded)
       throw UsageError("--recorded and --python-rules exclude each other: the Python tool has no such thing");
+    check_against_options();
     CheckOptions options = check_options();
     const Standards standards =
         typed_.standards.empty() ? Standards::built_in() : Standards::load(typed_.standards);
+    if (!typed_.against.empty()) return run_against(std::move(options), standards, context);
     const CallPlan plan = read_plan(options);
     const ResultStyle style{options.selection, !typed_.python_rules, kDecimals};
     std::optional<ResultFiles> files;
-    std::string time = fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(std::time(nullptr)));
-    const std::string folder = typed_.output.empty() ? "." : typed_.output;
+    std::string time = time_now();
+    const std::string folder = output_folder();
     if (!typed_.result_csv.empty()) {
       files.emplace(ResultFiles::resume(typed_.result_csv, style));
       options.done = files->finished();
@@ -231,7 +177,7 @@ class AccCheckCommand final : public Command {
     };
     Tally tally;
     const CheckSummary summary = check_calls(
-        options, plan, standards, typed_.save_error_data ? error_folder_ + "/ut_error_data" + time : "",
+        options, plan, standards, error_data(time),
         [&](const OperationReport& result) {
           open_files().add(result);
           tally.take(result, typed_.python_rules);
@@ -269,40 +215,66 @@ class AccCheckCommand final : public Command {
   Outcome conclude(const CheckSummary& summary, const Tally& tally, const ResultFiles& files,
                    bool color) const {
     for (const std::string& warning : summary.warnings) log_warning(warning);
-    const std::size_t errors = tally.of(Verdict::error);
-    const std::size_t warnings = tally.of(Verdict::warning);
-    const std::size_t passes = tally.of(Verdict::pass);
-    const std::size_t skips = tally.of(Verdict::skip);
-    std::string text = fmt::format("{} operations", human_count(summary.calls));
-    if (!summary.torch.empty()) {
-      text += typed_.recorded
-                  ? fmt::format(" as they were recorded, by PyTorch {}", display(summary.torch))
-                  : fmt::format(" on {}, PyTorch {}", display(summary.device), display(summary.torch));
-    }
-    text += fmt::format(": {} pass, ", human_count(passes));
-    text += report::count_text(errors, "error",
-                               errors == 0 ? report::Severity::none : report::Severity::error, color);
-    text += ", ";
-    text += report::count_text(warnings, "warning",
-                               warnings == 0 ? report::Severity::none : report::Severity::warning, color);
-    text += fmt::format(", {} SKIP", human_count(skips));
-    if (summary.done_before > 0)
-      text += fmt::format("; {} were there before", human_count(summary.done_before));
-    if (summary.duplicates > 0)
-      text += fmt::format("; {} left out that differ in values only", human_count(summary.duplicates));
-    if (summary.made_up > 0) text += fmt::format("; {} with random data", human_count(summary.made_up));
-    if (summary.lost_runners > 0)
-      text += fmt::format("; {} lost a runner", human_count(summary.lost_runners));
-    text += tally.lines(color);
+    std::string text = summary_text(summary, tally, typed_.recorded, color);
     text += "\n  written: " + display(files.result_path());
     text += "\n  written: " + display(files.details_path());
     log_info(text);
-    if (typed_.fail_on == "never") return Outcome::clean;
+    const std::size_t errors = tally.of(Verdict::error);
+    const std::size_t warnings = tally.of(Verdict::warning);
+    const std::size_t skips = tally.of(Verdict::skip);
     // Where nothing was judged nothing passed.
-    const bool judged = passes + errors + warnings + summary.done_before > 0;
-    const bool found = errors > 0 || !judged || (typed_.fail_on != "error" && warnings > 0) ||
-                       (typed_.fail_on == "skip" && skips > 0);
+    const bool judged = tally.of(Verdict::pass) + errors + warnings + summary.done_before > 0;
+    return outcome(errors > 0 || !judged, warnings > 0, skips > 0);
+  }
+
+  Outcome outcome(bool errors, bool warnings, bool skips) const {
+    if (typed_.fail_on == "never") return Outcome::clean;
+    const bool found =
+        errors || (typed_.fail_on != "error" && warnings) || (typed_.fail_on == "skip" && skips);
     return found ? Outcome::findings : Outcome::clean;
+  }
+
+  void check_against_options() {
+    if (typed_.against.empty()) return;
+    if (typed_.python_rules)
+      throw UsageError("--against and --python-rules exclude each other: the Python tool has no such thing");
+    if (!typed_.result_csv.empty())
+      throw UsageError("--against and -csv_path/--result_csv_path exclude each other");
+    if (typed_.filter)
+      throw UsageError("--against and --filter_api exclude each other: each side would keep others");
+    typed_.recorded = true;
+  }
+
+  Outcome run_against(CheckOptions check, const Standards& standards, const Context& context) {
+    AgainstOptions options;
+    options.check = std::move(check);
+    options.other_json = typed_.against;
+    options.folder = output_folder();
+    options.time = time_now();
+    options.style.selection = options.check.selection;
+    options.error_data = error_data(options.time);
+    check_output_folder(options.folder);
+    const AgainstResult result = check_against(options, standards, context.progress);
+    std::size_t errors = 0;
+    std::size_t warnings = 0;
+    std::size_t skips = 0;
+    bool judged = true;
+    for (std::size_t side = 0; side < 2; ++side) {
+      for (const std::string& warning : result.summaries[side].warnings) log_warning(warning);
+      const SideCounts& counts = result.sides.counts[side];
+      errors += counts.errors;
+      warnings += counts.warnings + counts.missing;
+      skips += counts.open;
+      judged = judged && counts.follow + counts.errors + counts.warnings > 0;
+    }
+    log_info(against_text(result, options, context.color));
+    return outcome(errors > 0 || !judged, warnings > 0, skips > 0);
+  }
+
+  static std::string time_now() { return fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(std::time(nullptr))); }
+  std::string output_folder() const { return typed_.output.empty() ? "." : typed_.output; }
+  std::string error_data(const std::string& time) const {
+    return typed_.save_error_data ? error_folder_ + "/ut_error_data" + time : "";
   }
 
   std::string_view name_;

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was judged of two dumps, each by itself, side by side: whose outputs do not follow from their inputs,
+// and where that begins.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "diagnosis/alignment.hpp"
+#include "dump/side.hpp"
+#include "precheck/judgement/output.hpp"
+#include "precheck/result_files/result_files.hpp"
+#include "report/table.hpp"
+
+namespace msprobe::precheck {
+
+/// One direction of an operation on one side.
+struct SideDirection {
+  Verdict verdict = Verdict::none;
+  bool missing = false;  // the other side has it
+  std::string reason;
+};
+
+struct SideOperation {
+  std::string name;  // empty: the other side alone has it
+  std::array<SideDirection, 2> directions;
+
+  const SideDirection& operator[](Direction direction) const {
+    return directions[static_cast<std::size_t>(direction)];
+  }
+  SideDirection& operator[](Direction direction) { return directions[static_cast<std::size_t>(direction)]; }
+};
+
+/// The part of a report that counts here.
+SideOperation side_operation(const OperationReport& report);
+
+/// Which side is not right. `open`: none is wrong by what is known, but something was not judged, or one side
+/// lacks it.
+enum class WrongSide : std::uint8_t { neither, open, a, b, both };
+
+struct SidesRow {
+  std::array<SideOperation, 2> sides;  // A, B
+  WrongSide wrong = WrongSide::neither;
+  Verdict verdict = Verdict::none;  // error or warning of the wrong side, pass of neither, else skip
+  bool missing = false;             // one side lacks a direction that the other one has
+};
+
+/// The first wrong one of both runs, in the order of execution: a backward stands where it ran.
+struct FirstWrong {
+  std::size_t row = 0;
+  Direction direction = Direction::forward;
+  WrongSide wrong = WrongSide::neither;  // in this direction
+  Verdict verdict = Verdict::error;      // a warning if there is no error at all
+};
+
+struct SideCounts {
+  std::size_t operations = 0;
+  std::size_t follow = 0;
+  std::size_t errors = 0;
+  std::size_t warnings = 0;
+  std::size_t open = 0;     // not judged
+  std::size_t missing = 0;  // operations, or backwards of them, that the other side has
+};
+
+struct SidesResult {
+  std::vector<SidesRow> rows;  // in the order of execution of the forward passes
+  std::array<SideCounts, 2> counts;
+  std::optional<FirstWrong> first;
+  bool renamed = false;  // operations belong together that have unlike names
+};
+
+/// Operations of each side, and the entries of both dumps as the alignment pairs them.
+SidesResult lay_side_by_side(std::array<std::vector<SideOperation>, 2> operations, const dump::Side& a,
+                             const dump::Side& b, const diagnosis::Alignment& alignment);
+
+/// `A`, `B`, `both`, `neither`, `not judged`.
+std::string_view word(WrongSide wrong);
+
+/// What it says, in one sentence.
+std::string sentence(const SidesResult& result);
+
+std::unique_ptr<report::Table> sides_table(const SidesResult& result);
+
+}  // namespace msprobe::precheck

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the terminal tells in the end.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "precheck/acc_check/against.hpp"
+#include "precheck/acc_check/check.hpp"
+#include "precheck/result_files/result_files.hpp"
+
+namespace msprobe::precheck {
+
+/// How many operations are right and wrong, and the first that are not right.
+class Tally {
+ public:
+  /// `python_rules`: by the Python tool's statuses.
+  void take(const OperationReport& result, bool python_rules);
+
+  std::size_t of(Verdict verdict) const { return counts_[static_cast<std::size_t>(verdict)]; }
+  std::string lines(bool color) const;
+
+ private:
+  struct Shown {
+    std::string name;
+    Verdict verdict;
+    std::string reason;
+  };
+
+  std::size_t counts_[5] = {};
+  std::vector<Shown> shown_;
+  std::size_t hidden_ = 0;
+};
+
+/// Without the names of files.
+std::string summary_text(const CheckSummary& summary, const Tally& tally, bool recorded, bool color);
+
+/// The same of two dumps, with the names of files.
+std::string against_text(const AgainstResult& result, const AgainstOptions& options, bool color);
+
+}  // namespace msprobe::precheck
