@@ -213,7 +213,9 @@ class CompareCommand final : public Command {
         .show_default();
     options
         .add("--noise-floor", typed_.noise_floor,
-             "Third dump, of the golden code on other kernels: what differs there is rounding")
+             "Third dump, of the golden code on other kernels, or what free_benchmark found in it: what "
+             "differs there "
+             "is rounding")
         .argument("PATH");
     options.add_flag("--first", typed_.first,
                      "Stop at the first certain evidence: what stands behind it is not read");

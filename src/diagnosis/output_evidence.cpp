@@ -85,11 +85,19 @@ double RankJudge::amplification(const Entry& entry) const {
 
 /// What an error of the output follows from: J of its birth is the error over it.
 double RankJudge::received(const Entry& entry, std::uint32_t index, double sums) const {
-  const double noise = pair_.noise ? pair_.noise(errors_.golden_item[index]) : 0;
+  const Noise noise = noise_of(index);
   double in = entry.grown * (entry.e_in + (entry.grown > 1 ? kSingleRoundoff : 0));
   if (!pair_.tensors && (entry.nature == Nature::division || entry.optimizer))
     in = std::max(in, std::sqrt(std::min(in, 1.0)));
-  return in + entry.u + sums + (std::isfinite(noise) ? noise : 0);
+  if (entry.e_in > 0) in = std::max(in, noise.growth * entry.e_in);
+  return in + entry.u + sums + noise.error;
+}
+
+Noise RankJudge::noise_of(std::uint32_t index) const {
+  Noise noise = pair_.noise ? pair_.noise(errors_.golden_item[index]) : Noise();
+  if (!std::isfinite(noise.error)) noise.error = 0;
+  if (!std::isfinite(noise.growth)) noise.growth = 0;
+  return noise;
 }
 
 std::vector<Replayed> RankJudge::replayed(const Entry& entry, double j) const {
@@ -206,6 +214,12 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
           like_tf32(entry.name.operation(), e, errors_.u[entry.target]) && e > 16 * entry.worst_in
               ? "; products in TF32 are as far off"
               : "");
+      const double most = noise_of(index).element;
+      if (most >= e) {
+        words += std::isinf(most)
+                     ? "; rounding changes signs there, or makes NaN"
+                     : "; rounding changes single elements by up to " + error_text(most) + " there";
+      }
     }
     const Unseen unseen = is_told(j) && !random ? unseen_input(entry) : Unseen();
     std::string next;

@@ -39,6 +39,15 @@ struct Update {
 
 enum class ReplayMode : std::uint8_t { never, suspects, all };
 
+/// What is known not to be a fault.
+struct Noise {
+  double error = 0;   // of the output, although nothing but rounding changed
+  double growth = 0;  // how much larger it was than that of the inputs; 0: not known
+  /// By how much a single element changed: errors up to that may be of this kind. 0: not known; infinite: a
+  /// sign or a NaN.
+  double element = 0;
+};
+
 struct RankPair {
   const dump::Side* target = nullptr;
   const dump::Side* golden = nullptr;
@@ -63,8 +72,8 @@ struct RankPair {
   /// Of an entry that only the reference has: what it lies in, and the line of the program that called it.
   std::function<std::string_view(std::string_view golden_entry)> golden_parent;
   std::function<std::string(std::string_view golden_entry)> golden_where;
-  /// Error of the reference against a third dump.
-  std::function<double(std::uint32_t golden_item)> noise;
+  /// Of an output of the reference.
+  std::function<Noise(std::uint32_t golden_item)> noise;
 };
 
 /// Max, Min, Mean and Norm of a parameter; NaN where one is not recorded.
@@ -118,7 +127,7 @@ struct RankFindings {
 
   std::array<std::uint64_t, kOrigins> counts{};  // of origins
   std::uint64_t measured = 0;                    // tensors among them whose error is known
-  std::uint64_t unread = 0;    // tensors that could not be read; to be filled in by who read them
+  std::uint64_t unread = 0;  // tensors that could not be read; to be filled in by who read them
   // Entries and tensors whose evidence is weaker, as something could not be read again; the same of it.
   std::uint64_t broken_off = 0;
   std::string first_broken_off;

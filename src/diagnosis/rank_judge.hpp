@@ -146,6 +146,7 @@ class RankJudge {
   void judge_output(Entry& entry, std::uint32_t item, double e, double b,
                     const std::vector<Replayed>& replays, double more = 0);
   double received(const Entry& entry, std::uint32_t item, double sums = 0) const;
+  Noise noise_of(std::uint32_t item) const;
   void checksum(Entry& entry);
   void flip(Entry& entry, double error);
   bool checksums_differ(std::uint32_t item) const;

@@ -90,6 +90,39 @@ def make_tests(msprobe, folder, schema):
         check_equal("status", done.returncode, 2)
         check("nowhere" in done.stderr, done.stderr)
 
+    def noise_of_calls(scratch):
+        # free_benchmark found the place unstable, by as much as the fault, or by less, or another place.
+        case = cases["tiny_half-softmax_elements"]
+        golden = folder / case["runs"]["golden"] / "statistics"
+        _, plain = findings_of(msprobe, folder, case, "statistics", scratch)
+        entry = plain[0]["golden_entry"]
+        header = "rank,pert_mode,stage,step,api_name,max_rel,dtype,shape,output_index\r\n"
+
+        def answer(name, largest):
+            shutil.rmtree(scratch / "noise", ignore_errors=True)
+            for dump in golden.glob("step*/*/dump.json"):
+                outputs = json.loads(dump.read_text())["data"].get(entry, {}).get("output", [])
+                rows = [f'0,bit_noise,forward,0,{name},{largest},{one["dtype"]},"torch.Size({one["shape"]})",\r\n'
+                        for one in outputs]
+                place = scratch / "noise" / dump.parent.relative_to(golden)
+                place.mkdir(parents=True)
+                (place / "free_benchmark.csv").write_text(header + "".join(rows), newline="")
+            return findings_of(msprobe, folder, case, "statistics", scratch, "--noise-floor", "noise")
+
+        done, objects = answer(entry, 1000)
+        check(objects[0]["kind"] == "no_culprit" or objects[0]["golden_entry"] != entry, f"{objects[0]}")
+        for name, largest in ((entry, 0), ("Torch.other.0.forward", 1000)):
+            done, objects = answer(name, largest)
+            check_equal("entry", (objects[0]["golden_entry"], objects[0]["kind"]), (entry, plain[0]["kind"]))
+        check("none of its" in done.stderr and "free_benchmark.csv" in done.stderr, done.stderr)
+        table = next((scratch / "noise").rglob("*.csv"))
+        done, _ = findings_of(msprobe, folder, case, "statistics", scratch, "--noise-floor", str(table))
+        many = len(list(golden.glob("step*/*/dump.json"))) > 1
+        check_equal("status of one table", done.returncode, 2 if many else 0)
+        table.write_text(header + "0,bit_noise\r\n")
+        done, _ = findings_of(msprobe, folder, case, "statistics", scratch, "--noise-floor", "noise")
+        check("free_benchmark.csv: line 2: 2 fields in place of 9" in done.stderr + done.stdout, done.stderr)
+
     def gate(scratch):
         def status(target, golden, *more):
             for side, dump in (("t", target), ("g", golden)):
@@ -371,7 +404,8 @@ def make_tests(msprobe, folder, schema):
 
     cases = {path.stem: json.loads(path.read_text()) for path in sorted((folder / "cases").glob("*.json"))}
     tests = [(f"{name}, {task}", of_case(case, task)) for name, case in cases.items() for task in case["tasks"]]
-    return [*tests, ("--python-rules names nobody", without), ("--noise-floor", noise_floor), ("the gate", gate), ("groups of ranks", groups),
+    return [*tests, ("--python-rules names nobody", without), ("--noise-floor", noise_floor),
+            ("--noise-floor of free_benchmark", noise_of_calls), ("the gate", gate), ("groups of ranks", groups),
             ("what golden alone runs", golden_alone), ("a tensor that is cut off", cut_off), ("a tensor that cannot be read", unread),
             ("any number of threads", threads), ("--first, tensors", first_tensors), ("--first, statistics", first_statistics),
             ("--first, gates", first_gates), ("--first without a fault", first_without_fault), ("--first on ranks", first_of_ranks),

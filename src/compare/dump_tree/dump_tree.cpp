@@ -100,9 +100,35 @@ void load_merged(RankResult& result, const RankPair& pair, const LoadOptions& ta
   result.golden_joins = std::move(golden.joins);
 }
 
-/// The third dump has the ranks of the golden one.
+/// The table of free_benchmark in a rank's folder that has no dump, or nothing.
+std::string unstable_calls_in(const std::string& folder) {
+  std::error_code ignored;
+  const std::string csv = folder + "/" + std::string(kUnstableCalls);
+  return std::filesystem::exists(csv, ignored) ? csv : std::string();
+}
+
+/// The third tree has the ranks of the golden one.
 void add_noise_floor(RankPairs& ranks, const dump::Tree& golden, const std::string& path) {
-  const RankPairs noise = pair_ranks(golden, dump::discover(path), false);
+  const std::string table = path.ends_with(".csv") ? path : unstable_calls_in(path);
+  if (!table.empty()) {
+    if (ranks.pairs.size() != 1) {
+      throw UsageError(
+          fmt::format("--noise-floor: {} is of one rank of one step, and {} are compared: name the "
+                      "folder of its steps",
+                      display(table), ranks.pairs.size()));
+    }
+    ranks.pairs.front().noise.emplace().json = table;
+    return;
+  }
+  dump::Tree third = dump::discover(path);
+  for (dump::StepDump& step : third.steps) {
+    for (dump::RankDump& rank : step.ranks) {
+      std::error_code ignored;
+      std::string csv = unstable_calls_in(rank.directory);
+      if (!csv.empty() && !std::filesystem::exists(rank.json, ignored)) rank.json = std::move(csv);
+    }
+  }
+  const RankPairs noise = pair_ranks(golden, third, false);
   for (RankPair& pair : ranks.pairs) {
     for (const RankPair& third : noise.pairs) {
       if (third.target.json == pair.golden.json) pair.noise = third.golden;
@@ -186,8 +212,8 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
   std::optional<TensorRows> tensors;
   timed.reset();
   if (result.mode == Mode::tensor) tensors.emplace(result, bytes);
-  std::optional<NoiseFloor> noise;
-  if (past != nullptr && pair.noise) noise.emplace(*pair.noise, result.golden, traits.measure);
+  std::unique_ptr<NoiseFloor> noise;
+  if (past != nullptr && pair.noise) noise = noise_floor(*pair.noise, result.golden, traits.measure);
   const auto finish_tensors = [&] {
     if (!tensors) return;
     const Stage measured(stage("tensors measured"));
@@ -199,8 +225,7 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
     DiagnosisOptions diagnosis = options.diagnosis;
     // Nobody recorded what goes into the operations of merged ranks as a whole.
     if (pair.merged) diagnosis.replay = diagnosis::ReplayMode::never;
-    diagnose(result, tensors ? &*tensors : nullptr, diagnosis, rules, mapped, *past,
-             noise ? &*noise : nullptr);
+    diagnose(result, tensors ? &*tensors : nullptr, diagnosis, rules, mapped, *past, noise.get());
   };
   if (past != nullptr && options.diagnosis.first) {
     diagnosed();

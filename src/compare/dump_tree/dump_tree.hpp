@@ -24,7 +24,8 @@ struct RankPair {
   std::string step;
   dump::RankDump target;
   dump::RankDump golden;
-  std::optional<dump::RankDump> noise = {};  // of the third dump, if there is one
+  // Of the third dump, if there is one, or with a csv file of free_benchmark in place of its dump.json.
+  std::optional<dump::RankDump> noise = {};
   // Further ranks of the same model (--merge-ranks).
   bool merged = false;
   std::vector<dump::RankDump> more_targets = {};

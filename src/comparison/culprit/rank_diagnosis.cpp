@@ -258,7 +258,7 @@ void diagnose(RankResult& result, TensorRows* tensors, const DiagnosisOptions& o
         throw;
       } catch (const Error& error) {
         reading.failed(result.golden.name(result.golden.items[golden]), error.what());
-        return 0.0;  // what cannot be read explains nothing
+        return diagnosis::Noise();  // what cannot be read explains nothing
       }
     };
   }

@@ -18,7 +18,7 @@ struct DiagnosisOptions {
   bool wanted = true;
   diagnosis::ReplayMode replay = diagnosis::ReplayMode::suspects;
   std::set<diagnosis::Rule> without;
-  std::string noise_floor;  // a third dump: golden on other kernels; empty: none
+  std::string noise_floor;  // a third dump, or what free_benchmark found; empty: none
   bool first = false;       // stop at the first certain evidence
 };
 

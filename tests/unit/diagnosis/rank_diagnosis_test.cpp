@@ -449,7 +449,7 @@ TEST_CASE("a third dump's noise explains as much") {
   chain.outputs[1] = rough(3, 1e-4);
   const auto noisy = [](RankPair& pair, const Side& target, const Side& golden) {
     with_tensors(pair, target, golden);
-    pair.noise = [](std::uint32_t) { return 1e-4; };
+    pair.noise = [](std::uint32_t) { return Noise{.error = 1e-4}; };
   };
   CHECK(no_evidence(diagnosed(chain.text(), noisy)));
 }
@@ -462,7 +462,7 @@ TEST_CASE("a mask that flips at the kink of an operation is no fault") {
   two.golden.backward("Functional.relu.0.backward", {tensor(5)}, {tensor(6)});
   Configure configure = [](RankPair& pair, const Side& target, const Side& golden) {
     with_tensors(pair, target, golden);
-    pair.noise = [](std::uint32_t) { return 0; };
+    pair.noise = [](std::uint32_t) { return Noise(); };
   };
   const RankDiagnosis rank = diagnosed(two, configure);
   for (const Finding& found : rank.findings) CHECK(found.entry != "Functional.relu.0.backward");
