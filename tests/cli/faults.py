@@ -19,6 +19,7 @@ import sys
 import tempfile
 
 import harness
+import precheck_runners
 
 # kind: what the line says. The second of memory is that of a thread that could not be started.
 MEMORY = ("not enough memory", "pthread_create has failed: Resource temporarily unavailable")
@@ -192,6 +193,63 @@ class Commands:
         return "" if same else f"{said}; the next one: {result.returncode}, {sorted(files)} {shortened(result.stderr)}"
 
 
+class GrowingFiles:
+    """acc_check writes what is finished at once: a full disk leaves whole operations, from which it goes on."""
+
+    NAMES = [f"n{i}" for i in range(6)]
+
+    def __init__(self, msprobe, shim):
+        self.msprobe = msprobe
+        self.shim = shim
+
+    @staticmethod
+    def is_told(row):
+        return row[1] == "SKIP" and (tells("write", row[-1]) or row[-1].startswith("the runner "))
+
+    def run(self, scratch, fault, *options):
+        variables = {"LD_PRELOAD": self.shim, "MSPROBE_TEST_FAULT": fault, "TMPDIR": str(scratch)} if fault else {}
+        return harness.run(self.msprobe, precheck_runners.words_of(scratch, *options), scratch, env=variables)
+
+    def right(self):
+        with tempfile.TemporaryDirectory(prefix="msprobe-fault-") as scratch:
+            folder = self.prepare(scratch)
+            result = self.run(folder, f"write:0:{folder / 'count'}")
+            harness.check_equal("a run without a fault", result.returncode, 0)
+            return precheck_runners.results_of(folder)[1], int((folder / "count").read_text(encoding="ascii"))
+
+    def prepare(self, scratch):
+        folder = pathlib.Path(scratch)
+        precheck_runners.write_dump(folder, self.NAMES)
+        precheck_runners.write_runner(folder, faults={"x": "pass"}, python=f"/usr/bin/env -S -u LD_PRELOAD {sys.executable}")
+        return folder
+
+    def fail(self, number, how, right):
+        """What is wrong with the end of a run on a disk that is full at the n-th write, and with going on."""
+        with tempfile.TemporaryDirectory(prefix="msprobe-fault-") as scratch:
+            folder = self.prepare(scratch)
+            result = self.run(folder, f"write:{number}:{how}")
+            said = f"write {number} {how}: status {result.returncode}, {shortened(result.stderr)}"
+            results = list((folder / "out").glob("accuracy_checking_result_*.csv"))
+            rows = precheck_runners.results_of(folder)[1] if results else []
+            if result.returncode == 0:
+                # An operation whose arguments found no room is told so, or that its runner could not be asked.
+                wrong = [row for row, same in zip(rows, right) if row != same and not self.is_told(row)]
+                return f"{said}; rows: {wrong}" if wrong or len(rows) != len(right) else ""
+            errors = [line for line in result.stderr.splitlines() if line.startswith("msprobe: error: ")]
+            if result.returncode != 2 or len(errors) != 1 or not tells("write", errors[0]):
+                return said
+            if not results:
+                return ""
+            if [row[0] for row in rows] != [row[0] for row in right[:len(rows)]]:
+                return f"{said}; not whole: {rows}"
+            result = self.run(folder, None, "-csv_path", str(results[0]))
+            rows = [row for row in precheck_runners.results_of(folder)[1] if not self.is_told(row)]
+            expected = [row for row in right if row[0] in {row[0] for row in rows}]
+            if result.returncode != 0 or rows != expected or len(rows) < len(right) - number:
+                return f"{said}; going on: {result.returncode} {rows} {shortened(result.stderr)}"
+        return ""
+
+
 def tells(kind, text):
     return any(reason in text for reason in KINDS[kind])
 
@@ -244,6 +302,13 @@ def make_tests(msprobe, shim, data):
         tests.append((f"{name}: a call fails", lambda scratch, name=name: failing(name)))
         if name != "inspect":  # it writes no file
             tests.append((f"{name}: killed", lambda scratch, name=name: killed(name)))
+
+    def full_disk(_scratch):
+        growing = GrowingFiles(msprobe, commands.shim)
+        right, count = growing.right()
+        together([(growing.fail, number, how, right) for how in ("once", "on") for number in places(count)])
+
+    tests.append(("acc_check: a full disk, and going on", full_disk))
     return tests
 
 

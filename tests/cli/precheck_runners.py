@@ -91,10 +91,10 @@ def write_dump(scratch, names):
     (scratch / "dump.json").write_text(json.dumps(dump), encoding="utf-8")
 
 
-def write_runner(scratch, begin="", name="runner", faults=None):
+def write_runner(scratch, begin="", name="runner", faults=None, python=sys.executable):
     lines = "".join(f"    if name == {word!r}:\n        {what}\n" for word, what in (faults or FAULTS).items())
     path = scratch / name
-    path.write_text(RUNNER.format(python=sys.executable, starts=str(scratch / "starts"), begin=begin, faults=lines),
+    path.write_text(RUNNER.format(python=python, starts=str(scratch / "starts"), begin=begin, faults=lines),
                     encoding="utf-8")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return path
