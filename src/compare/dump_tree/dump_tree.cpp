@@ -130,8 +130,8 @@ void add_noise_floor(RankPairs& ranks, const dump::Tree& golden, const std::stri
   }
   const RankPairs noise = pair_ranks(golden, third, false);
   for (RankPair& pair : ranks.pairs) {
-    for (const RankPair& third : noise.pairs) {
-      if (third.target.json == pair.golden.json) pair.noise = third.golden;
+    for (const RankPair& beside : noise.pairs) {
+      if (beside.target.json == pair.golden.json) pair.noise = beside.golden;
     }
     if (!pair.noise) throw FormatError(display(path), "has no rank for " + display(pair.golden.json));
   }
