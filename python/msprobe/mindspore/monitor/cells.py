@@ -11,6 +11,11 @@ from .. import cells, framework
 _Tensor = framework.Tensor
 
 
+def _tensors(values):
+    """Without the rest, and numbered so: that is how this framework's files have it."""
+    return [one for one in values if isinstance(one, _Tensor)]
+
+
 class _WatchedCell:
     def __init__(self, watch, stage, name, cell, forward, backward):
         self._watch = watch
@@ -41,11 +46,11 @@ class _WatchedCell:
         kwargs = kwargs_and_output[0] if len(kwargs_and_output) == 2 else {}
         output = kwargs_and_output[-1]
         micro_step = self._forwards.next()
-        inputs = [one for one in list(args) + list(kwargs.values()) if isinstance(one, _Tensor)]
-        self._observe("actv", "input", inputs, micro_step)
-        outputs = [output] if isinstance(output, _Tensor) else output
-        if isinstance(outputs, (list, tuple)):
-            self._observe("actv", "output", outputs, micro_step)
+        self._observe("actv", "input", _tensors(list(args) + list(kwargs.values())), micro_step)
+        if isinstance(output, _Tensor):
+            self._observe("actv", "output", [output], micro_step)
+        elif isinstance(output, (list, tuple)):
+            self._observe("actv", "output", _tensors(output), micro_step)
 
     def _came_back(self, cell, grad_inputs, grad_outputs):
         if self._watch.engine.collecting():
@@ -55,7 +60,7 @@ class _WatchedCell:
         micro_step = self._backwards.next()
         for word, gradients in (("input", grad_inputs), ("output", grad_outputs)):
             gradients = gradients if isinstance(gradients, (list, tuple)) else (gradients,)
-            self._observe("actv_grad", word, gradients, micro_step)
+            self._observe("actv_grad", word, _tensors(gradients), micro_step)
 
     def _observe(self, quantity, word, values, micro_step):
         engine, observer = self._watch.engine, self._watch.observer
