@@ -640,15 +640,3 @@ class Curve {
     if (found) this.open(this.comparison.id(found.series.rank, found.series.rows[found.index]));
   }
 }
-
-function line(context, x1, y1, x2, y2) {
-  context.beginPath();
-  context.moveTo(x1, y1);
-  context.lineTo(x2, y2);
-  context.stroke();
-}
-
-function niceStep(least) {
-  const power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
-  return Math.max(1, [1, 2, 5, 10].find((one) => one * power >= least) * power);
-}

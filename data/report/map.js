@@ -221,12 +221,3 @@ class LayerMap {
     return true;
   }
 }
-
-function diamond(context, x, y, size) {
-  context.beginPath();
-  context.moveTo(x, y - size);
-  context.lineTo(x + size, y);
-  context.lineTo(x, y + size);
-  context.lineTo(x - size, y);
-  context.fill();
-}

@@ -4,9 +4,6 @@
 
 const SEARCH_DELAY_MS = 150;
 const VIEWS = ["curve", "map", "graph"];
-const DARK = matchMedia("(prefers-color-scheme: dark)");
-const setTheme = (dark) => (document.documentElement.dataset.theme = dark ? "dark" : "light");
-const by = (id) => document.getElementById(id);
 
 class Filters {
   constructor(comparison, changed) {

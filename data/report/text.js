@@ -9,6 +9,10 @@ const DIRECTIONS = ["forward", "backward", "parameters_grad", "debug"];
 // as another one.
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 
+const by = (id) => document.getElementById(id);
+const DARK = matchMedia("(prefers-color-scheme: dark)");
+const setTheme = (dark) => (document.documentElement.dataset.theme = dark ? "dark" : "light");
+
 function shown(text) {
   return text.replace(UNSEEN, (mark) => "\\u" + mark.charCodeAt(0).toString(16).padStart(4, "0"));
 }

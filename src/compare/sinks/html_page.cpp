@@ -4,14 +4,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdint>
-#include <stdexcept>
-
 #include "compare/dump_tree/rank_rows.hpp"
 #include "compare/sinks/page_parts.hpp"
 #include "compare/sinks/report_data.hpp"
 #include "diagnosis/sentences.hpp"
+#include "report/page.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 #include "support/json_writer.hpp"
@@ -22,52 +19,7 @@
 namespace msprobe::compare {
 namespace {
 
-using Write = std::function<void(std::string_view)>;
-
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U);
-    }
-    for (std::size_t k = 0; k < 4; ++k) {
-      out += i + k > bytes.size() ? '=' : kDigits[group >> (18 - 6 * k) & 0x3F];
-    }
-  }
-  return out;
-}
-
-/// A script or style may be part of the page if its hash is named, and nothing else may.
-std::string policy_source(const PagePart& part) {
-  std::string hash;
-  for (std::size_t i = 0; i + 1 < part.sha256.size(); i += 2) {
-    hash += static_cast<char>(std::stoi(std::string(part.sha256.substr(i, 2)), nullptr, 16));
-  }
-  return " 'sha256-" + base64(hash) + "'";
-}
-
-std::string policy() {
-  std::string styles;
-  for (const PagePart& style : kStyles) styles += policy_source(style);
-  std::string scripts;
-  for (const PagePart& script : kScripts) scripts += policy_source(script);
-  return "default-src 'none'; script-src" + scripts + "; style-src" + styles +
-         "; img-src data:; base-uri 'none'; form-action 'none'";
-}
-
-/// Data lies in elements that the browser does not look into; base64 holds nothing that could end one.
-void write_data(const std::string& id, std::string_view deflated, const Write& sink) {
-  constexpr std::size_t kAtOnce = std::size_t{3} << 18;  // a multiple of three: base64 can be put together
-  sink("<script type=\"application/octet-stream\" id=\"" + id + "\">");
-  for (std::size_t at = 0; at < deflated.size(); at += kAtOnce) {
-    check_interrupt();
-    sink(base64(deflated.substr(at, kAtOnce)));
-  }
-  sink("</script>\n");
-}
+using Write = report::PageSink;
 
 /// What the page has to know before it unpacks the rows.
 std::string overview(const CompareReport& report, const std::vector<PackedRank>& ranks) {
@@ -142,15 +94,15 @@ std::string overview(const CompareReport& report, const std::vector<PackedRank>&
 }
 
 void write_all_data(const CompareReport& report, const std::vector<PackedRank>& ranks, const Write& sink) {
-  write_data("overview", deflate_all(overview(report, ranks)), sink);
+  report::write_page_data("overview", report::deflate_all(overview(report, ranks)), sink);
   std::vector<std::string> steps;
   for (const TaskSummary& summary : report.tasks) steps.push_back(summary.step);
-  write_data("exchanges", deflate_all(exchanges_json(ranks, steps)), sink);
+  report::write_page_data("exchanges", report::deflate_all(exchanges_json(ranks, steps)), sink);
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (ranks[i].chunks.empty()) continue;
-    write_data(fmt::format("rank-{}-names", i), ranks[i].names, sink);
+    report::write_page_data(fmt::format("rank-{}-names", i), ranks[i].names, sink);
     for (std::size_t k = 0; k < ranks[i].chunks.size(); ++k) {
-      write_data(fmt::format("rank-{}-rows-{}", i, k), ranks[i].chunks[k].columns, sink);
+      report::write_page_data(fmt::format("rank-{}-rows-{}", i, k), ranks[i].chunks[k].columns, sink);
     }
   }
 }
@@ -161,8 +113,7 @@ struct ClosedPipe {};
 class HtmlReport final : public Sink {
  public:
   HtmlReport(const std::string& directory, const std::string& file, Progress* progress)
-      : path_(directory.empty() ? file : directory + "/" + file),
-        progress_(progress) {}
+      : path_(directory.empty() ? file : directory + "/" + file), progress_(progress) {}
 
   void begin(const Plan& plan) override {
     if (!plan.entries) {
@@ -205,30 +156,8 @@ class HtmlReport final : public Sink {
 }  // namespace
 
 void write_html(const CompareReport& report, const std::vector<PackedRank>& ranks, const Write& sink) {
-  std::string_view rest = kPage;
-  const auto upto = [&](std::string_view mark) {
-    const std::size_t at = rest.find(mark);
-    if (at == std::string_view::npos) throw std::logic_error("page.html lacks " + std::string(mark));
-    sink(rest.substr(0, at));
-    rest.remove_prefix(at + mark.size());
-  };
-  upto("{{policy}}");
-  sink(policy());
-  upto("{{styles}}");
-  for (const PagePart& style : kStyles) {
-    sink("<style>");
-    sink(style.text);
-    sink("</style>\n");
-  }
-  upto("{{data}}");
-  write_all_data(report, ranks, sink);
-  upto("{{scripts}}");
-  for (const PagePart& script : kScripts) {
-    sink("<script>");
-    sink(script.text);
-    sink("</script>\n");
-  }
-  sink(rest);
+  report::write_page(
+      {kPage, kStyles, kScripts}, [&] { write_all_data(report, ranks, sink); }, sink);
 }
 
 std::unique_ptr<Sink> html_sink(const std::string& directory, const std::string& file, Progress* progress) {

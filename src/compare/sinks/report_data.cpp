@@ -13,6 +13,7 @@
 #include "compare/sinks/report_entries.hpp"
 #include "dump/construct_json.hpp"
 #include "dump/names.hpp"
+#include "report/page.hpp"
 #include "report/row_blocks.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
@@ -25,7 +26,6 @@ namespace msprobe::compare {
 namespace {
 
 constexpr std::size_t kRowsInChunk = 65'536;
-constexpr std::size_t kBytesInBlock = std::size_t{1} << 20;
 constexpr std::uint32_t kWholeName = std::uint32_t{1} << 31;
 constexpr std::uint32_t kGoldenItem = std::uint32_t{1} << 31;
 constexpr std::uint8_t kOnlyInGolden = 3;  // in the place of a verdict
@@ -197,7 +197,7 @@ class Packer {
     if (!verdicts_.empty()) flush();
     entries_.place(construct, golden);
     take_calls();
-    packed_.names = deflate_all(names());
+    packed_.names = report::deflate_all(names());
     return std::move(packed_);
   }
 
@@ -398,18 +398,6 @@ class Packer {
 };
 
 }  // namespace
-
-std::string deflate_all(std::string_view raw) {
-  const std::size_t count = (raw.size() + kBytesInBlock - 1) / kBytesInBlock;
-  std::vector<archive::DeflatedBlock> blocks(count);
-  parallel_for(count, [&](std::size_t i) {
-    archive::deflate_block(raw.substr(i * kBytesInBlock, kBytesInBlock), blocks[i]);
-  });
-  std::string out;
-  for (const archive::DeflatedBlock& block : blocks) out += block.bytes;
-  out += archive::kLastDeflateBlock;
-  return out;
-}
 
 PackedRank pack_rank(const RankRows& rows) {
   static const dump::ConstructTable kNone;

@@ -42,7 +42,4 @@ std::string exchanges_json(const std::vector<PackedRank>& ranks, const std::vect
 /// broken one is warned of.
 PackedRank pack_rank(const RankRows& rows);
 
-/// `raw` as one deflate stream.
-std::string deflate_all(std::string_view raw);
-
 }  // namespace msprobe::compare
