@@ -22,7 +22,9 @@
 #include "inspect/command.hpp"
 #include "merge_result/command.hpp"
 #include "monitor/analyze/command.hpp"
+#include "monitor/compare/command.hpp"
 #include "monitor/csv2tb/command.hpp"
+#include "monitor/report/command.hpp"
 #include "monitor/trend/command.hpp"
 #include "parse/command.hpp"
 #include "precheck/acc_check/command.hpp"
@@ -71,6 +73,8 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(inspect::make_command());
   commands.push_back(config_check::make_command());
   commands.push_back(monitor::make_analyze());
+  commands.push_back(monitor::make_compare());
+  commands.push_back(monitor::make_report());
   commands.push_back(monitor::make_csv2tb());
   commands.push_back(monitor::make_trend("monitor csv2db"));
   commands.push_back(monitor::make_trend("data2db"));

@@ -60,6 +60,8 @@ def arguments(command, inputs, data):
     monitor = golden / "monitor"
     lines["monitor analyze"] = ["-d", str(monitor / "analyse" / "anomaly_detected") if inputs else "missing", "-o", "output"]
     series = str(monitor / "trend" / "in" / "monitor") if inputs else "missing"
+    lines["monitor compare"] = [series, series, "-o", "output/series.csv"]
+    lines["monitor report"] = [series, "-o", "output/report.html"]
     lines["monitor csv2tb"] = ["-d", series, "-o", "output"]
     lines["monitor csv2db"] = lines["data2db"] = ["--data", series, "--db", "output"]
     harness.check(command in lines, f"say here how '{command}' is called")

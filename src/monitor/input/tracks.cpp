@@ -29,6 +29,10 @@ class TrackCollector {
     if (&statistics != seen_) map_statistics(statistics);
     Track& track = track_of(row);
     if (row.absent) return;
+    if (track.steps.empty()) {
+      track.shape = row.shape;
+      track.dtype = row.dtype;
+    }
     track.steps.push_back(row.step);
     for (std::size_t i = 0; i < places_.size(); ++i) {
       if (places_[i] == kNone) continue;
@@ -75,7 +79,7 @@ class TrackCollector {
     const auto [found, added] = numbers_.try_emplace(key_, tracks_.tracks.size());
     if (added)
       tracks_.tracks.push_back(
-          {std::string(row.quantity), row.stage, std::string(row.name), row.micro_step, {}, {}});
+          {std::string(row.quantity), row.stage, std::string(row.name), row.micro_step, {}, {}, {}, {}});
     return tracks_.tracks[found->second];
   }
 

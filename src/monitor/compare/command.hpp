@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "support/command.hpp"
+
+namespace msprobe::monitor {
+
+std::unique_ptr<Command> make_compare();
+
+}  // namespace msprobe::monitor

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/compare/compare.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "support/error.hpp"
+#include "support/parallel.hpp"
+
+namespace msprobe::monitor {
+namespace {
+
+/// Rounding of one number of a type, relative; sums of many numbers round less than their elements.
+double rounding_of(const std::string& dtype) {
+  if (dtype.ends_with("bfloat16")) return 1.0 / 256;
+  if (dtype.ends_with("float16")) return 1.0 / 2048;
+  if (dtype.ends_with("float64")) return 1e-12;
+  return 1e-6;
+}
+
+bool has_number(const std::vector<double>& values) {
+  return std::any_of(values.begin(), values.end(), [](double value) { return !std::isnan(value); });
+}
+
+class SeriesJudge {
+ public:
+  SeriesJudge(const TrackPairs& group, double tolerance) : group_(group), tolerance_(tolerance) {
+    for (std::size_t i = 0; i < group.a.statistics.size(); ++i) {
+      const auto& theirs = group.b.statistics;
+      const auto found = std::find(theirs.begin(), theirs.end(), group.a.statistics[i]);
+      if (found != theirs.end()) common_.emplace_back(i, static_cast<std::size_t>(found - theirs.begin()));
+    }
+  }
+
+  std::vector<SeriesResult> take(std::size_t pair) const {
+    const auto& [in_a, in_b] = group_.pairs[pair];
+    if (in_a && in_b) return judge_pair(group_.a.tracks[*in_a], group_.b.tracks[*in_b], pair);
+    const Track& track = in_a ? group_.a.tracks[*in_a] : group_.b.tracks[*in_b];
+    if (track.steps.empty()) return {};
+    SeriesResult alone = result_for(track);
+    alone.presence = in_a ? SeriesResult::Presence::only_a : SeriesResult::Presence::only_b;
+    (in_a ? alone.steps_a : alone.steps_b) = track.steps.size();
+    alone.moment = moment_of(track.steps.front(), track, pair, group_.first_layout);
+    return {std::move(alone)};
+  }
+
+ private:
+  SeriesResult result_for(const Track& track) const {
+    SeriesResult result;
+    result.rank = group_.rank;
+    result.quantity = track.quantity;
+    result.stage = track.stage;
+    result.name = track.name;
+    result.micro_step = track.micro_step;
+    return result;
+  }
+
+  std::vector<SeriesResult> judge_pair(const Track& a, const Track& b, std::size_t place) const {
+    std::vector<SeriesResult> results;
+    if (a.steps.empty() && b.steps.empty()) return results;
+    const auto common = common_steps(a.steps, b.steps);
+    for (const auto& [in_a, in_b] : common_) {
+      // A statistic that a kind of tensor does not have.
+      if (!has_number(a.values[in_a]) && !has_number(b.values[in_b]) && group_.a.statistics[in_a] == "id")
+        continue;
+      SeriesResult result = result_for(a);
+      result.statistic = group_.a.statistics[in_a];
+      result.steps = common.size();
+      result.steps_a = a.steps.size() - common.size();
+      result.steps_b = b.steps.size() - common.size();
+      std::vector<double> ours;
+      std::vector<double> theirs;
+      for (const auto& [i, k] : common) {
+        ours.push_back(a.values[in_a][i]);
+        theirs.push_back(b.values[in_b][k]);
+      }
+      std::int64_t step = (a.steps.empty() ? b : a).steps.front();
+      if (!common.empty()) {
+        result.from = a.steps[common.front().first];
+        result.to = a.steps[common.back().first];
+        result.course = judge(ours, theirs, rule_for(a, result.statistic, ours, tolerance_));
+        step = a.steps[common[result.course.at].first];
+        result.a = ours[result.course.at];
+        result.b = theirs[result.course.at];
+        result.first_unequal = a.steps[common[result.course.first_unequal].first];
+      }
+      result.moment = moment_of(step, a, place, group_.first_layout);
+      results.push_back(std::move(result));
+    }
+    return results;
+  }
+
+  const TrackPairs& group_;
+  double tolerance_;
+  std::vector<std::pair<std::size_t, std::size_t>> common_;  // places of a statistic on both sides
+};
+
+/// What comes first in the table; less is earlier.
+int rank_of(const SeriesResult& result) {
+  if (!result.compared()) return 2;
+  if (result.course.verdict == Verdict::parted) return 0;
+  if (result.course.verdict == Verdict::passing) return 1;
+  return result.course.verdict == Verdict::within ? 3 : 4;
+}
+
+/// Of the statistics of one tensor the norm tells most.
+bool tells_less(const SeriesResult& result) {
+  return result.statistic != "norm";
+}
+
+void sort_series(std::vector<SeriesResult>& series) {
+  std::stable_sort(series.begin(), series.end(), [](const SeriesResult& x, const SeriesResult& y) {
+    const auto key = [](const SeriesResult& one) {
+      return std::make_tuple(rank_of(one), one.moment, one.rank);
+    };
+    if (key(x) != key(y)) return key(x) < key(y);
+    if (x.name != y.name || x.quantity != y.quantity) return false;
+    return std::make_tuple(tells_less(x), -x.course.times) < std::make_tuple(tells_less(y), -y.course.times);
+  });
+}
+
+void note_steps(const Track& track, std::int64_t& last) {
+  if (track.steps.empty()) return;
+  last = std::max(last, track.steps.back());
+}
+
+}  // namespace
+
+void ComparisonBuilder::take(const TrackPairs& group) {
+  const SeriesJudge judge(group, tolerance_);
+  std::vector<std::vector<SeriesResult>> slots(group.pairs.size());
+  parallel_blocks(slots.size(), [&](std::size_t i) { slots[i] = judge.take(i); });
+  for (std::vector<SeriesResult>& slot : slots) {
+    for (SeriesResult& result : slot) add(std::move(result));
+  }
+  note_statistics(group);
+  for (const Tracks* side : {&group.a, &group.b}) {
+    for (const Track& track : side->tracks)
+      note_steps(track, side == &group.a ? found_.last_a : found_.last_b);
+    found_.warnings.insert(found_.warnings.end(), side->warnings.begin(), side->warnings.end());
+    found_.problems.insert(found_.problems.end(), side->problems.begin(), side->problems.end());
+  }
+  ranks_.insert(group.rank);
+}
+
+Comparison ComparisonBuilder::finish() {
+  sort_series(found_.series);
+  found_.ranks = ranks_.size();
+  for (auto& [phase, summary] : quantities_) found_.quantities.push_back(std::move(summary));
+  return std::move(found_);
+}
+
+void ComparisonBuilder::add(SeriesResult result) {
+  const Course& course = result.course;
+  found_.not_compared += !result.compared();
+  if (result.compared()) {
+    found_.from = compared_ ? std::min(found_.from, result.from) : result.from;
+    found_.to = compared_ ? std::max(found_.to, result.to) : result.to;
+    compared_ = true;
+    found_.cut_short += !result.complete();
+    found_.parted += course.verdict == Verdict::parted;
+    found_.passing += course.verdict == Verdict::passing;
+    found_.unequal += course.verdict == Verdict::within;
+    found_.identical += course.verdict == Verdict::identical;
+    found_.not_finite += course.not_finite > 0;
+    found_.recorded.insert(result.quantity);
+    summarise(result);
+  }
+  found_.series.push_back(std::move(result));
+}
+
+void ComparisonBuilder::summarise(const SeriesResult& result) {
+  QuantitySummary& summary = quantities_[{result.moment.phase, result.quantity}];
+  summary.quantity = result.quantity;
+  ++summary.series;
+  if (!result.parted()) return;
+  if (summary.parted++ == 0 || result.moment.step < summary.first_step)
+    summary.first_step = result.moment.step;
+}
+
+void ComparisonBuilder::note_statistics(const TrackPairs& group) {
+  if (group.a.tracks.empty() || group.b.tracks.empty()) return;
+  const auto note = [&](const Tracks& side, const Tracks& other, const char* which) {
+    for (const std::string& statistic : side.statistics) {
+      if (std::find(other.statistics.begin(), other.statistics.end(), statistic) != other.statistics.end())
+        continue;
+      std::string text = "the statistic '" + statistic + "' of " + side.tracks.front().quantity +
+                         " is in the " + which + " run alone";
+      if (std::find(found_.alone.begin(), found_.alone.end(), text) == found_.alone.end())
+        found_.alone.push_back(std::move(text));
+    }
+  };
+  note(group.a, group.b, "first");
+  note(group.b, group.a, "second");
+}
+
+PartingRule rule_for(const Track& a, const std::string& statistic, std::span<const double> values,
+                     double tolerance) {
+  PartingRule rule;
+  rule.tolerance = tolerance;
+  rule.rounding = rounding_of(a.dtype);
+  rule.resolution = resolution_of(values);
+  rule.counts_nans = statistic == "nans";
+  return rule;
+}
+
+TakesStatistic statistics_filter(std::vector<std::string> wanted) {
+  if (wanted.empty()) return {};
+  return [wanted = std::move(wanted)](std::string_view statistic) {
+    return std::find(wanted.begin(), wanted.end(), statistic) != wanted.end();
+  };
+}
+
+Comparison compare(const CompareOptions& options, Progress* progress) {
+  const Tree a = find_tree(options.first);
+  const Tree b = find_tree(options.second);
+  ComparisonBuilder builder(options.tolerance);
+  std::vector<std::string> alone = visit_pairs(a, &b, statistics_filter(options.statistics), progress,
+                                               [&](TrackPairs& group) { builder.take(group); });
+  Comparison found = builder.finish();
+  found.alone.insert(found.alone.begin(), alone.begin(), alone.end());
+  found.warnings.insert(found.warnings.begin(), b.warnings.begin(), b.warnings.end());
+  found.warnings.insert(found.warnings.begin(), a.warnings.begin(), a.warnings.end());
+  return found;
+}
+
+}  // namespace msprobe::monitor

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two runs of a training, series by series: which part beyond their own fluctuation, where, and which was
+// first.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "monitor/compare/pairs.hpp"
+#include "monitor/parting/moment.hpp"
+#include "monitor/parting/parting.hpp"
+
+namespace msprobe::monitor {
+
+struct CompareOptions {
+  std::string first;
+  std::string second;
+  std::vector<std::string> statistics;  // empty: all
+  double tolerance = 8;
+};
+
+/// One statistic of one tensor in both runs, or a tensor that one run lacks.
+struct SeriesResult {
+  enum class Presence : std::uint8_t { both, only_a, only_b };
+
+  std::int64_t rank = 0;
+  std::string quantity;
+  std::optional<std::int64_t> stage;
+  std::string name;
+  std::optional<std::int64_t> micro_step;
+  std::string statistic;  // empty: all that the one run has
+  Presence presence = Presence::both;
+
+  Course course;
+  Moment moment;  // where it parts, passes, or for the first time has steps
+  double a = 0;   // the numbers there
+  double b = 0;
+  std::int64_t first_unequal = 0;  // a step
+  std::size_t steps = 0;           // compared
+  std::int64_t from = 0;           // the first and the last of them
+  std::int64_t to = 0;
+  std::size_t steps_a = 0;  // that one run has alone
+  std::size_t steps_b = 0;
+
+  bool parted() const { return presence == Presence::both && course.verdict == Verdict::parted; }
+  bool compared() const { return presence == Presence::both && steps > 0; }
+  bool complete() const { return compared() && steps_a == 0 && steps_b == 0; }
+};
+
+/// What was found of one quantity.
+struct QuantitySummary {
+  std::string quantity;
+  std::size_t series = 0;  // compared
+  std::size_t parted = 0;
+  std::int64_t first_step = 0;  // at which one parts
+};
+
+struct Comparison {
+  std::vector<SeriesResult> series;  // parted ones by their moments, then passing, missing, other ones
+  std::size_t parted = 0;
+  std::size_t passing = 0;
+  std::size_t unequal = 0;  // of those that neither part nor pass
+  std::size_t identical = 0;
+  std::size_t not_finite = 0;               // NaN or infinite at a step in both runs
+  std::size_t not_compared = 0;             // series of one run alone, or without a common step
+  std::size_t cut_short = 0;                // series that have steps of one run alone
+  std::vector<QuantitySummary> quantities;  // in the order of a step
+  std::set<std::string> recorded;           // quantities that both runs have
+  std::int64_t from = 0;                    // the first and the last step that was compared
+  std::int64_t to = 0;
+  std::int64_t last_a = 0;  // of each run
+  std::int64_t last_b = 0;
+  std::size_t ranks = 0;
+  std::vector<std::string> alone;  // ranks and statistics of one run
+  std::vector<std::string> warnings;
+  std::vector<std::string> problems;  // files that could not be read
+
+  bool any_not_compared() const { return not_compared > 0 || cut_short > 0 || !alone.empty(); }
+};
+
+/// How a statistic of a pair of tracks is judged.
+PartingRule rule_for(const Track& a, const std::string& statistic, std::span<const double> values,
+                     double tolerance);
+
+/// Judges group after group.
+class ComparisonBuilder {
+ public:
+  explicit ComparisonBuilder(double tolerance) : tolerance_(tolerance) {}
+
+  /// The results stand in the order of the group's pairs and of the statistics.
+  void take(const TrackPairs& group);
+  Comparison finish();
+
+ private:
+  void add(SeriesResult result);
+  void summarise(const SeriesResult& result);
+  void note_statistics(const TrackPairs& group);
+
+  double tolerance_;
+  bool compared_ = false;
+  Comparison found_;
+  std::set<std::int64_t> ranks_;
+  std::map<std::pair<Phase, std::string>, QuantitySummary> quantities_;
+};
+
+/// Takes those that were asked for; empty: all.
+TakesStatistic statistics_filter(std::vector<std::string> wanted);
+
+Comparison compare(const CompareOptions& options, Progress* progress);
+
+}  // namespace msprobe::monitor

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/compare/pairs.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+
+#include "support/error.hpp"
+#include "support/parallel.hpp"
+#include "support/progress.hpp"
+#include "support/text.hpp"
+#include "support/wrapper_names.hpp"
+
+namespace msprobe::monitor {
+namespace {
+
+using RankPair = std::pair<const RankFolder*, const RankFolder*>;
+
+bool is_first_layout(const RankFolder& rank) {
+  return !rank.time.empty();
+}
+
+/// Without `module.` of DistributedDataParallel in front, and what other wrappers put anywhere.
+std::string plain_name(std::string_view name) {
+  std::string plain;
+  for (bool first = true; !name.empty();) {
+    const std::size_t dot = std::min(name.find('.'), name.size());
+    const std::string_view component = name.substr(0, dot);
+    name.remove_prefix(std::min(dot + 1, name.size()));
+    if (is_wrapper_component(component) || (first && component == "module" && !name.empty())) continue;
+    if (!first) plain += '.';
+    plain += component;
+    first = false;
+  }
+  return plain;
+}
+
+std::string key_of(const Track& track, const std::string& name) {
+  std::string key = track.quantity;
+  for (const auto& number : {track.stage, track.micro_step})
+    key += '/' + (number ? std::to_string(*number) : "");
+  return key + '/' + name;
+}
+
+template <typename NameOf>
+void pair_by(TrackPairs& group, std::vector<bool>& taken, const NameOf& name_of) {
+  std::unordered_map<std::string, std::size_t> known;
+  for (std::size_t i = 0; i < group.b.tracks.size(); ++i) {
+    if (!taken[i]) known.try_emplace(key_of(group.b.tracks[i], name_of(group.b.tracks[i])), i);
+  }
+  for (auto& [ours, theirs] : group.pairs) {
+    if (theirs) continue;
+    const auto found = known.find(key_of(group.a.tracks[*ours], name_of(group.a.tracks[*ours])));
+    if (found == known.end() || taken[found->second]) continue;
+    theirs = found->second;
+    taken[found->second] = true;
+  }
+}
+
+void pair_tracks(TrackPairs& group) {
+  std::vector<bool> taken(group.b.tracks.size());
+  for (std::size_t i = 0; i < group.a.tracks.size(); ++i) group.pairs.emplace_back(i, std::nullopt);
+  pair_by(group, taken, [](const Track& track) { return track.name; });
+  if (std::find(taken.begin(), taken.end(), false) != taken.end()) {
+    pair_by(group, taken, [](const Track& track) { return plain_name(track.name); });
+  }
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    if (!taken[i]) group.pairs.emplace_back(std::nullopt, i);
+  }
+}
+
+Tracks read_side(const RankFolder* rank, std::string_view prefix, const TakesStatistic& takes) {
+  return rank == nullptr ? Tracks{} : read_tracks(*rank, prefix, takes);
+}
+
+/// Of both runs, each once.
+std::vector<std::string> prefixes_of(const RankPair& ranks) {
+  std::vector<std::string> prefixes = ranks.first->prefixes();
+  if (ranks.second == nullptr) return prefixes;
+  if (is_first_layout(*ranks.first) != is_first_layout(*ranks.second)) {
+    throw FormatError(
+        display(ranks.first->path) + " and " + display(ranks.second->path) +
+        " are of TrainerMon and of TrainerMonitorV2, which name and time what they measure differently");
+  }
+  for (std::string& prefix : ranks.second->prefixes()) {
+    if (std::find(prefixes.begin(), prefixes.end(), prefix) == prefixes.end())
+      prefixes.push_back(std::move(prefix));
+  }
+  return prefixes;
+}
+
+std::vector<RankPair> pair_ranks(const Tree& a, const Tree* b, std::vector<std::string>& alone) {
+  std::vector<RankPair> pairs;
+  if (b != nullptr && a.ranks.size() == 1 && b->ranks.size() == 1) return {{&a.ranks[0], &b->ranks[0]}};
+  const auto with_number = [](const Tree& tree, std::int64_t number) {
+    const auto found = std::find_if(tree.ranks.begin(), tree.ranks.end(),
+                                    [&](const RankFolder& rank) { return rank.rank == number; });
+    return found == tree.ranks.end() ? nullptr : &*found;
+  };
+  for (const RankFolder& rank : a.ranks) {
+    pairs.emplace_back(&rank, b == nullptr ? nullptr : with_number(*b, rank.rank));
+    if (b != nullptr && pairs.back().second == nullptr) {
+      alone.push_back("rank " + std::to_string(rank.rank) + " is in the first run alone");
+    }
+  }
+  for (const RankFolder& rank : b == nullptr ? std::vector<RankFolder>{} : b->ranks) {
+    if (with_number(a, rank.rank) == nullptr) {
+      alone.push_back("rank " + std::to_string(rank.rank) + " is in the second run alone");
+    }
+  }
+  return pairs;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::size_t, std::size_t>> common_steps(const std::vector<std::int64_t>& a,
+                                                              const std::vector<std::int64_t>& b) {
+  std::vector<std::pair<std::size_t, std::size_t>> common;
+  for (std::size_t i = 0, k = 0; i < a.size() && k < b.size();) {
+    if (a[i] == b[k]) common.emplace_back(i, k);
+    const bool behind = a[i] <= b[k];
+    k += b[k] <= a[i];
+    i += behind;
+  }
+  return common;
+}
+
+std::vector<std::string> visit_pairs(const Tree& a, const Tree* b, const TakesStatistic& takes,
+                                     Progress* progress, const std::function<void(TrackPairs&)>& visit) {
+  std::vector<std::string> alone;
+  const std::vector<RankPair> ranks = pair_ranks(a, b, alone);
+  std::vector<std::pair<const RankPair*, std::string>> groups;
+  for (const RankPair& pair : ranks) {
+    if (b != nullptr && pair.second == nullptr) continue;
+    for (std::string& prefix : prefixes_of(pair)) groups.emplace_back(&pair, std::move(prefix));
+  }
+  if (progress != nullptr) progress->begin("reading series", groups.size(), "groups");
+  for (const auto& [pair, prefix] : groups) {
+    TrackPairs group;
+    group.rank = pair->first->rank;
+    group.first_layout = is_first_layout(*pair->first);
+    parallel_for(2, [&, ranks_of = pair, which = std::string_view(prefix)](std::size_t side) {
+      (side == 0 ? group.a : group.b) =
+          read_side(side == 0 ? ranks_of->first : ranks_of->second, which, takes);
+    });
+    pair_tracks(group);
+    visit(group);
+    if (progress != nullptr) progress->advance();
+  }
+  if (progress != nullptr) progress->end();
+  return alone;
+}
+
+}  // namespace msprobe::monitor

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/compare/words.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/terminal.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::monitor {
+namespace {
+
+constexpr int kDigits = 6;
+constexpr std::size_t kListed = 12;  // of what was not compared
+
+std::string number(double value) {
+  return short_number(value, kDigits);
+}
+
+std::string times_of(double times) {
+  constexpr double kMost = 1e6;
+  if (times >= kMost) return "more than " + human_count(static_cast<std::uint64_t>(kMost));
+  return times >= 1000 ? human_count(static_cast<std::uint64_t>(times)) : short_number(times, 3);
+}
+
+std::string steps_of(const Comparison& comparison) {
+  return comparison.from == comparison.to ? fmt::format("step {}", comparison.from)
+                                          : fmt::format("steps {} to {}", comparison.from, comparison.to);
+}
+
+std::string counted(std::size_t count, std::string_view noun) {
+  return human_count(count) + ' ' + std::string(noun) + (count == 1 || noun == "series" ? "" : "s");
+}
+
+std::string how_far(const SeriesResult& result) {
+  switch (result.course.parting) {
+    case Parting::number:
+      return "";
+    case Parting::jump:
+      return fmt::format(", a jump of {} times its own fluctuation", times_of(result.course.times));
+    case Parting::shift:
+      return fmt::format(", and stays {} times its own fluctuation apart", times_of(result.course.times));
+    case Parting::drift:
+      return fmt::format(", which has drifted {} times as far as it moves by itself",
+                         times_of(result.course.times));
+    case Parting::none:
+      break;
+  }
+  return "";
+}
+
+bool recorded(const Comparison& comparison, std::string_view quantity) {
+  return comparison.recorded.contains(std::string(quantity));
+}
+
+/// Is it what goes into the model?
+bool is_model_input(const SeriesResult& result) {
+  return result.moment.place == 0 && result.name.find(".input") != std::string::npos;
+}
+
+std::string forward_cause(const Comparison& comparison, const SeriesResult& first) {
+  if (is_model_input(first)) return "It is what the model is given: the runs have different data.";
+  if (!recorded(comparison, "param_origin") && !recorded(comparison, "param_updated")) {
+    return "Forward is the first to part among what was recorded; whether the parameters had parted before "
+           "is not "
+           "known (param_distribution would tell).";
+  }
+  return "The parameters before this forward, and all modules before this one, had not parted: the forward "
+         "of this "
+         "module is the cause, or an input of it that was not recorded.";
+}
+
+std::string backward_cause(const Comparison& comparison) {
+  return recorded(comparison, "actv")
+             ? "The forward of the step had not parted: the difference is born in the backward."
+             : "Backward is the first to part among what was recorded; forward was not (xy_distribution "
+               "would tell).";
+}
+
+std::string communication_cause(const Comparison& comparison) {
+  return recorded(comparison, "grad_unreduced")
+             ? "The gradients before their reduction had not parted on the ranks that were recorded: the "
+               "reduction across ranks, or a rank that was not recorded, is the cause."
+             : "The gradients before their reduction were not recorded: backward or reduction is the cause.";
+}
+
+std::string after_cause(const Comparison& comparison) {
+  const bool gradients = recorded(comparison, "grad_reduced") || recorded(comparison, "grad_unreduced");
+  return gradients ? "The gradients of the step had not parted: the optimizer made the difference "
+                     "(learning rate, weight decay, clipping, its state)."
+                   : "Gradients were not recorded (wg_distribution would tell): they or the optimizer are "
+                     "the cause.";
+}
+
+std::string before_cause(const Comparison& comparison, const SeriesResult& first) {
+  if (first.quantity != "param_origin") {
+    return "These are moments of the optimizer that the step before left: its gradient, or what the "
+           "optimizer made of "
+           "it, is the cause.";
+  }
+  if (first.moment.step == comparison.from) return "The runs begin with different parameters.";
+  return recorded(comparison, "param_updated")
+             ? "After the step before they had not parted: something beside the optimizer changed the "
+               "parameters."
+             : "The optimizer's step before, or something between both steps, changed the parameters.";
+}
+
+std::string quantity_table(const Comparison& comparison, bool color) {
+  std::vector<std::vector<std::string>> rows;
+  for (const QuantitySummary& one : comparison.quantities) {
+    rows.push_back({one.quantity, one.parted == 0 ? "-" : std::to_string(one.first_step),
+                    fmt::format("{} of {}", human_count(one.parted), human_count(one.series))});
+  }
+  return report::render_columns({"quantity", "first step", "series that part"}, rows, {.color = color});
+}
+
+}  // namespace
+
+std::string place_of(const SeriesResult& result, bool several_ranks) {
+  std::string text = result.quantity + " of " + result.name;
+  if (result.micro_step.value_or(0) > 0) text += fmt::format(", micro step {}", *result.micro_step);
+  if (result.stage.value_or(0) > 0) text += fmt::format(", stage {}", *result.stage);
+  if (several_ranks) text += fmt::format(", rank {}", result.rank);
+  return display(text);
+}
+
+std::string headline(const Comparison& comparison) {
+  const std::size_t compared =
+      comparison.parted + comparison.passing + comparison.unequal + comparison.identical;
+  const std::string all = fmt::format("{} over {}", counted(compared, "series"), steps_of(comparison));
+  if (comparison.parted > 0) {
+    const SeriesResult& first = comparison.series.front();
+    return fmt::format("The runs part at step {}: {} is {} in the first run, {} in the second ({}{}{})",
+                       first.moment.step, place_of(first, comparison.ranks > 1), number(first.a),
+                       number(first.b), display(first.statistic), how_far(first),
+                       first.course.lasts ? "" : "; too near to the end to tell whether it lasts") +
+           '.';
+  }
+  const std::string limit = comparison.any_not_compared() ? "What both runs have" : "Both runs";
+  if (comparison.passing > 0) {
+    const SeriesResult& first = comparison.series.front();
+    return fmt::format(
+        "{} never part for good, but {} of {} differ beyond their fluctuation for some steps, first at "
+        "step {}: {} ({}).",
+        limit, human_count(comparison.passing), all, first.moment.step, place_of(first, comparison.ranks > 1),
+        display(first.statistic));
+  }
+  if (comparison.unequal > 0) {
+    return fmt::format("{} stay within their own fluctuation: {}, {} of them equal in every number.", limit,
+                       all, human_count(comparison.identical));
+  }
+  return fmt::format("{} are identical: {} are equal in every number.", limit, all);
+}
+
+std::string cause(const Comparison& comparison) {
+  if (comparison.parted == 0) return "";
+  const SeriesResult& first = comparison.series.front();
+  switch (first.moment.phase) {
+    case Phase::before:
+      return before_cause(comparison, first);
+    case Phase::forward:
+      return forward_cause(comparison, first);
+    case Phase::backward:
+      return backward_cause(comparison);
+    case Phase::communication:
+      return communication_cause(comparison);
+    case Phase::optimizer:
+    case Phase::after:
+      break;
+  }
+  return after_cause(comparison);
+}
+
+std::string message_of(const SeriesResult& result) {
+  if (result.presence == SeriesResult::Presence::only_a) return "in the first run alone";
+  if (result.presence == SeriesResult::Presence::only_b) return "in the second run alone";
+  if (result.steps == 0) return "no common step";
+  std::string text;
+  switch (result.course.parting) {
+    case Parting::number:
+      text = "not a finite number in one run alone";
+      break;
+    case Parting::jump:
+      text = "jumps beyond its own fluctuation";
+      break;
+    case Parting::shift:
+      text = "stays apart by more than its own fluctuation";
+      break;
+    case Parting::drift:
+      text = "drifts farther than it moves by itself";
+      break;
+    case Parting::none:
+      break;
+  }
+  const auto add = [&](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
+  if (result.course.verdict == Verdict::passing) add("but not for long");
+  if (!result.course.lasts) add("too near to the end to tell whether it lasts");
+  if (result.course.not_finite > 0)
+    add("not a finite number in both runs at " + counted(result.course.not_finite, "step"));
+  if (result.steps_a > 0) add(counted(result.steps_a, "step") + " of the first run alone");
+  if (result.steps_b > 0) add(counted(result.steps_b, "step") + " of the second run alone");
+  return text;
+}
+
+std::vector<std::string> not_compared(const Comparison& comparison) {
+  std::vector<std::string> told = comparison.alone;
+  std::size_t only_a = 0;
+  std::size_t only_b = 0;
+  for (const SeriesResult& result : comparison.series) {
+    only_a += result.presence == SeriesResult::Presence::only_a;
+    only_b += result.presence == SeriesResult::Presence::only_b;
+  }
+  const std::size_t without = comparison.not_compared - only_a - only_b;
+  if (only_a > 0) told.push_back(fmt::format("{} of the first run alone", counted(only_a, "tensor")));
+  if (only_b > 0) told.push_back(fmt::format("{} of the second run alone", counted(only_b, "tensor")));
+  if (without > 0) told.push_back(fmt::format("{} without a common step", counted(without, "series")));
+  if (comparison.cut_short > 0) {
+    told.push_back(
+        fmt::format("steps of one run alone in {} (the first run ends at step {}, the second at {})",
+                    counted(comparison.cut_short, "series"), comparison.last_a, comparison.last_b));
+  }
+  return told;
+}
+
+std::string summary(const Comparison& comparison, bool color) {
+  const report::Color tone = comparison.parted > 0    ? report::Color::red
+                             : comparison.passing > 0 ? report::Color::yellow
+                                                      : report::Color::green;
+  std::string text = report::paint(headline(comparison), tone, color) + '\n';
+  if (comparison.parted > 0) text += cause(comparison) + "\n\n" + quantity_table(comparison, color);
+  if (comparison.not_finite > 0) {
+    text += fmt::format("NaN or infinite in both runs at some step: {}\n",
+                        counted(comparison.not_finite, "series"));
+  }
+  const std::vector<std::string> missing = not_compared(comparison);
+  for (std::size_t i = 0; i < std::min(missing.size(), kListed); ++i)
+    text += "not compared: " + display(missing[i]) + '\n';
+  if (missing.size() > kListed) text += fmt::format("not compared: {} more\n", missing.size() - kListed);
+  return text;
+}
+
+}  // namespace msprobe::monitor

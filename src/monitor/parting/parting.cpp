@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/parting/parting.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "monitor/parting/fluctuation.hpp"
+
+namespace msprobe::monitor {
+namespace {
+
+constexpr std::size_t kWindow = 64;   // earlier steps that tell the fluctuation of a step
+constexpr std::size_t kRefresh = 16;  // steps for which one estimate holds
+constexpr std::size_t kShift = 16;    // for which a shift has to stay, but one
+constexpr std::size_t kLatest = 4;    // the last quarter
+
+/// 0 for a finite number; NaN and the infinities are three kinds.
+int kind_of(double value) {
+  if (std::isfinite(value)) return 0;
+  return std::isnan(value) ? 1 : value > 0 ? 2 : 3;
+}
+
+double relative(double a, double b) {
+  const double size = std::max(std::fabs(a), std::fabs(b));
+  return size == 0 ? 0 : std::fabs(b / size - a / size);
+}
+
+bool has_sign(double value, double sign) {
+  return !std::isfinite(value) || value * sign > 0;
+}
+
+/// Are all finite numbers of both sides of one sign, and there is one?
+bool of_one_sign(std::span<const double> a, std::span<const double> b) {
+  const auto first = std::find_if(a.begin(), a.end(), [](double value) { return std::isfinite(value); });
+  if (first == a.end() || *first == 0) return false;
+  const auto fits = [sign = *first > 0 ? 1.0 : -1.0](double value) { return has_sign(value, sign); };
+  return std::all_of(a.begin(), a.end(), fits) && std::all_of(b.begin(), b.end(), fits);
+}
+
+std::vector<double> logarithms(std::span<const double> values) {
+  std::vector<double> logs(values.size());
+  std::transform(values.begin(), values.end(), logs.begin(),
+                 [](double value) { return std::isfinite(value) ? std::log(std::fabs(value)) : value; });
+  return logs;
+}
+
+class Judge {
+ public:
+  Judge(std::span<const double> a, std::span<const double> b, const PartingRule& rule)
+      : a_(a), b_(b), numbers_(a), rule_(rule) {}
+
+  Course take() {
+    survey();
+    if (course_.unequal == 0) return course_;
+    course_.verdict = Verdict::within;
+    std::vector<double> log_a;
+    std::vector<double> log_b;
+    logarithmic_ = !rule_.counts_nans && of_one_sign(a_, b_);
+    if (logarithmic_) {
+      a_ = log_a = logarithms(a_);
+      b_ = log_b = logarithms(b_);
+    }
+    for (std::size_t at = course_.first_unequal; at < a_.size(); ++at) {
+      if (parts_at(at)) break;
+    }
+    return course_;
+  }
+
+ private:
+  bool differs_in_kind(std::size_t at) const {
+    if (kind_of(a_[at]) != kind_of(b_[at])) return true;
+    return rule_.counts_nans && (a_[at] == 0) != (b_[at] == 0);
+  }
+
+  bool both_finite(std::size_t at) const { return kind_of(a_[at]) == 0 && kind_of(b_[at]) == 0; }
+
+  /// What there is to say of all steps.
+  void survey() {
+    std::vector<double> late;
+    const std::size_t late_from = a_.size() - (a_.size() + kLatest - 1) / kLatest;
+    for (std::size_t at = 0; at < a_.size(); ++at) {
+      course_.not_finite += kind_of(a_[at]) != 0 && kind_of(b_[at]) != 0;
+      const bool finite = both_finite(at);
+      const bool equal = finite ? a_[at] == b_[at] : kind_of(a_[at]) == kind_of(b_[at]);
+      if (!equal && course_.unequal++ == 0) course_.first_unequal = at;
+      if (!finite) continue;
+      const double apart = equal ? 0 : relative(a_[at], b_[at]);
+      course_.largest_relative = std::max(course_.largest_relative, apart);
+      if (at >= late_from) late.push_back(apart);
+    }
+    if (late.empty()) return;
+    std::nth_element(late.begin(), late.begin() + static_cast<std::ptrdiff_t>(late.size() / 2), late.end());
+    course_.late_relative = late[late.size() / 2];
+  }
+
+  /// Earlier steps; at the beginning, where there are none yet, the first ones of each run by itself.
+  std::span<const double> earlier(std::span<const double> side, std::size_t block, std::size_t most) const {
+    if (block == 0) return side.first(std::min(side.size(), kRefresh + 1));
+    const std::size_t from = block > most ? block - most : 0;
+    return side.subspan(from, block - from);
+  }
+
+  void refresh(std::size_t at) {
+    const std::size_t block = at / kRefresh * kRefresh;
+    if (block == block_) return;
+    block_ = block;
+    reach_ = -1;
+    changes_ = std::min(scatter_of_changes(earlier(a_, block, kWindow)),
+                        scatter_of_changes(earlier(b_, block, kWindow)));
+  }
+
+  double reach_here() {
+    if (reach_ < 0) {
+      reach_ = std::min(reach(earlier(a_, block_, block_)), reach(earlier(b_, block_, block_)));
+    }
+    return reach_;
+  }
+
+  double floor_at(std::size_t at) const {
+    if (logarithmic_) return std::max(rule_.rounding, rule_.resolution / std::fabs(numbers_[at]));
+    return std::max(rule_.rounding * std::max(std::fabs(a_[at]), std::fabs(b_[at])), rule_.resolution);
+  }
+
+  /// How many of the next steps are farther from `before` than fluctuation brings them.
+  struct Lasting {
+    std::size_t beyond = 0;
+    std::size_t seen = 0;
+  };
+  Lasting lasting(std::size_t at, double before, double fluctuation) const {
+    Lasting found;
+    for (std::size_t i = at; i < a_.size() && found.seen < rule_.lasting; ++i) {
+      if (!both_finite(i)) break;
+      ++found.seen;
+      const double limit = rule_.tolerance * std::max(fluctuation, floor_at(i));
+      found.beyond += std::fabs(b_[i] - a_[i] - before) > limit;
+    }
+    return found;
+  }
+
+  bool parts_at(std::size_t at) {
+    if (differs_in_kind(at)) {
+      note(at, Verdict::parted, Parting::number, 0);
+      return true;
+    }
+    if (!both_finite(at)) return false;
+    const double difference = b_[at] - a_[at];
+    const double least = rule_.tolerance * floor_at(at);
+    if (std::fabs(difference) <= least && std::fabs(difference - settled_) <= least) {
+      settled_ = difference;
+      return false;
+    }
+    refresh(at);
+    const double own = std::max(changes_, floor_at(at));
+    const double move = std::fabs(difference - settled_);
+    const double growth = move > own ? growth_before(at) : 0;
+    const double jump = std::max(own, growth);
+    const bool jumps = move > rule_.tolerance * jump;
+    if (jumps && beyond(at, Parting::jump, settled_, jump)) return true;
+    if (move > own && move > rule_.tolerance * std::max(growth, floor_at(at)) && stays_away(at, own)) {
+      note(at, Verdict::parted, Parting::shift, move / own);
+      return true;
+    }
+    if (!jumps) settled_ = difference;
+    if (std::fabs(difference) <= rule_.tolerance * jump) return false;
+    const double drift = std::max(jump, reach_here());
+    return std::fabs(difference) > rule_.tolerance * drift && beyond(at, Parting::drift, 0, drift);
+  }
+
+  /// How much the difference has changed from step to step of late: that of rounding grows by itself.
+  double growth_before(std::size_t at) const {
+    std::vector<double> differences;
+    for (std::size_t i = at > kRefresh ? at - kRefresh : 0; i < at; ++i) differences.push_back(b_[i] - a_[i]);
+    return size_of_changes(differences);
+  }
+
+  /// Is the difference on the same side of the settled one, by more than the fluctuation, for many steps?
+  bool stays_away(std::size_t at, double own) const {
+    if (a_.size() - at < kShift) return false;
+    const double sign = b_[at] - a_[at] > settled_ ? 1 : -1;
+    std::size_t away = 0;
+    for (std::size_t i = at; i < at + kShift; ++i) {
+      away += both_finite(i) && sign * (b_[i] - a_[i] - settled_) > std::max(own, floor_at(i));
+    }
+    return away + 1 >= kShift;
+  }
+
+  /// What does not last is noted as passing.
+  bool beyond(std::size_t at, Parting how, double before, double fluctuation) {
+    const double times = std::fabs(b_[at] - a_[at] - before) / fluctuation;
+    const Lasting found = lasting(at, before, fluctuation);
+    const bool parts = found.beyond + 1 >= found.seen && found.beyond >= std::min<std::size_t>(found.seen, 2);
+    if (parts) {
+      note(at, Verdict::parted, how, times);
+      course_.lasts = found.seen == rule_.lasting || at + found.seen < a_.size();
+    } else if (course_.verdict != Verdict::passing) {
+      note(at, Verdict::passing, how, times);
+    }
+    return parts;
+  }
+
+  void note(std::size_t at, Verdict verdict, Parting how, double times) {
+    course_.verdict = verdict;
+    course_.parting = how;
+    course_.at = at;
+    course_.times = times;
+  }
+
+  std::span<const double> a_;
+  std::span<const double> b_;
+  std::span<const double> numbers_;  // of a, never logarithms
+  bool logarithmic_ = false;
+  const PartingRule& rule_;
+  Course course_;
+  std::size_t block_ = static_cast<std::size_t>(-1);
+  double settled_ = 0;  // the last difference that was no jump; runs begin alike
+  double changes_ = 0;
+  double reach_ = -1;
+};
+
+}  // namespace
+
+Course judge(std::span<const double> a, std::span<const double> b, const PartingRule& rule) {
+  return Judge(a, b, rule).take();
+}
+
+double resolution_of(std::span<const double> values) {
+  constexpr int kMostDigits = 12;
+  constexpr double kMostUnits = 1e12;  // beyond, doubles are too coarse to tell
+  constexpr std::size_t kLooks = 64;
+  int digits = 0;
+  double unit = 1;
+  const auto fits = [&unit](double value) {
+    const double whole = std::nearbyint(value / unit);
+    return (whole != 0 || value == 0) && std::fabs(value / unit - whole) < 1e-3;
+  };
+  const std::size_t stride = std::max<std::size_t>(1, values.size() / kLooks);
+  for (std::size_t i = 0; i < values.size(); i += stride) {
+    if (!std::isfinite(values[i])) continue;
+    while (!fits(values[i])) {
+      if (++digits > kMostDigits || std::fabs(values[i] / unit) > kMostUnits) return 0;
+      unit = std::pow(10, -digits);
+    }
+  }
+  return digits == 0 ? 0 : unit;
+}
+
+}  // namespace msprobe::monitor

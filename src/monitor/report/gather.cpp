@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/report/gather.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <iterator>
+#include <tuple>
+#include <utility>
+
+#include "support/error.hpp"
+#include "support/parallel.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::monitor {
+namespace {
+
+constexpr std::size_t kMostCurves = 4;
+constexpr std::size_t kMostCells = std::size_t{1} << 27;  // of one statistic in one block
+constexpr double kMissing = NAN;
+
+/// The numbers of a row at the steps of its block.
+using Aligned = Curve::Run;
+
+Aligned align(const Track* track, std::size_t statistic, const std::vector<std::int64_t>& steps) {
+  Aligned row{std::vector<double>(steps.size(), kMissing), std::vector<bool>(steps.size())};
+  if (track == nullptr) return row;
+  for (const auto& [from, to] : common_steps(track->steps, steps)) {
+    row.values[to] = track->values[statistic][from];
+    row.there[to] = true;
+  }
+  return row;
+}
+
+std::vector<double> present(const Aligned& row) {
+  std::vector<double> values;
+  for (std::size_t i = 0; i < row.values.size(); ++i) {
+    if (row.there[i]) values.push_back(row.values[i]);
+  }
+  return values;
+}
+
+/// What is no number is the largest.
+double badness(double value) {
+  return std::isnan(value) ? INFINITY : value;
+}
+
+/// Codes of a row; of a bin the smallest and the largest.
+void append_codes(std::vector<std::uint16_t>& codes, const Aligned& row, const CellScale& scale,
+                  std::size_t width) {
+  const std::size_t steps = row.values.size();
+  if (width == 1) {
+    for (std::size_t i = 0; i < steps; ++i)
+      codes.push_back(row.there[i] ? cell_code(scale, row.values[i]) : CellScale::kMissing);
+    return;
+  }
+  for (std::size_t from = 0; from < steps; from += width) {
+    std::optional<double> least;
+    std::optional<double> most;
+    for (std::size_t i = from; i < std::min(steps, from + width); ++i) {
+      if (!row.there[i]) continue;
+      const double value = row.values[i];
+      if (!least || badness(value) < badness(*least)) least = value;
+      if (!most || badness(value) > badness(*most) || std::isnan(value)) most = value;
+    }
+    for (const auto& one : {least, most}) codes.push_back(one ? cell_code(scale, *one) : CellScale::kMissing);
+  }
+}
+
+class Packer {
+ public:
+  Packer(const ReportOptions& options, std::size_t width)
+      : width_(width), two_(!options.second.empty()), builder_(options.tolerance) {
+    data_.outbreaks.resize(two_ ? 2 : 1);
+  }
+
+  void take(TrackPairs& group) {
+    if (two_) builder_.take(group);
+    std::vector<std::string> quantities;
+    for (const Tracks* side : {&group.a, &group.b}) {
+      for (const Track& track : side->tracks) {
+        if (std::find(quantities.begin(), quantities.end(), track.quantity) == quantities.end())
+          quantities.push_back(track.quantity);
+      }
+      data_.warnings.insert(data_.warnings.end(), side->warnings.begin(), side->warnings.end());
+      data_.problems.insert(data_.problems.end(), side->problems.begin(), side->problems.end());
+    }
+    for (const std::string& quantity : quantities) pack_quantity(group, quantity);
+  }
+
+  ReportData finish() {
+    if (two_) {
+      data_.comparison = builder_.finish();
+      place_partings();
+    }
+    return std::move(data_);
+  }
+
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  struct Pair {
+    const Track* a;
+    const Track* b;
+    std::size_t place;
+    const Track& any() const { return a != nullptr ? *a : *b; }
+  };
+
+  std::vector<Pair> pairs_of(const TrackPairs& group, const std::string& quantity) const {
+    std::vector<Pair> pairs;
+    for (std::size_t i = 0; i < group.pairs.size(); ++i) {
+      const auto& [in_a, in_b] = group.pairs[i];
+      const Pair pair{in_a ? &group.a.tracks[*in_a] : nullptr, in_b ? &group.b.tracks[*in_b] : nullptr, i};
+      const bool has_steps =
+          (pair.a != nullptr && !pair.a->steps.empty()) || (pair.b != nullptr && !pair.b->steps.empty());
+      if (pair.any().quantity == quantity && has_steps) pairs.push_back(pair);
+    }
+    return pairs;
+  }
+
+  /// Of all of them, each once. Most tracks have the same.
+  static std::vector<std::int64_t> steps_of(const std::vector<Pair>& pairs) {
+    std::vector<std::int64_t> steps;
+    for (const Pair& pair : pairs) {
+      for (const Track* track : {pair.a, pair.b}) {
+        if (track == nullptr || track->steps == steps) continue;
+        std::vector<std::int64_t> both;
+        std::set_union(steps.begin(), steps.end(), track->steps.begin(), track->steps.end(),
+                       std::back_inserter(both));
+        steps = std::move(both);
+      }
+    }
+    return steps;
+  }
+
+  void pack_quantity(const TrackPairs& group, const std::string& quantity) {
+    std::vector<Pair> pairs = pairs_of(group, quantity);
+    if (pairs.empty()) return;
+    const std::vector<std::int64_t> steps = steps_of(pairs);
+    Block block;
+    block.rank = group.rank;
+    block.quantity = quantity;
+    block.width = width_;
+    while (pairs.size() > kMostCells / (steps.size() / block.width * 2 + 2) && block.width < steps.size())
+      block.width *= 2;
+    if (pairs.size() > kMostCells / 4) throw FormatError(quantity + ": more series than a report can show");
+    for (std::size_t i = 0; i < steps.size(); i += block.width) block.steps.push_back(steps[i]);
+    for (const Pair& pair : pairs) {
+      block.names.push_back(pair.any().name);
+      block.stages.push_back(pair.any().stage.value_or(-1));
+      block.micro_steps.push_back(pair.any().micro_step.value_or(-1));
+    }
+    note_range(steps);
+    for (std::size_t i = 0; i < group.a.statistics.size() || i < group.b.statistics.size(); ++i) {
+      if (i < group.a.statistics.size())
+        pack_statistic(group, block, pairs, steps, group.a.statistics[i]);
+      else if (two_)
+        pack_alone(group, block, pairs, steps, group.b.statistics[i]);
+    }
+    data_.blocks.push_back(std::move(block));
+  }
+
+  /// A statistic of the second run that the first one does not have.
+  void pack_alone(const TrackPairs& group, Block& block, const std::vector<Pair>& pairs,
+                  const std::vector<std::int64_t>& steps, const std::string& statistic) {
+    const auto& ours = group.a.statistics;
+    if (std::find(ours.begin(), ours.end(), statistic) == ours.end())
+      pack_statistic(group, block, pairs, steps, statistic);
+  }
+
+  void pack_statistic(const TrackPairs& group, Block& block, const std::vector<Pair>& pairs,
+                      const std::vector<std::int64_t>& steps, const std::string& statistic) {
+    const auto place_in = [&](const Tracks& side) {
+      return static_cast<std::size_t>(std::find(side.statistics.begin(), side.statistics.end(), statistic) -
+                                      side.statistics.begin());
+    };
+    const std::size_t in_a = place_in(group.a);
+    const std::size_t in_b = place_in(group.b);
+    PackedStatistic packed;
+    packed.name = statistic;
+    packed.scales.resize(pairs.size());
+    std::vector<std::vector<std::uint16_t>> codes(two_ ? 2 : 1);
+    std::vector<std::vector<std::vector<std::uint16_t>>> slots(pairs.size());
+    std::vector<std::vector<std::optional<Outbreak>>> found(pairs.size());
+    parallel_blocks(pairs.size(), [&](std::size_t i) {
+      const Aligned a = align(in_a < group.a.statistics.size() ? pairs[i].a : nullptr, in_a, steps);
+      const Aligned b =
+          two_ ? align(in_b < group.b.statistics.size() ? pairs[i].b : nullptr, in_b, steps) : Aligned{};
+      packed.scales[i] = scale_of(present(a), present(b));
+      slots[i].resize(codes.size());
+      append_codes(slots[i][0], a, packed.scales[i], block.width);
+      found[i].push_back(find_outbreak(present(a)));
+      if (!two_) return;
+      append_codes(slots[i][1], b, packed.scales[i], block.width);
+      found[i].push_back(find_outbreak(present(b)));
+    });
+    for (std::size_t run = 0; run < codes.size(); ++run) {
+      for (auto& slot : slots) codes[run].insert(codes[run].end(), slot[run].begin(), slot[run].end());
+      packed.cells.push_back(pack_codes(codes[run], codes[run].size() / pairs.size()));
+      bytes_ += packed.cells.back().size() * 4 / 3;
+    }
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      if (statistic == "norm" || group.a.statistics.front() == statistic)
+        note_curve(group, pairs[i], in_a, in_b);
+      for (std::size_t run = 0; run < found[i].size(); ++run)
+        note_outbreak(group, block, pairs[i], i, statistic, run, found[i][run]);
+    }
+    data_.series += pairs.size();
+    block.statistics.push_back(std::move(packed));
+  }
+
+  void note_outbreak(const TrackPairs& group, Block& block, const Pair& pair, std::size_t row,
+                     const std::string& statistic, std::size_t run, const std::optional<Outbreak>& outbreak) {
+    // Signed numbers near zero grow and shrink by themselves; a number of NaN is told by the other
+    // statistics.
+    const bool number = outbreak && outbreak->kind == Outbreak::Kind::number;
+    if (!outbreak || (!number && statistic != "norm")) return;
+    const Track& track = run == 0 ? *pair.a : *pair.b;
+    const std::int64_t step = track.steps[outbreak->at];
+    block.marks.push_back({row, statistic, step, number ? "number" : "growth", static_cast<int>(run)});
+    const Moment moment = moment_of(step, track, pair.place, group.first_layout);
+    std::optional<RunOutbreak>& first = data_.outbreaks[run];
+    const bool better = !first || moment < first->moment || (moment == first->moment && statistic == "norm");
+    if (better)
+      first = RunOutbreak{moment, group.rank, track.quantity + " of " + track.name, statistic, *outbreak};
+  }
+
+  static bool is_like_loss(const Track& track) {
+    return track.name.find("loss") != std::string::npos || track.shape == "[]" || track.shape == "()";
+  }
+
+  void note_curve(const TrackPairs& group, const Pair& pair, std::size_t in_a, std::size_t in_b) {
+    const Track& track = pair.any();
+    if (track.quantity != "actv" || !is_like_loss(track) || data_.curves.size() >= kMostCurves) return;
+    const bool known = std::any_of(data_.curves.begin(), data_.curves.end(), [&](const Curve& one) {
+      return one.name == track.name && one.rank == group.rank;
+    });
+    if (known || track.micro_step.value_or(0) != 0) return;
+    Curve curve;
+    curve.name = track.name;
+    curve.quantity = track.quantity;
+    curve.rank = group.rank;
+    curve.steps = steps_of({pair});
+    curve.runs.push_back(align(in_a < group.a.statistics.size() ? pair.a : nullptr, in_a, curve.steps));
+    if (two_)
+      curve.runs.push_back(align(in_b < group.b.statistics.size() ? pair.b : nullptr, in_b, curve.steps));
+    data_.curves.push_back(std::move(curve));
+  }
+
+  void note_range(const std::vector<std::int64_t>& steps) {
+    const bool first = data_.blocks.empty();
+    data_.first_step = first ? steps.front() : std::min(data_.first_step, steps.front());
+    data_.last_step = first ? steps.back() : std::max(data_.last_step, steps.back());
+  }
+
+  /// What the comparison found, at the rows of the blocks.
+  void place_partings() {
+    using Key = std::tuple<std::int64_t, std::string, std::int64_t, std::string, std::int64_t>;
+    std::map<Key, std::pair<std::size_t, std::size_t>> rows;
+    for (std::size_t i = 0; i < data_.blocks.size(); ++i) {
+      const Block& block = data_.blocks[i];
+      for (std::size_t row = 0; row < block.names.size(); ++row) {
+        rows[{block.rank, block.quantity, block.stages[row], block.names[row], block.micro_steps[row]}] = {
+            i, row};
+      }
+    }
+    for (const SeriesResult& result : data_.comparison->series) {
+      if (!result.compared() || result.course.parting == Parting::none) continue;
+      const auto found = rows.find({result.rank, result.quantity, result.stage.value_or(-1), result.name,
+                                    result.micro_step.value_or(-1)});
+      if (found == rows.end()) continue;
+      const auto& [block, row] = found->second;
+      data_.blocks[block].marks.push_back(
+          {row, result.statistic, result.moment.step, result.parted() ? "parted" : "passing", 0});
+    }
+  }
+
+  std::size_t width_;
+  bool two_;
+  ComparisonBuilder builder_;
+  ReportData data_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace
+
+ReportData gather(const ReportOptions& options, Progress* progress) {
+  const Tree a = find_tree(options.first);
+  std::optional<Tree> b;
+  if (!options.second.empty()) b = find_tree(options.second);
+  const double most = options.most_megabytes * 1e6;
+  for (std::size_t width = 1;;) {
+    Packer packer(options, width);
+    std::vector<std::string> alone = visit_pairs(a, b ? &*b : nullptr, statistics_filter(options.statistics),
+                                                 progress, [&](TrackPairs& group) { packer.take(group); });
+    const auto bytes = static_cast<double>(packer.bytes());
+    ReportData data = packer.finish();
+    if (bytes <= most || width >= 1024) {
+      if (width > 1) {
+        data.notes.push_back("steps are shown in groups of " + std::to_string(width) +
+                             ", of each the smallest and the largest number (--max-size)");
+      }
+      if (data.comparison)
+        data.comparison->alone.insert(data.comparison->alone.begin(), alone.begin(), alone.end());
+      for (const Tree* tree : std::initializer_list<const Tree*>{&a, b ? &*b : nullptr}) {
+        if (tree != nullptr)
+          data.warnings.insert(data.warnings.begin(), tree->warnings.begin(), tree->warnings.end());
+      }
+      return data;
+    }
+    // A bin keeps two numbers.
+    const auto needed =
+        static_cast<std::size_t>(2 * bytes * static_cast<double>(width == 1 ? 1 : width / 2) / most) + 1;
+    while (width < needed) width *= 2;
+    width = std::max<std::size_t>(width, 4);
+  }
+}
+
+}  // namespace msprobe::monitor

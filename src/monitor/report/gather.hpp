@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the page of the report shows, packed group by group so that memory follows the largest group of files.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "monitor/compare/compare.hpp"
+#include "monitor/report/cells.hpp"
+#include "monitor/report/outbreak.hpp"
+
+namespace msprobe::monitor {
+
+struct ReportOptions {
+  std::string first;
+  std::string second;  // empty: one run
+  std::string output = "monitor_report.html";
+  std::vector<std::string> statistics;
+  double tolerance = 8;
+  double most_megabytes = 64;  // that the cells take in the file
+};
+
+/// Where a row parts, passes or breaks out.
+struct RowMark {
+  std::size_t row = 0;
+  std::string statistic;
+  std::int64_t step = 0;
+  std::string kind;  // parted, passing, number, growth
+  int run = 0;       // whose outbreak: 0 or 1
+};
+
+/// One statistic of a block: a scale for each row, and the packed cells of each run.
+struct PackedStatistic {
+  std::string name;
+  std::vector<CellScale> scales;
+  std::vector<std::string> cells;  // of one run or of both
+};
+
+/// The rows of one quantity on one rank.
+struct Block {
+  std::int64_t rank = 0;
+  std::string quantity;
+  std::vector<std::string> names;
+  std::vector<std::int64_t> stages;       // -1: none
+  std::vector<std::int64_t> micro_steps;  // -1: none
+  std::vector<std::int64_t>
+      steps;              // where a bin begins; of each the smallest and the largest if they are binned
+  std::size_t width = 1;  // steps in a bin
+  std::vector<PackedStatistic> statistics;
+  std::vector<RowMark> marks;
+};
+
+/// What is like a loss: numbers alone in their tensors.
+struct Curve {
+  std::string name;
+  std::string quantity;
+  std::int64_t rank = 0;
+  std::vector<std::int64_t> steps;
+  struct Run {
+    std::vector<double> values;
+    std::vector<bool> there;  // at which steps the run has one
+  };
+  std::vector<Run> runs;
+};
+
+/// The first outbreak of a run.
+struct RunOutbreak {
+  Moment moment;
+  std::int64_t rank = 0;
+  std::string place;  // quantity, name
+  std::string statistic;
+  Outbreak outbreak;
+};
+
+struct ReportData {
+  std::vector<Block> blocks;
+  std::vector<Curve> curves;
+  std::optional<Comparison> comparison;
+  std::vector<std::optional<RunOutbreak>> outbreaks;  // of each run
+  std::vector<std::string> notes;                     // what is not shown
+  std::vector<std::string> warnings;
+  std::vector<std::string> problems;
+  std::size_t series = 0;
+  std::int64_t first_step = 0;
+  std::int64_t last_step = 0;
+};
+
+ReportData gather(const ReportOptions& options, Progress* progress);
+
+}  // namespace msprobe::monitor

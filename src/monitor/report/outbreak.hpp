@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a single run goes wrong by itself: numbers that stop being numbers, or grow far beyond what is usual.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace msprobe::monitor {
+
+struct Outbreak {
+  enum class Kind : std::uint8_t { number, growth };
+  Kind kind = Kind::number;
+  std::size_t at = 0;
+  double value = 0;
+  double usual = 0;  // the median of the steps before
+};
+
+/// The first place where a finite number is followed by none, or from where on the size stays above twice the
+/// usual one by more than it fluctuates (the numbers are of one kind, such as norms). Nothing for a healthy
+/// series, and for one without a finite number.
+std::optional<Outbreak> find_outbreak(std::span<const double> values);
+
+}  // namespace msprobe::monitor

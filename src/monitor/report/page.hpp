@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report of a monitored training as one HTML file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "monitor/analyze/alert_file.hpp"
+#include "monitor/report/gather.hpp"
+#include "report/page.hpp"
+
+namespace msprobe::monitor {
+
+/// What the page says first: one sentence, what follows from it, and how bad it is (good, doubtful, bad).
+struct Headline {
+  std::string text;
+  std::string more;
+  std::string grade;
+};
+
+Headline headline_of(const ReportData& data, bool several_ranks);
+
+/// `alerts`: of each run. The same bytes for the same data.
+void write_report(const ReportOptions& options, const ReportData& data,
+                  const std::vector<std::vector<Alert>>& alerts, const report::PageSink& sink);
+
+}  // namespace msprobe::monitor

@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Two monitored trainings compared: who parts first, what is not compared, and every row of the table against the rule
+written down once more, slowly.
+
+usage: monitor_compare.py MSPROBE
+"""
+
+import csv
+import io
+import json
+import math
+import random
+import statistics
+
+import monitor_trees
+from harness import check, check_equal, main, run
+
+TOLERANCE, LASTING, WINDOW, REFRESH, SHIFT = 8, 5, 64, 16, 16
+QUANTITIES = ("actv", "grad_reduced", "param_updated")
+
+
+def upper_median(values):
+    return statistics.median_high(values)
+
+
+def size(values):
+    """What the absolute values stand for as a standard deviation."""
+    values = sorted(abs(value) for value in values)
+    if not values:
+        return 0.0
+    return max(1.4826 * upper_median(values), 0.51 * values[(len(values) - 1) * 95 // 100], 0.4 * values[-1])
+
+
+def changes(values):
+    return [b - a for a, b in zip(values, values[1:]) if math.isfinite(b - a)]
+
+
+def scatter(values):
+    if len(values) < 2:
+        return 0.0
+    middle = upper_median(values)
+    return size([value - middle for value in values])
+
+
+def way(values, distance):
+    starts = range(0, len(values) - distance, max(1, (len(values) - distance) // 64))
+    lengths = [abs(values[i + distance] - values[i]) for i in starts]
+    lengths = [length for length in lengths if math.isfinite(length)]
+    return 1.4826 * upper_median(lengths) if len(lengths) > 1 else 0.0
+
+
+def reach(values):
+    if len(values) < 2:
+        return 0.0
+    first, distance, farthest = way(values, 1), 2, 0.0
+    farthest = first
+    while distance <= len(values) // 2:
+        farthest = max(farthest, min(way(values, distance), first * math.sqrt(distance)))
+        distance *= 2
+    return farthest
+
+
+def judge(a, b, rounding=1e-6, resolution=1e-6):
+    """(result, place) of two series, by the words of the manual page."""
+    same = [x == y or (math.isnan(x) and math.isnan(y)) for x, y in zip(a, b)]
+    if all(same):
+        return "identical", None
+    numbers = [x for x in a + b if math.isfinite(x)]
+    logs = bool(numbers) and (min(numbers) > 0 or max(numbers) < 0)
+    bend = (lambda x: math.log(abs(x)) if math.isfinite(x) else x) if logs else (lambda x: x)
+    plain, a, b = a, [bend(x) for x in a], [bend(x) for x in b]
+    least = [max(rounding, resolution / abs(plain[i])) if logs and plain[i] else max(rounding * max(abs(a[i]), abs(b[i])), resolution) for i in range(len(a))]
+    finite = [math.isfinite(x) and math.isfinite(y) for x, y in zip(a, b)]
+    apart = [y - x for x, y in zip(a, b)]
+    settled, passing = 0.0, None
+
+    def before(values, place, most):
+        block = place // REFRESH * REFRESH
+        return values[: REFRESH + 1] if block == 0 else values[max(0, block - most) : block]
+
+    def lasts(place, origin, fluctuation):
+        seen = beyond = 0
+        for i in range(place, min(len(a), place + LASTING)):
+            if not finite[i]:
+                break
+            seen += 1
+            beyond += abs(apart[i] - origin) > TOLERANCE * max(fluctuation, least[i])
+        return beyond + 1 >= seen and beyond >= min(seen, 2)
+
+    def stays_away(place, origin, fluctuation):
+        sign = 1 if apart[place] > origin else -1
+        steps = range(place, min(len(a), place + SHIFT))
+        away = sum(finite[i] and sign * (apart[i] - origin) > max(fluctuation, least[i]) for i in steps)
+        return len(steps) == SHIFT and away >= SHIFT - 1
+
+    for i in range(len(a)):
+        if not finite[i]:
+            if math.isfinite(a[i]) or math.isfinite(b[i]) or not same[i]:
+                return "parted", i
+            continue
+        own = max(min(scatter(changes(before(side, i, WINDOW))) for side in (a, b)), least[i])
+        move = abs(apart[i] - settled)
+        growth = size(changes(apart[max(0, i - REFRESH) : i])) if move > own else 0.0
+        jump = max(own, growth)
+        if abs(apart[i] - settled) > TOLERANCE * jump:
+            if lasts(i, settled, jump):
+                return "parted", i
+            passing = i if passing is None else passing
+        if move > own and move > TOLERANCE * max(growth, least[i]) and stays_away(i, settled, own):
+            return "parted", i
+        if move <= TOLERANCE * jump:
+            settled = apart[i]
+        if abs(apart[i]) > TOLERANCE * jump:
+            drift = max(jump, min(reach(before(side, i, len(a))) for side in (a, b)))
+            if abs(apart[i]) > TOLERANCE * drift:
+                if lasts(i, 0.0, drift):
+                    return "parted", i
+                passing = i if passing is None else passing
+    return ("within fluctuation", None) if passing is None else ("passing", passing)
+
+
+def trees(folder, layers=12, steps=260, **runs):
+    """Trees by name; the keywords of Training of each."""
+    for name, more in runs.items():
+        training = monitor_trees.Training(layers, steps, **more)
+        monitor_trees.write_tree(folder / name, training, QUANTITIES, per_file=100, alerts=False)
+
+
+def series_of(tree):
+    """(quantity, name, statistic) -> step -> value."""
+    found = {}
+    for file in sorted(tree.glob("*-rank0-*/*.csv")):
+        quantity = file.name.rsplit("_", 1)[0]
+        with file.open() as rows:
+            for row in csv.DictReader(rows):
+                for statistic in monitor_trees.OPS:
+                    found.setdefault((quantity, row["name"], statistic), {})[int(row["step"])] = float(row[statistic])
+    return found
+
+
+def table(msprobe, scratch, *arguments, status=0):
+    result = run(msprobe, ["-q", "monitor", "compare", *arguments, "-o", "-"], scratch)
+    check_equal("exit status", result.returncode, status)
+    return list(csv.DictReader(io.StringIO(result.stdout)))
+
+
+def answer(msprobe, scratch, *arguments, status=0):
+    result = run(msprobe, ["monitor", "compare", *arguments], scratch)
+    check_equal("exit status", result.returncode, status)
+    check_equal("stderr", result.stderr, "")
+    return result.stdout.splitlines()
+
+
+def write_series(folder, values, quantity="grad_reduced", names=("w",), head="vpp_stage,name,step,norm,shape,dtype", first=0):
+    rank = folder / "Jan01_00-00-00-rank0-00000000"
+    rank.mkdir(parents=True, exist_ok=True)
+    rows = [f'0,{name},{step + first},{value!r},"[4]",torch.float32' for step, value in enumerate(values) for name in names]
+    (rank / f"{quantity}_0-99999.csv").write_text("\n".join([head, *rows]) + "\n")
+
+
+def make_tests(msprobe):
+    def rows_agree_with_the_rule(scratch):
+        trees(scratch, one={}, two={"rounding": 1}, bad={"rounding": 2, "spike": 150}, other={"seed": 5})
+        for second in ("two", "bad", "other"):
+            ours, theirs = series_of(scratch / "one"), series_of(scratch / second)
+            rows = table(msprobe, scratch, "one", second, "--statistics", "norm,min,max")
+            check_equal("rows", len(rows), sum(key[2] in ("norm", "min", "max") for key in ours))
+            results = set()
+            for row in rows:
+                key = row["Quantity"], row["Name"], row["Statistic"]
+                steps = sorted(ours[key])
+                result, place = judge([ours[key][step] for step in steps], [theirs[key][step] for step in steps])
+                check_equal(f"{second}, {key}", (row["Result"], row["Step"]), (result, "" if place is None else str(steps[place])))
+                results.add(result)
+            check_equal(second, "parted" in results, second != "two")
+
+    def noise_agrees_with_the_rule(scratch):
+        """Series of many kinds, one a name, so that jumps, drifts and passing ones all occur."""
+        for seed in range(12):
+            rng = random.Random(seed)
+            runs = [[], []]
+            walk = [0.0, 0.0]
+            for step in range(200):
+                shared = rng.gauss(0, 1)
+                for side in (0, 1):
+                    own = rng.gauss(0, 1)
+                    walk[side] += shared + (0.4 if seed % 3 == 0 else 0.05) * own
+                    spike = 30 if side == 1 and seed % 4 == 1 and step in (90, 91) else 0
+                    drift = 0.3 * max(0, step - 60) if side == 1 and seed % 4 == 2 else 0
+                    mixed = shared + 0.1 * own
+                    mixed += 2.5 if side == 1 and seed % 4 == 3 and step >= 120 else 0
+                    value = [mixed, 10 + walk[side], math.exp(mixed), 100 + mixed][seed // 3]
+                    runs[side].append(round(value + spike + drift, 6))
+            for side in (0, 1):
+                write_series(scratch / f"run{side}", runs[side])
+            (row,) = table(msprobe, scratch, "run0", "run1")
+            result, place = judge(*runs)
+            check_equal(f"seed {seed}", (row["Result"], row["Step"]), (result, "" if place is None else str(place)))
+
+    def names_the_cause(scratch):
+        trees(scratch, good={}, bad={"rounding": 1, "spike": 150})
+        lines = answer(msprobe, scratch, "good", "bad")
+        check(lines[0].startswith("The runs part at step 150: param_updated of layers.2.attention.weight is "), lines[0])
+        check(lines[1].startswith("The gradients of the step had not parted: the optimizer made the difference"), lines[1])
+        check(answer(msprobe, scratch, "bad", "good")[0].startswith("The runs part at step 150: param_updated"), "either way round")
+
+    def healthy_and_identical(scratch):
+        trees(scratch, one={}, two={"rounding": 1})
+        same = answer(msprobe, scratch, "one", "one", "--fail-on", "different")
+        check(same[0].startswith("Both runs are identical: "), same[0])
+        near = answer(msprobe, scratch, "one", "two", "--fail-on", "parted")
+        check(near[0].startswith("Both runs stay within their own fluctuation: "), near[0])
+        answer(msprobe, scratch, "one", "two", "--fail-on", "different", status=1)
+
+    def what_is_missing_is_told(scratch):
+        write_series(scratch / "one", [1.0] * 30, names=("w", "v"))
+        write_series(scratch / "two", [1.0] * 20, names=("w",))
+        lines = answer(msprobe, scratch, "one", "two")
+        check(lines[0].startswith("What both runs have are identical"), lines[0])
+        check("not compared: 1 tensor of the first run alone" in lines, lines)
+        check(any("the first run ends at step 29, the second at 19" in line for line in lines), lines)
+        for level in ("different", "passing", "parted"):
+            answer(msprobe, scratch, "one", "two", "--fail-on", level, status=1)
+        rows = table(msprobe, scratch, "one", "two")
+        check_equal("results", [row["Result"] for row in rows], ["not compared", "identical"])
+        check_equal("steps alone", [row["Steps of first run alone"] for row in rows], ["30", "10"])
+
+    def nothing_in_common(scratch):
+        write_series(scratch / "one", [1.0], names=("w",))
+        write_series(scratch / "two", [1.0], names=("v",))
+        result = run(msprobe, ["monitor", "compare", "one", "two"], scratch)
+        check_equal("exit status", result.returncode, 2)
+        check_equal("stderr", result.stderr, "msprobe: error: one and two have no series in common\n")
+
+    def wrappers_do_not_matter(scratch):
+        write_series(scratch / "one", [1.0, 2.0], names=("fc.weight",))
+        write_series(scratch / "two", [1.0, 2.0], names=("module._fsdp_wrapped_module.fc.weight",))
+        check(answer(msprobe, scratch, "one", "two", "--fail-on", "different")[0].startswith("Both runs are identical"), "paired")
+
+    def broken_file(scratch):
+        trees(scratch, one={}, two={})
+        (file,) = (scratch / "two").glob("*/actv_0-99.csv")
+        file.write_bytes(file.read_bytes() + b'"open')
+        result = run(msprobe, ["monitor", "compare", "one", "two"], scratch)
+        check_equal("exit status", result.returncode, 2)
+        check("actv_0-99.csv" in result.stderr and result.stderr.count("\n") == 1, result.stderr)
+        check(result.stdout.startswith("Both runs are identical"), result.stdout)
+
+    def layouts_do_not_mix(scratch):
+        write_series(scratch / "one", [1.0])
+        folder = scratch / "two" / "rank_0"
+        folder.mkdir(parents=True)
+        (folder / "param_step0-99.csv").write_text("vpp_stage,step,module_name,scope,norm\r\n-1,0,w,param_origin,1.0\r\n")
+        result = run(msprobe, ["monitor", "compare", "one", "two"], scratch)
+        check_equal("exit status", result.returncode, 2)
+        check("TrainerMonitorV2" in result.stderr and result.stderr.count("\n") == 1, result.stderr)
+
+    def same_at_any_number_of_threads(scratch):
+        trees(scratch, one={}, bad={"rounding": 1, "spike": 150})
+        outputs = {run(msprobe, ["-q", "-j", jobs, "monitor", "compare", "one", "bad", "-o", "-"], scratch).stdout for jobs in ("1", "4")}
+        check_equal("outputs", len(outputs), 1)
+        pages = set()
+        for jobs in ("1", "4"):
+            run(msprobe, ["-q", "-j", jobs, "monitor", "report", "one", "bad", "-o", f"{jobs}.html"], scratch)
+            pages.add((scratch / f"{jobs}.html").read_bytes())
+        check_equal("pages", len(pages), 1)
+
+    def json_tells_the_answer(scratch):
+        trees(scratch, one={}, bad={"rounding": 1, "spike": 150})
+        result = run(msprobe, ["-q", "monitor", "compare", "one", "bad", "-o", "-", "--format", "jsonl"], scratch)
+        lines = [json.loads(line) for line in result.stdout.splitlines()]
+        (told,) = [line for line in lines if line["kind"] == "summary"]
+        check(told["answer"].startswith("The runs part at step 150"), told)
+        check_equal("parted", told["parted"], sum(line.get("Result") == "parted" for line in lines))
+
+    return [(function.__name__, function) for function in (
+        rows_agree_with_the_rule, noise_agrees_with_the_rule, names_the_cause, healthy_and_identical, what_is_missing_is_told,
+        nothing_in_common, wrappers_do_not_matter, broken_file, layouts_do_not_mix, same_at_any_number_of_threads,
+        json_tells_the_answer)]
+
+
+if __name__ == "__main__":
+    main(make_tests)
