@@ -21,6 +21,7 @@
 #include "graph/command.hpp"
 #include "inspect/command.hpp"
 #include "merge_result/command.hpp"
+#include "monitor/alerts/command.hpp"
 #include "monitor/analyze/command.hpp"
 #include "monitor/compare/command.hpp"
 #include "monitor/csv2tb/command.hpp"
@@ -73,6 +74,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(inspect::make_command());
   commands.push_back(config_check::make_command());
   commands.push_back(monitor::make_analyze());
+  commands.push_back(monitor::make_alerts());
   commands.push_back(monitor::make_compare());
   commands.push_back(monitor::make_report());
   commands.push_back(monitor::make_csv2tb());

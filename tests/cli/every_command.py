@@ -60,6 +60,7 @@ def arguments(command, inputs, data):
     monitor = golden / "monitor"
     lines["monitor analyze"] = ["-d", str(monitor / "analyse" / "anomaly_detected") if inputs else "missing", "-o", "output"]
     series = str(monitor / "trend" / "in" / "monitor") if inputs else "missing"
+    lines["monitor alerts"] = ["-d", str(monitor / "trend" / "in" / "monitor") if inputs else "missing", "--rule", "AnomalyNan"]
     lines["monitor compare"] = [series, series, "-o", "output/series.csv"]
     lines["monitor report"] = [series, "-o", "output/report.html"]
     lines["monitor csv2tb"] = ["-d", series, "-o", "output"]

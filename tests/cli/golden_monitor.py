@@ -11,6 +11,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import sqlite3
 import struct
@@ -80,6 +81,52 @@ def timeline_test(msprobe, case):
         harness.check_equal("alerts", len(alerts), sum("tag_name" in record for record in records.values()))
         places = [place(alert) for alert in alerts]
         harness.check_equal("order", places, sorted(places))
+
+    return body
+
+
+MESSAGE = re.compile(r"\('([^']*)', '([^']*)'\) at step (\d+), current value (\S+), history mean (\S+)\.")
+
+
+def told(path):
+    """(tag, step) -> (statistic, value, mean) of the messages of an anomaly.json; of several statistics the last."""
+    found = {}
+    for record in json.loads(path.read_text(encoding="utf-8")).values():
+        tag, statistic, step, value, mean = MESSAGE.search(record["message"]).groups()
+        harness.check_equal("tag", (tag, int(step)), (record["tag_name"], record["step"]))
+        found.setdefault((tag, int(step)), []).append((statistic, float(value), float(mean)))
+    return found
+
+
+def replay_test(msprobe, golden, name):
+    """The alerts that the training told, but for those of gradients that were not there, and with their numbers."""
+
+    def body(scratch):
+        case = golden / "alert"
+        tree = case / f"out_{name}"
+        words = ["monitor", "alerts", "-d", str(tree), "--config", str(case / f"{name}.json"), "-o", "out"]
+        harness.check_equal("exit status", harness.run(msprobe, words, scratch).returncode, 0)
+        got = told(scratch / "out" / "rank0" / "anomaly.json")
+        expected = told(tree / "anomaly_detected" / "rank0" / "anomaly.json")
+        absent = {(folder.split("/")[1], tag.removeprefix("vp").replace(":micro", ":"), step)
+                  for folder, tag, step in absent_points(tree)}
+        tasks = {"actv": "actv", "actv_grad": "actv_grad", "post_grad": "grad_reduced"}
+
+        def was_there(key):
+            tag, step = key
+            series, _, task = tag.split("/")
+            return (tasks.get(task, task), series, step) not in absent
+
+        expected = {key: value for key, value in expected.items() if was_there(key)}
+        harness.check(expected, "the golden tells nothing")
+        harness.check_equal("alerts", sorted(got), sorted(expected))
+        for key, ((statistic, value, mean),) in expected.items():
+            (ours,) = [one for one in got[key] if one[0] == statistic]
+            # The files have six digits behind the point.
+            for number, golden_number in ((ours[1], value), (ours[2], mean)):
+                same = math.isnan(number) and math.isnan(golden_number)
+                harness.check(same or abs(number - golden_number) < 2e-6 or not math.isfinite(golden_number),
+                              f"{key}: {number} and not {golden_number}")
 
     return body
 
@@ -358,6 +405,8 @@ def make_tests(msprobe, golden):
     for name, summary in json.loads((analyse / "summary.json").read_text(encoding="utf-8")).items():
         tests.append((f"analyze: {name}", ranking_test(msprobe, analyse, name, summary)))
     tests.append(("analyze: our order", timeline_test(msprobe, analyse)))
+    for name in ("turbulence", "nan"):
+        tests.append((f"alerts: {name}", replay_test(msprobe, golden, name)))
     tests.append(("csv2tb: a training", real_events(msprobe, golden)))
     window = ["--time_start", "Jan01_00-00-01", "--time_end", "Jan01_00-00-06"]
     tests.append(("csv2tb: repeats", made_events(msprobe, golden, "made", [])))

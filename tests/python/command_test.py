@@ -16,6 +16,7 @@ from msprobe.core.common.exceptions import FileCheckException, MsprobeException
 from msprobe.core.config_check import ConfigChecker
 from msprobe.core.single_save.single_comparator import SingleComparator
 from msprobe.pytorch import compare, compare_distributed
+from msprobe.pytorch.monitor.csv2tb import csv2tensorboard_by_step
 
 if command.find() is None:
     print("SKIPPED: the command was not built")
@@ -92,6 +93,32 @@ class Command(Case):
         SingleComparator.compare(*folders, output_path=self.out, num_processes=2)
         tables = os.listdir(self.out)
         self.assertEqual([name.split(".")[0] for name in tables], ["tag"])
+
+    def test_files_of_a_monitor(self):
+        tree = os.path.join(self.folder, "run", "Jan01_00-00-00-rank0-00000000")
+        os.makedirs(tree)
+        with open(os.path.join(tree, "actv_0-0.csv"), "w", encoding="utf-8") as file:
+            file.write("vpp_stage,name,step,micro_step,norm,shape,dtype\n0,a.input,0,0,1.5,[2],torch.float32\n")
+        csv2tensorboard_by_step(os.path.dirname(tree), data_type_list=["actv"], output_dirpath=self.out)
+        self.assertEqual(len(glob.glob(os.path.join(self.out, "rank0", "actv", "events.out.tfevents.*"))), 1)
+        for error, keys in ((RuntimeError, {"time_start": "2024-01-01"}), (ValueError, {"process_num": 0}),
+                            (ValueError, {"time_start": "Jan02_00-00-00", "time_end": "Jan01_00-00-00"}),
+                            (ValueError, {"data_type_list": ["other"]})):
+            with self.assertRaises(error):
+                csv2tensorboard_by_step(os.path.dirname(tree), output_dirpath=self.out, **keys)
+
+    def test_alerts_of_a_monitor(self):
+        folder = os.path.join(self.folder, "anomaly_detected", "rank0")
+        os.makedirs(folder)
+        alerts = {"late": {"step": 3, "tag_name": "0:a/rank0/actv", "message": "late"},
+                  "early": {"step": 1, "tag_name": "0:a/rank0/actv", "message": "early"}}
+        with open(os.path.join(folder, "anomaly.json"), "w", encoding="utf-8") as file:
+            json.dump(alerts, file)
+        words = [sys.executable, "-m", "msprobe.core.monitor.anomaly_processor", "-d", os.path.dirname(folder)]
+        self.assertEqual(subprocess.call(words + ["-o", self.out, "-k", "1"], stderr=subprocess.DEVNULL), 0)
+        with open(os.path.join(self.out, "anomaly_analyse.json"), encoding="utf-8") as file:
+            self.assertEqual([one["message"] for one in json.load(file).values()], ["early"])
+        self.assertEqual(subprocess.call(words + ["-k", "0"], stderr=subprocess.DEVNULL), 2)
 
     def test_packs(self):
         script = os.path.join(self.folder, "train.sh")

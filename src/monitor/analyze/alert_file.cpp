@@ -3,12 +3,14 @@
 
 #include <array>
 #include <charconv>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "dump/entry.hpp"
 #include "dump/member_stream.hpp"
 #include "support/interrupt.hpp"
+#include "support/json_writer.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::monitor {
@@ -127,6 +129,44 @@ void read_alerts(const ByteSource& file, bool strict, std::vector<Alert>& alerts
   if (left_out > kMostWarnings)
     warnings.push_back(display(file.name()) + ": " + human_count(left_out - kMostWarnings) +
                        " more records are no alerts");
+}
+
+std::string alert_key(const Alert& alert) {
+  return alert.tag + "_step_" + std::to_string(alert.step) + "_call_" + std::to_string(alert.call_id);
+}
+
+void write_alert(JsonWriter& json, std::string_view key, const Alert& alert) {
+  json.key(key);
+  json.open_object();
+  json.member("rank", alert.rank);
+  json.member("step", alert.step);
+  json.member("micro_step", alert.micro_step);
+  json.member("pp_stage", alert.pp_stage);
+  json.member("vpp_stage", alert.vpp_stage);
+  json.member("call_id", alert.call_id);
+  json.member("tag_name", alert.tag);
+  json.member("message", alert.message);
+  json.key("group_mates");
+  if (alert.group_mates) {
+    json.value(*alert.group_mates);
+  } else {
+    json.null();
+  }
+  json.close();
+}
+
+std::string alerts_json(const std::vector<Alert>& alerts) {
+  JsonWriter json({.indent = 1});
+  std::set<std::string> keys;
+  json.open_object();
+  for (const Alert& alert : alerts) {
+    const std::string plain = alert_key(alert);
+    std::string key = alert.key.starts_with(plain) ? alert.key : plain;
+    for (int i = 2; !keys.insert(key).second; ++i) key = plain + "_" + std::to_string(i);
+    write_alert(json, key, alert);
+  }
+  json.close();
+  return json.take();
 }
 
 }  // namespace msprobe::monitor

@@ -10,6 +10,10 @@
 
 #include "support/byte_source.hpp"
 
+namespace msprobe {
+class JsonWriter;
+}
+
 namespace msprobe::monitor {
 
 struct Alert {
@@ -32,5 +36,14 @@ struct Alert {
 /// the Python tool does not know, is left out and told in `warnings`. FormatError for broken JSON.
 void read_alerts(const ByteSource& file, bool strict, std::vector<Alert>& alerts,
                  std::vector<std::string>& warnings);
+
+/// `{tag}_step_{step}_call_{call}`
+std::string alert_key(const Alert& alert);
+
+/// The next member of an object of alerts.
+void write_alert(JsonWriter& json, std::string_view key, const Alert& alert);
+
+/// As anomaly.json has them, each under a key of its own.
+std::string alerts_json(const std::vector<Alert>& alerts);
 
 }  // namespace msprobe::monitor

@@ -10,7 +10,6 @@
 
 #include "support/error.hpp"
 #include "support/folder.hpp"
-#include "support/json_writer.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::monitor {
@@ -42,10 +41,6 @@ std::vector<std::string> alert_folders(const std::string& input) {
   return found;
 }
 
-std::string plain_key(const Alert& alert) {
-  return alert.tag + "_step_" + std::to_string(alert.step) + "_call_" + std::to_string(alert.call_id);
-}
-
 }  // namespace
 
 AlertRanking rank_alerts_in(const AnalyzeOptions& options) {
@@ -69,36 +64,6 @@ AlertRanking rank_alerts_in(const AnalyzeOptions& options) {
   alerts.resize(std::min(alerts.size(), options.most));
   ranking.first = std::move(alerts);
   return ranking;
-}
-
-std::string alerts_json(const std::vector<Alert>& alerts) {
-  JsonWriter json({.indent = 1});
-  std::set<std::string> keys;
-  json.open_object();
-  for (const Alert& alert : alerts) {
-    const std::string plain = plain_key(alert);
-    std::string key = alert.key.starts_with(plain) ? alert.key : plain;
-    for (int i = 2; !keys.insert(key).second; ++i) key = plain + "_" + std::to_string(i);
-    json.key(key);
-    json.open_object();
-    json.member("rank", alert.rank);
-    json.member("step", alert.step);
-    json.member("micro_step", alert.micro_step);
-    json.member("pp_stage", alert.pp_stage);
-    json.member("vpp_stage", alert.vpp_stage);
-    json.member("call_id", alert.call_id);
-    json.member("tag_name", alert.tag);
-    json.member("message", alert.message);
-    json.key("group_mates");
-    if (alert.group_mates) {
-      json.value(*alert.group_mates);
-    } else {
-      json.null();
-    }
-    json.close();
-  }
-  json.close();
-  return json.take();
 }
 
 std::optional<std::set<std::int64_t>> parse_steps(std::string_view text) {

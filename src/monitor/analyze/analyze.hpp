@@ -32,9 +32,6 @@ struct AlertRanking {
 /// neither such a file nor a folder for one.
 AlertRanking rank_alerts_in(const AnalyzeOptions& options);
 
-/// As anomaly.json has it.
-std::string alerts_json(const std::vector<Alert>& alerts);
-
 /// "[1, 2]", "1,2" and "2" as numbers; nothing for anything else.
 std::optional<std::set<std::int64_t>> parse_steps(std::string_view text);
 

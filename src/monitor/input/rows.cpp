@@ -147,7 +147,13 @@ bool MonitorRows::take(Row& row) {
   if (scope_ != kNone) {
     if (row.stage == -1) row.stage.reset();
     row.quantity = quantity_of_scope(field(scope_));
-    if (micro_step_ == kNone) number_call(row);
+    if (micro_step_ == kNone) {
+      number_call(row);
+    } else if (row.quantity != "grad_unreduced") {
+      row.micro_step.reset();  // it says how many there were
+    } else if (row.micro_step && *row.micro_step > 0) {
+      --*row.micro_step;  // counted from 1
+    }
   }
   for (std::size_t i = 0; i < places_.size(); ++i) values_[i] = cell_value(fields_[places_[i]]);
   row.values = values_;

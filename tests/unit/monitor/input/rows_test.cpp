@@ -95,6 +95,18 @@ TEST_CASE("rows of the second monitor get the first one's words, and its calls n
                                 "param_origin|1|1:weight|1|-|min=9.000000;norm=nan;"});
 }
 
+TEST_CASE("micro steps of the second monitor count from 1, and of reduced gradients how many there were") {
+  const Read read_back = read(
+      "vpp_stage,step,module_name,scope,micro_step,norm\n"
+      "-1,0,w,unreduced,1,1.0\n"
+      "-1,0,w,unreduced,2,2.0\n"
+      "-1,0,w,reduced,2,3.0\n",
+      "weight_grad");
+  CHECK(read_back.rows == Lines{"grad_unreduced|-|w|0|0|norm=1.000000;",
+                                "grad_unreduced|-|w|0|1|norm=2.000000;",
+                                "grad_reduced|-|w|0|-|norm=3.000000;"});
+}
+
 TEST_CASE("rows that do not fit are left out, and told") {
   const Read read_back = read(
       "vpp_stage,name,step,norm,min\n"

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Event files of TensorBoard, made of a monitor's csv files by the command msprobe."""
+
+from datetime import datetime
+
+from ...core import command
+
+_TYPES = ("actv", "actv_grad", "exp_avg", "exp_avg_sq", "grad_unreduced", "grad_reduced", "param_origin", "param_updated")
+
+
+def csv2tensorboard_by_step(monitor_path, time_start=None, time_end=None, process_num=1, data_type_list=None,
+                            output_dirpath=None):
+    """As in the Python tool: RuntimeError for a time that is none, ValueError for other arguments that are wrong."""
+    start, end = _time(time_start), _time(time_end)
+    if start is not None and end is not None and start > end:
+        raise ValueError("time_start(%s) greater than time_end(%s)" % (time_start, time_end))
+    if isinstance(process_num, bool) or not isinstance(process_num, int) or process_num <= 0:
+        raise ValueError("process_num(%s) is not a positive integer" % (process_num,))
+    for name in data_type_list or ():
+        if name not in _TYPES:
+            raise ValueError("data type(%s) is not supported, supported data type: %s" % (name, list(_TYPES)))
+    arguments = ["monitor", "csv2tb", "--monitor_path", monitor_path]
+    for option, value in (("--time_start", time_start), ("--time_end", time_end), ("--output_dirpath", output_dirpath)):
+        if value is not None:
+            arguments += [option, value]
+    if data_type_list:
+        arguments += ["--data_type_list", ",".join(data_type_list)]
+    command.run(arguments)
+
+
+def _time(text):
+    if text is None:
+        return None
+    try:
+        return datetime.strptime("2024 %s" % text, "%Y %b%d_%H-%M-%S")
+    except ValueError:
+        raise RuntimeError("illegal timestamp: %s, timestamp should be prefix of existing output dirpath, like "
+                           "'Dec03_21-34-40'." % text) from None

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/alerts/command.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "monitor/alerts/replay.hpp"
+#include "support/error.hpp"
+#include "support/log.hpp"
+#include "support/option_list.hpp"
+#include "support/output_file.hpp"
+#include "support/output_folder.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::monitor {
+namespace {
+
+class AlertsCommand final : public Command {
+ public:
+  std::string_view name() const override { return "monitor alerts"; }
+  std::string_view summary() const override { return "Judge a training monitor's files by rules of alerts"; }
+
+  void declare(OptionList& options) override {
+    options.add("-d,--data_path", options_.input, "Folder with the ranks' folders, of either monitor")
+        .argument("DIR");
+    options
+        .add("--rule", rules_,
+             "AnomalyNan, AnomalyNan:LIMIT or AnomalyTurbulence:SHARE; may be given several times")
+        .suggest({"AnomalyNan", "AnomalyTurbulence:0.5"})
+        .argument("RULE")
+        .take_all();
+    options.add("--config", config_, "Configuration of a monitor: its rules").argument("FILE");
+    options.add("-o,--out_path", options_.output, "Folder for rank0/anomaly.json and so on").argument("DIR");
+    options.add("-k,--topk", options_.most, "How many alerts are listed").argument("NUMBER").show_default();
+    options.add("--fail-on", fail_on_, "Exit with 1 if there is: alert, never")
+        .one_of({"alert", "never"})
+        .show_default();
+  }
+
+  Outcome run(const Context& context) override {
+    if (options_.input.empty()) throw UsageError("-d/--data_path is required");
+    if (rules_.empty() == config_.empty()) throw UsageError("either --rule or --config is required");
+    std::vector<std::string> warnings;
+    options_.rules = config_.empty() ? parse_rules(rules_) : read_rules_file(config_, warnings);
+    if (!options_.output.empty()) check_output_folder(options_.output);
+    for (const std::string& warning : warnings) log_warning(display(warning));
+    const Replay replay = replay_alerts(options_, context.progress);
+    for (const std::string& warning : replay.warnings) log_warning(warning);
+    for (const std::string& problem : replay.problems) log_error(problem);
+    std::string listed;
+    for (const Alert& alert : replay.first) listed += display(alert.message) + "\n";
+    write_all(STDOUT_FILENO, listed, "standard output");
+    log_info(fmt::format("{} alert{} in {} values", human_count(replay.all), replay.all == 1 ? "" : "s",
+                         human_count(replay.values)));
+    if (!options_.output.empty()) log_info("  written: " + display(options_.output));
+    if (!replay.problems.empty()) return Outcome::failure;
+    if (replay.values == 0)
+      throw FormatError(display(options_.input), "holds no values of a training monitor");
+    return fail_on_ == "alert" && replay.all > 0 ? Outcome::findings : Outcome::clean;
+  }
+
+ private:
+  ReplayOptions options_;
+  std::vector<std::string> rules_;
+  std::string config_;
+  std::string fail_on_ = "never";
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_alerts() {
+  return std::make_unique<AlertsCommand>();
+}
+
+}  // namespace msprobe::monitor

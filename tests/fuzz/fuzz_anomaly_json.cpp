@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "fuzz_input.hpp"
+#include "monitor/analyze/alert_file.hpp"
+#include "monitor/analyze/ranking.hpp"
+#include "support/error.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace msprobe;
+  using namespace msprobe::monitor;
+  std::vector<Alert> alerts;
+  std::vector<std::string> warnings;
+  try {
+    read_alerts(*fuzz_input(data, size), false, alerts, warnings);
+    const std::size_t count = alerts.size();
+    rank_alerts(alerts, RankingRules::python);
+    rank_alerts(alerts, RankingRules::timeline);
+    if (alerts.size() != count) throw std::logic_error("alerts were lost");
+    // What is written can be read again.
+    std::vector<Alert> again;
+    const std::string text = alerts_json(alerts);
+    read_alerts(*memory_source(text), true, again, warnings);
+    if (again.size() != count) throw std::logic_error("alerts were lost in their file");
+  } catch (const FormatError&) {
+  }
+  return 0;
+}

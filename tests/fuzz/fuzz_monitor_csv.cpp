@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+
+#include "fuzz_input.hpp"
+#include "monitor/input/rows.hpp"
+#include "support/error.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace msprobe::monitor;
+  try {
+    MonitorRows rows(msprobe::fuzz_input(data, size), "actv");
+    for (Row row; rows.next(row);) {
+      if (row.values.size() != rows.statistics().size()) throw std::logic_error("a row of other columns");
+      if (row.step < 0) throw std::logic_error("a step before the first");
+    }
+  } catch (const msprobe::FormatError&) {
+  }
+  return 0;
+}
