@@ -50,15 +50,16 @@ class AlertsCommand final : public Command {
     const Replay replay = replay_alerts(options_, context.progress);
     for (const std::string& warning : replay.warnings) log_warning(warning);
     for (const std::string& problem : replay.problems) log_error(problem);
+    if (replay.values == 0 && replay.problems.empty())
+      throw FormatError(display(options_.input), "holds no values of a training monitor");
     std::string listed;
     for (const Alert& alert : replay.first) listed += display(alert.message) + "\n";
     write_all(STDOUT_FILENO, listed, "standard output");
-    log_info(fmt::format("{} alert{} in {} values", human_count(replay.all), replay.all == 1 ? "" : "s",
-                         human_count(replay.values)));
+    log_info(fmt::format("{} alert{} in {} value{}", human_count(replay.all), replay.all == 1 ? "" : "s",
+                         human_count(replay.values), replay.values == 1 ? "" : "s"));
     if (!options_.output.empty()) log_info("  written: " + display(options_.output));
     if (!replay.problems.empty()) return Outcome::failure;
-    if (replay.values == 0)
-      throw FormatError(display(options_.input), "holds no values of a training monitor");
+
     return fail_on_ == "alert" && replay.all > 0 ? Outcome::findings : Outcome::clean;
   }
 

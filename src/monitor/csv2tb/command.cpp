@@ -54,8 +54,11 @@ class Csv2TbCommand final : public Command {
     const EventReport report = convert_to_events(options_, context.progress);
     for (const std::string& warning : report.warnings) log_warning(warning);
     for (const std::string& problem : report.problems) log_error(problem);
-    log_info(fmt::format("{} values in {} event file{}\n  written: {}", human_count(report.scalars),
-                         human_count(report.files), report.files == 1 ? "" : "s", display(report.output)));
+    if (report.files == 0 && report.problems.empty())
+      throw FormatError(display(options_.input), "holds no values of a training monitor");
+    log_info(fmt::format("{} value{} in {} event file{}\n  written: {}", human_count(report.scalars),
+                         report.scalars == 1 ? "" : "s", human_count(report.files),
+                         report.files == 1 ? "" : "s", display(report.output)));
     return report.problems.empty() ? Outcome::clean : Outcome::failure;
   }
 

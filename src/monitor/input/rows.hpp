@@ -27,7 +27,7 @@ struct Row {
   std::optional<std::int64_t> stage;  // none: communication, or a single model of the second monitor
   std::string_view name;
   std::int64_t step = 0;
-  /// From 0, of the column; where the second monitor's module has none, how many calls of the step came before.
+  /// From 0, of the column; where the second monitor has none, how many calls of the step came before.
   std::optional<std::int64_t> micro_step;
   /// One for each of statistics(); NaN also where there is no number.
   std::span<const double> values;

@@ -70,7 +70,8 @@ class TrendCommand final : public Command {
       failed |= !report.problems.empty();
       if (report.file.empty()) return;
       any = true;
-      log_info(fmt::format("{} rows\n  written: {}", human_count(report.rows), display(report.file)));
+      log_info(fmt::format("{} row{}\n  written: {}", human_count(report.rows), report.rows == 1 ? "" : "s",
+                           display(report.file)));
     };
     if (format_ != "monitor") tell(trend_of_dump(options_, context.progress));
     if (format_ != "dump") tell(trend_of_monitor(options_, context.progress));
