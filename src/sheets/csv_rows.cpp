@@ -2,6 +2,7 @@
 #include "sheets/csv_rows.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -10,6 +11,16 @@ namespace msprobe::sheets {
 namespace {
 
 constexpr std::uint64_t kPiece = 256 * 1024;
+
+constexpr std::array<bool, 256> kMeaning = [] {
+  std::array<bool, 256> table{};
+  for (const char c : {'\0', '\n', '\r', '"', ','}) table[static_cast<unsigned char>(c)] = true;
+  return table;
+}();
+
+bool is_plain(std::byte byte) {
+  return !kMeaning[std::to_integer<unsigned char>(byte)];
+}
 
 }  // namespace
 
@@ -53,12 +64,31 @@ void CsvRows::add(std::string& field, int byte) {
   field.push_back(static_cast<char>(byte));
 }
 
+void CsvRows::add_plain(std::string& field) {
+  const auto begin = buffer_.begin() + static_cast<std::ptrdiff_t>(at_);
+  const auto end = std::find_if_not(begin, buffer_.end(), is_plain);
+  const auto size = static_cast<std::size_t>(end - begin);
+  row_bytes_ += size;
+  if (row_bytes_ > kMaxRowBytes) fail("a row longer than 1 MiB");
+  field.append(reinterpret_cast<const char*>(buffer_.data()) + at_, size);
+  at_ += size;
+}
+
+std::string& CsvRows::next_field(std::vector<std::string>& fields) {
+  // The texts of the row before are written over: most files have rows of one size.
+  if (fields_ == fields.size()) fields.emplace_back();
+  std::string& field = fields[fields_++];
+  field.clear();
+  return field;
+}
+
 void CsvRows::read_quoted(std::string& field) {
   for (;;) {
     const int byte = get();
     if (byte == kEnd) fail("a quote is not closed");
     if (byte != '"') {
       add(field, byte);
+      add_plain(field);
     } else if (peek() == '"') {
       add(field, get());
     } else {
@@ -70,8 +100,9 @@ void CsvRows::read_quoted(std::string& field) {
 }
 
 void CsvRows::read_row(std::vector<std::string>& fields) {
-  fields.emplace_back();
+  std::string* field = &next_field(fields);
   for (;;) {
+    add_plain(*field);
     const int byte = get();
     if (byte == kEnd || byte == '\n') return;
     if (byte == '\r' && (peek() == '\n' || peek() == kEnd)) {
@@ -79,13 +110,13 @@ void CsvRows::read_row(std::vector<std::string>& fields) {
       return;
     }
     if (byte == ',') {
-      if (fields.size() == kMaxFields) fail("more than 4096 columns");
+      if (fields_ == kMaxFields) fail("more than 4096 columns");
       ++row_bytes_;
-      fields.emplace_back();
-    } else if (byte == '"' && fields.back().empty()) {
-      read_quoted(fields.back());
+      field = &next_field(fields);
+    } else if (byte == '"' && field->empty()) {
+      read_quoted(*field);
     } else {
-      add(fields.back(), byte);
+      add(*field, byte);
     }
   }
 }
@@ -94,8 +125,9 @@ bool CsvRows::next(std::vector<std::string>& fields) {
   while (peek() != kEnd) {
     row_line_ = line_;
     row_bytes_ = 0;
-    fields.clear();
+    fields_ = 0;
     read_row(fields);
+    fields.resize(fields_);
     if (fields.size() > 1 || !fields.front().empty()) return true;
   }
   fields.clear();

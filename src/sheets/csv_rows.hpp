@@ -33,6 +33,9 @@ class CsvRows {
   void read_row(std::vector<std::string>& fields);
   void read_quoted(std::string& field);
   void add(std::string& field, int byte);
+  /// What of the buffer comes before a byte that means something.
+  void add_plain(std::string& field);
+  std::string& next_field(std::vector<std::string>& fields);
   [[noreturn]] void fail(const char* reason) const;
 
   const ByteSource& file_;
@@ -42,6 +45,7 @@ class CsvRows {
   std::uint64_t line_ = 1;
   std::uint64_t row_line_ = 0;
   std::size_t row_bytes_ = 0;
+  std::size_t fields_ = 0;  // of the row so far
 };
 
 }  // namespace msprobe::sheets

@@ -33,7 +33,7 @@ using dump::Direction;
 using dump::Entry;
 using dump::NodeKind;
 
-enum DumpMetric : std::size_t { kForward, kBackward, kRecompute, kParametersGrad };
+enum DumpMetric : std::size_t { kForwardMetric, kBackwardMetric, kRecomputeMetric, kGradientMetric };
 constexpr std::array<std::string_view, 4> kDumpMetrics = {"forward", "backward", "recompute",
                                                           "parameters_grad"};
 constexpr std::array<std::string_view, 4> kDumpStatistics = {"norm", "max", "min", "mean"};
@@ -172,16 +172,16 @@ class DumpTrend {
     // The Python tool numbers gradients through, and so splits a parameter's line.
     if (!placed || (gradient && options_.python_rules)) row_.micro_step = call_number(name->call);
     if (gradient) {
-      row_.metric = kParametersGrad;
+      row_.metric = kGradientMetric;
       add_named(entry, 0, std::string(name->base));
       return;
     }
     if (name->direction != Direction::forward && name->direction != Direction::backward) return;
-    row_.metric = name->direction == Direction::backward ? kBackward : kForward;
+    row_.metric = name->direction == Direction::backward ? kBackwardMetric : kForwardMetric;
     const auto [recompute, args, input, output, parameters] =
         entry.find_all<5>(0, {"is_recompute", "input_args", "input", "output", "parameters"});
-    if (row_.metric == kForward && recompute != Entry::kNone && !entry.falsy(recompute))
-      row_.metric = kRecompute;
+    if (row_.metric == kForwardMetric && recompute != Entry::kNone && !entry.falsy(recompute))
+      row_.metric = kRecomputeMetric;
     const std::string base(name->base);
     add_list(entry, args != Entry::kNone ? args : input, base + ".input");
     add_list(entry, output, base + ".output");

@@ -13,7 +13,7 @@ namespace {
 using dump::Direction;
 using dump::EntryName;
 
-constexpr std::int64_t kUnknown = -1;
+constexpr std::int64_t kNoMicroStep = -1;
 
 bool is_optimizer(std::string_view entry) {
   return entry.starts_with("optimizer");
@@ -71,7 +71,7 @@ class Roots {
 
   std::int64_t of(const std::string& root) const {
     const auto found = steps_.find(root);
-    return found == steps_.end() ? kUnknown : found->second;
+    return found == steps_.end() ? kNoMicroStep : found->second;
   }
   std::int64_t count() const { return std::max<std::int64_t>(count_, 1); }
 
@@ -84,14 +84,14 @@ class Roots {
 
 /// What no module encloses is where the next entry is that one does, else the last.
 void fill_gaps(std::vector<std::int64_t>& steps) {
-  std::int64_t next = kUnknown;
+  std::int64_t next = kNoMicroStep;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    if (*step == kUnknown) *step = next;
+    if (*step == kNoMicroStep) *step = next;
     next = *step;
   }
   std::int64_t last = 0;
   for (std::int64_t& step : steps) {
-    if (step == kUnknown) step = last;
+    if (step == kNoMicroStep) step = last;
     last = step;
   }
 }
@@ -120,7 +120,7 @@ MicroSteps::MicroSteps(const ByteSource& file, bool python_rules) : python_rules
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const std::string& entry = construct.entries[i];
     const auto name = dump::parse_entry_name(entry);
-    if (steps[i] == kUnknown || !name || name->direction != Direction::forward || places_.contains(entry))
+    if (steps[i] == kNoMicroStep || !name || name->direction != Direction::forward || places_.contains(entry))
       continue;
     const std::int64_t call = calls[std::to_string(steps[i]) + " " + std::string(name->base)]++;
     places_[entry] = {steps[i], call};
