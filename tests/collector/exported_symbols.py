@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: exported_symbols.py NM LIBRARY HEADER
+"""usage: exported_symbols.py NM LIBRARY HEADER...
 
-The shared library defines the functions that the header declares, and no other symbol for others to see.
+The shared library defines the functions that the headers declare, and no other symbol for others to see.
 """
 
 import re
@@ -10,11 +10,13 @@ import sys
 
 
 def main():
-    nm, library, header = sys.argv[1:]
+    nm, library, *headers = sys.argv[1:]
     listing = subprocess.run([nm, "-D", "--defined-only", library], check=True, capture_output=True, text=True).stdout
     defined = {line.split()[-1].split("@")[0] for line in listing.splitlines()}
-    with open(header, encoding="utf-8") as file:
-        declared = set(re.findall(r"^MSPROBE_API [^;]*?\b(msprobe_\w+)\(", file.read(), re.MULTILINE))
+    declared = set()
+    for header in headers:
+        with open(header, encoding="utf-8") as file:
+            declared.update(re.findall(r"^MSPROBE_API [^;]*?\b(msprobe_\w+)\(", file.read(), re.MULTILINE))
     if not declared or defined != declared:
         sys.exit(f"not declared: {sorted(defined - declared)}; not defined: {sorted(declared - defined)}")
 
