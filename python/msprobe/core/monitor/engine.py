@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The native monitor as hooks use it: nothing that it does, or that they do, is ever raised into the training."""
 
+import atexit
 import json
 import os
 import sys
@@ -73,7 +74,16 @@ class Engine:
             log.warn("monitor: " + error)
         return changed
 
+    def flush(self):
+        """Returns when everything of the steps that have ended is in its files."""
+        error = self._native.flush()
+        if error:
+            log.warn("monitor: " + error)
+
     def close(self):
+        if self not in _engines:
+            return
+        _engines.discard(self)
         error = self._native.close()
         if error:
             log.warn("monitor: " + error)
@@ -107,5 +117,11 @@ def _after_fork():
         engine.forked()
 
 
+def _at_exit():
+    for engine in list(_engines):
+        guarded("writing the last step", engine.flush)
+
+
+atexit.register(_at_exit)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
