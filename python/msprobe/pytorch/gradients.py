@@ -184,7 +184,7 @@ def _hook_joined(tensors, choose, complete):
     return list(hooked)
 
 
-class _Together:
+class Together:
     """Gradients that come one by one, until the last one has come or the backward ends."""
 
     def __init__(self, count, complete, progress):
@@ -215,6 +215,6 @@ class _Together:
 
 
 def _hook_each(tensors, choose, complete, progress):
-    together = _Together(len(tensors), complete, progress)
+    together = Together(len(tensors), complete, progress)
     return [_hook_node(_view_as(tensor, tensor), choose, together.at(position))
             for position, tensor in enumerate(tensors)]

@@ -76,6 +76,8 @@ class Engine:
 
     def flush(self):
         """Returns when everything of the steps that have ended is in its files."""
+        if self not in _engines:
+            return
         error = self._native.flush()
         if error:
             log.warn("monitor: " + error)
@@ -89,6 +91,7 @@ class Engine:
             log.warn("monitor: " + error)
 
     def forked(self):
+        _engines.discard(self)
         self._native.disown()
         self.collecting = _never
 

@@ -46,7 +46,8 @@ class _After(Hook):
         # rest: (output,), or (kwargs, output) where hooks get keyword arguments.
         if _is_compiling():
             return None
-        return guarded("leaving a module", self.hooked.after, module, args, rest[0] if len(rest) > 1 else {}, rest[-1])
+        guarded("leaving a module", self.hooked.after, module, args, rest[0] if len(rest) > 1 else {}, rest[-1])
+        return None
 
 
 def hook_calls(module, hooked, before=True):
@@ -98,13 +99,11 @@ class HookedModule:
 
     def after(self, module, args, kwargs, output):
         if not self.is_on(module):
-            return None
+            return
         if not is_recomputing():
             guarded("leaving a module", self.call_done, _tensors_in(args, kwargs), output)
-        if not self._open:
-            return None
-        hooked_output = self._open.pop().hook_output(output)
-        return None if hooked_output is output else hooked_output
+        if self._open:
+            self._open.pop().hook_output(output)
 
 
 def _tensors_in(args, kwargs):
@@ -113,30 +112,53 @@ def _tensors_in(args, kwargs):
 
 
 class _Backward:
-    """The backward of one call: gradients at its outputs, then at its inputs, None for what has none."""
+    """The backward of one call: gradients at its outputs, then at its inputs, None for what has none.
 
-    __slots__ = ("watched", "count", "positions", "out_count", "out_positions", "grad_outputs")
+    Outputs stay the tensors that they are. Inputs pass through nodes of the autograd graph that change nothing, for a
+    tensor has other users, whose gradients are none of this call's. A module that changes an input in place cuts that
+    node off: then the gradient of what the tensor was before stands for it."""
+
+    __slots__ = ("watched", "count", "positions", "spare", "out_count", "out_positions", "grad_outputs")
 
     def __init__(self, watched):
         self.watched = watched
         self.count = 0
-        self.positions = ()
+        self.positions = []
+        self.spare = []  # (tensor, its version, handle)
         self.grad_outputs = None
 
     def hook_inputs(self, args):
         self.count = len(args)
         self.positions = _needing_gradient(args)
-        return _replace(args, self.positions, gradients.leaving, self._inputs_complete, None)
+        if not self.positions:
+            return args
+        tensors = [args[position] for position in self.positions]
+        self.spare = [(tensor, tensor._version, _hook(tensor, self._changed_arrived(position)))
+                      for position, tensor in zip(self.positions, tensors) if tensor.grad_fn is not None]
+        hooked = gradients.hook_tensors(tensors, gradients.leaving, self._inputs_complete, None)
+        replaced = list(args)
+        for position, tensor in zip(self.positions, hooked):
+            replaced[position] = tensor
+        return tuple(replaced)
 
     def hook_output(self, output):
+        """The gradient of a leaf is that of everything else, too: it counts as none."""
+        for tensor, version, handle in self.spare:
+            if tensor._version == version:
+                handle.remove()
+        self.spare = []
         outputs = (output,) if isinstance(output, torch.Tensor) else output
         if not isinstance(outputs, tuple):
-            return output
+            return
         self.out_count = len(outputs)
-        self.out_positions = _needing_gradient(outputs)
-        hooked = _replace(outputs, self.out_positions, gradients.entering, self._outputs_complete,
-                          self._outputs_arrived)
-        return hooked[0] if outputs is not output else hooked
+        self.out_positions = [position for position in _needing_gradient(outputs)
+                              if outputs[position].grad_fn is not None]
+        if len(self.out_positions) == 1:
+            _hook(outputs[self.out_positions[0]], self._outputs_complete)
+            return
+        together = gradients.Together(len(self.out_positions), self._outputs_complete, self._outputs_arrived)
+        for number, position in enumerate(self.out_positions):
+            _hook(outputs[position], together.at(number))
 
     def _outputs_arrived(self, arrived):
         self.grad_outputs = _spread(arrived, self.out_positions, self.out_count)
@@ -151,26 +173,28 @@ class _Backward:
         if self.grad_outputs is not None:
             self._done(_spread(arrived, self.positions, self.count))
 
+    def _changed_arrived(self, position):
+        def told(arrived):
+            if self.grad_outputs is not None:
+                self._done(_spread(arrived, [position], self.count))
+        return told
+
     def _done(self, grad_inputs):
         grad_outputs, self.grad_outputs = self.grad_outputs, None
-        guarded("the backward of a module", self.watched.backward_done, grad_inputs, grad_outputs)
+        self.watched.backward_done(grad_inputs, grad_outputs)
+
+
+def _hook(tensor, told):
+    """told((gradient,)) in the backward; the handle."""
+    def hook(gradient):
+        guarded("the backward of a module", told, (gradient,))
+    return tensor.register_hook(hook)
 
 
 def _needing_gradient(values):
     if not framework.is_grad_enabled():
         return []
     return [index for index, value in enumerate(values) if isinstance(value, torch.Tensor) and value.requires_grad]
-
-
-def _replace(values, positions, choose, complete, progress):
-    """The same tuple with hooked tensors at these positions."""
-    if not positions:
-        return values
-    hooked = gradients.hook_tensors([values[index] for index in positions], choose, complete, progress)
-    replaced = list(values)
-    for index, tensor in zip(positions, hooked):
-        replaced[index] = tensor
-    return type(values)(*replaced) if hasattr(values, "_fields") else type(values)(replaced)
 
 
 def _spread(arrived, positions, count):

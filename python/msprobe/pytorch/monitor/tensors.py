@@ -96,7 +96,8 @@ class _Pack:
         numbers = self._numbers[:len(rows)].cpu().tolist()
         for (series, count, shape, dtype), figures in zip(rows, numbers):
             high, low, mean, norm, nans, infs, below = figures
-            yield series, (high, low, mean, norm, nans, 0, infs, count, below), shape, dtype
+            known = () if dtype == "torch.bool" else (below,)
+            yield series, (high, low, mean, norm, nans, 0, infs, count) + known, shape, dtype
 
 
 def measure(tensor, eps):
@@ -110,7 +111,11 @@ def measure(tensor, eps):
             nothing = torch.full((len(_COLUMNS),), math.nan, dtype=torch.float64, device=tensor.device)
             nothing[3:] = 0
             return nothing
-        low, high = torch.aminmax(tensor)
+        try:
+            low, high = torch.aminmax(tensor)
+        except RuntimeError:  # no kernel for this type here
+            tensor = tensor.to(torch.float32)
+            low, high = torch.aminmax(tensor)
         wide = tensor.to(torch.float32) if tensor.element_size() == 2 else tensor  # eps is no zero there
         parts = (high, low, tensor.mean(dtype=torch.float64), torch.linalg.vector_norm(tensor, dtype=torch.float64),
                  torch.isnan(tensor).sum(), torch.isinf(tensor).sum(), (wide.abs() < eps).sum())
