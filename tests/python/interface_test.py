@@ -10,7 +10,7 @@ import numpy
 from helpers import *
 from msprobe.pytorch import debugger as debugger_module
 from msprobe.core.common.exceptions import FileCheckException, MsprobeException, ScopeException
-from msprobe.pytorch import (AclGraphDumper, TrainerMon, acl_save, module_dump, module_dump_end, seed_all,
+from msprobe.pytorch import (AclGraphDumper, acl_save, module_dump, module_dump_end, seed_all,
                              set_fx_dump_config, set_ge_dump_config)
 
 
@@ -78,7 +78,7 @@ class Arguments(Case):
         self.assertEqual(names[0], "Functional.linear.0.forward")
 
     def test_names_that_are_not_supported(self):
-        for function in (set_fx_dump_config, set_ge_dump_config, TrainerMon, acl_save, AclGraphDumper):
+        for function in (set_fx_dump_config, set_ge_dump_config, acl_save, AclGraphDumper):
             with self.assertRaisesRegex(MsprobeException, "is not supported"):
                 function()
 
