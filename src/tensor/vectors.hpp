@@ -49,6 +49,23 @@ inline void store(T* to, V v) {
   __builtin_memcpy(to, &v, sizeof v);
 }
 
+/// Spelt out element by element because GCC 12 makes one instruction of that, but three of
+/// __builtin_convertvector.
+template <typename T, int N>
+inline Vector<double, N> load_double(const T* from) {
+  const Vector<T, N> v = load<T, N>(from);
+  if constexpr (N == 1) {
+    return Vector<double, N>{v[0]};
+  } else if constexpr (N == 2) {
+    return Vector<double, N>{v[0], v[1]};
+  } else if constexpr (N == 4) {
+    return Vector<double, N>{v[0], v[1], v[2], v[3]};
+  } else {
+    static_assert(N == 8);
+    return Vector<double, N>{v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]};
+  }
+}
+
 template <typename T, int N>
 inline Vector<T, N> magnitude(Vector<T, N> v) {
   return (Vector<T, N>)((Mask<T, N>)v & NumberBits<T>::kMagnitude);

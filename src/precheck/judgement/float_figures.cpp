@@ -76,9 +76,10 @@ float nearest_half(float x) {
 
 /// How the device's type counts.
 struct DeviceForm {
-  bool rounds_half = false;    // to float16
-  bool rounds_single = false;  // to float, from double
-  double largest = 0;          // finite value, as the Python tool has it
+  bool rounds_half = false;                                   // to float16
+  bool rounds_single = false;                                 // to float, from double
+  double largest = 0;                                         // finite value, as the Python tool has it
+  double overflow = std::numeric_limits<double>::infinity();  // what is as large rounds to infinity
   int fraction = 0;
   int least = 0;  // exponent
 };
@@ -97,6 +98,8 @@ DType real_type(DType dtype) {
   }
 }
 
+/// `T` is what elements are read as.
+template <typename T>
 DeviceForm form_of(DType dtype) {
   DeviceForm form;
   const auto known = tensor::float_form(dtype);
@@ -108,6 +111,12 @@ DeviceForm form_of(DType dtype) {
                  : dtype == DType::bfloat16 ? kBfloat16Largest
                  : form.rounds_single       ? static_cast<double>(std::numeric_limits<float>::max())
                                             : std::numeric_limits<double>::max();
+  constexpr bool kDouble = std::is_same_v<T, double>;
+  if (form.rounds_half) {
+    form.overflow = kDouble ? 65520.0 - 0x1p-9 : 65520.0;  // a double becomes a float first
+  } else if (kDouble && form.rounds_single) {
+    form.overflow = 0x1.ffffffp127;
+  }
   return form;
 }
 
@@ -115,11 +124,16 @@ DeviceForm form_of(DType dtype) {
 template <typename T>
 class Elements {
  public:
-  Elements(const TensorOutput& tensor, std::uint64_t count)
-      : tensor_(tensor), dtype_(real_type(tensor.dtype)), size_(tensor.bytes.size() / count) {
+  Elements(const TensorOutput& tensor, std::uint64_t count, const JudgeKernels& kernels)
+      : tensor_(tensor),
+        kernels_(kernels),
+        dtype_(real_type(tensor.dtype)),
+        size_(tensor.bytes.size() / count) {
     constexpr DType kOwn = std::is_same_v<T, float> ? DType::float32 : DType::float64;
     const auto address = reinterpret_cast<std::uintptr_t>(tensor.bytes.data());
     if (dtype_ == kOwn && address % alignof(T) == 0) own_ = reinterpret_cast<const T*>(tensor.bytes.data());
+    if (dtype_ == DType::float32 && address % alignof(float) == 0)
+      single_ = reinterpret_cast<const float*>(tensor.bytes.data());
   }
 
   /// In `place` unless they lie in memory as they are wanted.
@@ -128,6 +142,8 @@ class Elements {
     const auto raw = tensor_.bytes.subspan(static_cast<std::size_t>(at) * size_, place.size() * size_);
     if constexpr (std::is_same_v<T, float>) {
       tensor::to_float(dtype_, raw, place);
+    } else if (single_ != nullptr) {
+      kernels_.widen(single_ + at, place.size(), place.data());
     } else {
       tensor::to_double(dtype_, raw, place);
     }
@@ -136,9 +152,11 @@ class Elements {
 
  private:
   const TensorOutput& tensor_;
+  const JudgeKernels& kernels_;
   DType dtype_;
   std::size_t size_;
   const T* own_ = nullptr;
+  const float* single_ = nullptr;
 };
 
 const JudgeKernels& judge_kernels(tensor::Isa isa) {
@@ -178,10 +196,11 @@ class FloatPass {
         kernels_(judge_kernels(isa)),
         pieces_(piece_kernels<T>(kernels_)),
         sums_(tensor::typed_kernels<T>(tensor::kernels_for(isa))),
-        form_(form_of(real_type(device.dtype))),
+        form_(form_of<T>(real_type(device.dtype))),
+        range_{static_cast<T>(request.small_value), static_cast<T>(form_.overflow)},
         epsilon_(device.dtype == DType::bfloat16 ? T{0x1p-8} : std::numeric_limits<T>::epsilon()),
-        reference_(reference, count),
-        device_(device, count),
+        reference_(reference, count, kernels_),
+        device_(device, count, kernels_),
         wide_ulp_(std::is_same_v<T, float> && device.dtype == DType::float32) {
     figures_.single = std::is_same_v<T, float>;
     figures_.count = count;
@@ -196,6 +215,7 @@ class FloatPass {
     PairwiseSum<T> ulps(wide_ulp_ ? 0 : ulp_count, pieces_.leaf_sum);
     PairwiseSum<double> wide_ulps(wide_ulp_ ? ulp_count : 0, kernels_.float64.leaf_sum);
     each_piece([&](std::uint64_t at, std::size_t n) {
+      round(n);
       errors(at, n);
       if (request_.means) means(n, relatives, squares);
       if (request_.ulp) wide_ulp_ ? wide_ulp(n, wide_ulps) : ulp(n, ulps);
@@ -225,7 +245,6 @@ class FloatPass {
       const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, figures_.count - at));
       b_ = reference_.read(at, std::span(b_place_).first(n));
       d_ = device_.read(at, std::span(d_place_).first(n));
-      round(n);
       body(at, n);
     }
   }
@@ -240,7 +259,8 @@ class FloatPass {
     }
     if constexpr (std::is_same_v<T, double>) {
       if (form_.rounds_half || !form_.rounds_single) return;
-      kernels_.round_to_single(b_, n, rounded_place_.data());
+      kernels_.narrow(b_, n, narrow_.data());
+      kernels_.widen(narrow_.data(), n, rounded_place_.data());
       rounded_ = rounded_place_.data();
     }
   }
@@ -249,11 +269,11 @@ class FloatPass {
 
   /// Maxima, what is not finite, and the sums of the cosine.
   void look(std::size_t n) {
-    const bool odd_reference = sums_.side(b_, n, &side_reference_);
-    const bool odd_device = sums_.side(d_, n, &side_device_);
+    const std::uint64_t odd_before = look_.odd;
+    pieces_.look(b_, d_, n, &range_, &look_);
     const T* b = b_;
     const T* d = d_;
-    if (odd_reference || odd_device) {
+    if (look_.odd != odd_before) {
       all_finite_ = false;
       for (std::size_t i = 0; i < n; ++i) {
         const bool both = finite(b_[i]) && finite(d_[i]);
@@ -265,9 +285,6 @@ class FloatPass {
       d = relative_.data();
     }
     sums_.pair_sums(d, b, n, d, b, &pairs_);
-    // The sum of means has to know of how many.
-    if (request_.means)
-      normal_ += pieces_.count_normal(b_, rounded_, d_, n, static_cast<T>(request_.small_value));
   }
 
   /// Squares would overflow or vanish: once more, with both sides' maxima near 1.
@@ -287,16 +304,15 @@ class FloatPass {
     });
   }
 
-  static double largest_of(const tensor::SideState<T>& side) {
-    if (side.nan != 0) return std::nan("");
-    return std::max(tensor::max_lane(side.max),
-                    -static_cast<double>(*std::min_element(side.min, side.min + tensor::kLanes)));
-  }
-
   void finish_look() {
-    figures_.max_reference = largest_of(side_reference_);
-    figures_.max_device = largest_of(side_device_);
-    figures_.zeros = side_device_.zero;
+    const auto largest_of = [](T max, std::uint64_t nan) {
+      return nan != 0 ? std::nan("") : static_cast<double>(max);
+    };
+    figures_.max_reference = largest_of(look_.max_reference, look_.nan_reference);
+    figures_.max_device = largest_of(look_.max_device, look_.nan_device);
+    figures_.zeros = look_.zeros;
+    // The sum of means has to know of how many.
+    if (request_.means) normal_ = look_.normal;
     constexpr double kLargestSquare = 1e140;
     constexpr double kSmallestSquare = 1e-140;
     const auto is_strange = [](double max) {
@@ -355,13 +371,7 @@ class FloatPass {
     if (piece_is_normal_) {
       relatives.add(relative_.data(), n);
     } else {
-      std::size_t kept = 0;
-      for (std::size_t i = 0; i < n; ++i) {
-        const T size = std::fabs(b_[i]);
-        kept_[kept] = relative_[i];
-        kept += finite(rounded_[i]) && finite(d_[i]) && !(size <= static_cast<T>(request_.small_value));
-      }
-      relatives.add(kept_.data(), kept);
+      relatives.add(kept_.data(), pieces_.keep_normal(b_, d_, relative_.data(), n, &range_, kept_.data()));
     }
     squares.add(scratch_.data(), n);
   }
@@ -432,6 +442,7 @@ class FloatPass {
   const PieceKernels<T>& pieces_;
   const tensor::TypedKernels<T>& sums_;
   DeviceForm form_;
+  PieceRange<T> range_;
   T epsilon_;
   Elements<T> reference_;
   Elements<T> device_;
@@ -442,14 +453,14 @@ class FloatPass {
   std::array<T, kPiece> b_place_;
   std::array<T, kPiece> d_place_;
   std::array<T, kPiece> rounded_place_;
+  std::array<float, kPiece> narrow_;
   const T* rounded_ = nullptr;
   std::array<T, kPiece> absolute_;
   std::array<T, kPiece> relative_;
   std::array<T, kPiece> scratch_;
   std::array<T, kPiece> kept_;
 
-  tensor::SideState<T> side_reference_ = tensor::empty_side<T>();
-  tensor::SideState<T> side_device_ = tensor::empty_side<T>();
+  PieceLook<T> look_ = {};
   tensor::PairState pairs_ = {};
   PieceScale<T> scale_ = {};
   PieceFacts<T> facts_ = {};

@@ -206,30 +206,90 @@ T leaf_sum(const T* x, std::size_t n) {
   return sum;
 }
 
-template <typename T>
-std::uint64_t count_normal(const T* b, const T* rounded, const T* d, std::size_t n, T small_value) {
-  std::uint64_t count = 0;
-  each_group<T>(n, [&]<int N>(std::size_t begin, std::size_t end) {
-    Mask<T, N> normals = {};
-    for (std::size_t i = begin; i < end; i += N) {
-      normals += is_finite<T, N>(load<T, N>(rounded + i)) & is_finite<T, N>(load<T, N>(d + i)) &
-                 ~(magnitude<T, N>(load<T, N>(b + i)) <= small_value);
-    }
-    count += total<T, N>(normals);
-  });
-  return count;
+template <typename T, int N>
+inline Mask<T, N> is_normal(Vector<T, N> size, Vector<T, N> d, const PieceRange<T>& range) {
+  return (size > range.small_value) & (size < range.overflow) & is_finite<T, N>(d);
 }
 
-void round_to_single(const double* from, std::size_t n, double* out) {
-  for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<double>(static_cast<float>(from[i]));
+template <typename T>
+void look(const T* b_from, const T* d_from, std::size_t n, const PieceRange<T>* range_of,
+          PieceLook<T>* facts) {
+  const PieceRange<T> range = *range_of;
+  each_group<T>(n, [&]<int N>(std::size_t begin, std::size_t end) {
+    using V = Vector<T, N>;
+    using M = Mask<T, N>;
+    V max_b = {}, max_d = {};
+    M nan_b = {}, nan_d = {}, even = {}, zeros = {}, normals = {};
+    for (std::size_t i = begin; i < end; i += N) {
+      const V d = load<T, N>(d_from + i);
+      const V size_b = magnitude<T, N>(load<T, N>(b_from + i));
+      const V size_d = magnitude<T, N>(d);
+      max_b = greater_of(size_b, max_b);
+      max_d = greater_of(size_d, max_d);
+      nan_b += size_b != size_b;
+      nan_d += size_d != size_d;
+      even += (size_b <= Traits<T>::kMax) & (size_d <= Traits<T>::kMax);
+      zeros += d == 0;
+      normals += is_normal<T, N>(size_b, d, range);
+    }
+    facts->max_reference = greatest<T, N>(max_b, facts->max_reference);
+    facts->max_device = greatest<T, N>(max_d, facts->max_device);
+    facts->nan_reference += total<T, N>(nan_b);
+    facts->nan_device += total<T, N>(nan_d);
+    facts->odd += end - begin - total<T, N>(even);
+    facts->zeros += total<T, N>(zeros);
+    facts->normal += total<T, N>(normals);
+  });
+}
+
+template <typename T>
+std::size_t keep_normal(const T* b, const T* d, const T* values, std::size_t n, const PieceRange<T>* range_of,
+                        T* kept_to) {
+  const PieceRange<T> range = *range_of;
+  std::size_t kept = 0;
+  each_group<T>(n, [&]<int N>(std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; i += N) {
+      const Mask<T, N> normal = is_normal<T, N>(magnitude<T, N>(load<T, N>(b + i)), load<T, N>(d + i), range);
+      if (total<T, N>(normal) == N) {
+        store<N>(kept_to + kept, load<T, N>(values + i));
+        kept += N;
+        continue;
+      }
+      for (int k = 0; k < N; ++k) {
+        kept_to[kept] = values[i + static_cast<std::size_t>(k)];
+        kept += normal[k] != 0 ? 1 : 0;
+      }
+    }
+  });
+  return kept;
+}
+
+void widen(const float* from, std::size_t n, double* out) {
+  each_group<double>(n, [&]<int N>(std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; i += N) store<N>(out + i, load_double<float, N>(from + i));
+  });
+}
+
+void narrow(const double* from, std::size_t n, float* out) {
+  each_group<double>(n, [&]<int N>(std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; i += N) {
+      const Vector<double, N> v = load<double, N>(from + i);
+      if constexpr (N == 1) {
+        out[i] = static_cast<float>(v[0]);
+      } else {
+        store<N>(out + i, __builtin_convertvector(v, Vector<float, N>));
+      }
+    }
+  });
 }
 
 }  // namespace
 
 constexpr JudgeKernels kKernels = {
-    {errors<float>, sorts<float>, ulp<float>, leaf_sum<float>, count_normal<float>},
-    {errors<double>, sorts<double>, ulp<double>, leaf_sum<double>, count_normal<double>},
-    round_to_single,
+    {look<float>, errors<float>, sorts<float>, ulp<float>, leaf_sum<float>, keep_normal<float>},
+    {look<double>, errors<double>, sorts<double>, ulp<double>, leaf_sum<double>, keep_normal<double>},
+    widen,
+    narrow,
 };
 
 }  // namespace msprobe::precheck::MSPROBE_KERNELS

@@ -8,6 +8,25 @@
 
 namespace msprobe::precheck {
 
+/// What is a normal element.
+template <typename T>
+struct PieceRange {
+  T small_value;  // up to it elements are small
+  T overflow;     // from it on a reference is infinite in the device's type
+};
+
+/// Of the first pass. Start with zeros.
+template <typename T>
+struct PieceLook {
+  T max_reference;  // magnitudes of those that are no NaN
+  T max_device;
+  std::uint64_t nan_reference;
+  std::uint64_t nan_device;
+  std::uint64_t odd;     // pairs with something that is not finite
+  std::uint64_t zeros;   // of the device
+  std::uint64_t normal;  // pairs
+};
+
 /// What an element's own number is measured by.
 template <typename T>
 struct PieceScale {
@@ -67,6 +86,7 @@ struct UlpFacts {
 /// elements.
 template <typename T>
 struct PieceKernels {
+  void (*look)(const T* b, const T* d, std::size_t n, const PieceRange<T>* range, PieceLook<T>* look);
   /// Also writes absolute and relative errors.
   void (*errors)(const T* b, const T* rounded, const T* d, std::size_t n, const PieceScale<T>* scale,
                  T* absolute, T* relative, PieceFacts<T>* facts);
@@ -78,15 +98,16 @@ struct PieceKernels {
               UlpFacts<T>* facts);
   /// Of at most 128 elements, as NumPy adds so many: in 8 columns from 8 on.
   T (*leaf_sum)(const T* x, std::size_t n);
-  /// The number of normal elements.
-  std::uint64_t (*count_normal)(const T* b, const T* rounded, const T* d, std::size_t n, T small_value);
+  /// Values of normal elements, in their order; returns how many. There is room for n.
+  std::size_t (*keep_normal)(const T* b, const T* d, const T* values, std::size_t n,
+                             const PieceRange<T>* range, T* kept);
 };
 
 struct JudgeKernels {
   PieceKernels<float> float32;
   PieceKernels<double> float64;
-  /// Each rounded to float and widened again.
-  void (*round_to_single)(const double* from, std::size_t n, double* out);
+  void (*widen)(const float* from, std::size_t n, double* out);
+  void (*narrow)(const double* from, std::size_t n, float* out);
 };
 
 #define MSPROBE_DECLARE_JUDGE_KERNELS(isa) \

@@ -10,7 +10,6 @@
 #include "comparison/culprit/noise_floor.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
-#include "support_bytes.hpp"
 
 namespace msprobe::compare_unstable_calls_test {
 
