@@ -5,14 +5,16 @@
 
 #include <utility>
 
+#include "support/error.hpp"
 #include "support/json_writer.hpp"
 #include "support/output_file.hpp"
 
 namespace msprobe::collector::monitor {
 namespace {
 
-// A training that is broken for good breaks rules in every step: enough is enough.
-constexpr std::uint64_t kMostMembers = 200'000;
+// A training that is broken for good breaks rules in every step, and the file is written anew each time: the
+// first ones tell what happened.
+constexpr std::uint64_t kMostMembers = 20'000;
 
 void write_fields(JsonWriter& json, const Hit& hit, const std::vector<std::int64_t>& group_mates) {
   json.member("rank", hit.rank);
@@ -70,12 +72,16 @@ void AnomalyFile::remove_old() noexcept {
 void AnomalyFile::append(const std::vector<std::string>& members) {
   if (members.empty() || count_ >= kMostMembers) return;
   for (const std::string& member : members) {
-    if (count_++ >= kMostMembers) break;
+    if (count_ >= kMostMembers) break;
+    ++count_;
     file_.begin_member();
     file_.text() += member;
   }
   create_directories(folder_);
   file_.write({});
+  if (count_ >= kMostMembers)
+    throw Error(folder_ + "/anomaly.json: holds " + std::to_string(kMostMembers) +
+                " alerts, later ones are not added");
 }
 
 }  // namespace msprobe::collector::monitor

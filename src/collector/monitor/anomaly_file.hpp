@@ -39,7 +39,7 @@ class AnomalyFile {
   explicit AnomalyFile(std::string folder);
   /// What an earlier run left is no finding of this one.
   void remove_old() noexcept;
-  /// IoError; what could not be written is kept for the next time.
+  /// IoError; what could not be written is kept for the next time. Error, once, when the file takes no more.
   void append(const std::vector<std::string>& members);
 
  private:

@@ -110,9 +110,9 @@ void Output::write(const Batch& batch) {
     }
     anomalies_.append(batch.anomalies);
   } catch (const std::bad_alloc&) {
-    failure = "out of memory: rows of step " + std::to_string(batch.step) + " are lost";
+    failure = "out of memory (rows of step " + std::to_string(batch.step) + ")";
   } catch (const std::exception& error) {
-    failure = std::string(error.what()) + ": rows of step " + std::to_string(batch.step) + " are lost";
+    failure = std::string(error.what()) + " (rows or alerts of step " + std::to_string(batch.step) + ")";
   }
   const std::lock_guard lock(mutex_);
   if (failure && !failing_) failure_ = failure;

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "collector/monitor/anomaly_file.hpp"
 #include "collector/monitor/output.hpp"
 #include "collector/monitor/row_text.hpp"
 #include "support/error.hpp"
@@ -172,4 +173,20 @@ TEST_CASE("A file that is no file is refused in one line") {
   std::filesystem::create_directory(folder.path() + "/x_0-9.csv");
   CsvSeries series(folder.path(), "x_", 0, 10);
   CHECK_THROWS_WITH_AS(series.append(3, "h\n", "5,6\n"), doctest::Contains("x_0-9.csv"), IoError);
+}
+
+TEST_CASE("The file of alerts takes only so many, says so once, and stays whole") {
+  const test::ScratchDirectory folder;
+  AnomalyFile file(folder.path() + "/rank0");
+  Hit hit;
+  hit.tag = "0:a/rank0/actv";
+  std::vector<std::string> members;
+  for (hit.step = 0; hit.step < 20'500; ++hit.step) members.push_back(anomaly_member(hit, {0, 1}));
+  CHECK_THROWS_WITH_AS(file.append(members), doctest::Contains("anomaly.json"), Error);
+  file.append({anomaly_member(hit, {0})});
+  const Json all = Json::parse(files_of(folder.path() + "/rank0").at("anomaly.json"));
+  CHECK(all.size() == 20'000);
+  CHECK(all.contains("0:a/rank0/actv_step_19999_call_-1"));
+  file.remove_old();
+  CHECK(files_of(folder.path() + "/rank0").empty());
 }
