@@ -17,13 +17,13 @@ namespace {
 
 constexpr std::size_t kMostCurves = 4;
 constexpr std::size_t kMostCells = std::size_t{1} << 27;  // of one statistic in one block
-constexpr double kMissing = NAN;
+constexpr double kNoValue = NAN;
 
 /// The numbers of a row at the steps of its block.
 using Aligned = Curve::Run;
 
 Aligned align(const Track* track, std::size_t statistic, const std::vector<std::int64_t>& steps) {
-  Aligned row{std::vector<double>(steps.size(), kMissing), std::vector<bool>(steps.size())};
+  Aligned row{std::vector<double>(steps.size(), kNoValue), std::vector<bool>(steps.size())};
   if (track == nullptr) return row;
   for (const auto& [from, to] : common_steps(track->steps, steps)) {
     row.values[to] = track->values[statistic][from];
