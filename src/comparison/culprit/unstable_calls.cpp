@@ -29,9 +29,17 @@ namespace {
 constexpr double kNoBound = std::numeric_limits<double>::infinity();
 constexpr double kFlippedBit = 1.44;  // root mean square of its relative size, in units of roundoff
 
-enum Column : std::size_t { kMode, kStage, kName, kLargest, kType, kShape, kColumnCount };
-constexpr std::array<std::string_view, kColumnCount> kColumns = {"pert_mode", "stage", "api_name",
-                                                                 "max_rel",   "dtype", "shape"};
+enum CallColumn : std::size_t {
+  kCallMode,
+  kCallStage,
+  kCallName,
+  kCallLargest,
+  kCallType,
+  kCallShape,
+  kCallColumnCount
+};
+constexpr std::array<std::string_view, kCallColumnCount> kCallColumns = {"pert_mode", "stage", "api_name",
+                                                                         "max_rel",   "dtype", "shape"};
 
 /// The largest change of an element that was not too small to count.
 struct LargestChange {
@@ -74,11 +82,11 @@ class UnstableCalls final : public NoiseFloor {
     sheets::CsvRows rows(csv);
     std::vector<std::string> fields;
     if (!rows.next(fields)) throw FormatError(file_, "not a table of free_benchmark: it is empty");
-    std::array<std::size_t, kColumnCount> places{};
-    for (std::size_t i = 0; i < kColumnCount; ++i) {
-      const auto at = std::find(fields.begin(), fields.end(), kColumns[i]);
+    std::array<std::size_t, kCallColumnCount> places{};
+    for (std::size_t i = 0; i < kCallColumnCount; ++i) {
+      const auto at = std::find(fields.begin(), fields.end(), kCallColumns[i]);
       if (at == fields.end())
-        throw FormatError(file_, fmt::format("not a table of free_benchmark: no column {}", kColumns[i]));
+        throw FormatError(file_, fmt::format("not a table of free_benchmark: no column {}", kCallColumns[i]));
       places[i] = static_cast<std::size_t>(at - fields.begin());
     }
     const std::size_t width = fields.size();
@@ -89,12 +97,12 @@ class UnstableCalls final : public NoiseFloor {
       if (fields.size() != width)
         throw FormatError(
             file_, fmt::format("line {}: {} fields in place of {}", rows.line(), fields.size(), width));
-      std::array<std::string_view, kColumnCount> cells;
-      for (std::size_t i = 0; i < kColumnCount; ++i) cells[i] = fields[places[i]];
-      const auto change = change_of(cells[kLargest]);
+      std::array<std::string_view, kCallColumnCount> cells;
+      for (std::size_t i = 0; i < kCallColumnCount; ++i) cells[i] = fields[places[i]];
+      const auto change = change_of(cells[kCallLargest]);
       if (!change)
-        throw FormatError(file_,
-                          fmt::format("line {}: '{}' is no max_rel", rows.line(), display(cells[kLargest])));
+        throw FormatError(
+            file_, fmt::format("line {}: '{}' is no max_rel", rows.line(), display(cells[kCallLargest])));
       used += take(cells, *change) ? 1 : 0;
     }
     if (count != 0 && used == 0) {
@@ -104,18 +112,18 @@ class UnstableCalls final : public NoiseFloor {
   }
 
   /// Whether it is of an output of golden.
-  bool take(const std::array<std::string_view, kColumnCount>& cells, const LargestChange& change) {
+  bool take(const std::array<std::string_view, kCallColumnCount>& cells, const LargestChange& change) {
     // Two elements that change places are no rounding.
-    if (cells[kMode] == "change_value") return true;
-    const auto found = entries_.find(cells[kName]);
+    if (cells[kCallMode] == "change_value") return true;
+    const auto found = entries_.find(cells[kCallName]);
     if (found == entries_.end()) return false;
     const Api& api = golden_.apis[found->second];
-    const auto sizes = diagnosis::sizes_of(shape_of(cells[kShape]));
+    const auto sizes = diagnosis::sizes_of(shape_of(cells[kCallShape]));
     bool used = false;
     for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
       const Item& item = golden_.items[i];
       if (item.state != State::output || !item.is_tensor ||
-          !diagnosis::same_dtype(golden_.text(item.dtype), cells[kType]) ||
+          !diagnosis::same_dtype(golden_.text(item.dtype), cells[kCallType]) ||
           diagnosis::sizes_of(golden_.text(item.shape)) != sizes)
         continue;
       add(i, noise_from(cells, change, api, item));
@@ -131,18 +139,18 @@ class UnstableCalls final : public NoiseFloor {
     return text.substr(kFront.size(), text.size() - kFront.size() - 1);
   }
 
-  diagnosis::Noise noise_from(const std::array<std::string_view, kColumnCount>& cells,
+  diagnosis::Noise noise_from(const std::array<std::string_view, kCallColumnCount>& cells,
                               const LargestChange& change, const Api& api, const Item& item) const {
     const auto n = static_cast<double>(diagnosis::elements_of(golden_.text(item.shape)));
     const double norm = diagnosis::number_of(golden_, item, dump::kNorm);
     const double size = norm / std::sqrt(n);
-    const double least = least_element(cells[kType], cells[kStage] == "backward");
+    const double least = least_element(cells[kCallType], cells[kCallStage] == "backward");
     // The change shows most in the smallest element that counts: one of n, or one as small as is looked at.
     const double share = size > 0 && std::isfinite(size) ? std::max(std::min(least / size, 1.0), 1 / n) : 1;
     diagnosis::Noise noise;
     noise.error = change.broke ? 1 : std::min(1.0, change.relative * share);
     noise.element = change.bound;
-    if (const double u = roundoff_of_input(api); cells[kMode] == "bit_noise" && u > 0 && !change.broke)
+    if (const double u = roundoff_of_input(api); cells[kCallMode] == "bit_noise" && u > 0 && !change.broke)
       noise.growth = noise.error / (kFlippedBit * u);
     return noise;
   }
