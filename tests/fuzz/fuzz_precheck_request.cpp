@@ -61,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static SharedFile payload = small_file();
   const auto input = fuzz_input(data, size);
   for (const bool python : {false, true}) {
-    RequestBuilder builder("", {.python = python, .hf32 = true});
+    RequestBuilder builder("", {.python = python, .hf32 = true, .seed = {}});
     CallPlan plan;
     try {
       plan = plan_calls(*input, ".", {}, false, {.python = python});

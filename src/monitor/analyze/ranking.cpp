@@ -15,7 +15,7 @@ namespace msprobe::monitor {
 namespace {
 
 /// Parts of one step, in their order.
-enum Phase : std::int64_t {
+enum AlertPhase : std::int64_t {
   kLeftBehind,
   kForward,
   kBackward,
@@ -26,8 +26,8 @@ enum Phase : std::int64_t {
   kUnknown
 };
 
-Phase phase_of(std::string_view task) {
-  static constexpr std::array<std::pair<std::string_view, Phase>, 13> kPhases = {{
+AlertPhase phase_of(std::string_view task) {
+  static constexpr std::array<std::pair<std::string_view, AlertPhase>, 13> kPhases = {{
       {"exp_avg", kLeftBehind},
       {"exp_avg_sq", kLeftBehind},
       {"param_origin", kLeftBehind},
@@ -48,7 +48,7 @@ Phase phase_of(std::string_view task) {
   return task.starts_with("pre_") || task.starts_with("post_") ? kCommunication : kUnknown;
 }
 
-bool in_micro_step(Phase phase) {
+bool in_micro_step(AlertPhase phase) {
   return phase == kForward || phase == kBackward;
 }
 
@@ -72,7 +72,7 @@ std::int64_t reversed(std::int64_t number) {
 }
 
 Place timeline_place(const Alert& alert, std::int64_t last_micro_step) {
-  const Phase phase = phase_of(alert.task());
+  const AlertPhase phase = phase_of(alert.task());
   const bool micro = in_micro_step(phase);
   const bool down = phase == kBackward || phase == kReduced;
   return {alert.step,

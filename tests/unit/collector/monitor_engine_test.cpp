@@ -18,6 +18,8 @@
 #include "msprobe/monitor.h"
 #include "unit/support/scratch_directory.hpp"
 
+namespace msprobe::monitor_engine_test {
+
 using namespace msprobe;
 using Json = nlohmann::ordered_json;
 
@@ -482,3 +484,5 @@ TEST_CASE("Calls that are wrong are refused") {
   const char* json = nullptr;
   CHECK(msprobe_monitor_setting(monitor.engine, "no_such_key", &json) == MSPROBE_SKIP);
 }
+
+}  // namespace msprobe::monitor_engine_test

@@ -17,6 +17,8 @@
 #include "unit/collector/golden_file.hpp"
 #include "unit/support/scratch_directory.hpp"
 
+namespace msprobe::monitor_rows_test {
+
 using namespace msprobe;
 using namespace msprobe::collector::monitor;  // NOLINT
 
@@ -190,3 +192,5 @@ TEST_CASE("The file of alerts takes only so many, says so once, and stays whole"
   file.remove_old();
   CHECK(files_of(folder.path() + "/rank0").empty());
 }
+
+}  // namespace msprobe::monitor_rows_test

@@ -10,6 +10,8 @@
 #include "series/setting_error.hpp"
 #include "unit/collector/golden_file.hpp"
 
+namespace msprobe::monitor_settings_test {
+
 using namespace msprobe;
 using collector::monitor::Json;
 using collector::monitor::Settings;
@@ -120,3 +122,5 @@ TEST_CASE("A text that is no configuration is refused with its name") {
   const std::string deep = "{\"targets\": " + std::string(1000, '[') + std::string(1000, ']') + "}";
   CHECK_THROWS_AS(collector::monitor::parse_configuration(deep, "config.json"), FormatError);
 }
+
+}  // namespace msprobe::monitor_settings_test

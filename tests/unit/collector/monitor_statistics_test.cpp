@@ -13,6 +13,8 @@
 #include "tensor/convert.hpp"
 #include "unit/collector/golden_file.hpp"
 
+namespace msprobe::monitor_statistics_test {
+
 using namespace msprobe;
 using collector::TensorView;
 using collector::monitor::Cell;
@@ -170,3 +172,5 @@ TEST_CASE("Calls of one operation are folded") {
   CHECK(std::isnan(all.cell(Statistic::max).real));
   CHECK(all.cell(Statistic::nans).integer == 1);
 }
+
+}  // namespace msprobe::monitor_statistics_test

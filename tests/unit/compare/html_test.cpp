@@ -11,8 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "comparison/culprit/rank_diagnosis.hpp"
 #include "compare/sinks/summary.hpp"
+#include "comparison/culprit/rank_diagnosis.hpp"
+#include "report/page.hpp"
 #include "unit/compare/dumps.hpp"
 
 namespace msprobe::compare_html_test {
@@ -148,9 +149,9 @@ TEST_CASE("a rank without rows has no chunks") {
 }
 
 TEST_CASE("a deflate stream of nothing is one, too") {
-  CHECK(inflated(deflate_all("")).empty());
+  CHECK(inflated(report::deflate_all("")).empty());
   const std::string long_text(2'500'000, 'x');
-  CHECK(inflated(deflate_all(long_text)) == long_text);
+  CHECK(inflated(report::deflate_all(long_text)) == long_text);
 }
 
 TEST_CASE("entries of golden alone stand behind the partner of the one before them") {
