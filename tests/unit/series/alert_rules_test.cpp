@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <vector>
 #include <nlohmann/json.hpp>
 
 #include "series/setting_error.hpp"
@@ -52,7 +53,8 @@ TEST_CASE("Turbulence is a norm or a mean beyond its history; extrema swallow no
   CHECK(fires({kTurbulence}, kInfinity, mean));
   CHECK_FALSE(fires({kTurbulence}, 100, mean, "max"));
   CHECK_FALSE(fires({kTurbulence}, kNan, mean));
-  const AlertRule* rule = first_broken({kTurbulence, {RuleKind::nan, 50.0}}, "max", 100, mean);
+  const std::vector<AlertRule> rules = {kTurbulence, {RuleKind::nan, 50.0}};
+  const AlertRule* rule = first_broken(rules, "max", 100, mean);
   REQUIRE(rule != nullptr);
   CHECK(rule->name() == "AnomalyNan");
   // One NaN does not silence a series for good.
