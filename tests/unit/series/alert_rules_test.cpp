@@ -5,8 +5,8 @@
 
 #include <cmath>
 #include <limits>
-#include <vector>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "series/setting_error.hpp"
 
