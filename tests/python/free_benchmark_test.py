@@ -196,7 +196,12 @@ class Unchanged(FreeBenchmark):
                     self.assertEqual(rows, [], "a call made again gives other numbers: random ones?")
 
     def test_autocast(self):
-        expected = train(autocast=True)
+        try:
+            expected = train(autocast=True)
+        except RuntimeError as error:
+            if "LSTM" not in str(error):
+                raise
+            self.skipTest("this PyTorch has no LSTM in bfloat16 for this processor: %s" % error)
         for mode in "improve_precision", "no_change", "bit_noise":
             for stage in "forward", "backward":
                 rows = self.check(expected, mode, fuzz_stage=stage, autocast=True)
