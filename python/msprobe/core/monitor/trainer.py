@@ -33,7 +33,7 @@ class Training:
 class Trainer:
     """Made as early as possible where communication is watched; set_monitor() when model and optimizer exist.
 
-    A front end gives its name and the methods below that are not implemented here.
+    A front end gives its name, and what the methods below ask of a framework.
     """
 
     framework = None
