@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "formats/tensor_writer.hpp"
+#include "series/number_text.hpp"
 #include "support/crc32.hpp"
 #include "support/error.hpp"
 #include "support/file_name.hpp"
@@ -71,16 +72,6 @@ std::vector<Bound> read_bounds(const Json& section, const std::string& where) {
     bounds.push_back({value, bound.is_number_float() ? python_repr(value) : bound.dump()});
   }
   return bounds;
-}
-
-void append_field(std::string& out, std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
-    out += text;
-    return;
-  }
-  out += '"';
-  for (const char c : text) out.append(c == '"' ? 2 : 1, c);
-  out += '"';
 }
 
 std::string header_of(const GradientProbeConfig& config) {
@@ -184,7 +175,7 @@ void GradientProbe::add(const GradientProbeConfig& config, const std::string& fo
     text_ = header_of(config);
   }
   std::string row;
-  append_field(row, parameter);
+  series::append_csv_field(row, parameter);
   if (config.level == GradientLevel::l0) row += fmt::format(",{:08x}", checksum_of(gradient));
   if (config.level == GradientLevel::l2) {
     const Shares shares = shares_of(gradient, config.bounds);
@@ -198,7 +189,7 @@ void GradientProbe::add(const GradientProbeConfig& config, const std::string& fo
   const Measured measured = gradient.count == 0 ? Measured() : measure(gradient);
   row += fmt::format(",{},{},{},", python_repr(measured.max), python_repr(measured.min),
                      python_repr(measured.norm));
-  append_field(row, shape_text(gradient));
+  series::append_csv_field(row, shape_text(gradient));
   row += kLineEnd;
   if (config.level != GradientLevel::l0) {
     const std::string signs = fmt::format("{}/step{}", folder, step);

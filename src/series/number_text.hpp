@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as the csv files of a monitor spell them.
+// Fields of the csv files that a training leaves.
 #pragma once
 
 #include <string>

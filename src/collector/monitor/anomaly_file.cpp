@@ -16,22 +16,10 @@ namespace {
 // first ones tell what happened.
 constexpr std::uint64_t kMostMembers = 20'000;
 
-void write_fields(JsonWriter& json, const Hit& hit, const std::vector<std::int64_t>& group_mates) {
-  json.member("rank", hit.rank);
-  json.member("step", hit.step);
-  json.member("micro_step", hit.micro_step);
-  json.member("pp_stage", hit.pp_stage);
-  json.member("vpp_stage", hit.vpp_stage);
-  json.member("call_id", hit.call);
-  json.member("tag_name", hit.tag);
-  json.member("message", hit.message);
-  json.member("group_mates", group_mates);
-}
-
 }  // namespace
 
 std::string anomaly_member(const Hit& hit, const std::vector<std::int64_t>& group_mates) {
-  std::string key = hit.tag + "_step_" + std::to_string(hit.step) + "_call_" + std::to_string(hit.call);
+  std::string key = series::alert_key(hit);
   // Several statistics of a series: the first one has the key that it always had.
   if (!hit.first_of_tag) key += "_" + hit.statistic;
   std::string member;
@@ -39,7 +27,7 @@ std::string anomaly_member(const Hit& hit, const std::vector<std::int64_t>& grou
   member += ": ";
   JsonWriter json(JsonStyle{.indent = 1}, 1);
   json.open_object();
-  write_fields(json, hit, group_mates);
+  series::write_alert_members(json, hit, &group_mates);
   json.close();
   return member + json.take();
 }
@@ -55,7 +43,7 @@ std::string hits_json(const std::vector<Hit>& hits, const std::vector<std::int64
     json.member("op", hit.statistic);
     json.member("value", hit.value);
     json.member("mean", hit.mean);
-    write_fields(json, hit, group_mates);
+    series::write_alert_members(json, hit, &group_mates);
     json.close();
   }
   json.close();

@@ -8,23 +8,16 @@
 #include <vector>
 
 #include "collector/growing_file.hpp"
+#include "series/alert_record.hpp"
 
 namespace msprobe::collector::monitor {
 
 /// One broken rule.
-struct Hit {
+struct Hit : series::AlertRecord {
   std::string rule;
-  std::string tag;
   std::string statistic;
-  std::string message;
   std::string value;  // as the message quotes it
   double mean = 0;
-  std::uint64_t step = 0;
-  std::int64_t rank = 0;
-  std::int64_t micro_step = 0;
-  std::int64_t pp_stage = 0;
-  std::int64_t vpp_stage = 0;
-  std::int64_t call = -1;
   bool first_of_tag = true;
 };
 

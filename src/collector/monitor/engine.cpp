@@ -299,12 +299,12 @@ void Engine::judge_row(const Row& row, Series& series) {
     hit.value = quoted_value(cell);
     hit.message = series::alert_message(*rule, hit.tag, statistic, step_, hit.value, history);
     hit.mean = history;
-    hit.step = step_;
+    hit.step = static_cast<std::int64_t>(step_);
     hit.rank = rank_;
     hit.micro_step = std::max(series.info.micro_step, 0);
     hit.pp_stage = options_.pp_stage;
     hit.vpp_stage = series.info.has_stage ? series.info.stage : 0;
-    hit.call = series.info.has_stage ? std::int64_t{row.held.call} : -1;
+    hit.call_id = series.info.has_stage ? std::int64_t{row.held.call} : -1;
     hit.first_of_tag = std::exchange(first, false);
     hits_.push_back(std::move(hit));
   }

@@ -90,7 +90,7 @@ class RankReplay {
         alert.message = series::alert_message(
             *rule, *tag, statistics[k], static_cast<std::uint64_t>(alert.step), python_repr(value), history);
         alert.group_mates = {alert.rank};
-        alert.key = alert_key(alert) + (std::exchange(first, false) ? "" : "_" + statistics[k]);
+        alert.key = series::alert_key(alert) + (std::exchange(first, false) ? "" : "_" + statistics[k]);
         add(std::move(alert));
       }
     }

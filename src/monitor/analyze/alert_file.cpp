@@ -118,6 +118,7 @@ void read_alerts(const ByteSource& file, bool strict, std::vector<Alert>& alerts
     check_interrupt();
     stream.entry(entry, key);
     Alert alert;
+    alert.call_id = 0;  // what a record lacks is 0
     const std::string problem = RecordReader(entry, strict).read(alert);
     if (problem.empty()) {
       alert.key = key;
@@ -131,27 +132,10 @@ void read_alerts(const ByteSource& file, bool strict, std::vector<Alert>& alerts
                        " more records are no alerts");
 }
 
-std::string alert_key(const Alert& alert) {
-  return alert.tag + "_step_" + std::to_string(alert.step) + "_call_" + std::to_string(alert.call_id);
-}
-
 void write_alert(JsonWriter& json, std::string_view key, const Alert& alert) {
   json.key(key);
   json.open_object();
-  json.member("rank", alert.rank);
-  json.member("step", alert.step);
-  json.member("micro_step", alert.micro_step);
-  json.member("pp_stage", alert.pp_stage);
-  json.member("vpp_stage", alert.vpp_stage);
-  json.member("call_id", alert.call_id);
-  json.member("tag_name", alert.tag);
-  json.member("message", alert.message);
-  json.key("group_mates");
-  if (alert.group_mates) {
-    json.value(*alert.group_mates);
-  } else {
-    json.null();
-  }
+  series::write_alert_members(json, alert, alert.group_mates ? &*alert.group_mates : nullptr);
   json.close();
 }
 
@@ -160,7 +144,7 @@ std::string alerts_json(const std::vector<Alert>& alerts) {
   std::set<std::string> keys;
   json.open_object();
   for (const Alert& alert : alerts) {
-    const std::string plain = alert_key(alert);
+    const std::string plain = series::alert_key(alert);
     std::string key = alert.key.starts_with(plain) ? alert.key : plain;
     for (int i = 2; !keys.insert(key).second; ++i) key = plain + "_" + std::to_string(i);
     write_alert(json, key, alert);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "series/alert_record.hpp"
 #include "support/byte_source.hpp"
 
 namespace msprobe {
@@ -16,16 +17,8 @@ class JsonWriter;
 
 namespace msprobe::monitor {
 
-struct Alert {
+struct Alert : series::AlertRecord {
   std::string key;  // in its file
-  std::int64_t rank = 0;
-  std::int64_t step = 0;
-  std::int64_t micro_step = 0;
-  std::int64_t pp_stage = 0;
-  std::int64_t vpp_stage = 0;
-  std::int64_t call_id = 0;  // in which order the series of a step were met; -1: not known
-  std::string tag;           // {stage}:{name}[:{micro step}]/rank{r}/{task}
-  std::string message;
   std::optional<std::vector<std::int64_t>> group_mates;
 
   /// What stands behind the last slash of the tag.
@@ -36,9 +29,6 @@ struct Alert {
 /// the Python tool does not know, is left out and told in `warnings`. FormatError for broken JSON.
 void read_alerts(const ByteSource& file, bool strict, std::vector<Alert>& alerts,
                  std::vector<std::string>& warnings);
-
-/// `{tag}_step_{step}_call_{call}`
-std::string alert_key(const Alert& alert);
 
 /// The next member of an object of alerts.
 void write_alert(JsonWriter& json, std::string_view key, const Alert& alert);
