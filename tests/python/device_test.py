@@ -108,14 +108,14 @@ class Device(Case):
         self.assertEqual((asked, len(copies)), ([True, True], 1))
 
     def test_nothing_is_measured_while_a_graph_is_captured(self):
-        original = device._is_captured
-        device._is_captured = lambda tensor: True
+        original = device.is_captured
+        device.is_captured = lambda tensor: True
         try:
             for section in ({}, {"summary_mode": "md5"}):
                 got, _ = self.record([on_device(torch.ones(3))], section)
                 self.assertEqual((got[0]["dtype"], got[0]["shape"], got[0]["Max"]), ("torch.float32", [3], None))
         finally:
-            device._is_captured = original
+            device.is_captured = original
 
     def test_full_buffer_is_fetched(self):
         ring = device._Ring(torch.device("cpu"), 4)

@@ -25,7 +25,7 @@ def describe(tensor, kind=None, requires_grad=None, extra=None):
     if requires_grad is None:
         requires_grad = tensor.requires_grad
     plain = framework.detach(tensor)
-    if _is_captured(tensor):
+    if is_captured(tensor):
         return record(None, kind, tensor.dtype, tensor.shape, requires_grad, extra)
     if _native.wants_elements():
         return record(_to_host(plain), kind, tensor.dtype, tensor.shape, requires_grad, extra)
@@ -37,7 +37,7 @@ def describe(tensor, kind=None, requires_grad=None, extra=None):
                   deferred=lambda slot: ring.add(slot, measured, tensor.numel()))
 
 
-def _is_captured(tensor):
+def is_captured(tensor):
     """While a graph is captured nothing is computed yet, and waiting for anything would end that."""
     return tensor.device.type == "cuda" and torch.cuda.is_current_stream_capturing()
 
@@ -118,7 +118,7 @@ class _Ring:
         slots, self._slots = self._slots, []
         if not slots:
             return
-        _synchronise(self._device)  # results may have been written from several streams
+        synchronise(self._device)  # results may have been written from several streams
         numbers = self._numbers[:len(slots)].cpu().tolist()
         exact = self._exact[:len(slots)].cpu().tolist() if any(has for _, _, has in slots) else None
         for row, (slot, count, has_exact) in enumerate(slots):
@@ -129,7 +129,7 @@ class _Ring:
             _native.fill_statistics(slot, high, low, mean, norm, whole_high, whole_low, count, 0, nan, inf)
 
 
-def _synchronise(device):
+def synchronise(device):
     module = getattr(torch, device.type, None)
     synchronize = getattr(module, "synchronize", None)
     if synchronize is not None and device.type != "cpu":

@@ -20,6 +20,7 @@ class Engine:
     def __init__(self, config_path, options):
         self._native = _native.Monitor(config_path, None, options)
         self._ids = {}
+        self._told = 0  # of the warnings
         # Straight to the extension: hooks call these for every tensor.
         self.collecting = self._native.collecting
         self.observe = self._native.observe
@@ -30,6 +31,13 @@ class Engine:
 
     def setting(self, key):
         return json.loads(self._native.setting(key))
+
+    def tell_warnings(self):
+        """Those that are new."""
+        warnings = self.setting("warnings")
+        for text in warnings[self._told:]:
+            log.warn("monitor: " + text)
+        self._told = len(warnings)
 
     def series(self, quantity, stage, name, micro_step=-1, scope=""):
         """The number of a series, registered when it is first asked for."""

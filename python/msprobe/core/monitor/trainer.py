@@ -47,7 +47,6 @@ class Trainer:
         self._engine = Engine(config_file_path, dict(
             self._place(process_group), layout=1, framework=self.framework, rank=self.rank, dynamic=self._dynamic,
             distributed=known is not None))
-        self._warnings = 0  # how many were told
         self._training = Training()
         self._step_hooks = []
         self._stepped = set()  # the optimizers that have stepped since the last row
@@ -55,7 +54,7 @@ class Trainer:
         self._wrapped_optimizer = None
         self._attachment = None
         self._communication = None
-        self._tell_warnings()
+        self._engine.tell_warnings()
         if not self._dynamic:
             self._watch_communication()
 
@@ -133,7 +132,7 @@ class Trainer:
     @ops.setter
     def ops(self, value):
         self._engine.set("ops", value)
-        self._tell_warnings()
+        self._engine.tell_warnings()
 
     @property
     def monitoring(self):
@@ -231,7 +230,7 @@ class Trainer:
             if changed == 1:
                 self._watch_communication()
                 self._attach()
-        self._tell_warnings()
+        self._engine.tell_warnings()
 
     # ------------------------------------------------------------------
 
@@ -259,12 +258,6 @@ class Trainer:
         if rank is not None and rank != self.rank:  # processes have found each other since
             self.rank = rank
             guarded("knowing the rank", self._engine.set_rank, rank)
-
-    def _tell_warnings(self):
-        warnings = self._engine.setting("warnings")
-        for text in warnings[self._warnings:]:
-            log.warn("monitor: " + text)
-        self._warnings = len(warnings)
 
     def _held(self, quantity):
         return {tag: {key: self._number(value) for key, value in figures.items() if isinstance(value, (int, float))}

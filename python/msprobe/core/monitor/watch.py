@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all parts of a monitor at work share: the engine, the configuration as it is now, names, counts."""
 
-from .names import Names, Targets
+from .names import Names, Targets, numbered
 
 _KEYS = ("all_xy", "backward_only", "cc_distribution", "eps", "forward_only", "l2_targets", "mg_direction",
          "monitor_mbs_grad", "mv_distribution", "param_distribution", "print_struct", "recording_l2_features",
@@ -47,3 +47,32 @@ class Watch:
     def is_on(self, module):
         """Whether a call of the module counts."""
         return self.engine.collecting() and module.training
+
+
+class CallFigures:
+    """What goes in and out of the calls of one module: `actv` forward, `actv_grad` backward."""
+
+    def __init__(self, watch, stage, name):
+        self._watch = watch
+        self._stage = stage
+        self._name = name
+        self._forwards = Calls(watch.micro_batches[stage])
+        self._backwards = Calls(watch.micro_batches[stage])
+
+    def forward(self, **values):
+        """Values by the word that names them: input, output."""
+        self._observe("actv", self._forwards.next(), values)
+
+    def backward(self, **values):
+        self._observe("actv_grad", self._backwards.next(), values)
+
+    def step_ends(self):
+        self._forwards.reset()
+        self._backwards.reset()
+
+    def _observe(self, quantity, micro_step, values):
+        engine, observer = self._watch.engine, self._watch.observer
+        for word, those in values.items():
+            for index, value in enumerate(those):
+                name = numbered(self._name + "." + word, index, len(those))
+                observer.observe(engine.series(quantity, self._stage, name, micro_step), value)

@@ -23,8 +23,7 @@ class TrainerMonitorV2:
         self._front_end = importlib.import_module(name)
         self._hooks = None
         self._follows_optimizer = False
-        self._warnings = 0
-        self._tell_warnings()
+        self._engine.tell_warnings()
 
     def start(self, model=None, optimizer=None, **context):
         """Attaches the hooks. Context: grad_acc_steps or micro_batch_number."""
@@ -66,7 +65,7 @@ class TrainerMonitorV2:
                 self._hooks.step_ends()
             if result["finished"]:
                 self._remove_hooks()
-            self._tell_warnings()
+            self._engine.tell_warnings()
         except Exception:
             guard("ending a step")
 
@@ -74,12 +73,6 @@ class TrainerMonitorV2:
         if self._hooks is not None:
             self._hooks.remove()
             self._hooks = None
-
-    def _tell_warnings(self):
-        warnings = self._engine.setting("warnings")
-        for text in warnings[self._warnings:]:
-            log.warn("monitor: " + text)
-        self._warnings = len(warnings)
 
 
 def _micro_batches(monitors, context):

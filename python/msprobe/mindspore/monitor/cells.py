@@ -3,26 +3,24 @@
 
 from msprobe.core.common import log
 from msprobe.core.monitor.engine import guarded
-from msprobe.core.monitor.names import numbered
-from msprobe.core.monitor.watch import Calls
+from msprobe.core.monitor.watch import CallFigures
 
 from .. import cells, framework
 
 _Tensor = framework.Tensor
 
 
-def _tensors(values):
-    """Without the rest, and numbered so: that is how this framework's files have it."""
-    return [one for one in values if isinstance(one, _Tensor)]
+def _tensors(value):
+    """Those of a list or tuple, or the one there is, without the rest, and numbered so: that is how this framework's
+    files have it."""
+    return [one for one in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(one, _Tensor)]
 
 
 class _WatchedCell:
     def __init__(self, watch, stage, name, cell, forward, backward):
         self._watch = watch
-        self._stage = stage
         self._name = name
-        self._forwards = Calls(watch.micro_batches[stage])
-        self._backwards = Calls(watch.micro_batches[stage])
+        self._figures = CallFigures(watch, stage, name)
         self._handles = []
         if forward:
             keys = {"with_kwargs": True} if framework.HAS_HOOKS_WITH_KWARGS else {}
@@ -31,8 +29,7 @@ class _WatchedCell:
             self._handles.append(cell.register_backward_hook(self._came_back))
 
     def step_ends(self):
-        self._forwards.reset()
-        self._backwards.reset()
+        self._figures.step_ends()
 
     def remove(self):
         for handle in self._handles:
@@ -44,29 +41,14 @@ class _WatchedCell:
 
     def _observe_call(self, args, *kwargs_and_output):
         kwargs = kwargs_and_output[0] if len(kwargs_and_output) == 2 else {}
-        output = kwargs_and_output[-1]
-        micro_step = self._forwards.next()
-        self._observe("actv", "input", _tensors(list(args) + list(kwargs.values())), micro_step)
-        if isinstance(output, _Tensor):
-            self._observe("actv", "output", [output], micro_step)
-        elif isinstance(output, (list, tuple)):
-            self._observe("actv", "output", _tensors(output), micro_step)
+        self._figures.forward(input=_tensors(list(args) + list(kwargs.values())), output=_tensors(kwargs_and_output[-1]))
 
     def _came_back(self, cell, grad_inputs, grad_outputs):
         if self._watch.engine.collecting():
             guarded("the gradients of " + self._name, self._observe_gradients, grad_inputs, grad_outputs)
 
     def _observe_gradients(self, grad_inputs, grad_outputs):
-        micro_step = self._backwards.next()
-        for word, gradients in (("input", grad_inputs), ("output", grad_outputs)):
-            gradients = gradients if isinstance(gradients, (list, tuple)) else (gradients,)
-            self._observe("actv_grad", word, _tensors(gradients), micro_step)
-
-    def _observe(self, quantity, word, values, micro_step):
-        engine, observer = self._watch.engine, self._watch.observer
-        for index, value in enumerate(values):
-            name = numbered(self._name + "." + word, index, len(values))
-            observer.observe(engine.series(quantity, self._stage, name, micro_step), value)
+        self._figures.backward(input=_tensors(grad_inputs), output=_tensors(grad_outputs))
 
 
 class Cells:

@@ -5,8 +5,7 @@ import torch
 
 from msprobe.core.common import log
 from msprobe.core.monitor.engine import guarded
-from msprobe.core.monitor.names import numbered
-from msprobe.core.monitor.watch import Calls
+from msprobe.core.monitor.watch import CallFigures
 
 from .calls import HookedModule, can_have_backward, modules_of
 
@@ -15,11 +14,8 @@ class WatchedModule(HookedModule):
     def __init__(self, watch, stage, name, module, forward, backward):
         super().__init__(module, backward)
         self._watch = watch
-        self._stage = stage
-        self._name = name
+        self._figures = CallFigures(watch, stage, name)
         self._has_forward = forward
-        self._forwards = Calls(watch.micro_batches[stage])
-        self._backwards = Calls(watch.micro_batches[stage])
 
     def is_on(self, module):
         return self._watch.is_on(module)
@@ -27,30 +23,17 @@ class WatchedModule(HookedModule):
     def call_done(self, inputs, output):
         if not self._has_forward:
             return
-        micro_step = self._forwards.next()
-        self._observe("actv", "input", inputs, micro_step)
         if isinstance(output, torch.Tensor):
             output = (output,)
-        if isinstance(output, (list, tuple)):
-            self._observe("actv", "output", output, micro_step)
+        self._figures.forward(input=inputs, output=output if isinstance(output, (list, tuple)) else ())
 
     def backward_done(self, grad_inputs, grad_outputs):
-        if not self._watch.engine.collecting():
-            return
-        micro_step = self._backwards.next()
-        self._observe("actv_grad", "input", grad_inputs, micro_step)
-        self._observe("actv_grad", "output", grad_outputs, micro_step)
+        if self._watch.engine.collecting():
+            self._figures.backward(input=grad_inputs, output=grad_outputs)
 
     def step_ends(self):
         super().step_ends()
-        self._forwards.reset()
-        self._backwards.reset()
-
-    def _observe(self, quantity, word, values, micro_step):
-        engine, observer = self._watch.engine, self._watch.observer
-        for index, value in enumerate(values):
-            name = numbered(self._name + "." + word, index, len(values))
-            observer.observe(engine.series(quantity, self._stage, name, micro_step), value)
+        self._figures.step_ends()
 
 
 class Modules:

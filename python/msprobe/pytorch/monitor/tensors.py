@@ -6,6 +6,8 @@ import math
 
 import torch
 
+from msprobe.pytorch import device
+
 _ROWS = 1024  # of the first buffer; it grows
 _COLUMNS = ("max", "min", "mean", "norm", "nans", "infs", "below")
 
@@ -40,7 +42,7 @@ class Observer:
         tensor = plain_of(value)  # the engine reads plain tensors of the host
         if tensor.is_cpu:
             self._engine.observe(series, tensor)
-        elif not _is_captured(tensor):
+        elif not device.is_captured(tensor):
             pack = self._packs.get(tensor.device)
             if pack is None:
                 pack = self._packs[tensor.device] = _Pack(tensor.device)
@@ -66,11 +68,6 @@ class Observer:
                 self._engine.observe_statistics(*row)
 
 
-def _is_captured(tensor):
-    """While a graph is captured nothing is computed yet."""
-    return tensor.device.type == "cuda" and torch.cuda.is_current_stream_capturing()
-
-
 class _Pack:
     """The figures of one step's tensors, a row each."""
 
@@ -92,7 +89,7 @@ class _Pack:
         rows, self._rows = self._rows, []
         if not rows:
             return
-        _synchronise(self._device)  # figures may have been written from several streams
+        device.synchronise(self._device)  # figures may have been written from several streams
         numbers = self._numbers[:len(rows)].cpu().tolist()
         for (series, count, shape, dtype), figures in zip(rows, numbers):
             high, low, mean, norm, nans, infs, below = figures
@@ -120,9 +117,3 @@ def measure(tensor, eps):
         parts = (high, low, tensor.mean(dtype=torch.float64), torch.linalg.vector_norm(tensor, dtype=torch.float64),
                  torch.isnan(tensor).sum(), torch.isinf(tensor).sum(), (wide.abs() < eps).sum())
         return torch.stack([part.to(torch.float64) for part in parts])
-
-
-def _synchronise(device):
-    synchronize = getattr(getattr(torch, device.type, None), "synchronize", None)
-    if synchronize is not None and device.type != "cpu":
-        synchronize(device)
