@@ -37,7 +37,7 @@ class Report {
 
   showHead() {
     const { headline: [text, more, grade], runs, notes, outbreaks, version } = this.overview;
-    const words = { bad: this.two ? "parted" : "trouble", doubtful: "look", good: "calm" };
+    const words = { error: this.two ? "parted" : "trouble", warning: "look", pass: "calm" };
     by("verdict").replaceChildren(element("span", { class: `badge big ${grade}`, text: words[grade] }), element("span", { text }));
     by("more").textContent = shown(more);
     by("notes").replaceChildren(
@@ -347,15 +347,4 @@ async function load() {
   return report;
 }
 
-setTheme(DARK.matches);
-load().then(
-  (report) => {
-    window.report = report; // for the console, and for tests
-    document.body.dataset.ready = String(Math.round(performance.now()));
-  },
-  (error) => {
-    by("loading").hidden = false;
-    by("loading").textContent = error.message;
-    by("loading").classList.add("failed");
-  },
-);
+begin(load);

@@ -489,15 +489,4 @@ async function load() {
   return new Report(comparison);
 }
 
-setTheme(DARK.matches);
-load().then(
-  (report) => {
-    window.report = report; // for the console, and for tests
-    document.body.dataset.ready = String(Math.round(performance.now()));
-  },
-  (error) => {
-    by("loading").hidden = false;
-    by("loading").textContent = error.message;
-    by("loading").classList.add("failed");
-  },
-);
+begin(load);

@@ -5,15 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "msprobe/collector.h"
-
-#define CHECK(condition)                                                                                 \
-  do {                                                                                                   \
-    if (!(condition)) {                                                                                  \
-      fprintf(stderr, "%s:%d: %s (%s)\n", __FILE__, __LINE__, #condition, msprobe_last_error());         \
-      exit(1);                                                                                           \
-    }                                                                                                    \
-  } while (0)
+#include "check.h"
 
 static char* read_file(const char* folder, const char* name) {
   static char text[65536];

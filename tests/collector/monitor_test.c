@@ -4,15 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "msprobe/monitor.h"
-
-#define CHECK(condition)                                                                         \
-  do {                                                                                           \
-    if (!(condition)) {                                                                          \
-      fprintf(stderr, "%s:%d: %s (%s)\n", __FILE__, __LINE__, #condition, msprobe_last_error()); \
-      exit(1);                                                                                   \
-    }                                                                                            \
-  } while (0)
 
 /* The folder of the rank: a JSON text without characters that need an escape. */
 static void read_rows(msprobe_monitor* monitor, const char* name, char* rows, size_t size) {

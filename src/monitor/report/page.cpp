@@ -177,13 +177,13 @@ Headline headline_of(const ReportData& data, bool several_ranks) {
     const bool doubtful =
         comparison.passing > 0 || comparison.any_not_compared() || comparison.not_finite > 0;
     return {headline(comparison), cause(comparison),
-            comparison.parted > 0 ? "bad"
-            : doubtful            ? "doubtful"
-                                  : "good"};
+            comparison.parted > 0 ? "error"
+            : doubtful            ? "warning"
+                                  : "pass"};
   }
   if (data.outbreaks[0])
-    return {outbreak_sentence(*data.outbreaks[0], "The training", several_ranks), "", "bad"};
-  return {"No series blows up or loses its numbers.", "", "good"};
+    return {outbreak_sentence(*data.outbreaks[0], "The training", several_ranks), "", "error"};
+  return {"No series blows up or loses its numbers.", "", "pass"};
 }
 
 void write_report(const ReportOptions& options, const ReportData& data,
