@@ -17,10 +17,10 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
+
+from processes import run_child
 
 HERE = pathlib.Path(__file__).resolve().parent
 # The models of the collector's budget: (layers, width, heads, length, batch, vocabulary, steps timed)
@@ -118,15 +118,7 @@ def paired_ratios(timed_step):
 
 
 def run(python, model, mode, package):
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    if package:
-        environment["PYTHONPATH"] = package
-    with tempfile.TemporaryDirectory(prefix="msprobe_bench_") as folder:
-        command = [python, "-W", "ignore", __file__, "--child", model, mode, folder, package or ""]
-        done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise SystemExit(f"{model}, {mode}: status {done.returncode}\n{done.stdout[-1500:]}{done.stderr[-3000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    return run_child(python, __file__, [model, mode], package)
 
 
 def main():

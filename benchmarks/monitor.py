@@ -15,10 +15,10 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
+
+from processes import run_child
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODEL = "hidden256"
@@ -30,7 +30,7 @@ MODES = {
 }
 
 
-def child(mode, folder, package, steps):
+def child(mode, steps, folder, package):
     """Trains, and prints a line of JSON with the seconds of each step."""
     sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "peer")]
     import torch
@@ -85,20 +85,12 @@ def resident():
 
 
 def run(python, mode, package, steps=0):
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    if package:
-        environment["PYTHONPATH"] = package
-    with tempfile.TemporaryDirectory(prefix="msprobe_bench_") as folder:
-        command = [python, "-W", "ignore", __file__, "--child", mode, folder, package or "", str(steps)]
-        done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise SystemExit(f"{mode}: status {done.returncode}\n{done.stdout[-1500:]}{done.stderr[-3000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    return run_child(python, __file__, [mode, str(steps)], package)
 
 
 def main():
     if sys.argv[1:2] == ["--child"]:
-        return child(*sys.argv[2:5], int(sys.argv[5]))
+        return child(sys.argv[2], int(sys.argv[3]), *sys.argv[4:])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ours")
     parser.add_argument("--python", default=sys.executable)
