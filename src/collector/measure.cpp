@@ -75,9 +75,11 @@ Measured finish(const tensor::Statistics& statistics, std::uint64_t repetitions)
   return result;
 }
 
-/// Elements that the kernels take as they are; small ones are those below `small`.
+/// Elements that the kernels take as they are; small ones are those below `small`, and without it nobody asks
+/// for them.
 template <typename T>
-Measured measure_native(const TensorView& view, std::uint32_t* crc, T small = std::numeric_limits<T>::min()) {
+Measured measure_native(const TensorView& view, std::uint32_t* crc,
+                        std::optional<T> small = std::numeric_limits<T>::min()) {
   const Walk walk = walk_in_memory(view);
   tensor::StatisticsPass<T> pass(kernels(), small);
   const bool aligned = reinterpret_cast<std::uintptr_t>(view.data) % alignof(T) == 0;
@@ -98,7 +100,7 @@ Measured measure_native(const TensorView& view, std::uint32_t* crc, T small = st
 /// Elements that widen(bytes, n, out) makes those of a working type of.
 template <typename T, typename Widen>
 Measured measure_widened(const TensorView& view, std::uint32_t* crc, Widen widen,
-                         T small = std::numeric_limits<T>::min()) {
+                         std::optional<T> small = std::numeric_limits<T>::min()) {
   const Walk walk = walk_in_memory(view);
   tensor::StatisticsPass<T> pass(kernels(), small);
   std::array<T, kWidened> buffer;
@@ -177,7 +179,7 @@ Measured measure_boolean(const TensorView& view, std::uint32_t* crc) {
   return result;
 }
 
-Measured measure_narrow_float(const TensorView& view, std::uint32_t* crc, float small) {
+Measured measure_narrow_float(const TensorView& view, std::uint32_t* crc, std::optional<float> small) {
   return measure_widened<float>(
       view, crc,
       [&](const std::byte* from, std::size_t n, float* out) {
@@ -235,8 +237,9 @@ void take_real_parts(const std::byte* from, std::size_t n, T* out) {
   }
 }
 
-Measured measure_real_elements(const TensorView& view, double eps) {
-  const auto narrow = static_cast<float>(eps);
+Measured measure_real_elements(const TensorView& view, std::optional<double> eps) {
+  std::optional<float> narrow;
+  if (eps) narrow = static_cast<float>(*eps);
   switch (view.dtype) {
     case DType::float64:
       return measure_native<double>(view, nullptr, eps);
@@ -261,7 +264,8 @@ Measured measure_real_elements(const TensorView& view, double eps) {
   if (tensor::info(view.dtype).kind == tensor::Kind::floating)
     return measure_narrow_float(view, nullptr, narrow);
   Measured result = measure_as_stored(view, nullptr);
-  if (eps > 1 && view.dtype != DType::boolean) {
+  if (!eps) return result;
+  if (*eps > 1 && view.dtype != DType::boolean) {
     result.below =
         measure_widened<double>(
             view, nullptr,
@@ -271,7 +275,7 @@ Measured measure_real_elements(const TensorView& view, double eps) {
             eps)
             .below;
   } else {
-    result.below = eps > 0 ? result.zero : 0;
+    result.below = *eps > 0 ? result.zero : 0;
   }
   return result;
 }
@@ -312,7 +316,7 @@ Measured measure(const TensorView& view, std::optional<std::uint32_t>* crc) {
   return result;
 }
 
-Measured measure_real(const TensorView& view, double eps) {
+Measured measure_real(const TensorView& view, std::optional<double> eps) {
   Measured result = measure_real_elements(view, eps);
   if (view.dtype == DType::float64 || view.dtype == DType::complex128) rescale_sums(view, result);
   const tensor::Kind kind = tensor::info(view.dtype).kind;

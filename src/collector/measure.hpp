@@ -30,7 +30,8 @@ struct Measured {
 Measured measure(const TensorView& view, std::optional<std::uint32_t>* crc = nullptr);
 
 /// The same numbers as the training monitor has them: complex ones by their real parts, and a norm and a mean
-/// that do not overflow on the way. `eps` is rounded to float for all types that are no wider.
-Measured measure_real(const TensorView& view, double eps);
+/// that do not overflow on the way. `eps` is rounded to float for all types that are no wider; without it
+/// `below` and `zero` say nothing.
+Measured measure_real(const TensorView& view, std::optional<double> eps);
 
 }  // namespace msprobe::collector

@@ -62,12 +62,16 @@ inline void each_group(std::size_t n, Group group) {
 /// block arrives while this one is worked on. The address may lie past the data: nothing is read.
 template <typename T, int N>
 inline void prefetch(const void* ahead, std::size_t rows, std::size_t lane, std::size_t row) {
+  constexpr std::size_t kCacheLine = 64;
   const auto address = reinterpret_cast<std::uintptr_t>(ahead) + (lane * rows + row * N) * sizeof(T);
-  __builtin_prefetch(reinterpret_cast<const void*>(address));
+  for (std::size_t line = 0; line < N * sizeof(T); line += kCacheLine)
+    __builtin_prefetch(reinterpret_cast<const void*>(address + line));
 }
 
 template <typename T>
 constexpr int kUnroll = kLanes / kWidth<T> < 4 ? kLanes / kWidth<T> : 2;
+/// An addition waits for the one before it: so many chains keep the adders busy.
+constexpr int kChains = kLanes / kWidth<double> < 4 ? kLanes / kWidth<double> : 4;
 
 template <typename T>
 void count_nonfinite(const T* x, std::size_t n, SideState<T>* state) {
@@ -124,20 +128,51 @@ bool side(const T* x, std::size_t n, SideState<T>* state) {
 }
 
 template <typename T>
-void sums(const T* x, std::size_t n, const void* ahead, SumState* state) {
-  each_group<kWidth<double>, 1>(n, [&]<int N, int U>(std::size_t at, std::size_t rows, std::size_t lane) {
-    using V = Vector<double, N>;
-    V sum = load<double, N>(state->sum + lane);
-    V squares = load<double, N>(state->squares + lane);
-    for (std::size_t row = 0; row < rows; ++row) {
-      prefetch<T, N>(ahead, rows, lane, row);
-      const V v = load_double<T, N>(x + at + row * kLanes);
-      sum += v;
-      squares += v * v;
+void extrema(const T* x, std::size_t n, SideState<T>* state) {
+  each_group<kWidth<T>, kUnroll<T>>(n, [&]<int N, int U>(std::size_t at, std::size_t rows, std::size_t lane) {
+    using V = Vector<T, N>;
+    V max[U], min[U];
+    for (int u = 0; u < U; ++u) {
+      max[u] = load<T, N>(state->max + lane + u * N);
+      min[u] = load<T, N>(state->min + lane + u * N);
     }
-    store<N>(state->sum + lane, sum);
-    store<N>(state->squares + lane, squares);
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (int u = 0; u < U; ++u) {
+        const V v = load<T, N>(x + at + row * kLanes + u * N);
+        max[u] = greater_of(v, max[u]);
+        min[u] = lesser_of(v, min[u]);
+      }
+    }
+    for (int u = 0; u < U; ++u) {
+      store<N>(state->max + lane + u * N, max[u]);
+      store<N>(state->min + lane + u * N, min[u]);
+    }
   });
+}
+
+template <typename T>
+void sums(const T* x, std::size_t n, const void* ahead, SumState* state) {
+  each_group<kWidth<double>, kChains>(n,
+                                      [&]<int N, int U>(std::size_t at, std::size_t rows, std::size_t lane) {
+                                        using V = Vector<double, N>;
+                                        V sum[U], squares[U];
+                                        for (int u = 0; u < U; ++u) {
+                                          sum[u] = load<double, N>(state->sum + lane + u * N);
+                                          squares[u] = load<double, N>(state->squares + lane + u * N);
+                                        }
+                                        for (std::size_t row = 0; row < rows; ++row) {
+                                          prefetch<T, N * U>(ahead, rows, lane, row);
+                                          for (int u = 0; u < U; ++u) {
+                                            const V v = load_double<T, N>(x + at + row * kLanes + u * N);
+                                            sum[u] += v;
+                                            squares[u] += v * v;
+                                          }
+                                        }
+                                        for (int u = 0; u < U; ++u) {
+                                          store<N>(state->sum + lane + u * N, sum[u]);
+                                          store<N>(state->squares + lane + u * N, squares[u]);
+                                        }
+                                      });
 }
 
 template <typename T>
@@ -350,10 +385,11 @@ void bfloat16_to_float(const void* bfloat16, std::size_t n, float* out) {
 }  // namespace
 
 constexpr Kernels kKernels = {
-    {side<float>, sums<float>, pair_sums<float>, relative<float>, mask<float>},
-    {side<double>, sums<double>, pair_sums<double>, relative<double>, mask<double>},
-    {side_integer<Int64>, sums_integer<Int64>, pair_sums_integer<Int64>, relative_integer<Int64>, nullptr},
-    {side_integer<UInt64>, sums_integer<UInt64>, pair_sums_integer<UInt64>, relative_integer<UInt64>,
+    {side<float>, extrema<float>, sums<float>, pair_sums<float>, relative<float>, mask<float>},
+    {side<double>, extrema<double>, sums<double>, pair_sums<double>, relative<double>, mask<double>},
+    {side_integer<Int64>, nullptr, sums_integer<Int64>, pair_sums_integer<Int64>, relative_integer<Int64>,
+     nullptr},
+    {side_integer<UInt64>, nullptr, sums_integer<UInt64>, pair_sums_integer<UInt64>, relative_integer<UInt64>,
      nullptr},
     half_to_float,
     bfloat16_to_float,

@@ -74,6 +74,8 @@ template <typename T>
 struct TypedKernels {
   /// Extrema and counts of one tensor. Returns whether any element is NaN or infinite.
   bool (*side)(const T* x, std::size_t n, SideState<T>* state);
+  /// The extrema alone.
+  void (*extrema)(const T* x, std::size_t n, SideState<T>* state);
   /// Sum and sum of squares of one tensor. `ahead` is what will be worked on next, for prefetching.
   void (*sums)(const T* x, std::size_t n, const void* ahead, SumState* state);
   /// Both tensors' sums (the same numbers as `sums`) and the sums over pairs. All elements are finite.
@@ -89,7 +91,7 @@ struct TypedKernels {
 struct Kernels {
   TypedKernels<float> float32;
   TypedKernels<double> float64;
-  TypedKernels<std::int64_t> int64;  // integers have no `mask`: their `side` never returns true
+  TypedKernels<std::int64_t> int64;  // integers have no `extrema` and no `mask`: their `side` is never true
   TypedKernels<std::uint64_t> uint64;
   /// Exact widening of IEEE half precision; source of any alignment.
   void (*half_to_float)(const void* half, std::size_t n, float* out);

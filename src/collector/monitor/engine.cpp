@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
@@ -30,6 +31,14 @@ Settings settings_of(const Json& configuration, const EngineOptions& options) {
                              : read_settings(configuration);
 }
 
+bool tells_zeros(const Settings& settings) {
+  const auto among = [](const std::vector<Statistic>& statistics) {
+    return std::find(statistics.begin(), statistics.end(), Statistic::zeros) != statistics.end();
+  };
+  return among(settings.statistics) || std::any_of(settings.parts.begin(), settings.parts.end(),
+                                                   [&](const Part& part) { return among(part.statistics); });
+}
+
 std::string absolute_path(const std::string& path) {
   return path.empty() ? path : std::filesystem::absolute(path).string();
 }
@@ -51,9 +60,14 @@ bool Engine::orphaned() const {
 }
 
 void Engine::apply(Settings settings) {
-  eps_.store(settings.eps, std::memory_order_relaxed);
+  eps_.store(tells_zeros(settings) ? settings.eps : std::nan(""), std::memory_order_relaxed);
   settings_ = std::make_shared<const Settings>(std::move(settings));
   for (Series& series : series_) series.means.clear();
+}
+
+std::optional<double> Engine::eps() const {
+  const double eps = eps_.load(std::memory_order_relaxed);
+  return std::isnan(eps) ? std::nullopt : std::optional(eps);
 }
 
 bool Engine::wants(std::uint64_t step) const {
@@ -204,7 +218,7 @@ std::string Engine::dtype_text(tensor::DType dtype) const {
 bool Engine::observe(std::uint32_t id, const TensorView& view, std::string dtype) {
   if (collecting_.load(std::memory_order_relaxed) == 0) return false;
   if (dtype.empty()) dtype = dtype_text(view.dtype);
-  return hold(id, observe_view(view, eps_.load(std::memory_order_relaxed), std::move(dtype)));
+  return hold(id, observe_view(view, eps(), std::move(dtype)));
 }
 
 bool Engine::observe(std::uint32_t id, const Measured& measured, std::optional<std::uint64_t> below,
@@ -226,8 +240,7 @@ bool Engine::observe_values(std::uint32_t id, std::vector<double> values) {
   if (values.size() != (own_columns ? quantity->columns.size() : 1))
     throw series::SettingError("ValueError", "not as many values as the series has columns");
   if (!own_columns) {
-    return hold(id, observe_number(values.front(), eps_.load(std::memory_order_relaxed),
-                                   dtype_text(tensor::DType::float32)));
+    return hold(id, observe_number(values.front(), eps(), dtype_text(tensor::DType::float32)));
   }
   Observation observation;
   observation.held = Observation::Held::values;

@@ -94,6 +94,7 @@ class Engine {
 
   void apply(Settings settings);
   void update_collecting();
+  std::optional<double> eps() const;
   bool wants(std::uint64_t step) const;
   std::string dtype_text(tensor::DType dtype) const;
   bool hold(std::uint32_t id, Observation observation);
@@ -111,7 +112,7 @@ class Engine {
 
   std::mutex mutex_;
   std::shared_ptr<const Settings> settings_;
-  std::atomic<double> eps_{1e-8};
+  std::atomic<double> eps_{1e-8};  // NaN: no series tells of zeros
   std::atomic<int> collecting_{0};
   std::int64_t rank_;
   bool active_ = true;  // dynamic mode: switched on

@@ -131,7 +131,7 @@ void Observation::fold(const Observation& other) {
   ++folded;
 }
 
-Observation observe_view(const TensorView& view, double eps, std::string dtype) {
+Observation observe_view(const TensorView& view, std::optional<double> eps, std::string dtype) {
   Observation result;
   result.held = Observation::Held::tensor;
   result.extrema = extrema_of(view.dtype);
@@ -141,13 +141,13 @@ Observation observe_view(const TensorView& view, double eps, std::string dtype) 
   result.measured = measure_real(view, eps);
   // Frameworks cannot tell the magnitude of a boolean, nor compare 8-bit floats.
   result.has_zeros =
-      result.extrema != Extrema::boolean &&
+      eps && result.extrema != Extrema::boolean &&
       (result.extrema != Extrema::none || tensor::info(view.dtype).kind == tensor::Kind::complex);
   result.zeros = static_cast<float>(result.measured.below) / static_cast<float>(view.count);
   return result;
 }
 
-Observation observe_number(double value, double eps, std::string dtype) {
+Observation observe_number(double value, std::optional<double> eps, std::string dtype) {
   TensorView view;
   view.data = reinterpret_cast<const std::byte*>(&value);
   view.dtype = tensor::DType::float64;

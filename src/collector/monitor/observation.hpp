@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,10 +44,10 @@ struct Observation {
   void fold(const Observation& other);
 };
 
-/// Elements on the host.
-Observation observe_view(const TensorView& view, double eps, std::string dtype);
+/// Elements on the host. Without `eps` it has no zeros.
+Observation observe_view(const TensorView& view, std::optional<double> eps, std::string dtype);
 /// A single number, as a tensor without axes.
-Observation observe_number(double value, double eps, std::string dtype);
+Observation observe_number(double value, std::optional<double> eps, std::string dtype);
 
 Extrema extrema_of(tensor::DType dtype);
 

@@ -2,11 +2,16 @@
 // The statistics of the training monitor, beside those of the Python tool.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <optional>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "collector/monitor/observation.hpp"
 #include "support/text.hpp"
@@ -139,6 +144,51 @@ TEST_CASE("Elements below eps are counted in any number and layout") {
       CHECK(observation.cell(Statistic::zeros).real == static_cast<float>(below) / static_cast<float>(count));
     }
   }
+}
+
+TEST_CASE("Where nobody asks for zeros, all other figures have the same bits") {
+  const auto same = [](const Cell& a, const Cell& b) {
+    return a.kind == b.kind && a.integer == b.integer && a.text == b.text &&
+           std::bit_cast<std::uint64_t>(a.real) == std::bit_cast<std::uint64_t>(b.real);
+  };
+  const auto check = [&](const auto& values, tensor::DType dtype) {
+    std::vector<std::byte> bytes(values.size() * sizeof values[0]);
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    const TensorView view = view_of_bytes(bytes, dtype, {static_cast<std::int64_t>(values.size())});
+    const Observation whole = observe_view(view, kEps, "");
+    const Observation less = observe_view(view, std::nullopt, "");
+    CHECK(less.cell(Statistic::zeros).kind == Cell::Kind::absent);
+    for (const Statistic statistic :
+         {Statistic::norm, Statistic::min, Statistic::max, Statistic::mean, Statistic::nans})
+      CHECK(same(less.cell(statistic), whole.cell(statistic)));
+  };
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const float nan = std::nanf("");
+  for (const std::size_t count : {std::size_t{1}, std::size_t{15}, std::size_t{16}, std::size_t{10'007}}) {
+    // By place and value: what is not finite, in any block.
+    for (const auto& [place, value] : {std::pair{0.0, 1.0F},
+                                       {0.0, nan},
+                                       {0.1, nan},
+                                       {0.5, kInfinity},
+                                       {0.5, -kInfinity},
+                                       {0.999, nan},
+                                       {0.3, 0.0F}}) {
+      CAPTURE(count);
+      CAPTURE(place);
+      CAPTURE(value);
+      std::vector<float> values(count);
+      std::generate(values.begin(), values.end(), [&] { return normal(random); });
+      values[static_cast<std::size_t>(place * static_cast<double>(count))] = value;
+      check(values, tensor::DType::float32);
+      std::vector<double> wide(values.begin(), values.end());
+      check(wide, tensor::DType::float64);
+      for (double& one : wide) one *= 1e200;
+      check(wide, tensor::DType::float64);
+    }
+  }
+  check(std::vector<std::int64_t>{0, -3, 5}, tensor::DType::int64);
 }
 
 TEST_CASE("Norm and mean of doubles hold over their whole range") {
