@@ -9,6 +9,7 @@
 #include "diagnosis/alignment.hpp"
 #include "dump/construct_json.hpp"
 #include "dump/side.hpp"
+#include "precheck/runner/runner.hpp"
 #include "report/writers.hpp"
 #include "support/output_file.hpp"
 
@@ -40,6 +41,7 @@ AgainstResult check_against(const AgainstOptions& options, const Standards& stan
       diagnosis::align(entries[0], entries[1], &construct_a.table(), &construct_b.table());
 
   AgainstResult result;
+  RunnerPool runners;
   std::array<std::vector<SideOperation>, 2> operations;
   for (std::size_t side = 0; side < 2; ++side) {
     std::optional<ResultFiles> files;
@@ -52,7 +54,7 @@ AgainstResult check_against(const AgainstOptions& options, const Standards& stan
     };
     result.summaries[side] = check_calls(
         checks[side], plans[side], standards,
-        options.error_data.empty() ? std::string() : options.error_data + kSideFolders[side],
+        options.error_data.empty() ? std::string() : options.error_data + kSideFolders[side], runners,
         [&](const OperationReport& report) {
           open_files().add(report);
           operations[side].push_back(side_operation(report));

@@ -29,16 +29,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kStartLimit{300'000};  // PyTorch from a slow disk
-constexpr int kMaxFailedStarts = 3;
-constexpr std::size_t kShownText = 300;
-
-std::string first_line(const std::string& text) {
-  std::string line = text.substr(0, text.find('\n'));
-  if (line.size() > kShownText) line = line.substr(0, kShownText) + "...";
-  return display(line);
-}
-
 void add_reason(OperationReport& result, Verdict verdict, const std::string& reason) {
   if (!reason.empty() &&
       (result.reason.empty() || verdict > std::max(result.forward_verdict, result.backward_verdict)))
@@ -84,33 +74,6 @@ OperationReport skipped(const std::string& name, const std::string& reason, cons
   return result;
 }
 
-Caller::Caller(const CallerJob& job, const std::string& device, double memory_share)
-    : job_(job),
-      start_{job.options.python, job.options.recorded ? "cpu" : device, memory_share, job.options.jit} {}
-
-const RunnerHello& Caller::start() {
-  while (!runner_) {
-    auto runner = std::make_unique<RunnerProcess>(start_, inputs_, outputs_);
-    try {
-      hello_ = read_hello(runner->receive(kStartLimit));
-    } catch (const RunnerLost& lost) {
-      if (++failed_starts_ < kMaxFailedStarts) continue;
-      const std::string& told = runner->messages();
-      const std::size_t last = told.find_last_not_of('\n');
-      const std::size_t line = last == std::string::npos ? 0 : told.rfind('\n', last) + 1;
-      const std::string end =
-          last == std::string::npos ? "" : ": " + first_line(told.substr(line, last + 1 - line));
-      throw Error(fmt::format("{}: the runner {}{}", display(start_.python), lost.what(), end));
-    }
-    if (!hello_.fatal.empty())
-      throw Error(fmt::format("{}: {}", display(start_.python), first_line(hello_.fatal)),
-                  "--python names a Python with PyTorch 1.13 or later");
-    failed_starts_ = 0;
-    runner_ = std::move(runner);
-  }
-  return hello_;
-}
-
 PreparedCall Caller::prepare(std::uint64_t index, RequestBuilder& builder) {
   const PlannedCall& call = job_.plan.calls[index];
   const bool python = job_.options.python_rules;
@@ -121,8 +84,8 @@ PreparedCall Caller::prepare(std::uint64_t index, RequestBuilder& builder) {
     if (call.backward)
       dump::read_entry_at(job_.json, call.backward->offset, call.backward->size, prepared.backward,
                           call.name);
-    prepared.request =
-        builder.build(index, call, prepared.forward, call.backward ? &prepared.backward : nullptr, inputs_);
+    prepared.request = builder.build(index, call, prepared.forward,
+                                     call.backward ? &prepared.backward : nullptr, runner_.inputs());
     const bool is_type = treatment().types.contains(call.api.type);
     if (python && is_type && !listable_names().contains(call.api.name))
       throw NotRebuilt("the Python tool does not record it", "'NoneType' object is not subscriptable");
@@ -147,20 +110,20 @@ std::optional<CallAnswer> Caller::ask(std::uint64_t index, const PreparedCall& p
   const double seconds = job_.options.time_limit;
   const milliseconds limit(static_cast<std::int64_t>(seconds * 1000));
   try {
-    start();
+    runner_.start();
     std::string line = prepared.request.json;
     line.insert(line.size() - 1,
                 fmt::format(",\"timeout\":{}", static_cast<std::int64_t>(std::ceil(seconds))));
     line += '\n';
-    outputs_.clear();
-    runner_->send(line, limit);
-    CallAnswer answer = read_answer(runner_->receive(limit), index, outputs_);
-    if (answer.leave) runner_.reset();
+    runner_.outputs().clear();
+    runner_.process().send(line, limit);
+    CallAnswer answer = read_answer(runner_.process().receive(limit), index, runner_.outputs());
+    if (answer.leave) runner_.end();
     return answer;
   } catch (const RunnerLost& reason) {
     lost = reason.what();
-    if (runner_ && !runner_->messages().empty()) log_verbose(display(runner_->messages()));
-    runner_.reset();
+    if (const std::string& told = runner_.process().messages(); !told.empty()) log_verbose(display(told));
+    runner_.end();
     ++lost_;
   }
   return std::nullopt;
@@ -242,7 +205,7 @@ void Caller::save(const PlannedCall& call, const PreparedCall& prepared, const C
       !is_bad(result.backward, result.backward_verdict))
     return;
   try {
-    save_inputs(folder, call.name, prepared.request, inputs_);
+    save_inputs(folder, call.name, prepared.request, runner_.inputs());
     if (answer == nullptr) return;
     save_outputs(folder, call.name, "forward.output.bench", answer->forward->reference);
     save_outputs(folder, call.name, "forward.output.device", answer->forward->device);

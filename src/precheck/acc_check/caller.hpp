@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// One worker: it has a runner, starts it anew where it was lost, and turns a planned call into a result.
+// One worker: it has a runner, and turns a planned call into a result.
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
+#include <optional>
 #include <string>
 
 #include "dump/entry.hpp"
 #include "precheck/acc_check/check.hpp"
 #include "precheck/calls/request.hpp"
-#include "precheck/runner/answer.hpp"
-#include "precheck/runner/process.hpp"
-#include "precheck/runner/shared_file.hpp"
+#include "precheck/runner/runner.hpp"
 #include "support/byte_source.hpp"
 
 namespace msprobe::precheck {
@@ -40,10 +37,8 @@ struct PreparedCall {
 
 class Caller {
  public:
-  Caller(const CallerJob& job, const std::string& device, double memory_share);
+  Caller(const CallerJob& job, Runner& runner) : job_(job), runner_(runner) {}
 
-  /// Starts a runner if there is none. Error if Python or PyTorch is not there.
-  const RunnerHello& start();
   /// Reads the entries, and builds the request.
   PreparedCall prepare(std::uint64_t index, RequestBuilder& builder);
   OperationReport make(std::uint64_t index, const PreparedCall& prepared);
@@ -60,13 +55,8 @@ class Caller {
   std::optional<CallAnswer> ask(std::uint64_t index, const PreparedCall& prepared, std::string& lost);
 
   const CallerJob& job_;
-  RunnerStart start_;
-  SharedFile inputs_;
-  SharedFile outputs_;
-  std::unique_ptr<RunnerProcess> runner_;
-  RunnerHello hello_;
+  Runner& runner_;
   std::uint64_t lost_ = 0;
-  int failed_starts_ = 0;
 };
 
 /// A call that was not made. `python`: what the Python tool says, if it says something else.

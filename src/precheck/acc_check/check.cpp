@@ -104,7 +104,7 @@ CallPlan read_plan(const CheckOptions& options) {
 }
 
 CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, const Standards& standards,
-                         const std::string& error_data,
+                         const std::string& error_data, RunnerPool& runners,
                          const std::function<void(const OperationReport&)>& take, Progress* progress) {
   const auto json = open_file(options.dump_json);
   CheckSummary summary;
@@ -118,11 +118,13 @@ CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, cons
       std::any_of(todo.begin(), todo.end(), [&](std::uint64_t i) { return plan.calls[i].skip.empty(); });
   // The first one tells what there is; how many others there are depends on that.
   const std::size_t most = std::min(std::max<std::size_t>(most_threads(), 1), todo.size());
-  std::vector<std::unique_ptr<Caller>> callers;
-  callers.push_back(
-      std::make_unique<Caller>(job, options.devices.front(), kMemoryShare / static_cast<double>(most)));
+  const auto runner = [&](std::size_t worker) -> Runner& {
+    const std::string& device = options.devices[worker % options.devices.size()];
+    return runners.at(worker, {options.python, options.recorded ? "cpu" : device,
+                               kMemoryShare / static_cast<double>(most), options.jit});
+  };
   if (needs_runner) {
-    const RunnerHello& hello = callers.front()->start();
+    const RunnerHello& hello = runner(0).start();
     summary.torch = hello.torch;
     summary.device = hello.device;
   }
@@ -130,10 +132,9 @@ CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, cons
   if (count == 0) count = is_accelerator(summary.device) ? options.devices.size() : most;
   count = std::min({count, most, todo.size()});
   if (!needs_runner) count = 1;
-  while (callers.size() < count) {
-    const std::string& device = options.devices[callers.size() % options.devices.size()];
-    callers.push_back(std::make_unique<Caller>(job, device, kMemoryShare / static_cast<double>(most)));
-  }
+  std::vector<std::unique_ptr<Caller>> callers;
+  for (std::size_t worker = 0; worker < count; ++worker)
+    callers.push_back(std::make_unique<Caller>(job, runner(worker)));
 
   if (progress != nullptr) progress->begin("calling", todo.size(), "operations");
   const RequestTraits traits = request_traits(options, summary.device);

@@ -21,6 +21,8 @@ class Progress;
 
 namespace msprobe::precheck {
 
+class RunnerPool;
+
 struct CheckOptions {
   std::string dump_json;
   std::string python = "python3";
@@ -51,9 +53,10 @@ struct CheckSummary {
 CallPlan read_plan(const CheckOptions& options);
 
 /// Hands each result to `take`, in the order of the dump. `error_data`: a folder for the tensors of what is
-/// not right; empty: they are not saved. Throws Error: nothing can be called; Interrupted.
+/// not right; empty: they are not saved. Its runners stay in `runners`. Throws Error: nothing can be called;
+/// Interrupted.
 CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, const Standards& standards,
-                         const std::string& error_data,
+                         const std::string& error_data, RunnerPool& runners,
                          const std::function<void(const OperationReport&)>& take, Progress* progress);
 
 }  // namespace msprobe::precheck

@@ -20,6 +20,7 @@
 #include "precheck/acc_check/config.hpp"
 #include "precheck/acc_check/summary.hpp"
 #include "precheck/result_files/result_files.hpp"
+#include "precheck/runner/runner.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
@@ -176,8 +177,9 @@ class AccCheckCommand final : public Command {
       return *files;
     };
     Tally tally;
+    RunnerPool runners;
     const CheckSummary summary = check_calls(
-        options, plan, standards, error_data(time),
+        options, plan, standards, error_data(time), runners,
         [&](const OperationReport& result) {
           open_files().add(result);
           tally.take(result, typed_.python_rules);

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A runner that is started when it is needed, and anew where it was lost; and those that wait for the next
+// check.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "precheck/runner/answer.hpp"
+#include "precheck/runner/process.hpp"
+#include "precheck/runner/shared_file.hpp"
+
+namespace msprobe::precheck {
+
+/// What a runner says, as a message shows it: one line, not too long, nothing but printable characters.
+std::string first_line(const std::string& text);
+
+class Runner {
+ public:
+  explicit Runner(RunnerStart start) : start_(std::move(start)) {}
+
+  const RunnerStart& how() const { return start_; }
+  /// Starts it if it does not run. Error if Python or PyTorch is not there.
+  const RunnerHello& start();
+  /// Of one that was started.
+  RunnerProcess& process() { return *process_; }
+  /// Ends it; true if it ran.
+  bool end();
+
+  SharedFile& inputs() { return inputs_; }
+  const SharedFile& inputs() const { return inputs_; }
+  SharedFile& outputs() { return outputs_; }
+
+ private:
+  RunnerStart start_;
+  SharedFile inputs_;
+  SharedFile outputs_;
+  std::unique_ptr<RunnerProcess> process_;
+  RunnerHello hello_;
+  int failed_starts_ = 0;
+};
+
+/// Starting Python and PyTorch takes seconds: one check leaves its runners to the next.
+class RunnerPool {
+ public:
+  /// For worker 0, 1, 2, ...: one that was started in this way.
+  Runner& at(std::size_t worker, const RunnerStart& start);
+
+ private:
+  std::vector<std::unique_ptr<Runner>> runners_;
+};
+
+}  // namespace msprobe::precheck
