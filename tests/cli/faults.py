@@ -84,9 +84,15 @@ def places(count):
     """Which calls fail: the first ones, where the command line is read, and then ever fewer."""
     if PLACES:
         return sorted({*range(1, min(count, PLACES) + 1), *(1 + count * i // PLACES for i in range(PLACES))})
-    dense = set(range(1, min(count, 24) + 1))
+    dense = set(range(1, min(count, 16) + 1))
     wide = {1 + (count - 1) * i // 11 for i in range(12)} if count else set()
     return sorted(dense | wide)
+
+
+def ends(count):
+    """(place, whether that call fails or all from it on): both ways where all are tried, else the second at some."""
+    tried = places(count)
+    return [(number, "once") for number in tried] + [(number, "on") for number in tried[::1 if PLACES else 3]]
 
 
 def make_training(folder):
@@ -280,8 +286,7 @@ def make_tests(msprobe, shim, data):
         work = []
         for kind in KINDS:
             right, count = commands.right(name, kind)
-            for how in ("once", "on"):
-                work += [(commands.fail, name, kind, number, how, right) for number in places(count)]
+            work += [(commands.fail, name, kind, number, how, right) for number, how in ends(count)]
         together(work)
 
     def killed(name):
@@ -306,7 +311,7 @@ def make_tests(msprobe, shim, data):
     def full_disk(_scratch):
         growing = GrowingFiles(msprobe, commands.shim)
         right, count = growing.right()
-        together([(growing.fail, number, how, right) for how in ("once", "on") for number in places(count)])
+        together([(growing.fail, number, how, right) for number, how in ends(count)])
 
     tests.append(("acc_check: a full disk, and going on", full_disk))
     return tests

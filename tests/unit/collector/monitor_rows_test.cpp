@@ -186,7 +186,7 @@ TEST_CASE("The file of alerts takes only so many, says so once, and stays whole"
   for (hit.step = 0; hit.step < 20'500; ++hit.step) members.push_back(anomaly_member(hit, {0, 1}));
   CHECK_THROWS_WITH_AS(file.append(members), doctest::Contains("anomaly.json"), Error);
   file.append({anomaly_member(hit, {0})});
-  const Json all = Json::parse(files_of(folder.path() + "/rank0").at("anomaly.json"));
+  const auto all = nlohmann::json::parse(files_of(folder.path() + "/rank0").at("anomaly.json"));
   CHECK(all.size() == 20'000);
   CHECK(all.contains("0:a/rank0/actv_step_19999_call_-1"));
   file.remove_old();
