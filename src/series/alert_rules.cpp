@@ -19,7 +19,8 @@ bool breaks(const AlertRule& rule, std::string_view statistic, double value, dou
     return std::isnan(value) || (rule.threshold && std::abs(value) > *rule.threshold);
   // Extrema of a healthy training jump.
   if (statistic != "norm" && statistic != "mean") return false;
-  return std::abs(value) > mean * (1 + rule.threshold.value_or(0));  // false without a mean, which is NaN
+  // Not without a mean, which is NaN, nor while all is 0: there is no scale yet.
+  return (mean > 0 || std::isinf(value)) && std::abs(value) > mean * (1 + rule.threshold.value_or(0));
 }
 
 std::optional<RuleKind> kind_of(const Json& spec) {
@@ -78,7 +79,7 @@ std::optional<AlertRule> read_rule(const Json& spec, std::vector<std::string>& w
 
 void RunningMean::add(double value) {
   if (!std::isfinite(value)) return;
-  mean_ = any_ ? kKept * mean_ + kTaken * std::abs(value) : std::abs(value);
+  mean_ = mean_ > 0 ? kKept * mean_ + kTaken * std::abs(value) : std::abs(value);
   any_ = true;
 }
 

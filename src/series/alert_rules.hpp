@@ -24,12 +24,12 @@ struct AlertRule {
   std::string_view name() const { return kind == RuleKind::nan ? "AnomalyNan" : "AnomalyTurbulence"; }
 };
 
-/// The running mean of the magnitudes of one series: the first value, then 0.99 of the old and 0.01 of the
-/// new. Values that are not finite leave it alone.
+/// The running mean of the magnitudes of one series: the first value that is not 0, then 0.99 of the old and 0.01
+/// of the new. Values that are not finite leave it alone.
 class RunningMean {
  public:
   void add(double value);
-  /// NaN while there is none.
+  /// NaN while there is none, 0 while all were.
   double value() const;
 
  private:

@@ -62,6 +62,19 @@ TEST_CASE("Turbulence is a norm or a mean beyond its history; extrema swallow no
   CHECK(fires({kTurbulence}, 16, mean));
 }
 
+TEST_CASE("A series that begins with 0 has no scale before its first other value") {
+  RunningMean mean;
+  mean.add(0);
+  CHECK(mean.value() == 0);
+  CHECK_FALSE(fires({kTurbulence}, 1e-3, mean));
+  CHECK(fires({kTurbulence}, kInfinity, mean));
+  mean.add(0);
+  mean.add(2);
+  CHECK(mean.value() == 2);
+  CHECK_FALSE(fires({kTurbulence}, 3, mean));
+  CHECK(fires({kTurbulence}, 3.01, mean));
+}
+
 TEST_CASE("NaN is an alert; infinity only with a threshold") {
   const RunningMean none;
   CHECK(fires({kNanRule}, kNan, none, "min"));
