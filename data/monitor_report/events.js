@@ -39,7 +39,7 @@ function gatherEvents(overview) {
   });
 }
 
-// Alerts of rows that are here; a tag is stage:name[:micro step].
+// Alerts of rows that are here; a tag is stage:name[:micro step]. Those of one row in steps without a gap are one.
 function placedAlerts(overview, alerts, run) {
   const rows = new Map();
   overview.blocks.forEach((block, index) => block.names.forEach((name, row) => {
@@ -48,10 +48,21 @@ function placedAlerts(overview, alerts, run) {
     rows.set(`${block.rank} ${block.quantity} ${stage}:${name}${micro >= 0 ? `:${micro}` : ""}`, [index, row]);
   }));
   const placed = [];
+  const open = new Map();
   for (const [rank, step, quantity, tag, text] of alerts) {
     const found = rows.get(`${rank} ${quantity} ${tag}`) ?? rows.get(`${rank} ${quantity} ${tag}:0`);
     if (found === undefined) continue;
-    placed.push({ block: found[0], row: found[1], statistic: /'(\w+)'\)/.exec(text)?.[1] ?? "", step, kind: "alert", run, text });
+    const [block, row] = found;
+    const statistic = /'(\w+)'\)/.exec(text)?.[1] ?? "";
+    const key = `${block} ${row} ${statistic}`;
+    const before = open.get(key);
+    if (before !== undefined && step - before.steps.at(-1) <= overview.blocks[block].width) {
+      before.steps.push(step);
+      continue;
+    }
+    const event = { block, row, statistic, step, steps: [step], kind: "alert", run, text };
+    open.set(key, event);
+    placed.push(event);
   }
   return placed;
 }
@@ -70,14 +81,22 @@ class Events {
     this.list.show(this.all.length);
   }
 
+  // What the headline speaks of, else what happened first: its place in the list.
+  first() {
+    const told = [["parted"], ["number", "growth"]].map((kinds) => this.all.findIndex(({ kind }) => kinds.includes(kind)));
+    return told.find((found) => found >= 0) ?? (this.all.length > 0 ? 0 : -1);
+  }
+
   line(event) {
     const block = this.overview.blocks[event.block];
     const run = this.overview.runs.length > 1 && event.kind !== "parted" && event.kind !== "passing" ? `, run ${event.run + 1}` : "";
     const ranks = new Set(this.overview.blocks.map((one) => one.rank)).size > 1 ? `, rank ${block.rank}` : "";
+    const last = event.steps?.at(-1) ?? event.step;
+    const until = last > event.step ? ` to ${count(last)}` : "";
     return element("div", { class: `event ${event.kind}`, role: "option", title: event.text || undefined },
       element("span", { class: "sign", "aria-hidden": "true" }),
       element("span", { class: "what" },
-        element("b", { text: `step ${count(event.step)} ` }),
+        element("b", { text: `step ${count(event.step)}${until} ` }),
         element("span", { text: `${KINDS[event.kind].word}: ${block.quantity}, ${event.statistic}${ranks}${run}` })),
       element("span", { class: "name", text: tail(block.names[event.row], 44), title: block.names[event.row] }));
   }

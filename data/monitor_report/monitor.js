@@ -70,10 +70,10 @@ class Report {
   }
 
   async start() {
-    const first = this.events.all[0];
-    if (first !== undefined) {
-      this.events.list.reveal(0);
-      await this.goTo(first);
+    const first = this.events.first();
+    if (first >= 0) {
+      this.events.list.reveal(first);
+      await this.goTo(this.events.all[first]);
     } else {
       const quantity = PREFERRED.find((name) => this.quantities.includes(name)) ?? this.quantities[0];
       await this.showBlock(this.blockOf(quantity, this.ranks[0]));
@@ -137,7 +137,7 @@ class Report {
   }
 
   alertsOf(run) {
-    return this.events.all.filter((one) => one.block === this.index && one.kind === "alert" && one.run === run).map(({ row, step }) => [row, step]);
+    return this.events.all.filter((one) => one.block === this.index && one.kind === "alert" && one.run === run).flatMap(({ row, steps }) => steps.map((step) => [row, step]));
   }
 
   showLegend(mode) {
@@ -172,7 +172,7 @@ class Report {
 
   showCourse() {
     const { row } = this.chosen;
-    const marks = this.events.all.filter((one) => one.block === this.index && one.row === row).map(({ step, kind }) => [step, kind]);
+    const marks = this.events.all.filter((one) => one.block === this.index && one.row === row).flatMap(({ step, steps, kind }) => (steps ?? [step]).map((at) => [at, kind]));
     this.course.show(`${this.cells.statistic} of ${this.block.quantity}, ${this.heat.label(row)}`, this.rowLines(row), marks, this.overview.partsAt);
   }
 
