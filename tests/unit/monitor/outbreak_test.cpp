@@ -48,6 +48,40 @@ TEST_CASE("the first number that is none, and growth that stays") {
   CHECK(found->value / found->usual == doctest::Approx(9).epsilon(0.5));
 }
 
+TEST_CASE("what creeps away is growth, from where it leaves all that was before") {
+  std::mt19937 engine(4);
+  std::normal_distribution<double> noise(0, 0.05);
+  const auto creeping = [&](double each_step, double most) {
+    std::vector<double> values;
+    for (int step = 0; step < 10'000; ++step) {
+      const double grown = step < 7000 ? 1 : std::min(most, std::pow(each_step, step - 7000));
+      values.push_back(3 * grown * std::exp(noise(engine)));
+    }
+    return values;
+  };
+  for (const double each_step : {1.002, 1.005, 1.02}) {
+    CAPTURE(each_step);
+    const auto found = find_outbreak(creeping(each_step, 50));
+    REQUIRE(found);
+    CHECK(found->kind == Outbreak::Kind::growth);
+    // Twice as much, give or take the noise.
+    const double at = static_cast<double>(found->at) - 7000;
+    CHECK(std::pow(each_step, at) > 1.5);
+    CHECK(std::pow(each_step, at) < 3);
+    CHECK(found->usual == doctest::Approx(3).epsilon(0.7));
+  }
+  CHECK_FALSE(find_outbreak(creeping(1.002, 1.8)));
+  // A parameter that begins near 0, and a learning rate that warms up.
+  std::vector<double> parameter;
+  std::vector<double> update;
+  for (int step = 1; step <= 10'000; ++step) {
+    parameter.push_back(1e-3 * std::sqrt(step));
+    update.push_back(1e-6 * std::min(step, 2000));
+  }
+  CHECK_FALSE(find_outbreak(std::span(parameter).subspan(20)));
+  CHECK_FALSE(find_outbreak(std::span(update).subspan(20)));
+}
+
 TEST_CASE("a single large step is no outbreak, and does not hide one") {
   std::vector<double> values = norms(2, 0.1);
   values[200] *= 1000;
