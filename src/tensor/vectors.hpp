@@ -52,8 +52,7 @@ inline void store(T* to, V v) {
 /// Spelt out element by element because GCC 12 makes one instruction of that, but three of
 /// __builtin_convertvector.
 template <typename T, int N>
-inline Vector<double, N> load_double(const T* from) {
-  const Vector<T, N> v = load<T, N>(from);
+inline Vector<double, N> to_doubles(Vector<T, N> v) {
   if constexpr (N == 1) {
     return Vector<double, N>{v[0]};
   } else if constexpr (N == 2) {
@@ -64,6 +63,11 @@ inline Vector<double, N> load_double(const T* from) {
     static_assert(N == 8);
     return Vector<double, N>{v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]};
   }
+}
+
+template <typename T, int N>
+inline Vector<double, N> load_double(const T* from) {
+  return to_doubles<T, N>(load<T, N>(from));
 }
 
 template <typename T, int N>

@@ -25,7 +25,7 @@ namespace {
 
 using tensor::DType;
 
-constexpr std::size_t kPiece = 1024;
+constexpr std::size_t kPiece = 256;  // what is made of them stays in the first-level cache, double or not
 constexpr double kBfloat16Largest = 3.3895313892515355e38;
 
 template <typename T>
@@ -259,8 +259,7 @@ class FloatPass {
     }
     if constexpr (std::is_same_v<T, double>) {
       if (form_.rounds_half || !form_.rounds_single) return;
-      kernels_.narrow(b_, n, narrow_.data());
-      kernels_.widen(narrow_.data(), n, rounded_place_.data());
+      kernels_.round_to_float(b_, n, rounded_place_.data());
       rounded_ = rounded_place_.data();
     }
   }
@@ -453,7 +452,6 @@ class FloatPass {
   std::array<T, kPiece> b_place_;
   std::array<T, kPiece> d_place_;
   std::array<T, kPiece> rounded_place_;
-  std::array<float, kPiece> narrow_;
   const T* rounded_ = nullptr;
   std::array<T, kPiece> absolute_;
   std::array<T, kPiece> relative_;

@@ -270,14 +270,14 @@ void widen(const float* from, std::size_t n, double* out) {
   });
 }
 
-void narrow(const double* from, std::size_t n, float* out) {
+void round_to_float(const double* from, std::size_t n, double* out) {
   each_group<double>(n, [&]<int N>(std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; i += N) {
       const Vector<double, N> v = load<double, N>(from + i);
       if constexpr (N == 1) {
         out[i] = static_cast<float>(v[0]);
       } else {
-        store<N>(out + i, __builtin_convertvector(v, Vector<float, N>));
+        store<N>(out + i, to_doubles<float, N>(__builtin_convertvector(v, Vector<float, N>)));
       }
     }
   });
@@ -289,7 +289,7 @@ constexpr JudgeKernels kKernels = {
     {look<float>, errors<float>, sorts<float>, ulp<float>, leaf_sum<float>, keep_normal<float>},
     {look<double>, errors<double>, sorts<double>, ulp<double>, leaf_sum<double>, keep_normal<double>},
     widen,
-    narrow,
+    round_to_float,
 };
 
 }  // namespace msprobe::precheck::MSPROBE_KERNELS

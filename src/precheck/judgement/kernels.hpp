@@ -107,7 +107,8 @@ struct JudgeKernels {
   PieceKernels<float> float32;
   PieceKernels<double> float64;
   void (*widen)(const float* from, std::size_t n, double* out);
-  void (*narrow)(const double* from, std::size_t n, float* out);
+  /// To the nearest float, as a double.
+  void (*round_to_float)(const double* from, std::size_t n, double* out);
 };
 
 #define MSPROBE_DECLARE_JUDGE_KERNELS(isa) \
