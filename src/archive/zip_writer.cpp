@@ -92,9 +92,11 @@ ZipWriter::Entry& ZipWriter::new_entry(std::string name) {
   return entries_.emplace_back(Entry{std::move(name), file_.size()});
 }
 
-void ZipWriter::begin(std::string name, std::uint64_t size) {
+void ZipWriter::begin(std::string name, std::uint64_t size, std::optional<std::uint32_t> crc) {
   Entry& entry = new_entry(std::move(name));
   entry.size = size;
+  entry.summed = crc.has_value();
+  entry.crc = crc.value_or(0);
   file_.write(local_header(entry));
   written_ = 0;
   open_ = true;
@@ -110,7 +112,8 @@ void ZipWriter::begin_blocks(std::string name) {
 }
 
 void ZipWriter::append(const DeflatedBlock& block) {
-  if (!open_ || !entries_.back().deflated) throw std::logic_error("an entry of a zip archive takes no blocks");
+  if (!open_ || !entries_.back().deflated)
+    throw std::logic_error("an entry of a zip archive takes no blocks");
   Entry& entry = entries_.back();
   file_.write(block.bytes);
   entry.crc =
@@ -123,7 +126,7 @@ void ZipWriter::write(std::span<const std::byte> bytes) {
   Entry& entry = entries_.back();
   if (!open_ || entry.deflated || bytes.size() > entry.size - written_)
     throw std::logic_error("an entry of a zip archive grows beyond its size");
-  entry.crc = crc32(entry.crc, bytes);
+  if (!entry.summed) entry.crc = crc32(entry.crc, bytes);
   file_.write(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   written_ += bytes.size();
 }

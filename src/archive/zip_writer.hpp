@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,8 +27,9 @@ class ZipWriter {
  public:
   ZipWriter(OutputFile& file, ZipStyle style) : file_(file), style_(style) {}
 
-  /// Starts an entry of exactly `size` bytes. Throws std::logic_error if the one before is not complete.
-  void begin(std::string name, std::uint64_t size);
+  /// Starts an entry of exactly `size` bytes, whose checksum need not be computed where it is given. Throws
+  /// std::logic_error if the one before is not complete.
+  void begin(std::string name, std::uint64_t size, std::optional<std::uint32_t> crc = std::nullopt);
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
   /// Starts an entry of blocks that were compressed elsewhere. For ZipStyle::workbook alone.
@@ -53,6 +55,7 @@ class ZipWriter {
     std::uint32_t crc = 0;
     std::uint64_t packed_size = 0;  // of a compressed one
     bool deflated = false;
+    bool summed = false;  // the checksum was given
     std::uint64_t stored_size() const { return deflated ? packed_size : size; }
     bool wide() const;
   };

@@ -14,7 +14,7 @@ class NpzWriter final : public TensorWriter {
       : TensorWriter(std::move(specs)), file_(file), zip_(file, archive::ZipStyle::plain) {
     check_names(specs_, file.path());
   }
-  void begin(std::size_t index) override {
+  void begin(std::size_t index, std::optional<std::uint32_t>) override {
     const TensorSpec& spec = specs_.at(index);
     const std::string header = npy_header(spec.dtype, spec.shape);
     zip_.begin(spec.name + ".npy", header.size() + payload_size(spec, file_.path()));

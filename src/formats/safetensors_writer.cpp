@@ -55,7 +55,9 @@ class SafetensorsWriter final : public TensorWriter {
     append_le<std::uint64_t>(length, header_.size());
     file_.write(length + header_);
   }
-  void begin(std::size_t index) override { left_ = payload_size(specs_.at(index), file_.path()); }
+  void begin(std::size_t index, std::optional<std::uint32_t>) override {
+    left_ = payload_size(specs_.at(index), file_.path());
+  }
   void write(std::span<const std::byte> bytes) override {
     if (bytes.size() > left_) throw std::logic_error("a tensor grows beyond its size");
     left_ -= bytes.size();

@@ -38,7 +38,7 @@ class FlatWriter final : public TensorWriter {
     if (specs_.size() != 1) throw std::logic_error("a file of one tensor was given another number");
     left_ = payload_size(specs_[0], file_.path());
   }
-  void begin(std::size_t) override { file_.write(header_); }
+  void begin(std::size_t, std::optional<std::uint32_t>) override { file_.write(header_); }
   void write(std::span<const std::byte> bytes) override {
     if (bytes.size() > left_) throw std::logic_error("a tensor grows beyond its size");
     left_ -= bytes.size();

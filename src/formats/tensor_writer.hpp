@@ -43,7 +43,9 @@ class TensorWriter {
   const std::vector<TensorSpec>& specs() const { return specs_; }
   /// Indices into specs(). A container may want the widest types first, for alignment.
   const std::vector<std::size_t>& order() const { return order_; }
-  virtual void begin(std::size_t index) = 0;
+  /// `crc`: of all bytes that will follow, where the caller knows it: a container may want it.
+  virtual void begin(std::size_t index, std::optional<std::uint32_t> crc) = 0;
+  void begin(std::size_t index) { begin(index, std::nullopt); }
   /// Whole elements of the spec's type, little-endian, in row-major order.
   virtual void write(std::span<const std::byte> bytes) = 0;
   virtual void end() = 0;

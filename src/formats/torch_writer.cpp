@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -206,8 +207,8 @@ class TorchWriter final : public TensorWriter {
     zip_.add(root_ + ".storage_alignment", "64");
     zip_.add(root_ + "byteorder", "little");
   }
-  void begin(std::size_t index) override {
-    zip_.begin(fmt::format("{}data/{}", root_, index), sizes_.at(index));
+  void begin(std::size_t index, std::optional<std::uint32_t> crc) override {
+    zip_.begin(fmt::format("{}data/{}", root_, index), sizes_.at(index), crc);
   }
   void write(std::span<const std::byte> bytes) override { zip_.write(bytes); }
   void end() override { zip_.end(); }

@@ -34,6 +34,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Small pieces are written together: a file of a small tensor is some thirty of them.
+constexpr std::size_t kBuffer = std::size_t{64} << 10;
+
 std::string reason(int error) {
   return std::generic_category().message(error);
 }
@@ -57,7 +60,8 @@ std::string temporary_name(const std::string& folder) {
   return fmt::format("{}/{}{}-{}.tmp", folder, temporary_start(), ::getpid(), counter++);
 }
 
-/// Removes temporary files whose process is gone: it held a lock on them. Once a folder, which may have many files.
+/// Removes temporary files whose process is gone: it held a lock on them. Once a folder, which may have many
+/// files.
 void remove_stale(const std::string& folder) {
   static std::mutex mutex;
   static std::set<std::pair<dev_t, ino_t>> seen;
@@ -153,6 +157,29 @@ bool write_all(int descriptor, std::string_view bytes, const std::string& name) 
   return true;
 }
 
+Linked link_file(const std::string& from, const std::string& to) {
+  if (::link(from.c_str(), to.c_str()) == 0) return Linked::yes;
+  if (errno == EEXIST) {
+    const std::string name = temporary_name(parent_of(to));
+    if (::link(from.c_str(), name.c_str()) == 0) {
+      const bool renamed = ::rename(name.c_str(), to.c_str()) == 0;
+      // Two names of one file are not renamed: both stay.
+      ::unlink(name.c_str());
+      return renamed ? Linked::yes : Linked::refused;
+    }
+  }
+  return errno == EMLINK ? Linked::too_many : Linked::refused;
+}
+
+void copy_file(const std::string& from, const std::string& to) {
+  struct stat status {};
+  if (::stat(from.c_str(), &status) != 0)
+    throw IoError(display(from), "cannot be read back: " + reason(errno));
+  OutputFile file(to);
+  file.append_from(from, 0, static_cast<std::uint64_t>(status.st_size));
+  file.commit();
+}
+
 OutputFile::OutputFile(const std::string& path) : path_(path), target_(resolve_target(path)) {
   open();
 }
@@ -225,7 +252,8 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
       target_(std::move(other.target_)),
       temporary_(std::exchange(other.temporary_, {})),
       descriptor_(std::exchange(other.descriptor_, -1)),
-      size_(other.size_) {}
+      size_(other.size_),
+      buffer_(std::move(other.buffer_)) {}
 
 OutputFile::~OutputFile() {
   discard();
@@ -238,9 +266,20 @@ void OutputFile::discard() noexcept {
 }
 
 void OutputFile::write(std::string_view bytes) {
-  if (!write_all(descriptor_, bytes, path_))
-    throw IoError(display(path_), "cannot be written: " + reason(EPIPE));
+  if (bytes.size() > kBuffer - buffer_.size()) flush();
   size_ += bytes.size();
+  if (bytes.size() <= kBuffer - buffer_.size()) {
+    buffer_ += bytes;
+  } else if (!write_all(descriptor_, bytes, path_)) {
+    throw IoError(display(path_), "cannot be written: " + reason(EPIPE));
+  }
+}
+
+void OutputFile::flush() {
+  if (buffer_.empty()) return;
+  if (!write_all(descriptor_, buffer_, path_))
+    throw IoError(display(path_), "cannot be written: " + reason(EPIPE));
+  buffer_.clear();
 }
 
 void OutputFile::append_from(const std::string& path, std::uint64_t offset, std::uint64_t size) {
@@ -251,6 +290,7 @@ void OutputFile::append_from(const std::string& path, std::uint64_t offset, std:
 }
 
 void OutputFile::append_from(int source, const std::string& path, std::uint64_t offset, std::uint64_t size) {
+  flush();
   std::vector<char> buffer;
   auto from = static_cast<off_t>(offset);
   while (size > 0) {
@@ -277,6 +317,7 @@ void OutputFile::append_from(int source, const std::string& path, std::uint64_t 
 }
 
 void OutputFile::write_at(std::uint64_t offset, std::string_view bytes) {
+  flush();
   while (!bytes.empty()) {
     const ssize_t written = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
@@ -286,7 +327,8 @@ void OutputFile::write_at(std::uint64_t offset, std::string_view bytes) {
   }
 }
 
-void OutputFile::read_at(std::uint64_t offset, std::span<char> out) const {
+void OutputFile::read_at(std::uint64_t offset, std::span<char> out) {
+  flush();
   while (!out.empty()) {
     const ssize_t got = ::pread(descriptor_, out.data(), out.size(), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
@@ -300,6 +342,7 @@ void OutputFile::read_at(std::uint64_t offset, std::span<char> out) const {
 
 void OutputFile::finish() {
   if (descriptor_ < 0) return;
+  flush();
   // The file's own ends what has no name, and the lock of what has one, so a second descriptor is closed in
   // its place.
   const int second = ::dup(descriptor_);

@@ -25,15 +25,27 @@ void prepare_output(const std::string& path);
 /// IoError that names `name`. A signal that asks the process to stop ends a blocked write with Interrupted.
 bool write_all(int descriptor, std::string_view bytes, const std::string& name);
 
-/// A file in the making: it has no name until commit(), so that it leaves nothing even where the process is killed. On
-/// file systems that know no such files it has a temporary name beside its place; what killed processes of this machine
-/// left of that kind is removed by the next one. The mode is 0644 less the umask. A symbolic link at `path` stays, what
-/// it points at is replaced; directories, devices and pipes are refused.
+enum class Linked : std::uint8_t {
+  yes,
+  refused,   // by the file system, for whatever reason
+  too_many,  // the file has as many names as it can have
+};
+/// Gives the file `from` another name in the same file system, in place of what has it. It stays one file:
+/// who writes to it by one name, not in its place, changes what is found by all.
+Linked link_file(const std::string& from, const std::string& to);
+
+/// Writes `to` anew with the bytes of `from`.
+void copy_file(const std::string& from, const std::string& to);
+
+/// A file in the making: it has no name until commit(), so that it leaves nothing even where the process is
+/// killed. On file systems that know no such files it has a temporary name beside its place; what killed
+/// processes of this machine left of that kind is removed by the next one. The mode is 0644 less the umask. A
+/// symbolic link at `path` stays, what it points at is replaced; directories, devices and pipes are refused.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
-  /// A file in an open folder, whatever its path leads to by now; `path` is for messages. A link at its place is
-  /// replaced.
+  /// A file in an open folder, whatever its path leads to by now; `path` is for messages. A link at its place
+  /// is replaced.
   static OutputFile in_folder(int folder, const std::string& name, const std::string& path);
   /// A file without a name in the directory for temporary files, for what must be seekable before it is
   /// copied.
@@ -49,7 +61,7 @@ class OutputFile {
   void append_from(const std::string& path, std::uint64_t offset, std::uint64_t size);
   /// Replaces bytes that were written before.
   void write_at(std::uint64_t offset, std::string_view bytes);
-  void read_at(std::uint64_t offset, std::span<char> out) const;
+  void read_at(std::uint64_t offset, std::span<char> out);
   /// No more writing; reports what the system had kept back (quota, full disk on a network file system).
   void finish();
   /// finish() and the name.
@@ -67,6 +79,7 @@ class OutputFile {
   void copy_to_named();
   /// `path`: of the source, for messages.
   void append_from(int source, const std::string& path, std::uint64_t offset, std::uint64_t size);
+  void flush();
   void discard() noexcept;
 
   std::string path_;       // as the caller named it
@@ -74,6 +87,7 @@ class OutputFile {
   std::string temporary_;  // its name until then; empty: it has none
   int descriptor_ = -1;
   std::uint64_t size_ = 0;
+  std::string buffer_;  // what was written last, as long as it is little
 };
 
 }  // namespace msprobe

@@ -186,7 +186,7 @@ class VisRun {
   }
 
   /// Copies a draft to its place, with what goes between.
-  void finish(Draft& draft, const OutputFile& scratch) const {
+  void finish(Draft& draft, OutputFile& scratch) const {
     std::sort(draft.gaps.begin(), draft.gaps.end());
     OutputFile file(draft.path);
     std::uint64_t at = draft.begin;
@@ -199,7 +199,7 @@ class VisRun {
     file.commit();
   }
 
-  static void copy(const OutputFile& from, std::uint64_t begin, std::uint64_t end, OutputFile& to) {
+  static void copy(OutputFile& from, std::uint64_t begin, std::uint64_t end, OutputFile& to) {
     constexpr std::uint64_t kAtOnce = std::uint64_t{1} << 20;
     std::string bytes;
     for (; begin < end; begin += bytes.size()) {
