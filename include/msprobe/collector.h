@@ -92,6 +92,7 @@ typedef struct msprobe_info {
   int finished;         /* all steps asked for are recorded */
   uint64_t entries;     /* recorded so far, in all steps */
   uint64_t steps;       /* of which something was recorded */
+  int links_tensors;    /* tensors that have a file already are not written again: give their owners, small ones' too */
 } msprobe_info;
 MSPROBE_API msprobe_status msprobe_session_info(msprobe_session* session, msprobe_info* info);
 /* A key of the configuration after defaults and overrides, as JSON ("null" if absent). Keys of the task's section
@@ -272,7 +273,8 @@ enum { /* msprobe_tensor.flags */
   MSPROBE_TENSOR_CONJ = 4,              /* the bytes are to be read as their complex conjugate */
   MSPROBE_TENSOR_NEG = 8,               /* the bytes are to be read with the other sign */
   MSPROBE_TENSOR_DEFERRED = 16,         /* statistics come later, by msprobe_fill_statistics() */
-  MSPROBE_TENSOR_NO_FILE = 32           /* never save this one */
+  MSPROBE_TENSOR_NO_FILE = 32,          /* never save this one */
+  MSPROBE_TENSOR_UNCOUNTED = 64         /* not all that changes the elements counts in `version` */
 };
 
 /* Results of the statistics pass, in double. max and min are NaN if an element is NaN (as PyTorch), whole numbers
@@ -297,12 +299,16 @@ typedef struct msprobe_tensor {
   const char* extra;         /* JSON object whose members follow requires_grad (device_mesh, placements); or NULL */
   const msprobe_statistics* statistics; /* if the caller has them (of a device); or NULL */
   /* For results used again: elements at `data` are the same as long as `version` is and alive(owner) is not 0.
+   * A file of theirs is used again only if their checksum, too, is the same.
    * The library calls release(owner) exactly once, from the thread of some later call, holding no lock of its own
    * that alive or release could need. All NULL: nothing is kept. */
   uint64_t version;
   void* owner;
   int (*alive)(void* owner);
   void (*release)(void* owner);
+  /* If the elements at `data` were copied from somewhere else, as from a device: where they are there. `version` and
+   * `owner` are those of that place. NULL: `data` is the place. */
+  const void* source;
 } msprobe_tensor;
 
 /* Fills data, shape, strides, ndim and dtype from a DLTensor (of DLPack's dlpack.h); the rest is set to 0. Shape and

@@ -135,6 +135,7 @@ PyObject* info(PyObject*, PyObject*) {
   const msprobe_status status = msprobe_session_info(state.session, &told);
   if (status != MSPROBE_OK) return raise_status(status);
   state.adding_may_wait = told.wants_bytes != 0;
+  state.links_tensors = told.links_tensors != 0;
   return Py_BuildValue(
       "{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:K,s:L,s:i,s:K,s:K}", "task", static_cast<int>(told.task), "level",
       static_cast<int>(told.level), "records_modules", told.records_modules, "records_apis",

@@ -36,6 +36,7 @@ struct State {
   msprobe_session* session = nullptr;
   bool python_compatible = false;
   bool adding_may_wait = false;  // bytes of tensors go to files: the lock is given away for small ones, too
+  bool links_tensors = false;    // a tensor that was saved before is not written again
   std::deque<Api> apis;          // references stay good while more are added
   std::vector<Dtype> dtypes;
   /// Part of every tensor's version: results are not used again over a change of it. Counts what changes

@@ -216,13 +216,20 @@ bool is_framework_tensor(PyObject* value) {
   return is_one == 1;
 }
 
+// `object`: what the elements are, or were copied from.
 void set_owner(PyObject* object, int64_t bytes, msprobe_tensor* tensor) {
-  if (bytes < kReuseAbove || !state.may_reuse) return;
+  if (!state.links_tensors && (bytes < kReuseAbove || !state.may_reuse)) return;
   const int64_t version = version_of(object);
-  if (version < 0) return;
+  if (!state.links_tensors && version < 0) return;
   Owner* owner = owner_for(object);
   if (owner == nullptr) return;
-  tensor->version = (state.epoch << 32) | (static_cast<uint64_t>(version) & 0xffffffffU);
+  if (state.links_tensors) {
+    // Checksums tell the writes that no version does.
+    tensor->flags |= MSPROBE_TENSOR_UNCOUNTED;
+    tensor->version = static_cast<uint64_t>(version);
+  } else {
+    tensor->version = (state.epoch << 32) | (static_cast<uint64_t>(version) & 0xffffffffU);
+  }
   tensor->owner = owner;
   tensor->alive = owner_alive;
   tensor->release = release_owner;
@@ -299,7 +306,8 @@ Added add_plain_tensor(msprobe_builder* builder, const char* key, PyObject* obje
 namespace {
 
 // A Record is a tuple: (tensor or NumPy array with the elements or None, type, dtype text, dtype code, shape,
-// requires_grad or None, extra JSON or None, statistics or None, deferred callback or None).
+// requires_grad or None, extra JSON or None, statistics or None, deferred callback or None[, the tensor whose
+// elements these are]).
 class Record {
  public:
   /// False with an exception pending if it is none.
@@ -311,6 +319,7 @@ class Record {
 
  private:
   bool read_statistics(PyObject* statistics);
+  void set_source(PyObject* source);
 
   Geometry geometry_;
   msprobe_statistics statistics_{};
@@ -325,8 +334,9 @@ bool Record::read(PyObject* record) {
   PyObject* shape = nullptr;
   PyObject* requires_grad = nullptr;
   PyObject* statistics = nullptr;
-  if (PyArg_ParseTuple(record, "OzzIOOzOO", &elements, &type, &dtype_text, &dtype, &shape, &requires_grad,
-                       &extra, &statistics, &deferred) == 0) {
+  PyObject* source = Py_None;
+  if (PyArg_ParseTuple(record, "OzzIOOzOO|O", &elements, &type, &dtype_text, &dtype, &shape, &requires_grad,
+                       &extra, &statistics, &deferred, &source) == 0) {
     return false;
   }
   bool have_elements = false;
@@ -356,7 +366,20 @@ bool Record::read(PyObject* record) {
   if (requires_grad != Py_None) tensor.flags |= MSPROBE_TENSOR_HAS_REQUIRES_GRAD;
   if (requires_grad == Py_None || requires_grad == Py_True) tensor.flags |= MSPROBE_TENSOR_REQUIRES_GRAD;
   if (deferred != Py_None) tensor.flags |= MSPROBE_TENSOR_DEFERRED;
+  if (have_elements && source != Py_None) set_source(source);
   return statistics == Py_None || read_statistics(statistics);
+}
+
+// A copy is another one each time; what it was made of tells whether it is the same as before. Without an
+// address of its elements the object itself stands for them.
+void Record::set_source(PyObject* source) {
+  if (!state.links_tensors) return;
+  const Ref address(PyObject_CallFunctionObjArgs(state.data_ptr, source, nullptr));
+  const unsigned long long pointer = address ? PyLong_AsUnsignedLongLong(address.get()) : 0;
+  PyErr_Clear();
+  const bool known = address && pointer != 0 && pointer != static_cast<unsigned long long>(-1);
+  tensor.source = known ? reinterpret_cast<const void*>(static_cast<uintptr_t>(pointer)) : source;
+  set_owner(source, bytes, &tensor);
 }
 
 bool Record::read_statistics(PyObject* statistics) {

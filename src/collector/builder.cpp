@@ -125,13 +125,13 @@ msprobe_status Builder::add_tensor(const char* key, const msprobe_tensor& tensor
   TensorView view = view_of(tensor);
   crop(view, target_.rules->slice);
   Record record;
+  const Reuse reuse{&session_.reuse(), std::move(owner)};
   const ValueWriter::Mark mark = writer_.mark();
   if (!item(key)) return MSPROBE_OK;
   try {
     if (target_.files && has_file(tensor, view)) record.data_name = name_of_file();
     record.level = writer_.level();
-    append_record(writer_.text(), *target_.rules, tensor, view, {&session_.reuse(), std::move(owner)},
-                  record);
+    append_record(writer_.text(), *target_.rules, tensor, view, reuse, record);
   } catch (...) {
     writer_.go_back(mark);
     throw;
@@ -148,10 +148,15 @@ msprobe_status Builder::add_tensor(const char* key, const msprobe_tensor& tensor
         session_.locked([&](Recorder& recorder) { return recorder.add_slot(*record.deferred); });
     if (slot != nullptr) *slot = number;
   }
-  if (record.data_name.empty()) return MSPROBE_OK;
-  if (!target_.keep_files) return session_.save_tensor(target_.serial, record.data_name, view);
-  findings_.files.emplace_back(record.data_name, session_.queue().copy(view));
-  return MSPROBE_OK;
+  msprobe_status status = MSPROBE_OK;
+  if (!record.data_name.empty() && target_.keep_files) {
+    findings_.files.emplace_back(record.data_name, session_.queue().copy(view));
+  } else if (!record.data_name.empty()) {
+    status = session_.save_tensor(target_.serial, record.data_name, view, record.keep);
+  }
+  const Keep& keep = record.keep;
+  if (keep.fresh && keep.possible) session_.reuse().keep(view, keep.identity, reuse.owner, keep.results);
+  return status;
 }
 
 /// Of the item that was begun last.

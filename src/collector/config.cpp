@@ -241,6 +241,14 @@ std::int64_t read_limit(const Reader& section, std::string_view key) {
   return number == 0 ? 1 : number;
 }
 
+std::uint64_t read_megabytes(const Reader& common, std::string_view key, std::uint64_t fallback) {
+  const Json* value = common.find(key);
+  if (value == nullptr) return fallback;
+  const std::int64_t number = common.integer(*value, key);
+  if (number < 0 || number > kMaxNumber) common.fail(key, "must be within 0 and 1000000");
+  return static_cast<std::uint64_t>(number);
+}
+
 void read_section(const Json& object, const std::string& where, Config& config) {
   if (!object.is_object()) throw FormatError(where, "must be an object");
   if (config.task == Task::grad_probe) {
@@ -413,6 +421,8 @@ Config parse_config(std::string_view text, const std::string& name, const Config
   }
   if (common.find("dump_enable") != nullptr) config.dump_enable = common.boolean("dump_enable", true);
   config.python_compatible = common.boolean("python_compatible", false);
+  config.hard_links = common.boolean("hard_links", true);
+  config.write_buffer = read_megabytes(common, "write_buffer_mb", config.write_buffer);
   config.custom_op_namespaces = common.texts("custom_op_namespaces");
   if (common.find("custom_op_namespaces") == nullptr) config.custom_op_namespaces = {"_C_ascend"};
 

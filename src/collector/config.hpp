@@ -58,6 +58,9 @@ struct Config {
   std::vector<std::string> custom_op_namespaces;
   /// Values where the Python tool 26.2 leaves none or odd ones are left out or odd here, too.
   bool python_compatible = false;
+  /// A tensor that was saved before in the step gets another name of that file.
+  bool hard_links = true;
+  std::uint64_t write_buffer = 256;  // MiB of tensors that wait to be written
 
   // Of the section that has the task's name.
   std::vector<std::string> scope;  // none or two

@@ -23,6 +23,8 @@ constexpr std::string_view kCommonKeys[] = {"task",
                                             "dump_enable",
                                             "custom_op_namespaces",
                                             "python_compatible",
+                                            "hard_links",
+                                            "write_buffer_mb",
                                             "support_wrap_ops"};
 
 // Sections of tasks, of which only that of the task in use counts.

@@ -79,6 +79,7 @@ void Recorder::adopt(Config config) {
   config_ = std::move(config);
   if (framework_ == "mindspore") config_.risk_level = RiskLevel::all;  // the names rated are PyTorch's
   root_ = fs::absolute(config_.dump_path).string();
+  queue_.set_budget(config_.write_buffer << 20);
   filter_ = std::make_unique<Filter>(config_);
   rules_ = {config_.high_precision, config_.python_compatible, framework_ != "pytorch"};
 }
@@ -113,7 +114,10 @@ void Recorder::begin_step(const Place& place) {
                                      folder + (debug ? "/debug.json" : "/dump.json"), header(place), 2);
   step->debug = debug;
   const bool bench = config_.task == Task::tensor && !config_.bench_path.empty() && !debug;
-  RecordRules rules{rules_, config_.summary_mode, framework_ != "pytorch", suffix_, bench, config_.slice};
+  RecordRules rules{rules_, config_.summary_mode, framework_ != "pytorch", suffix_, bench,
+                    false,  config_.slice};
+  // What waits until it is known whether it is wanted has no file yet.
+  rules.hard_links = config_.hard_links && !bench && config_.task != Task::overflow_check;
   if (!config_.request_id.empty() && place.tokens)
     rules.slice.push_back({0, std::nullopt, place.tokens->first, place.tokens->second});
   step->rules = std::make_shared<const RecordRules>(std::move(rules));
@@ -142,6 +146,7 @@ bool Recorder::move_step(const Place& place) {
   const std::string from = step_->folder();
   const std::string to = step_->parent + '/' + leaf;
   finish_tensor_files();
+  queue_.forget_files();
   rename_folder(from, to);
   step_->leaf = leaf;
   step_->data.move(to + (step_->debug ? "/debug.json" : "/dump.json"));
@@ -155,6 +160,7 @@ msprobe_status Recorder::end_step() {
   step_->entries.each_open([this](Entry& entry) { close_entry(entry); });
   step_->entries.close_all();
   const msprobe_status status = write_all_files();
+  queue_.forget_files();
   entries_ += step_->entries.count();
   step_.reset();
   slots_.clear();

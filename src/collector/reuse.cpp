@@ -2,8 +2,11 @@
 #include "collector/reuse.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
+
+#include "collector/checksum.hpp"
 
 namespace msprobe::collector {
 namespace {
@@ -13,20 +16,14 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   return hash ^ (hash >> 32);
 }
 
-std::uint64_t hash_of(const TensorView& view, std::uint64_t version) {
-  std::uint64_t hash = mix(reinterpret_cast<std::uintptr_t>(view.data), version);
+std::uint64_t hash_of(const TensorView& view, const Identity& identity) {
+  std::uint64_t hash = mix(reinterpret_cast<std::uintptr_t>(identity.data), identity.version);
   hash = mix(hash, static_cast<std::uint64_t>(view.dtype) << 8 | view.rank);
   for (std::size_t axis = 0; axis < view.rank; ++axis) {
     hash = mix(hash, static_cast<std::uint64_t>(view.shape[axis]));
     hash = mix(hash, static_cast<std::uint64_t>(view.strides[axis]));
   }
   return hash;
-}
-
-bool same(const TensorView& a, const TensorView& b) {
-  return a.data == b.data && a.dtype == b.dtype && a.rank == b.rank && a.conjugate == b.conjugate &&
-         a.negative == b.negative && std::equal(a.shape.begin(), a.shape.begin() + a.rank, b.shape.begin()) &&
-         std::equal(a.strides.begin(), a.strides.begin() + a.rank, b.strides.begin());
 }
 
 /// One number out of elements spread over all.
@@ -53,32 +50,66 @@ std::uint64_t samples_of(const TensorView& view) {
 
 }  // namespace
 
-Results ReuseCache::find(const TensorView& view, std::uint64_t version) {
+struct ReuseCache::Known {
+  Known(const TensorView& view, const Identity& same, std::shared_ptr<const Owner> who, const Results& what)
+      : identity(same),
+        dtype(view.dtype),
+        conjugate(view.conjugate),
+        negative(view.negative),
+        shape(view.shape.begin(), view.shape.begin() + view.rank),
+        strides(view.strides.begin(), view.strides.begin() + view.rank),
+        samples(samples_of(view)),
+        owner(std::move(who)),
+        results(what) {}
+
+  bool is(const TensorView& view, const Identity& other) const {
+    return identity.data == other.data && identity.version == other.version && dtype == view.dtype &&
+           conjugate == view.conjugate && negative == view.negative && shape.size() == view.rank &&
+           std::equal(shape.begin(), shape.end(), view.shape.begin()) &&
+           std::equal(strides.begin(), strides.end(), view.strides.begin());
+  }
+
+  Identity identity;
+  tensor::DType dtype;
+  bool conjugate;
+  bool negative;
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> strides;
+  std::uint64_t samples;
+  std::shared_ptr<const Owner> owner;
+  Results results;
+};
+
+Results ReuseCache::find(const TensorView& view, const Identity& identity, Check check) {
   std::shared_ptr<const Known> known;
   {
     const std::lock_guard lock(mutex_);
-    known = places_[hash_of(view, version) % kPlaces];
+    const auto found = table_.find(hash_of(view, identity));
+    if (found == table_.end()) return {};
+    known = found->second;
   }
-  if (!known || known->version != version || !same(known->view, view) || !known->owner->alive() ||
-      known->samples != samples_of(view)) {
-    return {};
-  }
-  return known->results;
+  if (!known->is(view, identity) || !known->owner->alive()) return {};
+  if (check == Check::samples) return known->samples == samples_of(view) ? known->results : Results{};
+  if (!known->results.crc) return {};
+  const std::uint32_t crc = crc32_of(view);
+  if (crc == *known->results.crc) return known->results;
+  return {std::nullopt, crc, nullptr};
 }
 
-void ReuseCache::keep(const TensorView& view, std::uint64_t version, std::shared_ptr<const Owner> owner,
+void ReuseCache::keep(const TensorView& view, const Identity& identity, std::shared_ptr<const Owner> owner,
                       const Results& results) {
-  auto fresh =
-      std::make_shared<const Known>(Known{view, version, samples_of(view), std::move(owner), results});
-  std::shared_ptr<const Known> before;  // goes when the lock is gone
+  auto fresh = std::make_shared<const Known>(view, identity, std::move(owner), results);
+  std::shared_ptr<const Known> before;  // goes when the lock is gone, as these do
+  Table all;
   const std::lock_guard lock(mutex_);
-  before = std::exchange(places_[hash_of(view, version) % kPlaces], std::move(fresh));
+  if (table_.size() >= kMost) all.swap(table_);
+  before = std::exchange(table_[hash_of(view, identity)], std::move(fresh));
 }
 
 void ReuseCache::clear() {
-  std::array<std::shared_ptr<const Known>, kPlaces> before;
+  Table before;
   const std::lock_guard lock(mutex_);
-  before.swap(places_);
+  before.swap(table_);
 }
 
 }  // namespace msprobe::collector

@@ -212,7 +212,7 @@ msprobe_status Session::fill_gradient(std::uint64_t gradient_entry, std::string_
   // There is nothing to put the numbers into later: what is known is all.
   if (record.deferred) text.insert(record.gap, record.deferred->slot->text);
   const msprobe_status status =
-      record.data_name.empty() ? MSPROBE_OK : save_tensor(leaf->serial, record.data_name, view);
+      record.data_name.empty() ? MSPROBE_OK : save_tensor(leaf->serial, record.data_name, view, record.keep);
   const bool filled = locked([&](Recorder& recorder) { return recorder.fill_leaf(*leaf, std::move(text)); });
   return filled ? status : MSPROBE_SKIP;
 }
@@ -232,10 +232,15 @@ msprobe_status Session::probe_gradient(std::string_view parameter, const TensorV
   return MSPROBE_OK;
 }
 
-msprobe_status Session::save_tensor(std::uint64_t serial, const std::string& name, const TensorView& view) {
+msprobe_status Session::save_tensor(std::uint64_t serial, const std::string& name, const TensorView& view,
+                                    Keep& keep) {
   const std::string folder = locked([&](Recorder& recorder) { return recorder.tensor_folder(serial); });
   if (folder.empty()) return MSPROBE_SKIP;
-  queue().write(folder + name, view);
+  if (!keep.possible) {
+    queue().write(folder + name, view);
+  } else if (queue().write_once(folder + name, view, keep.results)) {
+    keep.fresh = true;
+  }
   return MSPROBE_OK;
 }
 
@@ -255,6 +260,7 @@ void Session::get_info(msprobe_info& info) {
   info.finished = recorder_.finished() ? 1 : 0;
   info.entries = recorder_.entries() + gradients_.gradients();
   info.steps = recorder_.steps() + gradients_.steps();
+  info.links_tensors = config.hard_links && config.wants_tensor_folder() ? 1 : 0;
 }
 
 const char* Session::setting(const char* key) {

@@ -72,7 +72,9 @@ class Session {
   TensorQueue& queue() { return recorder_.queue(); }
   /// MSPROBE_SKIP if it is none of those asked for.
   msprobe_status probe_gradient(std::string_view parameter, const TensorView& gradient);
-  msprobe_status save_tensor(std::uint64_t serial, const std::string& name, const TensorView& view);
+  /// Where the same elements have a file, another name of that one; `keep` is told what is kept of these.
+  msprobe_status save_tensor(std::uint64_t serial, const std::string& name, const TensorView& view,
+                             Keep& keep);
 
  private:
   std::uint64_t present_step() const { return loop_ + init_step_; }

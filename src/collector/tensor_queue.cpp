@@ -4,18 +4,26 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <new>
 #include <system_error>
 #include <utility>
 
 #include "collector/no_signals.hpp"
 #include "collector/tensor_file.hpp"
+#include "support/crc32.hpp"
+#include "support/error.hpp"
+#include "support/output_file.hpp"
+#include "support/text.hpp"
 
 namespace msprobe::collector {
 namespace {
 
 constexpr std::size_t kThreads = 2;
 constexpr std::uint64_t kMaxSpare = std::uint64_t{64} << 20;
+constexpr std::size_t kWorthKeeping = std::size_t{128} << 10;  // such memory comes from the system each time
 constexpr std::size_t kMaxFailures = 20;
+// Of a copy, so that its checksum finds the bytes in the processor's cache.
+constexpr std::size_t kPiece = std::size_t{64} << 10;
 
 }  // namespace
 
@@ -26,6 +34,11 @@ TensorQueue::~TensorQueue() {
   }
   work_.notify_all();
   for (std::thread& thread : threads_) thread.join();
+}
+
+void TensorQueue::set_budget(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  budget_ = bytes;
 }
 
 bool TensorQueue::start_threads() {
@@ -46,11 +59,10 @@ TensorCopy TensorQueue::copy(const TensorView& view) {
   const auto bytes = static_cast<std::size_t>(view.bytes());
   {
     const std::lock_guard lock(mutex_);
-    const auto fits = std::find_if(spare_.begin(), spare_.end(), [&](const TensorCopy& spare) {
-      return spare.capacity >= bytes && spare.capacity / 4 <= bytes;
-    });
-    if (fits != spare_.end()) {
-      result = std::move(*fits);
+    const auto fits = spare_.lower_bound(bytes);
+    if (fits != spare_.end() && fits->first / 4 <= bytes) {
+      result.capacity = fits->first;
+      result.memory = std::move(fits->second);
       spare_bytes_ -= result.capacity;
       spare_.erase(fits);
     }
@@ -60,9 +72,15 @@ TensorCopy TensorQueue::copy(const TensorView& view) {
     result.capacity = bytes;
   }
   std::byte* to = result.memory.get();
+  result.crc = 0;
   each_piece(view, [&](std::span<const std::byte> piece) {
-    std::memcpy(to, piece.data(), piece.size());
-    to += piece.size();
+    while (!piece.empty()) {
+      const std::size_t size = std::min(piece.size(), kPiece);
+      std::memcpy(to, piece.data(), size);
+      result.crc = crc32(result.crc, {to, size});
+      to += size;
+      piece = piece.subspan(size);
+    }
   });
   result.view = view;
   result.view.data = result.memory.get();
@@ -75,85 +93,200 @@ TensorCopy TensorQueue::copy(const TensorView& view) {
   return result;
 }
 
+void TensorQueue::take_name(Lock& lock, const std::string& path, const File& file) {
+  if (files_.try_emplace(path, file).second) return;
+  // Two that write to one name would do so in any order, and what is linked to it may not be made yet.
+  room_.wait(lock, [this] { return idle(); });
+  File& former = files_[path];
+  if (former) former->state = SavedFile::State::gone;
+  former = file;
+}
+
 void TensorQueue::write(std::string path, const TensorView& view) {
+  write_new(std::make_shared<SavedFile>(std::move(path)), view);
+}
+
+bool TensorQueue::write_once(std::string path, const TensorView& view, Results& known) {
+  if (known.file && link(path, known.file)) return false;
+  known.file = std::make_shared<SavedFile>(std::move(path));
+  known.crc = write_new(known.file, view);
+  return true;
+}
+
+std::uint32_t TensorQueue::write_new(const File& file, const TensorView& view) {
   bool threads = false;
   {
-    std::unique_lock lock(mutex_);
+    Lock lock(mutex_);
+    take_name(lock, file->path, file);
     // A copy as large as that takes longer to make than it saves.
-    threads = view.bytes() <= kBudget / 2 && start_threads();
+    threads = view.bytes() <= budget_ / 2 && start_threads();
     if (threads) {
-      room_.wait(lock, [&] { return held_ + view.bytes() <= kBudget; });
+      room_.wait(lock, [&] { return held_ == 0 || held_ + view.bytes() <= budget_; });
       held_ += view.bytes();
+    } else {
+      ++busy_;
     }
   }
-  if (!threads) return write_now(path, view);
-  try {
-    enqueue(std::move(path), copy(view));
-  } catch (...) {
-    const std::lock_guard lock(mutex_);
-    held_ -= view.bytes();
-    throw;
+  if (threads) {
+    try {
+      TensorCopy made = copy(view);
+      const std::uint32_t crc = made.crc;
+      enqueue({file, std::move(made)});
+      return crc;
+    } catch (...) {
+      Lock lock(mutex_);
+      held_ -= view.bytes();
+      settle(lock, *file, SavedFile::State::gone);
+      room_.notify_all();
+      throw;
+    }
   }
+  std::uint32_t crc = 0;
+  Lock lock(mutex_);
+  const bool written = attempt(lock, [&] { crc = write_tensor_file(file->path, view, std::nullopt); });
+  settle(lock, *file, written ? SavedFile::State::written : SavedFile::State::gone);
+  --busy_;
+  room_.notify_all();
+  return crc;
 }
 
 void TensorQueue::write(std::string path, TensorCopy copy) {
-  bool threads = false;
-  {
-    const std::lock_guard lock(mutex_);
-    threads = start_threads();
-    if (threads) held_ += copy.view.bytes();
+  const auto file = std::make_shared<SavedFile>(std::move(path));
+  Lock lock(mutex_);
+  take_name(lock, file->path, file);
+  if (start_threads()) {
+    held_ += copy.view.bytes();
+    tasks_.push_back({file, std::move(copy)});
+    work_.notify_one();
+    return;
   }
-  if (!threads) return write_now(path, copy.view);
-  enqueue(std::move(path), std::move(copy));
+  attempt(lock, [&] { write_tensor_file(file->path, copy.view, copy.crc); });
 }
 
-void TensorQueue::enqueue(std::string path, TensorCopy copy) {
+void TensorQueue::enqueue(Task task) {
   const std::lock_guard lock(mutex_);
-  tasks_.push_back({std::move(path), std::move(copy)});
+  tasks_.push_back(std::move(task));
   work_.notify_one();
 }
 
-void TensorQueue::write_now(const std::string& path, const TensorView& view) noexcept {
+/// False if the elements have to be written once more.
+bool TensorQueue::link(const std::string& path, const File& file) {
+  Lock lock(mutex_);
+  if (refused_ || file->state == SavedFile::State::gone || file->path == path) return false;
+  take_name(lock, path, nullptr);
+  // Waiting for the name may have changed it.
+  if (refused_ || file->state == SavedFile::State::gone) return false;
+  file->links.push_back(path);
+  if (file->state == SavedFile::State::waiting || file->links.size() > 1) return true;
+  if (start_threads()) {
+    tasks_.push_back({file, {}});
+    work_.notify_one();
+  } else {
+    make_links(lock, *file);
+  }
+  return true;
+}
+
+template <typename Body>
+bool TensorQueue::attempt(Lock& lock, Body body) noexcept {
+  lock.unlock();
+  std::exception_ptr thrown;
   try {
-    write_tensor_file(path, view);
+    body();
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  lock.lock();
+  if (!thrown) return true;
+  try {
+    if (failures_.size() < kMaxFailures) std::rethrow_exception(thrown);
   } catch (const std::exception& error) {
-    const std::lock_guard lock(mutex_);
     try {
-      if (failures_.size() < kMaxFailures) failures_.emplace_back(error.what());
+      failures_.emplace_back(error.what());
     } catch (const std::bad_alloc&) {
-      return;  // no memory even to say so
+      return false;  // no memory even to say so
     }
+  }
+  return false;
+}
+
+void TensorQueue::settle(Lock& lock, SavedFile& file, SavedFile::State state) noexcept {
+  file.state = state;
+  make_links(lock, file);
+}
+
+void TensorQueue::make_links(Lock& lock, SavedFile& file) noexcept {
+  while (!file.links.empty()) {
+    for (const std::string& path : std::exchange(file.links, {}))
+      attempt(lock, [&] { make_link(file, path); });
+  }
+}
+
+void TensorQueue::make_link(SavedFile& file, const std::string& path) {
+  std::string from;
+  {
+    const std::lock_guard lock(mutex_);
+    if (file.state != SavedFile::State::written)
+      throw IoError(display(path), "is not there: it would be the same file as " + display(file.path));
+    from = file.path;
+  }
+  const Linked linked = link_file(from, path);
+  if (linked == Linked::yes) return;
+  copy_file(from, path);
+  const std::lock_guard lock(mutex_);
+  if (linked == Linked::too_many) {
+    file.path = path;  // which has room for more
+  } else {
+    refused_ = true;
   }
 }
 
 void TensorQueue::recycle(TensorCopy copy) {
-  if (copy.capacity > kMaxSpare - spare_bytes_) return;
-  spare_bytes_ += copy.capacity;
-  spare_.push_back(std::move(copy));
+  if (copy.capacity < kWorthKeeping || copy.capacity > kMaxSpare - spare_bytes_) return;
+  try {
+    spare_.emplace(copy.capacity, std::move(copy.memory));
+    spare_bytes_ += copy.capacity;
+  } catch (const std::bad_alloc&) {
+    return;  // then it is no memory to use again
+  }
 }
 
 void TensorQueue::work() {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   for (;;) {
     work_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
     if (tasks_.empty()) return;
     Task task = std::move(tasks_.front());
     tasks_.pop_front();
     ++busy_;
-    lock.unlock();
-    write_now(task.path, task.copy.view);
-    lock.lock();
+    if (task.copy.memory) {
+      const bool written =
+          attempt(lock, [&] { write_tensor_file(task.file->path, task.copy.view, task.copy.crc); });
+      held_ -= task.copy.view.bytes();
+      recycle(std::move(task.copy));
+      room_.notify_all();
+      settle(lock, *task.file, written ? SavedFile::State::written : SavedFile::State::gone);
+    } else {
+      make_links(lock, *task.file);
+    }
     --busy_;
-    held_ -= task.copy.view.bytes();
-    recycle(std::move(task.copy));
     room_.notify_all();
   }
 }
 
 std::vector<std::string> TensorQueue::finish() {
-  std::unique_lock lock(mutex_);
-  room_.wait(lock, [this] { return tasks_.empty() && busy_ == 0; });
+  Lock lock(mutex_);
+  room_.wait(lock, [this] { return idle(); });
   return std::exchange(failures_, {});
+}
+
+void TensorQueue::forget_files() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [path, file] : files_) {
+    if (file) file->state = SavedFile::State::gone;
+  }
+  files_.clear();
+  refused_ = false;
 }
 
 }  // namespace msprobe::collector

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes tensor files behind the program's back, from copies, in a bounded amount of memory.
+// Writes tensor files behind the program's back, from copies, in a bounded amount of memory. A file that
+// holds what another one of the step does becomes a second name of that one.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
+#include "collector/reuse.hpp"
 #include "collector/tensor_view.hpp"
 
 namespace msprobe::collector {
@@ -20,11 +24,22 @@ struct TensorCopy {
   TensorView view;
   std::unique_ptr<std::byte[]> memory;
   std::size_t capacity = 0;
+  std::uint32_t crc = 0;
+};
+
+/// A tensor's file, as far as it has come. All of it under the lock of its queue.
+struct SavedFile {
+  enum class State : std::uint8_t { waiting, written, gone };
+  explicit SavedFile(std::string name) : path(std::move(name)) {}
+
+  std::string path;
+  State state = State::waiting;
+  std::vector<std::string> links;  // that it gets as soon as it is written
 };
 
 class TensorQueue {
  public:
-  /// Memory of copies that wait to be written; who brings more waits, too.
+  /// Memory of copies that wait to be written, unless it is told otherwise; who brings more waits, too.
   static constexpr std::uint64_t kBudget = std::uint64_t{256} << 20;
 
   TensorQueue() = default;
@@ -33,38 +48,63 @@ class TensorQueue {
   TensorQueue(const TensorQueue&) = delete;
   TensorQueue& operator=(const TensorQueue&) = delete;
 
+  void set_budget(std::uint64_t bytes);
+
   /// The elements are copied before it returns, or written at once where they are too many for that.
   void write(std::string path, const TensorView& view);
+  /// As above, unless `known` names a file with the same elements: that gets another name. True if there is a
+  /// new file; then `known` has it, and the checksum of its elements.
+  bool write_once(std::string path, const TensorView& view, Results& known);
   /// A copy made before; it does not wait.
   void write(std::string path, TensorCopy copy);
+  /// Room for the copy is not waited for.
   TensorCopy copy(const TensorView& view);
   /// Waits until all is written. Returns what failed since the last time, one line each.
   std::vector<std::string> finish();
+  /// From now on no file gets another name: they are elsewhere, or are not of this step.
+  void forget_files();
 
  private:
+  using File = std::shared_ptr<SavedFile>;
+  using Lock = std::unique_lock<std::mutex>;
   struct Task {
-    std::string path;
-    TensorCopy copy;
+    File file;
+    TensorCopy copy;  // is written; nothing: the file only gets its links
   };
   /// With the lock held; false: there are none.
   bool start_threads();
-  void enqueue(std::string path, TensorCopy copy);
+  /// With the lock held: a name that was given before in this step loses what it stood for.
+  void take_name(Lock& lock, const std::string& path, const File& file);
+  bool idle() const { return tasks_.empty() && busy_ == 0; }
+  bool link(const std::string& path, const File& file);
+  /// The checksum of what is written.
+  std::uint32_t write_new(const File& file, const TensorView& view);
+  void enqueue(Task task);
   void work();
-  void write_now(const std::string& path, const TensorView& view) noexcept;
+  /// What the file's links wait for has happened.
+  void settle(Lock& lock, SavedFile& file, SavedFile::State state) noexcept;
+  void make_links(Lock& lock, SavedFile& file) noexcept;
+  void make_link(SavedFile& file, const std::string& path);
+  /// Calls `body()` with the lock; what it throws is told by finish(). False if it did.
+  template <typename Body>
+  bool attempt(Lock& lock, Body body) noexcept;
   void recycle(TensorCopy copy);
 
   std::mutex mutex_;
   std::condition_variable work_;
   std::condition_variable room_;
+  std::uint64_t budget_ = kBudget;
   std::deque<Task> tasks_;
   std::uint64_t held_ = 0;  // bytes of tasks that wait or are written
   std::size_t busy_ = 0;
   bool stop_ = false;
-  bool tried_ = false;  // to start threads
+  bool tried_ = false;    // to start threads
+  bool refused_ = false;  // the file system gives no second names
   std::vector<std::thread> threads_;
-  std::vector<TensorCopy> spare_;  // memory to use again
+  std::multimap<std::size_t, std::unique_ptr<std::byte[]>> spare_;  // memory to use again, by its size
   std::uint64_t spare_bytes_ = 0;
   std::vector<std::string> failures_;
+  std::unordered_map<std::string, File> files_;  // of this step by name; null: a link
 };
 
 }  // namespace msprobe::collector

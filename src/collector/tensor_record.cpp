@@ -5,10 +5,10 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "collector/c_tensor.hpp"
 #include "collector/checksum.hpp"
-#include "collector/reuse.hpp"
 #include "collector/step.hpp"
 #include "collector/value_writer.hpp"
 #include "support/json_writer.hpp"
@@ -131,39 +131,47 @@ void append_hex(std::string& out, std::uint64_t value, int digits) {
 /// The numbers of one tensor, computed when they are asked for, unless they are known from before.
 class Values {
  public:
-  Values(const TensorView& view, std::uint64_t version, const Reuse& reuse, bool with_crc)
-      : view_(view), version_(version), reuse_(reuse), with_crc_(with_crc) {
-    worthwhile_ = reuse.cache != nullptr && reuse.owner && reuse.owner->keepable() && view.data != nullptr &&
-                  view.bytes() >= ReuseCache::kMinBytes;
-    if (worthwhile_) results_ = reuse.cache->find(view, version);
+  /// `saved`: a file will hold the elements.
+  Values(const TensorView& view, const msprobe_tensor& tensor, const Reuse& reuse, bool with_crc, bool saved)
+      : view_(view), with_crc_(with_crc) {
+    keep_.possible = reuse.cache != nullptr && reuse.owner && reuse.owner->keepable() &&
+                     view.data != nullptr && view.count > 0 &&
+                     (saved || view.bytes() >= ReuseCache::kMinBytes);
+    if (!keep_.possible) return;
+    const std::byte* data = view.data;
+    if (tensor.source != nullptr) {
+      // As far into the one as into the other.
+      data = static_cast<const std::byte*>(tensor.source) +
+             (view.data - static_cast<const std::byte*>(tensor.data));
+    }
+    keep_.identity = {data, tensor.version};
+    const bool checked = saved || (tensor.flags & MSPROBE_TENSOR_UNCOUNTED) != 0;
+    with_crc_ = with_crc_ || (checked && !saved);  // a file's is that of the copy that is written
+    keep_.results = reuse.cache->find(view, keep_.identity, checked ? Check::checksum : Check::samples);
   }
   const Measured& measured() {
-    if (!results_.measured) {
-      results_.measured = measure(view_, with_crc_ ? &results_.crc : nullptr);
-      fresh_ = true;
+    Results& results = keep_.results;
+    if (!results.measured) {
+      results.measured = measure(view_, with_crc_ && !results.crc ? &results.crc : nullptr);
+      keep_.fresh = true;
     }
-    return *results_.measured;
+    return *results.measured;
   }
   std::uint32_t crc() {
-    if (!results_.crc) {
-      results_.crc = crc32_of(view_);
-      fresh_ = true;
+    std::optional<std::uint32_t>& crc = keep_.results.crc;
+    if (!crc) {
+      crc = crc32_of(view_);
+      keep_.fresh = true;
     }
-    return *results_.crc;
+    return *crc;
   }
-  /// For the next one who asks.
-  void keep() {
-    if (worthwhile_ && fresh_) reuse_.cache->keep(view_, version_, reuse_.owner, results_);
-  }
+  /// What there is for the next one who asks.
+  Keep take() { return std::move(keep_); }
 
  private:
   const TensorView& view_;
-  std::uint64_t version_;
-  const Reuse& reuse_;
   bool with_crc_;
-  Results results_;
-  bool worthwhile_ = false;
-  bool fresh_ = false;
+  Keep keep_;
 };
 
 /// Empty without bytes to compute it of.
@@ -300,7 +308,8 @@ void append_record(std::string& out, const RecordRules& rules, const msprobe_ten
   const bool by_xor = checksums && rules.summary == SummaryMode::xor_;
   const bool by_crc = checksums && rules.summary == SummaryMode::md5;
   const bool deferred = !by_xor && (tensor.flags & MSPROBE_TENSOR_DEFERRED) != 0;
-  Values values(view, tensor.version, reuse, by_crc);
+  const bool named = !record.data_name.empty();
+  Values values(view, tensor, reuse, by_crc, named && rules.hard_links);
   if (by_xor) {
     append_member(out, level, "md5");
     append_xor(out, rules, view);
@@ -325,7 +334,6 @@ void append_record(std::string& out, const RecordRules& rules, const msprobe_ten
     out += (tensor.flags & MSPROBE_TENSOR_REQUIRES_GRAD) != 0 ? "true" : "false";
   }
   if (tensor.extra != nullptr) append_foreign_members(out, tensor.extra, level);
-  const bool named = !record.data_name.empty();
   if (by_crc) record.md5 = crc32_text(view, values);
   if (named && !rules.bench) text("data_name", record.data_name);
   if (by_crc) {
@@ -337,7 +345,7 @@ void append_record(std::string& out, const RecordRules& rules, const msprobe_ten
     }
   }
   if (named && rules.bench) text("data_name", record.data_name);
-  values.keep();
+  record.keep = values.take();
   append_json_line(out, level - 1, 1);
   out += '}';
 }

@@ -12,6 +12,7 @@
 #include "collector/config.hpp"
 #include "collector/entry_store.hpp"
 #include "collector/measure.hpp"
+#include "collector/reuse.hpp"
 #include "collector/tensor_view.hpp"
 #include "msprobe/collector.h"
 
@@ -37,13 +38,19 @@ void append_numbers(std::string& out, int level, const NumberKind& kind, const N
                     const Measured* measured);
 
 struct RecordRules;
-class Owner;
-class ReuseCache;
 
 /// Where results of the same elements may be known from before.
 struct Reuse {
   ReuseCache* cache = nullptr;
   std::shared_ptr<const Owner> owner;  // null: nothing is
+};
+
+/// What of a tensor's results is to be kept for the next one who brings it.
+struct Keep {
+  Identity identity;
+  Results results;
+  bool possible = false;  // it can be told whether a tensor is this one
+  bool fresh = false;     // there is something to keep that was not kept before
 };
 
 /// Numbers of a tensor that come later.
@@ -65,6 +72,7 @@ struct Record {
   std::size_t gap = 0;                      // where in the text
   bool nonfinite = false;                   // Max or Min is NaN or infinite
   std::string md5;                          // if there is one
+  Keep keep;
 };
 
 /// Appends the object of a tensor.

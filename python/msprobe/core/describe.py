@@ -16,10 +16,11 @@ NUMPY_DTYPES = {name: number for name, (number, _, has_numpy) in _native.dtypes.
 
 
 class Record(tuple):
-    """(elements, type, dtype text, dtype number, shape, requires_grad, extra JSON, statistics, deferred)
+    """(elements, type, dtype text, dtype number, shape, requires_grad, extra JSON, statistics, deferred[, source])
 
     elements: a plain tensor on the host or a NumPy array that has them, or None, and then dtype number and shape count.
     deferred: called with the slot that the statistics go into later; None if they are known or there are none.
+    source: the tensor whose elements these are, or a copy of: what has been saved of it is not written again.
     """
 
     __slots__ = ()

@@ -54,7 +54,7 @@ def _tensor(value):
     shape = tuple(int(size) for size in value.shape)
     elements = elements_of(value)
     number = DTYPE_OTHER if elements is None else NUMPY_DTYPES.get(str(elements.dtype), DTYPE_OTHER)
-    return Record((elements, None, dtype, number, shape, None, _layout(value), None, None))
+    return Record((elements, None, dtype, number, shape, None, _layout(value), None, None, value))
 
 
 def elements_of(value):

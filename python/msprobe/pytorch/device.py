@@ -28,7 +28,7 @@ def describe(tensor, kind=None, requires_grad=None, extra=None):
     if is_captured(tensor):
         return record(None, kind, tensor.dtype, tensor.shape, requires_grad, extra)
     if _native.wants_elements():
-        return record(_to_host(plain), kind, tensor.dtype, tensor.shape, requires_grad, extra)
+        return record(_to_host(plain), kind, tensor.dtype, tensor.shape, requires_grad, extra, source=tensor)
     measured = measure(plain)
     if measured is None:
         return record(None, kind, tensor.dtype, tensor.shape, requires_grad, extra)

@@ -50,6 +50,8 @@ TEST_CASE("config: defaults") {
   CHECK(config.custom_op_namespaces == std::vector<std::string>{"_C_ascend"});
   CHECK(config.summary_mode == SummaryMode::statistics);
   CHECK(config.diff_nums == 1);
+  CHECK(config.hard_links);
+  CHECK(config.write_buffer == 256);
   CHECK(config.data_mode.forward);
   CHECK(config.data_mode.parameter_gradients);
   CHECK(config.warnings.empty());
@@ -102,6 +104,14 @@ TEST_CASE("config: words that are none of the known ones") {
         "c.json: risk_level: \"LOW\" is none of ALL, CORE, FOCUS");
   CHECK(parsed(with(R"("risk_level": null)")).risk_level == RiskLevel::all);
   CHECK(complaint(with(R"("extra_info": 1)")) == "c.json: extra_info: must be true or false");
+  CHECK_FALSE(parsed(with(R"("hard_links": false)")).hard_links);
+  CHECK(complaint(with(R"("hard_links": "no")")) == "c.json: hard_links: must be true or false");
+  CHECK(parsed(with(R"("write_buffer_mb": 0)")).write_buffer == 0);
+  CHECK(complaint(with(R"("write_buffer_mb": -1)")) ==
+        "c.json: write_buffer_mb: must be within 0 and 1000000");
+  CHECK(complaint(with(R"("write_buffer_mb": 1000001)")) ==
+        "c.json: write_buffer_mb: must be within 0 and 1000000");
+  CHECK(complaint(with(R"("write_buffer_mb": "1G")")) == "c.json: write_buffer_mb: must be an integer");
   CHECK(complaint(with(R"("dump_enable": "yes")")) == "c.json: dump_enable: must be true or false");
   CHECK(complaint(with(R"("statistics": {"summary_mode": "sha"})")) ==
         "c.json: statistics: summary_mode: \"sha\" is none of statistics, md5, xor");
