@@ -9,14 +9,17 @@ mode runs in a process of its own; the modes take turns, so that a busy neighbou
 milliseconds of one step (forward, backward, optimizer, stop, step) on one thread; medians of all rounds. What it costs to
 wrap functions for a step, to call them while nothing is recorded (as outside of a token_range) and to unwrap them is less
 than processes differ: there steps with and without that take turns in one process, and the ratio is the median of the
-pairs.
+pairs. Modes that save tensors are told with what one step leaves on the disk, and with what `dd` needs to write that much
+from one file to another one.
 """
 
 import argparse
 import json
 import os
 import pathlib
+import resource
 import statistics
+import subprocess
 import sys
 import time
 
@@ -89,12 +92,39 @@ def child(model_name, mode, folder, package=""):
         step()
         return time.process_time() - begin
 
+    def wall_step():
+        begin = time.perf_counter()
+        step()
+        return time.perf_counter() - begin
+
     for _ in range(2):
         step()
     result = {"cpu": [timed_step() for _ in range(steps)]}
     if package and not started:
         result["ratios"] = paired_ratios(timed_step)
+    result["wall"] = [wall_step() for _ in range(3)]
+    if saves_tensors(mode):
+        result["disk"] = disk_of(os.path.join(folder, "dump", "step2"), os.path.join(folder, "bytes"))
     print(json.dumps(result))
+
+
+def saves_tensors(mode):
+    return mode != "none" and MODES[mode][0].get("task") == "tensor"
+
+
+def disk_of(step, scratch):
+    """What lies in the folder of a step, and the processor and wall seconds that dd needs for as many bytes."""
+    status = [os.stat(os.path.join(folder, name)) for folder, _, names in os.walk(step) for name in names]
+    files = {one.st_ino: one for one in status}
+    size = sum(one.st_size for one in files.values())
+    with open(scratch, "wb") as file:
+        for _ in range(0, size, 1 << 20):
+            file.write(os.urandom(1 << 20))
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(["dd", "bs=1M", f"if={scratch}", f"of={scratch}2"], check=True, stderr=subprocess.DEVNULL)
+    wall, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {"names": len(status), "files": len(files), "bytes": size, "allocated": sum(one.st_blocks for one in files.values()) << 9,
+            "cpu": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, "wall": wall}
 
 
 def paired_ratios(timed_step):
@@ -115,6 +145,17 @@ def paired_ratios(timed_step):
             took[wrapped] = wrapped_step() if wrapped else timed_step()
         ratios.append(took[True] / took[False])
     return ratios
+
+
+def print_disks(disks, walls):
+    print("\n| mode | of | tensors' names and JSON | files | MB | wall time of a step | dd of as many: wall | processor |")
+    print("|---|---|---|---|---|---|---|---|")
+    for (mode, name), found in disks.items():
+        first = found[0]
+        wall, dd_wall, dd_cpu = (1000 * statistics.median(values) for values in (
+            walls[mode, name], [one["wall"] for one in found], [one["cpu"] for one in found]))
+        print(f"| {mode} | {name} | {first['names']} | {first['files']} | {first['bytes'] / 1e6:.1f} "
+              f"({first['allocated'] / 1e6:.1f} on disk) | {wall:.0f} ms | {dd_wall:.0f} ms | {dd_cpu:.0f} ms |")
 
 
 def run(python, model, mode, package):
@@ -143,11 +184,16 @@ def main():
     for model in options.models.split(","):
         runs = [("none", None)] + [(mode, name) for mode in modes for name in packages]
         times = {key: [] for key in runs}
+        walls = {key: [] for key in runs}
+        disks = {}
         ratios = []
         for _ in range(options.rounds):
             for mode, name in runs:
                 result = run(options.python, model, mode, packages.get(name))
                 times[mode, name] += result["cpu"]
+                walls[mode, name] += result["wall"]
+                if "disk" in result:
+                    disks.setdefault((mode, name), []).append(result["disk"])
                 ratios += result.get("ratios", [])
                 print(".", end="", file=sys.stderr, flush=True)
         print(file=sys.stderr)
@@ -165,6 +211,8 @@ def main():
                 theirs = medians[mode, "Python tool"]
                 line += f" {theirs:.1f} ms | {theirs / base:.2f} | {(ours - base) / (theirs - base):.2f} |"
             print(line)
+        if disks:
+            print_disks(disks, walls)
     return 0
 
 
