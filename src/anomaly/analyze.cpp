@@ -4,19 +4,23 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <mutex>
 
 #include "anomaly/input.hpp"
+#include "anomaly/packets.hpp"
 #include "support/error.hpp"
-#include "support/parallel.hpp"
 #include "support/progress.hpp"
+#include "support/team.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::anomaly {
 namespace {
 
 /// Reads all ranks in parallel. A broken rank keeps its reason, unless all are, or one stops the analysis.
-template <typename Read>
-void read_ranks(std::vector<RankInput>& ranks, const Traits& traits, Progress* progress, Read&& read) {
+/// What is read of a rank lies at `result`.
+template <typename Read, typename Result>
+void read_ranks(std::vector<RankInput>& ranks, const Traits& traits, Progress* progress, Read&& read,
+                Result&& result) {
   std::vector<std::shared_ptr<const ByteSource>> files(ranks.size());
   const auto attempt = [&](std::size_t r, auto&& work) {
     if (!ranks[r].failure.empty()) return;
@@ -29,24 +33,34 @@ void read_ranks(std::vector<RankInput>& ranks, const Traits& traits, Progress* p
       ranks[r].failure = error.what();
     }
   };
+  SharedWork work;
+  work.units = "ranks";
+  work.progress = progress;
+  work.name = [&](std::size_t r) { return display(ranks[r].directory); };
+  work.bytes.resize(ranks.size());
   std::uint64_t bytes = 0;
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
-    attempt(r, [&] { files[r] = open_file(ranks[r].json); });
-    if (files[r]) bytes += files[r]->size();
+  for (std::size_t r = 0; team().hands_out() && r < ranks.size(); ++r) {
+    if (ranks[r].processes.empty()) attempt(r, [&] { files[r] = open_file(ranks[r].json); });
+    work.bytes[r] = files[r] ? files[r]->size() : ranks[r].bytes;
+    bytes += work.bytes[r];
+  }
+  for (const RankInput& rank : ranks) {
+    work.plan = fingerprint(work.plan, rank.json);
+    work.processes.push_back(rank.processes);
   }
   if (progress != nullptr) progress->begin("reading", bytes, "B");
-  // The largest first, so that no thread is left alone with one at the end.
-  std::vector<std::size_t> order(ranks.size());
-  for (std::size_t r = 0; r < ranks.size(); ++r) order[r] = r;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return (files[a] ? files[a]->size() : 0) > (files[b] ? files[b]->size() : 0);
-  });
-  parallel_for(ranks.size(), [&](std::size_t i) {
-    const std::size_t r = order[i];
-    attempt(r, [&] { read(r, *files[r]); });
+  work.compute = [&](std::size_t r) {
+    attempt(r, [&] {
+      if (!files[r]) files[r] = open_file(ranks[r].json);
+      read(r, *files[r]);
+    });
     files[r].reset();
-  });
+  };
+  work.pack = [&](std::size_t r, PacketWriter& packet) { packet(ranks[r].failure, result(r)); };
+  work.unpack = [&](std::size_t r, PacketReader& packet) { packet(ranks[r].failure, result(r)); };
+  team().share(work);
   if (progress != nullptr) progress->end();
+  if (!team().is_root()) return;
   const bool all_failed =
       !ranks.empty() &&
       std::all_of(ranks.begin(), ranks.end(), [](const RankInput& rank) { return !rank.failure.empty(); });
@@ -71,23 +85,65 @@ void check_framework(const std::vector<RankInput>& ranks) {
                     "framework.");
 }
 
+/// What is wanted of a rank, and what is found there.
+struct Wanted {
+  std::size_t rank = 0;
+  std::vector<EntryPlace> places;
+  std::vector<RootDetails> details;
+  std::vector<std::string> problems;
+};
+
+/// The roots of all ranks, which the root of the job alone knows.
+std::vector<Wanted> wanted_of(const Analysis& analysis) {
+  std::map<std::size_t, Wanted> by_rank;
+  for (const Root& root : analysis.roots) by_rank[root.rank].places.push_back(root.entry);
+  std::vector<Wanted> wanted;
+  for (auto& [rank, one] : by_rank) {
+    one.rank = rank;
+    wanted.push_back(std::move(one));
+  }
+  return wanted;
+}
+
+/// Each rank's are read where the rank is.
 void add_details(Analysis& analysis, const Tell& tell) {
-  std::map<std::size_t, std::vector<std::size_t>> by_rank;
-  for (std::size_t i = 0; i < analysis.roots.size(); ++i) by_rank[analysis.roots[i].rank].push_back(i);
+  std::vector<Wanted> wanted = wanted_of(analysis);
+  std::mutex mutex;
+  std::map<std::size_t, Wanted> learned;
+  const auto slot = [&](std::size_t unit) -> Wanted& {
+    if (team().hands_out()) return wanted[unit];
+    const std::lock_guard lock(mutex);
+    return learned[unit];
+  };
+  SharedWork work;
+  work.units = "ranks";
+  work.name = [&](std::size_t unit) { return display(analysis.ranks[wanted[unit].rank].directory); };
+  work.bytes.resize(wanted.size());
+  for (const Wanted& one : wanted) work.processes.push_back(analysis.ranks[one.rank].processes);
+  work.brief = [&](std::size_t unit, PacketWriter& packet) {
+    packet(wanted[unit].rank, wanted[unit].places);
+  };
+  work.learn = [&](std::size_t unit, PacketReader& packet) { packet(slot(unit).rank, slot(unit).places); };
+  work.compute = [&](std::size_t unit) {
+    Wanted& one = slot(unit);
+    one.details = read_details(analysis.ranks[one.rank], one.places, analysis.traits, one.problems);
+  };
+  work.pack = [&](std::size_t unit, PacketWriter& packet) {
+    packet(slot(unit).details, slot(unit).problems);
+  };
+  work.unpack = [&](std::size_t unit, PacketReader& packet) {
+    packet(slot(unit).details, slot(unit).problems);
+  };
+  team().share(work);
   analysis.details.resize(analysis.roots.size());
-  std::vector<std::size_t> ranks;
-  for (const auto& [rank, roots] : by_rank) ranks.push_back(rank);
-  std::vector<std::vector<std::string>> problems(ranks.size());
-  parallel_for(ranks.size(), [&](std::size_t k) {
-    const std::vector<std::size_t>& indices = by_rank.at(ranks[k]);
-    std::vector<const Root*> roots;
-    for (const std::size_t i : indices) roots.push_back(&analysis.roots[i]);
-    std::vector<RootDetails> details =
-        read_details(analysis.ranks[ranks[k]], roots, analysis.traits, problems[k]);
-    for (std::size_t j = 0; j < indices.size(); ++j) analysis.details[indices[j]] = std::move(details[j]);
-  });
-  for (const std::vector<std::string>& one : problems) {
-    for (const std::string& problem : one) tell(Remark::warning, problem);
+  std::vector<std::size_t> taken(wanted.size());
+  for (std::size_t i = 0; i < analysis.roots.size(); ++i) {
+    const auto of_rank = std::ranges::find(wanted, analysis.roots[i].rank, &Wanted::rank);
+    std::size_t& next = taken[static_cast<std::size_t>(of_rank - wanted.begin())];
+    analysis.details[i] = std::move(of_rank->details[next++]);
+  }
+  for (const Wanted& one : wanted) {
+    for (const std::string& problem : one.problems) tell(Remark::warning, problem);
   }
 }
 
@@ -98,17 +154,23 @@ void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules
   if (traits.needs_all_files) require_files(ranks);
   if (options.listing != Listing::none) {
     analysis.findings.resize(ranks.size());
-    read_ranks(ranks, traits, progress, [&](std::size_t r, const ByteSource& file) {
-      analysis.findings[r] = list_entries(file, options.listing, rules);
-      if (progress != nullptr) progress->advance(file.size());
-    });
+    read_ranks(
+        ranks, traits, progress,
+        [&](std::size_t r, const ByteSource& file) {
+          analysis.findings[r] = list_entries(file, options.listing, rules);
+          if (progress != nullptr) progress->advance(file.size());
+        },
+        [&](std::size_t r) -> RankFindings& { return analysis.findings[r]; });
     return;
   }
   ScanOptions scan;
   scan.traits = traits;
   if (progress != nullptr) scan.on_bytes = [progress](std::uint64_t bytes) { progress->advance(bytes); };
-  read_ranks(ranks, traits, progress,
-             [&](std::size_t r, const ByteSource& file) { ranks[r].scan = scan_rank(file, rules, scan); });
+  read_ranks(
+      ranks, traits, progress,
+      [&](std::size_t r, const ByteSource& file) { ranks[r].scan = scan_rank(file, rules, scan); },
+      [&](std::size_t r) -> RankScan& { return ranks[r].scan; });
+  if (!team().is_root()) return add_details(analysis, tell);
   if (traits.pytorch_only) check_framework(ranks);
   if (traits.search_by_rank) {
     analysis.roots = search_as_python(ranks, tell);
@@ -136,7 +198,7 @@ bool Analysis::anomaly() const {
 }
 
 Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* progress, const Tell& tell) {
-  std::vector<StepInput> steps = resolve_input(options.input, options.traits);
+  std::vector<StepInput> steps = resolve_input(options.input, options.traits, options.local);
   Analysis analysis;
   bool failed = false;
   for (std::size_t s = 0; s < steps.size(); ++s) {
@@ -148,6 +210,7 @@ Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* pr
     analysis.ranks = std::move(steps[s].ranks);
     if (!analysis.step.empty()) tell(Remark::detail, "Step " + display(analysis.step));
     analyze_step(analysis, options, rules, progress, tell);
+    if (!team().is_root()) continue;  // there may be a step more, which the root asks for
     for (const RankInput& rank : analysis.ranks) {
       if (rank.failure.empty()) continue;
       tell(Remark::warning, "rank " + std::to_string(rank.number) + " left out: " + rank.failure);

@@ -19,6 +19,7 @@ enum class Format : std::uint8_t { json, jsonl, text };
 
 struct AnalyzeOptions {
   std::string input;
+  bool local = false;               // on the own disks of several machines
   std::string output = "./output";  // a folder, or - for standard output
   Format format = Format::json;
   Traits traits;

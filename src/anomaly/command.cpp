@@ -14,6 +14,7 @@
 #include "support/option_list.hpp"
 #include "support/output_file.hpp"
 #include "support/output_folder.hpp"
+#include "support/team.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::anomaly {
@@ -92,11 +93,18 @@ class AnomalyCommand final : public Command {
         .argument("FILE");
   }
 
+  bool shares_work() const override { return true; }
+  bool takes_local_input() const override { return true; }
+
   Outcome run(const Context& context) override {
-    const AnalyzeOptions options = to_options(typed_);
+    AnalyzeOptions options = to_options(typed_);
+    options.local = context.local;
+    if (context.local && typed_.python_rules)
+      throw UsageError("--local and --python-rules exclude each other");
     const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
     if (options.output != "-") check_output_folder(options.output);
     const Analysis analysis = analyze(options, rules, context.progress, show);
+    if (!team().is_root()) return Outcome::clean;
     if (analysis.anomaly() || (options.listing != Listing::none && options.output == "-")) {
       write(analysis, options, rules, context.color);
     } else if (options.listing != Listing::none) {

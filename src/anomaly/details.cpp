@@ -106,9 +106,9 @@ void find_stack(const dump::StackTable& table, const std::string& entry, RootDet
 
 }  // namespace
 
-std::vector<RootDetails> read_details(const RankInput& rank, const std::vector<const Root*>& roots,
+std::vector<RootDetails> read_details(const RankInput& rank, const std::vector<EntryPlace>& places,
                                       const Traits& traits, std::vector<std::string>& problems) {
-  std::vector<RootDetails> result(roots.size());
+  std::vector<RootDetails> result(places.size());
   const auto file = open_file(rank.json);
   const bool needed = traits.needs_all_files;
   const auto construct = lenient(needed, problems, [&] {
@@ -118,8 +118,8 @@ std::vector<RootDetails> read_details(const RankInput& rank, const std::vector<c
   if (!needed)
     stacks = lenient(needed, problems,
                      [&] { return dump::read_stack_json(*open_file(rank.directory + "/stack.json")); });
-  for (std::size_t i = 0; i < roots.size(); ++i) {
-    const EntryPlace& place = roots[i]->entry;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const EntryPlace& place = places[i];
     RootDetails& details = result[i];
     dump::read_entry_at(*file, place.offset, place.size, details.entry, place.name);
     if (construct) details.construct = construct->chain(place.name);

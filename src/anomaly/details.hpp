@@ -19,9 +19,9 @@ struct RootDetails {
   bool frames_of_forward = false;  // of the forward call of a backward entry
 };
 
-/// Reads the details of roots of one rank. Its construct.json and stack.json are read once; what cannot be
+/// Reads the details of entries of one rank. Its construct.json and stack.json are read once; what cannot be
 /// read is left empty, and `problems` says why, unless every file is needed.
-std::vector<RootDetails> read_details(const RankInput& rank, const std::vector<const Root*>& roots,
+std::vector<RootDetails> read_details(const RankInput& rank, const std::vector<EntryPlace>& places,
                                       const Traits& traits, std::vector<std::string>& problems);
 
 }  // namespace msprobe::anomaly

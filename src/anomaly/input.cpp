@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "dump/tree.hpp"
+#include "dump/tree_everywhere.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/text.hpp"
@@ -33,7 +34,8 @@ RankInput rank_at(const std::string& directory, std::int64_t number) {
   RankInput rank;
   rank.number = number;
   rank.directory = directory;
-  rank.json = directory + "/dump.json";  // values that were saved by name (debug.json) are no course of events
+  rank.json =
+      directory + "/dump.json";  // values that were saved by name (debug.json) are no course of events
   return rank;
 }
 
@@ -66,12 +68,13 @@ void sort_ranks(std::vector<RankInput>& ranks) {
 
 }  // namespace
 
-std::vector<StepInput> resolve_input(const std::string& path, const Traits& traits) {
+std::vector<StepInput> resolve_input(const std::string& path, const Traits& traits, bool local) {
   std::vector<StepInput> steps;
   if (traits.step_folders_only) {
     steps.push_back({"", ranks_of_step(path)});
   } else {
-    const dump::Tree tree = dump::discover(path, dump::RankNames::zeros);
+    const dump::Tree tree = local ? dump::discover_everywhere(path, dump::RankNames::zeros)
+                                  : dump::discover(path, dump::RankNames::zeros);
     const bool by_itself = tree.kind == dump::TreeKind::file || tree.kind == dump::TreeKind::rank;
     for (const dump::StepDump& step : tree.steps) {
       StepInput& input = steps.emplace_back();
@@ -80,6 +83,9 @@ std::vector<StepInput> resolve_input(const std::string& path, const Traits& trai
         const std::int64_t number = std::max<std::int64_t>(rank.number.value_or(0), 0);
         input.ranks.push_back(rank_at(rank.directory, by_itself ? rank_of_folder(rank.directory) : number));
         if (tree.kind == dump::TreeKind::file) input.ranks.back().json = rank.json;
+        if (!rank.seen) continue;
+        input.ranks.back().processes = rank.seen->processes;
+        input.ranks.back().bytes = rank.seen->bytes;
       }
     }
   }

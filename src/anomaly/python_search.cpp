@@ -163,7 +163,7 @@ class PythonSearch {
     }
     if (!is_directed(node.comm->operation)) return Role::link;
     if (!call.odd_argument.empty())
-      fail(node, "AttributeError: '" + std::string(call.odd_argument) + "' object has no attribute 'get'");
+      fail(node, "AttributeError: '" + call.odd_argument + "' object has no attribute 'get'");
     if (call.integers.empty()) return Role::link;
     const Role named = kNamesSource.contains(node.comm->operation) ? Role::source : Role::destination;
     return call.integers[0] == own ? named : opposite(named);

@@ -18,6 +18,8 @@ struct RankInput {
   std::int64_t number = 0;
   std::string directory;
   std::string json;
+  std::vector<std::uint32_t> processes = {};  // that see it; none: all do
+  std::uint64_t bytes = 0;                    // if not all do
   std::string failure;
   RankScan scan;
 };

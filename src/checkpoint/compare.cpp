@@ -6,17 +6,17 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
 
 #include "checkpoint/match.hpp"
 #include "checkpoint/names.hpp"
+#include "checkpoint/packets.hpp"
 #include "checkpoint/result_writers.hpp"
 #include "report/writers.hpp"
 #include "support/error.hpp"
 #include "support/memory_gate.hpp"
 #include "support/output_file.hpp"
-#include "support/parallel.hpp"
 #include "support/progress.hpp"
+#include "support/team.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::checkpoint {
@@ -118,14 +118,21 @@ class Comparison {
       bytes[i] = work(pairs_[i], report.results[i]);
       total += bytes[i];
     }
-    // Long work first, so that no thread is left alone with it at the end.
-    std::vector<std::size_t> order(pairs_.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
     if (progress_ != nullptr) progress_->begin("comparing parameters", total, "B");
-    parallel_for(order.size(),
-                 [&](std::size_t i) { compare_pair(pairs_[order[i]], report.results[order[i]]); });
+    SharedWork shared;
+    shared.units = "parameters";
+    shared.progress = progress_;
+    shared.name = [&](std::size_t i) { return report.results[i].name; };
+    shared.bytes = std::move(bytes);
+    for (const ParameterResult& result : report.results) shared.plan = fingerprint(shared.plan, result.name);
+    shared.compute = [&](std::size_t i) { compare_pair(pairs_[i], report.results[i]); };
+    shared.pack = [&](std::size_t i, PacketWriter& packet) { packet(report.results[i]); };
+    shared.unpack = [&](std::size_t i, PacketReader& packet) {
+      packet(report.results[i]);
+      pairs_[i] = {};
+    };
+    team().share(shared);
+    if (!team().is_root()) return;
     for (const Pairing::Tied& tied : pairing.tied) settle(tied, pairing, report);
     std::sort(pairing.only_first.begin(), pairing.only_first.end(), in_model_order);
     std::sort(pairing.only_second.begin(), pairing.only_second.end(), in_model_order);
@@ -363,8 +370,10 @@ std::string CompareReport::nothing_in_common() const {
 
 CompareReport compare(const CompareOptions& options, Progress* progress) {
   if (!options.details.empty()) details_format(options.details);
-  if (options.output != "-") check_result_file(options.output, options.overwrite);
-  if (!options.details.empty()) check_result_file(options.details, options.overwrite);
+  if (team().is_root()) {
+    if (options.output != "-") check_result_file(options.output, options.overwrite);
+    if (!options.details.empty()) check_result_file(options.details, options.overwrite);
+  }
   if (!options.details.empty() && options.details == options.output)
     throw UsageError("--details and --output_path name one file");
   const NameMap map = options.name_map.empty() ? NameMap::built_in() : NameMap::from_file(options.name_map);
@@ -382,7 +391,7 @@ CompareReport compare(const CompareOptions& options, Progress* progress) {
   report.remarks = pairing.remarks;
   Comparison(options, progress).run(std::move(pairing), report);
   if (progress != nullptr) progress->end();
-  write_results(options, report);
+  if (team().is_root()) write_results(options, report);
   return report;
 }
 

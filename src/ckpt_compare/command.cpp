@@ -5,6 +5,7 @@
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
+#include "support/team.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::ckpt_compare {
@@ -41,6 +42,8 @@ class CkptCompareCommand final : public Command {
     options.add_flag("--overwrite", options_.overwrite, "Replace result files that exist");
   }
 
+  bool shares_work() const override { return true; }
+
   Outcome run(const Context& context) override {
     if (options_.second.empty()) {
       throw UsageError(options_.first.empty()
@@ -48,6 +51,7 @@ class CkptCompareCommand final : public Command {
                            : "'" + display(options_.first) + "' alone: two checkpoints are needed");
     }
     const checkpoint::CompareReport report = checkpoint::compare(options_, context.progress);
+    if (!team().is_root()) return Outcome::clean;
     for (const std::string& warning : report.warnings) log_warning(warning);
     std::string text = checkpoint::render_summary(report, context.color);
     text.pop_back();

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "dump/tree_everywhere.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
@@ -47,6 +48,15 @@ void refuse_tree(const std::string& path, const dump::GraphSearch& graph) {
 }
 
 }  // namespace
+
+Found classify_everywhere(const Inputs& inputs) {
+  if (inputs.kind == DumpKind::atb || inputs.graph)
+    throw UsageError("--local takes dumps with a dump.json only");
+  Found found;
+  found.target.tree.tree = dump::discover_everywhere(inputs.target);
+  found.golden.tree.tree = dump::discover_everywhere(inputs.golden);
+  return found;
+}
 
 Found classify(const Inputs& inputs, bool parted) {
   const bool folders = is_folder(inputs.target) && is_folder(inputs.golden);

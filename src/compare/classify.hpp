@@ -25,6 +25,10 @@ struct Found {
   std::vector<std::string> parts;  // folders of mixed dumps that both have
 };
 
+/// Of paths on the own disks of several machines: dumps with a dump.json alone. Throws as
+/// discover_everywhere().
+Found classify_everywhere(const Inputs& inputs);
+
 /// UsageError if what is asked for cannot be in such paths; IoError, FormatError if nothing is known there.
 /// `parted`: the paths lie inside a part of mixed dumps, which has none itself.
 Found classify(const Inputs& inputs, bool parted = false);

@@ -14,6 +14,7 @@
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/output_file.hpp"
+#include "support/team.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
@@ -238,13 +239,20 @@ class CompareCommand final : public Command {
     declare_layouts(options, typed_.layouts);
   }
 
+  bool shares_work() const override { return true; }
+  bool takes_local_input() const override { return true; }
+
   Outcome run(const Context& context) override {
     if (typed_.output.empty()) typed_.output = "./output";
     CompareOptions options = to_options(typed_);
+    options.inputs.local = context.local;
+    if (context.local && !typed_.noise_floor.empty())
+      throw UsageError("--local and --noise-floor exclude each other");
     options.outputs.story.width = report::terminal_width(STDOUT_FILENO);
-    options.outputs.story.color = context.color && isatty(STDOUT_FILENO) == 1;
+    options.outputs.story.color = context.color && report::is_terminal(STDOUT_FILENO);
     if (const std::optional<Outcome> outcome = diff_analyze(options, context)) return *outcome;
     const CompareReport report = compare::compare(options, context.progress);
+    if (!team().is_root()) return Outcome::clean;
     if (!typed_.explain.empty()) {
       print_stories(report);
     } else {
@@ -275,6 +283,7 @@ class CompareCommand final : public Command {
       return std::nullopt;
     }
     const DifferenceReport report = find_first_difference(options, context.progress);
+    if (!team().is_root()) return Outcome::clean;
     log_info(without_last_newline(render_differences(report, context.color)));
     bool failed = typed_.strict && !report.one_sided.empty();
     bool findings = false;

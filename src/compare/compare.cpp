@@ -5,10 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <filesystem>
-#include <map>
-#include <optional>
 #include <string_view>
 
 #include "compare/atb/atb_compare.hpp"
@@ -19,13 +16,13 @@
 #include "compare/sinks/html_page.hpp"
 #include "compare/sinks/markdown.hpp"
 #include "compare/sinks/tables.hpp"
+#include "compare/spread.hpp"
 #include "compare/static_graph/graph_compare.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/interrupt.hpp"
-#include "support/parallel.hpp"
 #include "support/progress.hpp"
-#include "support/stage.hpp"
+#include "support/team.hpp"
 
 namespace msprobe::compare {
 namespace {
@@ -52,7 +49,7 @@ Plan make_plan(const Found& found, const CompareOptions& options, const Rules& r
 /// The summary first: other outputs add to it.
 Sinks make_sinks(const CompareOptions& options, const Rules& rules, bool entries, Progress* progress) {
   const Outputs& outputs = options.outputs;
-  const std::string time = fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(std::time(nullptr)));
+  const std::string time = fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(team().begun()));
   Sinks sinks;
   sinks.push_back(summary_sink(options.summary, options.rank.match, rules));
   if (!outputs.story.entry.empty()) {
@@ -78,57 +75,15 @@ Sinks make_sinks(const CompareOptions& options, const Rules& rules, bool entries
   return sinks;
 }
 
-void run_task(std::size_t index, const Plan& plan, const Sinks& sinks, TaskSummary& summary) {
-  const Task& task = plan.tasks[index];
-  try {
-    const std::shared_ptr<const Rows> rows = task.run();
-    summary.left_out = rows == nullptr;
-    if (rows != nullptr) {
-      const Stage stage(task.label.empty() ? "results made" : task.label + " results made");
-      for (const std::unique_ptr<Sink>& sink : sinks) sink->take(index, rows, summary);
-    }
-  } catch (const Interrupted&) {
-    throw;
-  } catch (const UsageError&) {
-    throw;
-  } catch (const Error& error) {
-    // One task only: there is nothing else to go on with.
-    if (plan.tasks.size() == 1) throw;
-    summary = {};
-    summary.failure = error.what();
-  }
-  summary.label = task.label;
-  summary.step = task.step;
-  summary.rank = task.rank;
-  summary.target = task.target;
-  summary.golden = task.golden;
-}
-
-std::vector<std::vector<std::size_t>> chains_of(const Plan& plan) {
-  std::vector<std::vector<std::size_t>> chains;
-  std::map<std::string_view, std::size_t> known;
-  for (std::size_t i = 0; i < plan.tasks.size(); ++i) {
-    const std::optional<std::string>& chain = plan.tasks[i].chain;
-    const std::size_t place = chain ? known.try_emplace(*chain, chains.size()).first->second : chains.size();
-    if (place == chains.size()) chains.emplace_back();
-    chains[place].push_back(i);
-  }
-  return chains;
-}
-
 CompareReport run(const Plan& plan, const Sinks& sinks, Progress* progress) {
   CompareReport report;
   report.one_sided = plan.one_sided;
   report.tasks.resize(plan.tasks.size());
-  for (const std::unique_ptr<Sink>& sink : sinks) sink->begin(plan);
-  if (plan.one_at_a_time) {
-    for (std::size_t i = 0; i < plan.tasks.size(); ++i) run_task(i, plan, sinks, report.tasks[i]);
-  } else {
-    const std::vector<std::vector<std::size_t>> chains = chains_of(plan);
-    parallel_for(chains.size(), [&](std::size_t chain) {
-      for (const std::size_t i : chains[chain]) run_task(i, plan, sinks, report.tasks[i]);
-    });
+  if (team().computes()) {
+    for (const std::unique_ptr<Sink>& sink : sinks) sink->begin(plan);
   }
+  Spread(plan, sinks, report, progress).run();
+  if (!team().is_root()) return report;
   for (const std::unique_ptr<Sink>& sink : sinks) sink->end(report);
   if (progress != nullptr) progress->end();
   return report;
@@ -222,7 +177,7 @@ CompareReport compare(const CompareOptions& asked, Progress* progress) {
   CompareOptions options = asked;
   load_mapping(options.rank.match);
   const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
-  const Found found = classify(options.inputs);
+  const Found found = options.inputs.local ? classify_everywhere(options.inputs) : classify(options.inputs);
   if (found.layout == Layout::mixed) return compare_parts(found.parts, options, rules, progress);
   return compare_found(found, options, rules, progress);
 }

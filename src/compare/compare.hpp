@@ -26,6 +26,7 @@ struct Inputs {
   std::string target;
   std::string golden;
   DumpKind kind = DumpKind::automatic;
+  bool local = false;                   // on the own disks of several machines
   std::optional<GraphSelection> graph;  // a static-graph dump is asked for, and which parts of it
 };
 

@@ -7,20 +7,26 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <ctime>
 #include <string_view>
 
+#include "compare/analysis/packets.hpp"
 #include "compare/analysis/rank_json.hpp"
+#include "dump/tree_everywhere.hpp"
 #include "report/terminal.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 #include "support/log.hpp"
 #include "support/output_file.hpp"
-#include "support/parallel.hpp"
 #include "support/progress.hpp"
+#include "support/team.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
+
+void carry(auto& packet, Carried<AnalyzedRank> auto& rank) {
+  packet(rank.differences, rank.failure, rank.file);
+}
+
 namespace {
 
 constexpr std::size_t kMostPlaces = 8;  // shown with their details
@@ -95,6 +101,7 @@ void search_step(AnalyzedStep& step, const CompareOptions& options, const Rules&
 }  // namespace
 
 bool is_single_pair(const CompareOptions& options) {
+  if (options.inputs.local) return false;
   const dump::TreeKind kind = dump::discover(options.inputs.target).kind;
   return kind == dump::TreeKind::file || kind == dump::TreeKind::rank;
 }
@@ -104,29 +111,47 @@ DifferenceReport find_first_difference(const CompareOptions& asked, Progress* pr
   options.rank.first_difference = true;
   load_mapping(options.rank.match);
   const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
+  const auto discover = [&](const std::string& path) {
+    return options.inputs.local ? dump::discover_everywhere(path) : dump::discover(path);
+  };
+  const dump::Tree target = discover(options.inputs.target);
   const RankPairs plan =
-      pair_ranks(dump::discover(options.inputs.target), dump::discover(options.inputs.golden),
-                 options.dialect.rank.pairing.ranks_by_position);
+      pair_ranks(target, discover(options.inputs.golden), options.dialect.rank.pairing.ranks_by_position);
   for (const std::string& remark : plan.remarks) log_warning(remark);
   DifferenceReport report;
   report.one_sided = plan.one_sided;
-  const std::string time = fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(std::time(nullptr)));
-  create_directories(options.outputs.directory);
-  check_output(options.outputs.directory + "/diff_analyze_" + time);
+  const std::string time = fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(team().begun()));
+  if (team().computes()) {
+    create_directories(options.outputs.directory);
+    check_output(options.outputs.directory + "/diff_analyze_" + time);
+  }
   std::vector<std::pair<std::size_t, std::size_t>> slots;  // step and rank of each pair
   for (const RankPair& pair : plan.pairs) {
     if (report.steps.empty() || report.steps.back().label != pair.step) {
       report.steps.emplace_back().label = pair.step;
-      create_directories(folder_of(options, pair.step));
+      if (team().computes()) create_directories(folder_of(options, pair.step));
     }
     slots.emplace_back(report.steps.size() - 1, report.steps.back().ranks.size());
     report.steps.back().ranks.emplace_back();
   }
   BytesAhead bytes(progress, plan.pairs.size(), json_bytes(plan.pairs));
-  parallel_for(plan.pairs.size(), [&](std::size_t i) {
+  const auto slot = [&](std::size_t i) -> AnalyzedRank& {
+    return report.steps[slots[i].first].ranks[slots[i].second];
+  };
+  SharedWork work;
+  work.units = "rank pairs";
+  work.progress = progress;
+  work.name = [&](std::size_t i) { return label_of(plan.pairs[i]); };
+  for (const RankPair& pair : plan.pairs) {
+    work.plan = fingerprint(fingerprint(work.plan, pair.target.json), pair.golden.json);
+    work.bytes.push_back(json_bytes(pair));
+    work.processes.push_back(seen_by(pair).processes);
+  }
+  work.compute = [&](std::size_t i) {
     const RankPair& pair = plan.pairs[i];
-    AnalyzedRank& rank = report.steps[slots[i].first].ranks[slots[i].second];
+    AnalyzedRank& rank = slot(i);
     try {
+      if (const std::string apart = seen_by(pair).apart; !apart.empty()) throw IoError(apart);
       rank = analyze_rank(pair, options, rules, time, bytes);
     } catch (const Interrupted&) {
       throw;
@@ -136,8 +161,12 @@ DifferenceReport find_first_difference(const CompareOptions& asked, Progress* pr
       rank.differences.label = pair.target.label;
       rank.differences.number = number_of(pair);
     }
-  });
+  };
+  work.pack = [&](std::size_t i, PacketWriter& packet) { packet(slot(i)); };
+  work.unpack = [&](std::size_t i, PacketReader& packet) { packet(slot(i)); };
+  team().share(work);
   if (progress != nullptr) progress->end();
+  if (!team().is_root()) return report;
   for (AnalyzedStep& step : report.steps) search_step(step, options, rules);
   return report;
 }

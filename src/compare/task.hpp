@@ -3,6 +3,7 @@
 // dumps is a function that makes a plan; outputs see tasks and rows, never the layout.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -30,8 +31,16 @@ struct Task {
   std::string prefix;  // of its results' names
   std::string suffix;
   std::string name = "compare_result";
-  bool timed = true;      // the time is part of the name
-  bool workbook = false;  // unless formats are chosen
+  std::uint64_t bytes = 0;  // that it reads, as far as that is known
+  /// Much of them is what independent parts read: another process may compute one of so many beforehand, and
+  /// what it gives, as bytes, goes to whoever runs the task. Null: there are no such parts.
+  std::uint64_t parted_bytes = 0;
+  std::function<std::string(std::size_t part, std::size_t parts)> compute_part;
+  std::function<void(std::string&& computed)> take_part;
+  bool timed = true;                     // the time is part of the name
+  bool workbook = false;                 // unless formats are chosen
+  std::vector<std::uint32_t> processes;  // that see what it reads; none: all do
+  std::string unreachable;               // why none does; empty: some do
   /// Null: an earlier task of its chain has answered already, and it was asked for no more.
   std::function<std::shared_ptr<const Rows>()> run;
 };

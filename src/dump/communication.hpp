@@ -50,7 +50,7 @@ struct CommCall {
   std::vector<std::int64_t> integers;
   /// Type, as Python calls it, of a positional argument that is no object and stands before the first
   /// integer; empty if there is none.
-  std::string_view odd_argument;
+  std::string odd_argument;
   GroupState group = GroupState::absent;  // keyword `group`
   RankList group_ranks;                   // in any argument
   std::string group_id;                   // if there is a group and it has no ranks

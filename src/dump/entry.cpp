@@ -7,10 +7,16 @@
 #include <utility>
 
 #include "support/json_writer.hpp"
+#include "support/packet.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::dump {
 namespace {
+
+void carry_node(auto& packet, auto& node) {
+  packet(node.key.begin, node.key.size, node.tag, node.text.begin, node.text.size, node.end, node.replaced_by,
+         node.kind, node.boolean, node.shadowed);
+}
 
 struct Spelling {
   std::string_view none;
@@ -118,6 +124,22 @@ void Entry::clear(std::string_view source) {
   source_size_ = source.size();
   pending_key_ = {};
   pending_tag_ = 0;
+}
+
+void Entry::pack(PacketWriter& packet) const {
+  Entry kept = *this;
+  kept.keep();
+  packet(kept.nodes_.size());
+  for (const Node& node : kept.nodes_) carry_node(packet, node);
+  packet(kept.own_);
+}
+
+void Entry::unpack(PacketReader& packet) {
+  clear();
+  std::size_t count = 0;
+  packet(count);
+  for (; count > 0; --count) carry_node(packet, nodes_.emplace_back());
+  packet(own_);
 }
 
 void Entry::keep() {

@@ -11,7 +11,9 @@
 
 namespace msprobe {
 class JsonWriter;
-}
+class PacketReader;
+class PacketWriter;
+}  // namespace msprobe
 
 namespace msprobe::dump {
 
@@ -83,6 +85,9 @@ class Entry {
   void close(Index node);
   void set_key(std::string_view key);
   Index add_scalar(NodeKind kind, std::string_view text, bool boolean = false);
+  /// Between processes.
+  void pack(PacketWriter& packet) const;
+  void unpack(PacketReader& packet);
   std::size_t memory() const { return nodes_.size() * sizeof(Node) + own_.size(); }
 
  private:

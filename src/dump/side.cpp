@@ -441,10 +441,14 @@ EntryItems items_of(std::string_view name, const Entry& entry, std::uint64_t siz
   return items;
 }
 
+std::string tensor_directory_of(const RankDump& rank) {
+  return rank.directory + "/dump_tensor_data";
+}
+
 Side load_side(const RankDump& rank, const LoadOptions& options) {
   Side side;
   side.json = rank.json;
-  side.tensor_directory = rank.directory + "/dump_tensor_data";
+  side.tensor_directory = tensor_directory_of(rank);
   std::shared_ptr<const ByteSource> json = open_file(rank.json);
   if (options.on_bytes) json = std::make_shared<CountedSource>(std::move(json), options.on_bytes);
   load_entries(side, *json, options);

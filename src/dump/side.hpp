@@ -105,6 +105,9 @@ struct LoadOptions {
 /// Reads and flattens one rank. Throws IoError, FormatError.
 Side load_side(const RankDump& rank, const LoadOptions& options);
 
+/// Where the data files of a rank lie.
+std::string tensor_directory_of(const RankDump& rank);
+
 /// For tests and fuzzing: the same from a source, without stacks.
 Side load_side(const ByteSource& json, const CommunicationNames* communication = nullptr);
 

@@ -12,12 +12,21 @@
 
 namespace msprobe::dump {
 
+/// Who sees a rank whose dump lies on the own disk of a machine, and how much it is.
+struct Seen {
+  std::vector<std::uint32_t> processes;
+  std::string host;              // of the first
+  std::uint64_t bytes = 0;       // of the dump.json
+  std::uint64_t data_bytes = 0;  // about
+};
+
 /// One folder with a dump.json, or else a debug.json (or one such file given by name).
 struct RankDump {
   std::string label;  // "rank0", "proc123", "rank"; empty for a file or folder of another name
   std::optional<std::int64_t> number;  // 0 of rank0; -1 of plain "rank"; nothing for proc folders and files
   std::string directory;
-  std::string json;  // path of the file; it need not exist when the folder came from a listing
+  std::string json;               // path of the file; it need not exist when the folder came from a listing
+  std::optional<Seen> seen = {};  // nothing: everybody sees it
 };
 
 struct StepDump {

@@ -9,6 +9,7 @@
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
+#include "support/team.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::merge_result {
@@ -35,6 +36,8 @@ class MergeResultCommand final : public Command {
         .argument("LIST");
   }
 
+  bool shares_work() const override { return true; }
+
   Outcome run(const Context&) override {
     if (options_.input.empty()) throw UsageError("-i/--input_dir is required");
     if (options_.output.empty()) throw UsageError("-o/--output_dir is required");
@@ -47,6 +50,7 @@ class MergeResultCommand final : public Command {
         options_.formats.push_back(*format);
     }
     const MergeReport report = merge(options_);
+    if (!team().is_root()) return Outcome::clean;
     for (const std::string& warning : report.warnings) log_warning(warning);
     std::string text =
         fmt::format("{} ranks, {} rows, {} {}", human_count(report.ranks.size()), human_count(report.rows),

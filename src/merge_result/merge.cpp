@@ -5,11 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
+#include <filesystem>
+#include <system_error>
 
+#include "merge_result/packets.hpp"
 #include "support/error.hpp"
 #include "support/output_file.hpp"
-#include "support/parallel.hpp"
+#include "support/team.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::merge_result {
@@ -106,18 +108,39 @@ std::vector<std::string> write(const Merged& merged, const MergeReport& report, 
   return files;
 }
 
+std::uint64_t bytes_of(const RankFiles& files) {
+  std::uint64_t bytes = 0;
+  for (const std::string& path : files.paths) {
+    std::error_code error;
+    const std::uintmax_t size = std::filesystem::file_size(path, error);
+    if (!error) bytes += size;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 MergeReport merge(const MergeOptions& options) {
   const Config config = read_config(options.config);
   Inputs inputs = find_inputs(options.input);
-  create_directories(options.output);
+  if (team().is_root()) create_directories(options.output);
   const std::string stem = fmt::format("{}/multi_ranks_compare_merge_{:%Y%m%d%H%M%S}", options.output,
-                                       fmt::localtime(std::time(nullptr)));
-  check_output(stem);
+                                       fmt::localtime(team().begun()));
+  if (team().is_root()) check_output(stem);
   std::vector<RankValues> ranks(inputs.ranks.size());
-  parallel_for(ranks.size(), [&](std::size_t i) { ranks[i] = read_rank(inputs.ranks[i], config); });
+  SharedWork work;
+  work.units = "results of ranks";
+  work.name = [&](std::size_t i) { return display(inputs.ranks[i].paths.front()); };
+  for (const RankFiles& files : inputs.ranks) {
+    for (const std::string& path : files.paths) work.plan = fingerprint(work.plan, path);
+    work.bytes.push_back(bytes_of(files));
+  }
+  work.compute = [&](std::size_t i) { ranks[i] = read_rank(inputs.ranks[i], config); };
+  work.pack = [&](std::size_t i, PacketWriter& packet) { pack_rank(ranks[i], packet); };
+  work.unpack = [&](std::size_t i, PacketReader& packet) { ranks[i] = unpack_rank(packet); };
+  team().share(work);
   MergeReport report;
+  if (!team().is_root()) return report;
   report.warnings = std::move(inputs.warnings);
   const Merged merged(std::move(ranks), report);
   for (const report::Format format : options.formats) {

@@ -17,6 +17,8 @@ constexpr std::size_t kDefaultWidth = 100;
 constexpr std::size_t kGap = 2;
 constexpr std::string_view kEllipsis = "...";
 
+bool g_no_terminals = false;
+
 struct Range {
   char32_t first, last;
 };
@@ -178,9 +180,17 @@ std::string count_text(std::uint64_t count, std::string_view what, Severity seve
                color);
 }
 
+void take_terminals_away() {
+  g_no_terminals = true;
+}
+
+bool is_terminal(int descriptor) {
+  return !g_no_terminals && ::isatty(descriptor) == 1;
+}
+
 std::size_t terminal_width(int descriptor) {
   winsize size{};
-  if (::isatty(descriptor) == 0) return kWholeLine;
+  if (!is_terminal(descriptor)) return kWholeLine;
   if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kDefaultWidth;
   return size.ws_col;
 }

@@ -27,6 +27,11 @@ std::string count_text(std::uint64_t count, std::string_view what, Severity seve
 /// No line that is not hostile is longer.
 inline constexpr std::size_t kWholeLine = 4096;
 
+/// Is it a terminal that somebody looks at?
+bool is_terminal(int descriptor);
+/// From now on nothing is.
+void take_terminals_away();
+
 /// Columns of the terminal behind `descriptor`; 100 if it does not tell, kWholeLine if it is none: a file or
 /// a pipe gets whole names.
 std::size_t terminal_width(int descriptor);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a subcommand is: options bound to a plain struct, and one run. main.cpp holds the list of them.
+// What a subcommand is: options bound to a plain struct, and one run. program.cpp holds the list of them.
 #pragma once
 
 #include <memory>
@@ -25,6 +25,7 @@ struct Context {
   int jobs = 0;        // 0: all cores
   bool color = false;  // colour on stderr
   Progress* progress = nullptr;
+  bool local = false;  // the processes of a job see different files
 };
 
 class Command {
@@ -40,6 +41,11 @@ class Command {
   /// Multi-letter short options of the Python tool, e.g. {"-tp", "--target_path"}; the parser knows one
   /// letter only.
   virtual std::vector<std::pair<std::string, std::string>> aliases() const { return {}; }
+  /// Are there units that other processes of a job may take over (support/team.hpp)? Else its root runs it
+  /// alone.
+  virtual bool shares_work() const { return false; }
+  /// And may these see different files? Then Context::local can be true.
+  virtual bool takes_local_input() const { return false; }
   /// Does the work. Called after parsing; throws Error to stop.
   virtual Outcome run(const Context& context) = 0;
 };

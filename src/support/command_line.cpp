@@ -163,6 +163,8 @@ CommandLine::CommandLine(std::vector<std::unique_ptr<Command>> commands, std::ve
     CLI::App* app = program.add_subcommand(parser_name(command->name()), std::string(command->summary()));
     OptionList options(*app);
     command->declare(options);
+    if (command->shares_work())
+      declare_sharing_options(options, impl_->globals, command->takes_local_input());
     declare_common(*app, impl_->globals, impl_->version);
     impl_->aliases[std::string(command->name())] = command->aliases();
   }

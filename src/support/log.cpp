@@ -15,6 +15,7 @@ namespace msprobe {
 namespace {
 
 std::atomic<LogLevel> g_level{LogLevel::normal};
+std::atomic<bool> g_muted{false};
 std::mutex g_mutex;
 std::function<void()> g_preamble;
 
@@ -42,7 +43,11 @@ void set_log_level(LogLevel level) {
   g_level = level;
 }
 LogLevel log_level() {
-  return g_level;
+  return g_muted ? LogLevel::quiet : g_level.load();
+}
+
+void mute_log(bool muted) {
+  g_muted = muted;
 }
 
 void log_error(std::string_view message) {

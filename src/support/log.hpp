@@ -12,6 +12,9 @@ enum class LogLevel { quiet, normal, verbose, debug };
 void set_log_level(LogLevel level);
 LogLevel log_level();
 
+/// Nothing is shown but errors, whatever the level: another process tells the user.
+void mute_log(bool muted);
+
 /// `msprobe: error: …`, shown at every level.
 void log_error(std::string_view message);
 /// `msprobe: hint: …`, what helps against the error before, shown at every level.

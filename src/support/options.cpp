@@ -79,6 +79,20 @@ void declare_global_options(OptionList& options, GlobalOptions& globals) {
       .group(kGlobalGroup);
 }
 
+void declare_sharing_options(OptionList& options, GlobalOptions& globals, bool local) {
+  constexpr int kMost = 1 << 20;
+  options
+      .add("--dry-run", globals.dry_run,
+           "Only show the units of work and how they would spread over N processes of msprobe-mpi")
+      .in_range(1, kMost)
+      .argument("N");
+  if (!local) return;
+  options.add_flag(
+      "--local", globals.local,
+      "The dumps lie on the own disks of the machines that msprobe-mpi runs on: each process takes "
+      "what it sees");
+}
+
 bool want_color(ColorMode mode, bool is_terminal,
                 const std::function<const char*(const char*)>& environment) {
   if (mode != ColorMode::automatic) return mode == ColorMode::always;

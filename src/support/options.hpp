@@ -2,6 +2,7 @@
 // The options that every command shares.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 
 #include "support/command.hpp"
@@ -20,6 +21,8 @@ struct GlobalOptions {
   int jobs = 0;       // 0: all cores
   ProgressMode progress = ProgressMode::automatic;
   ColorMode color = ColorMode::automatic;
+  std::size_t dry_run = 0;  // show the plan for so many processes instead; 0: do it
+  bool local = false;       // the processes of a job see different files
 };
 
 /// The heading of the shared options in a help text.
@@ -28,6 +31,10 @@ inline constexpr const char* kGlobalGroup = "Global options";
 /// Declares the shared options on the program or on one command and binds them to `globals`. They are
 /// declared on both, so that they work before and after the command; what stands later wins, -v adds up.
 void declare_global_options(OptionList& options, GlobalOptions& globals);
+
+/// Those of commands whose units of work other processes may take over (support/team.hpp). `local`: also of
+/// files that not all of them see.
+void declare_sharing_options(OptionList& options, GlobalOptions& globals, bool local);
 
 /// Should stderr be coloured? --color decides; then NO_COLOR (set, not empty) says no; then CLICOLOR_FORCE or
 /// FORCE_COLOR (set, not empty, not 0) says yes; then it is yes on a terminal whose TERM is not "dumb".

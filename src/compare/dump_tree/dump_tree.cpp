@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,12 +15,15 @@
 #include "comparison/culprit/rank_diagnosis.hpp"
 #include "comparison/joining/join_sides.hpp"
 #include "comparison/result/choose_mode.hpp"
+#include "comparison/result/packets.hpp"
 #include "comparison/result/result.hpp"
 #include "comparison/result/settle_joins.hpp"
+#include "dump/data_size.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/parallel.hpp"
 #include "support/stage.hpp"
+#include "support/team.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
@@ -166,8 +170,17 @@ void pair_rows(RankResult& result, const MatchOptions& options, const PairingTra
   }
 }
 
-RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
-                         const Rules& rules, BytesAhead& bytes, RankHistory* past) {
+namespace {
+
+/// The name of a part of the work, for --verbose.
+std::string stage_of(const RankPair& pair, std::string_view what) {
+  const std::string label = label_of(pair);
+  return label.empty() ? std::string(what) : fmt::format("{} {}", label, what);
+}
+
+/// Both sides read, and their rows. `diagnosed`: somebody will look at communication.
+RankResult read_and_pair(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
+                         const Rules& rules, BytesAhead& bytes, bool diagnosed) {
   if (dump::is_debug_json(pair.target.json) != dump::is_debug_json(pair.golden.json)) {
     throw FormatError(fmt::format("a debug.json is compared with a debug.json only: {}, {}",
                                   display(pair.target.json), display(pair.golden.json)));
@@ -178,17 +191,14 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
   result.number = pair.target.number.value_or(0);
   result.traits = traits;
   LoadOptions target_options{.stacks = options.stacks, .stack_json = options.stack_json};
-  if (options.first_difference || past != nullptr) target_options.communication = &rules.communication;
+  if (options.first_difference || diagnosed) target_options.communication = &rules.communication;
   LoadOptions golden_options{.stacks = false, .stack_json = {}};
   if (bytes.wanted()) {
     target_options.on_bytes = [&](std::uint64_t count) { bytes.advance(count); };
     golden_options.on_bytes = target_options.on_bytes;
   }
-  const auto stage = [label = pair.step.empty() ? pair.target.label : pair.step + "/" + pair.target.label](
-                         std::string_view what) {
-    return label.empty() ? std::string(what) : fmt::format("{} {}", label, what);
-  };
-  std::optional<Stage> timed(std::in_place, stage("read: " + pair.target.json + " and " + pair.golden.json));
+  std::optional<Stage> timed(std::in_place,
+                             stage_of(pair, "read: " + pair.target.json + " and " + pair.golden.json));
   if (pair.merged) {
     load_merged(result, pair, target_options, golden_options);
   } else {
@@ -200,7 +210,7 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
   result.target_construct = std::make_shared<dump::ConstructBeside>(pair.target.json);
   result.golden_construct = std::make_shared<dump::ConstructBeside>(pair.golden.json);
   result.mode = choose_mode(result.target, result.golden);
-  timed.emplace(stage("paired"));
+  timed.emplace(stage_of(pair, "paired"));
   if (options.first_difference && result.mode == Mode::tensor) result.mode = Mode::statistics;
   guess_whole_shapes(result);
   if (options.backend) {
@@ -209,18 +219,29 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
     pair_rows(result, options.match, traits.pairing, rules);
   }
   settle_joins(result);
+  return result;
+}
+
+}  // namespace
+
+RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
+                         const Rules& rules, BytesAhead& bytes, RankHistory* past,
+                         std::vector<MeasuredRows>&& measured) {
+  RankResult result = read_and_pair(pair, options, traits, rules, bytes, past != nullptr);
   std::optional<TensorRows> tensors;
-  timed.reset();
   if (result.mode == Mode::tensor) tensors.emplace(result, bytes);
+  for (MeasuredRows& rows : measured) {
+    if (tensors) tensors->take(std::move(rows));
+  }
   std::unique_ptr<NoiseFloor> noise;
   if (past != nullptr && pair.noise) noise = noise_floor(*pair.noise, result.golden, traits.measure);
   const auto finish_tensors = [&] {
     if (!tensors) return;
-    const Stage measured(stage("tensors measured"));
+    const Stage stage(stage_of(pair, "tensors measured"));
     tensors->finish(options.print_rows);
   };
   const auto diagnosed = [&] {
-    const Stage explained(stage("diagnosed"));
+    const Stage stage(stage_of(pair, "diagnosed"));
     const bool mapped = options.match.method != Method::exact || options.match.fuzzy;
     DiagnosisOptions diagnosis = options.diagnosis;
     // Nobody recorded what goes into the operations of merged ranks as a whole.
@@ -243,21 +264,97 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
   return result;
 }
 
-std::uint64_t json_bytes(const std::vector<RankPair>& pairs) {
-  std::uint64_t bytes = 0;
-  for (const RankPair& pair : pairs) {
-    const auto add = [&](const dump::RankDump& rank) {
-      std::error_code error;
-      const std::uintmax_t size = std::filesystem::file_size(rank.json, error);
-      if (!error) bytes += size;
-    };
-    add(pair.target);
-    add(pair.golden);
-    for (const dump::RankDump& rank : pair.more_targets) add(rank);
-    for (const dump::RankDump& rank : pair.more_goldens) add(rank);
+MeasuredRows measure_part(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
+                          const Rules& rules, BytesAhead& bytes, std::size_t part, std::size_t parts) {
+  RankResult result = read_and_pair(pair, options, traits, rules, bytes, false);
+  if (result.mode != Mode::tensor) return {};
+  return TensorRows(result, bytes).measure_range(part, parts);
+}
+
+std::string label_of(const RankPair& pair) {
+  return pair.step.empty() ? pair.target.label : pair.step + "/" + pair.target.label;
+}
+
+SeenBy seen_by(const RankPair& pair) {
+  SeenBy seen;
+  if (!pair.target.seen || !pair.golden.seen) return seen;
+  std::vector<const dump::RankDump*> others = {&pair.golden};
+  for (const dump::RankDump& rank : pair.more_targets) others.push_back(&rank);
+  for (const dump::RankDump& rank : pair.more_goldens) others.push_back(&rank);
+  seen.processes = pair.target.seen->processes;
+  for (const dump::RankDump* other : others) {
+    std::vector<std::uint32_t> both;
+    std::ranges::set_intersection(seen.processes, other->seen->processes, std::back_inserter(both));
+    seen.processes = std::move(both);
+    if (!seen.processes.empty()) continue;
+    seen.apart =
+        fmt::format("no process sees both {} (on {}) and {} (on {}): copy one to where the other lies",
+                    display(pair.target.json), display(pair.target.seen->host), display(other->json),
+                    display(other->seen->host));
+    return seen;
   }
+  return seen;
+}
+
+std::uint64_t json_bytes(const RankPair& pair) {
+  std::uint64_t bytes = 0;
+  const auto add = [&](const dump::RankDump& rank) {
+    if (rank.seen) {
+      bytes += rank.seen->bytes;
+      return;
+    }
+    std::error_code error;
+    const std::uintmax_t size = std::filesystem::file_size(rank.json, error);
+    if (!error) bytes += size;
+  };
+  add(pair.target);
+  add(pair.golden);
+  for (const dump::RankDump& rank : pair.more_targets) add(rank);
+  for (const dump::RankDump& rank : pair.more_goldens) add(rank);
   return bytes;
 }
+
+std::uint64_t json_bytes(const std::vector<RankPair>& pairs) {
+  std::uint64_t bytes = 0;
+  for (const RankPair& pair : pairs) bytes += json_bytes(pair);
+  return bytes;
+}
+
+namespace {
+
+/// What its tensors read may be shared among many processes, where they make up most of it.
+void add_parts(Task& task, const std::shared_ptr<const RankPair>& pair,
+               const std::shared_ptr<std::vector<MeasuredRows>>& measured, const RankOptions& options,
+               const RankTraits& traits, const Rules& rules, const std::shared_ptr<BytesAhead>& bytes) {
+  if (team().hands_out()) {
+    const auto bytes_of = [](const dump::RankDump& rank) {
+      return rank.seen ? rank.seen->data_bytes : dump::estimated_data_bytes(rank);
+    };
+    const std::uint64_t target = bytes_of(pair->target);
+    const std::uint64_t golden = bytes_of(pair->golden);
+    if (target > 0 && golden > 0) task.parted_bytes = target + golden;
+    task.bytes += task.parted_bytes;
+  }
+  task.compute_part = [pair, &options, &traits, &rules, bytes](std::size_t part, std::size_t parts) {
+    PacketWriter packet;
+    try {
+      packet(measure_part(*pair, options, traits, rules, *bytes, part, parts));
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error&) {
+      return std::string();  // the whole will say so
+    }
+    return packet.take();
+  };
+  task.take_part = [measured](std::string&& computed) {
+    MeasuredRows rows;
+    PacketReader packet(computed);
+    if (!computed.empty()) packet(rows);
+    if (rows.rows > 0) measured->push_back(std::move(rows));
+  };
+}
+
+}  // namespace
 
 Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const RankOptions& options,
                      const RankTraits& traits, const Rules& rules, Progress* progress) {
@@ -274,7 +371,11 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
     Task& task = plan.tasks.emplace_back();
     task.step = pair.step;
     task.rank = pair.target.label;
-    task.label = pair.step.empty() ? task.rank : pair.step + "/" + task.rank;
+    task.label = label_of(pair);
+    if (team().hands_out()) task.bytes = json_bytes(pair);
+    SeenBy seen = seen_by(pair);
+    task.processes = std::move(seen.processes);
+    task.unreachable = std::move(seen.apart);
     task.target = pair.target.json;
     task.golden = pair.golden.json;
     if (!pair.step.empty()) task.folder = pair.step + "/";
@@ -289,11 +390,15 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
       if (!history) history = std::make_shared<RankHistory>();
       past = history;
     }
-    task.run = [pair = std::move(pair), past, &options, &traits, &rules,
-                bytes]() -> std::shared_ptr<const Rows> {
+    const auto shared = std::make_shared<const RankPair>(std::move(pair));
+    const auto measured = std::make_shared<std::vector<MeasuredRows>>();
+    // Where it may stop early, and where ranks are put together, rows are not independent of each other.
+    if (team().processes() > 1 && !shared->merged && !options.diagnosis.first && !options.first_difference)
+      add_parts(task, shared, measured, options, traits, rules, bytes);
+    task.run = [shared, measured, past, &options, &traits, &rules, bytes]() -> std::shared_ptr<const Rows> {
       if (past && options.diagnosis.first && past->history.certain) return nullptr;
-      const auto result =
-          std::make_shared<const RankResult>(compare_ranks(pair, options, traits, rules, *bytes, past.get()));
+      const auto result = std::make_shared<const RankResult>(
+          compare_ranks(*shared, options, traits, rules, *bytes, past.get(), std::move(*measured)));
       if (past && result->mode == Mode::tensor) past->before = result;
       return std::make_shared<RankRows>(result);
     };

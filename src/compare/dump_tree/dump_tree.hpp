@@ -15,6 +15,7 @@
 #include "comparison/matching/match.hpp"
 #include "comparison/result/bytes_ahead.hpp"
 #include "comparison/result/result.hpp"
+#include "comparison/result/tensor_rows.hpp"
 #include "comparison/rules/rules.hpp"
 #include "dump/tree.hpp"
 
@@ -60,12 +61,26 @@ struct RankOptions {
   DiagnosisOptions diagnosis;
 };
 
-/// A mapping has been loaded. `past`: given, the result is diagnosed, as the next step of that rank. Throws
-/// what the readers throw, and FormatError for dumps that do not go together (other task, nothing to
-/// compare).
+/// A mapping has been loaded. `past`: given, the result is diagnosed, as the next step of that rank.
+/// `measured`: rows whose tensors were compared elsewhere. Throws what the readers throw, and FormatError for
+/// dumps that do not go together (other task, nothing to compare).
 RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
-                         const Rules& rules, BytesAhead& bytes, RankHistory* past = nullptr);
+                         const Rules& rules, BytesAhead& bytes, RankHistory* past = nullptr,
+                         std::vector<MeasuredRows>&& measured = {});
+/// One of so many ranges of its rows in tensor mode; nothing in any other mode. Throws the same.
+MeasuredRows measure_part(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
+                          const Rules& rules, BytesAhead& bytes, std::size_t part, std::size_t parts);
+/// The processes that see all of a pair; none if all do.
+struct SeenBy {
+  std::vector<std::uint32_t> processes;
+  std::string apart;  // why nobody can compare it; empty: somebody can
+};
+SeenBy seen_by(const RankPair& pair);
+
+/// "step0/rank1"; empty for two files.
+std::string label_of(const RankPair& pair);
 /// What the dump.json files of these ranks take.
+std::uint64_t json_bytes(const RankPair& pair);
 std::uint64_t json_bytes(const std::vector<RankPair>& pairs);
 
 /// Gives `result` its rows, not judged yet. Throws what match() throws.

@@ -158,6 +158,8 @@ class MappingProposal final : public Sink {
   void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& /*summary*/) override {
     pairs_[task] = suggest_pairs(rows->of_entries()->result());
   }
+  void pack(std::size_t task, PacketWriter& packet) const override { packet(pairs_[task]); }
+  void unpack(std::size_t task, PacketReader& packet) override { packet(pairs_[task]); }
   void end(CompareReport& report) override {
     if (write_suggestion(pairs_, path_)) {
       report.tasks.front().files.push_back(path_);

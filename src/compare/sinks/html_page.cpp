@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "compare/dump_tree/rank_rows.hpp"
+#include "compare/sinks/packets.hpp"
 #include "compare/sinks/page_parts.hpp"
 #include "compare/sinks/report_data.hpp"
 #include "diagnosis/sentences.hpp"
@@ -128,6 +129,9 @@ class HtmlReport final : public Sink {
     if (progress_ != nullptr && packed_.size() == 1) progress_->begin("making the report", 0, "");
     packed_[task] = pack_rank(*rows->of_entries());
   }
+
+  void pack(std::size_t task, PacketWriter& packet) const override { packet(packed_[task]); }
+  void unpack(std::size_t task, PacketReader& packet) override { packet(packed_[task]); }
 
   void end(CompareReport& report) override {
     if (path_ == "-") {

@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "compare/sinks/packets.hpp"
 #include "diagnosis/sentences.hpp"
 #include "support/output_file.hpp"
 #include "support/text.hpp"
@@ -57,6 +58,9 @@ class Markdown final : public Sink {
       if (facts.verdict != Verdict::pass && !facts.left_out) bad_[task].push_back(rows->note(i));
     }
   }
+
+  void pack(std::size_t task, PacketWriter& packet) const override { packet(bad_[task]); }
+  void unpack(std::size_t task, PacketReader& packet) override { packet(bad_[task]); }
 
   void end(CompareReport& report) override {
     std::string text;

@@ -12,6 +12,7 @@
 #include "compare/task.hpp"
 #include "comparison/result/rows.hpp"
 #include "diagnosis/conclusion.hpp"
+#include "support/packet.hpp"
 
 namespace msprobe::compare {
 
@@ -62,6 +63,9 @@ class Sink {
   virtual void begin(const Plan& /*plan*/) {}
   /// Once for each task that could be compared, from any thread. What it throws makes the task a failed one.
   virtual void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& summary) = 0;
+  /// What is kept of a task, if anything, goes to the process that ends the output.
+  virtual void pack(std::size_t /*task*/, PacketWriter& /*packet*/) const {}
+  virtual void unpack(std::size_t /*task*/, PacketReader& /*packet*/) {}
   /// When all tasks are done, in the order of the sinks.
   virtual void end(CompareReport& /*report*/) {}
 };

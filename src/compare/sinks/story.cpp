@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 
+#include "compare/sinks/packets.hpp"
 #include "comparison/result/result.hpp"
 #include "diagnosis/flow.hpp"
 #include "diagnosis/sentences.hpp"
@@ -299,6 +300,9 @@ class Stories final : public Sink {
     stories_[task] = explain(entries, options_);
     if (stories_[task].empty()) similar_[task] = similar_entries(entries, options_.entry, kSuggestions);
   }
+
+  void pack(std::size_t task, PacketWriter& packet) const override { packet(stories_[task], similar_[task]); }
+  void unpack(std::size_t task, PacketReader& packet) override { packet(stories_[task], similar_[task]); }
 
   void end(CompareReport& report) override {
     bool asked_all = true;

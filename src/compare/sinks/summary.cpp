@@ -10,6 +10,7 @@
 
 #include "compare/dump_tree/rank_rows.hpp"
 #include "compare/sinks/advice.hpp"
+#include "diagnosis/packets.hpp"
 #include "diagnosis/sentences.hpp"
 #include "report/terminal.hpp"
 #include "report/worst.hpp"
@@ -129,6 +130,9 @@ class Summaries final : public Sink {
     // Without what it says of each item: memory does not grow with the number of ranks.
     found_[task] = *result.diagnosis;
   }
+
+  void pack(std::size_t task, PacketWriter& packet) const override { packet(found_[task]); }
+  void unpack(std::size_t task, PacketReader& packet) override { packet(found_[task]); }
 
   void end(CompareReport& report) override {
     std::vector<diagnosis::RankFindings> ranks;

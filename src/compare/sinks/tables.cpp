@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "diagnosis/sentences.hpp"
+#include "report/packed_table.hpp"
 #include "support/error.hpp"
 #include "support/output_file.hpp"
 #include "support/progress.hpp"
@@ -125,6 +126,11 @@ class OneFile final : public Sink {
     kept_[index] = rows;
   }
 
+  void pack(std::size_t task, PacketWriter& packet) const override {
+    report::pack_table(kept_[task].get(), packet);
+  }
+  void unpack(std::size_t task, PacketReader& packet) override { kept_[task] = report::unpack_table(packet); }
+
   void end(CompareReport& report) override {
     std::vector<JoinedPart> parts;
     for (std::size_t i = 0; i < kept_.size(); ++i) {
@@ -151,7 +157,7 @@ class OneFile final : public Sink {
  private:
   TableOptions options_;
   const Plan* plan_ = nullptr;
-  std::vector<std::shared_ptr<const Rows>> kept_;
+  std::vector<std::shared_ptr<const report::Table>> kept_;
 };
 
 }  // namespace

@@ -16,8 +16,8 @@ struct TableOptions {
   std::string directory;
   std::string file;  // one file of this name instead; "-" is stdout
   std::vector<report::Format> formats;
-  bool formats_chosen = false;  // else a task's own usual one goes before these
-  std::string time;             // in the names of files
+  bool formats_chosen = false;   // else a task's own usual one goes before these
+  std::string time;              // in the names of files
   Progress* progress = nullptr;  // null: nobody is told
 };
 
@@ -29,7 +29,7 @@ std::string result_stem(const std::string& directory, const Task& task, const st
 struct JoinedPart {
   std::string step;
   std::string rank;
-  std::shared_ptr<const Rows> rows;
+  std::shared_ptr<const report::Table> rows;
 };
 
 /// The rows of several tasks under one header, with the columns Step (if any part has one) and Rank in front.

@@ -126,12 +126,49 @@ void TensorRows::take_entry(std::uint32_t target_api, std::vector<std::uint32_t>
   rows.insert(rows.end(), place(target_api), place(target_api + 1));
 }
 
+MeasuredRows TensorRows::measure_range(std::size_t part, std::size_t parts) {
+  std::vector<std::uint64_t> ends;  // bytes up to the end of each row
+  std::uint64_t all = 0;
+  for (const Row& row : result_.rows) ends.push_back(all += bytes_of(row));
+  const auto row_at = [&](std::size_t place) {
+    if (place == 0) return ends.begin();
+    if (place == parts) return ends.end();
+    return std::lower_bound(ends.begin(), ends.end(), all / parts * place);
+  };
+  const auto first = static_cast<std::uint32_t>(row_at(part) - ends.begin());
+  const auto end = static_cast<std::uint32_t>(row_at(part + 1) - ends.begin());
+  std::vector<std::uint32_t> rows;
+  for (std::uint32_t i = first; i < end; ++i) {
+    rows.push_back(i);
+    if (!result_.rows[i].has_target()) continue;
+    const std::uint32_t api = result_.target_item(result_.rows[i]).api;
+    if (!done_[api]) find_groups(api);
+    done_[api] = true;
+  }
+  measure(rows);
+  MeasuredRows measured = {result_.rows.size(), first, {}};
+  for (const std::uint32_t row : rows) measured.metrics.push_back(std::move(result_.metrics[row]));
+  return measured;
+}
+
+void TensorRows::take(MeasuredRows&& measured) {
+  if (measured.rows != result_.rows.size() || measured.first + measured.metrics.size() > measured.rows)
+    throw FormatError(display(result_.target.json), "changed while it was compared");
+  taken_.resize(result_.rows.size());
+  for (std::size_t i = 0; i < measured.metrics.size(); ++i) {
+    taken_[measured.first + i] = true;
+    result_.metrics[measured.first + i] = std::move(measured.metrics[i]);
+  }
+}
+
 void TensorRows::finish(bool print_rows) {
   std::vector<std::uint32_t> rows;
   for (std::uint32_t i = 0; i < result_.rows.size(); ++i) {
     const Row& row = result_.rows[i];
     if (result_.is_left_out(row)) {
       result_.metrics[i] = {.status = MetricStatus::left_out, .value = {}, .measure = {}, .messages = {}};
+    } else if (!taken_.empty() && taken_[i]) {
+      continue;
     } else if (!row.has_target() || !done_[result_.target_item(row).api]) {
       rows.push_back(i);
     }

@@ -15,6 +15,13 @@
 
 namespace msprobe::compare {
 
+/// What rows were found to be in another place.
+struct MeasuredRows {
+  std::uint64_t rows = 0;   // of the whole result
+  std::uint64_t first = 0;  // of these
+  std::vector<TensorMetrics> metrics;
+};
+
 class TensorRows {
  public:
   /// The result has its rows, and gets room for their metrics. Both must outlive this.
@@ -23,6 +30,10 @@ class TensorRows {
   /// The rows of an entry under test, once; and of those behind it, while there are threads without work. A
   /// pair that cannot be read or does not fit is a row that says so.
   void measure_entry(std::uint32_t target_api);
+  /// One of so many ranges of rows that read about as much.
+  MeasuredRows measure_range(std::size_t part, std::size_t parts);
+  /// What was measured elsewhere is not measured again.
+  void take(MeasuredRows&& measured);
   /// All that is left of the entries that were reached, and the rows' findings of their metrics.
   /// `print_rows` logs one line a row.
   void finish(bool print_rows);
@@ -40,6 +51,7 @@ class TensorRows {
   RankResult& result_;
   BytesAhead& bytes_;
   std::vector<char> copies_differ_;                             // by row, of merged ranks
+  std::vector<bool> taken_;                                     // by row; empty: none is
   std::vector<bool> done_;                                      // by entry under test
   std::vector<std::uint32_t> first_row_;                        // by entry, and the end: places in rows_
   std::vector<std::uint32_t> rows_;                             // by entry under test

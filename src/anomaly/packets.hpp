@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the search needs of a rank, on its way between processes.
+#pragma once
+
+#include "anomaly/details.hpp"
+#include "anomaly/levels.hpp"
+#include "anomaly/rank_scan.hpp"
+#include "dump/communication_packet.hpp"
+#include "support/packet.hpp"
+
+namespace msprobe::dump {
+
+inline void carry(PacketWriter& packet, const Entry& entry) {
+  entry.pack(packet);
+}
+
+inline void carry(PacketReader& packet, Entry& entry) {
+  entry.unpack(packet);
+}
+
+void carry(auto& packet, Carried<Header> auto& header) {
+  packet(header.task, header.level, header.framework, header.has_data, header.data_directory);
+}
+
+}  // namespace msprobe::dump
+
+namespace msprobe::anomaly {
+
+void carry(auto& packet, Carried<EntryPlace> auto& place) {
+  packet(place.name, place.position, place.offset, place.size);
+}
+
+void carry(auto& packet, Carried<EntryBadness> auto& bad) {
+  packet(bad.inputs, bad.arguments, bad.outputs);
+}
+
+void carry(auto& packet, Carried<CommNode> auto& node) {
+  packet(base_of<dump::Communication>(node), node.place, node.sub_layer, node.bad);
+}
+
+void carry(auto& packet, Carried<Suspect> auto& suspect) {
+  packet(suspect.place, suspect.interval, suspect.sub_layer, suspect.inputs, suspect.outputs,
+         suspect.contained);
+}
+
+void carry(auto& packet, Carried<RankScan> auto& scan) {
+  packet(scan.header, scan.entries, scan.comms, scan.suspects, scan.first_bad, scan.bad_entries,
+         scan.external, scan.external_is_comm, scan.inf_to_nan);
+}
+
+void carry(auto& packet, Carried<RootDetails> auto& details) {
+  packet(details.entry, details.construct, details.stack, details.stack_node, details.frames,
+         details.frames_of_forward);
+}
+
+void carry(auto& packet, Carried<EntryFinding> auto& finding) {
+  packet(finding.name, finding.level, finding.scene, finding.bad_arguments, finding.bad_keywords,
+         finding.bad_outputs, finding.what, finding.where, finding.text);
+}
+
+void carry(auto& packet, Carried<RankFindings> auto& rank) {
+  packet(rank.entries, rank.found);
+}
+
+}  // namespace msprobe::anomaly

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the comparison of a parameter gave, on its way between processes.
+#pragma once
+
+#include "checkpoint/compare.hpp"
+#include "support/packet.hpp"
+
+namespace msprobe::checkpoint {
+
+void carry(auto& packet, Carried<Unrounded> auto& unrounded) {
+  packet(unrounded.tried, unrounded.count, unrounded.first);
+}
+
+void carry(auto& packet, Carried<SideCounts> auto& side) {
+  packet(side.nan, side.infinite, side.zero, side.denormal);
+}
+
+void carry(auto& packet, Carried<PairMetrics> auto& metrics) {
+  packet(metrics.bitwise_equal, metrics.unequal, metrics.first_unequal, metrics.unrounded, metrics.l2,
+         metrics.cosine, metrics.relative_l2, metrics.max_abs, metrics.max_ulp, metrics.first,
+         metrics.second);
+}
+
+void carry(auto& packet, Carried<ParameterResult> auto& result) {
+  packet(result.name, result.status, result.metrics, result.compared, result.first_shape, result.second_shape,
+         result.first_dtype, result.second_dtype, result.first_place, result.copies_differ, result.note);
+}
+
+}  // namespace msprobe::checkpoint

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the search for the first difference needs of a rank, on its way between processes.
+#pragma once
+
+#include "compare/analysis/rank_differences.hpp"
+#include "dump/communication_packet.hpp"
+#include "support/packet.hpp"
+
+namespace msprobe::compare {
+
+void carry(auto& packet, Carried<FoundEntry> auto& entry) {
+  packet(entry.name, entry.sub_layer, entry.info, entry.what, entry.at);
+}
+
+void carry(auto& packet, Carried<CommNode> auto& node) {
+  packet(base_of<dump::Communication>(node), node.name, node.sub_layer, node.found, node.role, node.partners,
+         node.group);
+}
+
+void carry(auto& packet, Carried<RankDifferences> auto& rank) {
+  packet(rank.label, rank.number, rank.entries, rank.differing, rank.comms, rank.first_in);
+}
+
+}  // namespace msprobe::compare

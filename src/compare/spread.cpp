@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/spread.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "compare/sinks/packets.hpp"
+#include "support/error.hpp"
+#include "support/interrupt.hpp"
+#include "support/stage.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+// What one process would have to read alone, of all that one process has to read: more is cut into parts, of
+// which there are so many for each process that all end together. Smaller parts cost more than they bring, as
+// each reads its dump.json again.
+constexpr std::uint64_t kPartsForEach = 8;
+constexpr std::uint64_t kSmallestPart = std::uint64_t{64} << 20;
+
+std::vector<std::vector<std::size_t>> chains_of(const Plan& plan) {
+  std::vector<std::vector<std::size_t>> chains;
+  std::map<std::string_view, std::size_t> known;
+  for (std::size_t i = 0; i < plan.tasks.size(); ++i) {
+    const std::optional<std::string>& chain = plan.tasks[i].chain;
+    const std::size_t place = chain ? known.try_emplace(*chain, chains.size()).first->second : chains.size();
+    if (place == chains.size()) chains.emplace_back();
+    chains[place].push_back(i);
+  }
+  return chains;
+}
+
+}  // namespace
+
+Spread::Spread(const Plan& plan, const Sinks& sinks, CompareReport& report, Progress* progress)
+    : plan_(plan),
+      sinks_(sinks),
+      report_(report),
+      progress_(progress),
+      chains_(chains_of(plan)),
+      parts_(plan.tasks.size()) {
+  for (const Task& task : plan.tasks) bytes_ += task.bytes;
+}
+
+/// What is too large for one process is computed in parts, beside all that is not; then it is run.
+void Spread::run() {
+  std::vector<Unit> first;
+  std::vector<Unit> behind;
+  for (std::size_t chain = 0; chain < chains_.size() && team().hands_out(); ++chain) {
+    const std::size_t before = first.size();
+    for (const std::size_t task : chains_[chain]) {
+      const std::size_t parts = parts_of(plan_.tasks[task]);
+      parts_[task].resize(parts);
+      for (std::size_t part = 0; part < parts; ++part) first.push_back({chain, task, part, parts});
+    }
+    (first.size() == before ? first : behind).push_back({chain, 0, 0, 0});
+  }
+  share(first);
+  share(behind);
+}
+
+std::size_t Spread::parts_of(const Task& task) const {
+  const std::uint64_t processes = team().processes();
+  if (processes == 1 || !task.compute_part || task.parted_bytes < bytes_ / (2 * processes)) return 0;
+  const std::uint64_t each = std::max(bytes_ / (kPartsForEach * processes), kSmallestPart);
+  const std::uint64_t parts = (task.parted_bytes + each - 1) / each;
+  return parts < 2 ? 0 : static_cast<std::size_t>(parts);
+}
+
+std::uint64_t Spread::bytes_of(const Unit& unit) const {
+  if (unit.parts > 0) {
+    const Task& task = plan_.tasks[unit.task];
+    return task.parted_bytes / unit.parts + (task.bytes - task.parted_bytes);
+  }
+  std::uint64_t bytes = 0;
+  for (const std::size_t i : chains_[unit.chain])
+    bytes += plan_.tasks[i].bytes - (parts_[i].empty() ? 0 : plan_.tasks[i].parted_bytes);
+  return bytes;
+}
+
+/// Those that see all steps of the chain. Where there are none, each of its tasks says so.
+std::vector<std::uint32_t> Spread::processes_of(const Unit& unit) const {
+  std::optional<std::vector<std::uint32_t>> common;
+  for (const std::size_t i : chains_[unit.chain]) {
+    const std::vector<std::uint32_t>& of_task = plan_.tasks[i].processes;
+    if (of_task.empty()) continue;
+    if (!common) {
+      common = of_task;
+      continue;
+    }
+    std::vector<std::uint32_t> both;
+    std::ranges::set_intersection(*common, of_task, std::back_inserter(both));
+    common = std::move(both);
+  }
+  return common.value_or(std::vector<std::uint32_t>());
+}
+
+std::string Spread::name_of(const Unit& unit) const {
+  const std::vector<std::size_t>& chain = chains_[unit.chain];
+  const Task& task = plan_.tasks[unit.parts > 0 ? unit.task : chain.front()];
+  const std::string name = display(task.label.empty() ? task.target : task.label);
+  if (unit.parts > 0) return fmt::format("{}, part {} of {} of its tensors", name, unit.part + 1, unit.parts);
+  return chain.size() == 1 ? name : fmt::format("{}, and its {} later steps", name, chain.size() - 1);
+}
+
+void Spread::share(const std::vector<Unit>& units) {
+  units_.clear();
+  SharedWork work;
+  for (const Task& task : plan_.tasks)
+    work.plan = fingerprint(fingerprint(fingerprint(work.plan, task.label), task.target), task.golden);
+  work.units = "units";
+  work.name = [&](std::size_t number) { return name_of(units[number]); };
+  work.progress = progress_;
+  work.one_at_a_time = plan_.one_at_a_time;
+  for (const Unit& each : units) {
+    units_.emplace(work.bytes.size(), each);
+    work.bytes.push_back(bytes_of(each));
+    work.processes.push_back(processes_of(each));
+  }
+  work.brief = [&](std::size_t number, PacketWriter& packet) { brief(units[number], packet); };
+  work.learn = [this](std::size_t number, PacketReader& packet) { learn(number, packet); };
+  work.compute = [this](std::size_t number) { compute(number); };
+  work.pack = [this](std::size_t number, PacketWriter& packet) { pack(number, packet); };
+  work.unpack = [this](std::size_t number, PacketReader& packet) { unpack(number, packet); };
+  team().share(work);
+}
+
+Spread::Unit Spread::unit(std::size_t number) {
+  const std::lock_guard lock(mutex_);
+  return units_.at(number);
+}
+
+/// Which unit it is, and of a chain that was computed in parts what they gave.
+void Spread::brief(const Unit& unit, PacketWriter& packet) const {
+  packet(unit);
+  if (unit.parts > 0) return;
+  for (const std::size_t i : chains_[unit.chain]) packet(parts_[i]);
+}
+
+void Spread::learn(std::size_t number, PacketReader& packet) {
+  Unit learned;
+  packet(learned);
+  if (learned.parts == 0) {
+    for (const std::size_t i : chains_[learned.chain]) packet(parts_[i]);
+  }
+  const std::lock_guard lock(mutex_);
+  units_[number] = learned;
+}
+
+void Spread::compute(std::size_t number) {
+  const Unit now = unit(number);
+  if (now.parts > 0) {
+    std::string computed = plan_.tasks[now.task].compute_part(now.part, now.parts);
+    const std::lock_guard lock(mutex_);
+    parts_[now.task].resize(now.parts);
+    parts_[now.task][now.part] = std::move(computed);
+    return;
+  }
+  for (const std::size_t i : chains_[now.chain]) run_task(i);
+}
+
+void Spread::pack(std::size_t number, PacketWriter& packet) {
+  const Unit done = unit(number);
+  if (done.parts > 0) {
+    const std::lock_guard lock(mutex_);
+    return packet(parts_[done.task][done.part]);
+  }
+  for (const std::size_t i : chains_[done.chain]) {
+    packet(report_.tasks[i]);
+    for (const std::unique_ptr<Sink>& sink : sinks_) sink->pack(i, packet);
+  }
+}
+
+void Spread::unpack(std::size_t number, PacketReader& packet) {
+  const Unit done = unit(number);
+  if (done.parts > 0) {
+    const std::lock_guard lock(mutex_);
+    return packet(parts_[done.task][done.part]);
+  }
+  for (const std::size_t i : chains_[done.chain]) {
+    packet(report_.tasks[i]);
+    for (const std::unique_ptr<Sink>& sink : sinks_) sink->unpack(i, packet);
+  }
+}
+
+void Spread::run_task(std::size_t index) {
+  const Task& task = plan_.tasks[index];
+  TaskSummary& summary = report_.tasks[index];
+  for (std::string& part : parts_[index]) task.take_part(std::move(part));
+  try {
+    if (!task.unreachable.empty()) throw IoError(task.unreachable);
+    const std::shared_ptr<const Rows> rows = task.run();
+    summary.left_out = rows == nullptr;
+    if (rows != nullptr) {
+      const Stage stage(task.label.empty() ? "results made" : task.label + " results made");
+      for (const std::unique_ptr<Sink>& sink : sinks_) sink->take(index, rows, summary);
+    }
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const UsageError&) {
+    throw;
+  } catch (const Error& error) {
+    // One task only: there is nothing else to go on with.
+    if (plan_.tasks.size() == 1) throw;
+    summary = {};
+    summary.failure = error.what();
+  }
+  summary.label = task.label;
+  summary.step = task.step;
+  summary.rank = task.rank;
+  summary.target = task.target;
+  summary.golden = task.golden;
+}
+
+}  // namespace msprobe::compare

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is kept of a rank until all are judged together, on its way between processes.
+#pragma once
+
+#include "diagnosis/rank_diagnosis.hpp"
+#include "dump/communication_packet.hpp"
+#include "support/packet.hpp"
+
+namespace msprobe::diagnosis {
+
+void carry(auto& packet, Carried<Finding> auto& finding) {
+  packet(finding.kind, finding.rule, finding.confidence, finding.j, finding.u, finding.order,
+         finding.target_api, finding.item, finding.downstream, finding.joined, finding.entry,
+         finding.golden_entry, finding.place, finding.step, finding.rank, finding.module, finding.side,
+         finding.text, finding.where, finding.next, finding.concerned, finding.repeated, finding.other_ranks,
+         finding.passed_on, finding.passed_on_largest, finding.passed_on_entry);
+}
+
+void carry(auto& packet, Carried<CommPlace> auto& place) {
+  packet(place.call, place.entry, place.golden_entry, place.module, place.where, place.api, place.e_in,
+         place.e_out, place.u, place.arrived);
+}
+
+void carry(auto& packet, Carried<RankFindings> auto& rank) {
+  packet(rank.step, rank.rank, rank.number, rank.tensors, rank.threshold, rank.findings, rank.evidence,
+         rank.communication, rank.stopped, rank.left_out, rank.counts, rank.measured, rank.unread,
+         rank.broken_off, rank.first_broken_off, rank.agreeing, rank.rounded, rank.largest_before,
+         rank.passed_on_largest, rank.passed_on_entry, rank.largest_j, rank.largest_entry, rank.visible,
+         rank.visible_module);
+}
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of communication on their way between processes.
+#pragma once
+
+#include "dump/communication.hpp"
+#include "support/packet.hpp"
+
+namespace msprobe::dump {
+
+void carry(auto& packet, Carried<RankArgument> auto& argument) {
+  packet(argument.state, argument.value);
+}
+
+void carry(auto& packet, Carried<Transfer> auto& transfer) {
+  packet(transfer.sends, transfer.peer, transfer.tag);
+}
+
+void carry(auto& packet, Carried<CommCall> auto& call) {
+  packet(call.keywords, call.integers, call.odd_argument, call.group, call.group_ranks, call.group_id,
+         call.transfers, call.tag);
+}
+
+void carry(auto& packet, Carried<Communication> auto& communication) {
+  packet(communication.operation, communication.backward, communication.call);
+}
+
+}  // namespace msprobe::dump

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "anomaly/command.hpp"
+#include "ckpt_compare/command.hpp"
+#include "compare/command.hpp"
+#include "config_check/command.hpp"
+#include "grad_compare/command.hpp"
+#include "graph/command.hpp"
+#include "inspect/command.hpp"
+#include "merge_result/command.hpp"
+#include "monitor/alerts/command.hpp"
+#include "monitor/analyze/command.hpp"
+#include "monitor/compare/command.hpp"
+#include "monitor/csv2tb/command.hpp"
+#include "monitor/report/command.hpp"
+#include "monitor/trend/command.hpp"
+#include "parse/command.hpp"
+#include "precheck/acc_check/command.hpp"
+#include "precheck/op_generate/command.hpp"
+#include "precheck/precision_compare/command.hpp"
+#include "support/command.hpp"
+#include "support/command_line.hpp"
+#include "support/completion.hpp"
+#include "support/dry_run.hpp"
+#include "support/error.hpp"
+#include "support/log.hpp"
+#include "support/options.hpp"
+#include "support/output_file.hpp"
+#include "support/parallel.hpp"
+#include "support/progress.hpp"
+#include "support/stage.hpp"
+#include "support/team.hpp"
+#include "support/version.hpp"
+#include "support/versions.hpp"
+#include "tensor/isa.hpp"
+
+namespace msprobe {
+namespace {
+
+/// Every command, in the order of the help text.
+std::vector<std::unique_ptr<Command>> all_commands() {
+  std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(compare::make_command());
+  commands.push_back(merge_result::make_command());
+  commands.push_back(anomaly::make_nan_analyze());
+  commands.push_back(anomaly::make_overflow_check());
+  commands.push_back(graph::make_graph_visualize());
+  commands.push_back(graph::make_graph());
+  commands.push_back(ckpt_compare::make_command());
+  for (const char* name : {"acc_check", "multi_acc_check", "run_ut", "multi_run_ut"})
+    commands.push_back(precheck::make_acc_check(name));
+  commands.push_back(precheck::make_api_precision_compare());
+  commands.push_back(precheck::make_op_generate());
+  commands.push_back(grad_compare::make_command());
+  commands.push_back(parse::make_command());
+  commands.push_back(inspect::make_command());
+  commands.push_back(config_check::make_command());
+  commands.push_back(monitor::make_analyze());
+  commands.push_back(monitor::make_alerts());
+  commands.push_back(monitor::make_compare());
+  commands.push_back(monitor::make_report());
+  commands.push_back(monitor::make_csv2tb());
+  commands.push_back(monitor::make_trend("monitor csv2db"));
+  commands.push_back(monitor::make_trend("data2db"));
+  return commands;
+}
+
+/// Commands of the Python tool that are not here.
+std::vector<AbsentCommand> absent_commands() {
+  return {
+      {"run_overflow_check", "'msprobe overflow_check' finds where NaN or Inf began"},
+      {"config_checking", "it is called config_check by now, with the same options"},
+      {"offline_dump", "no model is run here; the Python tool does that, beside the vendor's toolkit"},
+      {"install_deps", "nothing has to be installed beside msprobe"},
+  };
+}
+
+void print(const std::string& text) {
+  write_all(STDOUT_FILENO, text, "standard output");  // a reader that closed the pipe has all it wanted
+}
+
+std::string version() {
+  std::vector<std::string_view> available;
+  for (const tensor::Isa isa : tensor::available_isas()) available.push_back(tensor::isa_name(isa));
+  return version_text(tensor::isa_name(tensor::best_isa()), available);
+}
+
+/// Everything but the work itself.
+int show_plan(Command& command, const Context& context, std::size_t processes) {
+  if (!team().is_root()) return kClean;
+  DryRun dry_run(processes);
+  Team* const working = &team();
+  set_team(&dry_run);
+  command.run(context);
+  set_team(working);
+  print(dry_run.plan());
+  return kClean;
+}
+
+int run_command(const Request& request) {
+  const GlobalOptions& globals = request.globals;
+  if (globals.quiet) {
+    set_log_level(LogLevel::quiet);
+  } else if (globals.verbosity > 0) {
+    set_log_level(globals.verbosity > 1 ? LogLevel::debug : LogLevel::verbose);
+  }
+  const ThreadLimit limit(globals.jobs);
+  Progress progress(team().is_root() ? globals.progress : ProgressMode::never);
+  const bool color = want_color(globals.color, isatty(STDERR_FILENO) == 1,
+                                [](const char* name) { return std::getenv(name); });
+  const Context context{globals.framework, globals.jobs, color, &progress, globals.local};
+  const auto begun = std::chrono::steady_clock::now();
+  log_verbose(fmt::format("msprobe {} {}: {} thread{}, {} arithmetic", kVersion, request.command->name(),
+                          most_threads(), most_threads() == 1 ? "" : "s",
+                          tensor::isa_name(tensor::best_isa())));
+  if (globals.dry_run > 0) return show_plan(*request.command, context, globals.dry_run);
+  const Outcome outcome = request.command->run(context);
+  log_verbose(usage_line(begun));
+  switch (outcome) {
+    case Outcome::clean:
+      return kClean;
+    case Outcome::findings:
+      return kFindings;
+    case Outcome::failure:
+      break;
+  }
+  return kFailure;
+}
+
+}  // namespace
+
+int run_program(const std::vector<std::string>& arguments) {
+  CommandLine line(all_commands(), absent_commands());
+  // What completion scripts and tests ask; not for people, so not in the help.
+  if (!arguments.empty() && arguments[0] == "__options") {
+    print(options_json(line.describe()));
+    return kClean;
+  }
+  if (arguments.size() >= 3 && arguments[0] == "__complete" && arguments[2] == "--") {
+    const auto shell = shell_from_name(arguments[1]);
+    if (!shell) throw UsageError("unknown shell");
+    print(complete(line.describe(), *shell, {arguments.begin() + 3, arguments.end()}));
+    return kClean;
+  }
+
+  const Request request = line.parse(arguments);
+  const bool shared = request.kind == Request::Kind::run && request.command->shares_work();
+  if (!team().is_root() && !shared) return kClean;
+  switch (request.kind) {
+    case Request::Kind::help:
+      print(help_text(line.describe(), request.command == nullptr ? request.group : request.command->name()));
+      return kClean;
+    case Request::Kind::version:
+      print(version());
+      return kClean;
+    case Request::Kind::run:
+      break;
+  }
+  return run_command(request);
+}
+
+int report_failures(const std::function<int()>& body) {
+  try {
+    return body();
+  } catch (const Interrupted&) {
+    log_info("msprobe: interrupted");
+    return kInterrupted;
+  } catch (const Error& error) {
+    log_error(error.what());
+    if (!error.hint().empty()) log_hint(error.hint());
+  } catch (const std::bad_alloc&) {
+    log_error("not enough memory");
+  } catch (const std::exception& error) {
+    log_error(error.what());
+  }
+  return kFailure;
+}
+
+}  // namespace msprobe

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/dry_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "support/text.hpp"
+#include "support/units.hpp"
+
+namespace msprobe {
+namespace {
+
+constexpr std::size_t kShown = 10;  // of the largest units
+
+template <typename T>
+std::string range_of(const std::vector<T>& values, std::string (*text)(std::uint64_t)) {
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  return *least == *most ? text(*least) : text(*least) + " to " + text(*most);
+}
+
+}  // namespace
+
+void DryRun::share(const SharedWork& work) {
+  if (work.bytes.empty()) return;
+  Part& part = parts_.emplace_back();
+  part.units = work.units;
+  part.bytes = work.bytes;
+  for (const std::size_t unit : largest_first(work.bytes)) {
+    if (part.largest.size() == kShown) break;
+    part.largest.push_back(
+        fmt::format("{:>10}  {}", human_bytes(work.bytes[unit]), display(work.name(unit))));
+  }
+}
+
+std::string DryRun::plan() const {
+  std::string out;
+  for (const Part& part : parts_) {
+    const std::uint64_t all = std::accumulate(part.bytes.begin(), part.bytes.end(), std::uint64_t{0});
+    out += fmt::format("{} {}, {}; the largest:\n", human_count(part.bytes.size()), part.units,
+                       human_bytes(all));
+    for (const std::string& line : part.largest) out += line + "\n";
+    const Balance balance = balance_of(part.bytes, processes_);
+    out += fmt::format("{} process{}: {} and {} units each; {:.1f} % of their time is idle\n",
+                       human_count(processes_), processes_ == 1 ? "" : "es",
+                       range_of(balance.bytes, human_bytes), range_of(balance.units, human_count),
+                       100 * balance.idle);
+  }
+  return out.empty() ? "there is nothing to do\n" : out;
+}
+
+}  // namespace msprobe

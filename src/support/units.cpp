@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/units.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <queue>
+#include <utility>
+
+namespace msprobe {
+namespace {
+
+// Asking for a unit costs as long as reading some of these; the largest are far from being so small.
+constexpr std::uint64_t kSmall = std::uint64_t{1} << 20;
+constexpr std::size_t kMany = 16;  // units that are left, for each process
+
+}  // namespace
+
+std::vector<std::size_t> largest_first(const std::vector<std::uint64_t>& bytes) {
+  std::vector<std::size_t> order(bytes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
+  return order;
+}
+
+UnitQueue::UnitQueue(const std::vector<std::uint64_t>& bytes, std::size_t processes,
+                     const std::vector<std::vector<std::uint32_t>>& able)
+    : bytes_(bytes), able_(able), processes_(processes) {
+  for (const std::size_t unit : largest_first(bytes)) order_.push_back(unit);
+}
+
+bool UnitQueue::can(std::uint32_t process, std::size_t unit) const {
+  if (able_.empty() || able_[unit].empty()) return true;
+  return std::find(able_[unit].begin(), able_[unit].end(), process) != able_[unit].end();
+}
+
+std::vector<std::size_t> UnitQueue::take(std::size_t process, std::size_t busy) {
+  std::vector<std::size_t> units;
+  if (busy > 0 && left() < processes_) return units;
+  std::uint64_t bytes = 0;
+  do {
+    const auto next = std::find_if(order_.begin(), order_.end(), [&](std::size_t unit) {
+      return can(static_cast<std::uint32_t>(process), unit);
+    });
+    if (next == order_.end()) break;
+    units.push_back(*next);
+    bytes += bytes_[*next];
+    order_.erase(next);
+  } while (bytes < kSmall && units.size() < kMany && left() > kMany * processes_);
+  return units;
+}
+
+std::optional<std::size_t> UnitQueue::stuck_without(const std::vector<bool>& gone) const {
+  for (const std::size_t unit : order_) {
+    if (able_.empty() || able_[unit].empty()) continue;
+    if (std::all_of(able_[unit].begin(), able_[unit].end(), [&](std::uint32_t each) { return gone[each]; }))
+      return unit;
+  }
+  return std::nullopt;
+}
+
+Balance balance_of(const std::vector<std::uint64_t>& bytes, std::size_t processes) {
+  Balance balance;
+  balance.bytes.resize(processes);
+  balance.units.resize(processes);
+  UnitQueue queue(bytes, processes);
+  using Free = std::pair<std::uint64_t, std::size_t>;  // when, and which process
+  std::priority_queue<Free, std::vector<Free>, std::greater<>> next;
+  for (std::size_t i = 0; i < processes; ++i) next.emplace(0, i);
+  while (queue.left() > 0) {
+    const std::size_t process = next.top().second;
+    next.pop();
+    for (const std::size_t unit : queue.take(process, 0)) {
+      balance.bytes[process] += bytes[unit];
+      ++balance.units[process];
+    }
+    next.emplace(balance.bytes[process], process);
+  }
+  const std::uint64_t last = *std::max_element(balance.bytes.begin(), balance.bytes.end());
+  double sum = 0;
+  for (const std::uint64_t each : balance.bytes) sum += static_cast<double>(each);
+  if (last > 0) balance.idle = 1 - sum / (static_cast<double>(last) * static_cast<double>(processes));
+  return balance;
+}
+
+}  // namespace msprobe
