@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/mpi_team.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "mpi/root.hpp"
+#include "support/error.hpp"
+#include "support/log.hpp"
+#include "support/parallel.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::mpi {
+namespace {
+
+// Tags of messages.
+constexpr int kToRoot = 0;
+constexpr int kFirstLane = 1;  // replies to it, and so on
+
+constexpr std::chrono::seconds kForBusyOnes{5};
+
+/// Warnings of units are shown; what all processes have to say between them the root says alone.
+class Unmuted {
+ public:
+  Unmuted() { mute_log(false); }
+  ~Unmuted() { mute_log(true); }
+  Unmuted(const Unmuted&) = delete;
+  Unmuted& operator=(const Unmuted&) = delete;
+};
+
+}  // namespace
+
+MpiTeam::MpiTeam(Messages& messages)
+    : messages_(messages),
+      begun_(static_cast<std::time_t>(messages.same_for_all(std::time(nullptr)))),
+      gone_(messages.processes()) {
+  if (!is_root()) mute_log(true);
+}
+
+void MpiTeam::share(const SharedWork& work) {
+  const std::uint64_t phase = phase_++;
+  if (processes() == 1) {
+    do_alone(work);
+  } else if (is_root()) {
+    Root(*this, work, phase).run();
+  } else {
+    help(work, phase);
+  }
+}
+
+std::vector<std::string> MpiTeam::gather(const std::string& own) {
+  const std::uint64_t phase = phase_++;
+  if (is_root()) return gather_here(own, phase);
+  Request tell;
+  tell.kind = Request::Kind::tell;
+  tell.phase = phase;
+  tell.packet = own;
+  send(tell);
+  const Messages::Message message = messages_.receive(kFirstLane);
+  Reply reply;
+  PacketReader packet(message.bytes);
+  packet(reply);
+  if (reply.kind == Reply::Kind::dismissed) throw Dismissed();
+  return reply.briefs;
+}
+
+/// Who has left tells nothing.
+std::vector<std::string> MpiTeam::gather_here(const std::string& own, std::uint64_t phase) {
+  Reply all;
+  all.briefs.resize(processes());
+  all.briefs[0] = own;
+  std::vector<Request> told;
+  std::vector<bool> heard = gone_;
+  heard[0] = true;
+  const auto take = [&](Request&& request) {
+    if (request.kind == Request::Kind::leave) {
+      take_leave(request, true);
+      heard[request.process] = true;
+    } else if (request.kind == Request::Kind::tell && request.phase == phase) {
+      all.briefs[request.process] = request.packet;
+      heard[request.process] = true;
+      told.push_back(std::move(request));
+    } else if (request.kind == Request::Kind::ask && request.phase < phase) {
+      answer(request, {});
+    } else if (request.phase > phase) {
+      park(std::move(request));
+    }
+  };
+  for (Request& request : take_parked()) take(std::move(request));
+  for (Patience patience; std::find(heard.begin(), heard.end(), false) != heard.end();) {
+    if (std::optional<Request> request = next_request()) {
+      take(*std::move(request));
+      patience.reset();
+    } else {
+      patience.wait();
+    }
+  }
+  for (const Request& request : told) answer(request, all);
+  return all.briefs;
+}
+
+bool MpiTeam::all_gone() const {
+  return std::find(gone_.begin() + 1, gone_.end(), false) == gone_.end();
+}
+
+void MpiTeam::help(const SharedWork& work, std::uint64_t phase) {
+  const Unmuted unmuted;
+  if (work.one_at_a_time) {
+    work_in_lane(work, phase, 0);
+  } else {
+    parallel_for(most_threads(), [&](std::size_t lane) { work_in_lane(work, phase, lane); });
+  }
+}
+
+void MpiTeam::work_in_lane(const SharedWork& work, std::uint64_t phase, std::uint64_t lane) {
+  for (;;) {
+    Request ask;
+    ask.phase = phase;
+    ask.lane = lane;
+    ask.plan = work.plan;
+    ask.host = messages_.host();
+    send(ask);
+    const Messages::Message message = messages_.receive(kFirstLane + static_cast<int>(lane));
+    Reply reply;
+    PacketReader packet(message.bytes);
+    packet(reply);
+    if (reply.kind == Reply::Kind::dismissed) throw Dismissed();
+    if (reply.kind == Reply::Kind::over) return;
+    for (std::size_t i = 0; i < reply.units.size(); ++i) {
+      if (work.learn) {
+        PacketReader brief(reply.briefs[i]);
+        work.learn(static_cast<std::size_t>(reply.units[i]), brief);
+      }
+      send_unit(work, phase, reply.units[i]);
+    }
+  }
+}
+
+void MpiTeam::send_unit(const SharedWork& work, std::uint64_t phase, std::uint64_t unit) {
+  Request result;
+  result.kind = Request::Kind::result;
+  result.phase = phase;
+  result.unit = unit;
+  try {
+    work.compute(static_cast<std::size_t>(unit));
+    PacketWriter packet;
+    work.pack(static_cast<std::size_t>(unit), packet);
+    result.packet = packet.take();
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const std::exception& error) {
+    result.kind = Request::Kind::fail;
+    result.failure = failure_of(error);
+  }
+  send(result);
+  if (result.kind == Request::Kind::fail) throw Dismissed();
+}
+
+void MpiTeam::send(const Request& request) {
+  PacketWriter packet;
+  packet(request);
+  messages_.send(0, kToRoot, packet.bytes());
+}
+
+void MpiTeam::leave(const Failure& failure) {
+  Request request;
+  request.kind = Request::Kind::leave;
+  request.failure = failure;
+  request.host = messages_.host();
+  send(request);
+}
+
+std::optional<Request> MpiTeam::next_request() {
+  const std::optional<Messages::Message> message = messages_.look(kToRoot);
+  if (!message) return std::nullopt;
+  Request request;
+  PacketReader packet(message->bytes);
+  packet(request);
+  request.process = message->from;
+  return request;
+}
+
+void MpiTeam::answer(const Request& ask, const Reply& reply) {
+  PacketWriter packet;
+  packet(reply);
+  messages_.send(ask.process, kFirstLane + static_cast<int>(ask.lane), packet.bytes());
+}
+
+void MpiTeam::take_leave(const Request& request, bool tell) {
+  gone_[request.process] = true;
+  if (!tell || request.failure.kind == Failure::Kind::none) return;
+  log_warning(fmt::format("process {} on {} does not help: {}", request.process, display(request.host),
+                          request.failure.message));
+}
+
+bool MpiTeam::dismiss(bool done) {
+  const auto until = std::chrono::steady_clock::now() + kForBusyOnes;
+  const Reply dismissed = {Reply::Kind::dismissed, {}, {}};
+  for (const Request& ask : take_parked()) answer(ask, dismissed);
+  for (Patience patience; !all_gone();) {
+    const std::optional<Request> request = next_request();
+    if (!request) {
+      if (!done && std::chrono::steady_clock::now() > until) return false;
+      patience.wait();
+      continue;
+    }
+    patience.reset();
+    if (request->kind == Request::Kind::ask || request->kind == Request::Kind::tell)
+      answer(*request, dismissed);
+    if (request->kind == Request::Kind::leave) take_leave(*request, done);
+  }
+  return true;
+}
+
+}  // namespace msprobe::mpi
