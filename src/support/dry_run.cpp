@@ -34,20 +34,32 @@ void DryRun::share(const SharedWork& work) {
   }
 }
 
+/// What is shared later begins when all before it is done.
 std::string DryRun::plan() const {
+  std::vector<std::uint64_t> bytes(processes_);
+  std::vector<std::size_t> units(processes_);
+  double last = 0;
+  double sum = 0;
   std::string out;
   for (const Part& part : parts_) {
     const std::uint64_t all = std::accumulate(part.bytes.begin(), part.bytes.end(), std::uint64_t{0});
-    out += fmt::format("{} {}, {}; the largest:\n", human_count(part.bytes.size()), part.units,
-                       human_bytes(all));
+    out += fmt::format("{}{} {}, {}; the largest:\n", out.empty() ? "" : "then ",
+                       human_count(part.bytes.size()), part.units, human_bytes(all));
     for (const std::string& line : part.largest) out += line + "\n";
     const Balance balance = balance_of(part.bytes, processes_);
-    out += fmt::format("{} process{}: {} and {} units each; {:.1f} % of their time is idle\n",
-                       human_count(processes_), processes_ == 1 ? "" : "es",
-                       range_of(balance.bytes, human_bytes), range_of(balance.units, human_count),
-                       100 * balance.idle);
+    for (std::size_t i = 0; i < processes_; ++i) {
+      bytes[i] += balance.bytes[i];
+      units[i] += balance.units[i];
+    }
+    last += static_cast<double>(*std::max_element(balance.bytes.begin(), balance.bytes.end()));
+    sum += static_cast<double>(all);
   }
-  return out.empty() ? "there is nothing to do\n" : out;
+  if (out.empty()) return "there is nothing to do\n";
+  const double idle = last > 0 ? 1 - sum / (last * static_cast<double>(processes_)) : 0;
+  out += fmt::format("{} process{}: {} and {} units each; {:.1f} % of their time is idle\n",
+                     human_count(processes_), processes_ == 1 ? "" : "es", range_of(bytes, human_bytes),
+                     range_of(units, human_count), 100 * idle);
+  return out;
 }
 
 }  // namespace msprobe

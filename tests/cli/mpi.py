@@ -139,6 +139,13 @@ def make_tests(msprobe, program, data, generate):
         right = same_everywhere(scratch, "compare", *pair, "-o", "out", "--format", "csv,html")
         harness.check("culprit" in right[2].lower(), right[2])
 
+    @test("compare: a rank that is too large for one process is measured in parts")
+    def _(scratch):
+        pair = write_steps(generate, scratch, "tensor", steps=1, ranks=1, apis=24, mib=1, tensors=2)
+        plan = harness.run(msprobe, ["compare", *map(str, pair), "--dry-run", "4"], scratch).stdout
+        harness.check("part 2 of 2 of its tensors" in plan and "\nthen 1 units" in plan, plan)
+        same_everywhere(scratch, "compare", *pair, "-o", "out", "--format", "csv,html")
+
     @test("compare: one file, standard output, an explanation")
     def _(scratch):
         pair = write_steps(generate, scratch, "statistics", ranks=3, apis=20)
