@@ -8,6 +8,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "diagnosis/gradient_roles.hpp"
 #include "diagnosis/sequence.hpp"
 #include "dump/names.hpp"
 #include "support/parallel.hpp"
@@ -426,33 +427,56 @@ Place place_of(const Side& side, const Item& item) {
   return {{}, name};
 }
 
+namespace {
+
+/// Items of two entries that stand at one place.
+void pair_by_place(const Side& target, const Api& ours, const Side& golden, const Api& theirs,
+                   std::vector<std::uint32_t>& partners) {
+  using Key = std::pair<dump::State, Place>;
+  const auto key = [](const Side& side, std::uint32_t item) {
+    return Key{side.items[item].state, place_of(side, side.items[item])};
+  };
+  // Nearly always the n-th item is the n-th.
+  std::uint32_t same = 0;
+  while (same < ours.count && same < theirs.count &&
+         key(target, ours.first + same) == key(golden, theirs.first + same)) {
+    partners[ours.first + same] = theirs.first + same;
+    ++same;
+  }
+  if (same == ours.count || same == theirs.count) return;
+  std::unordered_map<Key, std::uint32_t, PlaceHash> left;
+  for (std::uint32_t i = theirs.first + same; i < theirs.first + theirs.count; ++i)
+    left.try_emplace(key(golden, i), i);
+  for (std::uint32_t i = ours.first + same; i < ours.first + ours.count; ++i) {
+    const auto found = left.find(key(target, i));
+    if (found == left.end()) continue;
+    partners[i] = found->second;
+    left.erase(found);
+  }
+}
+
+/// The outputs of a backward entry, where frameworks give them in another order.
+void pair_by_role(const Side& target, const Api& ours, const Side& golden, const Api& theirs,
+                  std::vector<std::uint32_t>& partners) {
+  const std::vector<std::uint32_t> roles = gradients_by_role(target, ours, golden, theirs);
+  if (roles.empty()) return;
+  auto role = roles.begin();
+  for (std::uint32_t i = ours.first; i < ours.first + ours.count; ++i) {
+    if (target.items[i].state == dump::State::output) partners[i] = *role++;
+  }
+}
+
+}  // namespace
+
 std::vector<std::uint32_t> pair_items(const Side& target, const Side& golden, const Alignment& alignment) {
   std::vector<std::uint32_t> partners(target.items.size(), kNone);
-  using Key = std::pair<dump::State, Place>;
+  const bool other_gradients = gives_gradients_otherwise(target, golden);
   parallel_blocks(target.apis.size(), [&](std::size_t t) {
     if (alignment.golden_of[t] == kNone) return;
     const Api& ours = target.apis[t];
     const Api& theirs = golden.apis[alignment.golden_of[t]];
-    const auto key = [](const Side& side, std::uint32_t item) {
-      return Key{side.items[item].state, place_of(side, side.items[item])};
-    };
-    // Nearly always the n-th item is the n-th.
-    std::uint32_t same = 0;
-    while (same < ours.count && same < theirs.count &&
-           key(target, ours.first + same) == key(golden, theirs.first + same)) {
-      partners[ours.first + same] = theirs.first + same;
-      ++same;
-    }
-    if (same == ours.count || same == theirs.count) return;
-    std::unordered_map<Key, std::uint32_t, PlaceHash> left;
-    for (std::uint32_t i = theirs.first + same; i < theirs.first + theirs.count; ++i)
-      left.try_emplace(key(golden, i), i);
-    for (std::uint32_t i = ours.first + same; i < ours.first + ours.count; ++i) {
-      const auto found = left.find(key(target, i));
-      if (found == left.end()) continue;
-      partners[i] = found->second;
-      left.erase(found);
-    }
+    pair_by_place(target, ours, golden, theirs, partners);
+    if (other_gradients) pair_by_role(target, ours, golden, theirs, partners);
   });
   return partners;
 }

@@ -262,15 +262,15 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
       if (ratio > 1) settle_run(runs_[run->second], target_name(entry.target), e, q);
       return true;
     };
-    const bool alone = !other_framework_ && known && answer(run_of_target_, target_.items[from].api);
+    const bool alone = !other_operations_ && known && answer(run_of_target_, target_.items[from].api);
     const bool golden_alone =
-        !other_framework_ && golden_known && answer(run_of_golden_, golden_.items[golden_from].api);
+        !other_operations_ && golden_known && answer(run_of_golden_, golden_.items[golden_from].api);
     if (alone || golden_alone) {
       if (ratio > 1) entry.touched = true;
       return;
     }
-    const bool certainly = !partners && ratio > 1 && !other_framework_;
-    const bool fed = known && golden_known && !partners && !other_framework_;
+    const bool certainly = !partners && ratio > 1 && !other_operations_;
+    const bool fed = known && golden_known && !partners && !other_operations_;
     found = finding(entry, fed ? Kind::feed : Kind::unrecorded, Rule::source,
                     certainly ? threshold_ * ratio : ratio);
     const std::string_view producer = producer_name(known ? from : kNone, golden_known ? golden_from : kNone);
@@ -279,7 +279,7 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
       if (found.kind == Kind::feed) {
         found.text = fmt::format("{} is fed from {}, in golden from {}; it differs by {}", place, producer,
                                  golden_name(golden_.items[golden_from].api), error_text(e));
-      } else if (other_framework_) {
+      } else if (other_operations_) {
         found.text = fmt::format(
             "{} differs by {}, what is compared ahead of it by no more than {}; {} made it, "
             "which has no partner",

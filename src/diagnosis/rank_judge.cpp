@@ -37,7 +37,7 @@ RankJudge::RankJudge(const RankPair& pair, History& history)
       target_keys_(target_, !pair.stop_at_certain),
       golden_keys_(golden_, !pair.stop_at_certain),
       threshold_(pair.tensors ? kThresholdTensors : kThresholdStatistics),
-      other_framework_(of_other_frameworks(target_, golden_)) {
+      other_operations_(of_other_operations(target_, golden_)) {
   out_.step = pair.step;
   out_.rank = pair.rank;
   out_.number = pair.number;
@@ -150,7 +150,7 @@ void RankJudge::mark_compounds() {
       if (alignment_.target_of[i] != kNone) compound_golden_[i] = compound_[alignment_.target_of[i]];
     }
   }
-  if (other_framework_) keep_open_modules();
+  if (other_operations_) keep_open_modules();
   for (std::uint32_t i = 0; i < target_.items.size(); ++i) {
     if (item_of(i).state == State::parameters) parameter_items_.put(target_keys_.of(i), i);
   }
@@ -331,7 +331,7 @@ void RankJudge::look_at_runs(const Entry& entry) {
 void RankJudge::settle_run(Run& run, std::string_view consumer, double error, double before) {
   if (run.settled) return;
   run.settled = true;
-  if (other_framework_) return;  // its operations are others
+  if (other_operations_) return;
   Finding found;
   found.rule = Rule::structure;
   found.confidence = Confidence::certain;

@@ -168,7 +168,7 @@ class RankJudge {
   ContentKeys golden_keys_;
   RankDiagnosis out_;
   double threshold_;
-  bool other_framework_;
+  bool other_operations_;
 
   std::vector<bool> compound_;  // by entry under test
   std::vector<bool> compound_golden_;

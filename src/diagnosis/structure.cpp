@@ -185,7 +185,11 @@ class CallComparison {
 bool of_other_frameworks(const Side& target, const Side& golden) {
   const std::string& ours = target.header.framework;
   const std::string& theirs = golden.header.framework;
-  return ours != theirs && (ours == "mindspore" || theirs == "mindspore") && !ours.empty() && !theirs.empty();
+  return ours != theirs && !ours.empty() && !theirs.empty();
+}
+
+bool of_other_operations(const Side& target, const Side& golden) {
+  return of_other_frameworks(target, golden) && target.header.is_mindspore() != golden.header.is_mindspore();
 }
 
 std::optional<std::size_t> position_of(const Side& side, const Item& item) {

@@ -33,8 +33,10 @@ CalledOtherwise called_otherwise(const dump::Side& target, std::uint32_t target_
                                  std::uint32_t golden_api, const std::vector<std::uint32_t>& golden_item,
                                  double rounding);
 
-/// MindSpore on one side alone: calls have other forms, which says nothing.
+/// Two that both tell theirs: calls have other forms, which says nothing.
 bool of_other_frameworks(const dump::Side& target, const dump::Side& golden);
+/// MindSpore on one side alone: its operations are others, too. Those of MSAdapter are PyTorch's.
+bool of_other_operations(const dump::Side& target, const dump::Side& golden);
 
 /// 1 of `.input.1`; nothing for keywords and what is nested.
 std::optional<std::size_t> position_of(const dump::Side& side, const dump::Item& item);

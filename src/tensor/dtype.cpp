@@ -110,7 +110,9 @@ std::optional<DType> dtype_from_storage_class(std::string_view name) {
 }
 
 std::optional<DType> dtype_from_mindspore(std::string_view name) {
-  return lookup_column(&DTypeInfo::mindspore, name);
+  constexpr std::string_view kPrefix = "mindspore.";
+  if (!name.starts_with(kPrefix)) return lookup_column(&DTypeInfo::mindspore, name);
+  return lookup_column(&DTypeInfo::name, name.substr(kPrefix.size()));
 }
 
 std::optional<DType> dtype_from_name(std::string_view name) {

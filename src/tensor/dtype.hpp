@@ -58,7 +58,7 @@ std::optional<DType> dtype_from_torch(std::string_view name);
 /// "FloatStorage" (PyTorch storage classes, with or without "torch.") -> float32.
 std::optional<DType> dtype_from_storage_class(std::string_view name);
 
-/// "Float32" -> float32 (MindSpore).
+/// "Float32" -> float32 (MindSpore); also "mindspore.float32" (MindSpore under MSAdapter).
 std::optional<DType> dtype_from_mindspore(std::string_view name);
 
 /// The name that either of them has for it.

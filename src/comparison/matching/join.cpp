@@ -10,6 +10,7 @@
 #include "support/error.hpp"
 #include "support/parallel.hpp"
 #include "support/text.hpp"
+#include "tensor/dtype.hpp"
 
 namespace msprobe::compare {
 namespace {
@@ -69,6 +70,13 @@ class Index {
   std::vector<std::uint32_t> next_;
   std::string buffer_;
 };
+
+/// `Float32` of `mindspore.float32`, as MSAdapter lets MindSpore write its types.
+std::string_view as_mindspore(std::string_view dtype) {
+  if (!dtype.starts_with("mindspore.")) return dtype;
+  const auto known = tensor::dtype_from_mindspore(dtype);
+  return known ? tensor::info(*known).mindspore : dtype;
+}
 
 bool in_one_set(const std::vector<std::set<std::string, std::less<>>>& sets, std::string_view a,
                 std::string_view b) {
@@ -186,6 +194,10 @@ Matching join(const Side& target, const TargetKeys& target_keys, const EntryKeys
 }
 
 bool dtypes_match(std::string_view target, std::string_view golden, const Rules& rules, DtypeCheck check) {
+  if (check == DtypeCheck::groups || check == DtypeCheck::canonical) {
+    target = as_mindspore(target);
+    golden = as_mindspore(golden);
+  }
   if (target == golden || check == DtypeCheck::none) return true;
   const auto is_double = [](std::string_view dtype) { return dtype.ends_with("loat64"); };
   const bool grouped = check != DtypeCheck::narrow || !(is_double(target) || is_double(golden));

@@ -12,6 +12,7 @@
 #include "comparison/matching/mapping_file.hpp"
 #include "comparison/matching/names.hpp"
 #include "diagnosis/alignment.hpp"
+#include "diagnosis/gradient_roles.hpp"
 #include "dump/names.hpp"
 #include "support/error.hpp"
 
@@ -78,6 +79,21 @@ class Matcher {
 
   Matching run() {
     const DtypeCheck check = dtype_check(target_, golden_, traits_);
+    Matching matching = by_method(check);
+    // Rows that the user names stay as they are.
+    if (options_.method == Method::data || traits_.gradients_by_position ||
+        !diagnosis::gives_gradients_otherwise(target_, golden_)) {
+      return matching;
+    }
+    pair_gradients_by_role(matching.pairs);
+    Matching settled = finish_pairs(target_, golden_, std::move(matching.pairs), rules_,
+                                    options_.method == Method::layer ? DtypeCheck::none : check);
+    settled.alignment = matching.alignment;
+    return settled;
+  }
+
+ private:
+  Matching by_method(DtypeCheck check) {
     switch (options_.method) {
       case Method::exact:
         if (!options_.fuzzy && !traits_.pairs_by_name && !same_calls(target_, golden_)) return aligned(check);
@@ -94,7 +110,29 @@ class Matcher {
     return layer();
   }
 
- private:
+  /// Of entries that have partners, the outputs of backward calls.
+  void pair_gradients_by_role(std::vector<Pair>& pairs) const {
+    for (std::size_t begin = 0, end = 0; begin < pairs.size(); begin = end) {
+      const std::uint32_t api = target_.items[pairs[begin].target].api;
+      std::uint32_t partner = kUnmatched;
+      std::vector<Pair*> outputs;
+      for (; end < pairs.size() && target_.items[pairs[end].target].api == api; ++end) {
+        Pair& pair = pairs[end];
+        const std::uint32_t golden = pair.golden != kUnmatched ? pair.golden : pair.candidate;
+        if (partner == kUnmatched && golden != kUnmatched) partner = golden_.items[golden].api;
+        if (target_.items[pair.target].state == State::output) outputs.push_back(&pair);
+      }
+      if (partner == kUnmatched) continue;
+      const auto roles =
+          diagnosis::gradients_by_role(target_, target_.apis[api], golden_, golden_.apis[partner]);
+      if (roles.size() != outputs.size()) continue;  // they agree, or names repeat
+      for (std::size_t i = 0; i < roles.size(); ++i) {
+        *outputs[i] = {.target = outputs[i]->target, .golden = roles[i]};
+        if (roles[i] == kUnmatched) outputs[i]->reason = Unmatched::item_missing;
+      }
+    }
+  }
+
   bool is_fuzzy() const { return options_.fuzzy && options_.method < Method::data; }
 
   /// The target's, where a mapping makes the pairs.

@@ -49,6 +49,7 @@ struct PairingTraits {
   bool fuzzy_drops_surplus = false;    // -fm: no rows behind the golden side's end, but for statistics
   bool fuzzy_loses_partners = false;   // -fm: statistics lose their partners, checksums their values
   bool dtypes_by_framework = false;    // types pair by class if the headers name two frameworks
+  bool gradients_by_position = false;  // also between frameworks that give them in another order
   bool first_class_by_part = false;    // --consistent_check: a part of the first class' name is enough
   bool refuses_conflict = false;       // --consistent_check: orders that contradict each other are an error
 };

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "diagnosis/alignment.hpp"
+#include "diagnosis/gradient_roles.hpp"
 #include "dump/names.hpp"
 #include "support/parallel.hpp"
 
@@ -41,6 +42,13 @@ bool is_keyword(const Side& side, const Item& item) {
   return !place.front.empty() && !dump::is_digits(place.rest.substr(0, place.rest.find('.')));
 }
 
+/// Of an argument, as a backward call gives it.
+bool is_gradient(const Side& side, const Item& item) {
+  if (item.state != State::output) return false;
+  const auto parsed = dump::parse_entry_name(side.text(side.apis[item.api].name));
+  return parsed && parsed->direction == dump::Direction::backward;
+}
+
 }  // namespace
 
 void pair_items(compare::RankResult& result, const std::vector<std::uint32_t>& golden_of, bool by_position) {
@@ -51,6 +59,11 @@ void pair_items(compare::RankResult& result, const std::vector<std::uint32_t>& g
     alignment.golden_of.push_back(g < golden.apis.size() ? g : diagnosis::kNone);
   ItemNumbers partners = by_position ? ItemNumbers(target.items.size(), diagnosis::kNone)
                                      : diagnosis::pair_items(target, golden, alignment);
+  // Gradients that have no partner of their shape have none.
+  const bool by_role = !by_position && diagnosis::gives_gradients_otherwise(target, golden);
+  const auto is_left = [&](const Side& side, std::uint32_t i) {
+    return !is_keyword(side, side.items[i]) && !(by_role && is_gradient(side, side.items[i]));
+  };
   std::vector<bool> taken(golden.items.size());
   for (const std::uint32_t g : partners) {
     if (g != diagnosis::kNone) taken[g] = true;
@@ -60,10 +73,10 @@ void pair_items(compare::RankResult& result, const std::vector<std::uint32_t>& g
     for (std::size_t t = block * kTogether; t < std::min(target.apis.size(), (block + 1) * kTogether); ++t) {
       if (!alignment.has_golden(static_cast<std::uint32_t>(t))) continue;
       const Sections ours = sections_of(target, target.apis[t], [&](std::uint32_t i) {
-        return by_position || (partners[i] == diagnosis::kNone && !is_keyword(target, target.items[i]));
+        return by_position || (partners[i] == diagnosis::kNone && is_left(target, i));
       });
       const Sections theirs = sections_of(golden, golden.apis[golden_of[t]], [&](std::uint32_t i) {
-        return by_position || (!taken[i] && !is_keyword(golden, golden.items[i]));
+        return by_position || (!taken[i] && is_left(golden, i));
       });
       for (std::size_t section = 0; section < kSections; ++section) {
         for (std::size_t i = 0; i < std::min(ours[section].size(), theirs[section].size()); ++i)

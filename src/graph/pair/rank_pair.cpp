@@ -50,7 +50,9 @@ struct RankPair::Impl {
     const std::array<std::string, 2> folders = {target_folder, golden_folder};
     parallel_for(ranks.size(), [&](std::size_t i) { ranks[i].load(folders[i], options.tree); });
     auto& [target, golden] = ranks;
-    if (options.pair.pairing != NodePairing::layers && framework_of(target) != framework_of(golden)) {
+    // MSAdapter has PyTorch's names.
+    if (options.pair.pairing != NodePairing::layers && framework_of(target) != framework_of(golden) &&
+        target.items.header.is_mindspore() != golden.items.header.is_mindspore()) {
       throw FormatError(fmt::format(
           "{} is of {}, {} of {}: two frameworks are compared by the structure of the model, with -lm",
           display(target.items.json), display(framework_of(target)), display(golden.items.json),

@@ -251,6 +251,52 @@ TEST_CASE("an api mapping names MindSpore's operations, whichever side they are 
               "pytorch") == Lines{"Tensor.equal.0.forward.input.0 = Tensor.equal.0.forward.input.0"});
 }
 
+TEST_CASE("gradients of a call go by their role where frameworks give them in another order") {
+  const auto gradients = [](std::string_view dtype, const std::vector<std::string>& shapes) {
+    std::string text =
+        R"("Functional.linear.0.backward": {"input": [)" + tensor_json("1", dtype) + R"(], "output": [)";
+    for (const std::string& shape : shapes) {
+      if (text.back() != '[') text += ',';
+      text += shape == "null" ? shape : tensor_json("1", dtype, shape);
+    }
+    return text + "]}";
+  };
+  const std::string output = "Functional.linear.0.backward.output.";
+  const std::string input = "Functional.linear.0.backward.input.0";
+  const std::string by_argument = gradients("Float32", {"[5, 4]", "[3, 4]", "[3]"});
+  const std::string by_graph = gradients("torch.float32", {"[3]", "[5, 4]", "[4, 3]"});
+  CHECK(pairs(by_argument, by_graph, {}, "mindtorch", "pytorch") ==
+        Lines{input + " = " + input, output + "0 = " + output + "1", output + "1 - item",
+              output + "2 = " + output + "0"});
+  CHECK(pairs(by_graph, by_argument, {}, "pytorch", "mindspore") ==
+        Lines{input + " = " + input, output + "0 = " + output + "2", output + "1 = " + output + "0",
+              output + "2 - item"});
+  // Of one shape: in their order. What nobody needs is null in PyTorch, and has no partner.
+  CHECK(pairs(gradients("Float32", {"[4]", "[2]", "[2]"}), gradients("torch.float32", {"[2]", "null", "[2]"}),
+              {}, "mindtorch",
+              "pytorch") == Lines{input + " = " + input, output + "0 - item", output + "1 = " + output + "0",
+                                  output + "2 = " + output + "2"});
+  // Of one framework, and of two with one order: by their places.
+  const Lines places = {input + " = " + input, output + "0 = " + output + "0", output + "1 = " + output + "1",
+                        output + "2 = " + output + "2"};
+  CHECK(pairs(by_argument, by_argument, {}, "mindtorch", "mindspore") == places);
+  CHECK(pairs(by_graph, gradients("torch.float32", {"[5, 4]", "[3, 4]", "[3]"}), {}, "pytorch", "pytorch") ==
+        places);
+  CHECK(pairs(by_argument, by_graph, {}, "mindtorch", "pytorch", {.gradients_by_position = true}) == places);
+}
+
+TEST_CASE("types as MSAdapter lets MindSpore write them are MindSpore's") {
+  const std::string name = "Torch.a.0.forward.input.0";
+  for (const char* dtype : {"Float32", "torch.float32", "torch.bfloat16", "mindspore.float16"}) {
+    CHECK(pairs(entry("Torch.a.0.forward", "mindspore.float32"), entry("Torch.a.0.forward", dtype)) ==
+          Lines{name + " = " + name});
+  }
+  CHECK(pairs(entry("Torch.a.0.forward", "Int64"), entry("Torch.a.0.forward", "mindspore.int64")) ==
+        Lines{name + " = " + name});
+  CHECK(pairs(entry("Torch.a.0.forward", "mindspore.int64"), entry("Torch.a.0.forward", "Float32")) ==
+        Lines{name + " - dtype Float32"});
+}
+
 TEST_CASE("rules of an api mapping say which arguments correspond, in either direction") {
   const auto call = [](std::string_view name) {
     return forward_json(name, tensor_json("1") + "," + tensor_json("2") + "," + tensor_json("3"),

@@ -246,8 +246,10 @@ TEST_CASE("forms of another framework's calls are no evidence") {
   Two two = chain.text();
   two.target.forward("Primitive.shape_op.Shape.0.forward", {rough(4, kNoise)}, {});
   CHECK(first(diagnosed(two)).kind == Kind::argument);
-  two.framework = "mindspore";
-  CHECK(no_evidence(diagnosed(two)));
+  for (const char* framework : {"mindspore", "mindtorch"}) {
+    two.framework = framework;
+    CHECK(no_evidence(diagnosed(two)));
+  }
   SUBCASE("a wrong result is") {
     chain.outputs[1] = rough(3, 1e-3);
     chain.inputs[2] = chain.outputs[1];

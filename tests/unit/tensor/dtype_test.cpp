@@ -75,6 +75,9 @@ TEST_CASE("MindSpore names") {
   CHECK(dtype_from_mindspore("UInt8") == DType::uint8);
   CHECK(dtype_from_mindspore("Float8E5M2") == DType::float8_e5m2);
   CHECK(dtype_from_mindspore("Complex128") == DType::complex128);
+  CHECK(dtype_from_mindspore("mindspore.float32") == DType::float32);
+  CHECK(dtype_from_mindspore("mindspore.bool") == DType::boolean);
+  CHECK_FALSE(dtype_from_mindspore("mindspore.Float32").has_value());
   CHECK_FALSE(dtype_from_mindspore("").has_value());  // types without such a name must not be found by it
   CHECK_FALSE(dtype_from_mindspore("float32").has_value());
 }
