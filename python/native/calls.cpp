@@ -208,19 +208,27 @@ void attach_backward(const Api& api, const msprobe_event& event, PyObject* outpu
 // whose results do not show the nodes of their backward.
 class Border {
  public:
-  /// The arguments to call with: those given, or new ones.
-  PyObject* hook_inputs(const Api& api, const msprobe_event& event, PyObject* args) {
+  /// Puts the arguments to call with, those given or new ones, into their places.
+  void hook_arguments(const Api& api, const msprobe_event& event, PyObject** args, PyObject** kwargs) {
     const Ref call(new_call(event));
     PyObject* by_argument = api.by_argument ? Py_True : Py_False;
     if (call)
       backward_ = Ref(PyObject_CallFunctionObjArgs(state.make_backward, call.get(), by_argument, nullptr));
-    if (backward_) args_ = Ref(PyObject_CallMethodObjArgs(backward_.get(), names.hook_inputs, args, nullptr));
-    if (!args_ || !PyTuple_Check(args_.get())) {
+    PyObject* keywords = *kwargs != nullptr ? *kwargs : Py_None;
+    if (backward_) {
+      hooked_ =
+          Ref(PyObject_CallMethodObjArgs(backward_.get(), names.hook_arguments, *args, keywords, nullptr));
+    }
+    PyObject* hooked_kwargs = nullptr;
+    PyObject* hooked_args = nullptr;
+    if (!hooked_ || PyArg_ParseTuple(hooked_.get(), "O!O!", &PyTuple_Type, &hooked_args, &PyDict_Type,
+                                     &hooked_kwargs) == 0) {
       log_exception("hooking a backward");
       backward_ = Ref();
-      return args;
+      return;
     }
-    return args_.get();
+    *args = hooked_args;
+    *kwargs = hooked_kwargs;
   }
   /// The result to return: `result`, which is given away, or a new one.
   PyObject* hook_outputs(PyObject* result) const {
@@ -236,7 +244,7 @@ class Border {
 
  private:
   Ref backward_;
-  Ref args_;
+  Ref hooked_;  // has the arguments
 };
 
 // Calls the function with `depth` raised: what it calls in turn is not recorded.
@@ -297,11 +305,13 @@ PyObject* record_call(size_t number, const Api& api, PyObject* function, PyObjec
   const bool by_border = hook_backward && state.make_backward != nullptr;
   Border border;
   PyObject* used_args = args;
+  PyObject* used_kwargs = kwargs;
   {
     const Busy busy;
     const Unseen unseen(overridden);
     guarded("recording arguments", [&] { record_inputs(event, args, kwargs, &api); });
-    if (by_border) guarded("hooking a backward", [&] { used_args = border.hook_inputs(api, event, args); });
+    if (by_border)
+      guarded("hooking a backward", [&] { border.hook_arguments(api, event, &used_args, &used_kwargs); });
   }
   if (api.distributed) ++state.epoch;
   Before before;
@@ -312,7 +322,7 @@ PyObject* record_call(size_t number, const Api& api, PyObject* function, PyObjec
   const bool twice = (event.wants & MSPROBE_WANT_AGAIN) != 0 && state.call_again != nullptr && !overridden &&
                      !api.distributed;
   PyObject* result = twice ? call_twice(number, event, function, args, kwargs)
-                           : call_inside(function, used_args, kwargs, overridden);
+                           : call_inside(function, used_args, used_kwargs, overridden);
   if (result == nullptr) {
     leave_failed(&event);
     return nullptr;

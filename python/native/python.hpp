@@ -82,7 +82,7 @@ struct Names {
   PyObject* frame_instruction;
   PyObject* items;
   PyObject* array_interface;
-  PyObject* hook_inputs;
+  PyObject* hook_arguments;
   PyObject* hook_outputs;
 };
 extern Names names;

@@ -23,7 +23,7 @@ bool make_names() {
       intern("f_lasti"),
       intern("items"),
       intern("__array_interface__"),
-      intern("hook_inputs"),
+      intern("hook_arguments"),
       intern("hook_outputs"),
   };
   return PyErr_Occurred() == nullptr;

@@ -67,7 +67,7 @@ struct State {
   PyObject* format_stack = nullptr;      // (frame) -> (kept code objects, texts)
   PyObject* format_exception = nullptr;  // (exception) -> (kind, text)
   PyObject* make_backward =
-      nullptr;  // (call, by argument) -> hook_inputs, hook_outputs; None: nodes have hooks
+      nullptr;  // (call, by argument) -> hook_arguments, hook_outputs; None: nodes have hooks
   PyObject* has_override = nullptr;  // (values) -> whether one of them, or a mode, sees calls; may be missing
   PyObject* call_unwrapped = nullptr;   // (function, args, kwargs) -> its result
   PyObject* plain_functions = nullptr;  // () -> a context in which nobody sees calls

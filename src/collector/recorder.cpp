@@ -77,7 +77,7 @@ void write_whole(const std::string& path, const std::string& text) {
 
 void Recorder::adopt(Config config) {
   config_ = std::move(config);
-  if (framework_ == "mindspore") config_.risk_level = RiskLevel::all;  // the names rated are PyTorch's
+  if (framework_ != "pytorch") config_.risk_level = RiskLevel::all;  // as in the Python tool
   root_ = fs::absolute(config_.dump_path).string();
   queue_.set_budget(config_.write_buffer << 20);
   filter_ = std::make_unique<Filter>(config_);

@@ -48,10 +48,10 @@ class Backward:
         self.by_argument = by_argument
         Backward.made.append(self)
 
-    def hook_inputs(self, args):
+    def hook_arguments(self, args, kwargs):
         if args and isinstance(args[0], str):
             raise ValueError("no border for this")
-        return tuple(("border", value) for value in args)
+        return tuple(("border", value) for value in args), {key: ("border", value) for key, value in (kwargs or {}).items()}
 
     def hook_outputs(self, output):
         return "border", output
@@ -200,7 +200,7 @@ class Arrays(unittest.TestCase):
             return 7
 
         self.assertEqual(_native.call_api(self.number, function, (1, 2), {"k": 3}), ("border", 7))
-        self.assertEqual(seen, [((("border", 1), ("border", 2)), {"k": 3})])
+        self.assertEqual(seen, [((("border", 1), ("border", 2)), {"k": ("border", 3)})])
         backward, = Backward.made
         self.assertFalse(backward.by_argument)
         backward.call.begin_backward()

@@ -49,7 +49,7 @@ class Debugger:
     def __new__(cls, config_path=None, task=None, dump_path=None, level=None, step=None):
         with cls._creation:
             if cls._instance is None:
-                made = super().__new__(cls)
+                made = object.__new__(cls._kind())
                 made._create(config_path, task, dump_path, level, step)
                 cls._instance = made
             return cls._instance
@@ -85,6 +85,11 @@ class Debugger:
             self.hooks.detach_all()
 
     # ------------------------------------------------------------------ what a framework adds
+
+    @classmethod
+    def _kind(cls):
+        """The class of the debugger that is made: this one, or one derived from it."""
+        return cls
 
     def _open_session(self, config_path, text, overrides):
         raise NotImplementedError

@@ -162,6 +162,17 @@ class Hooked:
         return None if hooked_output is output else hooked_output
 
 
+def own_parameters(module):
+    """Those that a module of PyTorch, or one made like these, has itself: {name: parameter}, each once."""
+    named = {}
+    seen = set()
+    for name, parameter in module._parameters.items():
+        if parameter is not None and id(parameter) not in seen:
+            seen.add(id(parameter))
+            named[name] = parameter
+    return named
+
+
 # ---------------------------------------------------------------------- all modules of a model
 
 

@@ -23,12 +23,14 @@ class _Gradient:
 
 
 class Saved:
-    """What a framework's save() takes: tensors of a type, some of which get a gradient, that is detached first."""
+    """What a framework's save() takes: tensors of a type, some of which get a gradient, that is detached first.
+    register_hook(tensor, hook): tells the gradient; default: the tensor's own method."""
 
-    def __init__(self, tensor_type, gets_gradient, detach):
+    def __init__(self, tensor_type, gets_gradient, detach, register_hook=None):
         self._tensor_type = tensor_type
         self._gets_gradient = gets_gradient
         self._detach = detach
+        self._register_hook = register_hook or (lambda tensor, hook: tensor.register_hook(hook))
 
     def save(self, variable, name, save_backward):
         """Never raises: what cannot be saved is told and left out."""
@@ -42,7 +44,7 @@ class Saved:
             if entry and save_backward:
                 for path, tensor in self._leaves(variable, ""):
                     if self._gets_gradient(tensor):
-                        tensor.register_hook(_Gradient(entry, path, self._detach))
+                        self._register_hook(tensor, _Gradient(entry, path, self._detach))
         except Exception:
             session.guard("save")
 

@@ -23,6 +23,8 @@ lock = threading.RLock()
 forward_switch = [False]   # calls are recorded
 backward_switch = [False]  # gradients of recorded calls are: until step(), also after stop()
 
+python_compatible = [False]  # the setting
+
 _process = [None]  # that has opened the session
 
 
@@ -34,7 +36,8 @@ def open_session(config_path, config_text, overrides, framework, binding, rank_o
     step = overrides.get("step")
     checked(_native.open, config_path, config_text, overrides.get("task"), overrides.get("dump_path"),
             overrides.get("level"), None if step is None else json.dumps(step), framework, file_suffix)
-    _native.set_compatible(bool(setting("python_compatible")))
+    python_compatible[0] = bool(setting("python_compatible"))
+    _native.set_compatible(python_compatible[0])
     atexit.register(_at_exit)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_after_fork)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How functions are found by rules and wrapped, whatever framework they are of."""
 
+import contextlib
 import fnmatch
 import functools
 import itertools
@@ -73,6 +74,17 @@ def public_functions(namespace):
 
 
 # ---------------------------------------------------------------------- how they are wrapped
+
+
+def add_api(names, prefix, name, distributed=False, dropout=False):
+    """The number of a function at the extension. distributed: its output are its arguments; dropout: see there."""
+    rules = names.group("masked").get("%s.%s" % (prefix, name), {})
+    return _native.add_api("%s.%s" % (prefix, name), distributed, dropout, _bits(rules.get("input", [])),
+                           _bits(rules.get("output", [])), rules.get("keyword"))
+
+
+def _bits(positions):
+    return sum(1 << position for position in positions)
 
 
 def make_wrapper(number, original, is_compiling=None):
@@ -266,6 +278,17 @@ class Registry:
         self.installed = False
         if self._references is not None:
             self._references.take_back()
+
+    @contextlib.contextmanager
+    def originals(self):
+        """Within it the functions are what they were: compilers look at them."""
+        again = self.installed
+        self.remove()
+        try:
+            yield
+        finally:
+            if again:
+                self.install()
 
     def call_unwrapped(self, function, args, kwargs):
         """A call of a wrapped function while it stands where it comes from: others are told of the call and ask which

@@ -45,11 +45,7 @@ def find_functions():
 
 def wrap(original, name, prefix, owner=None):
     """A function that records calls of `original` as `<prefix>.<name>.<n>`."""
-    rules = _names.group("masked").get("%s.%s" % (prefix, name), {})
-    number = _native.add_api(
-        "%s.%s" % (prefix, name), prefix == "MintDistributed", False,
-        sum(1 << position for position in rules.get("input", [])),
-        sum(1 << position for position in rules.get("output", [])), rules.get("keyword"))
+    number = wrapping.add_api(_names, prefix, name, prefix == "MintDistributed")
     return wrapping.dress(wrapping.make_wrapper(number, original), original, owner, name, "mindspore")
 
 
@@ -58,18 +54,6 @@ def _wrap_of_group(function, name, group, owner):
 
 
 registry = wrapping.Registry(find_functions, _namespaces, _wrap_of_group, wrap)
-
-
-class originals:
-    """Within it the functions are what they were: the compiler reads their source."""
-
-    def __enter__(self):
-        self._again = registry.installed
-        registry.remove()
-
-    def __exit__(self, *error):
-        if self._again:
-            registry.install()
 
 
 # ---------------------------------------------------------------------- primitives

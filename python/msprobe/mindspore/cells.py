@@ -22,15 +22,18 @@ class HookedCell(Hooked):
 
     def __init__(self, name, cell):
         super().__init__(name, cell, with_backward=True)
-        self.parameters = _Parameters(self.number, cell)
+        self.parameters = Parameters(self.number, cell)
 
     def register(self, cell, before, after):
+        before, after = framework.cell_hook(before), framework.cell_hook(after)
         if not framework.HAS_HOOKS_WITH_KWARGS:
             return [cell.register_forward_pre_hook(before), register_after(cell, after)]
         more = {"always_call": True} if framework.HAS_ALWAYS_CALL else {}
-        return [cell.register_forward_pre_hook(before, with_kwargs=True),
-                # In front of the user's hooks: what these change is not what the cell computed.
-                register_after(cell, after, prepend=True, with_kwargs=True, **more)]
+        handles = [cell.register_forward_pre_hook(before, with_kwargs=True),
+                   register_after(cell, after, with_kwargs=True, **more)]
+        # In front of the user's hooks: what these change is not what the cell computed.
+        cell._forward_hook.move_to_end(next(reversed(cell._forward_hook)), last=False)
+        return handles
 
 
 def register_after(cell, after, **keys):
@@ -45,7 +48,7 @@ def register_after(cell, after, **keys):
         cell.has_bprop = refuses
 
 
-class _Parameters:
+class Parameters:
     """The own parameters of a cell and the hooks on their gradients."""
 
     def __init__(self, number, cell):
@@ -55,8 +58,10 @@ class _Parameters:
 
     def named(self):
         cell = self._cell()
-        if cell is None:
-            return {}
+        return {} if cell is None else self.own(cell)
+
+    @staticmethod
+    def own(cell):
         return {name.split(".")[-1]: parameter for name, parameter in cell.parameters_dict(recurse=False).items()}
 
     def hook(self):
@@ -67,7 +72,7 @@ class _Parameters:
             known = self._handles.pop(name, None)
             if known is not None:
                 known.remove()
-            self._handles[name] = parameter.register_hook(self._make_hook(name, len(wanted)))
+            self._handles[name] = framework.register_hook(parameter, self._make_hook(name, len(wanted)))
 
     def _make_hook(self, name, count):
         number = self._number
@@ -94,6 +99,9 @@ class _Hooks(Hooks):
 
     def is_supported(self, cell):
         return isinstance(cell, nn.Cell)
+
+    def count_calls(self, model, count):
+        return model.register_forward_pre_hook(lambda cell, args: count())
 
     def attach_one(self, model, prefix, models):
         for path, cell in named_cells(model):

@@ -11,10 +11,16 @@ from msprobe.core.common import log
 from . import apis
 
 _depth = [0]  # compiled functions that are running
+_registry = [apis.registry]  # of the functions that are wrapped
 
 
 def is_compiling():
     return _depth[0] > 0
+
+
+def use(registry):
+    """Another registry than that of MindSpore's functions."""
+    _registry[0] = registry
 
 
 @functools.lru_cache(maxsize=None)  # once
@@ -36,7 +42,7 @@ def _with_originals(call):
         log.warn_once("what jit compiles is not recorded")
         _depth[0] += 1
         try:
-            with apis.originals():
+            with _registry[0].originals():
                 return call(*args, **kwargs)
         finally:
             _depth[0] -= 1

@@ -3,7 +3,7 @@
 
 import types
 
-from msprobe.core import debugger, saving, session
+from msprobe.core import debugger, msadapter, saving, session
 from msprobe.core.common import log
 
 from . import apis, cells, compiling, describe, framework, gradients
@@ -21,12 +21,12 @@ def _nothing():
     return None
 
 
-def binding():
+def binding(parameter_type=framework.Parameter, make_backward=gradients.backward_of):
     """The objects that the extension needs. Tensors are read by describe()."""
     return types.SimpleNamespace(
         dtypes=[],
         tensor_type=framework.Tensor,
-        parameter_type=framework.Parameter,
+        parameter_type=parameter_type,
         data_ptr=_nothing,
         stride=_nothing,
         is_neg=_nothing,
@@ -38,17 +38,36 @@ def binding():
         record_type=describe.Record,
         describe=describe.describe,
         describe_named=describe.describe_named,
-        make_backward=gradients.backward_of,
+        make_backward=make_backward,
         asynchronous=_wait,
     )
 
 
-class PrecisionDebugger(debugger.Debugger):
-    """Records a training run of MindSpore. There is one in a process; its verbs find it by themselves."""
+_TOO_LATE = ("torch is MSAdapter's, but it came after the PrecisionDebugger, which records MindSpore's own functions and cells: "
+             "import torch before")
 
+
+def models_in(given):
+    """Of what start() is given."""
+    return given if isinstance(given, (list, tuple)) else [given] if given is not None else []
+
+
+class PrecisionDebugger(debugger.Debugger):
+    """Records a training run of MindSpore, or of MSAdapter where `torch` is that. There is one in a process; its verbs
+    find it by themselves."""
+
+    _is_of_msadapter = False
     hooks = cells.hooks
     registry = apis.registry
-    saved = saving.Saved(framework.Tensor, lambda tensor: framework.requires_grad(), lambda gradient: gradient)
+    saved = saving.Saved(framework.Tensor, lambda tensor: framework.requires_grad(), lambda gradient: gradient,
+                         framework.register_hook)
+
+    @classmethod
+    def _kind(cls):
+        if not msadapter.is_torch():
+            return cls
+        from msprobe.mindtorch.debugger import PrecisionDebugger as OfMSAdapter
+        return OfMSAdapter
 
     def _open_session(self, config_path, text, overrides):
         session.open_session(config_path, text, overrides, "mindspore", binding(), framework.rank_of_process, "npy")
@@ -59,11 +78,21 @@ class PrecisionDebugger(debugger.Debugger):
         if not (self._info["enabled"] and self._info["records_apis"]):
             apis.primitives.restore()
 
+    def _check_model(self, model, token_range):
+        if msadapter.is_torch() and not self._is_of_msadapter:
+            if not all(map(self.hooks.is_supported, models_in(model))):
+                raise debugger.invalid("start: " + _TOO_LATE)
+            log.warn_once(_TOO_LATE)
+        super()._check_model(model, token_range)
+
     def _starting(self, model):
         if framework.is_graph_mode():
             log.warn_once("the graph mode of MindSpore is not recorded, only its dynamic graph (PYNATIVE_MODE) is")
 
     def _begins_recording(self, model):
-        if self.registry.installed and model is not None:
-            models = model if isinstance(model, (list, tuple)) else [model]
-            apis.primitives.record(cell for one in models for _, cell in cells.named_cells(one))
+        if self.registry.installed:
+            apis.primitives.record(cell for one in models_in(model) for cell in self._holders_in(one))
+
+    def _holders_in(self, model):
+        """The cells of a model, which may hold primitives."""
+        return (cell for _, cell in cells.named_cells(model))

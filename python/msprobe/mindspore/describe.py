@@ -6,6 +6,7 @@ import zlib
 
 import numpy
 
+from msprobe.core import session
 from msprobe.core.describe import (CONTAINER_TYPES, DTYPE_OTHER, NUMPY_DTYPES, PLAIN_TYPES, Json, Record, numpy_types,
                                    other, slice_leaf)
 
@@ -29,12 +30,25 @@ def describe_named(key, value):
 
 
 def _dtype(value):
-    return json.dumps({"type": "mindspore.dtype", "value": str(value)})
+    return json.dumps({"type": "mindspore.dtype", "value": dtype_text(value)})
+
+
+def dtype_text(dtype):
+    """As MindSpore writes it, `Float32`, also where MSAdapter lets it write something else, `mindspore.float32`."""
+    text = str(dtype)
+    if session.python_compatible[0] or not text.startswith("mindspore."):
+        return text
+    name = text[len("mindspore."):].rstrip("_")
+    return _TEXTS.get(name) or name.capitalize()
+
+
+_TEXTS = {"bfloat16": "BFloat16", "uint8": "UInt8", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64"}
 
 
 def _number_or_null(value):
     if isinstance(value, framework.Tensor):
-        return _asnumpy(value).item() if value.size == 1 else None
+        elements = _asnumpy(value)
+        return elements.item() if elements.size == 1 else None
     try:
         return int(value)
     except (TypeError, ValueError):
@@ -50,7 +64,7 @@ def _slice(value):
 
 def _tensor(value):
     """Its elements as MindSpore gives them to NumPy: they are on the host then, whatever device it is on."""
-    dtype = str(value.dtype)
+    dtype = dtype_text(value.dtype)
     shape = tuple(int(size) for size in value.shape)
     elements = elements_of(value)
     number = DTYPE_OTHER if elements is None else NUMPY_DTYPES.get(str(elements.dtype), DTYPE_OTHER)

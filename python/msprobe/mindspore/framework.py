@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What differs between the versions of MindSpore, and what the extension needs of it."""
 
+import functools
+import importlib
 import inspect
 
 import mindspore
@@ -52,6 +54,42 @@ def allow_in_place(tensor):
     """What a border lets pass is a view, which refuses operations in place unless told otherwise."""
     if CreationType is not None and isinstance(tensor, Tensor):
         executor.set_creation_type(tensor, CreationType.DEFAULT)
+
+
+def _takes_objects():
+    try:
+        check = importlib.import_module("mindspore._checkparam").check_hook_fn
+        check(functools.partial(int))
+    except TypeError:
+        return False
+    except (ImportError, AttributeError):
+        pass
+    return True
+
+
+# Before 2.10 a hook must be a function: something else that can be called is none.
+_TAKES_OBJECTS = _takes_objects()
+
+
+def cell_hook(hook):
+    """One of core.hooks as a cell takes it. A copy of the cell shares a function: it does nothing there."""
+    if _TAKES_OBJECTS:
+        return hook
+    owner = hook.hooked.module
+
+    def function(cell, *rest):
+        return hook(cell, *rest) if owner() is cell else None
+    return function
+
+
+def register_hook(tensor, hook):
+    """Calls the hook with the gradient of a tensor. MindSpore's own method, wherever MSAdapter has put another one."""
+    if Tensor.register_hook.__module__.split(".")[0] == "mindspore":
+        return tensor.register_hook(hook if _TAKES_OBJECTS else lambda gradient: hook(gradient))
+    from mindspore.common.hook_handle import _TensorHookHandle
+    handle = _TensorHookHandle(tensor)
+    handle.id = Tensor.__base__.register_hook(tensor, hook)
+    return handle
 
 
 def is_graph_mode():

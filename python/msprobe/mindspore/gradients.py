@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The backward of a call: gradients at its result and its arguments.
 
-Tensors pass through borders: identities of MindSpore's own for hooks, that tell the gradients that come back. Tensors
-inside of lists and dicts stay as they are.
+Tensors pass through borders: identities of MindSpore's own for hooks, that tell the gradients that come back.
 """
 
 import itertools
+import operator
 from collections import OrderedDict
 
-from msprobe.core import session
+from msprobe.core import nested, session
 
 from . import framework
 
@@ -30,15 +30,6 @@ def _guarded(told):
     return hook
 
 
-def _with_tensors(pass_through, output):
-    """The output with its tensors passed through; other things than tensors and tuples of them stay as they are."""
-    if isinstance(output, _Tensor):
-        return pass_through((output,))[0]
-    if type(output) is tuple and any(isinstance(value, _Tensor) for value in output):
-        return pass_through(output)
-    return output
-
-
 class Backward:
     """Of a cell or a function: one border around all arguments and all results."""
 
@@ -48,21 +39,56 @@ class Backward:
         self.call = call
         self.border = None  # None: no argument can have a gradient
 
+    put = staticmethod(operator.setitem)  # a tensor into a list or dict that a cell gets
+
+    def is_hooked(self, value, in_place):
+        """Tensors inside of lists and dicts stay as they are."""
+        return isinstance(value, _Tensor) and not in_place
+
     def hook_inputs(self, args):
-        if not (framework.requires_grad() and any(framework.may_have_gradient(value) for value in args)):
-            return args
+        """Of a cell: positional arguments."""
+        return self._hook_inputs(args, self.put)
+
+    def hook_arguments(self, args, kwargs):
+        """Of a function."""
+        return self._hook_inputs((args, kwargs or {}), None)
+
+    def _hook_inputs(self, values, put):
+        if not framework.requires_grad():
+            return values
+        tensors = self._tensors_in(values)
+        if not any(framework.may_have_gradient(tensor) for tensor in tensors):
+            return values
         self.border = _make_border(lambda cell, grad_inputs, grad_outputs: self._record(grad_inputs, grad_outputs))
         self.border.register_backward_hook()
-        return _pass(self.border, args)
+        return nested.replace(values, self.is_hooked, iter(self.enter(tensors)), put)
 
     def hook_outputs(self, output):
-        if not framework.requires_grad():
+        tensors = self._tensors_in(output) if framework.requires_grad() else ()
+        if not tensors:
             return output
+        return nested.replace(output, self.is_hooked, iter(self.leave(tensors)), operator.setitem)
+
+    def enter(self, tensors):
+        """What a call gets instead of the tensors among its arguments."""
+        return self.pass_through(self.border, tensors)
+
+    def leave(self, tensors):
+        """What a call gives instead of the tensors of its result."""
         if self.border is not None:
-            output = _with_tensors(lambda values: _pass(self.border, values), output)
+            tensors = self.pass_through(self.border, tensors)
         before = _make_border(lambda cell, grad_outputs: self._arrived(grad_outputs))
         before.register_backward_pre_hook()
-        return _with_tensors(lambda values: _pass(before, values), output)
+        return self.pass_through(before, tensors)
+
+    def _tensors_in(self, value):
+        found = []
+        nested.collect(value, self.is_hooked, found)
+        return found
+
+    @staticmethod
+    def pass_through(border, tensors):
+        return _pass(border, tensors)
 
     def _arrived(self, grad_outputs):
         self.call.begin_backward()
@@ -80,15 +106,15 @@ def _make_border(told):
     return border
 
 
-def _pass(border, values):
+def _pass(border, tensors):
     if framework.HOOK_TAKES_TUPLE:
-        hooked = border(values)
+        hooked = border(tuple(tensors))
     else:
-        hooked = border(*values)
-        if len(values) == 1:
+        hooked = border(*tensors)
+        if len(tensors) == 1:
             hooked = (hooked,)
-    for value in hooked:
-        framework.allow_in_place(value)
+    for tensor in hooked:
+        framework.allow_in_place(tensor)
     return hooked
 
 
@@ -103,16 +129,18 @@ class ByArgument:
         self.grad_inputs = ()
         self.grad_outputs = ()
 
-    def hook_inputs(self, args):
-        if not framework.requires_grad():
-            return args
-        self.left = sum(isinstance(value, _Tensor) for value in args)
-        return self._pass(args, self._input_arrived)
+    def hook_arguments(self, args, kwargs):
+        if framework.requires_grad():
+            self.left = sum(isinstance(value, _Tensor) for value in args)
+            args = self._pass(args, self._input_arrived)
+        return args, kwargs or {}
 
     def hook_outputs(self, output):
         if not framework.requires_grad():
             return output
-        return _with_tensors(lambda values: self._pass(values, self._output_arrived), output)
+        if isinstance(output, _Tensor):
+            return self._pass((output,), self._output_arrived)[0]
+        return self._pass(output, self._output_arrived) if type(output) is tuple else output
 
     @staticmethod
     def _pass(values, told):

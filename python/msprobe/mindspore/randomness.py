@@ -6,7 +6,7 @@ import random
 
 import mindspore
 
-from msprobe.core import seeds
+from msprobe.core import msadapter, seeds
 
 
 def seed_all(seed=1234, mode=False, rm_dropout=False):
@@ -40,6 +40,16 @@ def _remove_dropout():
     if functional is not None:
         mint.nn.Dropout = _never_dropping_cell(mint.nn.Dropout)
         functional.dropout = _never_dropping(functional.dropout)
+    if msadapter.is_torch():
+        _remove_dropout_of_msadapter()
+
+
+def _remove_dropout_of_msadapter():
+    from msprobe.mindtorch import framework
+    functional = framework.space(".nn.functional")
+    for name in ("dropout", "dropout2d", "dropout3d"):
+        if hasattr(functional, name):
+            setattr(functional, name, _never_dropping(getattr(functional, name)))
 
 
 def _keeping(kind):

@@ -1,28 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The functions of PyTorch whose calls are recorded: rules over the names of the installed one, and api_names.json."""
 
-import os
+import contextlib
 import sys
 
 import torch
 
-from msprobe import _native
-from msprobe.core import lists, references, wrapping
-from msprobe.core.common import log
+from msprobe.core import references, torch_apis, wrapping
 
 from . import framework, free_benchmark, versions
 
-_find = wrapping.find
 _public_functions = wrapping.public_functions
-
-_DROPOUTS = ("dropout", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "feature_dropout")
-
-_FOLDER = os.path.dirname(os.path.abspath(__file__))
-_names = wrapping.Names(os.path.join(_FOLDER, "api_names.json"))
-# Groups as support_wrap_ops.yaml calls them.
-_LISTED = {"functional": "functional", "tensor": "tensor", "torch": "torch", "_VF": "vf", "distributed": "distributed",
-           "torch_npu": "npu"}
-_of_modules = {}  # name of a Python module -> names of its functions that are still to be found
 
 
 # ---------------------------------------------------------------------- which functions
@@ -37,7 +25,7 @@ def _torch_candidates():
 
 def find_functions():
     """{group: sorted names} of what is wrapped in the installed PyTorch."""
-    return _names.choose({
+    return torch_apis.names.choose({
         "functional": _public_functions(torch.nn.functional),
         "tensor": _public_functions(torch.Tensor),
         "torch": _torch_candidates(),
@@ -45,31 +33,6 @@ def find_functions():
         "distributed": [],
         "npu": _npu_candidates(),
     }, _namespaces)
-
-
-def use_list(path=None):
-    """Takes the user's list: the one in the package, or another one."""
-    groups = lists.read_lists(path or os.path.join(_FOLDER, "support_wrap_ops.yaml"))
-    for group, names in groups.items():
-        if group in _LISTED:
-            _names.extend(_LISTED[group], names)
-        else:
-            _of_modules.setdefault(group, []).extend(names)
-
-
-def find_listed():
-    """Wraps the listed functions of Python modules that are imported by now."""
-    for module, names in list(_of_modules.items()):
-        found = sys.modules.get(module)
-        if found is None:
-            continue
-        del _of_modules[module]
-        for name in names:
-            place = _find(found, name)
-            if place is None:
-                log.warn("%s has no function %s: it is not recorded" % (module, name))
-            else:
-                registry.add_found(place[0], place[1], module)
 
 
 def _npu_candidates():
@@ -103,20 +66,12 @@ def _namespaces(group):
     return spaces + [operators] if operators is not None else spaces
 
 
-_PREFIXES = {"functional": "Functional", "tensor": "Tensor", "torch": "Torch", "vf": "VF",
-             "distributed": "Distributed", "npu": "NPU"}
-
-
 # ---------------------------------------------------------------------- how they are wrapped
 
 
 def wrap(original, name, prefix, owner=None):
     """A function that records calls of `original` as `<prefix>.<name>.<n>`."""
-    rules = _names.group("masked").get("%s.%s" % (prefix, name), {})
-    number = _native.add_api(
-        "%s.%s" % (prefix, name), prefix == "Distributed", prefix == "Functional" and name in _DROPOUTS,
-        sum(1 << position for position in rules.get("input", [])),
-        sum(1 << position for position in rules.get("output", [])), rules.get("keyword"))
+    number = torch_apis.add(prefix, name)
     free_benchmark.task.name(number, prefix, name)
     wrapper = wrapping.make_wrapper(number, original, framework.is_compiling)
     if (prefix, name) == ("Tensor", "view_as"):
@@ -140,31 +95,20 @@ def _unless_of_autograd(wrapper, original):
 
 
 def _wrap_of_group(function, name, group, owner):
-    return wrap(function, name, _PREFIXES[group], owner)
+    return wrap(function, name, torch_apis.PREFIXES[group], owner)
 
 
 registry = wrapping.Registry(find_functions, _namespaces, _wrap_of_group, wrap,
                              references.References(torch.nn.Module, ["torch"]))
 
 
-class originals:
+@contextlib.contextmanager
+def originals():
     """Within it the functions are what they were: compilers that look at functions by identity need that."""
-
-    def __enter__(self):
-        self._again = registry.installed
-        registry.remove()
-        self._versions_again = versions.remove()
-
-    def __exit__(self, *error):
-        if self._versions_again:
-            versions.install()
-        if self._again:
-            registry.install()
-
-
-def print_listed():
-    """As support_wrap_ops.yaml lists them."""
-    for listed, group in _LISTED.items():
-        print("%s:" % listed)
-        for function in find_functions().get(group, ()):
-            print("  - " + function)
+    with registry.originals():
+        versions_again = versions.remove()
+        try:
+            yield
+        finally:
+            if versions_again:
+                versions.install()

@@ -8,7 +8,7 @@ import types
 import torch
 
 from msprobe import _native
-from msprobe.core import debugger, saving, session
+from msprobe.core import debugger, saving, session, torch_apis
 from msprobe.core.describe import Record
 
 from . import apis, compiling, describe, device, distributed, framework, free_benchmark, grad_probe, megatron, modules
@@ -56,7 +56,7 @@ class PrecisionDebugger(debugger.Debugger):
     def _open_session(self, config_path, text, overrides):
         self._custom_operators = _CustomOperators()
         session.open_session(config_path, text, overrides, "pytorch", binding(), framework.rank_of_process)
-        apis.use_list(session.setting("support_wrap_ops"))
+        torch_apis.use_list(session.setting("support_wrap_ops"))
         if self._is_free_benchmark():
             free_benchmark.task.begin(session.setting("dump_path"))
 
@@ -115,7 +115,7 @@ class PrecisionDebugger(debugger.Debugger):
     def _prepare(self):
         framework.make_tables()
         versions.install()
-        apis.find_listed()
+        torch_apis.find_listed(apis.registry)
 
     def _begins_recording(self, model):
         if self.registry.installed:

@@ -7,10 +7,12 @@ PyTorch's own for module hooks, so that all their gradients come together, where
 it; else through one view each.
 """
 
+import operator
+
 import torch
 
 from msprobe import _native
-from msprobe.core import session
+from msprobe.core import nested, session
 
 from . import framework
 
@@ -22,8 +24,6 @@ _get_creation_meta = getattr(_autograd, "_get_creation_meta", None)
 _set_creation_meta = getattr(_autograd, "_set_creation_meta", None)
 _CreationMeta = getattr(_autograd, "CreationMeta", None)
 _CAN_JOIN = None not in (_get_creation_meta, _set_creation_meta, _CreationMeta)
-
-_DEEPEST = 400
 
 
 class Backward:
@@ -42,13 +42,13 @@ class Backward:
         if not tensors:
             return args
         self.inputs = len(tensors)
-        return _replace(args, iter(hook_tensors(tensors, leaving, self._inputs_arrived, None)), 0)
+        return _replace(args, hook_tensors(tensors, leaving, self._inputs_arrived, None))
 
     def hook_outputs(self, output):
         tensors = _tensors_in(output)
         if not tensors:
             return output
-        return _replace(output, iter(hook_tensors(tensors, entering, self._outputs_complete, self._outputs_arrived)), 0)
+        return _replace(output, hook_tensors(tensors, entering, self._outputs_complete, self._outputs_arrived))
 
     def _outputs_arrived(self, gradients):
         self.grad_outputs = gradients
@@ -63,65 +63,26 @@ class Backward:
         # Without the outputs': the gradient came another way, as in a second derivative.
         if self.grad_outputs is not None:
             self._record(gradients)
+
     def _record(self, grad_inputs):
         grad_outputs, self.grad_outputs = self.grad_outputs, None
         self.call.end_backward(grad_inputs, grad_outputs)
 
 
-def _needs_gradient(value):
-    return isinstance(value, torch.Tensor) and value.requires_grad
+def _is_hooked(value, in_place):
+    # A leaf inside the user's own list or dict stays there: it may be a parameter.
+    return isinstance(value, torch.Tensor) and value.requires_grad and not (in_place and value.grad_fn is None)
 
 
 def _tensors_in(value):
-    if not _is_grad_enabled():
-        return []
     found = []
-    _collect(value, found, 0, False)
+    if _is_grad_enabled():
+        nested.collect(value, _is_hooked, found)
     return found
 
 
-def _collect(value, found, depth, in_place):
-    if depth > _DEEPEST:
-        return
-    if isinstance(value, torch.Tensor):
-        # A leaf inside the user's own list or dict stays there: it may be a parameter.
-        if value.requires_grad and not (in_place and value.grad_fn is None):
-            found.append(value)
-    elif isinstance(value, tuple):
-        for element in value:
-            _collect(element, found, depth + 1, False)
-    elif isinstance(value, list):
-        for element in value:
-            _collect(element, found, depth + 1, True)
-    elif isinstance(value, dict):
-        for element in value.values():
-            _collect(element, found, depth + 1, True)
-
-
-def _replace(value, tensors, depth, in_place=False):
-    """The same structure with the hooked tensors; lists and dicts are changed as they are, tuples made anew."""
-    if depth > _DEEPEST:
-        return value
-    if isinstance(value, torch.Tensor):
-        if value.requires_grad and not (in_place and value.grad_fn is None):
-            return next(tensors)
-        return value
-    if isinstance(value, tuple):
-        elements = [_replace(element, tensors, depth + 1) for element in value]
-        if all(new is old for new, old in zip(elements, value)):
-            return value
-        return type(value)(*elements) if hasattr(value, "_fields") else type(value)(elements)
-    if isinstance(value, list):
-        for position, element in enumerate(value):
-            new = _replace(element, tensors, depth + 1, True)
-            if new is not element:
-                value[position] = new
-    elif isinstance(value, dict):
-        for key, element in list(value.items()):
-            new = _replace(element, tensors, depth + 1, True)
-            if new is not element:
-                value[key] = new
-    return value
+def _replace(value, tensors):
+    return nested.replace(value, _is_hooked, iter(tensors), operator.setitem)
 
 
 def accumulation_of(parameter):

@@ -9,7 +9,7 @@ import torch
 from msprobe import _native
 from msprobe.core import session
 from msprobe.core.common import log
-from msprobe.core.hooks import Hooked, Hooks, open_calls
+from msprobe.core.hooks import Hooked, Hooks, open_calls, own_parameters
 
 from . import framework
 from .gradients import Backward, accumulation_of
@@ -55,14 +55,14 @@ class _Parameters:
 
     def named(self):
         module = self._module()
-        return {} if module is None else _own_parameters(module)
+        return {} if module is None else own_parameters(module)
 
     def hook(self):
         module = self._module()
         if module is None or not module._parameters:
             return
         # Others than leaves are views that a wrapper made for this call (FSDP); they get no gradient.
-        wanted = {name: parameter for name, parameter in _own_parameters(module).items()
+        wanted = {name: parameter for name, parameter in own_parameters(module).items()
                   if parameter.requires_grad and parameter.is_leaf}
         for name, parameter in wanted.items():
             known = self._hooked.get(name)
@@ -101,16 +101,6 @@ class _Parameters:
         for _, handle, _ in self._hooked.values():
             handle.remove()
         self._hooked.clear()
-
-
-def _own_parameters(module):
-    named = {}
-    seen = set()
-    for name, parameter in module._parameters.items():
-        if parameter is not None and id(parameter) not in seen:
-            seen.add(id(parameter))
-            named[name] = parameter
-    return named
 
 
 # ---------------------------------------------------------------------- all modules of a model

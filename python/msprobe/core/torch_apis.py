@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The names of PyTorch's functions, for every front end that records them under these: api_names.json of the front end
+for PyTorch, and the list of the user beside it.
+"""
+
+import os
+import sys
+
+from . import lists, wrapping
+from .common import log
+
+_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "pytorch")
+# Groups as support_wrap_ops.yaml calls them.
+_LISTED = {"functional": "functional", "tensor": "tensor", "torch": "torch", "_VF": "vf", "distributed": "distributed",
+           "torch_npu": "npu"}
+_DROPOUTS = ("dropout", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "feature_dropout")
+
+PREFIXES = {"functional": "Functional", "tensor": "Tensor", "torch": "Torch", "vf": "VF",
+            "distributed": "Distributed", "npu": "NPU"}
+names = wrapping.Names(os.path.join(_FOLDER, "api_names.json"))
+_of_modules = {}  # name of a Python module -> names of its functions that are still to be found
+
+
+def use_list(path=None):
+    """Takes the user's list: the one in the package, or another one."""
+    for group, listed in lists.read_lists(path or os.path.join(_FOLDER, "support_wrap_ops.yaml")).items():
+        if group in _LISTED:
+            names.extend(_LISTED[group], listed)
+        else:
+            _of_modules.setdefault(group, []).extend(listed)
+
+
+def find_listed(registry):
+    """Wraps the listed functions of Python modules that are imported by now."""
+    for module, listed in list(_of_modules.items()):
+        found = sys.modules.get(module)
+        if found is None:
+            continue
+        del _of_modules[module]
+        for name in listed:
+            place = wrapping.find(found, name)
+            if place is None:
+                log.warn("%s has no function %s: it is not recorded" % (module, name))
+            else:
+                registry.add_found(place[0], place[1], module)
+
+
+def add(prefix, name):
+    """The number of a function at the extension; its calls are `<prefix>.<name>.<n>`."""
+    return wrapping.add_api(names, prefix, name, prefix == "Distributed", prefix == "Functional" and name in _DROPOUTS)
+
+
+def print_listed(functions):
+    """As support_wrap_ops.yaml lists them."""
+    for listed, group in _LISTED.items():
+        print("%s:" % listed)
+        for function in functions.get(group, ()):
+            print("  - " + function)

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where MSAdapter keeps its functions, and what of its tensors is MindSpore's."""
+
+import importlib
+import sys
+
+import mindspore
+import torch
+from mindspore import ops
+
+from msprobe.mindspore import framework
+
+Tensor = framework.Tensor
+Module = torch.nn.Module
+Parameter = torch.nn.Parameter
+
+# The package that the name `torch` leads to. There may be lookalike modules in between, which pass on what is asked of
+# them and show nothing themselves.
+PACKAGE = Module.__module__.split(".")[0]
+
+
+def space(path):
+    """The Python module behind torch<path>, or None."""
+    try:
+        return importlib.import_module(PACKAGE + path)
+    except ImportError:
+        return None
+
+
+# On the host kernels that work in place do not write to what a border has let pass.
+ON_HOST = mindspore.get_context("device_target") == "CPU"
+_identity = ops.Identity()
+
+
+def for_writing(tensors):
+    """The same tensors as operations in place can work on."""
+    return [_identity(tensor) for tensor in tensors] if ON_HOST else tensors
+
+
+def rank_of_process():
+    distributed = sys.modules.get(PACKAGE + ".distributed")
+    if distributed is not None and distributed.is_initialized():
+        return distributed.get_rank()
+    return framework.rank_of_process()

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The backward of a call under MSAdapter: MindSpore's borders, also around tensors inside of lists and dicts.
+
+What a border lets pass is another tensor object. It gets what MSAdapter has noted on the first one; and where the call
+writes to it, as operations in place do, the first one gets that, too.
+"""
+
+import functools
+import operator
+
+from msprobe.core import nested, wrapping
+from msprobe.mindspore import gradients
+
+from . import framework
+
+
+# id(tensor) -> whether it was written to, of those that stand in for arguments of a call.
+_written = {}
+
+
+def _noting(write):
+    @functools.wraps(write)
+    def noting(tensor, *args, **kwargs):
+        if id(tensor) in _written:
+            _written[id(tensor)] = True
+        return write(tensor, *args, **kwargs)
+    return noting
+
+
+class _Writes:
+    """Notes writes as long as something is recorded: assignments, those of a kernel, and whoever asks for an address."""
+
+    def __init__(self):
+        places = [(framework.Tensor, "assign_value"), (framework.Tensor, "data_ptr")]
+        kernels = framework.space("._op_prim.cpu.legacy")
+        if hasattr(kernels, "assign"):
+            places.append((kernels, "assign"))
+        self._patches = [wrapping.Patch(owner, name, getattr(owner, name), _noting) for owner, name in places]
+
+    def install(self):
+        for patch in self._patches:
+            patch.install()
+
+    def remove(self):
+        for patch in self._patches:
+            patch.remove()
+
+
+writes = _Writes()
+
+
+def backward_of(call, by_argument):
+    return gradients.ByArgument(call) if by_argument else OfFunction(call)
+
+
+class Backward(gradients.Backward):
+    """Of a module."""
+
+    __slots__ = ("stand_ins", "replaced")
+
+    def __init__(self, call):
+        super().__init__(call)
+        self.stand_ins = {}  # id(what the call got) -> (it, the tensor that was given)
+        self.replaced = []   # (list or dict of the program, key, tensor, stand-in)
+
+    def __del__(self):
+        self._forget()
+
+    def _forget(self):
+        for number in self.stand_ins:
+            _written.pop(number, None)
+        self.stand_ins = {}
+
+    def is_hooked(self, value, in_place):
+        return isinstance(value, framework.Tensor)
+
+    def put(self, container, key, new):
+        self.replaced.append((container, key, container[key], new))
+        container[key] = new
+
+    def pass_through(self, border, tensors):
+        passed = framework.for_writing(super().pass_through(border, tensors))
+        for tensor, other in zip(tensors, passed):
+            vars(other).update(vars(tensor))
+        return passed
+
+    def enter(self, tensors):
+        entered = super().enter(tensors)
+        self.stand_ins = {id(other): (other, tensor) for tensor, other in zip(tensors, entered)}
+        _written.update(dict.fromkeys(self.stand_ins, False))
+        return entered
+
+    def leave(self, tensors):
+        left = super().leave(tensors)
+        return [self._back(tensor, other) for tensor, other in zip(tensors, left)]
+
+    def _back(self, tensor, left):
+        """What the program gets for a tensor of the result: what it gave, if the call has written to that."""
+        if not self._is_written(tensor):
+            return left
+        _, given = self.stand_ins[id(tensor)]
+        _written[id(tensor)] = False
+        given.assign_value(left)
+        return given
+
+    def _is_written(self, tensor):
+        return id(tensor) in self.stand_ins and _written.get(id(tensor), False)
+
+    def hook_outputs(self, output):
+        for container, key, tensor, stand_in in self.replaced:
+            if _at(container, key) is stand_in:
+                container[key] = tensor
+        output = super().hook_outputs(output)
+        for other, given in self.stand_ins.values():
+            if self._is_written(other):
+                given.assign_value(other)
+        self._forget()
+        return output
+
+
+def _at(container, key):
+    try:
+        return container[key]
+    except LookupError:
+        return None
+
+
+class OfFunction(Backward):
+    """Of a function: what it returns as it got it has no backward."""
+
+    __slots__ = ("unchanged",)
+
+    def __init__(self, call):
+        super().__init__(call)
+        self.unchanged = ()
+
+    def is_hooked(self, value, in_place):
+        return isinstance(value, framework.Tensor) and id(value) not in self.unchanged
+
+    def _is_returned(self, value, in_place):
+        # Writes of other devices than the host are not noted.
+        return framework.ON_HOST and id(value) in self.stand_ins and not self._is_written(value)
+
+    def hook_outputs(self, output):
+        returned = []
+        nested.collect(output, self._is_returned, returned)
+        given = [self.stand_ins[id(value)][1] for value in returned]
+        self.unchanged = set(map(id, given))
+        return super().hook_outputs(nested.replace(output, self._is_returned, iter(given), operator.setitem))

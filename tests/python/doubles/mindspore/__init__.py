@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""As much of MindSpore as the front ends ask for, over NumPy: tensors, gradients, and borders that tell them."""
+
+import sys
+import types
+
+from . import common, nn, ops
+from .tape import Number, Parameter, Tensor, bool_, float32, int64, value_and_grad
+
+GRAPH_MODE, PYNATIVE_MODE = 0, 1
+mint = types.SimpleNamespace()
+communication = types.SimpleNamespace(GlobalComm=types.SimpleNamespace(INITED=False))
+train = types.ModuleType("mindspore.train")
+train.Callback = object
+sys.modules["mindspore.train"] = train
+
+
+def get_context(name):
+    return {"mode": PYNATIVE_MODE, "device_target": "CPU"}[name]
+
+
+def set_context(**settings):
+    pass
+
+
+def set_seed(seed):
+    import numpy
+    numpy.random.seed(seed)

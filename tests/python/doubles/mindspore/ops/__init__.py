@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+from mindspore import tape
+
+from . import operations
+
+
+class Primitive:
+    pass
+
+
+class HookBackward(Primitive):
+    pass
+
+
+class Identity(Primitive):
+    def __call__(self, tensor):
+        return tape.computed(tensor.asnumpy().copy(), [tensor], lambda gradient: [gradient])
+
+
+for _name in ("Dropout", "Dropout2D", "Dropout3D"):
+    globals()[_name] = type(_name, (Primitive,), {})

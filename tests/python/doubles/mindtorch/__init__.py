@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""As much of MSAdapter as the front end asks for, with what is odd about it: tensors without a device are refused, the
+method for hooks cannot work, types write themselves otherwise, and `torch` is a lookalike.
+"""
+
+from . import _tensor, linalg, nn, ops
+from ._tensor import Tensor, is_grad_enabled, tensor
+from .ops import *
+from .lookalike import show_as
+
+show_as("torch")
