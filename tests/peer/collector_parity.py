@@ -27,10 +27,11 @@ MEAN_AND_NORM = {"Mean", "Norm"}
 EXTREMA = {"Max", "Min"}
 # Summation order differs; half types are rounded to their own precision.
 TOLERANCE = {"torch.bfloat16": 2.0**-7, "torch.float16": 2.0**-10, "torch.complex64": 1e-5, "torch.float32": 2e-5,
-             "BFloat16": 2.0**-7, "Float16": 2.0**-10, "Complex64": 1e-5, "Float32": 2e-5}
+             "BFloat16": 2.0**-7, "Float16": 2.0**-10, "Complex64": 1e-5, "Float32": 2e-5,
+             "mindspore.float32": 2e-5}
 # Functions of collector_run, forked_runs and of the scenarios' own programs.
 RUNNERS = ("<module>, ", "main, ", "run, ", "run_job, ", "serve, ")
-SCENARIOS = {"pytorch": "collector_scenarios", "mindspore": "mindspore_scenarios"}
+SCENARIOS = {"pytorch": "collector_scenarios", "mindspore": "mindspore_scenarios", "msadapter": "msadapter_scenarios"}
 
 
 def runs_of(python, scenarios, framework, ours=None):
@@ -38,7 +39,7 @@ def runs_of(python, scenarios, framework, ours=None):
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     if ours:
         environment["PYTHONPATH"] = ours
-    if framework == "mindspore":  # which starts threads when it is imported, and a fork has none of them
+    if framework != "pytorch":  # MindSpore, which starts threads when it is imported, and a fork has none of them
         return FreshRuns(python, HERE / f"{scenarios}.py", environment)
     return ForkedRuns(python, f"{scenarios}:run", ["torch", "numpy", "msprobe.pytorch"], environment)
 
@@ -81,7 +82,7 @@ def stacks_by_entry(stacks):
     result = {}
     for names, frames in stacks.values():
         frames = [frame.split(", line ", 1)[-1].split(", in ", 1)[-1] for frame in frames
-                  if not re.search("/(torch|mindspore)/", frame)]
+                  if not re.search("/(torch|mindspore|mindtorch)/", frame)]
         result.update((name, frames) for name in names)
     return result
 
@@ -204,13 +205,31 @@ EXPLAINED_MINDSPORE = [
     r"\.(Max|Min): (-?\d+), theirs \2\.0$",
     # A NaN shows in the greatest and least element, as it does for PyTorch.
     r"\.(Max|Min): nan, theirs (inf|-?\d)",
+    # Gradients of tensors in a tuple inside of a tuple.
+    r"^shared_mix: .*\.Structured\.backward\.\d+\.input: 2 elements, theirs 1$",
     # The place of parameters' gradients among the operators of their cell.
     r"order: at \d+ \S+\.parameters_grad\.\d+, theirs Primitive\.\S+\.backward$",
 ]
 
 
+# The same for MSAdapter.
+EXPLAINED_MSADAPTER = [
+    # The parents of backwards are those of the forwards.
+    r"construct\.json: \S+backward\S*: '\S+backward\.\d+', theirs None",
+    # Greatest and least whole numbers are exact (there as float32).
+    r"\.(Max|Min): (-?\d+), theirs \2\.0$",
+    # Gradients of tensors in lists, and of those given by keyword.
+    r"Torch\.(cat|stack|add)\.\d+\.backward\.output: \d elements, theirs 0$",
+    r"Torch\.(cat|stack|add)\.\d+\.backward\.output\.\d(\.\d)?\.npy: only here$",
+    # A module that is called by keyword.
+    r"Module\.(0\.)?scaled\.Scaled\.backward\.0 only here$",
+    # Dropout that keeps everything returns its input, which has no backward; there dropout is not called.
+    r"Functional\.dropout\.\d\.backward\S* only theirs$",
+]
+
+
 def explained(line, options):
-    patterns = EXPLAINED_MINDSPORE if options.framework == "mindspore" else EXPLAINED
+    patterns = {"pytorch": EXPLAINED, "mindspore": EXPLAINED_MINDSPORE, "msadapter": EXPLAINED_MSADAPTER}[options.framework]
     return any(re.search(pattern, line) for pattern in patterns + (EXPLAINED_GOLDEN if options.golden else []))
 
 
