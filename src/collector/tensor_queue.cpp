@@ -23,7 +23,7 @@ constexpr std::uint64_t kMaxSpare = std::uint64_t{64} << 20;
 constexpr std::size_t kWorthKeeping = std::size_t{128} << 10;  // such memory comes from the system each time
 constexpr std::size_t kMaxFailures = 20;
 // Of a copy, so that its checksum finds the bytes in the processor's cache.
-constexpr std::size_t kPiece = std::size_t{64} << 10;
+constexpr std::size_t kCopyPiece = std::size_t{64} << 10;
 
 }  // namespace
 
@@ -75,7 +75,7 @@ TensorCopy TensorQueue::copy(const TensorView& view) {
   result.crc = 0;
   each_piece(view, [&](std::span<const std::byte> piece) {
     while (!piece.empty()) {
-      const std::size_t size = std::min(piece.size(), kPiece);
+      const std::size_t size = std::min(piece.size(), kCopyPiece);
       std::memcpy(to, piece.data(), size);
       result.crc = crc32(result.crc, {to, size});
       to += size;

@@ -35,7 +35,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Small pieces are written together: a file of a small tensor is some thirty of them.
-constexpr std::size_t kBuffer = std::size_t{64} << 10;
+constexpr std::size_t kHeldBack = std::size_t{64} << 10;
 
 std::string reason(int error) {
   return std::generic_category().message(error);
@@ -266,9 +266,9 @@ void OutputFile::discard() noexcept {
 }
 
 void OutputFile::write(std::string_view bytes) {
-  if (bytes.size() > kBuffer - buffer_.size()) flush();
+  if (bytes.size() > kHeldBack - buffer_.size()) flush();
   size_ += bytes.size();
-  if (bytes.size() <= kBuffer - buffer_.size()) {
+  if (bytes.size() <= kHeldBack - buffer_.size()) {
     buffer_ += bytes;
   } else if (!write_all(descriptor_, bytes, path_)) {
     throw IoError(display(path_), "cannot be written: " + reason(EPIPE));
