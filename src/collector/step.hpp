@@ -41,7 +41,7 @@ struct RecordRules {
   NumberRules numbers;
   SummaryMode summary = SummaryMode::statistics;
   bool mindspore = false;
-  std::string suffix;  // of tensor files
+  std::string suffix;       // of tensor files
   bool bench = false;       // md5 stands before data_name
   bool hard_links = false;  // a tensor that was saved before gets another name of that file
   std::vector<SliceRule> slice;
