@@ -75,7 +75,7 @@ void sort_by_number(std::vector<T>& all) {
   std::stable_sort(all.begin(), all.end(), [](const T& a, const T& b) { return a.number < b.number; });
 }
 
-void add(Tree& tree, const Tree& other, std::uint32_t process) {
+void add_view(Tree& tree, const Tree& other, std::uint32_t process) {
   for (const StepDump& step : other.steps) {
     StepDump empty = step;
     empty.ranks.clear();
@@ -103,7 +103,7 @@ Tree discover_everywhere(const std::string& path, RankNames names) {
     if (tree->kind != view.tree->kind)
       throw FormatError(display(path),
                         "is not the same kind of dump on all machines: a step, a dump root or a rank");
-    add(*tree, *view.tree, process);
+    add_view(*tree, *view.tree, process);
   }
   if (!tree) throw IoError(problem);
   sort_by_number(tree->steps);

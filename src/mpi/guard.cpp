@@ -2,6 +2,7 @@
 #include "mpi/guard.hpp"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,7 +42,7 @@ std::string process_name() {
   return name;
 }
 
-int wait_for(pid_t child) {
+int wait_for(pid_t child, const volatile bool* joined) {
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {
     if (errno != EINTR) return kFailure;
@@ -52,12 +53,24 @@ int wait_for(pid_t child) {
   const char* const perhaps = number == SIGKILL ? ", perhaps for want of memory" : "";
   log_error(fmt::format("{} was ended by signal {} ({}){}: the job is given up", process_name(), number,
                         ::strsignal(number), perhaps));
+  const bool open_mpi = std::getenv("OMPI_COMM_WORLD_RANK") != nullptr;
+  if (!open_mpi && joined != nullptr && !*joined) ::kill(::getpid(), SIGKILL);
   return kFailure;
+}
+
+/// Seen by both processes; null if there is no memory for it.
+volatile bool* shared_flag() {
+  void* const page = ::mmap(nullptr, 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return page == MAP_FAILED ? nullptr : static_cast<volatile bool*>(page);
 }
 
 }  // namespace
 
-int guarded(const std::function<int()>& body) {
+int guarded(const std::function<int(const std::function<void()>& joined)>& body) {
+  volatile bool* const joined = shared_flag();
+  const auto join = [joined] {
+    if (joined != nullptr) *joined = true;
+  };
   // Until the child is known nothing is passed on, so signals wait.
   sigset_t stops;
   sigset_t before;
@@ -73,11 +86,11 @@ int guarded(const std::function<int()>& body) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
     if (::getppid() != guard) ::_exit(kFailure);
-    return body();
+    return body(join);
   }
   if (child < 0) {
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
-    return body();  // no process more can be had: then without
+    return body(join);  // no process more can be had: then without
   }
   g_child = child;
   struct sigaction action {};
@@ -86,7 +99,7 @@ int guarded(const std::function<int()>& body) {
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
-  return wait_for(child);
+  return wait_for(child, joined);
 }
 
 }  // namespace msprobe::mpi

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <exception>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -52,13 +53,14 @@ int help_root(MpiTeam& team, const std::vector<std::string>& words) {
   return kClean;
 }
 
-int run_process(const std::vector<std::string>& words) {
-  catch_signals();
+int run_process(const std::vector<std::string>& words, const std::function<void()>& joined) {
   prepare_for_no_memory(kFailure);
   report::take_terminals_away();  // what a launcher gives its processes for one nobody looks at
   return report_failures([&] {
     try {
       Messages messages;
+      joined();
+      catch_signals();  // before that a signal ends the process, as MPI looks for none while it begins
       MpiTeam team(messages);
       set_team(&team);
       const int status = team.is_root() ? run_root(team, words) : help_root(team, words);
@@ -75,5 +77,6 @@ int run_process(const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
-  return msprobe::mpi::guarded([&] { return msprobe::mpi::run_process(words); });
+  return msprobe::mpi::guarded(
+      [&](const std::function<void()>& joined) { return msprobe::mpi::run_process(words, joined); });
 }

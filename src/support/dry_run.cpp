@@ -12,7 +12,7 @@
 namespace msprobe {
 namespace {
 
-constexpr std::size_t kShown = 10;  // of the largest units
+constexpr std::size_t kLargestShown = 10;  // of the largest units
 
 template <typename T>
 std::string range_of(const std::vector<T>& values, std::string (*text)(std::uint64_t)) {
@@ -28,7 +28,7 @@ void DryRun::share(const SharedWork& work) {
   part.units = work.units;
   part.bytes = work.bytes;
   for (const std::size_t unit : largest_first(work.bytes)) {
-    if (part.largest.size() == kShown) break;
+    if (part.largest.size() == kLargestShown) break;
     part.largest.push_back(
         fmt::format("{:>10}  {}", human_bytes(work.bytes[unit]), display(work.name(unit))));
   }

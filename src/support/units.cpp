@@ -11,8 +11,8 @@ namespace msprobe {
 namespace {
 
 // Asking for a unit costs as long as reading some of these; the largest are far from being so small.
-constexpr std::uint64_t kSmall = std::uint64_t{1} << 20;
-constexpr std::size_t kMany = 16;  // units that are left, for each process
+constexpr std::uint64_t kSmallUnits = std::uint64_t{1} << 20;
+constexpr std::size_t kManyUnits = 16;  // units that are left, for each process
 
 }  // namespace
 
@@ -47,7 +47,7 @@ std::vector<std::size_t> UnitQueue::take(std::size_t process, std::size_t busy) 
     units.push_back(*next);
     bytes += bytes_[*next];
     order_.erase(next);
-  } while (bytes < kSmall && units.size() < kMany && left() > kMany * processes_);
+  } while (bytes < kSmallUnits && units.size() < kManyUnits && left() > kManyUnits * processes_);
   return units;
 }
 

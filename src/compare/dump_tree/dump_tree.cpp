@@ -323,9 +323,9 @@ std::uint64_t json_bytes(const std::vector<RankPair>& pairs) {
 namespace {
 
 /// What its tensors read may be shared among many processes, where they make up most of it.
-void add_parts(Task& task, const std::shared_ptr<const RankPair>& pair,
-               const std::shared_ptr<std::vector<MeasuredRows>>& measured, const RankOptions& options,
-               const RankTraits& traits, const Rules& rules, const std::shared_ptr<BytesAhead>& bytes) {
+void share_tensors(Task& task, const std::shared_ptr<const RankPair>& pair,
+                   const std::shared_ptr<std::vector<MeasuredRows>>& measured, const RankOptions& options,
+                   const RankTraits& traits, const Rules& rules, const std::shared_ptr<BytesAhead>& bytes) {
   if (team().hands_out()) {
     const auto bytes_of = [](const dump::RankDump& rank) {
       return rank.seen ? rank.seen->data_bytes : dump::estimated_data_bytes(rank);
@@ -394,7 +394,7 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
     const auto measured = std::make_shared<std::vector<MeasuredRows>>();
     // Where it may stop early, and where ranks are put together, rows are not independent of each other.
     if (team().processes() > 1 && !shared->merged && !options.diagnosis.first && !options.first_difference)
-      add_parts(task, shared, measured, options, traits, rules, bytes);
+      share_tensors(task, shared, measured, options, traits, rules, bytes);
     task.run = [shared, measured, past, &options, &traits, &rules, bytes]() -> std::shared_ptr<const Rows> {
       if (past && options.diagnosis.first && past->history.certain) return nullptr;
       const auto result = std::make_shared<const RankResult>(
