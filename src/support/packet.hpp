@@ -158,8 +158,9 @@ class PacketReader {
   void get(std::optional<T>& value) {
     bool there = false;
     get(there);
-    value.reset();
-    if (there) get(value.emplace());
+    std::optional<T> fresh;  // GCC 12 takes what `value` holds for uninitialised
+    if (there) get(fresh.emplace());
+    value.swap(fresh);
   }
   template <typename T>
   void get(std::shared_ptr<const T>& value) {
