@@ -19,16 +19,21 @@ import numpy as np
 
 from msprobe.mindspore import PrecisionDebugger
 
+def residual_decoder():
+    return scenarios.Decoder(residual=True)
+
+
 NETWORKS = [(scenarios.Documented, (10, 8)), (scenarios.Keywords, (3, 4)), (scenarios.InPlace, (3, 4)),
-            (scenarios.InPlaceUnused, (3, 4)), (scenarios.Dropping, (3, 4)), (scenarios.Residuals, (2, 3, 6, 6))]
+            (scenarios.InPlaceUnused, (3, 4)), (scenarios.Dropping, (3, 4)), (scenarios.Residuals, (2, 3, 6, 6)),
+            (residual_decoder, (2, 6))]
 
 
 def step(kind, shape, debugger=None):
     model = scenarios.filled(kind())
+    given = (scenarios.words if kind is residual_decoder else scenarios.floats)(*shape)
     if debugger:
         debugger.start(model)
-    loss, gradients = ms.value_and_grad(lambda x: scenarios.square(model(x)), None, list(model.parameters()))(
-        scenarios.floats(*shape))
+    loss, gradients = ms.value_and_grad(lambda x: scenarios.square(model(x)), None, list(model.parameters()))(given)
     if debugger:
         debugger.stop()
         debugger.step()
