@@ -21,8 +21,8 @@ import tempfile
 import harness
 import precheck_runners
 
-# kind: what the line says. The second of memory is that of a thread that could not be started.
-MEMORY = ("not enough memory", "pthread_create has failed: Resource temporarily unavailable")
+# kind: what the line says. The others of memory are of a thread that could not be started, and of the system's own calls.
+MEMORY = ("not enough memory", "pthread_create has failed: Resource temporarily unavailable", "Cannot allocate memory")
 KINDS = {
     "malloc": MEMORY,
     "mmap": MEMORY,
