@@ -6,6 +6,7 @@ import inspect
 import pickle
 
 from helpers import *
+from msprobe.core import wrapping
 from msprobe.pytorch import apis
 
 # As counted from the Python tool's lists on PyTorch 1.13 and 2.13.
@@ -22,7 +23,7 @@ def python_tools_lists():
         lists = yaml.safe_load(file)
     spaces = {"functional": [functional], "tensor": [torch.Tensor], "torch": [torch],
               "distributed": [torch.distributed, torch.distributed.distributed_c10d]}
-    return {group: {name for name in lists[group] if any(apis._find(space, name) for space in spaces[group])}
+    return {group: {name for name in lists[group] if any(wrapping.find(space, name) for space in spaces[group])}
             for group in spaces}
 
 
