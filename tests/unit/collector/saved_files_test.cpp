@@ -475,10 +475,17 @@ TEST_CASE("a process that is killed while it writes tensors leaves whole files o
       }
     }
     const std::string data = folder / "step0/rank0/dump_tensor_data";
-    std::error_code error;
-    for (int wait = 0; wait < 20'000 && !std::filesystem::exists(data, error); ++wait)
+    // At the very start, and ever later.
+    const auto files_now = [&] {
+      std::error_code error;
+      std::ptrdiff_t number = 0;
+      for (std::filesystem::directory_iterator file(data, error), end; !error && file != end;
+           file.increment(error))
+        ++number;
+      return error ? -1 : number;
+    };
+    for (int wait = 0; wait < 20'000 && files_now() < 4 * round; ++wait)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    std::this_thread::sleep_for(std::chrono::milliseconds(9 * round));
     ::kill(child, SIGKILL);
     int status = 0;
     ::waitpid(child, &status, 0);
