@@ -6,9 +6,8 @@ import glob
 import math
 import warnings
 
-import torch.utils.checkpoint
-
 from helpers import *
+import torch.utils.checkpoint
 from msprobe.core.common.exceptions import MsprobeException
 from msprobe.pytorch import free_benchmark
 from msprobe.pytorch.free_benchmark import consistency, perturbing, preheat

@@ -32,6 +32,11 @@ def verb(method):
     return serialised
 
 
+def models_in(given):
+    """Of what start() is given."""
+    return given if isinstance(given, (list, tuple)) else [given] if given is not None else []
+
+
 class Debugger:
     """Records a training run. There is one in a process; its verbs find it by themselves.
 
@@ -342,7 +347,7 @@ class Debugger:
             if needs_model:
                 raise invalid("start: a model is needed for level L0 or mix, and for token_range")
             return
-        for one in model if isinstance(model, (list, tuple)) else [model]:
+        for one in models_in(model):
             if not self.hooks.is_supported(one):
                 raise invalid("start: the model must be a %s or a list of them, not %s" % (
                     self.hooks.kind, type(one)))

@@ -153,7 +153,7 @@ class Hooked:
             failed = (output is None and error is not None and error is not call.exception
                       and type(error).__name__ != self.early_stop)
             call.native.leave(output, self.parameters.named(), failed)
-            if failed or output is None or call.backward is None:
+            if call.backward is None:
                 return None
             hooked_output = call.backward.hook_outputs(output)
         except Exception:

@@ -16,38 +16,6 @@ from .gradients import Backward
 _backward_switch = session.backward_switch
 
 
-class HookedCell(Hooked):
-    Backward = Backward
-    is_compiling = staticmethod(compiling.is_compiling)
-
-    def __init__(self, name, cell):
-        super().__init__(name, cell, with_backward=True)
-        self.parameters = Parameters(self.number, cell)
-
-    def register(self, cell, before, after):
-        before, after = framework.cell_hook(before), framework.cell_hook(after)
-        if not framework.HAS_HOOKS_WITH_KWARGS:
-            return [cell.register_forward_pre_hook(before), register_after(cell, after)]
-        more = {"always_call": True} if framework.HAS_ALWAYS_CALL else {}
-        handles = [cell.register_forward_pre_hook(before, with_kwargs=True),
-                   register_after(cell, after, with_kwargs=True, **more)]
-        # In front of the user's hooks: what these change is not what the cell computed.
-        cell._forward_hook.move_to_end(next(reversed(cell._forward_hook)), last=False)
-        return handles
-
-
-def register_after(cell, after, **keys):
-    """Also of a cell with a backward of its own, which refuses hooks, although it calls them."""
-    refuses = getattr(cell, "has_bprop", False)
-    if not refuses:
-        return cell.register_forward_hook(after, **keys)
-    cell.has_bprop = False
-    try:
-        return cell.register_forward_hook(after, **keys)
-    finally:
-        cell.has_bprop = refuses
-
-
 class Parameters:
     """The own parameters of a cell and the hooks on their gradients."""
 
@@ -91,6 +59,39 @@ class Parameters:
         for handle in self._handles.values():
             handle.remove()
         self._handles.clear()
+
+
+class HookedCell(Hooked):
+    Backward = Backward
+    Parameters = Parameters
+    is_compiling = staticmethod(compiling.is_compiling)
+
+    def __init__(self, name, cell):
+        super().__init__(name, cell, with_backward=True)
+        self.parameters = self.Parameters(self.number, cell)
+
+    def register(self, cell, before, after):
+        before, after = framework.cell_hook(before), framework.cell_hook(after)
+        if not framework.HAS_HOOKS_WITH_KWARGS:
+            return [cell.register_forward_pre_hook(before), register_after(cell, after)]
+        more = {"always_call": True} if framework.HAS_ALWAYS_CALL else {}
+        handles = [cell.register_forward_pre_hook(before, with_kwargs=True),
+                   register_after(cell, after, with_kwargs=True, **more)]
+        # In front of the user's hooks: what these change is not what the cell computed.
+        cell._forward_hook.move_to_end(next(reversed(cell._forward_hook)), last=False)
+        return handles
+
+
+def register_after(cell, after, **keys):
+    """Also of a cell with a backward of its own, which refuses hooks, although it calls them."""
+    refuses = getattr(cell, "has_bprop", False)
+    if not refuses:
+        return cell.register_forward_hook(after, **keys)
+    cell.has_bprop = False
+    try:
+        return cell.register_forward_hook(after, **keys)
+    finally:
+        cell.has_bprop = refuses
 
 
 class _Hooks(Hooks):

@@ -47,11 +47,6 @@ _TOO_LATE = ("torch is MSAdapter's, but it came after the PrecisionDebugger, whi
              "import torch before")
 
 
-def models_in(given):
-    """Of what start() is given."""
-    return given if isinstance(given, (list, tuple)) else [given] if given is not None else []
-
-
 class PrecisionDebugger(debugger.Debugger):
     """Records a training run of MindSpore, or of MSAdapter where `torch` is that. There is one in a process; its verbs
     find it by themselves."""
@@ -80,7 +75,7 @@ class PrecisionDebugger(debugger.Debugger):
 
     def _check_model(self, model, token_range):
         if msadapter.is_torch() and not self._is_of_msadapter:
-            if not all(map(self.hooks.is_supported, models_in(model))):
+            if not all(map(self.hooks.is_supported, debugger.models_in(model))):
                 raise debugger.invalid("start: " + _TOO_LATE)
             log.warn_once(_TOO_LATE)
         super()._check_model(model, token_range)
@@ -91,7 +86,7 @@ class PrecisionDebugger(debugger.Debugger):
 
     def _begins_recording(self, model):
         if self.registry.installed:
-            apis.primitives.record(cell for one in models_in(model) for cell in self._holders_in(one))
+            apis.primitives.record(cell for one in debugger.models_in(model) for cell in self._holders_in(one))
 
     def _holders_in(self, model):
         """The cells of a model, which may hold primitives."""

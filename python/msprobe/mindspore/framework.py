@@ -59,11 +59,12 @@ def allow_in_place(tensor):
 def _takes_objects():
     try:
         check = importlib.import_module("mindspore._checkparam").check_hook_fn
+    except (ImportError, AttributeError):
+        return True
+    try:
         check(functools.partial(int))
     except TypeError:
         return False
-    except (ImportError, AttributeError):
-        pass
     return True
 
 

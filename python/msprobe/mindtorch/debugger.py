@@ -2,6 +2,7 @@
 """PrecisionDebugger for MSAdapter: that of MindSpore, with the functions and modules of PyTorch."""
 
 from msprobe.core import session, torch_apis
+from msprobe.core.debugger import models_in
 from msprobe.mindspore import compiling, debugger
 
 from . import apis, framework, gradients, modules
@@ -24,7 +25,7 @@ class PrecisionDebugger(debugger.PrecisionDebugger):
     def _begins_recording(self, model):
         super()._begins_recording(model)
         gradients.writes.install()
-        for one in debugger.models_in(model):
+        for one in models_in(model):
             self.registry.look_into(one)
 
     def _pauses_recording(self):

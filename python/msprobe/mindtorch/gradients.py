@@ -27,26 +27,16 @@ def _noting(write):
     return noting
 
 
-class _Writes:
-    """Notes writes as long as something is recorded: assignments, those of a kernel, and whoever asks for an address."""
-
-    def __init__(self):
-        places = [(framework.Tensor, "assign_value"), (framework.Tensor, "data_ptr")]
-        kernels = framework.space("._op_prim.cpu.legacy")
-        if hasattr(kernels, "assign"):
-            places.append((kernels, "assign"))
-        self._patches = [wrapping.Patch(owner, name, getattr(owner, name), _noting) for owner, name in places]
-
-    def install(self):
-        for patch in self._patches:
-            patch.install()
-
-    def remove(self):
-        for patch in self._patches:
-            patch.remove()
+def _places_of_writes(group):
+    if group == "tensor":
+        return [framework.Tensor]
+    kernels = framework.space("._op_prim.cpu.legacy")
+    return [] if kernels is None else [kernels]
 
 
-writes = _Writes()
+# Notes writes as long as something is recorded: assignments, those of a kernel, and whoever asks for an address.
+writes = wrapping.Registry(lambda: {"tensor": ["assign_value", "data_ptr"], "kernel": ["assign"]}, _places_of_writes,
+                           lambda write, **place: _noting(write), None)
 
 
 def backward_of(call, by_argument):
@@ -96,6 +86,8 @@ class Backward(gradients.Backward):
 
     def _back(self, tensor, left):
         """What the program gets for a tensor of the result: what it gave, if the call has written to that."""
+        if isinstance(tensor, framework.Parameter):
+            return tensor  # perhaps of a list that the module keeps
         if not self._is_written(tensor):
             return left
         _, given = self.stand_ins[id(tensor)]
@@ -107,15 +99,17 @@ class Backward(gradients.Backward):
         return id(tensor) in self.stand_ins and _written.get(id(tensor), False)
 
     def hook_outputs(self, output):
-        for container, key, tensor, stand_in in self.replaced:
+        replaced, self.replaced = reversed(self.replaced), []  # one list may stand in two places
+        for container, key, tensor, stand_in in replaced:
             if _at(container, key) is stand_in:
                 container[key] = tensor
-        output = super().hook_outputs(output)
-        for other, given in self.stand_ins.values():
-            if self._is_written(other):
-                given.assign_value(other)
-        self._forget()
-        return output
+        try:
+            return super().hook_outputs(output)
+        finally:
+            for other, given in self.stand_ins.values():
+                if self._is_written(other):
+                    given.assign_value(other)
+            self._forget()
 
 
 def _at(container, key):

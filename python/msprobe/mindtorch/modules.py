@@ -8,12 +8,13 @@ from . import framework
 from .gradients import Backward
 
 
+class _Parameters(cells.Parameters):
+    own = staticmethod(own_parameters)
+
+
 class HookedModule(cells.HookedCell):
     Backward = Backward
-
-    def __init__(self, name, module):
-        super().__init__(name, module)
-        self.parameters = _Parameters(self.number, module)
+    Parameters = _Parameters
 
     def register(self, module, before, after):
         first = module.register_forward_pre_hook(before, with_kwargs=True)
@@ -22,10 +23,6 @@ class HookedModule(cells.HookedCell):
         # Also after one that raised, which cannot be asked for otherwise.
         module._forward_hooks_always_called[last.id] = True
         return [first, last]
-
-
-class _Parameters(cells.Parameters):
-    own = staticmethod(own_parameters)
 
 
 class _Hooks(Hooks):

@@ -120,7 +120,7 @@ class PrecisionDebugger(debugger.Debugger):
     def _begins_recording(self, model):
         if self.registry.installed:
             triton_kernels.install()
-            for one in model if isinstance(model, (list, tuple)) else [model] if model is not None else []:
+            for one in debugger.models_in(model):
                 self.registry.look_into(one)
 
     def _dumps_module(self):

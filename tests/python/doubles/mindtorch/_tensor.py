@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-import mindspore
 from mindspore import Tensor
 from mindspore.tape import Type
 
@@ -50,9 +49,6 @@ class _Methods:
 
     def sum(self, dim=None):
         return ops.sum(self, dim)
-
-    def refuse(self):
-        raise ValueError("not this one")
 
 
 for _name, _method in vars(_Methods).items():
