@@ -86,7 +86,7 @@ class Golden(MonitorCase):
             if math.isnan(expected) or math.isinf(expected):
                 self.assertEqual(str(float(ours[column] or "nan")), str(expected), column)
             else:
-                self.assertTrue(math.isclose(float(ours[column]), expected, rel_tol=1e-5, abs_tol=2e-6),
+                self.assertTrue(math.isclose(float(ours[column]), expected, rel_tol=1e-5, abs_tol=2e-8),
                                 "%s: %s, not %s" % (column, ours[column], text))
 
     def test_all_quantities_of_a_plain_model(self):
