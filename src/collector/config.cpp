@@ -113,12 +113,16 @@ class Reader {
         if (result.size() + (last - first) >= kMaxNumbers) fail(key, "has too many elements");
         for (std::uint32_t number = first; number <= last; ++number) result.insert(number);
       } else {
-        const std::int64_t number = integer(item, key);
-        if (number < 0 || number > kMaxNumber) fail(key, "must be within 0 and 1000000");
-        result.insert(static_cast<std::uint32_t>(number));
+        result.insert(small_number(item, key));
       }
     }
     return {result.begin(), result.end()};
+  }
+
+  std::uint32_t small_number(const Json& value, std::string_view key) const {
+    const std::int64_t number = integer(value, key);
+    if (number < 0 || number > kMaxNumber) fail(key, "must be within 0 and 1000000");
+    return static_cast<std::uint32_t>(number);
   }
 
  private:
@@ -239,14 +243,6 @@ std::int64_t read_limit(const Reader& section, std::string_view key) {
   const std::int64_t number = section.integer(*value, key);
   if (number < -1) section.fail(key, "must be a number of times, or -1 for no limit");
   return number == 0 ? 1 : number;
-}
-
-std::uint64_t read_megabytes(const Reader& common, std::string_view key, std::uint64_t fallback) {
-  const Json* value = common.find(key);
-  if (value == nullptr) return fallback;
-  const std::int64_t number = common.integer(*value, key);
-  if (number < 0 || number > kMaxNumber) common.fail(key, "must be within 0 and 1000000");
-  return static_cast<std::uint64_t>(number);
 }
 
 void read_section(const Json& object, const std::string& where, Config& config) {
@@ -422,7 +418,8 @@ Config parse_config(std::string_view text, const std::string& name, const Config
   if (common.find("dump_enable") != nullptr) config.dump_enable = common.boolean("dump_enable", true);
   config.python_compatible = common.boolean("python_compatible", false);
   config.hard_links = common.boolean("hard_links", true);
-  config.write_buffer = read_megabytes(common, "write_buffer_mb", config.write_buffer);
+  if (const Json* value = common.find("write_buffer_mb"))
+    config.write_buffer = common.small_number(*value, "write_buffer_mb");
   config.custom_op_namespaces = common.texts("custom_op_namespaces");
   if (common.find("custom_op_namespaces") == nullptr) config.custom_op_namespaces = {"_C_ascend"};
 

@@ -85,6 +85,13 @@ struct Config {
 
   /// Can a step have files of tensors?
   bool wants_tensor_folder() const;
+  /// Are outputs compared with those of another dump?
+  bool has_bench() const { return task == Task::tensor && !bench_path.empty() && level != Level::debug; }
+  /// Does a tensor that was saved before get another name of that file? What waits until it is known whether
+  /// it is wanted has no file yet.
+  bool links_tensors() const {
+    return hard_links && wants_tensor_folder() && task != Task::overflow_check && !has_bench();
+  }
   /// Are the tensors of an entry saved?
   bool wants_files(std::string_view entry) const;
   /// Does a step have a dump.json?

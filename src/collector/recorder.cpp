@@ -113,11 +113,10 @@ void Recorder::begin_step(const Place& place) {
   auto step = std::make_unique<Step>(step_folder(root_, place), leaf_name(place.rank),
                                      folder + (debug ? "/debug.json" : "/dump.json"), header(place), 2);
   step->debug = debug;
-  const bool bench = config_.task == Task::tensor && !config_.bench_path.empty() && !debug;
-  RecordRules rules{rules_, config_.summary_mode, framework_ != "pytorch", suffix_, bench,
-                    false,  config_.slice};
-  // What waits until it is known whether it is wanted has no file yet.
-  rules.hard_links = config_.hard_links && !bench && config_.task != Task::overflow_check;
+  const bool bench = config_.has_bench();
+  RecordRules rules{
+      rules_,       config_.summary_mode, framework_ != "pytorch", suffix_, bench, config_.links_tensors(),
+      config_.slice};
   if (!config_.request_id.empty() && place.tokens)
     rules.slice.push_back({0, std::nullopt, place.tokens->first, place.tokens->second});
   step->rules = std::make_shared<const RecordRules>(std::move(rules));

@@ -260,7 +260,7 @@ void Session::get_info(msprobe_info& info) {
   info.finished = recorder_.finished() ? 1 : 0;
   info.entries = recorder_.entries() + gradients_.gradients();
   info.steps = recorder_.steps() + gradients_.steps();
-  info.links_tensors = config.hard_links && config.wants_tensor_folder() ? 1 : 0;
+  info.links_tensors = config.links_tensors() ? 1 : 0;
 }
 
 const char* Session::setting(const char* key) {

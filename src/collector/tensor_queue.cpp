@@ -98,7 +98,7 @@ void TensorQueue::take_name(Lock& lock, const std::string& path, const File& fil
   // Two that write to one name would do so in any order, and what is linked to it may not be made yet.
   room_.wait(lock, [this] { return idle(); });
   File& former = files_[path];
-  if (former) former->state = SavedFile::State::gone;
+  if (former && former->path == path) former->state = SavedFile::State::gone;
   former = file;
 }
 
@@ -113,41 +113,33 @@ bool TensorQueue::write_once(std::string path, const TensorView& view, Results& 
   return true;
 }
 
-std::uint32_t TensorQueue::write_new(const File& file, const TensorView& view) {
-  bool threads = false;
-  {
-    Lock lock(mutex_);
-    take_name(lock, file->path, file);
-    // A copy as large as that takes longer to make than it saves.
-    threads = view.bytes() <= budget_ / 2 && start_threads();
-    if (threads) {
-      room_.wait(lock, [&] { return held_ == 0 || held_ + view.bytes() <= budget_; });
-      held_ += view.bytes();
-    } else {
-      ++busy_;
-    }
-  }
-  if (threads) {
-    try {
-      TensorCopy made = copy(view);
-      const std::uint32_t crc = made.crc;
-      enqueue({file, std::move(made)});
-      return crc;
-    } catch (...) {
-      Lock lock(mutex_);
-      held_ -= view.bytes();
-      settle(lock, *file, SavedFile::State::gone);
-      room_.notify_all();
-      throw;
-    }
-  }
-  std::uint32_t crc = 0;
+std::optional<std::uint32_t> TensorQueue::write_new(const File& file, const TensorView& view) {
   Lock lock(mutex_);
-  const bool written = attempt(lock, [&] { crc = write_tensor_file(file->path, view, std::nullopt); });
-  settle(lock, *file, written ? SavedFile::State::written : SavedFile::State::gone);
-  --busy_;
-  room_.notify_all();
-  return crc;
+  take_name(lock, file->path, file);
+  // A copy as large as that takes longer to make than it saves.
+  if (view.bytes() > budget_ / 2 || !start_threads()) return write_here(lock, *file, view, std::nullopt);
+  ++busy_;
+  room_.wait(lock, [&] { return held_ == 0 || held_ + view.bytes() <= budget_; });
+  held_ += view.bytes();
+  lock.unlock();
+  const auto leave = [&] {
+    --busy_;
+    room_.notify_all();
+  };
+  try {
+    TensorCopy made = copy(view);
+    const std::uint32_t crc = made.crc;
+    lock.lock();
+    enqueue({file, std::move(made)});
+    leave();
+    return crc;
+  } catch (...) {
+    if (!lock.owns_lock()) lock.lock();
+    held_ -= view.bytes();
+    settle(lock, *file, SavedFile::State::gone);
+    leave();
+    throw;
+  }
 }
 
 void TensorQueue::write(std::string path, TensorCopy copy) {
@@ -156,33 +148,43 @@ void TensorQueue::write(std::string path, TensorCopy copy) {
   take_name(lock, file->path, file);
   if (start_threads()) {
     held_ += copy.view.bytes();
-    tasks_.push_back({file, std::move(copy)});
-    work_.notify_one();
-    return;
+    enqueue({file, std::move(copy)});
+  } else {
+    write_here(lock, *file, copy.view, copy.crc);
   }
-  attempt(lock, [&] { write_tensor_file(file->path, copy.view, copy.crc); });
 }
 
 void TensorQueue::enqueue(Task task) {
-  const std::lock_guard lock(mutex_);
   tasks_.push_back(std::move(task));
   work_.notify_one();
+}
+
+std::optional<std::uint32_t> TensorQueue::write_here(Lock& lock, SavedFile& file, const TensorView& view,
+                                                     std::optional<std::uint32_t> crc) {
+  ++busy_;
+  const bool written = attempt(lock, [&] { crc = write_tensor_file(file.path, view, crc); });
+  settle(lock, file, written ? SavedFile::State::written : SavedFile::State::gone);
+  --busy_;
+  room_.notify_all();
+  return written ? crc : std::nullopt;
 }
 
 /// False if the elements have to be written once more.
 bool TensorQueue::link(const std::string& path, const File& file) {
   Lock lock(mutex_);
-  if (refused_ || file->state == SavedFile::State::gone || file->path == path) return false;
-  take_name(lock, path, nullptr);
-  // Waiting for the name may have changed it.
-  if (refused_ || file->state == SavedFile::State::gone) return false;
+  const auto usable = [&] { return !refused_ && !file->forgotten && file->state != SavedFile::State::gone; };
+  if (!usable() || file->path == path) return false;
+  take_name(lock, path, file);
+  if (!usable()) return false;  // waiting for the name may have changed it
   file->links.push_back(path);
   if (file->state == SavedFile::State::waiting || file->links.size() > 1) return true;
   if (start_threads()) {
-    tasks_.push_back({file, {}});
-    work_.notify_one();
+    enqueue({file, {}});
   } else {
+    ++busy_;
     make_links(lock, *file);
+    --busy_;
+    room_.notify_all();
   }
   return true;
 }
@@ -282,9 +284,7 @@ std::vector<std::string> TensorQueue::finish() {
 
 void TensorQueue::forget_files() {
   const std::lock_guard lock(mutex_);
-  for (auto& [path, file] : files_) {
-    if (file) file->state = SavedFile::State::gone;
-  }
+  for (auto& [path, file] : files_) file->forgotten = true;
   files_.clear();
   refused_ = false;
 }

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -34,20 +35,20 @@ struct SavedFile {
 
   std::string path;
   State state = State::waiting;
+  bool forgotten = false;          // it gets no other names any more
   std::vector<std::string> links;  // that it gets as soon as it is written
 };
 
 class TensorQueue {
  public:
-  /// Memory of copies that wait to be written, unless it is told otherwise; who brings more waits, too.
-  static constexpr std::uint64_t kBudget = std::uint64_t{256} << 20;
-
   TensorQueue() = default;
   /// Writes what waits.
   ~TensorQueue();
   TensorQueue(const TensorQueue&) = delete;
   TensorQueue& operator=(const TensorQueue&) = delete;
 
+  /// Memory of copies that wait to be written; who brings more waits, too. 0, as long as nothing is said: who
+  /// brings a tensor writes it.
   void set_budget(std::uint64_t bytes);
 
   /// The elements are copied before it returns, or written at once where they are too many for that.
@@ -77,9 +78,12 @@ class TensorQueue {
   void take_name(Lock& lock, const std::string& path, const File& file);
   bool idle() const { return tasks_.empty() && busy_ == 0; }
   bool link(const std::string& path, const File& file);
-  /// The checksum of what is written.
-  std::uint32_t write_new(const File& file, const TensorView& view);
+  /// The checksum of what is written; nothing if it could not be.
+  std::optional<std::uint32_t> write_new(const File& file, const TensorView& view);
+  /// With the lock held, as below.
   void enqueue(Task task);
+  std::optional<std::uint32_t> write_here(Lock& lock, SavedFile& file, const TensorView& view,
+                                          std::optional<std::uint32_t> crc);
   void work();
   /// What the file's links wait for has happened.
   void settle(Lock& lock, SavedFile& file, SavedFile::State state) noexcept;
@@ -93,10 +97,10 @@ class TensorQueue {
   std::mutex mutex_;
   std::condition_variable work_;
   std::condition_variable room_;
-  std::uint64_t budget_ = kBudget;
+  std::uint64_t budget_ = 0;
   std::deque<Task> tasks_;
   std::uint64_t held_ = 0;  // bytes of tasks that wait or are written
-  std::size_t busy_ = 0;
+  std::size_t busy_ = 0;    // threads that write, or copy what is to be written
   bool stop_ = false;
   bool tried_ = false;    // to start threads
   bool refused_ = false;  // the file system gives no second names
@@ -104,7 +108,7 @@ class TensorQueue {
   std::multimap<std::size_t, std::unique_ptr<std::byte[]>> spare_;  // memory to use again, by its size
   std::uint64_t spare_bytes_ = 0;
   std::vector<std::string> failures_;
-  std::unordered_map<std::string, File> files_;  // of this step by name; null: a link
+  std::unordered_map<std::string, File> files_;  // of this step, by every name
 };
 
 }  // namespace msprobe::collector

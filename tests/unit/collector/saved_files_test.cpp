@@ -70,6 +70,7 @@ struct Owned {
     tensor.alive = [](void* owner) { return static_cast<Owned*>(owner)->alive; };
     tensor.release = [](void*) {};
     tensor.source = source;
+    tensor.flags = flags;
     CHECK(msprobe_add_tensor(builder, nullptr, &tensor, nullptr) == MSPROBE_OK);
   }
 
@@ -78,6 +79,7 @@ struct Owned {
   std::uint64_t version = 0;
   int alive = 1;
   const void* source = nullptr;
+  std::uint32_t flags = 0;
 };
 
 std::string file_of(const Recording& recording, int call, int step = 0, const char* suffix = ".pt") {
@@ -180,11 +182,17 @@ TEST_CASE("what is not the same elements is a file of its own") {
 }
 
 TEST_CASE("hard_links false: every name is a file") {
+  const auto links_tensors = [](const Recording& recording) {
+    msprobe_info info = {};
+    info.struct_size = sizeof info;
+    CHECK(msprobe_session_info(recording.session, &info) == MSPROBE_OK);
+    return info.links_tensors != 0;
+  };
+  CHECK(links_tensors(Recording(kTensors)));
+  CHECK_FALSE(links_tensors(Recording()));
+  CHECK_FALSE(links_tensors(Recording(R"({"task": "overflow_check"})")));
   Recording recording(R"({"task": "tensor", "hard_links": false})");
-  msprobe_info info = {};
-  info.struct_size = sizeof info;
-  CHECK(msprobe_session_info(recording.session, &info) == MSPROBE_OK);
-  CHECK(info.links_tensors == 0);
+  CHECK_FALSE(links_tensors(recording));
   recording.start();
   Owned tensor(8);
   for (int i = 0; i < 2; ++i) tensor.add(recording);
@@ -266,6 +274,31 @@ TEST_CASE("a name that is given twice is what was recorded last, and takes nothi
   CHECK(one_file(module, path("celu")));
 }
 
+TEST_CASE("a name that the names of a file went on from can become another tensor's") {
+  Recording recording(kTensors);
+  recording.start();
+  Owned first(1000, 1);
+  Owned second(1000, 2);
+  first.add(recording, "Functional.silu");
+  const msprobe_event event = recording.enter("Module.m.M");
+  const auto fill = [&](Owned& tensor) {
+    const Section input = recording.section(event, MSPROBE_INPUT);
+    tensor.add(input.get());
+  };
+  {
+    const Refusal refusal(EMLINK);
+    fill(first);
+    fill(second);  // when all that waits is done
+  }
+  first.add(recording, "Functional.selu");
+  recording.leave(event);
+  recording.step();
+  const std::string folder = recording.path("dump_tensor_data/");
+  CHECK(elements_of(folder + "Module.m.M.forward.0.input.0.pt") == second.values);
+  for (const char* name : {"silu", "selu"})
+    CHECK(elements_of(folder + "Functional." + name + ".0.forward.input.0.pt") == first.values);
+}
+
 TEST_CASE("recording into a folder that has a recording changes no file that is there") {
   const ScratchDirectory kept;
   Recording recording(kTensors);
@@ -326,6 +359,16 @@ TEST_CASE("other tasks and suffixes") {
     recording.step();
     CHECK(one_file(file_of(recording, 0), file_of(recording, 1)));
     CHECK(status_of(file_of(recording, 0)).st_nlink == 2);
+    recording.start();
+    // Without a file, but of memory whose writes nobody counts.
+    tensor.flags = MSPROBE_TENSOR_UNCOUNTED;
+    tensor.add(recording, "Functional.gelu");
+    tensor.values[777] = 5;
+    tensor.add(recording, "Functional.gelu");
+    recording.step();
+    const Json data = recording.data(1);
+    CHECK(data["Functional.gelu.0.forward"]["input_args"][0]["Max"] == 1.0);
+    CHECK(data["Functional.gelu.1.forward"]["input_args"][0]["Max"] == 5.0);
   }
   SUBCASE("checksums are those of the elements") {
     Recording recording(kTensors, R"({"summary_mode": "md5"})");
