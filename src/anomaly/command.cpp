@@ -102,7 +102,7 @@ class AnomalyCommand final : public Command {
     if (context.local && typed_.python_rules)
       throw UsageError("--local and --python-rules exclude each other");
     const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
-    if (options.output != "-") check_output_folder(options.output);
+    if (team().is_root() && options.output != "-") check_output_folder(options.output);
     const Analysis analysis = analyze(options, rules, context.progress, show);
     if (!team().is_root()) return Outcome::clean;
     if (analysis.anomaly() || (options.listing != Listing::none && options.output == "-")) {

@@ -73,7 +73,7 @@ std::vector<StepInput> resolve_input(const std::string& path, const Traits& trai
   if (traits.step_folders_only) {
     steps.push_back({"", ranks_of_step(path)});
   } else {
-    const dump::Tree tree = local ? dump::discover_everywhere(path, dump::RankNames::zeros)
+    const dump::Tree tree = local ? dump::discover_everywhere(path, dump::RankNames::zeros, false)
                                   : dump::discover(path, dump::RankNames::zeros);
     const bool by_itself = tree.kind == dump::TreeKind::file || tree.kind == dump::TreeKind::rank;
     for (const dump::StepDump& step : tree.steps) {

@@ -53,8 +53,8 @@ Found classify_everywhere(const Inputs& inputs) {
   if (inputs.kind == DumpKind::atb || inputs.graph)
     throw UsageError("--local takes dumps with a dump.json only");
   Found found;
-  found.target.tree.tree = dump::discover_everywhere(inputs.target);
-  found.golden.tree.tree = dump::discover_everywhere(inputs.golden);
+  found.target.tree.tree = dump::discover_everywhere(inputs.target, dump::RankNames::exact, true);
+  found.golden.tree.tree = dump::discover_everywhere(inputs.golden, dump::RankNames::exact, true);
   return found;
 }
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <string_view>
 
 #include "compare/atb/atb_compare.hpp"
 #include "compare/classify.hpp"

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <numeric>
 #include <string_view>
 
 #include "compare/analysis/packets.hpp"
@@ -112,7 +113,7 @@ DifferenceReport find_first_difference(const CompareOptions& asked, Progress* pr
   load_mapping(options.rank.match);
   const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
   const auto discover = [&](const std::string& path) {
-    return options.inputs.local ? dump::discover_everywhere(path) : dump::discover(path);
+    return options.inputs.local ? dump::discover_everywhere(path, dump::RankNames::exact, false) : dump::discover(path);
   };
   const dump::Tree target = discover(options.inputs.target);
   const RankPairs plan =
@@ -134,17 +135,18 @@ DifferenceReport find_first_difference(const CompareOptions& asked, Progress* pr
     slots.emplace_back(report.steps.size() - 1, report.steps.back().ranks.size());
     report.steps.back().ranks.emplace_back();
   }
-  BytesAhead bytes(progress, plan.pairs.size(), json_bytes(plan.pairs));
   const auto slot = [&](std::size_t i) -> AnalyzedRank& {
     return report.steps[slots[i].first].ranks[slots[i].second];
   };
   SharedWork work;
+  work.bytes = json_bytes_ahead(plan.pairs);
+  BytesAhead bytes(progress, plan.pairs.size(),
+                   std::accumulate(work.bytes.begin(), work.bytes.end(), std::uint64_t{0}));
   work.units = "rank pairs";
   work.progress = progress;
   work.name = [&](std::size_t i) { return label_of(plan.pairs[i]); };
   for (const RankPair& pair : plan.pairs) {
     work.plan = fingerprint(fingerprint(work.plan, pair.target.json), pair.golden.json);
-    work.bytes.push_back(json_bytes(pair));
     work.processes.push_back(seen_by(pair).processes);
   }
   work.compute = [&](std::size_t i) {

@@ -17,7 +17,9 @@ struct Seen {
   std::vector<std::uint32_t> processes;
   std::string host;              // of the first
   std::uint64_t bytes = 0;       // of the dump.json
+  std::uint64_t content = 0;     // a number for how it begins
   std::uint64_t data_bytes = 0;  // about
+  bool saved_values = false;     // a debug.json is beside it
 };
 
 /// One folder with a dump.json, or else a debug.json (or one such file given by name).

@@ -4,13 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
+#include <span>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "dump/data_size.hpp"
+#include "support/byte_source.hpp"
 #include "support/error.hpp"
+#include "support/log.hpp"
 #include "support/packet.hpp"
 #include "support/team.hpp"
 #include "support/text.hpp"
@@ -18,7 +22,7 @@
 namespace msprobe::dump {
 
 void carry(auto& packet, Carried<Seen> auto& seen) {
-  packet(seen.processes, seen.host, seen.bytes, seen.data_bytes);
+  packet(seen.processes, seen.host, seen.bytes, seen.content, seen.data_bytes, seen.saved_values);
 }
 
 void carry(auto& packet, Carried<RankDump> auto& rank) {
@@ -39,24 +43,43 @@ namespace {
 struct View {
   std::optional<Tree> tree;
   std::string problem;
+  bool broken = false;  // something is there that cannot be taken for a tree
+  std::string host;
 };
 
 void carry(auto& packet, Carried<View> auto& view) {
-  packet(view.tree, view.problem);
+  packet(view.tree, view.problem, view.broken, view.host);
 }
 
-View own_view(const std::string& path, RankNames names) {
+/// Whoever reads it will tell why it cannot be read.
+void look_at(const std::string& json, Seen& seen) {
+  constexpr std::size_t kBeginning = std::size_t{64} << 10;
+  try {
+    const auto file = open_file(json);
+    seen.bytes = file->size();
+    std::string beginning(static_cast<std::size_t>(std::min<std::uint64_t>(kBeginning, seen.bytes)), '\0');
+    file->read_at(0, std::as_writable_bytes(std::span(beginning)));
+    seen.content = fingerprint(seen.bytes, beginning);
+  } catch (const Error&) {
+    seen.bytes = 0;
+  }
+}
+
+View own_view(const std::string& path, RankNames names, bool with_tensors) {
   TreeSearch search = search_tree(path, names);
-  View view{std::move(search.tree), search.problem};
+  View view{std::move(search.tree), search.problem, false, team().host()};
+  std::error_code error;
+  view.broken = !view.problem.empty() && std::filesystem::symlink_status(path, error).type() !=
+                                             std::filesystem::file_type::not_found;
   if (!view.tree) return view;
   for (StepDump& step : view.tree->steps) {
     for (RankDump& rank : step.ranks) {
       Seen& seen = rank.seen.emplace();
-      seen.host = team().host();
-      std::error_code error;
-      const std::uintmax_t size = std::filesystem::file_size(rank.json, error);
-      if (!error) seen.bytes = size;
-      seen.data_bytes = estimated_data_bytes(rank);
+      seen.host = view.host;
+      look_at(rank.json, seen);
+      if (with_tensors) seen.data_bytes = estimated_data_bytes(rank);
+      seen.saved_values =
+          !is_debug_json(rank.json) && std::filesystem::exists(rank.directory + "/debug.json", error);
     }
   }
   return view;
@@ -80,15 +103,22 @@ void add_view(Tree& tree, const Tree& other, std::uint32_t process) {
     StepDump empty = step;
     empty.ranks.clear();
     StepDump& known = of_label(tree.steps, empty);
-    for (const RankDump& rank : step.ranks) of_label(known.ranks, rank).seen->processes.push_back(process);
+    for (const RankDump& rank : step.ranks) {
+      Seen& seen = *of_label(known.ranks, rank).seen;
+      if (seen.bytes != rank.seen->bytes || seen.content != rank.seen->content) {
+        throw FormatError(display(rank.json), fmt::format("is another one on {} than on {}",
+                                                          display(rank.seen->host), display(seen.host)));
+      }
+      seen.processes.push_back(process);
+    }
   }
 }
 
 }  // namespace
 
-Tree discover_everywhere(const std::string& path, RankNames names) {
+Tree discover_everywhere(const std::string& path, RankNames names, bool with_tensors) {
   PacketWriter own;
-  own(own_view(path, names));
+  own(own_view(path, names, with_tensors));
   std::optional<Tree> tree;
   std::string problem;
   const std::vector<std::string> views = team().gather(own.take());
@@ -97,8 +127,12 @@ Tree discover_everywhere(const std::string& path, RankNames names) {
     View view;
     PacketReader packet(views[process]);
     packet(view);
+    if (view.broken) throw IoError(fmt::format("on {}: {}", display(view.host), view.problem));
     if (problem.empty()) problem = view.problem;
-    if (!view.tree) continue;
+    if (!view.tree) {
+      log_warning(fmt::format("{}: there is nothing of that name on {}", display(path), display(view.host)));
+      continue;
+    }
     if (!tree) tree = Tree{view.tree->kind, view.tree->path, {}};
     if (tree->kind != view.tree->kind)
       throw FormatError(display(path),

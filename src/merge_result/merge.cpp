@@ -133,7 +133,7 @@ MergeReport merge(const MergeOptions& options) {
   work.name = [&](std::size_t i) { return display(inputs.ranks[i].paths.front()); };
   for (const RankFiles& files : inputs.ranks) {
     for (const std::string& path : files.paths) work.plan = fingerprint(work.plan, path);
-    work.bytes.push_back(bytes_of(files));
+    work.bytes.push_back(team().hands_out() ? bytes_of(files) : 0);
   }
   work.compute = [&](std::size_t i) { ranks[i] = read_rank(inputs.ranks[i], config); };
   work.pack = [&](std::size_t i, PacketWriter& packet) { pack_rank(ranks[i], packet); };

@@ -130,22 +130,20 @@ void MpiTeam::work_in_lane(const SharedWork& work, std::uint64_t phase, std::uin
     packet(reply);
     if (reply.kind == Reply::Kind::dismissed) throw Dismissed();
     if (reply.kind == Reply::Kind::over) return;
-    for (std::size_t i = 0; i < reply.units.size(); ++i) {
-      if (work.learn) {
-        PacketReader brief(reply.briefs[i]);
-        work.learn(static_cast<std::size_t>(reply.units[i]), brief);
-      }
-      send_unit(work, phase, reply.units[i]);
-    }
+    for (std::size_t i = 0; i < reply.units.size(); ++i)
+      send_unit(work, phase, reply.units[i], work.learn ? reply.briefs[i] : std::string());
   }
 }
 
-void MpiTeam::send_unit(const SharedWork& work, std::uint64_t phase, std::uint64_t unit) {
+void MpiTeam::send_unit(const SharedWork& work, std::uint64_t phase, std::uint64_t unit,
+                        const std::string& brief) {
   Request result;
   result.kind = Request::Kind::result;
   result.phase = phase;
   result.unit = unit;
   try {
+    PacketReader learned(brief);
+    if (work.learn) work.learn(static_cast<std::size_t>(unit), learned);
     work.compute(static_cast<std::size_t>(unit));
     PacketWriter packet;
     work.pack(static_cast<std::size_t>(unit), packet);

@@ -53,7 +53,7 @@ class MpiTeam final : public Team {
   bool all_gone() const;
   void help(const SharedWork& work, std::uint64_t phase);
   void work_in_lane(const SharedWork& work, std::uint64_t phase, std::uint64_t lane);
-  void send_unit(const SharedWork& work, std::uint64_t phase, std::uint64_t unit);
+  void send_unit(const SharedWork& work, std::uint64_t phase, std::uint64_t unit, const std::string& brief);
   void send(const Request& request);
 
   Messages& messages_;

@@ -104,6 +104,10 @@ bool Root::is_done() {
 void Root::take(Request& request) {
   if (request.kind == Request::Kind::leave) {
     team_.take_leave(request, true);
+    {
+      const std::lock_guard lock(mutex_);
+      if (busy_[request.process] > 0) throw_again(request.failure);  // nobody has the units in its hands now
+    }
     return check_stuck();
   }
   if (request.phase > phase_) return team_.park(std::move(request));

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <system_error>
 
@@ -296,6 +297,8 @@ SeenBy seen_by(const RankPair& pair) {
   return seen;
 }
 
+namespace {
+
 std::uint64_t json_bytes(const RankPair& pair) {
   std::uint64_t bytes = 0;
   const auto add = [&](const dump::RankDump& rank) {
@@ -314,13 +317,34 @@ std::uint64_t json_bytes(const RankPair& pair) {
   return bytes;
 }
 
-std::uint64_t json_bytes(const std::vector<RankPair>& pairs) {
-  std::uint64_t bytes = 0;
-  for (const RankPair& pair : pairs) bytes += json_bytes(pair);
+}  // namespace
+
+std::vector<std::uint64_t> json_bytes_ahead(const std::vector<RankPair>& pairs) {
+  std::vector<std::uint64_t> bytes(pairs.size());
+  if (team().hands_out()) std::ranges::transform(pairs, bytes.begin(), json_bytes);
   return bytes;
 }
 
 namespace {
+
+/// Steps of a rank that one process compares, each going on from the one before.
+struct Chain {
+  std::shared_ptr<RankHistory> history = std::make_shared<RankHistory>();
+  std::vector<std::uint32_t> processes;  // that see all its steps; none: all do
+  std::size_t number = 0;                // among those of its rank
+
+  /// Nobody sees this step and those before: it begins anew.
+  void add(const std::vector<std::uint32_t>& seeing) {
+    if (seeing.empty()) return;
+    std::vector<std::uint32_t> all;
+    if (!processes.empty()) std::ranges::set_intersection(processes, seeing, std::back_inserter(all));
+    if (!processes.empty() && all.empty()) {
+      history = std::make_shared<RankHistory>();
+      ++number;
+    }
+    processes = all.empty() ? seeing : std::move(all);
+  }
+};
 
 /// What its tensors read may be shared among many processes, where they make up most of it.
 void share_tensors(Task& task, const std::shared_ptr<const RankPair>& pair,
@@ -362,17 +386,19 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
                                         : pair_ranks(target, golden, traits.pairing.ranks_by_position);
   for (const std::string& remark : ranks.remarks) log_warning(remark);
   if (!options.diagnosis.noise_floor.empty()) add_noise_floor(ranks, golden, options.diagnosis.noise_floor);
-  const auto bytes = std::make_shared<BytesAhead>(progress, ranks.pairs.size(), json_bytes(ranks.pairs));
+  const std::vector<std::uint64_t> sizes = json_bytes_ahead(ranks.pairs);
+  const auto bytes = std::make_shared<BytesAhead>(progress, sizes.size(),
+                                                  std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}));
   Plan plan;
   plan.entries = true;
-  std::map<std::string, std::shared_ptr<RankHistory>> histories;  // by rank
+  std::map<std::string, Chain> chains;  // by rank
   plan.one_sided = std::move(ranks.one_sided);
   for (RankPair& pair : ranks.pairs) {
     Task& task = plan.tasks.emplace_back();
     task.step = pair.step;
     task.rank = pair.target.label;
     task.label = label_of(pair);
-    if (team().hands_out()) task.bytes = json_bytes(pair);
+    task.bytes = sizes[plan.tasks.size() - 1];
     SeenBy seen = seen_by(pair);
     task.processes = std::move(seen.processes);
     task.unreachable = std::move(seen.apart);
@@ -385,10 +411,10 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
     if (options.diagnosis.first && !task.prefix.empty())
       throw UsageError("--first needs the entries of a dump.json: values saved by name have no evidence");
     if (options.diagnosis.wanted && !options.backend && task.prefix.empty()) {
-      task.chain = pair.target.label;
-      std::shared_ptr<RankHistory>& history = histories[pair.target.label];
-      if (!history) history = std::make_shared<RankHistory>();
-      past = history;
+      Chain& chain = chains[pair.target.label];
+      chain.add(task.processes);
+      task.chain = pair.target.label + '\n' + std::to_string(chain.number);
+      past = chain.history;
     }
     const auto shared = std::make_shared<const RankPair>(std::move(pair));
     const auto measured = std::make_shared<std::vector<MeasuredRows>>();

@@ -79,9 +79,8 @@ SeenBy seen_by(const RankPair& pair);
 
 /// "step0/rank1"; empty for two files.
 std::string label_of(const RankPair& pair);
-/// What the dump.json files of these ranks take.
-std::uint64_t json_bytes(const RankPair& pair);
-std::uint64_t json_bytes(const std::vector<RankPair>& pairs);
+/// What the dump.json files of each pair take; nothing where no units are handed out.
+std::vector<std::uint64_t> json_bytes_ahead(const std::vector<RankPair>& pairs);
 
 /// Gives `result` its rows, not judged yet. Throws what match() throws.
 void pair_rows(RankResult& result, const MatchOptions& options, const PairingTraits& traits,

@@ -75,11 +75,11 @@ void add_saved_values(RankPairs& plan) {
     if (dump::is_debug_json(pair.target.json) || dump::is_debug_json(pair.golden.json)) continue;
     pair.target.json = pair.target.directory + "/debug.json";
     pair.golden.json = pair.golden.directory + "/debug.json";
-    std::error_code ignored;
-    if (std::filesystem::exists(pair.target.json, ignored) &&
-        std::filesystem::exists(pair.golden.json, ignored)) {
-      plan.pairs.push_back(std::move(pair));
-    }
+    const auto is_there = [](const RankDump& rank) {
+      std::error_code ignored;
+      return rank.seen ? rank.seen->saved_values : std::filesystem::exists(rank.json, ignored);
+    };
+    if (is_there(pair.target) && is_there(pair.golden)) plan.pairs.push_back(std::move(pair));
   }
 }
 
