@@ -109,6 +109,21 @@ std::string Spread::name_of(const Unit& unit) const {
   return chain.size() == 1 ? name : fmt::format("{}, and its {} later steps", name, chain.size() - 1);
 }
 
+/// What a unit gave, on its way to the root: out of here or into here, as the packet and the sinks' function
+/// say.
+template <typename Packet, typename Travel>
+void Spread::carry_results(std::size_t number, Packet& packet, Travel travel) {
+  const Unit done = unit(number);
+  if (done.parts > 0) {
+    const std::lock_guard lock(mutex_);
+    return packet(parts_[done.task][done.part]);
+  }
+  for (const std::size_t i : chains_[done.chain]) {
+    packet(report_.tasks[i]);
+    for (const std::unique_ptr<Sink>& sink : sinks_) ((*sink).*travel)(i, packet);
+  }
+}
+
 void Spread::share(const std::vector<Unit>& units) {
   units_.clear();
   SharedWork work;
@@ -126,8 +141,12 @@ void Spread::share(const std::vector<Unit>& units) {
   work.brief = [&](std::size_t number, PacketWriter& packet) { brief(units[number], packet); };
   work.learn = [this](std::size_t number, PacketReader& packet) { learn(number, packet); };
   work.compute = [this](std::size_t number) { compute(number); };
-  work.pack = [this](std::size_t number, PacketWriter& packet) { pack(number, packet); };
-  work.unpack = [this](std::size_t number, PacketReader& packet) { unpack(number, packet); };
+  work.pack = [this](std::size_t number, PacketWriter& packet) {
+    carry_results(number, packet, &Sink::pack);
+  };
+  work.unpack = [this](std::size_t number, PacketReader& packet) {
+    carry_results(number, packet, &Sink::unpack);
+  };
   team().share(work);
 }
 
@@ -163,30 +182,6 @@ void Spread::compute(std::size_t number) {
     return;
   }
   for (const std::size_t i : chains_[now.chain]) run_task(i);
-}
-
-void Spread::pack(std::size_t number, PacketWriter& packet) {
-  const Unit done = unit(number);
-  if (done.parts > 0) {
-    const std::lock_guard lock(mutex_);
-    return packet(parts_[done.task][done.part]);
-  }
-  for (const std::size_t i : chains_[done.chain]) {
-    packet(report_.tasks[i]);
-    for (const std::unique_ptr<Sink>& sink : sinks_) sink->pack(i, packet);
-  }
-}
-
-void Spread::unpack(std::size_t number, PacketReader& packet) {
-  const Unit done = unit(number);
-  if (done.parts > 0) {
-    const std::lock_guard lock(mutex_);
-    return packet(parts_[done.task][done.part]);
-  }
-  for (const std::size_t i : chains_[done.chain]) {
-    packet(report_.tasks[i]);
-    for (const std::unique_ptr<Sink>& sink : sinks_) sink->unpack(i, packet);
-  }
 }
 
 void Spread::run_task(std::size_t index) {

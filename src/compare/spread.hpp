@@ -44,8 +44,8 @@ class Spread {
   void compute(std::size_t number);
   void brief(const Unit& unit, PacketWriter& packet) const;
   void learn(std::size_t number, PacketReader& packet);
-  void pack(std::size_t number, PacketWriter& packet);
-  void unpack(std::size_t number, PacketReader& packet);
+  template <typename Packet, typename Travel>
+  void carry_results(std::size_t number, Packet& packet, Travel travel);
   Unit unit(std::size_t number);
 
   const Plan& plan_;
