@@ -32,6 +32,7 @@
 #include "precheck/acc_check/command.hpp"
 #include "precheck/op_generate/command.hpp"
 #include "precheck/precision_compare/command.hpp"
+#include "report/terminal.hpp"
 #include "support/command.hpp"
 #include "support/command_line.hpp"
 #include "support/completion.hpp"
@@ -120,7 +121,7 @@ int run_command(const Request& request) {
   }
   const ThreadLimit limit(globals.jobs);
   Progress progress(team().is_root() ? globals.progress : ProgressMode::never);
-  const bool color = want_color(globals.color, isatty(STDERR_FILENO) == 1,
+  const bool color = want_color(globals.color, report::is_terminal(STDERR_FILENO),
                                 [](const char* name) { return std::getenv(name); });
   const Context context{globals.framework, globals.jobs, color, &progress, globals.local};
   const auto begun = std::chrono::steady_clock::now();

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "inspect/facts.hpp"
+#include "report/terminal.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
@@ -70,7 +71,7 @@ class InspectCommand final : public Command {
   Outcome run(const Context& context) override {
     if (typed_.paths.empty()) throw UsageError("no path given", "try 'msprobe inspect --help'");
     // The result goes to stdout; what was decided about colour was decided for stderr.
-    const bool color = context.color && isatty(STDOUT_FILENO) == 1;
+    const bool color = context.color && report::is_terminal(STDOUT_FILENO);
     bool failed = false;
     bool findings = false;
     bool listens = true;

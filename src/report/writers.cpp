@@ -7,6 +7,7 @@
 #include <array>
 #include <filesystem>
 
+#include "report/terminal.hpp"
 #include "report/writer_parts.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
@@ -103,7 +104,7 @@ bool write_stdout(const Table& table, Format format, const WriteOptions& options
         write_jsonl(table, sink, options);
         break;
       case Format::xlsx: {
-        if (::isatty(STDOUT_FILENO) != 0) {
+        if (is_terminal(STDOUT_FILENO)) {
           throw UsageError("a workbook cannot be shown on a terminal", "send it to a file or a pipe");
         }
         OutputFile file = OutputFile::unnamed();  // a zip archive is not written from front to back

@@ -2,7 +2,6 @@
 #include "series/alert_rules.hpp"
 
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "series/setting_error.hpp"
@@ -80,11 +79,6 @@ std::optional<AlertRule> read_rule(const Json& spec, std::vector<std::string>& w
 void RunningMean::add(double value) {
   if (!std::isfinite(value)) return;
   mean_ = mean_ > 0 ? kKept * mean_ + kTaken * std::abs(value) : std::abs(value);
-  any_ = true;
-}
-
-double RunningMean::value() const {
-  return any_ ? mean_ : std::numeric_limits<double>::quiet_NaN();
 }
 
 const AlertRule* first_broken(const std::vector<AlertRule>& rules, std::string_view statistic, double value,

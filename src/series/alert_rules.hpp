@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,17 +25,16 @@ struct AlertRule {
   std::string_view name() const { return kind == RuleKind::nan ? "AnomalyNan" : "AnomalyTurbulence"; }
 };
 
-/// The running mean of the magnitudes of one series: the first value that is not 0, then 0.99 of the old and 0.01
-/// of the new. Values that are not finite leave it alone.
+/// The running mean of the magnitudes of one series: the first value that is not 0, then 0.99 of the old and
+/// 0.01 of the new. Values that are not finite leave it alone.
 class RunningMean {
  public:
   void add(double value);
   /// NaN while there is none, 0 while all were.
-  double value() const;
+  double value() const { return mean_; }
 
  private:
-  double mean_ = 0;
-  bool any_ = false;
+  double mean_ = std::numeric_limits<double>::quiet_NaN();
 };
 
 /// The first of the rules that `value` of `statistic` breaks; `mean` is that of the values before it.

@@ -8,6 +8,7 @@
 #include "monitor/compare/compare.hpp"
 #include "monitor/compare/table.hpp"
 #include "monitor/compare/words.hpp"
+#include "report/terminal.hpp"
 #include "report/writers.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
@@ -90,7 +91,7 @@ class CompareRunsCommand final : public Command {
   /// The answer is the result where no table is asked for.
   void write(const Comparison& comparison, const std::optional<report::Format>& format, bool color) const {
     if (!format) {
-      write_all(STDOUT_FILENO, monitor::summary(comparison, color && isatty(STDOUT_FILENO) == 1),
+      write_all(STDOUT_FILENO, monitor::summary(comparison, color && report::is_terminal(STDOUT_FILENO)),
                 "standard output");
       return;
     }

@@ -30,7 +30,7 @@ std::vector<double> changes_of(std::span<const double> values) {
 double size_of(std::vector<double>& values) {
   if (values.empty()) return 0;
   for (double& value : values) value = std::fabs(value);
-  const double usual = nth(values, values.size() / 2);
+  const double usual = median(values);
   const double rare = nth(values, (values.size() - 1) * 95 / 100);
   const double largest = *std::max_element(values.begin(), values.end());
   return std::max({kOfMedian * usual, kOf95th * rare, kOfLargest * largest});
@@ -45,15 +45,19 @@ double way(std::span<const double> values, std::size_t distance, std::vector<dou
     const double length = std::fabs(values[i + distance] - values[i]);
     if (std::isfinite(length)) ways.push_back(length);
   }
-  return ways.size() < 2 ? 0 : kOfMedian * nth(ways, ways.size() / 2);
+  return ways.size() < 2 ? 0 : kOfMedian * median(ways);
 }
 
 }  // namespace
 
+double median(std::vector<double>& values) {
+  return nth(values, values.size() / 2);
+}
+
 double scatter(std::vector<double>& values) {
   std::erase_if(values, [](double value) { return !std::isfinite(value); });
   if (values.size() < 2) return 0;
-  const double middle = nth(values, values.size() / 2);
+  const double middle = median(values);
   for (double& value : values) value -= middle;
   return size_of(values);
 }

@@ -8,6 +8,9 @@
 
 namespace msprobe::monitor {
 
+/// The upper one of the middle numbers, of at least one; reorders them.
+double median(std::vector<double>& values);
+
 /// The size of what deviates from the middle: 1.4826 times the median of the absolute deviations, but no less
 /// than what their 95th percentile and the largest of them stand for, so that rare large steps of a healthy
 /// run count. All three are the standard deviation where 64 numbers scatter normally. What is not finite is

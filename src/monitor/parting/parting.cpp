@@ -89,9 +89,7 @@ class Judge {
       course_.largest_relative = std::max(course_.largest_relative, apart);
       if (at >= late_from) late.push_back(apart);
     }
-    if (late.empty()) return;
-    std::nth_element(late.begin(), late.begin() + static_cast<std::ptrdiff_t>(late.size() / 2), late.end());
-    course_.late_relative = late[late.size() / 2];
+    if (!late.empty()) course_.late_relative = median(late);
   }
 
   /// Earlier steps; at the beginning, where there are none yet, the first ones of each run by itself.

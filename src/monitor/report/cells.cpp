@@ -23,10 +23,7 @@ double usual_size(std::span<const double> a, std::span<const double> b) {
       if (std::isfinite(value) && value != 0) sizes.push_back(std::fabs(value));
     }
   }
-  if (sizes.empty()) return 1;
-  const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
-  std::nth_element(sizes.begin(), middle, sizes.end());
-  return *middle;
+  return sizes.empty() ? 1 : median(sizes);
 }
 
 }  // namespace

@@ -25,12 +25,6 @@ struct Usual {
   double limit = 0;
 };
 
-double median(std::vector<double> sizes) {
-  const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
-  std::nth_element(sizes.begin(), middle, sizes.end());
-  return *middle;
-}
-
 std::vector<double> finite_among(const std::vector<double>& sizes, std::size_t from, std::size_t end) {
   std::vector<double> finite;
   for (std::size_t i = from; i < end; ++i) {
@@ -42,7 +36,8 @@ std::vector<double> finite_among(const std::vector<double>& sizes, std::size_t f
 std::optional<Usual> usual_before(const std::vector<double>& sizes, std::size_t at) {
   std::vector<double> earlier = finite_among(sizes, at > kStepsBefore ? at - kStepsBefore : 0, at);
   if (earlier.size() < kLeastBefore) return std::nullopt;
-  return Usual{median(earlier), std::max(kDoubled, kTimesFluctuation * scatter(earlier))};
+  const double middle = median(earlier);
+  return Usual{middle, std::max(kDoubled, kTimesFluctuation * scatter(earlier))};
 }
 
 bool stays_above(const std::vector<double>& sizes, std::size_t at, const Usual& usual) {
@@ -61,7 +56,7 @@ std::optional<Outbreak> find_creeping(std::span<const double> values, const std:
   std::vector<double> middles;  // of blocks of steps
   std::vector<double> largest;  // middle up to there
   for (std::size_t from = 0; from + kStepsBefore <= sizes.size(); from += kStepsBefore) {
-    const std::vector<double> block = finite_among(sizes, from, from + kStepsBefore);
+    std::vector<double> block = finite_among(sizes, from, from + kStepsBefore);
     middles.push_back(block.size() < kStepsBefore / 2 ? -INFINITY : median(block));
     largest.push_back(largest.empty() ? middles.back() : std::max(largest.back(), middles.back()));
   }

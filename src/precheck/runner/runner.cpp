@@ -47,10 +47,6 @@ const RunnerHello& Runner::start() {
   return hello_;
 }
 
-bool Runner::end() {
-  return std::exchange(process_, nullptr) != nullptr;
-}
-
 Runner& RunnerPool::at(std::size_t worker, const RunnerStart& start) {
   while (runners_.size() <= worker) runners_.push_back(std::make_unique<Runner>(start));
   if (runners_[worker]->how() != start) runners_[worker] = std::make_unique<Runner>(start);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "precheck/runner/answer.hpp"
@@ -26,11 +27,9 @@ class Runner {
   const RunnerHello& start();
   /// Of one that was started.
   RunnerProcess& process() { return *process_; }
-  /// Ends it; true if it ran.
-  bool end();
+  void end() { process_.reset(); }
 
   SharedFile& inputs() { return inputs_; }
-  const SharedFile& inputs() const { return inputs_; }
   SharedFile& outputs() { return outputs_; }
 
  private:
