@@ -19,7 +19,10 @@ Root::Root(MpiTeam& team, const SharedWork& work, std::uint64_t phase)
       work_(work),
       phase_(phase),
       queue_(work.bytes, team.processes(), work.processes),
-      busy_(team.processes()) {}
+      busy_(team.processes()),
+      heard_(team.gone()) {
+  heard_[0] = true;
+}
 
 void Root::run() {
   std::thread computing([this] { compute_here(); });
@@ -97,13 +100,14 @@ void Root::serve() {
 bool Root::is_done() {
   const std::lock_guard lock(mutex_);
   if (failure_) return true;
-  return computed_ && queue_.left() == 0 &&
-         std::all_of(busy_.begin(), busy_.end(), [](std::size_t units) { return units == 0; });
+  return computed_ && queue_.left() == 0 && std::ranges::count(heard_, false) == 0 &&
+         std::ranges::all_of(busy_, [](std::size_t units) { return units == 0; });
 }
 
 void Root::take(Request& request) {
   if (request.kind == Request::Kind::leave) {
     team_.take_leave(request, true);
+    heard_[request.process] = true;
     {
       const std::lock_guard lock(mutex_);
       if (busy_[request.process] > 0) throw_again(request.failure);  // nobody has the units in its hands now
@@ -130,6 +134,7 @@ void Root::take_ask(Request& ask) {
                 "dumps that lie on each machine's own disk are compared with --local");
   }
   if (ask.phase == phase_) {
+    heard_[ask.process] = true;
     const std::vector<std::size_t> units = units_for(ask.process);
     reply.units.assign(units.begin(), units.end());
     for (const std::size_t unit : units) {
