@@ -202,7 +202,7 @@ class Rank {
     return entry >= first && entry < first + number;
   }
 
-  // The row of the page that a row of the tables is.
+  // The row of the page that is a row of the tables, of those that are on the page.
   rowOfTable(index) {
     let row = 0;
     for (let left = index; left > 0 || this.isOnlyGolden(row); ++row) if (!this.isOnlyGolden(row)) --left;
@@ -296,6 +296,11 @@ class Comparison {
     return this.starts[rank.index] + row;
   }
 
+  // Rows that the page has no room for.
+  notHere() {
+    return this.ranks.reduce((sum, rank) => sum + rank.about.notHere, 0);
+  }
+
   // What tells a rank from the others: its step, its number or both.
   briefLabel({ about, label }) {
     const parts = [this.steps.length > 1 && about.step, this.rankNames.length > 1 && about.rank].filter(Boolean);
@@ -321,11 +326,11 @@ class Comparison {
     let best = null;
     for (const rank of this.ranks) {
       if (!rank.about.first) continue;
-      const { reason, measure } = rank.about.first;
-      const row = rank.rowOfTable(rank.about.first.row);
+      const { reason, measure, row: order, onPage } = rank.about.first;
+      const row = rank.rowOfTable(onPage);
       const verdict = rank.verdicts[row];
-      if (best === null || verdict > best.verdict || (verdict === best.verdict && row < best.row)) {
-        best = { rank, row, reason, measure, verdict };
+      if (best === null || verdict > best.verdict || (verdict === best.verdict && order < best.order)) {
+        best = { rank, row, order, reason, measure, verdict };
       }
     }
     return best;

@@ -164,9 +164,18 @@ class Report {
       ...counts("leftOut", "left out, behind the first certain evidence"),
       ...ranks.filter((rank) => rank.about.wholeLeftOut).map((rank) =>
         element("li", { text: `${rank.label}: left out, an earlier step has certain evidence` })),
+      ...this.sampleNote(),
       ...failed.map((rank) => element("li", { class: "error", text: `${rank.label}: ${rank.about.failure}` })),
       ...overview.onlyOneSide.map((text) => element("li", { text: `not compared: ${text}` })));
     by("made-by").textContent = `msprobe ${overview.version}`;
+  }
+
+  // What is not on the page may not pass for what has no difference.
+  sampleNote() {
+    const missing = this.comparison.notHere();
+    if (missing === 0) return [];
+    const here = this.comparison.rows;
+    return [element("li", { class: "warning", text: `this page has ${count(here)} of ${count(here + missing)} rows: first what differs and what stands beside it, of the rest some, evenly; model, curves, map, graph and the filters show these alone, and the tables have all` })];
   }
 
   showChips() {
@@ -373,8 +382,10 @@ class Report {
     }
     const kept = this.table.order.length;
     const compared = comparison.ranks.reduce((sum, rank) => sum + rank.about.rows, 0);
-    const alone = comparison.rows - compared;
-    const all = plural(compared, "row") + (alone > 0 ? ` + ${count(alone)} only in golden` : "");
+    const missing = comparison.notHere();
+    const alone = comparison.rows + missing - compared;
+    const all = plural(compared, "row") + (alone > 0 ? ` + ${count(alone)} only in golden` : "") +
+      (missing > 0 ? `, ${count(missing)} of them not on this page` : "");
     by("kept").textContent = kept === comparison.rows ? all : `${count(kept)} of ${all}`;
     by("clear").hidden = !filters.any();
     const within = [filters.node?.title, filters.place?.title].filter(Boolean);

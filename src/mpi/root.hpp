@@ -37,8 +37,8 @@ class Root {
   std::vector<std::size_t> busy_;  // units in hand, by process
   /// Who has told what it sees: nobody may see other files, also where nothing is left to do.
   std::vector<bool> heard_;
-  bool computed_ = false;          // there are no more units for the root itself
-  std::exception_ptr failure_;     // of those
+  bool computed_ = false;       // there are no more units for the root itself
+  std::exception_ptr failure_;  // of those
 };
 
 }  // namespace msprobe::mpi

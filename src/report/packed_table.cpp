@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "support/packet.hpp"
 #include "support/text_pool.hpp"
 
 namespace msprobe::report {
@@ -157,18 +158,89 @@ class UnpackedTable final : public Table {
 
 }  // namespace
 
-void pack_table(const Table* table, PacketWriter& packet) {
-  packet(table != nullptr);
-  if (table != nullptr) packet(Packer(*table).run());
+std::string pack_table(const Table& table) {
+  PacketWriter packet;
+  packet(Packer(table).run());
+  return packet.take();
 }
 
-std::shared_ptr<const Table> unpack_table(PacketReader& packet) {
-  bool there = false;
-  packet(there);
-  if (!there) return nullptr;
+std::shared_ptr<const Table> unpack_table(std::string_view bytes) {
   PackedRows rows;
+  PacketReader packet(bytes);
   packet(rows);
   return std::make_shared<UnpackedTable>(std::move(rows));
+}
+
+class TableStore::Stored final : public Table {
+ public:
+  Stored(TableStore& store, const Table& table, std::uint64_t offset, std::size_t size)
+      : store_(store), offset_(offset), size_(size), columns_(table.columns()), objects_(table.objects()) {
+    severities_.reserve(table.rows());
+    for (std::size_t i = 0; i < table.rows(); ++i) severities_.push_back(table.severity(i));
+  }
+
+  const std::vector<std::string>& columns() const override { return columns_; }
+  std::size_t rows() const override { return severities_.size(); }
+  Severity severity(std::size_t index) const override { return severities_[index]; }
+  std::optional<std::vector<std::string>> objects() const override { return objects_; }
+  /// `scratch` may be what holds the rows.
+  void row(std::size_t index, std::vector<Cell>& cells, Scratch& scratch) const override {
+    const std::shared_ptr<const Table> table = loaded();
+    table->row(index, cells, scratch);
+    scratch.keep(table);
+  }
+
+ private:
+  std::shared_ptr<const Table> loaded() const {
+    const std::lock_guard lock(loading_);
+    std::shared_ptr<const Table> table = loaded_.lock();
+    if (table != nullptr) return table;
+    table = unpack_table(store_.read(offset_, size_));
+    loaded_ = table;
+    store_.used(table);
+    return table;
+  }
+
+  TableStore& store_;
+  std::uint64_t offset_;
+  std::size_t size_;
+  std::vector<std::string> columns_;
+  std::optional<std::vector<std::string>> objects_;
+  std::vector<Severity> severities_;  // by row
+  mutable std::mutex loading_;
+  mutable std::weak_ptr<const Table> loaded_;
+};
+
+TableStore::TableStore(std::string folder) : folder_(std::move(folder)) {}
+
+std::shared_ptr<const Table> TableStore::add(const Table& table) {
+  return keep(table, pack_table(table));
+}
+
+std::shared_ptr<const Table> TableStore::add_packed(std::string_view bytes) {
+  return keep(*unpack_table(bytes), bytes);
+}
+
+std::shared_ptr<const Table> TableStore::keep(const Table& table, std::string_view bytes) {
+  const std::lock_guard lock(mutex_);
+  if (file_ == nullptr) file_ = std::make_unique<OutputFile>(OutputFile::unnamed(folder_));
+  const std::uint64_t offset = file_->size();
+  file_->write(bytes);
+  return std::make_shared<Stored>(*this, table, offset, bytes.size());
+}
+
+std::string TableStore::read(std::uint64_t offset, std::size_t size) {
+  std::string bytes(size, '\0');
+  const std::lock_guard lock(mutex_);
+  file_->read_at(offset, bytes);
+  return bytes;
+}
+
+void TableStore::used(std::shared_ptr<const Table> loaded) {
+  constexpr std::size_t kMost = 2;  // the one whose rows end, and the next
+  const std::lock_guard lock(mutex_);
+  recent_.push_back(std::move(loaded));
+  if (recent_.size() > kMost) recent_.pop_front();
 }
 
 }  // namespace msprobe::report

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -52,10 +53,16 @@ std::string plain_text(const Cell& cell);
 class Scratch {
  public:
   std::string_view keep(std::string text) { return texts_.emplace_back(std::move(text)); }
-  void clear() { texts_.clear(); }
+  /// What texts lie in that were not made here.
+  void keep(std::shared_ptr<const void> owner) { owner_ = std::move(owner); }
+  void clear() {
+    texts_.clear();
+    owner_.reset();
+  }
 
  private:
   std::deque<std::string> texts_;  // elements never move, so views into them stay valid
+  std::shared_ptr<const void> owner_;
 };
 
 /// Rows of a result. Implementations are immutable while a writer reads, and safe to read from several

@@ -231,9 +231,11 @@ void OutputFile::open_named() {
   throw IoError(display(path_), "cannot be created: " + reason(error));
 }
 
-OutputFile OutputFile::unnamed() {
-  const char* variable = std::getenv("TMPDIR");
-  const std::string folder = variable != nullptr && *variable != '\0' ? variable : "/tmp";
+OutputFile OutputFile::unnamed(std::string folder) {
+  if (folder.empty()) {
+    const char* variable = std::getenv("TMPDIR");
+    folder = variable != nullptr && *variable != '\0' ? variable : "/tmp";
+  }
   std::string name = folder + "/msprobe-XXXXXX";
   OutputFile file;
   file.descriptor_ = ::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);

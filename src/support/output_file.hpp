@@ -47,9 +47,8 @@ class OutputFile {
   /// A file in an open folder, whatever its path leads to by now; `path` is for messages. A link at its place
   /// is replaced.
   static OutputFile in_folder(int folder, const std::string& name, const std::string& path);
-  /// A file without a name in the directory for temporary files, for what must be seekable before it is
-  /// copied.
-  static OutputFile unnamed();
+  /// A file without a name in a folder, for what is read again: the one for temporary files unless named.
+  static OutputFile unnamed(std::string folder = {});
   ~OutputFile();
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;

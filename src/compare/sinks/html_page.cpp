@@ -4,15 +4,22 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <utility>
+
 #include "compare/dump_tree/rank_rows.hpp"
 #include "compare/sinks/packets.hpp"
 #include "compare/sinks/page_parts.hpp"
 #include "compare/sinks/report_data.hpp"
 #include "diagnosis/sentences.hpp"
+#include "dump/construct_json.hpp"
 #include "report/page.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 #include "support/json_writer.hpp"
+#include "support/log.hpp"
 #include "support/output_file.hpp"
 #include "support/progress.hpp"
 #include "support/version.hpp"
@@ -79,10 +86,12 @@ std::string overview(const CompareReport& report, const std::vector<PackedRank>&
       json.key("first");
       json.open_object();
       json.member("row", summary.first_bad->index);
+      json.member("onPage", ranks[i].left_out > 0 ? ranks[i].ahead : summary.first_bad->index);
       json.member("measure", summary.first_bad->measure);
       json.member("reason", summary.first_bad->reason);
       json.close();
     }
+    json.member("notHere", ranks[i].left_out);
     json.key("chunks");
     json.open_list();
     for (const PackedRank::Chunk& chunk : ranks[i].chunks) json.value(chunk.rows);
@@ -111,32 +120,58 @@ void write_all_data(const CompareReport& report, const std::vector<PackedRank>& 
 /// Leaves a writer when the reader of standard output is gone.
 struct ClosedPipe {};
 
+/// What is kept of a task until it is known whether all rows have room on the page.
+struct Kept {
+  PackedRank sample;  // all, where those are not more than its share
+  std::optional<PackedRank> all;
+};
+
 class HtmlReport final : public Sink {
  public:
-  HtmlReport(const std::string& directory, const std::string& file, Progress* progress)
-      : path_(directory.empty() ? file : directory + "/" + file), progress_(progress) {}
+  HtmlReport(const std::string& directory, const std::string& file, Progress* progress, std::size_t room)
+      : path_(directory.empty() ? file : directory + "/" + file), progress_(progress), room_(room) {}
 
   void begin(const Plan& plan) override {
     if (!plan.entries) {
       throw UsageError("--format html shows dumps with a dump.json only: take csv, xlsx, json or jsonl here");
     }
     if (path_ != "-") prepare_output(path_);
-    packed_.resize(plan.tasks.size());
+    kept_.resize(plan.tasks.size());
   }
 
-  void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& /*summary*/) override {
+  void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& summary) override {
     // Of several tasks some are packed while others are compared, and that is what progress tells of then.
-    if (progress_ != nullptr && packed_.size() == 1) progress_->begin("making the report", 0, "");
-    packed_[task] = pack_rank(*rows->of_entries());
+    if (progress_ != nullptr && kept_.size() == 1) progress_->begin("making the report", 0, "");
+    const RankRows& entries = *rows->of_entries();
+    const dump::ConstructBeside* const construct = entries.result().target_construct.get();
+    if (construct != nullptr && !construct->problem().empty())
+      log_warning(construct->problem() + "; the report shows the modules by the names of entries");
+    Kept kept;
+    std::optional<std::size_t> first_bad;
+    if (summary.first_bad) first_bad = summary.first_bad->index;
+    kept.sample = pack_rank(entries, std::max<std::size_t>(room_ / kept_.size(), 1), first_bad);
+    if (kept.sample.left_out > 0 && has_room(kept.sample)) kept.all = pack_rank(entries);
+    keep(task, std::move(kept));
   }
 
-  void pack(std::size_t task, PacketWriter& packet) const override { packet(packed_[task]); }
-  void unpack(std::size_t task, PacketReader& packet) override { packet(packed_[task]); }
+  void pack(std::size_t task, PacketWriter& packet) const override {
+    packet(kept_[task].sample, kept_[task].all);
+  }
+  void unpack(std::size_t task, PacketReader& packet) override {
+    Kept kept;
+    packet(kept.sample, kept.all);
+    keep(task, std::move(kept));
+  }
 
   void end(CompareReport& report) override {
+    std::vector<PackedRank> ranks;
+    for (Kept& kept : kept_) {
+      ranks.push_back(std::move(kept.all ? *kept.all : kept.sample));
+      report.rows_not_in_html += ranks.back().left_out;
+    }
     if (path_ == "-") {
       try {
-        write_html(report, packed_, [](std::string_view bytes) {
+        write_html(report, ranks, [](std::string_view bytes) {
           if (!write_all(STDOUT_FILENO, bytes, "standard output")) throw ClosedPipe();
         });
       } catch (const ClosedPipe&) {
@@ -145,16 +180,39 @@ class HtmlReport final : public Sink {
       return;
     }
     OutputFile file(path_);
-    write_html(report, packed_, [&](std::string_view bytes) { file.write(bytes); });
+    write_html(report, ranks, [&](std::string_view bytes) { file.write(bytes); });
     check_interrupt();
     file.commit();
     report.html_file = path_;
   }
 
  private:
+  bool has_room(const PackedRank& rank) {
+    const std::lock_guard lock(mutex_);
+    return rows_ + rows_of(rank) <= room_;
+  }
+
+  /// Once there are too many rows, there always will be: only samples are kept then.
+  void keep(std::size_t task, Kept kept) {
+    const std::lock_guard lock(mutex_);
+    rows_ += rows_of(kept.sample);
+    kept_[task] = std::move(kept);
+    if (rows_ <= room_) return;
+    for (Kept& one : kept_) one.all.reset();
+  }
+
+  static std::uint64_t rows_of(const PackedRank& sample) {
+    std::uint64_t rows = sample.left_out;
+    for (const PackedRank::Chunk& chunk : sample.chunks) rows += chunk.rows;
+    return rows;
+  }
+
   std::string path_;
   Progress* progress_;
-  std::vector<PackedRank> packed_;
+  std::size_t room_;
+  std::mutex mutex_;  // of what follows, while tasks are taken
+  std::vector<Kept> kept_;
+  std::uint64_t rows_ = 0;
 };
 
 }  // namespace
@@ -164,8 +222,9 @@ void write_html(const CompareReport& report, const std::vector<PackedRank>& rank
       {kPage, kStyles, kScripts}, [&] { write_all_data(report, ranks, sink); }, sink);
 }
 
-std::unique_ptr<Sink> html_sink(const std::string& directory, const std::string& file, Progress* progress) {
-  return std::make_unique<HtmlReport>(directory, file, progress);
+std::unique_ptr<Sink> html_sink(const std::string& directory, const std::string& file, Progress* progress,
+                                std::size_t room) {
+  return std::make_unique<HtmlReport>(directory, file, progress, room);
 }
 
 }  // namespace msprobe::compare

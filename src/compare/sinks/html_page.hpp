@@ -19,7 +19,11 @@ void write_html(const CompareReport& report, const std::vector<PackedRank>& rank
                 const std::function<void(std::string_view)>& sink);
 
 /// Makes it of the rows of all tasks as they come. `file` lies in `directory`, which is made if it is not
-/// there; without one `file` is a path, or "-" for standard output. `progress` may be null.
-std::unique_ptr<Sink> html_sink(const std::string& directory, const std::string& file, Progress* progress);
+/// there; without one `file` is a path, or "-" for standard output. `progress` may be null. Of more than
+/// `room` rows in all no task has more than its share, with what differs (row_sample.hpp), and the page says
+/// so.
+inline constexpr std::size_t kRowsOnPage = 1'000'000;
+std::unique_ptr<Sink> html_sink(const std::string& directory, const std::string& file, Progress* progress,
+                                std::size_t room = kRowsOnPage);
 
 }  // namespace msprobe::compare

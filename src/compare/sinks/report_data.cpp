@@ -6,11 +6,13 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
 #include "archive/deflate.hpp"
 #include "compare/sinks/report_entries.hpp"
+#include "compare/sinks/row_sample.hpp"
 #include "dump/construct_json.hpp"
 #include "dump/names.hpp"
 #include "report/page.hpp"
@@ -18,7 +20,6 @@
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/json_writer.hpp"
-#include "support/log.hpp"
 #include "support/parallel.hpp"
 #include "support/text.hpp"
 
@@ -189,10 +190,11 @@ class Packer {
     }
   }
 
-  PackedRank pack(const dump::ConstructTable& construct, const dump::ConstructTable& golden) {
+  PackedRank pack(std::size_t room, std::optional<std::size_t> first_bad,
+                  const dump::ConstructTable& construct, const dump::ConstructTable& golden) {
+    if (lines() > room) sample(room, first_bad);
     report::each_block<Block>(
-        {0, lines_.empty() ? rows_.rows() : lines_.size()}, {},
-        [&](report::RowRange rows, Block& block) { return fill(rows, block); },
+        {0, lines()}, {}, [&](report::RowRange rows, Block& block) { return fill(rows, block); },
         [&](const Block& block) { append(block); });
     if (!verdicts_.empty()) flush();
     entries_.place(construct, golden);
@@ -215,11 +217,71 @@ class Packer {
       return golden_only ? &result.golden.items[golden] : result.find_golden(result.rows[row]);
     }
   };
+  std::size_t lines() const { return lines_.empty() ? rows_.rows() : lines_.size(); }
   Line line_of(std::size_t index) const {
     if (lines_.empty()) return {.row = index};
     if ((lines_[index] & kGoldenItem) != 0)
       return {.golden = lines_[index] & ~kGoldenItem, .golden_only = true};
     return {.row = lines_[index]};
+  }
+
+  /// The entry of a line, of the reference where the target has none; null: of no entry.
+  struct EntryOf {
+    const Side* side = nullptr;
+    std::uint32_t api = kNoEntry;
+    bool operator==(const EntryOf&) const = default;
+  };
+  EntryOf entry_of(const Line& line) const {
+    if (const Item* const target = line.target(result_)) return {&result_.target, target->api};
+    if (const Item* const golden = line.partner(result_)) return {&result_.golden, golden->api};
+    return {};
+  }
+
+  Urgency urgency(const Line& line, std::optional<std::size_t> first_bad) const {
+    if (line.golden_only) return Urgency::error;
+    const Row& row = result_.rows[line.row];
+    const bool born = result_.diagnosis && row.has_target() &&
+                      result_.diagnosis->origin[row.pair.target] == diagnosis::Origin::born;
+    if (born || first_bad == line.row) return Urgency::cause;
+    if (row.verdict() == Verdict::error) return Urgency::error;
+    return row.verdict() == Verdict::warning ? Urgency::warning : Urgency::other;
+  }
+
+  /// Keeps `room` lines at most, and all or none of an entry: they are looked at together.
+  void sample(std::size_t room, std::optional<std::size_t> first_bad) {
+    std::set<std::string_view> told;  // entries that the diagnosis speaks of
+    if (result_.diagnosis) {
+      for (const diagnosis::Finding& finding : result_.diagnosis->findings) told.insert(finding.entry);
+    }
+    std::vector<RowGroup> groups;
+    EntryOf before;
+    for (std::size_t i = 0; i < lines(); ++i) {
+      const Line line = line_of(i);
+      const EntryOf entry = entry_of(line);
+      if (groups.empty() || entry != before) {
+        groups.emplace_back();
+        if (entry.side != nullptr && told.contains(entry.side->text(entry.side->apis[entry.api].name)))
+          groups.back().urgency = Urgency::cause;
+      }
+      before = entry;
+      ++groups.back().lines;
+      groups.back().urgency = std::min(groups.back().urgency, urgency(line, first_bad));
+    }
+    const std::vector<bool> shown = sample_groups(groups, room);
+    std::vector<std::uint32_t> kept;
+    bool is_ahead = true;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      for (const std::size_t end = at + groups[i].lines; at < end; ++at) {
+        const Line line = line_of(at);
+        is_ahead = is_ahead && (line.golden_only || line.row != first_bad);
+        if (!shown[i]) continue;
+        if (is_ahead && !line.golden_only) ++packed_.ahead;
+        kept.push_back(line.golden_only ? line.golden | kGoldenItem : static_cast<std::uint32_t>(line.row));
+      }
+    }
+    packed_.left_out = lines() - kept.size();
+    lines_ = std::move(kept);
   }
 
   float explained(const Line& line) const {
@@ -399,13 +461,11 @@ class Packer {
 
 }  // namespace
 
-PackedRank pack_rank(const RankRows& rows) {
+PackedRank pack_rank(const RankRows& rows, std::size_t room, std::optional<std::size_t> first_bad) {
   static const dump::ConstructTable kNone;
   const dump::ConstructBeside* construct = rows.result().target_construct.get();
   const dump::ConstructBeside* golden = rows.result().golden_construct.get();
-  if (construct != nullptr && !construct->problem().empty())
-    log_warning(construct->problem() + "; the report shows the modules by the names of entries");
-  return Packer(rows).pack(construct == nullptr ? kNone : construct->table(),
+  return Packer(rows).pack(room, first_bad, construct == nullptr ? kNone : construct->table(),
                            golden == nullptr ? kNone : golden->table());
 }
 

@@ -3,7 +3,9 @@
 // columns, deflated, so that memory follows the rows and never the dumps.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,8 @@ struct PackedRank {
     std::string columns;
   };
   std::vector<Chunk> chunks;
+  std::uint64_t left_out = 0;  // rows that the page has no room for
+  std::uint64_t ahead = 0;     // if so: rows of the tables on the page before the first bad one
 
   std::int64_t number = 0;                 // of the rank
   std::vector<dump::Communication> calls;  // of the target, in order; none without a diagnosis
@@ -38,8 +42,10 @@ struct PackedRank {
 std::string exchanges_json(const std::vector<PackedRank>& ranks, const std::vector<std::string>& steps);
 
 /// With a diagnosis, entries of the reference alone stand behind the partner of the one before them. The
-/// modules around entries are those of construct.json beside the target's dump.json, which need not exist; a
-/// broken one is warned of.
-PackedRank pack_rank(const RankRows& rows);
+/// modules around entries are those of construct.json beside the target's dump.json, which need not exist or
+/// may be broken. Of more than `room` rows those around what differs are kept, with that of number
+/// `first_bad` (see row_sample.hpp).
+PackedRank pack_rank(const RankRows& rows, std::size_t room = SIZE_MAX,
+                     std::optional<std::size_t> first_bad = std::nullopt);
 
 }  // namespace msprobe::compare

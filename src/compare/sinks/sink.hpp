@@ -50,6 +50,7 @@ struct CompareReport {
   std::vector<TaskSummary> tasks;
   std::vector<std::string> one_sided;
   std::string html_file;                          // the report on all ranks
+  std::uint64_t rows_not_in_html = 0;             // for which it has no room
   bool replaced = false;                          // the one file that was asked for was there before
   std::optional<diagnosis::Diagnosis> diagnosis;  // of tasks that have one
   std::string story;                              // of the entry that was to be explained

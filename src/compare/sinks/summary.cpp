@@ -251,6 +251,9 @@ std::string render_summary(const CompareReport& report, bool color) {
   if (speaks_of_npu(report))
     out += "NPU is the run under test, Bench the golden one, on whatever device: the Python tool's words\n";
   if (!report.html_file.empty()) out += "report: " + display(report.html_file) + replaced + "\n";
+  if (report.rows_not_in_html > 0)
+    out += "the report has no room for all rows: what differs comes first, and " +
+           human_count(report.rows_not_in_html) + " rows are not in it\n";
   for (const std::string& line : report.one_sided) {
     out += report::paint("not compared: ", report::Color::yellow, color) + display(line) + "\n";
   }

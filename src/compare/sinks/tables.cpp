@@ -108,9 +108,12 @@ class FileForEach final : public Sink {
   const Plan* plan_ = nullptr;
 };
 
+/// The rows of several tasks wait on the disk of the result for the last one.
 class OneFile final : public Sink {
  public:
-  explicit OneFile(const TableOptions& options) : options_(options) {}
+  explicit OneFile(const TableOptions& options)
+      : options_(options),
+        store_(options.file == "-" ? "" : std::filesystem::absolute(options.file).parent_path().string()) {}
 
   void begin(const Plan& plan) override {
     plan_ = &plan;
@@ -123,13 +126,21 @@ class OneFile final : public Sink {
   }
 
   void take(std::size_t index, const std::shared_ptr<const Rows>& rows, TaskSummary& /*summary*/) override {
-    kept_[index] = rows;
+    if (kept_.size() == 1) {
+      kept_[index] = rows;
+    } else if (rows->rows() > 0) {
+      kept_[index] = store_.add(*rows);
+    }
   }
 
   void pack(std::size_t task, PacketWriter& packet) const override {
-    report::pack_table(kept_[task].get(), packet);
+    packet(kept_[task] == nullptr ? std::string() : report::pack_table(*kept_[task]));
   }
-  void unpack(std::size_t task, PacketReader& packet) override { kept_[task] = report::unpack_table(packet); }
+  void unpack(std::size_t task, PacketReader& packet) override {
+    std::string bytes;
+    packet(bytes);
+    if (!bytes.empty()) kept_[task] = store_.add_packed(bytes);
+  }
 
   void end(CompareReport& report) override {
     std::vector<JoinedPart> parts;
@@ -157,6 +168,7 @@ class OneFile final : public Sink {
  private:
   TableOptions options_;
   const Plan* plan_ = nullptr;
+  report::TableStore store_;
   std::vector<std::shared_ptr<const report::Table>> kept_;
 };
 

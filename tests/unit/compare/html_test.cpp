@@ -7,14 +7,17 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compare/sinks/summary.hpp"
 #include "comparison/culprit/rank_diagnosis.hpp"
 #include "report/page.hpp"
 #include "unit/compare/dumps.hpp"
+#include "unit/support/scratch_directory.hpp"
 
 namespace msprobe::compare_html_test {
 
@@ -84,6 +87,23 @@ RankResult with_golden_only(bool diagnosed) {
   RankHistory past;
   if (diagnosed) diagnose(result, nullptr, {}, default_rules(), false, past, nullptr);
   return result;
+}
+
+std::string not_finite() {
+  return R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [64], "Max": NaN, "Min": -2, "Mean": 0.5, "Norm": 8})";
+}
+
+/// A hundred entries of two rows; the output of one is wrong.
+RankResult long_rank(std::size_t wrong) {
+  std::string target;
+  std::string golden;
+  for (std::size_t i = 0; i < 100; ++i) {
+    const std::string name = "Torch.op." + std::to_string(i) + ".forward";
+    const char* const comma = i == 0 ? "" : ",";
+    target += comma + forward_json(name, off_by(0), i == wrong ? not_finite() : off_by(0));
+    golden += comma + forward_json(name, off_by(0), off_by(0));
+  }
+  return judged(target, golden, Mode::statistics, false);
 }
 
 template <typename T>
@@ -247,6 +267,68 @@ TEST_CASE("what is explained is packed in two bytes a row") {
   const std::uint32_t item = result.rows[3].pair.target;
   CHECK(value(7) == doctest::Approx(result.diagnosis->explained[item]).epsilon(1.0 / 256));
   CHECK(result.diagnosis->explained[item] < result.diagnosis->error[item]);
+}
+
+TEST_CASE("a page without room for all rows has those around the first bad one, and says how many it lacks") {
+  const RankResult result = long_rank(60);
+  const RankRows rows = RankRows::of(result);
+  const TaskSummary summary = summarize(rows);
+  REQUIRE(summary.first_bad);
+  REQUIRE(summary.rows == 200);
+  const PackedRank packed = pack_rank(rows, 50, summary.first_bad->index);
+  REQUIRE(packed.chunks.size() == 1);
+  CHECK(packed.chunks[0].rows <= 50);
+  CHECK(packed.chunks[0].rows > 40);
+  CHECK(packed.left_out == 200 - packed.chunks[0].rows);
+  const PackedRows here(packed.chunks[0], false);
+  CHECK(here.verdicts[packed.ahead] == 2);
+  CHECK(std::count(here.verdicts.begin(), here.verdicts.end(), 2) == 1);
+  // The four entries on both sides are there as a whole.
+  for (std::uint32_t entry = 56; entry <= 64; ++entry)
+    CHECK(std::count(here.targets.begin(), here.targets.end(), entry) == 2);
+  CHECK(here.targets.front() < 20);
+  CHECK(here.targets.back() > 80);
+  const PackedRank whole = pack_rank(rows, 200, summary.first_bad->index);
+  CHECK(whole.left_out == 0);
+  CHECK(whole.chunks[0].columns == pack_rank(rows).chunks[0].columns);
+}
+
+TEST_CASE("an entry that the diagnosis speaks of is on every page") {
+  RankResult result = long_rank(60);
+  RankHistory past;
+  diagnose(result, nullptr, {}, default_rules(), false, past, nullptr);
+  REQUIRE(result.diagnosis->findings.size() == 1);
+  const PackedRank packed = pack_rank(RankRows::of(result), 4);
+  REQUIRE(packed.chunks.size() == 1);
+  const PackedRows here(packed.chunks[0], true);
+  CHECK(std::count(here.targets.begin(), here.targets.end(), result.diagnosis->findings[0].target_api) == 2);
+}
+
+TEST_CASE("tasks that have no room together are sampled, whichever comes first") {
+  const auto made = [](std::size_t room, const std::vector<std::size_t>& order) {
+    const auto few = std::make_shared<RankResult>(long_rank(3));
+    const auto many = std::make_shared<RankResult>(long_rank(60));
+    few->rows.resize(20);
+    Plan plan;
+    plan.entries = true;
+    plan.tasks.resize(2);
+    const test::ScratchDirectory folder;
+    const std::string path = folder / "page.html";
+    const std::unique_ptr<Sink> sink = html_sink("", path, nullptr, room);
+    sink->begin(plan);
+    CompareReport report;
+    for (const auto& one : {few, many}) report.tasks.push_back(summarize(RankRows(one)));
+    for (const std::size_t task : order)
+      sink->take(task, std::make_shared<RankRows>(task == 0 ? few : many), report.tasks[task]);
+    sink->end(report);
+    return std::pair(report.rows_not_in_html, test::read_file(path));
+  };
+  CHECK(made(220, {0, 1}).first == 0);
+  const auto [left_out, page] = made(219, {0, 1});
+  CHECK(left_out >= 200 - 219 / 2);  // half of the room is for each
+  CHECK(left_out <= 200 - 219 / 2 + 2);
+  CHECK(made(219, {1, 0}).second == page);
+  CHECK(made(220, {1, 0}).second == made(220, {0, 1}).second);
 }
 
 TEST_CASE("the page knows who takes what from whom") {

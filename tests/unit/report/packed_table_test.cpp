@@ -3,10 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "support/error.hpp"
 #include "unit/report/fake_table.hpp"
 
 namespace msprobe::packed_table_test {
@@ -17,16 +21,6 @@ using test::kInf;
 using test::kNan;
 using test::written;
 
-namespace {
-
-std::string packed(const Table* table) {
-  PacketWriter packet;
-  pack_table(table, packet);
-  return packet.take();
-}
-
-}  // namespace
-
 TEST_CASE("a table that travelled is written as if it had not") {
   const std::vector<std::string> frames = {"File a.py, line 1", "\xff not UTF-8"};
   const FakeTable table({"text", "structured", "list", "real", "integer", "flag", "spelled"},
@@ -36,20 +30,44 @@ TEST_CASE("a table that travelled is written as if it had not") {
                           false, Spelled{Spelled::Kind::integer, 3, 3}},
                          {Text{"a,\"b\"\n"}, Structured{"", "{}"}, Structured{"y", "[]"}, -kInf,
                           std::int64_t{0}, true, Spelled{Spelled::Kind::real, -0.0, 0}}});
-  const std::string bytes = packed(&table);
-  PacketReader packet(bytes);
-  const std::shared_ptr<const Table> unpacked = unpack_table(packet);
-  REQUIRE(unpacked != nullptr);
-  CHECK(packet.left().empty());
-  for (std::size_t i = 0; i < table.rows(); ++i) CHECK(unpacked->severity(i) == table.severity(i));
-  for (const Format format : {Format::csv, Format::json, Format::jsonl})
-    CHECK(written(*unpacked, format) == written(table, format));
+  TableStore store("");
+  for (const auto& other :
+       {unpack_table(pack_table(table)), store.add(table), store.add_packed(pack_table(table))}) {
+    for (std::size_t i = 0; i < table.rows(); ++i) CHECK(other->severity(i) == table.severity(i));
+    for (const Format format : {Format::csv, Format::json, Format::jsonl})
+      CHECK(written(*other, format) == written(table, format));
+  }
 }
 
-TEST_CASE("no table travels, too") {
-  const std::string bytes = packed(nullptr);
-  PacketReader packet(bytes);
-  CHECK(unpack_table(packet) == nullptr);
+TEST_CASE("rows of many stored tables are read in any order, their texts stay while they are held") {
+  TableStore store("");
+  std::vector<std::shared_ptr<const Table>> tables;
+  for (int i = 0; i < 20; ++i) {
+    const std::string text = "table " + std::to_string(i) + ", longer than what lies in a string itself";
+    tables.push_back(
+        store.add(FakeTable({"text", "number"}, {{Text{text}, std::int64_t{i}}, {Text{"end"}, 0.5}})));
+  }
+  std::vector<Cell> held;
+  Scratch holds;
+  tables[7]->row(0, held, holds);
+  for (int i = 19; i >= 0; --i) {
+    std::vector<Cell> cells;
+    Scratch scratch;
+    tables[static_cast<std::size_t>(i)]->row(1, cells, scratch);
+    tables[static_cast<std::size_t>(i)]->row(0, cells, scratch);
+    CHECK(plain_text(cells[0]).starts_with("table " + std::to_string(i) + ","));
+    CHECK(std::get<std::int64_t>(cells[1]) == i);
+  }
+  CHECK(plain_text(held[0]) == "table 7, longer than what lies in a string itself");
+}
+
+TEST_CASE("what has no room on the disk is told of, and so are bytes that end early") {
+  TableStore store("/nonexistent/folder");
+  const FakeTable table({"text"}, {{Text{"a"}}});
+  CHECK_THROWS_AS(store.add(table), IoError);
+  const std::string bytes = pack_table(table);
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    CHECK_THROWS_AS(unpack_table(std::string_view(bytes).substr(0, size)), FormatError);
 }
 
 }  // namespace msprobe::packed_table_test
