@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/packed_table.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -8,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "report/row_blocks.hpp"
 #include "support/packet.hpp"
 #include "support/text_pool.hpp"
 
@@ -61,13 +64,13 @@ class Packer {
  public:
   explicit Packer(const Table& table) : table_(table) {}
 
-  PackedRows run() {
+  PackedRows run(RowRange part) {
     rows_.columns = table_.columns();
     rows_.objects = table_.objects();
     PacketWriter cells;
     std::vector<Cell> row;
     Scratch scratch;
-    for (std::size_t i = 0; i < table_.rows(); ++i) {
+    for (std::size_t i = part.first; i < part.last; ++i) {
       rows_.severities.push_back(table_.severity(i));
       rows_.begins.push_back(cells.bytes().size());
       table_.row(i, row, scratch);
@@ -156,12 +159,16 @@ class UnpackedTable final : public Table {
   PackedRows rows_;
 };
 
+std::string pack_rows(const Table& table, RowRange part) {
+  PacketWriter packet;
+  packet(Packer(table).run(part));
+  return packet.take();
+}
+
 }  // namespace
 
 std::string pack_table(const Table& table) {
-  PacketWriter packet;
-  packet(Packer(table).run());
-  return packet.take();
+  return pack_rows(table, {0, table.rows()});
 }
 
 std::shared_ptr<const Table> unpack_table(std::string_view bytes) {
@@ -173,10 +180,14 @@ std::shared_ptr<const Table> unpack_table(std::string_view bytes) {
 
 class TableStore::Stored final : public Table {
  public:
-  Stored(TableStore& store, const Table& table, std::uint64_t offset, std::size_t size)
-      : store_(store), offset_(offset), size_(size), columns_(table.columns()), objects_(table.objects()) {
-    severities_.reserve(table.rows());
-    for (std::size_t i = 0; i < table.rows(); ++i) severities_.push_back(table.severity(i));
+  Stored(TableStore& store, const Table& table)
+      : store_(store), columns_(table.columns()), objects_(table.objects()) {
+    for (std::size_t first = 0; first < table.rows(); first += kRowsInPiece) {
+      const RowRange part = {first, std::min(table.rows(), first + kRowsInPiece)};
+      pieces_.push_back(store_.file_.add(pack_rows(table, part)));
+      for (std::size_t i = part.first; i < part.last; ++i) severities_.push_back(table.severity(i));
+    }
+    loaded_.resize(pieces_.size());
   }
 
   const std::vector<std::string>& columns() const override { return columns_; }
@@ -185,59 +196,39 @@ class TableStore::Stored final : public Table {
   std::optional<std::vector<std::string>> objects() const override { return objects_; }
   /// `scratch` may be what holds the rows.
   void row(std::size_t index, std::vector<Cell>& cells, Scratch& scratch) const override {
-    const std::shared_ptr<const Table> table = loaded();
-    table->row(index, cells, scratch);
-    scratch.keep(table);
+    const std::shared_ptr<const Table> rows = load(index / kRowsInPiece);
+    rows->row(index % kRowsInPiece, cells, scratch);
+    scratch.keep(rows);
   }
 
  private:
-  std::shared_ptr<const Table> loaded() const {
+  static constexpr std::size_t kRowsInPiece = 4096;
+
+  std::shared_ptr<const Table> load(std::size_t piece) const {
     const std::lock_guard lock(loading_);
-    std::shared_ptr<const Table> table = loaded_.lock();
-    if (table != nullptr) return table;
-    table = unpack_table(store_.read(offset_, size_));
-    loaded_ = table;
-    store_.used(table);
-    return table;
+    std::shared_ptr<const Table> rows = loaded_[piece].lock();
+    if (rows != nullptr) return rows;
+    rows = unpack_table(store_.file_.read(pieces_[piece]));
+    loaded_[piece] = rows;
+    store_.used(rows);
+    return rows;
   }
 
   TableStore& store_;
-  std::uint64_t offset_;
-  std::size_t size_;
   std::vector<std::string> columns_;
   std::optional<std::vector<std::string>> objects_;
   std::vector<Severity> severities_;  // by row
+  std::vector<SpillFile::Piece> pieces_;
   mutable std::mutex loading_;
-  mutable std::weak_ptr<const Table> loaded_;
+  mutable std::vector<std::weak_ptr<const Table>> loaded_;
 };
 
-TableStore::TableStore(std::string folder) : folder_(std::move(folder)) {}
-
 std::shared_ptr<const Table> TableStore::add(const Table& table) {
-  return keep(table, pack_table(table));
-}
-
-std::shared_ptr<const Table> TableStore::add_packed(std::string_view bytes) {
-  return keep(*unpack_table(bytes), bytes);
-}
-
-std::shared_ptr<const Table> TableStore::keep(const Table& table, std::string_view bytes) {
-  const std::lock_guard lock(mutex_);
-  if (file_ == nullptr) file_ = std::make_unique<OutputFile>(OutputFile::unnamed(folder_));
-  const std::uint64_t offset = file_->size();
-  file_->write(bytes);
-  return std::make_shared<Stored>(*this, table, offset, bytes.size());
-}
-
-std::string TableStore::read(std::uint64_t offset, std::size_t size) {
-  std::string bytes(size, '\0');
-  const std::lock_guard lock(mutex_);
-  file_->read_at(offset, bytes);
-  return bytes;
+  return std::make_shared<Stored>(*this, table);
 }
 
 void TableStore::used(std::shared_ptr<const Table> loaded) {
-  constexpr std::size_t kMost = 2;  // the one whose rows end, and the next
+  constexpr std::size_t kMost = 4;  // those whose rows end, and the next
   const std::lock_guard lock(mutex_);
   recent_.push_back(std::move(loaded));
   if (recent_.size() > kMost) recent_.pop_front();

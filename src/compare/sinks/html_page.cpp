@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -22,6 +23,7 @@
 #include "support/log.hpp"
 #include "support/output_file.hpp"
 #include "support/progress.hpp"
+#include "support/spill_file.hpp"
 #include "support/version.hpp"
 
 namespace msprobe::compare {
@@ -123,13 +125,16 @@ struct ClosedPipe {};
 /// What is kept of a task until it is known whether all rows have room on the page.
 struct Kept {
   PackedRank sample;  // all, where those are not more than its share
-  std::optional<PackedRank> all;
+  std::optional<SpillFile::Piece> all;
 };
 
 class HtmlReport final : public Sink {
  public:
   HtmlReport(const std::string& directory, const std::string& file, Progress* progress, std::size_t room)
-      : path_(directory.empty() ? file : directory + "/" + file), progress_(progress), room_(room) {}
+      : path_(directory.empty() ? file : directory + "/" + file),
+        progress_(progress),
+        room_(room),
+        spilled_(path_ == "-" ? "" : std::filesystem::absolute(path_).parent_path().string()) {}
 
   void begin(const Plan& plan) override {
     if (!plan.entries) {
@@ -150,24 +155,37 @@ class HtmlReport final : public Sink {
     std::optional<std::size_t> first_bad;
     if (summary.first_bad) first_bad = summary.first_bad->index;
     kept.sample = pack_rank(entries, std::max<std::size_t>(room_ / kept_.size(), 1), first_bad);
-    if (kept.sample.left_out > 0 && has_room(kept.sample)) kept.all = pack_rank(entries);
+    if (kept.sample.left_out > 0 && has_room(kept.sample)) {
+      PacketWriter all;
+      all(pack_rank(entries));
+      kept.all = spilled_.add(all.bytes());
+    }
     keep(task, std::move(kept));
   }
 
   void pack(std::size_t task, PacketWriter& packet) const override {
-    packet(kept_[task].sample, kept_[task].all);
+    packet(kept_[task].sample, kept_[task].all ? spilled_.read(*kept_[task].all) : std::string());
   }
   void unpack(std::size_t task, PacketReader& packet) override {
     Kept kept;
-    packet(kept.sample, kept.all);
+    std::string all;
+    packet(kept.sample, all);
+    if (!all.empty()) kept.all = spilled_.add(all);
     keep(task, std::move(kept));
   }
 
   void end(CompareReport& report) override {
     std::vector<PackedRank> ranks;
     for (Kept& kept : kept_) {
-      ranks.push_back(std::move(kept.all ? *kept.all : kept.sample));
-      report.rows_not_in_html += ranks.back().left_out;
+      PackedRank& rank = ranks.emplace_back();
+      if (rows_ <= room_ && kept.all) {
+        const std::string all = spilled_.read(*kept.all);
+        PacketReader packet(all);
+        packet(rank);
+      } else {
+        rank = std::move(kept.sample);
+      }
+      report.rows_not_in_html += rank.left_out;
     }
     if (path_ == "-") {
       try {
@@ -192,13 +210,10 @@ class HtmlReport final : public Sink {
     return rows_ + rows_of(rank) <= room_;
   }
 
-  /// Once there are too many rows, there always will be: only samples are kept then.
   void keep(std::size_t task, Kept kept) {
     const std::lock_guard lock(mutex_);
     rows_ += rows_of(kept.sample);
     kept_[task] = std::move(kept);
-    if (rows_ <= room_) return;
-    for (Kept& one : kept_) one.all.reset();
   }
 
   static std::uint64_t rows_of(const PackedRank& sample) {
@@ -213,6 +228,7 @@ class HtmlReport final : public Sink {
   std::mutex mutex_;  // of what follows, while tasks are taken
   std::vector<Kept> kept_;
   std::uint64_t rows_ = 0;
+  mutable SpillFile spilled_;
 };
 
 }  // namespace

@@ -139,7 +139,7 @@ class OneFile final : public Sink {
   void unpack(std::size_t task, PacketReader& packet) override {
     std::string bytes;
     packet(bytes);
-    if (!bytes.empty()) kept_[task] = store_.add_packed(bytes);
+    if (!bytes.empty()) kept_[task] = store_.add(*report::unpack_table(bytes));
   }
 
   void end(CompareReport& report) override {
