@@ -387,8 +387,8 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
   for (const std::string& remark : ranks.remarks) log_warning(remark);
   if (!options.diagnosis.noise_floor.empty()) add_noise_floor(ranks, golden, options.diagnosis.noise_floor);
   const std::vector<std::uint64_t> sizes = json_bytes_ahead(ranks.pairs);
-  const auto bytes = std::make_shared<BytesAhead>(progress, sizes.size(),
-                                                  std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}));
+  const auto bytes = std::make_shared<BytesAhead>(
+      progress, sizes.size(), std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}));
   Plan plan;
   plan.entries = true;
   std::map<std::string, Chain> chains;  // by rank
@@ -407,21 +407,24 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
     if (!pair.step.empty()) task.folder = pair.step + "/";
     if (dump::is_debug_json(pair.target.json)) task.prefix = "debug_";
     if (!task.rank.empty()) task.suffix = "_" + task.rank;
-    std::shared_ptr<RankHistory> past;
+    std::shared_ptr<RankHistory> history;
     if (options.diagnosis.first && !task.prefix.empty())
       throw UsageError("--first needs the entries of a dump.json: values saved by name have no evidence");
     if (options.diagnosis.wanted && !options.backend && task.prefix.empty()) {
       Chain& chain = chains[pair.target.label];
       chain.add(task.processes);
       task.chain = pair.target.label + '\n' + std::to_string(chain.number);
-      past = chain.history;
+      history = chain.history;
     }
     const auto shared = std::make_shared<const RankPair>(std::move(pair));
     const auto measured = std::make_shared<std::vector<MeasuredRows>>();
     // Where it may stop early, and where ranks are put together, rows are not independent of each other.
     if (team().processes() > 1 && !shared->merged && !options.diagnosis.first && !options.first_difference)
       share_tensors(task, shared, measured, options, traits, rules, bytes);
-    task.run = [shared, measured, past, &options, &traits, &rules, bytes]() -> std::shared_ptr<const Rows> {
+    task.run = [shared, measured, history = std::move(history), &options, &traits, &rules,
+                bytes]() mutable -> std::shared_ptr<const Rows> {
+      // Nobody needs it behind the last step: it goes, whatever other ranks do.
+      const std::shared_ptr<RankHistory> past = std::move(history);
       if (past && options.diagnosis.first && past->history.certain) return nullptr;
       const auto result = std::make_shared<const RankResult>(
           compare_ranks(*shared, options, traits, rules, *bytes, past.get(), std::move(*measured)));
