@@ -256,6 +256,34 @@ def make_tests(msprobe, program, data, generate):
         harness.check("rank1  failed: no process sees both target/step0/rank1/dump.json (on " in said, said)
         harness.check_equal("files", len(files_in(scratch / "out")), 2)
 
+    @test("a process that sees nothing does not help, and is told of")
+    def _(scratch):
+        (scratch / "all").mkdir()
+        write_steps(generate, scratch / "all", "statistics", steps=1, ranks=2, apis=20)
+        spread_out(scratch, ("target", "golden"), lambda _: {"rank0": [0], "rank1": [0]})
+        (scratch / "1").mkdir()
+        words = ["compare", "-tp", "target", "-gp", "golden"]
+        right = harness.run(msprobe, [*words, "-o", str(scratch / "plain")], scratch / "all")
+        for local, told in (([], "does not help: target"), (["--local"], "target: there is nothing of that name on ")):
+            out = scratch / ("out" + "".join(local))
+            status, _, said = on_two_machines(scratch, *words, "-o", str(out), *local)
+            harness.check_equal(f"status, {said}", status, right.returncode)
+            harness.check(told in said, said)
+            harness.check_equal("files", files_in(out) == files_in(scratch / "plain"), True)
+
+    @test("--local: ranks of one name that are not the same")
+    def _(scratch):
+        (scratch / "all").mkdir()
+        write_steps(generate, scratch / "all", "statistics", steps=1, ranks=1, apis=20)
+        spread_out(scratch, ("target", "golden"), lambda _: {"rank0": [0, 1]})
+        dump = scratch / "1" / "target" / "step0" / "rank0" / "dump.json"
+        dump.write_bytes(dump.read_bytes().replace(b"Mean", b"mean", 1))
+        words = ["compare", "-tp", "target", "-gp", "golden", "-o", str(scratch / "out"), "--local"]
+        status, _, said = on_two_machines(scratch, *words)
+        harness.check_equal(f"status, {said}", status, 2)
+        harness.check("target/step0/rank0/dump.json: is another one on " in said, said)
+        harness.check_equal("files", (scratch / "out").exists(), False)
+
     @test("--local: nan_analyze")
     def _(scratch):
         made = scratch / "all" / "dump"
