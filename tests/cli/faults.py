@@ -34,6 +34,7 @@ KINDS = {
 }
 # Commands that go on without one of their inputs, and what may keep them from reading it.
 MANY_INPUTS = {
+    "compare into one file": ("read", "open"),
     "compare of tensors": ("read", "open", "malloc"),
     "compare as a gate": ("open", "malloc"),
     "merge_result": ("read", "open"),
@@ -63,6 +64,7 @@ def cases(data):
     pair = lambda name: ["-tp", compare / name / "target", "-gp", compare / name / "golden"]
     return {
         "compare": ["compare", *pair("stats_pairs"), "-o", "out", "--format", "csv,xlsx,html"],
+        "compare into one file": ["compare", *pair("rank_pairing"), "--format", "csv", "--output-file", "all.csv"],
         "compare of tensors": ["compare", *pair("tensor_rules"), "-o", "out", "--format", "csv", "--replay", "all"],
         "compare as a gate": ["compare", "-tp", rules, "-gp", rules, "-o", "out", "--format", "csv", "--replay", "all",
                               "--fail-on", "culprit"],

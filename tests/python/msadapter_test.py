@@ -221,6 +221,15 @@ class Levels(Case):
         self.assertEqual(data["kept_grad.0.debug"]["y"][0]["Mean"], 1.0)
 
 
+class Around(nn.Module):
+    """A module of a class of the test's, and a linear one."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = self.inner_class()
+        self.linear = linear(4, 2, 3)
+
+
 class Models(Case):
     def run_model(self, model, given):
         return self.record("L0", model, model.parameters(), torch.tensor(numbers(5, 4)), model=given)
@@ -239,11 +248,8 @@ class Models(Case):
             def forward(self, *, x):
                 return {"y": x * 2.0}
 
-        class Outer(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.inner = Inner()
-                self.linear = linear(4, 2, 3)
+        class Outer(Around):
+            inner_class = Inner
 
             def forward(self, x):
                 return self.inner(x=self.linear(x))["y"].sum()
@@ -260,11 +266,8 @@ class Models(Case):
                 parts.append(parts[0])
                 return torch.cat(parts)
 
-        class Outer(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.inner = Inner()
-                self.linear = linear(4, 2, 3)
+        class Outer(Around):
+            inner_class = Inner
 
             def forward(self, x):
                 given = [self.linear(x), torch.tensor(numbers(1, 2))]
@@ -328,11 +331,8 @@ class Models(Case):
             def forward(self, x):
                 return self.weights
 
-        class Outer(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.inner = Inner()
-                self.linear = linear(4, 2, 3)
+        class Outer(Around):
+            inner_class = Inner
 
             def forward(self, x):
                 weight = self.inner.weights[0]
@@ -348,11 +348,8 @@ class Models(Case):
             def forward(self, x):
                 return torch.cat([x, torch.tensor(numbers(2, 7))])
 
-        class Outer(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.inner = Inner()
-                self.linear = linear(4, 2, 3)
+        class Outer(Around):
+            inner_class = Inner
 
             def forward(self, x):
                 try:
