@@ -18,9 +18,9 @@ Root::Root(MpiTeam& team, const SharedWork& work, std::uint64_t phase)
     : team_(team),
       work_(work),
       phase_(phase),
+      heard_(team.gone()),
       queue_(work.bytes, team.processes(), work.processes),
-      busy_(team.processes()),
-      heard_(team.gone()) {
+      busy_(team.processes()) {
   heard_[0] = true;
 }
 

@@ -32,13 +32,13 @@ class Root {
   MpiTeam& team_;
   const SharedWork& work_;
   std::uint64_t phase_;
+  /// Who has told what it sees: nobody may see other files, also where nothing is left to do.
+  std::vector<bool> heard_;
   std::mutex mutex_;  // of what follows
   UnitQueue queue_;
   std::vector<std::size_t> busy_;  // units in hand, by process
-  /// Who has told what it sees: nobody may see other files, also where nothing is left to do.
-  std::vector<bool> heard_;
-  bool computed_ = false;       // there are no more units for the root itself
-  std::exception_ptr failure_;  // of those
+  bool computed_ = false;          // there are no more units for the root itself
+  std::exception_ptr failure_;     // of those
 };
 
 }  // namespace msprobe::mpi
