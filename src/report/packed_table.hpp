@@ -24,8 +24,8 @@ std::shared_ptr<const Table> unpack_table(std::string_view bytes);
 /// little longer.
 class TableStore {
  public:
-  /// `folder`: where they lie; empty: where temporary files do.
-  explicit TableStore(std::string folder) : file_(std::move(folder)) {}
+  /// `output`: what they go to in the end, beside which they lie (see SpillFile).
+  explicit TableStore(std::string output) : file_(std::move(output)) {}
 
   std::shared_ptr<const Table> add(const Table& table);
 

@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/spill_file.hpp"
 
+#include <filesystem>
+
 namespace msprobe {
+namespace {
+
+/// Empty: that for temporary files.
+std::string folder_for(const std::string& output) {
+  if (output == "-") return {};
+  const std::string folder = std::filesystem::path(output).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+}  // namespace
 
 SpillFile::Piece SpillFile::add(std::string_view bytes) {
   const std::lock_guard lock(mutex_);
-  if (!file_) file_.emplace(OutputFile::unnamed(folder_));
+  if (!file_) file_.emplace(OutputFile::unnamed(folder_for(output_)));
   const Piece piece = {file_->size(), bytes.size()};
   file_->write(bytes);
   return piece;

@@ -18,8 +18,9 @@ namespace msprobe {
 /// Any thread may add and read.
 class SpillFile {
  public:
-  /// `folder`: where the file lies; empty: in that for temporary files. It is made when something is added.
-  explicit SpillFile(std::string folder) : folder_(std::move(folder)) {}
+  /// `output`: what the bytes go to in the end. The file lies in its folder, as there is to be room, and is
+  /// made when something is added; for "-" it lies with temporary files.
+  explicit SpillFile(std::string output) : output_(std::move(output)) {}
 
   struct Piece {
     std::uint64_t offset = 0;
@@ -30,7 +31,7 @@ class SpillFile {
   std::string read(const Piece& piece);
 
  private:
-  std::string folder_;
+  std::string output_;
   std::mutex mutex_;
   std::optional<OutputFile> file_;
 };

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -84,11 +83,11 @@ std::string overview(const CompareReport& report, const std::vector<PackedRank>&
     json.member("unreadable", summary.unreadable);
     json.member("leftOut", summary.rows_left_out);
     json.member("wholeLeftOut", summary.left_out);
-    if (summary.first_bad) {
+    if (summary.first_bad && ranks[i].first_bad) {
       json.key("first");
       json.open_object();
       json.member("row", summary.first_bad->index);
-      json.member("onPage", ranks[i].left_out > 0 ? ranks[i].ahead : summary.first_bad->index);
+      json.member("onPage", *ranks[i].first_bad);
       json.member("measure", summary.first_bad->measure);
       json.member("reason", summary.first_bad->reason);
       json.close();
@@ -134,7 +133,7 @@ class HtmlReport final : public Sink {
       : path_(directory.empty() ? file : directory + "/" + file),
         progress_(progress),
         room_(room),
-        spilled_(path_ == "-" ? "" : std::filesystem::absolute(path_).parent_path().string()) {}
+        spilled_(path_) {}
 
   void begin(const Plan& plan) override {
     if (!plan.entries) {
@@ -154,10 +153,10 @@ class HtmlReport final : public Sink {
     Kept kept;
     std::optional<std::size_t> first_bad;
     if (summary.first_bad) first_bad = summary.first_bad->index;
-    kept.sample = pack_rank(entries, std::max<std::size_t>(room_ / kept_.size(), 1), first_bad);
+    kept.sample = pack_rank(entries, first_bad, std::max<std::size_t>(room_ / kept_.size(), 1));
     if (kept.sample.left_out > 0 && has_room(kept.sample)) {
       PacketWriter all;
-      all(pack_rank(entries));
+      all(pack_rank(entries, first_bad));
       kept.all = spilled_.add(all.bytes());
     }
     keep(task, std::move(kept));

@@ -30,7 +30,7 @@ void carry(auto& packet, Carried<PackedRank::Chunk> auto& chunk) {
 }
 
 void carry(auto& packet, Carried<PackedRank> auto& rank) {
-  packet(rank.names, rank.chunks, rank.left_out, rank.ahead, rank.number, rank.calls, rank.call_entries);
+  packet(rank.names, rank.chunks, rank.left_out, rank.first_bad, rank.number, rank.calls, rank.call_entries);
 }
 
 }  // namespace msprobe::compare

@@ -190,9 +190,10 @@ class Packer {
     }
   }
 
-  PackedRank pack(std::size_t room, std::optional<std::size_t> first_bad,
+  PackedRank pack(std::optional<std::size_t> first_bad, std::size_t room,
                   const dump::ConstructTable& construct, const dump::ConstructTable& golden) {
-    if (lines() > room) sample(room, first_bad);
+    packed_.first_bad = first_bad;
+    if (lines() > room) sample(first_bad, room);
     report::each_block<Block>(
         {0, lines()}, {}, [&](report::RowRange rows, Block& block) { return fill(rows, block); },
         [&](const Block& block) { append(block); });
@@ -242,13 +243,14 @@ class Packer {
     const Row& row = result_.rows[line.row];
     const bool born = result_.diagnosis && row.has_target() &&
                       result_.diagnosis->origin[row.pair.target] == diagnosis::Origin::born;
-    if (born || first_bad == line.row) return Urgency::cause;
+    if (first_bad == line.row) return Urgency::named;
+    if (born) return Urgency::cause;
     if (row.verdict() == Verdict::error) return Urgency::error;
     return row.verdict() == Verdict::warning ? Urgency::warning : Urgency::other;
   }
 
   /// Keeps `room` lines at most, and all or none of an entry: they are looked at together.
-  void sample(std::size_t room, std::optional<std::size_t> first_bad) {
+  void sample(std::optional<std::size_t> first_bad, std::size_t room) {
     std::set<std::string_view> told;  // entries that the diagnosis speaks of
     if (result_.diagnosis) {
       for (const diagnosis::Finding& finding : result_.diagnosis->findings) told.insert(finding.entry);
@@ -261,23 +263,26 @@ class Packer {
       if (groups.empty() || entry != before) {
         groups.emplace_back();
         if (entry.side != nullptr && told.contains(entry.side->text(entry.side->apis[entry.api].name)))
-          groups.back().urgency = Urgency::cause;
+          groups.back().urgency = Urgency::named;
       }
       before = entry;
       ++groups.back().lines;
       groups.back().urgency = std::min(groups.back().urgency, urgency(line, first_bad));
     }
     const std::vector<bool> shown = sample_groups(groups, room);
+    packed_.first_bad.reset();
     std::vector<std::uint32_t> kept;
-    bool is_ahead = true;
+    std::uint64_t rows = 0;  // of the tables
     std::size_t at = 0;
     for (std::size_t i = 0; i < groups.size(); ++i) {
-      for (const std::size_t end = at + groups[i].lines; at < end; ++at) {
-        const Line line = line_of(at);
-        is_ahead = is_ahead && (line.golden_only || line.row != first_bad);
+      const std::size_t end = at + groups[i].lines;
+      for (; at < end; ++at) {
         if (!shown[i]) continue;
-        if (is_ahead && !line.golden_only) ++packed_.ahead;
+        const Line line = line_of(at);
         kept.push_back(line.golden_only ? line.golden | kGoldenItem : static_cast<std::uint32_t>(line.row));
+        if (line.golden_only) continue;
+        if (line.row == first_bad) packed_.first_bad = rows;
+        ++rows;
       }
     }
     packed_.left_out = lines() - kept.size();
@@ -461,11 +466,11 @@ class Packer {
 
 }  // namespace
 
-PackedRank pack_rank(const RankRows& rows, std::size_t room, std::optional<std::size_t> first_bad) {
+PackedRank pack_rank(const RankRows& rows, std::optional<std::size_t> first_bad, std::size_t room) {
   static const dump::ConstructTable kNone;
   const dump::ConstructBeside* construct = rows.result().target_construct.get();
   const dump::ConstructBeside* golden = rows.result().golden_construct.get();
-  return Packer(rows).pack(room, first_bad, construct == nullptr ? kNone : construct->table(),
+  return Packer(rows).pack(first_bad, room, construct == nullptr ? kNone : construct->table(),
                            golden == nullptr ? kNone : golden->table());
 }
 

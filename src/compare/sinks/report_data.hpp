@@ -30,7 +30,8 @@ struct PackedRank {
   };
   std::vector<Chunk> chunks;
   std::uint64_t left_out = 0;  // rows that the page has no room for
-  std::uint64_t ahead = 0;     // if so: rows of the tables on the page before the first bad one
+  /// Rows of the tables on the page ahead of the first bad one; nothing if there is none, or no room for it.
+  std::optional<std::uint64_t> first_bad;
 
   std::int64_t number = 0;                 // of the rank
   std::vector<dump::Communication> calls;  // of the target, in order; none without a diagnosis
@@ -45,7 +46,7 @@ std::string exchanges_json(const std::vector<PackedRank>& ranks, const std::vect
 /// modules around entries are those of construct.json beside the target's dump.json, which need not exist or
 /// may be broken. Of more than `room` rows those around what differs are kept, with that of number
 /// `first_bad` (see row_sample.hpp).
-PackedRank pack_rank(const RankRows& rows, std::size_t room = SIZE_MAX,
-                     std::optional<std::size_t> first_bad = std::nullopt);
+PackedRank pack_rank(const RankRows& rows, std::optional<std::size_t> first_bad = std::nullopt,
+                     std::size_t room = SIZE_MAX);
 
 }  // namespace msprobe::compare

@@ -25,18 +25,16 @@ std::vector<bool> sample_groups(std::vector<RowGroup> groups, std::size_t room) 
   find_near(groups);
   std::vector<bool> shown(groups.size(), false);
   for (const Urgency urgency :
-       {Urgency::cause, Urgency::error, Urgency::warning, Urgency::near, Urgency::other}) {
+       {Urgency::named, Urgency::cause, Urgency::error, Urgency::warning, Urgency::near, Urgency::other}) {
     std::size_t lines = 0;
     for (const RowGroup& group : groups) lines += group.urgency == urgency ? group.lines : 0;
     if (lines == 0) continue;
-    const double share = lines <= room ? 1 : static_cast<double>(room) / static_cast<double>(lines);
     std::size_t passed = 0;
     std::size_t taken = 0;
     for (std::size_t i = 0; i < groups.size(); ++i) {
       if (groups[i].urgency != urgency) continue;
       passed += groups[i].lines;
-      const std::size_t due =
-          share == 1 ? passed : static_cast<std::size_t>(share * static_cast<double>(passed));
+      const std::size_t due = passed * std::min(room, lines) / lines;
       if (taken + groups[i].lines > due) continue;
       taken += groups[i].lines;
       shown[i] = true;

@@ -8,8 +8,8 @@
 
 namespace msprobe::compare {
 
-/// What a reader looks for, first.
-enum class Urgency : std::uint8_t { cause, error, warning, near, other };
+/// What a reader looks for, first: `named` is what the page speaks of.
+enum class Urgency : std::uint8_t { named, cause, error, warning, near, other };
 
 /// Lines of one entry, which are shown together.
 struct RowGroup {

@@ -111,9 +111,7 @@ class FileForEach final : public Sink {
 /// The rows of several tasks wait on the disk of the result for the last one.
 class OneFile final : public Sink {
  public:
-  explicit OneFile(const TableOptions& options)
-      : options_(options),
-        store_(options.file == "-" ? "" : std::filesystem::absolute(options.file).parent_path().string()) {}
+  explicit OneFile(const TableOptions& options) : options_(options), store_(options.file) {}
 
   void begin(const Plan& plan) override {
     plan_ = &plan;

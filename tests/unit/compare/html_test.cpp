@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,11 +54,15 @@ std::string from_base64(const std::string& text) {
   return out;
 }
 
+std::optional<std::size_t> first_bad_of(const TaskSummary& summary) {
+  return summary.first_bad ? std::optional(summary.first_bad->index) : std::nullopt;
+}
+
 std::string page(const RankResult& result) {
   CompareReport report;
   report.tasks.push_back(summarize(RankRows::of(result)));
   std::vector<PackedRank> ranks;
-  ranks.push_back(pack_rank(RankRows::of(result)));
+  ranks.push_back(pack_rank(RankRows::of(result), first_bad_of(report.tasks[0])));
   std::string out;
   write_html(report, ranks, [&](std::string_view bytes) { out += bytes; });
   return out;
@@ -275,22 +280,48 @@ TEST_CASE("a page without room for all rows has those around the first bad one, 
   const TaskSummary summary = summarize(rows);
   REQUIRE(summary.first_bad);
   REQUIRE(summary.rows == 200);
-  const PackedRank packed = pack_rank(rows, 50, summary.first_bad->index);
+  const PackedRank packed = pack_rank(rows, first_bad_of(summary), 50);
   REQUIRE(packed.chunks.size() == 1);
   CHECK(packed.chunks[0].rows <= 50);
   CHECK(packed.chunks[0].rows > 40);
   CHECK(packed.left_out == 200 - packed.chunks[0].rows);
   const PackedRows here(packed.chunks[0], false);
-  CHECK(here.verdicts[packed.ahead] == 2);
+  REQUIRE(packed.first_bad);
+  CHECK(here.verdicts[*packed.first_bad] == 2);
   CHECK(std::count(here.verdicts.begin(), here.verdicts.end(), 2) == 1);
   // The four entries on both sides are there as a whole.
   for (std::uint32_t entry = 56; entry <= 64; ++entry)
     CHECK(std::count(here.targets.begin(), here.targets.end(), entry) == 2);
   CHECK(here.targets.front() < 20);
   CHECK(here.targets.back() > 80);
-  const PackedRank whole = pack_rank(rows, 200, summary.first_bad->index);
+  const PackedRank whole = pack_rank(rows, first_bad_of(summary), 200);
   CHECK(whole.left_out == 0);
   CHECK(whole.chunks[0].columns == pack_rank(rows).chunks[0].columns);
+}
+
+TEST_CASE("where all is bad the first bad row is on the page all the same, and in its place") {
+  std::string target;
+  std::string golden;
+  for (std::size_t i = 0; i < 100; ++i) {
+    const char* const comma = i == 0 ? "" : ",";
+    const std::string entry = "Torch.op." + std::to_string(i) + ".forward";
+    target += comma + forward_json(entry, off_by(0), i < 7 ? off_by(0) : not_finite());
+    golden += comma + forward_json(entry, off_by(0), off_by(0));
+  }
+  const RankResult result = judged(target, golden, Mode::statistics, false);
+  const RankRows rows = RankRows::of(result);
+  const TaskSummary summary = summarize(rows);
+  REQUIRE(first_bad_of(summary) == 15);
+  for (const std::size_t room : {2, 7, 40}) {
+    const PackedRank packed = pack_rank(rows, 15, room);
+    REQUIRE(packed.first_bad);
+    const PackedRows here(packed.chunks.at(0), false);
+    CHECK(here.targets[*packed.first_bad] == 7);
+    CHECK(here.verdicts[*packed.first_bad] == 2);
+    CHECK(packed.chunks[0].rows <= room);
+  }
+  CHECK_FALSE(pack_rank(rows, 15, 1).first_bad);  // no room for the entry
+  CHECK(pack_rank(rows, 15).first_bad == 15);
 }
 
 TEST_CASE("an entry that the diagnosis speaks of is on every page") {
@@ -298,7 +329,7 @@ TEST_CASE("an entry that the diagnosis speaks of is on every page") {
   RankHistory past;
   diagnose(result, nullptr, {}, default_rules(), false, past, nullptr);
   REQUIRE(result.diagnosis->findings.size() == 1);
-  const PackedRank packed = pack_rank(RankRows::of(result), 4);
+  const PackedRank packed = pack_rank(RankRows::of(result), std::nullopt, 4);
   REQUIRE(packed.chunks.size() == 1);
   const PackedRows here(packed.chunks[0], true);
   CHECK(std::count(here.targets.begin(), here.targets.end(), result.diagnosis->findings[0].target_api) == 2);

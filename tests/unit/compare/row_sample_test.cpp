@@ -39,7 +39,8 @@ TEST_CASE("where too much differs causes come first, and what is left of the res
   CHECK(shown[999]);
   CHECK(count(shown, 0, 100) == 0);  // warnings, behind 899 errors
   CHECK(count(shown, 100, 999) == 100);
-  CHECK(count(shown, 100, 550) == doctest::Approx(50).epsilon(0.05));
+  CHECK(count(shown, 100, 550) >= 49);  // half of them
+  CHECK(count(shown, 100, 550) <= 51);
 }
 
 TEST_CASE("never more lines than there is room for, and all of them where that suffices") {
@@ -48,7 +49,7 @@ TEST_CASE("never more lines than there is room for, and all of them where that s
     std::vector<RowGroup> groups(random() % 50);
     std::size_t lines = 0;
     for (RowGroup& group : groups) {
-      group = {1 + random() % 9, static_cast<Urgency>(random() % 5)};
+      group = {1 + random() % 9, static_cast<Urgency>(random() % 6)};
       lines += group.lines;
     }
     const std::size_t room = random() % 200;

@@ -30,7 +30,7 @@ TEST_CASE("a table that travelled is written as if it had not") {
                           false, Spelled{Spelled::Kind::integer, 3, 3}},
                          {Text{"a,\"b\"\n"}, Structured{"", "{}"}, Structured{"y", "[]"}, -kInf,
                           std::int64_t{0}, true, Spelled{Spelled::Kind::real, -0.0, 0}}});
-  TableStore store("");
+  TableStore store("-");
   for (const auto& other :
        {unpack_table(pack_table(table)), store.add(table), store.add(*unpack_table(pack_table(table)))}) {
     for (std::size_t i = 0; i < table.rows(); ++i) CHECK(other->severity(i) == table.severity(i));
@@ -40,7 +40,7 @@ TEST_CASE("a table that travelled is written as if it had not") {
 }
 
 TEST_CASE("rows of many stored tables are read in any order, their texts stay while they are held") {
-  TableStore store("");
+  TableStore store("-");
   std::vector<std::shared_ptr<const Table>> tables;
   for (int i = 0; i < 20; ++i) {
     const std::string text = "table " + std::to_string(i) + ", longer than what lies in a string itself";
@@ -62,7 +62,7 @@ TEST_CASE("rows of many stored tables are read in any order, their texts stay wh
 }
 
 TEST_CASE("what has no room on the disk is told of, and so are bytes that end early") {
-  TableStore store("/nonexistent/folder");
+  TableStore store("/nonexistent/folder/result.csv");
   const FakeTable table({"text"}, {{Text{"a"}}});
   CHECK_THROWS_AS(store.add(table), IoError);
   const std::string bytes = pack_table(table);
