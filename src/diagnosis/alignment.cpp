@@ -8,8 +8,9 @@
 #include <string>
 #include <unordered_map>
 
-#include "diagnosis/gradient_roles.hpp"
+#include "diagnosis/roles.hpp"
 #include "diagnosis/sequence.hpp"
+#include "diagnosis/structure.hpp"
 #include "dump/names.hpp"
 #include "support/parallel.hpp"
 #include "support/text_pool.hpp"
@@ -109,6 +110,9 @@ struct AlignedEntries {
 
 class Signatures {
  public:
+  /// `other_classes`: one module's class has two names, that of the target and that of the reference.
+  explicit Signatures(bool other_classes) : other_classes_(other_classes) {}
+
   AlignedEntries of(const Side& side, const ConstructTable* construct,
                     const std::vector<std::uint32_t>& apis) {
     AlignedEntries out;
@@ -134,8 +138,9 @@ class Signatures {
           shapes = mixed(mixed(shapes, static_cast<std::uint64_t>(item.state)), shape_hash(side, item));
       }
       out.has_path.push_back(place != 0);
-      out.symbols[kWithShapes].push_back(number(mixed(mixed(work, place), shapes), 0));
-      out.symbols[kWithoutShapes].push_back(number(mixed(work, place), 1));
+      const std::uint64_t at_place = mixed(parsed->is_module && other_classes_ ? 1 : work, place);
+      out.symbols[kWithShapes].push_back(number(mixed(at_place, shapes), 0));
+      out.symbols[kWithoutShapes].push_back(number(at_place, 1));
       out.symbols[kWithoutPath].push_back(number(mixed(work, shapes), 2));
     }
     return out;
@@ -172,6 +177,7 @@ class Signatures {
     return known->second;
   }
 
+  bool other_classes_;
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
   std::unordered_map<std::uint32_t, std::uint64_t> shapes_;    // of the side at hand
   std::unordered_map<std::string_view, std::uint64_t> paths_;  // likewise
@@ -217,7 +223,7 @@ class EntryAligner {
   }
 
   void align_direction(Direction direction) {
-    Signatures signatures;
+    Signatures signatures(of_other_operations(target_, golden_));
     const AlignedEntries t =
         signatures.of(target_, target_construct_, entries(target_, direction, out_.golden_of));
     const AlignedEntries g =
@@ -455,14 +461,14 @@ void pair_by_place(const Side& target, const Api& ours, const Side& golden, cons
   }
 }
 
-/// The outputs of a backward entry, where frameworks give them in another order.
+/// Items that frameworks give in another order or call otherwise.
 void pair_by_role(const Side& target, const Api& ours, const Side& golden, const Api& theirs,
                   std::vector<std::uint32_t>& partners) {
-  const std::vector<std::uint32_t> roles = gradients_by_role(target, ours, golden, theirs);
-  if (roles.empty()) return;
-  auto role = roles.begin();
+  const RolePartners roles = by_role(target, ours, golden, theirs);
+  if (roles.partners.empty()) return;
+  auto role = roles.partners.begin();
   for (std::uint32_t i = ours.first; i < ours.first + ours.count; ++i) {
-    if (target.items[i].state == dump::State::output) partners[i] = *role++;
+    if (target.items[i].state == roles.state) partners[i] = *role++;
   }
 }
 
@@ -470,13 +476,13 @@ void pair_by_role(const Side& target, const Api& ours, const Side& golden, const
 
 std::vector<std::uint32_t> pair_items(const Side& target, const Side& golden, const Alignment& alignment) {
   std::vector<std::uint32_t> partners(target.items.size(), kNone);
-  const bool other_gradients = gives_gradients_otherwise(target, golden);
+  const bool other_roles = pairs_by_role(target, golden);
   parallel_blocks(target.apis.size(), [&](std::size_t t) {
     if (alignment.golden_of[t] == kNone) return;
     const Api& ours = target.apis[t];
     const Api& theirs = golden.apis[alignment.golden_of[t]];
     pair_by_place(target, ours, golden, theirs, partners);
-    if (other_gradients) pair_by_role(target, ours, golden, theirs, partners);
+    if (other_roles) pair_by_role(target, ours, golden, theirs, partners);
   });
   return partners;
 }

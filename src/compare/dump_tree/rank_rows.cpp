@@ -283,7 +283,8 @@ RowFacts RankRows::facts(std::size_t index) const {
   const bool unreadable = !result_->metrics.empty() && result_->metrics[index].failed;
   const bool left_out = result_->is_left_out(row);
   const bool measured = row.matched() && result_->target_item(row).is_tensor && !unreadable && !left_out;
-  return {row.verdict(), !row.has_golden(), !row.has_target(), unreadable, left_out, measured};
+  const bool alone = !row.has_golden() && row.pair.reason != Unmatched::nothing;
+  return {row.verdict(), alone, !row.has_target(), unreadable, left_out, measured};
 }
 
 /// Relative error of the norm, or of the maximum where there is no norm.

@@ -12,7 +12,7 @@
 #include "comparison/matching/mapping_file.hpp"
 #include "comparison/matching/names.hpp"
 #include "diagnosis/alignment.hpp"
-#include "diagnosis/gradient_roles.hpp"
+#include "diagnosis/roles.hpp"
 #include "dump/names.hpp"
 #include "support/error.hpp"
 
@@ -65,6 +65,39 @@ bool is_forward(std::string_view name) {
   return parsed && parsed->direction == dump::Direction::forward;
 }
 
+/// Gradients of a module's parameters, whose names may all be others: their entry is that of the module.
+class GradientEntries {
+ public:
+  GradientEntries(const Side& target, const Side& golden) : target_(target), golden_(golden) {}
+
+  /// For each entry of the target, in their order: `known` if it has a partner that way.
+  std::uint32_t partner(std::uint32_t api, std::uint32_t known) {
+    const std::string_view name = target_.text(target_.apis[api].name);
+    const auto parsed = dump::parse_entry_name(name);
+    if (!parsed || !parsed->is_module) return known;
+    if (parsed->direction == dump::Direction::forward && known != kUnmatched) {
+      const auto theirs = dump::parse_entry_name(golden_.text(golden_.apis[known].name));
+      if (theirs) modules_.try_emplace(parsed->base, theirs->base);
+    }
+    if (parsed->direction != dump::Direction::parameters_grad || known != kUnmatched) return known;
+    const auto module = modules_.find(parsed->base);
+    if (module == modules_.end()) return kUnmatched;
+    if (entries_.empty()) {
+      for (std::uint32_t i = 0; i < golden_.apis.size(); ++i)
+        entries_.try_emplace(std::string(golden_.text(golden_.apis[i].name)), i);
+    }
+    const auto found =
+        entries_.find(std::string(module->second) + std::string(name.substr(parsed->base.size())));
+    return found == entries_.end() ? kUnmatched : found->second;
+  }
+
+ private:
+  const Side& target_;
+  const Side& golden_;
+  std::unordered_map<std::string_view, std::string_view> modules_;
+  std::unordered_map<std::string, std::uint32_t> entries_;  // of the golden side
+};
+
 /// What one way of pairing makes of both sides.
 class Matcher {
  public:
@@ -81,13 +114,14 @@ class Matcher {
     const DtypeCheck check = dtype_check(target_, golden_, traits_);
     Matching matching = by_method(check);
     // Rows that the user names stay as they are.
-    if (options_.method == Method::data || traits_.gradients_by_position ||
-        !diagnosis::gives_gradients_otherwise(target_, golden_)) {
+    if (options_.method == Method::data || traits_.roles_by_place ||
+        !diagnosis::pairs_by_role(target_, golden_)) {
       return matching;
     }
-    pair_gradients_by_role(matching.pairs);
+    pair_by_role(matching.pairs);
     Matching settled = finish_pairs(target_, golden_, std::move(matching.pairs), rules_,
                                     options_.method == Method::layer ? DtypeCheck::none : check);
+    if (diagnosis::gives_gradients_otherwise(target_, golden_)) settle_no_gradients(settled);
     settled.alignment = matching.alignment;
     return settled;
   }
@@ -110,25 +144,43 @@ class Matcher {
     return layer();
   }
 
-  /// Of entries that have partners, the outputs of backward calls.
-  void pair_gradients_by_role(std::vector<Pair>& pairs) const {
+  /// They miss no partner: the other framework gives nothing for them.
+  void settle_no_gradients(Matching& matching) const {
+    std::vector<bool> used(golden_.items.size());
+    for (Pair& pair : matching.pairs) {
+      if (pair.golden != kUnmatched) used[pair.golden] = true;
+      if (pair.reason == Unmatched::item_missing &&
+          diagnosis::is_no_gradient(target_, target_.items[pair.target]))
+        pair.reason = Unmatched::nothing;
+    }
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      if (!used[i] && diagnosis::is_no_gradient(golden_, golden_.items[i])) --matching.golden_only;
+    }
+  }
+
+  /// What frameworks give in another order or call otherwise, of entries that have partners.
+  void pair_by_role(std::vector<Pair>& pairs) const {
+    GradientEntries gradients(target_, golden_);
     for (std::size_t begin = 0, end = 0; begin < pairs.size(); begin = end) {
       const std::uint32_t api = target_.items[pairs[begin].target].api;
       std::uint32_t partner = kUnmatched;
-      std::vector<Pair*> outputs;
       for (; end < pairs.size() && target_.items[pairs[end].target].api == api; ++end) {
-        Pair& pair = pairs[end];
+        const Pair& pair = pairs[end];
         const std::uint32_t golden = pair.golden != kUnmatched ? pair.golden : pair.candidate;
         if (partner == kUnmatched && golden != kUnmatched) partner = golden_.items[golden].api;
-        if (target_.items[pair.target].state == State::output) outputs.push_back(&pair);
       }
+      partner = gradients.partner(api, partner);
       if (partner == kUnmatched) continue;
-      const auto roles =
-          diagnosis::gradients_by_role(target_, target_.apis[api], golden_, golden_.apis[partner]);
-      if (roles.size() != outputs.size()) continue;  // they agree, or names repeat
+      const auto [state, roles] =
+          diagnosis::by_role(target_, target_.apis[api], golden_, golden_.apis[partner]);
+      std::vector<Pair*> of_state;
+      for (std::size_t i = begin; i < end; ++i) {
+        if (target_.items[pairs[i].target].state == state) of_state.push_back(&pairs[i]);
+      }
+      if (roles.size() != of_state.size()) continue;  // they pair as they stand, or names repeat
       for (std::size_t i = 0; i < roles.size(); ++i) {
-        *outputs[i] = {.target = outputs[i]->target, .golden = roles[i]};
-        if (roles[i] == kUnmatched) outputs[i]->reason = Unmatched::item_missing;
+        *of_state[i] = {.target = of_state[i]->target, .golden = roles[i]};
+        if (roles[i] == kUnmatched) of_state[i]->reason = Unmatched::item_missing;
       }
     }
   }

@@ -20,6 +20,7 @@ enum class Unmatched : std::uint8_t {
   entry_missing,  // the reference has no such entry at all
   item_missing,   // it has the entry, but not this input or output
   dtype,          // the partner's dtype cannot be compared with this one
+  nothing,        // there is nothing to pair: a gradient that is null, which the other framework leaves out
 };
 
 struct Pair {
@@ -49,7 +50,7 @@ struct PairingTraits {
   bool fuzzy_drops_surplus = false;    // -fm: no rows behind the golden side's end, but for statistics
   bool fuzzy_loses_partners = false;   // -fm: statistics lose their partners, checksums their values
   bool dtypes_by_framework = false;    // types pair by class if the headers name two frameworks
-  bool gradients_by_position = false;  // also between frameworks that give them in another order
+  bool roles_by_place = false;         // gradients and parameters as they stand, also across frameworks
   bool first_class_by_part = false;    // --consistent_check: a part of the first class' name is enough
   bool refuses_conflict = false;       // --consistent_check: orders that contradict each other are an error
 };

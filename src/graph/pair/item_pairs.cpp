@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "diagnosis/alignment.hpp"
-#include "diagnosis/gradient_roles.hpp"
+#include "diagnosis/roles.hpp"
 #include "dump/names.hpp"
 #include "support/parallel.hpp"
 

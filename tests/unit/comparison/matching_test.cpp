@@ -42,6 +42,9 @@ std::vector<std::string> pairs(std::string_view target_members, std::string_view
         line += " - dtype ";
         line += golden.text(golden.items[pair.candidate].dtype);
         break;
+      case Unmatched::nothing:
+        line += " - nothing";
+        break;
     }
     CHECK((pair.golden == kUnmatched) == (pair.reason != Unmatched::no));
     out.push_back(line);
@@ -282,7 +285,52 @@ TEST_CASE("gradients of a call go by their role where frameworks give them in an
   CHECK(pairs(by_argument, by_argument, {}, "mindtorch", "mindspore") == places);
   CHECK(pairs(by_graph, gradients("torch.float32", {"[5, 4]", "[3, 4]", "[3]"}), {}, "pytorch", "pytorch") ==
         places);
-  CHECK(pairs(by_argument, by_graph, {}, "mindtorch", "pytorch", {.gradients_by_position = true}) == places);
+  CHECK(pairs(by_argument, by_graph, {}, "mindtorch", "pytorch", {.roles_by_place = true}) == places);
+}
+
+TEST_CASE("parameters pair across frameworks that call them and their modules otherwise") {
+  // Names of parameters are comma-free texts; each has one element.
+  const auto module = [](const std::string& base, std::string_view dtype,
+                         const std::vector<std::string>& names) {
+    std::string parameters;
+    std::string gradients;
+    for (const std::string& name : names) {
+      if (!parameters.empty()) parameters += ',';
+      if (!gradients.empty()) gradients += ',';
+      parameters += '"' + name + "\": " + tensor_json("1", dtype);
+      gradients += '"' + name + "\": [" + tensor_json("1", dtype) + "]";
+    }
+    return '"' + base + R"(.forward.0": {"input_args": [], "parameters": {)" + parameters +
+           R"(}, "output": []}, ")" + base + R"(.parameters_grad.0": {)" + gradients + "}";
+  };
+  const std::string ours = "Cell.norm.LayerNorm.";
+  const std::string theirs = "Module.norm.LayerNorm.";
+  const std::string cell = module("Cell.norm.LayerNorm", "Float32", {"gamma", "beta", "moving_mean"});
+  const std::string torch = module("Module.norm.LayerNorm", "torch.float32", {"bias", "weight"});
+  const Lines expected = {
+      ours + "forward.0.parameters.gamma = " + theirs + "forward.0.parameters.weight",
+      ours + "forward.0.parameters.beta = " + theirs + "forward.0.parameters.bias",
+      ours + "forward.0.parameters.moving_mean - item",
+      ours + "parameters_grad.0.gamma = " + theirs + "parameters_grad.0.weight",
+      ours + "parameters_grad.0.beta = " + theirs + "parameters_grad.0.bias",
+      ours + "parameters_grad.0.moving_mean - item",
+  };
+  for (const char* framework : {"pytorch", "mindtorch"})
+    CHECK(pairs(cell, torch, {}, "mindspore", framework) == expected);
+  CHECK(pairs(torch, cell, {}, "pytorch", "mindspore")[1] ==
+        theirs + "forward.0.parameters.weight = " + ours + "forward.0.parameters.gamma");
+  // Its own class is that of the module at one place.
+  CHECK(pairs(module("Cell.fc.Dense", "Float32", {"weight"}),
+              module("Module.fc.Linear", "torch.float32", {"weight"}), {}, "mindspore", "pytorch")[1] ==
+        "Cell.fc.Dense.parameters_grad.0.weight = "
+        "Module.fc.Linear.parameters_grad.0.weight");
+  // A name that both have is that one's; of one framework names are names.
+  CHECK(pairs(module("Cell.a.A", "Float32", {"gamma", "weight"}),
+              module("Module.a.A", "torch.float32", {"weight"}), {}, "mindspore",
+              "pytorch")[0] == "Cell.a.A.forward.0.parameters.gamma - item");
+  CHECK(pairs(module("Module.a.A", "torch.float32", {"gamma"}),
+              module("Module.a.A", "torch.float32", {"weight"}), {}, "pytorch",
+              "pytorch")[0] == "Module.a.A.forward.0.parameters.gamma - item");
 }
 
 TEST_CASE("types as MSAdapter lets MindSpore write them are MindSpore's") {

@@ -288,6 +288,40 @@ TEST_CASE("rows without partner: a warning with its reason, or Python's pass") {
   both(forward_json("Torch.a.0.forward", tensor_json("1", "torch.int32"), ""), "warning dtypes");
 }
 
+TEST_CASE("a gradient that nobody needs is null to MSAdapter and nothing to PyTorch") {
+  const auto backward = [](const std::string& outputs) {
+    return R"("Module.a.Conv2d.backward.0": {"input": [)" + tensor_json("1") + R"(], "output": [)" + outputs +
+           "]}";
+  };
+  const auto rows = [&](const char* ours, const char* theirs, const std::string& target,
+                        const std::string& golden) {
+    RankResult result;
+    result.mode = Mode::statistics;
+    result.traits = dialect(false).rank;
+    result.target = side_of(target, ours);
+    result.golden = side_of(golden, theirs);
+    const Matching matching = match(result.target, result.golden, {}, result.traits.pairing, default_rules());
+    for (const Pair& pair : matching.pairs) result.rows.push_back({pair, {}});
+    judge(result, default_rules());
+    Lines lines = told(result);
+    lines.push_back(std::to_string(matching.golden_only));
+    return lines;
+  };
+  const std::string with_null = backward("null");
+  const std::string without = backward("");
+  CHECK(rows("mindtorch", "pytorch", with_null, without) == Lines{"pass", "pass", "0"});
+  CHECK(rows("pytorch", "mindtorch", without, with_null) == Lines{"pass", "0"});
+  // A value that the other side lacks is none of those, nor is a null within one framework or of an input.
+  CHECK(rows("mindtorch", "pytorch", backward(tensor_json("1")), without) ==
+        Lines{"pass", "warning item", "0"});
+  CHECK(rows("pytorch", "mindtorch", without, backward(tensor_json("1"))) == Lines{"pass", "1"});
+  CHECK(rows("pytorch", "pytorch", with_null, without) == Lines{"pass", "warning item", "0"});
+  CHECK(rows("mindtorch", "pytorch", forward_json("Module.a.Conv2d.forward.0", "null", ""),
+             forward_json("Module.a.Conv2d.forward.0", "", "")) == Lines{"warning item", "0"});
+  CHECK(rows("mindtorch", "pytorch", with_null, forward_json("Module.a.Conv2d.forward.0", "", "")) ==
+        Lines{"warning unmatched", "warning unmatched", "0"});
+}
+
 TEST_CASE("tensors: rule 2 at its limits") {
   for (const bool python : {false, true}) {
     CHECK(tensors({}, {{0.0, 1.0}}, python) == Lines{"pass", "error 2"});
