@@ -7,7 +7,8 @@ from .callbacks import MsprobeStep
 from .debugger import PrecisionDebugger
 from .monitor import TrainerMon
 from .randomness import seed_all
-from .unsupported import MsprobeInitStep, save, save_grad, step
+from .static_graph import save, save_grad, step
+from .unsupported import MsprobeInitStep
 
 __all__ = ["MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "TrainerMon", "compare", "compare_distributed", "save",
            "save_grad", "seed_all", "step"]

@@ -30,7 +30,7 @@ class _Int(Number):
     pass
 
 
-float32, int64, bool_ = _Float("float32"), _Int("int64"), _Int("bool")
+float32, bfloat16, int64, bool_ = _Float("float32"), _Float("bfloat16"), _Int("int64"), _Int("bool")
 
 
 class _Value:
