@@ -93,7 +93,7 @@ struct Wanted {
   std::vector<std::string> problems;
 };
 
-/// The roots of all ranks, which the root of the job alone knows.
+/// The roots of all ranks, by rank, which the root of the job alone knows.
 std::vector<Wanted> wanted_of(const Analysis& analysis) {
   std::map<std::size_t, Wanted> by_rank;
   for (const Root& root : analysis.roots) by_rank[root.rank].places.push_back(root.entry);
@@ -138,7 +138,7 @@ void add_details(Analysis& analysis, const Tell& tell) {
   analysis.details.resize(analysis.roots.size());
   std::vector<std::size_t> taken(wanted.size());
   for (std::size_t i = 0; i < analysis.roots.size(); ++i) {
-    const auto of_rank = std::ranges::find(wanted, analysis.roots[i].rank, &Wanted::rank);
+    const auto of_rank = std::ranges::lower_bound(wanted, analysis.roots[i].rank, {}, &Wanted::rank);
     std::size_t& next = taken[static_cast<std::size_t>(of_rank - wanted.begin())];
     analysis.details[i] = std::move(of_rank->details[next++]);
   }

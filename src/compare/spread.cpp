@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "support/interrupt.hpp"
 #include "support/stage.hpp"
 #include "support/text.hpp"
+#include "support/units.hpp"
 
 namespace msprobe::compare {
 namespace {
@@ -90,13 +90,7 @@ std::vector<std::uint32_t> Spread::processes_of(const Unit& unit) const {
   for (const std::size_t i : chains_[unit.chain]) {
     const std::vector<std::uint32_t>& of_task = plan_.tasks[i].processes;
     if (of_task.empty()) continue;
-    if (!common) {
-      common = of_task;
-      continue;
-    }
-    std::vector<std::uint32_t> both;
-    std::ranges::set_intersection(*common, of_task, std::back_inserter(both));
-    common = std::move(both);
+    common = common ? processes_in_both(*common, of_task) : of_task;
   }
   return common.value_or(std::vector<std::uint32_t>());
 }

@@ -55,10 +55,9 @@ std::string DryRun::plan() const {
     sum += static_cast<double>(all);
   }
   if (out.empty()) return "there is nothing to do\n";
-  const double idle = last > 0 ? 1 - sum / (last * static_cast<double>(processes_)) : 0;
   out += fmt::format("{} process{}: {} and {} units each; {:.1f} % of their time is idle\n",
                      human_count(processes_), processes_ == 1 ? "" : "es", range_of(bytes, human_bytes),
-                     range_of(units, human_count), 100 * idle);
+                     range_of(units, human_count), 100 * idle_share(last, sum, processes_));
   return out;
 }
 

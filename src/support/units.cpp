@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <numeric>
 #include <queue>
 #include <utility>
@@ -60,6 +61,17 @@ std::optional<std::size_t> UnitQueue::stuck_without(const std::vector<bool>& gon
   return std::nullopt;
 }
 
+std::vector<std::uint32_t> processes_in_both(const std::vector<std::uint32_t>& a,
+                                             const std::vector<std::uint32_t>& b) {
+  std::vector<std::uint32_t> both;
+  std::ranges::set_intersection(a, b, std::back_inserter(both));
+  return both;
+}
+
+double idle_share(double last, double sum, std::size_t processes) {
+  return last > 0 ? 1 - sum / (last * static_cast<double>(processes)) : 0;
+}
+
 Balance balance_of(const std::vector<std::uint64_t>& bytes, std::size_t processes) {
   Balance balance;
   balance.bytes.resize(processes);
@@ -80,7 +92,7 @@ Balance balance_of(const std::vector<std::uint64_t>& bytes, std::size_t processe
   const std::uint64_t last = *std::max_element(balance.bytes.begin(), balance.bytes.end());
   double sum = 0;
   for (const std::uint64_t each : balance.bytes) sum += static_cast<double>(each);
-  if (last > 0) balance.idle = 1 - sum / (static_cast<double>(last) * static_cast<double>(processes));
+  balance.idle = idle_share(static_cast<double>(last), sum, processes);
   return balance;
 }
 

@@ -39,11 +39,19 @@ class UnitQueue {
 /// Numbers of units, the largest first.
 std::vector<std::size_t> largest_first(const std::vector<std::uint64_t>& bytes);
 
+/// Of two ascending lists.
+std::vector<std::uint32_t> processes_in_both(const std::vector<std::uint32_t>& a,
+                                             const std::vector<std::uint32_t>& b);
+
+/// The share of all processes' time in which they wait for the last one, which took `last` for its part of
+/// `sum`.
+double idle_share(double last, double sum, std::size_t processes);
+
 /// How units come to lie on processes that take the same time for a byte, one unit after the other.
 struct Balance {
   std::vector<std::uint64_t> bytes;  // by process
   std::vector<std::size_t> units;
-  double idle = 0;  // the share of all processes' time in which they wait for the last one
+  double idle = 0;  // idle_share()
 };
 Balance balance_of(const std::vector<std::uint64_t>& bytes, std::size_t processes);
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -26,6 +25,7 @@
 #include "support/stage.hpp"
 #include "support/team.hpp"
 #include "support/text.hpp"
+#include "support/units.hpp"
 
 namespace msprobe::compare {
 namespace {
@@ -284,9 +284,7 @@ SeenBy seen_by(const RankPair& pair) {
   for (const dump::RankDump& rank : pair.more_goldens) others.push_back(&rank);
   seen.processes = pair.target.seen->processes;
   for (const dump::RankDump* other : others) {
-    std::vector<std::uint32_t> both;
-    std::ranges::set_intersection(seen.processes, other->seen->processes, std::back_inserter(both));
-    seen.processes = std::move(both);
+    seen.processes = processes_in_both(seen.processes, other->seen->processes);
     if (!seen.processes.empty()) continue;
     seen.apart =
         fmt::format("no process sees both {} (on {}) and {} (on {}): copy one to where the other lies",
@@ -336,8 +334,7 @@ struct Chain {
   /// Nobody sees this step and those before: it begins anew.
   void add(const std::vector<std::uint32_t>& seeing) {
     if (seeing.empty()) return;
-    std::vector<std::uint32_t> all;
-    if (!processes.empty()) std::ranges::set_intersection(processes, seeing, std::back_inserter(all));
+    std::vector<std::uint32_t> all = processes_in_both(processes, seeing);
     if (!processes.empty() && all.empty()) {
       history = std::make_shared<RankHistory>();
       ++number;
