@@ -284,6 +284,18 @@ def make_tests(msprobe, program, data, generate):
         harness.check("target/step0/rank0/dump.json: is another one on " in said, said)
         harness.check_equal("files", (scratch / "out").exists(), False)
 
+    @test("--local: a step on one machine, a dump root on the other")
+    def _(scratch):
+        (scratch / "all").mkdir()
+        write_steps(generate, scratch / "all", "statistics", steps=1, ranks=1, apis=20)
+        spread_out(scratch, ["golden"], lambda _: {"rank0": [0, 1]})
+        shutil.copytree(scratch / "all" / "target", scratch / "0" / "target")
+        shutil.copytree(scratch / "all" / "target" / "step0", scratch / "1" / "target")
+        status, _, said = on_two_machines(scratch, "compare", "-tp", "target", "-gp", "golden", "-o", str(scratch / "out"), "--local")
+        harness.check_equal(f"status, {said}", status, 2)
+        harness.check("target: is not the same kind of dump on all machines" in said, said)
+        harness.check_equal("files", (scratch / "out").exists(), False)
+
     @test("--local: nan_analyze")
     def _(scratch):
         made = scratch / "all" / "dump"
