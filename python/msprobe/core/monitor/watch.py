@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all parts of a monitor at work share: the engine, the configuration as it is now, names, counts."""
 
+from msprobe.core.common import log
+
+from .engine import guarded
 from .names import Names, Targets, numbered
 
 _KEYS = ("all_xy", "backward_only", "cc_distribution", "eps", "forward_only", "l2_targets", "mg_direction",
@@ -76,3 +79,43 @@ class CallFigures:
             for index, value in enumerate(those):
                 name = numbered(self._name + "." + word, index, len(those))
                 observer.observe(engine.series(quantity, self._stage, name, micro_step), value)
+
+
+class WatchedCalls:
+    """Which modules, or cells, are watched, and by what. WORD, parts_of() and hooked() are a framework's."""
+
+    WORD = "module"
+
+    def __init__(self, watch):
+        self._watch = watch
+        self._watched = []
+
+    def parts_of(self, models):
+        """Stage, path and module of all there are."""
+        raise NotImplementedError
+
+    def hooked(self, stage, path, module, forward, backward):
+        """What watches the calls, with step_ends() and remove()."""
+        raise NotImplementedError
+
+    def attach(self, models):
+        settings = self._watch.settings
+        forward, backward = not settings.backward_only, not settings.forward_only
+        if not settings.xy_distribution:
+            return
+        if not (forward or backward):
+            log.warn("monitor: forward_only and backward_only together leave no figures of %ss" % self.WORD)
+            return
+        for stage, path, module in self.parts_of(models):
+            if settings.all_xy or self._watch.targets.has_module(stage, path):
+                watched = guarded("hooking a " + self.WORD, self.hooked, stage, path, module, forward, backward)
+                self._watched += [] if watched is None else [watched]
+
+    def step_ends(self):
+        for watched in self._watched:
+            watched.step_ends()
+
+    def remove(self):
+        for watched in self._watched:
+            watched.remove()
+        self._watched = []

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inputs and outputs of cells, and their gradients: `actv` and `actv_grad`."""
 
-from msprobe.core.common import log
 from msprobe.core.monitor.engine import guarded
-from msprobe.core.monitor.watch import CallFigures
+from msprobe.core.monitor.watch import CallFigures, WatchedCalls
 
 from .. import cells, framework
 
@@ -51,36 +50,11 @@ class _WatchedCell:
         self._figures.backward(input=_tensors(grad_inputs), output=_tensors(grad_outputs))
 
 
-class Cells:
-    """Which cells are watched."""
+class Cells(WatchedCalls):
+    WORD = "cell"
 
-    def __init__(self, watch):
-        self._watch = watch
-        self._watched = []
+    def parts_of(self, models):
+        return [(stage, path, cell) for stage, model in enumerate(models) for path, cell in cells.named_cells(model)]
 
-    def attach(self, models):
-        settings = self._watch.settings
-        forward, backward = not settings.backward_only, not settings.forward_only
-        if not settings.xy_distribution:
-            return
-        if not (forward or backward):
-            log.warn("monitor: forward_only and backward_only together leave no figures of cells")
-            return
-        for stage, model in enumerate(models):
-            for path, cell in cells.named_cells(model):
-                if settings.all_xy or self._watch.targets.has_module(stage, path):
-                    self._watched += self._hooked(stage, path, cell, forward, backward)
-
-    def _hooked(self, stage, path, cell, forward, backward):
-        name = self._watch.module_names.of(stage, path)
-        watched = guarded("hooking a cell", _WatchedCell, self._watch, stage, name, cell, forward, backward)
-        return [] if watched is None else [watched]
-
-    def step_ends(self):
-        for watched in self._watched:
-            watched.step_ends()
-
-    def remove(self):
-        for watched in self._watched:
-            watched.remove()
-        self._watched = []
+    def hooked(self, stage, path, cell, forward, backward):
+        return _WatchedCell(self._watch, stage, self._watch.module_names.of(stage, path), cell, forward, backward)

@@ -4,8 +4,7 @@
 import torch
 
 from msprobe.core.common import log
-from msprobe.core.monitor.engine import guarded
-from msprobe.core.monitor.watch import CallFigures
+from msprobe.core.monitor.watch import CallFigures, WatchedCalls
 
 from .calls import HookedModule, can_have_backward, modules_of
 
@@ -36,36 +35,13 @@ class WatchedModule(HookedModule):
         self._figures.step_ends()
 
 
-class Modules:
-    """Which modules are watched, and by what."""
+class Modules(WatchedCalls):
+    def parts_of(self, models):
+        return modules_of(models)
 
-    def __init__(self, watch):
-        self._watch = watch
-        self._watched = []
-
-    def attach(self, models):
-        settings = self._watch.settings
-        forward, backward = not settings.backward_only, not settings.forward_only
-        if not settings.xy_distribution or not (forward or backward):
-            if settings.xy_distribution:
-                log.warn("monitor: forward_only and backward_only together leave no figures of modules")
-            return
-        for stage, name, module in modules_of(models):
-            if not settings.all_xy and not self._watch.targets.has_module(stage, name):
-                continue
-            has_backward = can_have_backward(module)
-            if not has_backward:
-                log.warn("monitor: %s has a hook of register_backward_hook(): no gradients of it"
-                         % (name or "the model"))
-            watched = guarded("hooking a module", WatchedModule, self._watch, stage,
-                              self._watch.module_names.of(stage, name), module, forward, backward and has_backward)
-            self._watched += [watched] if watched is not None else []
-
-    def step_ends(self):
-        for watched in self._watched:
-            watched.step_ends()
-
-    def remove(self):
-        for watched in self._watched:
-            watched.remove()
-        self._watched = []
+    def hooked(self, stage, path, module, forward, backward):
+        has_backward = can_have_backward(module)
+        if not has_backward:
+            log.warn("monitor: %s has a hook of register_backward_hook(): no gradients of it" % (path or "the model"))
+        return WatchedModule(self._watch, stage, self._watch.module_names.of(stage, path), module, forward,
+                             backward and has_backward)
