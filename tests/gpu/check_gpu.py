@@ -75,7 +75,9 @@ def check(table, names, options, environment):
             table.add(name, "skipped", 0.0, "no time was left")
         return
     command = [sys.executable, "-W", "ignore", __file__, "--part", ",".join(names)]
-    status, out, errors = in_process(command + (["--double"] if options.double else []), environment, table.left())
+    with tempfile.TemporaryDirectory(prefix="msprobe-gpu-") as folder:  # of all that the parts write
+        status, out, errors = in_process(command + (["--double"] if options.double else []),
+                                         dict(environment, TMPDIR=folder), table.left())
     told = [json.loads(line) for line in out.splitlines() if line.startswith("[")]
     for line in told:
         table.add(*line)
