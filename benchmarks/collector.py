@@ -3,6 +3,7 @@
 """Times training steps without a collector, with ours and with the Python tool's, and prints the ratios.
 
     benchmarks/collector.py OURS --python PYTHON [--peer] [--modes MODE,...] [--models NAME,...] [--rounds N]
+        [--touch GIB]
 
 OURS: the folder that goes to PYTHONPATH (build/python). PYTHON has torch, and with --peer the Python tool too. Each
 mode runs in a process of its own; the modes take turns, so that a busy neighbour hits all. Times are processor
@@ -10,7 +11,7 @@ milliseconds of one step (forward, backward, optimizer, stop, step) on one threa
 wrap functions for a step, to call them while nothing is recorded (as outside of a token_range) and to unwrap them is less
 than processes differ: there steps with and without that take turns in one process, and the ratio is the median of the
 pairs. Modes that save tensors are told with what one step leaves on the disk, and with what `dd` needs to write that much
-from one file to another one.
+from one file to another one. --touch writes to as much memory before each run, for virtual machines (processes.py).
 """
 
 import argparse
@@ -23,7 +24,7 @@ import subprocess
 import sys
 import time
 
-from processes import run_child
+from processes import run_child, touch_memory
 
 HERE = pathlib.Path(__file__).resolve().parent
 # The models of the collector's budget: (layers, width, heads, length, batch, vocabulary, steps timed)
@@ -172,6 +173,7 @@ def main():
     parser.add_argument("--modes", default=",".join(MODES))
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--touch", type=int, default=0, metavar="GIB")
     options = parser.parse_args()
     modes = options.modes.split(",")
     unknown = [mode for mode in modes if mode not in MODES]
@@ -189,6 +191,8 @@ def main():
         ratios = []
         for _ in range(options.rounds):
             for mode, name in runs:
+                if options.touch:
+                    touch_memory(options.touch)
                 result = run(options.python, model, mode, packages.get(name))
                 times[mode, name] += result["cpu"]
                 walls[mode, name] += result["wall"]
