@@ -7,6 +7,7 @@
 #include <tbb/version.h>
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -45,6 +46,10 @@ void chunk_ends() {}
 void loop_ends() {}
 #endif
 
+/// Thrown by a loop that was stopped because one around it was, and has the reason: whoever called it must not go
+/// on with half of its results. Not a std::exception: nobody may take it for an error of their own.
+struct Abandoned {};
+
 }  // namespace
 
 struct ThreadLimit::Impl {
@@ -69,6 +74,7 @@ void parallel_for(std::size_t count, const std::function<void(std::size_t)>& bod
   std::mutex mutex;
   std::exception_ptr failure;
   std::size_t failed_at = count;
+  std::atomic<bool> abandoned{false};  // seen from within; the context may be told of it later
   tbb::task_group_context context;
   loop_begins();
   // Who waits for the end of an inner loop must not take up another turn of an outer one, which may need what
@@ -82,6 +88,9 @@ void parallel_for(std::size_t count, const std::function<void(std::size_t)>& bod
             try {
               check_interrupt();
               body(i);
+            } catch (const Abandoned&) {
+              abandoned = true;
+              break;
             } catch (...) {
               const std::lock_guard lock(mutex);
               if (i < failed_at) {
@@ -98,6 +107,7 @@ void parallel_for(std::size_t count, const std::function<void(std::size_t)>& bod
   });
   loop_ends();
   if (failure) std::rethrow_exception(failure);
+  if (abandoned || context.is_group_execution_cancelled()) throw Abandoned();
 }
 
 std::string_view tbb_version() {

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -64,6 +65,35 @@ TEST_CASE("an exception stops the loop and comes out of it") {
                          "seven", std::runtime_error);
     CHECK(visited < 100000);
   }
+}
+
+TEST_CASE("nobody goes on with half of an inner loop's results, and the exception is the one that was thrown") {
+  const ThreadLimit limit(4);
+  std::atomic<int> halves{0};
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<bool> inside{false};
+    const auto turn = [&](std::size_t i) {
+      if (i == 1) {
+        for (int wait = 0; wait < 2000 && !inside; ++wait)
+          std::this_thread::sleep_for(std::chrono::microseconds(100));
+        throw std::runtime_error("one");
+      }
+      std::vector<int> outer(2);
+      parallel_for(outer.size(), [&](std::size_t j) {
+        std::vector<int> done(50);
+        parallel_for(done.size(), [&](std::size_t k) {
+          inside = true;
+          std::this_thread::sleep_for(std::chrono::microseconds(100));
+          done[k] = 1;
+        });
+        if (std::ranges::count(done, 1) != 50) ++halves;
+        outer[j] = 1;
+      });
+      if (std::ranges::count(outer, 1) != 2) ++halves;
+    };
+    CHECK_THROWS_WITH_AS(parallel_for(2, turn), "one", std::runtime_error);
+  }
+  CHECK(halves == 0);
 }
 
 TEST_CASE("no work is done without complaint") {
