@@ -25,7 +25,7 @@ namespace {
   ::_exit(kInterrupted);
 }
 
-int run_root(MpiTeam& team, const std::vector<std::string>& words) {
+int run_root(Messages& messages, MpiTeam& team, const std::vector<std::string>& words) {
   const int status = report_failures([&] {
     try {
       return run_program(words);
@@ -33,7 +33,7 @@ int run_root(MpiTeam& team, const std::vector<std::string>& words) {
       stop();
     }
   });
-  if (!team.dismiss(status < kFailure)) ::_exit(status);
+  if (!team.dismiss(status < kFailure)) messages.give_up(status);
   return status;
 }
 
@@ -63,7 +63,7 @@ int run_process(const std::vector<std::string>& words, const std::function<void(
       catch_signals();  // before that a signal ends the process, as MPI looks for none while it begins
       MpiTeam team(messages);
       set_team(&team);
-      const int status = team.is_root() ? run_root(team, words) : help_root(team, words);
+      const int status = team.is_root() ? run_root(messages, team, words) : help_root(team, words);
       messages.finish();
       return status;
     } catch (const Interrupted&) {

@@ -41,6 +41,9 @@ class Messages {
 
   /// When all processes have come here.
   void finish();
+  /// Ends all of them, wherever they are: the launcher's status is `status` (with MPICH's, a process that
+  /// merely leaves makes it that of the signal which ends the others).
+  [[noreturn]] void give_up(int status);
 
  private:
   void send_piece(std::size_t to, int tag, std::string_view bytes);

@@ -90,7 +90,7 @@ std::vector<std::string> MpiTeam::gather_here(const std::string& own, std::uint6
       park(std::move(request));
     }
   };
-  for (Request& request : take_parked()) take(std::move(request));
+  for (std::size_t left = parked(); left > 0; --left) take(take_parked());
   for (Patience patience; std::find(heard.begin(), heard.end(), false) != heard.end();) {
     if (std::optional<Request> request = next_request()) {
       take(*std::move(request));
@@ -172,6 +172,12 @@ void MpiTeam::leave(const Failure& failure) {
   send(request);
 }
 
+Request MpiTeam::take_parked() {
+  Request longest = std::move(parked_.front());
+  parked_.erase(parked_.begin());
+  return longest;
+}
+
 std::optional<Request> MpiTeam::next_request() {
   const std::optional<Messages::Message> message = messages_.look(kToRoot);
   if (!message) return std::nullopt;
@@ -198,7 +204,7 @@ void MpiTeam::take_leave(const Request& request, bool tell) {
 bool MpiTeam::dismiss(bool done) {
   const auto until = std::chrono::steady_clock::now() + kForBusyOnes;
   const Reply dismissed = {Reply::Kind::dismissed, {}, {}};
-  for (const Request& ask : take_parked()) answer(ask, dismissed);
+  while (parked() > 0) answer(take_parked(), dismissed);
   for (Patience patience; !all_gone();) {
     const std::optional<Request> request = next_request();
     if (!request) {

@@ -35,9 +35,12 @@ class MpiTeam final : public Team {
   // Of the root:
   std::optional<Request> next_request();
   void answer(const Request& ask, const Reply& reply);
-  /// Of one who asks for work that is shared later.
+  /// Of one who asks for work that is shared later, or not at all: who is not taken from there is dismissed
+  /// in the end.
   void park(Request ask) { parked_.push_back(std::move(ask)); }
-  std::vector<Request> take_parked() { return std::exchange(parked_, {}); }
+  std::size_t parked() const { return parked_.size(); }
+  /// The one that has waited longest.
+  Request take_parked();
   const std::vector<bool>& gone() const { return gone_; }
   /// Tells the user if it could have helped otherwise.
   void take_leave(const Request& request, bool tell);

@@ -86,10 +86,10 @@ void Root::check_stuck() {
 
 void Root::serve() {
   check_stuck();
-  for (Request& request : team_.take_parked()) take(request);
+  for (std::size_t left = team_.parked(); left > 0; --left) take(team_.take_parked());
   for (Patience patience; !is_done();) {
     if (std::optional<Request> request = team_.next_request()) {
-      take(*request);
+      take(*std::move(request));
       patience.reset();
     } else {
       patience.wait();
@@ -104,7 +104,7 @@ bool Root::is_done() {
          std::ranges::all_of(busy_, [](std::size_t units) { return units == 0; });
 }
 
-void Root::take(Request& request) {
+void Root::take(Request request) {
   if (request.kind == Request::Kind::leave) {
     team_.take_leave(request, true);
     heard_[request.process] = true;
@@ -126,9 +126,10 @@ void Root::take(Request& request) {
   --busy_[request.process];
 }
 
-void Root::take_ask(Request& ask) {
+void Root::take_ask(const Request& ask) {
   Reply reply;
   if (ask.phase == phase_ && ask.plan != work_.plan) {
+    team_.park(ask);
     throw Error(fmt::format("process {} on {} sees other files than process 0 on {}", ask.process,
                             display(ask.host), display(team_.host())),
                 "dumps that lie on each machine's own disk are compared with --local");
