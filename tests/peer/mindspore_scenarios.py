@@ -262,7 +262,7 @@ SCENARIOS = {
 }
 
 
-def _give_kernels():
+def give_kernels():
     """The Python tool measures with functions that have no kernel on the CPU (bfloat16: any): NumPy stands in."""
     def by_numpy(name, original):
         def measured(x, *args, **kwargs):
@@ -283,7 +283,7 @@ def _debugger_type():
 
 def run():
     ms.set_context(mode=ms.PYNATIVE_MODE, device_target="CPU")
-    _give_kernels()
+    give_kernels()
     main(SCENARIOS, _debugger_type)
 
 
