@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times training steps without a collector, with ours and with the Python tool's, and prints the ratios.
 
-    benchmarks/collector.py OURS --python PYTHON [--peer] [--modes MODE,...] [--models NAME,...] [--rounds N]
-        [--touch GIB]
+    benchmarks/collector.py OURS --python PYTHON [--peer] [--framework NAME] [--modes MODE,...] [--models NAME,...]
+        [--rounds N] [--touch GIB]
 
 OURS: the folder that goes to PYTHONPATH (build/python). PYTHON has torch, and with --peer the Python tool too. Each
 mode runs in a process of its own; the modes take turns, so that a busy neighbour hits all. Times are processor
@@ -15,6 +15,7 @@ from one file to another one. --touch writes to as much memory before each run, 
 """
 
 import argparse
+import importlib
 import json
 import os
 import pathlib
@@ -48,9 +49,8 @@ MODES = {
 }
 
 
-def child(model_name, mode, folder, package=""):
-    """Trains, and prints a line of JSON with the seconds of each step."""
-    sys.path.insert(0, str(HERE.parent / "tests" / "peer"))
+def pytorch_training(layers, width, heads, length, batch, vocabulary):
+    """The model, and what trains it by one step."""
     import torch
     from torch.nn import functional
 
@@ -58,14 +58,50 @@ def child(model_name, mode, folder, package=""):
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    layers, width, heads, length, batch, vocabulary, steps = MODELS[model_name]
     model = Decoder(vocabulary, width, heads, layers)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     tokens = torch.randint(0, vocabulary, (batch, length))
+
+    def train():
+        optimizer.zero_grad()
+        output = model(tokens)
+        functional.cross_entropy(output.flatten(0, 1), tokens.flatten()).backward()
+        optimizer.step()
+
+    return model, train
+
+
+def msadapter_training(layers, width, heads, length, batch, vocabulary):
+    """The same through MSAdapter, without an optimizer, which has no kernels there on the CPU."""
+    import mindspore
+
+    from msadapter_scenarios import Decoder, filled, square
+
+    model = filled(Decoder(vocabulary, width, heads, True, layers))
+    tokens = mindspore.Tensor([[(7 * row + 3 * column) % vocabulary for column in range(length)] for row in range(batch)])
+    with_gradients = mindspore.value_and_grad(lambda given: square(model(given)), None, list(model.parameters()))
+
+    def train():
+        for value in with_gradients(tokens)[1]:
+            value.asnumpy()  # it is not there before
+
+    return model, train
+
+
+# By framework: what trains, and the front end.
+FRAMEWORKS = {"pytorch": (pytorch_training, "msprobe.pytorch"), "msadapter": (msadapter_training, "msprobe.mindspore")}
+
+
+def child(framework, model_name, mode, folder, package=""):
+    """Trains, and prints a line of JSON with the seconds of each step."""
+    sys.path.insert(0, str(HERE.parent / "tests" / "peer"))
+    training, front_end = FRAMEWORKS[framework]
+    *sizes, steps = MODELS[model_name]
+    model, train = training(*sizes)
     debugger, started = None, False
     if mode != "none":
         import msprobe
-        from msprobe.pytorch import PrecisionDebugger
+        PrecisionDebugger = importlib.import_module(front_end).PrecisionDebugger
 
         if package and not msprobe.__file__.startswith(package):
             raise SystemExit(f"{package} holds no msprobe; build the target collector")
@@ -80,10 +116,7 @@ def child(model_name, mode, folder, package=""):
     def step():
         if started:
             debugger.start(model)
-        optimizer.zero_grad()
-        output = model(tokens)
-        functional.cross_entropy(output.flatten(0, 1), tokens.flatten()).backward()
-        optimizer.step()
+        train()
         if started:
             debugger.stop()
             debugger.step()
@@ -101,7 +134,7 @@ def child(model_name, mode, folder, package=""):
     for _ in range(2):
         step()
     result = {"cpu": [timed_step() for _ in range(steps)]}
-    if package and not started:
+    if mode == "wrapped" and package:
         result["ratios"] = paired_ratios(timed_step)
     result["wall"] = [wall_step() for _ in range(3)]
     if saves_tensors(mode):
@@ -159,8 +192,10 @@ def print_disks(disks, walls):
               f"({first['allocated'] / 1e6:.1f} on disk) | {wall:.0f} ms | {dd_wall:.0f} ms | {dd_cpu:.0f} ms |")
 
 
-def run(python, model, mode, package):
-    return run_child(python, __file__, [model, mode], package)
+def run(options, model, mode, package):
+    if mode == "none" and options.framework == "msadapter":
+        package = os.path.abspath(options.ours)  # without ours the program is prepared for the Python tool
+    return run_child(options.python, __file__, [options.framework, model, mode], package)
 
 
 def main():
@@ -170,15 +205,18 @@ def main():
     parser.add_argument("ours")
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--peer", action="store_true")
-    parser.add_argument("--modes", default=",".join(MODES))
+    parser.add_argument("--framework", choices=FRAMEWORKS, default="pytorch")
+    parser.add_argument("--modes", default="")
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--touch", type=int, default=0, metavar="GIB")
     options = parser.parse_args()
-    modes = options.modes.split(",")
-    unknown = [mode for mode in modes if mode not in MODES]
+    # Functions of PyTorch alone can be unwrapped in between.
+    all_modes = [mode for mode in MODES if MODES[mode][1] or options.framework == "pytorch"]
+    modes = options.modes.split(",") if options.modes else all_modes
+    unknown = [mode for mode in modes if mode not in all_modes]
     if unknown:
-        parser.error(f"no such mode: {unknown[0]} (there are {', '.join(MODES)})")
+        parser.error(f"no such mode: {unknown[0]} (there are {', '.join(all_modes)})")
     packages = {"msprobe": os.path.abspath(options.ours)}
     if options.peer:
         packages["Python tool"] = None
@@ -193,7 +231,7 @@ def main():
             for mode, name in runs:
                 if options.touch:
                     touch_memory(options.touch)
-                result = run(options.python, model, mode, packages.get(name))
+                result = run(options, model, mode, packages.get(name))
                 times[mode, name] += result["cpu"]
                 walls[mode, name] += result["wall"]
                 if "disk" in result:

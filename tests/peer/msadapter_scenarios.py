@@ -66,10 +66,10 @@ class Layer(nn.Module):
 class Decoder(nn.Module):
     """Nested modules, whole numbers going in."""
 
-    def __init__(self, words=50, width=8, heads=2, residual=False):
+    def __init__(self, words=50, width=8, heads=2, residual=False, layers=2):
         super().__init__()
         self.embedding = nn.Embedding(words, width)
-        self.layers = nn.ModuleList([Layer(width, heads, residual) for _ in range(2)])
+        self.layers = nn.ModuleList([Layer(width, heads, residual) for _ in range(layers)])
         self.head = nn.Linear(width, words)
 
     def forward(self, tokens):
