@@ -84,7 +84,16 @@ std::vector<report::Format> chosen_formats(const Typed& typed) {
   return formats;
 }
 
-Outputs to_outputs(const Typed& typed) {
+/// The format that a file is named after, if it is one.
+std::vector<std::string> format_of_file(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  const std::string_view ending = dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1);
+  if (ending != kHtml && ending != kMarkdown && !report::format_from_name(ending)) return {};
+  return {std::string(ending)};
+}
+
+Outputs to_outputs(Typed typed) {
+  if (typed.formats.empty() && !typed.xlsx) typed.formats = format_of_file(typed.output_file);
   Outputs outputs;
   outputs.directory = typed.output;
   outputs.file = typed.output_file;
@@ -182,7 +191,9 @@ class CompareCommand final : public Command {
             .values(0, 1);
     options
         .add("--output-file", typed_.output_file,
-             "One result file of this name (in the folder of -o) or path, or - for standard output")
+             "One result file of this name (in the folder of -o) or path, or - for standard output; its "
+             "ending tells the "
+             "format if nothing else does")
         .argument("FILE");
     options.add("-m,--mode", typed_.mode, "Kind of the dumps: auto, atb")
         .suggest({"auto", "atb"})
