@@ -18,6 +18,8 @@ import time
 import harness
 
 PROCESSES = (1, 2, 4)
+# Behind a status that is not 0 Open MPI's launcher would wait for two seconds, also where all processes have ended.
+AT_ONCE = {"OMPI_MCA_odls_base_sigkill_timeout": "0"}
 
 
 def launcher(program):
@@ -60,7 +62,7 @@ class Job:
             result = harness.run(self.msprobe, [*map(str, arguments), "-j", "2"], folder)
         else:
             words, variables = self.words(processes, [*arguments, "-j", "2"])
-            result = harness.run(words[0], words[1:], folder, env=variables)
+            result = harness.run(words[0], words[1:], folder, env={**variables, **AT_ONCE})
         return result.returncode, result.stdout, untimed(result.stderr), files_in(folder)
 
 
@@ -214,7 +216,7 @@ def make_tests(msprobe, program, data, generate):
         words[-len(arguments) - 1:-len(arguments) - 1] = ["sh", "-c", place]
         folder = scratch / "both"
         folder.mkdir(exist_ok=True)
-        result = harness.run(words[0], words[1:], folder, env={**variables, "MACHINES": str(scratch)})
+        result = harness.run(words[0], words[1:], folder, env={**variables, **AT_ONCE, "MACHINES": str(scratch)})
         return result.returncode, result.stdout, untimed(result.stderr)
 
     def spread_out(scratch, names, places):
