@@ -192,8 +192,7 @@ class CompareCommand final : public Command {
     options
         .add("--output-file", typed_.output_file,
              "One result file of this name (in the folder of -o) or path, or - for standard output; its "
-             "ending tells the "
-             "format if nothing else does")
+             "ending tells the format if nothing else does")
         .argument("FILE");
     options.add("-m,--mode", typed_.mode, "Kind of the dumps: auto, atb")
         .suggest({"auto", "atb"})
