@@ -13,6 +13,8 @@
 namespace msprobe::diagnosis {
 namespace {
 
+constexpr std::size_t kMostNotes = 8;
+
 /// When something happened, as far as ranks have a common time: step, layer of communication, whether a call
 /// of it brought it, entries since the call before.
 using Moment = std::tuple<std::size_t, std::uint32_t, bool, std::uint64_t>;
@@ -177,6 +179,11 @@ class Conclusion {
       out_.broken_off += rank.broken_off;
       if (out_.first_broken_off.empty()) out_.first_broken_off = rank.first_broken_off;
       out_.left_out += rank.left_out;
+      out_.drifted = out_.drifted || rank.drifted;
+      for (const std::string& note : rank.notes) {
+        const bool told = std::find(out_.notes.begin(), out_.notes.end(), note) != out_.notes.end();
+        if (!told && out_.notes.size() < kMostNotes) out_.notes.push_back(note);
+      }
       out_.tensors = out_.tensors || rank.tensors;
       out_.threshold = std::max(out_.threshold, rank.threshold);
       if (rank.largest_j > out_.largest_j) {

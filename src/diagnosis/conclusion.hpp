@@ -19,8 +19,8 @@ struct Diagnosis {
   std::vector<Finding> findings;
   std::size_t independent = 0;  // how many of them are nobody's consequence: 0 says that there is no culprit
   std::array<std::uint64_t, kOrigins> counts{};
-  std::uint64_t measured = 0;  // tensors whose error is known: without any, "no culprit" says nothing
-  std::uint64_t unread = 0;    // tensors that could not be read
+  std::uint64_t measured = 0;    // tensors whose error is known: without any, "no culprit" says nothing
+  std::uint64_t unread = 0;      // tensors that could not be read
   std::uint64_t broken_off = 0;  // places whose evidence is weaker: something could not be read again
   std::string first_broken_off;
   std::uint64_t agreeing = 0;  // entries ahead of the culprit, in its rank and step
@@ -33,7 +33,9 @@ struct Diagnosis {
   std::string largest_entry;
   double visible = 0;
   std::string visible_module;
-  std::string doubt;  // about the matching of communication; may be empty
+  bool drifted = false;            // parameters differ before the first step that was recorded
+  std::vector<std::string> notes;  // what holds of all that was compared, each once
+  std::string doubt;               // about the matching of communication; may be empty
 
   bool has_culprit() const { return independent > 0; }
   const Finding& culprit() const { return findings.front(); }

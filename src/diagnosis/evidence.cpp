@@ -56,14 +56,27 @@ double RankJudge::carried(std::uint32_t target_item, std::uint32_t golden_item) 
   return error;
 }
 
+/// What the statistics of an entry's outputs do not show.
+double RankJudge::hidden_of(std::uint32_t target_api) const {
+  double hidden = 0;
+  if (target_api == kNone || target_api > at_) return hidden;
+  const Api& api = target_.apis[target_api];
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    if (item_of(i).state == State::output) hidden = std::max(hidden, static_cast<double>(errors_.hidden[i]));
+  }
+  return hidden;
+}
+
 std::string_view RankJudge::producer_name(std::uint32_t target_item, std::uint32_t golden_item) const {
   return target_item != kNone ? target_name(target_.items[target_item].api)
                               : golden_name(golden_.items[golden_item].api);
 }
 
 void RankJudge::structure(Entry& entry, double& scalar_error) {
-  const double rounding =
-      threshold_ * (std::max({forward_error(), backward_, history_.backward}) + 4 * kSingleRoundoff);
+  constexpr double kMostRounding = 0.1;  // of a number that is computed from tensors
+  const double rounding = std::min(
+      kMostRounding,
+      threshold_ * (std::max({forward_error(), backward_, history_.backward}) + 4 * kSingleRoundoff));
   const CalledOtherwise called =
       called_otherwise(target_, entry.target, golden_, entry.golden, errors_.golden_item, rounding);
   scalar_error = called.scalar_error;
@@ -83,6 +96,9 @@ void RankJudge::structure(Entry& entry, double& scalar_error) {
     if (item_of(i).state == State::output) e_out = std::max(e_out, e_of(i));
   }
   const bool effect = e_out > 2 * entry.e_in + entry.u;
+  // Rounding, or how far the runs have drifted apart, may hide what another setting does.
+  const bool hidden = !effect && difference.kind == Kind::argument && difference.setting && e_out > 0 &&
+                      !flipped_ && entry.nature != Nature::random;
   const bool input_grad = difference.kind == Kind::requires_grad && difference.item != kNone &&
                           item_of(difference.item).state != State::output;
   // A shape or dtype that was handed on is no news.
@@ -94,6 +110,8 @@ void RankJudge::structure(Entry& entry, double& scalar_error) {
   if (effect || difference.kind == Kind::dtype || difference.kind == Kind::shape) {
     found.confidence = handed_on ? Confidence::hint : Confidence::certain;
     if (by_decision) flip(entry, 1);
+  } else if (hidden) {
+    found.confidence = Confidence::likely;
   } else {
     found.confidence = input_grad && !entry.touched && target_name(entry.target).starts_with("Module.")
                            ? Confidence::likely
@@ -104,11 +122,15 @@ void RankJudge::structure(Entry& entry, double& scalar_error) {
                            : difference.kind == Kind::shape  ? "shape of " + difference.place
                                                              : "requires_grad of " + difference.place;
   const std::string given = fmt::format("{} is {}, golden {}", what, difference.target, difference.golden);
-  found.text = given + (effect ? fmt::format("; output error {} from inputs {}", error_text(e_out),
-                                             error_text(entry.worst_in))
-                               : "; without effect on the output");
+  found.text =
+      given +
+      (effect ? fmt::format("; output error {} from inputs {}", error_text(e_out), error_text(entry.worst_in))
+       : hidden ? fmt::format("; its effect is hidden in the errors there: {} of the output, {} "
+                              "of the inputs",
+                              error_text(e_out), error_text(entry.worst_in))
+                : "; without effect on the output");
   found.side = "the code differs, not a kernel";
-  if (!effect && difference.kind == Kind::argument) await_effect(entry, found);
+  if (!effect && !hidden && difference.kind == Kind::argument) await_effect(entry, found);
   if (difference.kind == Kind::requires_grad && !found.is_evidence()) await_gradients(entry, found, given);
   if (difference.kind == Kind::argument && found.is_evidence()) {
     if (again != repeated_.end()) {
@@ -218,10 +240,10 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
     // What comes first has no noise of half types yet. What is computed from data by something unrecorded is
     // told from data by whether anything came before, or by what came in at the same place before.
     const std::optional<double> data = data_error(entry, index);
-    const bool derived = forward_ > 0 && !data;
+    const bool derived = (forward_ > 0 || rounded_ > 0) && !data;
     const double ahead = data              ? *data
-                         : entry.optimizer ? std::max(forward_error(), gradients_)
-                                           : forward_error();
+                         : entry.optimizer ? std::max({forward_error(), gradients_, rounded_})
+                                           : std::max(forward_error(), derived ? rounded_ : 0);
     // What comes in is equal but for single elements; of float32, random numbers and scaling differ a little.
     const double own =
         derived ? 4 * u : std::max(unit_roundoff(target_.text(item.dtype)), 4 * kSingleRoundoff);
@@ -252,7 +274,11 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
     // Errors of two kinds cannot be held against each other.
     if (partners && errors_.by_statistics[index] != errors_.by_statistics[from]) return;
     const double q = carried(known ? from : kNone, golden_known ? golden_from : kNone);
-    const double ratio = e / (2 * q + 2 * u);
+    // What the maker's statistics do not show, as those of a half type that are rounded to it, may be there.
+    const double unseen =
+        std::max(known ? hidden_of(target_.items[from].api) : 0,
+                 golden_known ? hidden_of(alignment_.target_of[golden_.items[golden_from].api]) : 0);
+    const double ratio = e / (2 * std::max(q, unseen) + 2 * u);
     // Entries of one side alone answer for what comes from them.
     const auto answer = [&](const std::unordered_map<std::uint32_t, std::uint32_t>& runs,
                             std::uint32_t producer) {
@@ -311,7 +337,9 @@ ParameterStep RankJudge::last_step(std::uint32_t index) {
   const auto [known, added] =
       history_.parameters.try_emplace(std::hash<std::string_view>{}(target_.name(item)), now);
   if (added) return {};
-  return step_between(std::exchange(known->second, now), now, elements_of(target_.text(item.shape)));
+  const std::uint32_t partner = errors_.golden_item[index];
+  return step_between(std::exchange(known->second, now), now, elements_of(target_.text(item.shape)),
+                      errors_.tolerance_of(index, partner));
 }
 
 /// Relative error of the gradient that the parameter was updated by, if somebody recorded it.
@@ -395,6 +423,14 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
           fmt::format("{} is a parameter whose norm differs by {} before it is used, more than rounding does",
                       place_text(target_, item), error_text(errors_.b[index]));
     }
+  }
+  if (drift_ && !drift_->stands_out(e, sizes_of(target_.text(item.shape)).size() < 2, u)) {
+    if (drift_->first) return;
+    drift_->first = finding(entry, Kind::parameter, Rule::source, threshold_);
+    drift_->first->item = index;
+    drift_->first->place = place_text(target_, item);
+    name_places(*drift_->first, entry.target, entry.golden);
+    return;
   }
   Finding found = finding(entry, Kind::parameter, Rule::source, j);
   found.item = index;

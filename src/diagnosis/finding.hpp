@@ -58,10 +58,10 @@ struct Finding {
   std::uint32_t target_api = UINT32_MAX;
   std::uint32_t item = UINT32_MAX;  // of the side under test, if one is concerned
   bool downstream = false;          // what it received was touched by earlier evidence
-  bool joined = false;              // it may be that evidence's fault in another place: no second one is claimed
-  std::string entry;                // the reference's name where the side under test has none
-  std::string golden_entry;         // empty if there is none
-  std::string place;                // `input.1`
+  bool joined = false;       // it may be that evidence's fault in another place: no second one is claimed
+  std::string entry;         // the reference's name where the side under test has none
+  std::string golden_entry;  // empty if there is none
+  std::string place;         // `input.1`
   std::string step;
   std::string rank;
   std::string module;

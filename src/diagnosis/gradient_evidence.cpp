@@ -137,7 +137,7 @@ double RankJudge::best_match(const Entry& entry, std::uint32_t index, double eno
     const Item& other = golden_.items[i];
     if (other.state != State::output || !other.is_tensor || i == errors_.golden_item[index]) continue;
     if (golden_.text(other.shape) != target_.text(item.shape)) continue;
-    const Measure against = measure(target_, item, golden_, other);
+    const Measure against = errors_.by_statistics_of(index, i);
     if (against.known && against.e < best) best = against.e;
   }
   return best;
@@ -175,6 +175,7 @@ void RankJudge::backward_pair(Entry& entry) {
     if (forward != kNone) {
       entry.u = std::max(entry.u, static_cast<double>(errors_.u[forward]));
       entry.e_in = std::max(entry.e_in, static_cast<double>(errors_.anything[forward]));
+      entry.hidden = std::max(entry.hidden, static_cast<double>(errors_.anything_hidden[forward]));
       // As many elements as lie within their error of the kink take the other side, with all of their
       // gradient.
       if (entry.nature == Nature::kinked)
@@ -216,6 +217,7 @@ void RankJudge::gradients_pair(Entry& entry) {
   entry.e_in = module != nullptr ? module->e : 0;
   if (module != nullptr) entry.u = std::max(entry.u, module->u);
   entry.b_in = module != nullptr ? module->b : 0;
+  if (module != nullptr) entry.hidden = std::max(entry.hidden, module->hidden);
   if (module == nullptr || !module->has_gradient) entry.e_in = std::max(entry.e_in, ahead);
   entry.e_in = floor_of(entry.e_in);
   entry.worst_in = entry.e_in;

@@ -21,16 +21,19 @@ void raise_to(float& largest, float value) {
 
 }  // namespace
 
-ItemErrors::ItemErrors(const RankPair& pair)
+ItemErrors::ItemErrors(const RankPair& pair, const StatisticsPrecision* known)
     : golden_item(pair_items(*pair.target, *pair.golden, *pair.alignment)), pair_(pair) {
   const Side& target = *pair.target;
   e.assign(target.items.size(), NAN);
   b.assign(target.items.size(), 0);
+  hidden.assign(target.items.size(), 0);
   by_statistics.assign(target.items.size(), 0);
   blind.assign(target.items.size(), 0);
+  partial.assign(target.items.size(), 0);
   output.assign(target.apis.size(), 0);
   anything.assign(target.apis.size(), 0);
   anything_b.assign(target.apis.size(), 0);
+  anything_hidden.assign(target.apis.size(), 0);
   u.assign(target.apis.size(), 0);
   module_of_.assign(target.apis.size(), nullptr);
   measured_.assign(target.apis.size(), false);
@@ -43,6 +46,11 @@ ItemErrors::ItemErrors(const RankPair& pair)
     module_of_[api] = &modules_[parsed->base];
     module_of_[api]->entries.push_back(api);
   }
+  if (known != nullptr) {
+    precision = *known;
+  } else {
+    learn_precision();
+  }
   if (pair.stop_at_certain) return;
   parallel_blocks(target.apis.size(),
                   [&](std::size_t api) { measure_items(static_cast<std::uint32_t>(api)); });
@@ -50,6 +58,17 @@ ItemErrors::ItemErrors(const RankPair& pair)
   for (std::uint32_t api = 0; api < target.apis.size(); ++api) {
     if (module_of_[api] != nullptr) add_to_module(api, *module_of_[api]);
   }
+}
+
+/// Parameters are what both runs have alike, if anything is.
+void ItemErrors::learn_precision() {
+  const Side& target = *pair_.target;
+  const Side& golden = *pair_.golden;
+  precision = StatisticsPrecision(target, golden);
+  for_each_parameter([&](std::uint32_t item, std::uint32_t partner) {
+    precision.learn(target, target.items[item], golden, golden.items[partner]);
+  });
+  precision.settle();
 }
 
 void ItemErrors::measure(std::uint32_t api) {
@@ -74,18 +93,67 @@ void ItemErrors::measure_items(std::uint32_t api) {
     std::optional<Measure> found;
     if (pair_.tensors) found = pair_.tensors(i, golden_item[i]);
     if (!found) {
-      found = diagnosis::measure(target, item, golden, partner);
+      found = by_statistics_of(i, golden_item[i]);
       by_statistics[i] = pair_.tensors ? 1 : 0;
     }
     const bool other_shape = target.text(item.shape) != golden.text(partner.shape);
+    partial[i] = found->partial ? 1 : 0;
+    hidden[i] = static_cast<float>(found->hidden);
+    // What half types round is known by their roundoff.
+    if (roundoff <= kSingleRoundoff) raise_to(anything_hidden[api], hidden[i]);
     if (found->blind && !other_shape) blind[i] = 1;
     if (!found->known || blind[i] != 0) continue;
     e[i] = other_shape ? std::numeric_limits<float>::infinity() : static_cast<float>(found->e);
     b[i] = other_shape ? std::numeric_limits<float>::infinity() : static_cast<float>(found->b);
-    raise_to(anything[api], e[i]);
-    raise_to(anything_b[api], b[i]);
     if (item.state == State::output && roundoff > 0) raise_to(output[api], e[i]);
   }
+  leave_out_overwritten(api);
+  for (std::uint32_t i = target.apis[api].first; i < target.apis[api].first + target.apis[api].count; ++i) {
+    if (std::isnan(e[i])) continue;
+    raise_to(anything[api], e[i]);
+    raise_to(anything_b[api], b[i]);
+  }
+}
+
+/// What a call writes to without reading it may hold anything, as memory that nobody has written yet. What it
+/// changes some recorders see after the change: where it left the same, it had the same.
+void ItemErrors::leave_out_overwritten(std::uint32_t api) {
+  const Side& target = *pair_.target;
+  const dump::Api& entry = target.apis[api];
+  const auto parsed = dump::parse_entry_name(target.text(entry.name));
+  if (!parsed || parsed->direction != Direction::forward || parsed->is_module) return;
+  const std::string_view operation = parsed->operation();
+  bool scaled_by_zero = false;  // `beta=0` of sums with a product
+  bool same_left = false;
+  for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
+    const Item& item = target.items[i];
+    if (!item.is_tensor && item.state == State::input && place_text(target, item) == "input.beta")
+      scaled_by_zero = number_of(target, item, dump::kMax) == 0;
+    if (item.state != State::output || !item.is_tensor) continue;
+    same_left = e[i] == 0;
+    if (!same_left) break;
+  }
+  const bool writes = only_writes(operation) || scaled_by_zero || (is_in_place(operation) && same_left);
+  for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
+    const Item& item = target.items[i];
+    if (!item.is_tensor || item.state != State::input || std::isnan(e[i]) || e[i] == 0) continue;
+    const std::string place = place_text(target, item);
+    if ((writes && place == "input.0") || place == "input.out") e[i] = NAN;
+  }
+}
+
+Tolerance ItemErrors::tolerance_of(std::uint32_t index, std::uint32_t golden_index) const {
+  const Item& partner = pair_.golden->items[golden_index];
+  return precision.of(pair_.target->text(pair_.target->items[index].dtype), pair_.golden->text(partner.dtype),
+                      elements_of(pair_.golden->text(partner.shape)));
+}
+
+Measure ItemErrors::by_statistics_of(std::uint32_t index, std::uint32_t golden_index) const {
+  const Tolerance tolerance = tolerance_of(index, golden_index);
+  Measure found = diagnosis::measure(*pair_.target, pair_.target->items[index], *pair_.golden,
+                                     pair_.golden->items[golden_index], tolerance);
+  found.hidden = tolerance.norm;
+  return found;
 }
 
 void ItemErrors::add_to_module(std::uint32_t api, ModuleErrors& module) {
@@ -93,6 +161,7 @@ void ItemErrors::add_to_module(std::uint32_t api, ModuleErrors& module) {
   const auto parsed = dump::parse_entry_name(target.text(target.apis[api].name));
   const bool backward = parsed->direction == Direction::backward;
   module.u = std::max(module.u, static_cast<double>(u[api]));
+  module.hidden = std::max(module.hidden, static_cast<double>(anything_hidden[api]));
   for (std::uint32_t i = target.apis[api].first; i < target.apis[api].first + target.apis[api].count; ++i) {
     const Item& item = target.items[i];
     if (std::isnan(e[i]) || (backward && item.state != State::input)) continue;

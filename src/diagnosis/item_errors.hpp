@@ -8,7 +8,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "diagnosis/operations.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
+#include "diagnosis/structure.hpp"
+#include "dump/names.hpp"
 #include "support/text_pool.hpp"
 
 namespace msprobe::diagnosis {
@@ -17,6 +20,7 @@ namespace msprobe::diagnosis {
 struct ModuleErrors {
   double e = 0;  // largest of its tensors, forward, and of the gradients of its outputs
   double b = 0;
+  double hidden = 0;
   bool has_gradient = false;
   double gradient_norm = 0;  // of its output's gradient, and how many elements it has
   std::uint64_t gradient_elements = 0;
@@ -27,7 +31,8 @@ struct ModuleErrors {
 
 class ItemErrors {
  public:
-  explicit ItemErrors(const RankPair& pair);
+  /// `known`: what an earlier step has shown of the precision of statistics; may be null.
+  ItemErrors(const RankPair& pair, const StatisticsPrecision* known);
 
   /// Of a rank that may stop, nothing is known of an entry and its items before.
   void measure(std::uint32_t api);
@@ -35,12 +40,25 @@ class ItemErrors {
   std::vector<std::uint32_t> golden_item;  // by item under test
   std::vector<float> e;                    // by item; NaN where nothing was measured
   std::vector<float> b;
+  std::vector<float> hidden;                // by item: see Measure
   std::vector<std::uint8_t> by_statistics;  // by item: its tensors were not to be had, where others' were
   std::vector<std::uint8_t> blind;          // by item: see Measure
+  std::vector<std::uint8_t> partial;        // by item: see Measure
   std::vector<float> output;                // by entry under test: largest e of its floating outputs
   std::vector<float> anything;              // of all its tensors
   std::vector<float> anything_b;
-  std::vector<float> u;  // unit roundoff of the coarsest of its tensors, of both sides
+  std::vector<float> anything_hidden;  // of those that are not of half types
+  std::vector<float> u;                // unit roundoff of the coarsest of its tensors, of both sides
+
+  Tolerance tolerance_of(std::uint32_t item, std::uint32_t golden) const;
+  /// By their statistics, within what these can show.
+  Measure by_statistics_of(std::uint32_t item, std::uint32_t golden) const;
+  StatisticsPrecision precision;
+
+  /// Calls `take(item, golden)` for the paired tensors that are parameters: of modules, or by their place in
+  /// a call.
+  template <typename Take>
+  void for_each_parameter(Take&& take) const;
 
   std::uint32_t entry_named(std::string_view name) const;
   /// The forward entry of a backward one, or kNone.
@@ -49,7 +67,9 @@ class ItemErrors {
   const ModuleErrors* module(std::string_view base);
 
  private:
+  void learn_precision();
   void measure_items(std::uint32_t api);
+  void leave_out_overwritten(std::uint32_t api);
   void add_to_module(std::uint32_t api, ModuleErrors& module);
 
   const RankPair& pair_;
@@ -58,5 +78,22 @@ class ItemErrors {
   std::vector<ModuleErrors*> module_of_;  // by entry under test; null: it counts for none
   std::vector<bool> measured_;            // by entry under test
 };
+
+template <typename Take>
+void ItemErrors::for_each_parameter(Take&& take) const {
+  const dump::Side& target = *pair_.target;
+  for (const dump::Api& api : target.apis) {
+    const auto parsed = dump::parse_entry_name(target.text(api.name));
+    if (!parsed || parsed->direction != dump::Direction::forward) continue;
+    for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+      const dump::Item& item = target.items[i];
+      if (!item.is_tensor || golden_item[i] == kNone || item.state == dump::State::output) continue;
+      const auto position = item.state == dump::State::input ? position_of(target, item) : std::nullopt;
+      if (item.state == dump::State::parameters ||
+          (position && is_parameter_position(parsed->operation(), *position)))
+        take(i, golden_item[i]);
+    }
+  }
+}
 
 }  // namespace msprobe::diagnosis

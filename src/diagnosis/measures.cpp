@@ -2,6 +2,7 @@
 #include "diagnosis/measures.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 
@@ -21,14 +22,12 @@ using tensor::DType;
 struct Recorded {
   bool present = false;
   double value = 0;
-  bool untold = false;  // it cannot be told of a value that ranks hold in parts
 };
 
 Recorded recorded(const Side& side, const Item& item, Statistic which) {
   const dump::Value value = item.statistics[which];
   if (value.kind == ValueKind::boolean) return {true, value.boolean ? 1.0 : 0.0};
-  if (value.kind == ValueKind::missing) return {false, 0, true};
-  if (value.kind == ValueKind::none) return {};
+  if (value.kind == ValueKind::missing || value.kind == ValueKind::none) return {};
   const dump::Classified classified = dump::classify(value, side.pool);
   switch (classified.type) {
     case ValueClass::number:
@@ -47,16 +46,32 @@ Recorded recorded(const Side& side, const Item& item, Statistic which) {
   return {};
 }
 
-/// Distance of two statistics in units of `scale`.
-double distance(const Recorded& target, const Recorded& golden, double scale) {
-  if (target.untold || golden.untold) return 0;
-  if (!target.present && !golden.present) return 0;
-  if (target.present != golden.present) return kInfinite;
+/// All four of a side. A sum that is not finite although all elements are has overflown in the recorder.
+std::array<Recorded, dump::kStatistics> all_recorded(const Side& side, const Item& item) {
+  std::array<Recorded, dump::kStatistics> all;
+  for (const Statistic which : {dump::kMax, dump::kMin, dump::kMean, dump::kNorm})
+    all[which] = recorded(side, item, which);
+  const auto is_finite = [&](Statistic which) {
+    return all[which].present && std::isfinite(all[which].value);
+  };
+  if (is_finite(dump::kMax) && is_finite(dump::kMin)) {
+    for (const Statistic sum : {dump::kMean, dump::kNorm}) {
+      if (!std::isfinite(all[sum].value)) all[sum] = {};
+    }
+  }
+  return all;
+}
+
+/// Distance of two statistics in units of `scale`; nothing where one is unknown.
+std::optional<double> distance(const Recorded& target, const Recorded& golden, double scale,
+                               double tolerance) {
+  if (!target.present || !golden.present) return std::nullopt;
   if (std::isnan(target.value) && std::isnan(golden.value)) return 0;
   if (target.value == golden.value) return 0;
   const double difference = std::abs(target.value - golden.value);
   if (!std::isfinite(difference)) return kInfinite;
-  return scale > 0 ? difference / scale : kInfinite;
+  if (difference <= tolerance) return 0;
+  return scale > 0 ? (difference - tolerance) / scale : kInfinite;
 }
 
 double finite_size(double value) {
@@ -84,35 +99,44 @@ Measure measure(const tensor::Difference& sums) {
   return out;
 }
 
-Measure measure(const Side& target, const Item& item, const Side& golden, const Item& partner) {
+Measure measure(const Side& target, const Item& item, const Side& golden, const Item& partner,
+                const Tolerance& tolerance) {
   Measure out;
   out.n = elements_of(golden.text(partner.shape));
-  const auto of_target = [&](Statistic which) { return recorded(target, item, which); };
-  const auto of_golden = [&](Statistic which) { return recorded(golden, partner, which); };
-  const Recorded norm = of_golden(dump::kNorm);
-  const Recorded largest = of_golden(dump::kMax);
-  const Recorded least = of_golden(dump::kMin);
+  const std::array<Recorded, dump::kStatistics> ours = all_recorded(target, item);
+  const std::array<Recorded, dump::kStatistics> theirs = all_recorded(golden, partner);
+  const Recorded& norm = theirs[dump::kNorm];
   out.norm_golden = norm.present ? finite_size(norm.value) : 0;
-  if (const Recorded own = of_target(dump::kNorm); own.present) out.norm_target = finite_size(own.value);
+  if (ours[dump::kNorm].present) out.norm_target = finite_size(ours[dump::kNorm].value);
   const bool checksums = item.has_checksum && partner.has_checksum;
-  const auto is_told = [&](Statistic which) { return !of_target(which).untold && !of_golden(which).untold; };
-  const bool any_told = is_told(dump::kMax) || is_told(dump::kMean) || is_told(dump::kNorm);
-  const bool statistics = any_told && (largest.present || norm.present || of_target(dump::kMax).present);
+  bool statistics = false;
+  for (const Statistic which : {dump::kMax, dump::kMin, dump::kMean, dump::kNorm}) {
+    statistics = statistics || (ours[which].present && theirs[which].present);
+    out.partial = out.partial || ours[which].present != theirs[which].present;
+  }
   out.known = statistics || checksums;
-  const bool same_sum = checksums && target.text(item.checksum) == golden.text(partner.checksum);
-  if (!out.known || same_sum) return out;
+  if (!out.known || (checksums && target.text(item.checksum) == golden.text(partner.checksum))) return out;
   if (!statistics) {
     // Checksums tell that they differ, not by how much.
     out.e = out.b = NAN;
     return out;
   }
   const double rms = out.norm_golden / std::sqrt(static_cast<double>(std::max<std::uint64_t>(out.n, 1)));
-  const double extreme = std::max(finite_size(largest.value), finite_size(least.value));
-  out.b = distance(of_target(dump::kNorm), norm, out.norm_golden);
-  out.e = std::max({out.b, distance(of_target(dump::kMean), of_golden(dump::kMean), rms > 0 ? rms : extreme),
-                    distance(of_target(dump::kMax), largest, std::max(finite_size(largest.value), rms)),
-                    distance(of_target(dump::kMin), least, std::max(finite_size(least.value), rms))});
-  out.blind = out.e == 0 && norm.present && !std::isfinite(norm.value);
+  const double largest = finite_size(theirs[dump::kMax].value);
+  const double least = finite_size(theirs[dump::kMin].value);
+  const auto of = [&](Statistic which, double scale, double allowed) {
+    return distance(ours[which], theirs[which], scale, allowed).value_or(0);
+  };
+  const double mean = finite_size(theirs[dump::kMean].value);
+  out.b = of(dump::kNorm, out.norm_golden, tolerance.norm * out.norm_golden);
+  out.e = std::max({out.b,
+                    of(dump::kMean, rms > 0 ? rms : std::max(largest, least),
+                       tolerance.mean * mean + tolerance.mean_sum * rms),
+                    of(dump::kMax, std::max(largest, rms), tolerance.extreme * largest),
+                    of(dump::kMin, std::max(least, rms), tolerance.extreme * least)});
+  const bool finite = std::isfinite(theirs[dump::kMax].value) && std::isfinite(theirs[dump::kMin].value);
+  out.blind = out.e == 0 && !(finite && theirs[dump::kMax].present && theirs[dump::kMin].present) &&
+              norm.present && !std::isfinite(norm.value);
   return out;
 }
 

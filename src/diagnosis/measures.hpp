@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "diagnosis/precision.hpp"
 #include "dump/side.hpp"
 #include "tensor/difference.hpp"
 
@@ -20,10 +21,12 @@ struct Measure {
   std::uint64_t n = 0;  // elements
   double e = 0;         // random error; infinite where one side alone is not finite, or golden is zero
   double b = 0;         // systematic error: of the norm
+  double hidden = 0;    // an error up to this would not be seen
   double gain = NAN;    // of target over golden; NaN where it is not known
   double norm_target = 0;
   double norm_golden = 0;
-  bool known = false;  // there was something to measure
+  bool known = false;    // there was something to measure
+  bool partial = false;  // a statistic that one side has is unknown on the other
   // Statistics of infinities or NaN on both sides, which are equal whatever stands beside them.
   bool blind = false;
 };
@@ -31,9 +34,10 @@ struct Measure {
 /// From one pass over both tensors.
 Measure measure(const tensor::Difference& sums);
 
-/// From Max, Min, Mean and Norm; checksums that are equal make it exact.
+/// From those of Max, Min, Mean and Norm that both sides have; checksums that are equal make it exact. What
+/// lies within the tolerance is no difference.
 Measure measure(const dump::Side& target, const dump::Item& item, const dump::Side& golden,
-                const dump::Item& partner);
+                const dump::Item& partner, const Tolerance& tolerance = {});
 
 /// Half of the distance of 1 to the next number; 0 for integers, booleans and what is no dtype. Any spelling.
 double unit_roundoff(std::string_view dtype);

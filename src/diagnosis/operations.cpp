@@ -240,4 +240,18 @@ bool is_parameter_position(std::string_view operation, std::size_t position) {
   return false;
 }
 
+bool is_in_place(std::string_view operation) {
+  const bool is_operator = operation.starts_with("__") && operation.ends_with("__");
+  if (!is_operator) return operation.ends_with('_') && operation.size() > 1;
+  return operation == "__setitem__" || (operation.starts_with("__i") && operation != "__invert__");
+}
+
+bool only_writes(std::string_view operation) {
+  static constexpr std::string_view kWriters[] = {
+      "__setitem__", "copy_",       "fill_",        "zero_",          "normal_",    "uniform_",
+      "random_",     "bernoulli_",  "exponential_", "cauchy_",        "geometric_", "log_normal_",
+      "index_copy_", "index_fill_", "scatter_",     "masked_scatter_"};
+  return std::find(std::begin(kWriters), std::end(kWriters), operation) != std::end(kWriters);
+}
+
 }  // namespace msprobe::diagnosis

@@ -34,4 +34,10 @@ bool is_recurrent(std::string_view operation);
 /// Is this positional input of the operation a parameter by its role?
 bool is_parameter_position(std::string_view operation, std::size_t position);
 
+/// Changes its first input: `add_`, `__iadd__`.
+bool is_in_place(std::string_view operation);
+
+/// Writes to its first input without reading it, all of it or some elements: `copy_`, `__setitem__`.
+bool only_writes(std::string_view operation);
+
 }  // namespace msprobe::diagnosis

@@ -16,6 +16,7 @@
 #include "diagnosis/alignment.hpp"
 #include "diagnosis/finding.hpp"
 #include "diagnosis/measures.hpp"
+#include "diagnosis/precision.hpp"
 #include "dump/communication.hpp"
 #include "dump/construct_json.hpp"
 #include "dump/side.hpp"
@@ -56,6 +57,7 @@ struct RankPair {
   std::string step;
   std::string rank;
   std::int64_t number = 0;  // of the rank
+  bool late = false;        // not the first step of the runs: something was trained before it
   ReplayMode replay_mode = ReplayMode::suspects;
   std::vector<std::string> framework_frames;  // see user_frame()
   std::set<Rule> without;                     // rules that say nothing, to see what each is worth
@@ -92,6 +94,7 @@ struct History {
   bool certain = false;                                  // some of the evidence
   double clean = 0;                                      // the largest error ahead of it
   bool flipped = false;                                  // a discrete decision, by rounding
+  std::optional<StatisticsPrecision> precision;          // as the first step showed it
   std::unordered_map<std::uint64_t, float> data_errors;  // by the places where data came in
   // Of the step before, by name:
   std::unordered_map<std::uint64_t, ParameterTrace> parameters;  // entry and place
@@ -122,8 +125,10 @@ struct RankFindings {
   std::vector<Finding> findings;  // evidence before hints, each in order; not more than kMostFindings of both
   std::uint64_t evidence = 0;     // entries with evidence, kept or not
   std::vector<CommPlace> communication;
-  bool stopped = false;        // at certain evidence: it and what precedes it is all that was looked at
-  std::uint64_t left_out = 0;  // entries behind that
+  bool drifted = false;            // parameters differ before the first step that was recorded
+  std::vector<std::string> notes;  // what holds of the whole: each is said once
+  bool stopped = false;            // at certain evidence: it and what precedes it is all that was looked at
+  std::uint64_t left_out = 0;      // entries behind that
 
   std::array<std::uint64_t, kOrigins> counts{};  // of origins
   std::uint64_t measured = 0;                    // tensors among them whose error is known

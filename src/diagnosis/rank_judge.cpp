@@ -33,7 +33,9 @@ RankJudge::RankJudge(const RankPair& pair, History& history)
       golden_(*pair.golden),
       alignment_(*pair.alignment),
       history_(history),
-      errors_(pair),
+      errors_(pair, history.precision ? &*history.precision : nullptr),
+      target_only_(target_, golden_),
+      golden_only_(golden_, target_),
       target_keys_(target_, !pair.stop_at_certain),
       golden_keys_(golden_, !pair.stop_at_certain),
       threshold_(pair.tensors ? kThresholdTensors : kThresholdStatistics),
@@ -46,6 +48,7 @@ RankJudge::RankJudge(const RankPair& pair, History& history)
   out_.explained.resize(target_.items.size(), NAN);
   touched_.resize(target_.apis.size());
   untouched_.resize(target_.items.size());
+  if (history.steps == 0 && pair.late) assess_drift();
   if (history.evidence) {
     fault_order_ = 0;
     clean_ = history.clean;
@@ -101,7 +104,8 @@ RankDiagnosis RankJudge::run() {
 /// Modules with anything recorded in them; without construct.json those that others lie in, and all where
 /// operations are recorded too.
 void RankJudge::mark_compounds() {
-  const auto mark = [](const Side& side, const dump::ConstructTable* construct, std::vector<bool>& compound) {
+  const auto mark = [](const Side& side, const dump::ConstructTable* construct, const OneRecorder& alone,
+                       std::vector<bool>& compound) {
     compound.assign(side.apis.size(), false);
     TextIndex modules;
     const auto text_of = [&](std::uint32_t api) { return side.text(side.apis[api].name); };
@@ -120,6 +124,7 @@ void RankJudge::mark_compounds() {
     std::unordered_map<std::string, bool> holds;  // paths that something lies in
     for (std::uint32_t i = 0; i < side.apis.size(); ++i) {
       const std::string_view name = text_of(i);
+      if (alone.has(i)) continue;
       if (by_table) {
         const std::uint32_t parent = modules.find(construct->parent(name), text_of);
         if (parent != TextIndex::kNone) compound[parent] = true;
@@ -142,8 +147,8 @@ void RankJudge::mark_compounds() {
     }
   };
   parallel_for(2, [&](std::size_t side) {
-    if (side == 0) mark(target_, pair_.target_construct, compound_);
-    if (side == 1) mark(golden_, nullptr, compound_golden_);
+    if (side == 0) mark(target_, pair_.target_construct, target_only_, compound_);
+    if (side == 1) mark(golden_, nullptr, golden_only_, compound_golden_);
   });
   if (pair_.target_construct != nullptr && pair_.target_construct->size() > 0) {
     for (std::uint32_t i = 0; i < golden_.apis.size(); ++i) {
@@ -194,7 +199,7 @@ void RankJudge::advance_golden(std::uint32_t end) {
         if (from != ContentMap::kUnknown) error = std::max(error, carried(kNone, from));
       }
       alone_golden_[golden_next_] = error;
-      if (!compound_golden_[golden_next_]) {
+      if (!compound_golden_[golden_next_] && !golden_only_.has(golden_next_)) {
         if (!run_open_) {
           runs_.push_back(
               {{}, {}, last_paired_ == kNone ? 0 : 2 * std::uint64_t{last_paired_} + 2, forward_, kLooks});
@@ -219,7 +224,7 @@ void RankJudge::target_alone(std::uint32_t api_number) {
     if (touched_[target_.items[from].api]) touched_[api_number] = true;
   }
   alone_target_[api_number] = error;
-  if (!compound_[api_number]) {
+  if (!compound_[api_number] && !target_only_.has(api_number)) {
     if (!run_open_) {
       runs_.push_back({{}, {}, 2 * std::uint64_t{api_number} + 1, forward_, kLooks});
       run_open_ = true;
@@ -250,6 +255,7 @@ void RankJudge::measure_inputs(Entry& entry) {
   constexpr double kRecurrent = 128;
   if (is_recurrent(entry.name.operation())) entry.u *= kRecurrent;
   entry.worst_in = entry.e_in;
+  entry.hidden = errors_.anything_hidden[entry.target];
   entry.e_out = errors_.output[entry.target];
 }
 
@@ -278,7 +284,9 @@ void RankJudge::forward_pair(Entry& entry) {
   }
   last_paired_ = entry.target;
   forward_ = std::max(forward_, std::min(entry.e_out, 1.0));
-  if (entry.e_out > 0) coarsest_ = std::max(coarsest_, entry.u);
+  const double hidden = hidden_of(entry.target);
+  if (hidden >= entry.u) rounded_ = std::max(rounded_, hidden);
+  if (entry.e_out > 0 || hidden >= entry.u) coarsest_ = std::max(coarsest_, entry.u);
   history_.coarsest = std::max(history_.coarsest, entry.u);
   for (std::uint32_t i = api.first; i < api.first + api.count; ++i)
     trained_ = trained_ ||
@@ -413,7 +421,10 @@ Finding RankJudge::finding(const Entry& entry, Kind kind, Rule rule, double j) c
   found.downstream = entry.touched || history_.evidence;
   found.joined = by_values && entry.tainted;
   const bool sure = kind == Kind::replay || (rule == Rule::source && j >= kCertain * threshold_);
-  found.confidence = j < threshold_ ? Confidence::hint : sure ? Confidence::certain : Confidence::likely;
+  constexpr double kLost = 0.5;  // so large an error ahead leaves nothing to compare
+  const bool by_size = rule == Rule::birth || rule == Rule::gain || kind == Kind::gradient;
+  const bool weak = j < threshold_ || (drift_ && by_size && before_ >= kLost);
+  found.confidence = weak ? Confidence::hint : sure ? Confidence::certain : Confidence::likely;
   // Behind a decision that noise flipped, everything is different, and nothing is evidence.
   if (flipped_ && entry.touched && !any_evidence_) found.confidence = Confidence::hint;
   return found;
@@ -423,7 +434,7 @@ Finding RankJudge::finding(const Entry& entry, Kind kind, Rule rule, double j) c
 void RankJudge::offer(Entry& entry, Finding found) {
   if (pair_.without.contains(found.rule)) return;
   if (found.rule != Rule::structure && !found.is_evidence()) {
-    if (found.j > out_.largest_j) {
+    if (found.j > out_.largest_j && found.j < threshold_) {
       records_.emplace_back(2 * std::uint64_t{entry.target} + 1, found.j);
       out_.largest_j = found.j;
       out_.largest_entry = target_name(entry.target);
@@ -498,6 +509,7 @@ void RankJudge::finish() {
     for (Run& run : runs_) settle_run(run, {}, 0, 0);
   }
   keep_parameters();
+  keep_drift();
   std::stable_sort(out_.findings.begin(), out_.findings.end(), [](const Finding& a, const Finding& b) {
     return std::make_tuple(!a.is_evidence(), a.order, a.rule) <
            std::make_tuple(!b.is_evidence(), b.order, b.rule);
@@ -514,6 +526,7 @@ void RankJudge::finish() {
     if (order < fault_order_) out_.largest_before = j;
   }
   if (out_.findings.size() > kMostFindings) out_.findings.resize(kMostFindings);
+  take_notes();
   find_origins();
   out_.golden_item = std::move(errors_.golden_item);
   out_.error = std::move(errors_.e);

@@ -15,6 +15,7 @@
 #include "diagnosis/item_errors.hpp"
 #include "diagnosis/operations.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
+#include "diagnosis/recorders.hpp"
 #include "diagnosis/updates.hpp"
 #include "dump/names.hpp"
 #include "support/text_pool.hpp"
@@ -45,6 +46,7 @@ class RankJudge {
     double b_in = 0;
     double spread = 0;  // by how much the errors of its inputs, few as their elements may be, change a norm
     double e_out = 0;
+    double hidden = 0;     // what statistics do not show of what went in
     double worst_in = 0;   // as measured, for the texts
     double grown = 1;      // see amplification()
     bool touched = false;  // takes something from evidence
@@ -96,6 +98,9 @@ class RankJudge {
   std::string module_around(std::uint32_t target_api, std::uint32_t golden_api) const;
   void keep(Finding finding, double before);
   void keep_parameters();
+  void take_notes();
+  void assess_drift();
+  void keep_drift();
   void communicate(Entry& entry);
   void find_origins();
   Origin origin_of(std::uint32_t item, const std::vector<const Finding*>& born, double clean) const;
@@ -152,6 +157,7 @@ class RankJudge {
   bool checksums_differ(std::uint32_t item) const;
   std::string_view producer_name(std::uint32_t target_item, std::uint32_t golden_item) const;
   double carried(std::uint32_t target_item, std::uint32_t golden_item);
+  double hidden_of(std::uint32_t target_api) const;
 
   const dump::Item& item_of(std::uint32_t index) const { return target_.items[index]; }
   std::string_view target_name(std::uint32_t api) const { return target_.text(target_.apis[api].name); }
@@ -164,6 +170,8 @@ class RankJudge {
   const Alignment& alignment_;
   History& history_;
   ItemErrors errors_;
+  OneRecorder target_only_;
+  OneRecorder golden_only_;
   ContentKeys target_keys_;
   ContentKeys golden_keys_;
   RankDiagnosis out_;
@@ -202,6 +210,7 @@ class RankJudge {
   double backward_ = 0;    // Eb
   double parameters_ = 0;  // largest error of a parameter in this step
   double gradients_ = 0;   // largest error of a gradient, however small the gradient
+  double rounded_ = 0;     // what statistics of half types that are rounded to them do not show
   double coarsest_ = 0;    // largest unit roundoff of what has differed so far
   bool trained_ = false;   // parameters had a part in something of this step
   bool any_evidence_ = false;
@@ -213,6 +222,7 @@ class RankJudge {
   bool data_differs_ = false;  // and is evidence
   double flips_ = 0;           // largest error of a decision
   bool flipped_ = false;       // a discrete decision, so that shapes may follow it
+  std::optional<Drift> drift_;
   UpdateStatistics updates_;
   StepRatios steps_;
   std::optional<Finding> first_updated_;    // place of the first parameter whose update is known

@@ -75,7 +75,8 @@ std::string no_culprit(const Diagnosis& diagnosis) {
   if (rounding == 0) {
     text += "all " + number_of_rows(equal) + " that could be compared are equal";
   } else {
-    text += number_of_rows(rounding) + (rounding == 1 ? " differs" : " differ") + " by rounding only";
+    text += number_of_rows(rounding) + (rounding == 1 ? " differs" : " differ") +
+            (diagnosis.drifted ? " by no more than the parameters do already" : " by rounding only");
   }
   if (diagnosis.unread > 0) text += "; " + unread(diagnosis);
   if (diagnosis.broken_off > 0) text += "; " + broken_off(diagnosis);
@@ -182,6 +183,7 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
   if (!diagnosis.has_culprit()) {
     out.push_back({true, "", no_culprit(diagnosis)});
     if (!diagnosis.findings.empty()) add_finding(out, "hint", diagnosis.findings.front());
+    for (const std::string& note : diagnosis.notes) add("note", note);
     return out;
   }
   const Finding& culprit = diagnosis.culprit();
@@ -220,6 +222,7 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
   if (diagnosis.unread > 0) add("unread", unread(diagnosis));
   if (diagnosis.broken_off > 0) add("unread", broken_off(diagnosis));
   if (!diagnosis.doubt.empty()) add("doubt", diagnosis.doubt);
+  for (const std::string& note : diagnosis.notes) add("note", note);
   return out;
 }
 

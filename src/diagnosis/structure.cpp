@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnosis/structure.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -34,6 +36,21 @@ bool is_opaque(std::string_view dtype) {
 
 bool holds_address(std::string_view text) {
   return text.find("0x") != std::string_view::npos;
+}
+
+/// Objects that the Python tool leaves out where they stand by position: dtypes and devices.
+bool may_be_unrecorded(std::string_view value) {
+  if (value.starts_with("torch.")) return true;
+  const std::string_view kind = value.substr(0, value.find(':'));
+  return kind == "cpu" || kind == "cuda" || kind == "npu" || kind == "meta";
+}
+
+/// A number as a program's text holds it, and not one that was computed: few digits are enough to write it.
+bool is_written(double value) {
+  constexpr int kDigits = 6;
+  const std::string text = fmt::format("{:.{}g}", value, kDigits);
+  double back = 0;
+  return std::from_chars(text.data(), text.data() + text.size(), back).ec == std::errc() && back == value;
 }
 
 class CallComparison {
@@ -80,8 +97,16 @@ class CallComparison {
     }
   }
 
+  /// What the other side need not have recorded: None, which is what it stands for, and some objects.
+  static bool is_nothing(const Side& side, const Item& item) {
+    if (item.is_tensor) return false;
+    return argument_text(side, item) == "None" ||
+           may_be_unrecorded(dump::to_text(item.statistics[dump::kMax], side.pool));
+  }
+
   void one_sided(std::uint32_t index, const Item& item) {
     const std::string text = item.is_tensor ? "a tensor" : argument_text(target_, item);
+    if (is_nothing(target_, item)) return;
     note(Kind::argument, index, place_text(target_, item), text, "not given");
   }
 
@@ -94,6 +119,7 @@ class CallComparison {
     for (std::uint32_t i = theirs.first; i < theirs.first + theirs.count; ++i) {
       const Item& item = golden_.items[i];
       if (item.state != State::input || std::binary_search(taken.begin(), taken.end(), i)) continue;
+      if (is_nothing(golden_, item)) continue;
       note(Kind::argument, kNone, place_text(golden_, item), "not given",
            item.is_tensor ? "a tensor" : argument_text(golden_, item));
       return;
@@ -162,7 +188,8 @@ class CallComparison {
       if (a == b) return;  // 1 and 1.0
       const double relative = std::abs(a - b) / largest;
       const bool whole = a == std::floor(a) && b == std::floor(b);
-      if (!whole && relative <= rounding_) {
+      const bool setting = is_written(a) && is_written(b);
+      if (!whole && !setting && relative <= rounding_) {
         out_.scalar_error = std::max(out_.scalar_error, relative);
         if (!out_.excused)
           out_.excused = StructuralDifference{Kind::argument, index, place_text(target_, item), ours, theirs};
@@ -170,6 +197,13 @@ class CallComparison {
       }
     }
     note(Kind::argument, index, place_text(target_, item), ours, theirs);
+    if (out_.first->item != index || out_.first->kind != Kind::argument) return;
+    const auto is_plain = [&](const Side& side, const Item& each, double as_number) {
+      const std::string_view dtype = side.text(each.dtype);
+      return dtype == "<class 'str'>" || dtype == "<class 'bool'>" || dtype == "<class 'int'>" ||
+             (dtype == "<class 'float'>" && is_written(as_number));
+    };
+    out_.first->setting = is_plain(target_, item, a) && is_plain(golden_, partner, b);
   }
 
   const Side& target_;

@@ -19,6 +19,7 @@ struct StructuralDifference {
   std::string place;
   std::string target;  // as values, dtypes or shapes are written
   std::string golden;
+  bool setting = false;  // both are numbers, truths or words that stand in the program
 };
 
 struct CalledOtherwise {

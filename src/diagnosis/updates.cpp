@@ -65,33 +65,42 @@ constexpr std::size_t kMeanAt = 2;
 constexpr std::size_t kNormAt = 3;
 
 /// Size of a step in parts of the parameter, as far as its statistics show it.
-double size_of(const std::array<double, 4>& before, const std::array<double, 4>& now, double n) {
+double size_of(const std::array<double, 4>& before, const std::array<double, 4>& now, double n,
+               const Tolerance& tolerance) {
   const double norm = std::abs(now[kNormAt]);
   const double rms = norm / std::sqrt(n);
   if (!(rms > 0) || !std::isfinite(rms) || !std::isfinite(before[kNormAt])) return 1;
-  double size = std::sqrt(std::abs(norm * norm - before[kNormAt] * before[kNormAt])) / norm;
+  double size = 0;
+  if (std::abs(norm - std::abs(before[kNormAt])) > tolerance.norm * norm)
+    size = std::sqrt(std::abs(norm * norm - before[kNormAt] * before[kNormAt])) / norm;
   for (std::size_t i = 0; i < kNormAt; ++i) {
     const double scale = i == kMeanAt ? rms : std::max(rms, std::abs(now[i]));
-    const double moved = std::abs(now[i] - before[i]) / scale;
-    if (std::isfinite(moved)) size = std::max(size, moved);
+    const double allowed = i == kMeanAt ? tolerance.mean * std::abs(now[i]) + tolerance.mean_sum * rms
+                                        : tolerance.extreme * std::abs(now[i]);
+    const double moved = std::abs(now[i] - before[i]);
+    if (std::isfinite(moved) && moved > allowed) size = std::max(size, moved / scale);
   }
   return std::min(size, 1.0);
 }
 
 }  // namespace
 
-ParameterStep step_between(const ParameterTrace& before, const ParameterTrace& now, std::uint64_t n) {
+ParameterStep step_between(const ParameterTrace& before, const ParameterTrace& now, std::uint64_t n,
+                           const Tolerance& tolerance) {
   ParameterStep step;
   if (n == 0) return step;
   const double elements = static_cast<double>(n);
   step.n = n;
-  step.target = size_of(before.target, now.target, elements);
-  step.golden = size_of(before.golden, now.golden, elements);
+  step.target = size_of(before.target, now.target, elements, tolerance);
+  step.golden = size_of(before.golden, now.golden, elements, tolerance);
+  step.coarse = tolerance.norm;
   const double rms = std::abs(now.golden[kNormAt]) / std::sqrt(elements);
   for (std::size_t i = 0; i < kNormAt; ++i) {
     const double ours = std::abs(now.target[i] - before.target[i]);
     const double theirs = std::abs(now.golden[i] - before.golden[i]);
-    if (!(ours > 0) || !(theirs > 0) || !std::isfinite(ours / theirs)) continue;
+    const double rounded =
+        i == kMeanAt ? tolerance.mean * std::abs(now.golden[i]) + tolerance.mean_sum * rms : 0;
+    if (!(ours > rounded) || !(theirs > rounded) || !std::isfinite(ours / theirs)) continue;
     step.ratios[i] = ours / theirs;
     // What is rounded of a mean is small.
     const double scale = i == kMeanAt ? rms / std::sqrt(elements) : std::max(rms, std::abs(now.golden[i]));
@@ -103,7 +112,10 @@ ParameterStep step_between(const ParameterTrace& before, const ParameterTrace& n
 bool ParameterStep::rests_alone(double u) const {
   constexpr double kFewElements = 32;
   if (n == 0 || (target > 0) == (golden > 0)) return false;
-  return std::max(target, golden) > std::max(kFewElements * u / static_cast<double>(n), 1e-6);
+  // Where norms do not show a step, a single element that rests by rounding is not told from all that do.
+  constexpr double kSteps = 4;
+  return std::max(target, golden) >
+         std::max({kFewElements * u / static_cast<double>(n), 1e-6, kSteps * coarse});
 }
 
 void StepRatios::add(const ParameterStep& step, double u) {
@@ -131,6 +143,35 @@ double StepRatios::deviation() const {
   for (const double each : logarithms_) distances.push_back(std::abs(each - middle));
   const double scatter = median_of(distances) / std::sqrt(static_cast<double>(logarithms_.size()));
   return std::abs(middle) / (kFloor + kScatters * scatter);
+}
+
+/// What a few steps of training make of rounding: as for parameters after an update.
+double most_by_training(double u) {
+  constexpr double kHalf = 1e-6;
+  return u > kHalf ? 2e-2 : 2e-3;
+}
+
+bool Drift::stands_out(double e, bool is_vector, double u) const {
+  // Vectors begin as zeros or ones: noise of their gradients is most of what they are soon.
+  const double times = is_vector ? 1000 : 50;
+  const double least = is_vector ? 0.5 : most_by_training(u) / 2;
+  return small && e > std::max(times * median, least);
+}
+
+std::optional<Drift> drift_of(std::vector<double> errors, double u) {
+  constexpr std::size_t kFewest = 4;
+  Drift drift;
+  drift.parameters = errors.size();
+  std::erase_if(errors, [](double e) { return !(e > 0); });
+  drift.differing = errors.size();
+  if (drift.parameters < kFewest || 2 * drift.differing < drift.parameters) return std::nullopt;
+  drift.largest = *std::max_element(errors.begin(), errors.end());
+  drift.median = median_of(errors);
+  const auto quarter = errors.begin() + static_cast<std::ptrdiff_t>(errors.size() * 3 / 4);
+  std::nth_element(errors.begin(), quarter, errors.end());
+  drift.quarter = *quarter;
+  drift.small = drift.median <= most_by_training(u);
+  return drift;
 }
 
 }  // namespace msprobe::diagnosis

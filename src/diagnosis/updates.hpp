@@ -43,11 +43,15 @@ struct ParameterStep {
   std::array<double, 3> ratios{};  // step of the target over golden's, of Max, Min and Mean; 0: not known
   std::array<double, 3> sizes{};   // the larger of the two steps, in parts of what has moved
 
+  double coarse = 0;  // of the norm, what does not show
+
   /// One side alone moved, by more than the rounding of a few elements.
   bool rests_alone(double u) const;
 };
 
-ParameterStep step_between(const ParameterTrace& before, const ParameterTrace& now, std::uint64_t n);
+/// What is within the tolerance of the statistics is no movement.
+ParameterStep step_between(const ParameterTrace& before, const ParameterTrace& now, std::uint64_t n,
+                           const Tolerance& tolerance = {});
 
 /// From statistics: was every step longer, or shorter, than in the reference?
 class StepRatios {
@@ -62,6 +66,23 @@ class StepRatios {
   std::vector<double> logarithms_;
   std::size_t parameters_ = 0;
 };
+
+/// Runs that were trained apart before the first recorded step: most parameters differ.
+struct Drift {
+  std::size_t parameters = 0;
+  std::size_t differing = 0;
+  double median = 0;   // of the errors of those that differ
+  double quarter = 0;  // one in four has a larger error
+  double largest = 0;
+  bool small = false;            // no more than training makes of rounding
+  std::optional<Finding> first;  // place of the first parameter
+
+  /// Is the error of one parameter out of line with those of the others?
+  bool stands_out(double e, bool is_vector, double u) const;
+};
+
+/// From the errors of all parameters; nothing where most are equal. `u`: unit roundoff of the coarsest.
+std::optional<Drift> drift_of(std::vector<double> errors, double u);
 
 class UpdateStatistics {
  public:

@@ -97,6 +97,18 @@ class GoldenLines {
   mutable std::optional<dump::StackTable> stacks_;
 };
 
+/// By the folder of its step, `step5`.
+bool is_late(const std::string& json) {
+  for (const std::filesystem::path& part : std::filesystem::path(json)) {
+    const std::string name = part.string();
+    constexpr std::string_view kStep = "step";
+    if (name.starts_with(kStep) && name.size() > kStep.size() &&
+        name.find_first_not_of("0123456789", kStep.size()) == std::string::npos)
+      return name.find_first_not_of('0', kStep.size()) != std::string::npos;
+  }
+  return false;
+}
+
 bool is_computed(const diagnosis::replay::ReplayedOutput& output) {
   return output.status == diagnosis::replay::Status::computed;
 }
@@ -217,6 +229,7 @@ void diagnose(RankResult& result, TensorRows* tensors, const DiagnosisOptions& o
   pair.step = result.step;
   pair.rank = result.rank;
   pair.number = result.number;
+  pair.late = is_late(result.target.json) && is_late(result.golden.json);
   pair.replay_mode =
       options.without.contains(diagnosis::Rule::replay) ? diagnosis::ReplayMode::never : options.replay;
   pair.without = options.without;
