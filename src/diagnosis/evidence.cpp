@@ -275,9 +275,13 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
     if (partners && errors_.by_statistics[index] != errors_.by_statistics[from]) return;
     const double q = carried(known ? from : kNone, golden_known ? golden_from : kNone);
     // What the maker's statistics do not show, as those of a half type that are rounded to it, may be there.
-    const double unseen =
+    double unseen =
         std::max(known ? hidden_of(target_.items[from].api) : 0,
                  golden_known ? hidden_of(alignment_.target_of[golden_.items[golden_from].api]) : 0);
+    // Nor is anything known of how calls that one recorder leaves out carry it on.
+    if ((known && target_only_.has(target_.items[from].api)) ||
+        (golden_known && golden_only_.has(golden_.items[golden_from].api)))
+      unseen = std::max(unseen, rounded_);
     const double ratio = e / (2 * std::max(q, unseen) + 2 * u);
     // Entries of one side alone answer for what comes from them.
     const auto answer = [&](const std::unordered_map<std::uint32_t, std::uint32_t>& runs,

@@ -107,8 +107,10 @@ RecordedSums recorded_sums(const Side& side) {
                              item.statistics[dump::kMax].kind == ValueKind::real;
     }
   }
-  sums.half_as_bfloat16 = bfloat16 > 0 && all_bfloat16;
-  sums.half_as_float16 = float16 > 0 && all_float16;
+  // A few sums may happen to be short numbers.
+  constexpr std::uint64_t kFewestHalf = 8;
+  sums.half_as_bfloat16 = bfloat16 >= kFewestHalf && all_bfloat16;
+  sums.half_as_float16 = float16 >= kFewestHalf && all_float16;
   sums.integers_in_float32 = integers > 0 && all_integers_float32;
   sums.digits = seen >= kFewestDigitSamples && digits >= kFewestDigits && digits <= kMostDigits ? digits : 0;
   // The Python tool writes no norm of integers, or a float32 one.

@@ -285,8 +285,9 @@ void RankJudge::forward_pair(Entry& entry) {
   last_paired_ = entry.target;
   forward_ = std::max(forward_, std::min(entry.e_out, 1.0));
   const double hidden = hidden_of(entry.target);
-  if (hidden >= entry.u) rounded_ = std::max(rounded_, hidden);
-  if (entry.e_out > 0 || hidden >= entry.u) coarsest_ = std::max(coarsest_, entry.u);
+  const bool rounded = entry.u > kSingleRoundoff && hidden >= entry.u;
+  if (rounded) rounded_ = std::max(rounded_, hidden);
+  if (entry.e_out > 0 || rounded) coarsest_ = std::max(coarsest_, entry.u);
   history_.coarsest = std::max(history_.coarsest, entry.u);
   for (std::uint32_t i = api.first; i < api.first + api.count; ++i)
     trained_ = trained_ ||
