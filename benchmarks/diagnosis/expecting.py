@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns `Where` into names of entries, by dump.json and construct.json of a recorded run."""
 
+import dataclasses
 import functools
 import json
 import pathlib
@@ -95,19 +96,28 @@ def _after_backward(dump, name):
     return following + list(_modules(dump, path, "parameters_grad"))
 
 
+def _names(places, side, folder, rank, steps):
+    names = []
+    for where in places:
+        if where.side not in (None, side):
+            continue
+        for step in range(steps) if where.step is None else [where.step]:
+            names += resolve(load(str(pathlib.Path(folder) / f"step{step}" / f"rank{rank}")), where)
+    return list(dict.fromkeys(names))
+
+
 def expectation(fault, sides, steps):
     """{"steps": ..., "ranks": ..., "target": names, "golden": names}; sides: {"target": folder of a task, ...}."""
     rank = fault.rank or 0
     planted = sorted({where.step for where in fault.expect if where.step is not None})
     expected = {"steps": planted or list(range(steps)), "ranks": [rank]}
     for side, folder in sides.items():
-        names = []
-        for where in fault.expect:
-            if where.side not in (None, side):
-                continue
-            for step in range(steps) if where.step is None else [where.step]:
-                names += resolve(load(str(pathlib.Path(folder) / f"step{step}" / f"rank{rank}")), where)
-        expected[side] = list(dict.fromkeys(names))
+        expected[side] = _names(fault.expect, side, folder, rank, steps)
+    if not expected["target"] and not expected["golden"]:
+        # This recorder has no entry of the operation: the module around it is what can be named.
+        modules = [dataclasses.replace(where, op=None) for where in fault.expect if where.path]
+        for side, folder in sides.items():
+            expected[side] = _names(modules, side, folder, rank, steps)
     if not expected["target"] and not expected["golden"]:
         raise LookupError(f"{fault.bench}.{fault.name}: no entry answers to {fault.expect}")
     return expected

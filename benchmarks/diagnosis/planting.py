@@ -13,6 +13,8 @@ from typing import Callable
 
 import torch
 
+from recorders import quietly
+
 
 @dataclass(frozen=True)
 class Where:
@@ -220,13 +222,6 @@ def kernel_gradient(path, name, change, from_step=0):
             return quietly(_spoiled_copy, gradient, change)
         run.parameter(path, name).register_hook(spoil)
     return plant
-
-
-def quietly(function, *args):
-    """Between recorded calls: without leaving an entry."""
-    from msprobe import _native
-
-    return _native.call_quietly(function, *args)
 
 
 def _spoiled_copy(tensor, change):

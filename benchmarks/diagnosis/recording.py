@@ -7,9 +7,9 @@ import pathlib
 import shutil
 
 import torch._dynamo  # noqa: F401  every optimizer would load it anew in every child
-import msprobe.pytorch  # noqa: F401
 import torch
 
+import recorders
 import training
 from expecting import expectation
 
@@ -17,8 +17,10 @@ TASKS = ("statistics", "tensor")
 
 
 class Recorder:
-    def __init__(self, folder, benches):
+    def __init__(self, folder, benches, tasks=TASKS):
+        recorders.claim(folder)
         self.folder = pathlib.Path(folder)
+        self.tasks = tasks
         self.benches = benches
         self.recorded = self.cases = 0
         self.failed = []
@@ -34,7 +36,7 @@ class Recorder:
     def run(self, bench, seed, kernel, fault=None):
         """The name of a run; recorded unless it is there."""
         name = "-".join([bench.name, *([fault.name] if fault else []), str(seed), kernel])
-        for task in TASKS:
+        for task in self.tasks:
             place = self.folder / "runs" / name / task
             if place.exists():
                 continue
@@ -67,7 +69,7 @@ class Recorder:
         bench = self.benches[fault.bench]
         sides = {"target": self.run(bench, seed, target, fault), "golden": self.run(bench, seed, golden),
                  "noise_floor": self.run(bench, seed, third)}
-        folders = {side: self.folder / "runs" / sides[side] / TASKS[-1] for side in ("target", "golden")}
+        folders = {side: self.folder / "runs" / sides[side] / self.tasks[-1] for side in ("target", "golden")}
         self.write_case(f"{fault.bench}-{fault.name}", bench, sides, benign=False, fault=fault.kind, size=fault.size,
                         kernels=[target, golden, third], seed=seed,
                         expect=expectation(fault, folders, training.STEPS))

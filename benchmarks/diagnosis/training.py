@@ -14,6 +14,7 @@ import traceback
 
 import torch
 
+import recorders
 from planting import Run, spoiled_updates
 
 STEPS = 2
@@ -143,9 +144,7 @@ def _fork(environment, work):
     try:
         os.environ.update(environment)
         work()
-        from msprobe.core import session
-
-        session._at_exit()
+        recorders.flush()
         status = 0
     except BaseException:
         traceback.print_exc()

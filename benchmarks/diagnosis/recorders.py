@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recorder that `import msprobe` finds: this project's collector, or a release of the Python tool."""
+
+import importlib.metadata
+import importlib.util
+import pathlib
+import threading
+
+import numpy
+
+# What releases before 26 of the Python tool ask of NumPy, and NumPy 2 has no more.
+for _name, _type in (("unicode_", numpy.str_), ("float_", numpy.float64)):
+    if not hasattr(numpy, _name):
+        setattr(numpy, _name, _type)
+
+import msprobe.pytorch  # noqa: E402,F401
+
+IS_OURS = importlib.util.find_spec("msprobe._native") is not None
+
+
+def version():
+    """What a folder of recordings says of where they come from."""
+    if IS_OURS:
+        return "ours"
+    return f"python_tool {importlib.metadata.version('mindstudio-probe')}"
+
+
+def claim(folder):
+    """A folder holds recordings of one recorder: raises if it has those of another."""
+    mark = pathlib.Path(folder) / "recorder"
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    if not mark.exists():
+        mark.write_text(version() + "\n", encoding="utf-8")
+    found = mark.read_text(encoding="utf-8").strip()
+    if found != version():
+        raise SystemExit(f"{folder}: made by {found}, and msprobe is now {version()}")
+
+
+def quietly(function, *args):
+    """Between recorded calls: without leaving an entry."""
+    if IS_OURS:
+        from msprobe import _native
+
+        return _native.call_quietly(function, *args)
+    switch, thread = _hooks().inner_switch, threading.get_ident()
+    before = switch[thread]
+    switch[thread] = True
+    try:
+        return function(*args)
+    finally:
+        switch[thread] = before
+
+
+def _hooks():
+    try:
+        from msprobe.core.dump.hook_manager import BaseHookManager
+    except ImportError:
+        from msprobe.core.hook_manager import BaseHookManager  # before 26
+    return BaseHookManager
+
+
+def flush():
+    """At the end of a process that skips what Python does there."""
+    if IS_OURS:
+        from msprobe.core import session
+
+        session._at_exit()
