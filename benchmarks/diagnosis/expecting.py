@@ -96,21 +96,27 @@ def _after_backward(dump, name):
     return following + list(_modules(dump, path, "parameters_grad"))
 
 
+def _recorded(steps, where):
+    """Places count the steps that are recorded."""
+    return steps if where.step is None else [steps[min(where.step, len(steps) - 1)]]
+
+
 def _names(places, side, folder, rank, steps):
     names = []
     for where in places:
         if where.side not in (None, side):
             continue
-        for step in range(steps) if where.step is None else [where.step]:
+        for step in _recorded(steps, where):
             names += resolve(load(str(pathlib.Path(folder) / f"step{step}" / f"rank{rank}")), where)
     return list(dict.fromkeys(names))
 
 
 def expectation(fault, sides, steps):
-    """{"steps": ..., "ranks": ..., "target": names, "golden": names}; sides: {"target": folder of a task, ...}."""
+    """{"steps": ..., "ranks": ..., "target": names, "golden": names}; sides: {"target": folder of a task, ...}; steps:
+    those recorded."""
     rank = fault.rank or 0
-    planted = sorted({where.step for where in fault.expect if where.step is not None})
-    expected = {"steps": planted or list(range(steps)), "ranks": [rank]}
+    planted = sorted({_recorded(steps, where)[0] for where in fault.expect if where.step is not None})
+    expected = {"steps": planted or list(steps), "ranks": [rank]}
     for side, folder in sides.items():
         expected[side] = _names(fault.expect, side, folder, rank, steps)
     if not expected["target"] and not expected["golden"]:

@@ -23,6 +23,7 @@ class Bench:
     risk_level = "FOCUS"
     records_optimizer = False
     seeds = (11, 12, 13)
+    steps = (0, 1)  # that are recorded
     ranks = 1
     rank = 0
     device = "cpu"

@@ -39,6 +39,7 @@ class Fault:
     plant: Callable
     expect: tuple
     rank: int | None = None  # where it is planted; None: on all
+    since: int = 0  # the step from which on it is there
 
 
 @dataclass
@@ -47,6 +48,7 @@ class Run:
     model: torch.nn.Module
     optimizer: torch.optim.Optimizer
     step: int = 0
+    since: int = 0  # the step from which on it is faulty
     inside: list = field(default_factory=list)
     batch_changes: list = field(default_factory=list)
     update_changes: list = field(default_factory=list)
@@ -66,6 +68,12 @@ class Run:
             if module is not self.model:
                 module.register_forward_pre_hook(lambda _, args, path=path: self.inside.append(path))
                 module.register_forward_hook(lambda _, args, out: self.inside.pop() and None, always_call=True)
+
+
+def waiting(plant):
+    """One that is planted at the start and looks at `since` itself: below the recorder is not where it comes later."""
+    plant.waits = True
+    return plant
 
 
 # ---------------------------------------------------------------------- what goes wrong in a tensor
@@ -184,10 +192,10 @@ def changed_parameter(path, name, change):
 def changed_batch(change, from_step=0):
     def plant(run):
         def later(batch, step):
-            if step >= from_step:
+            if step >= max(from_step, run.since):
                 change(batch)
         run.batch_changes.append(later)
-    return plant
+    return waiting(plant)
 
 
 # ---------------------------------------------------------------------- faults below the recorder
@@ -217,11 +225,11 @@ def kernel_gradient(path, name, change, from_step=0):
     """The kernel of one parameter's gradient."""
     def plant(run):
         def spoil(gradient):
-            if run.step < from_step:
+            if run.step < max(from_step, run.since):
                 return None
             return quietly(_spoiled_copy, gradient, change)
         run.parameter(path, name).register_hook(spoil)
-    return plant
+    return waiting(plant)
 
 
 def _spoiled_copy(tensor, change):
@@ -244,7 +252,7 @@ def _below(owner, name, path, nth, from_step, then):
 
         def stands_in(*args, **kwargs):
             out = original(*args, **kwargs)
-            if run.inside[-1] != path or run.step < from_step:
+            if run.inside[-1] != path or run.step < max(from_step, run.since):
                 return out
             if seen["step"] != run.step:
                 seen.update(step=run.step, calls=0)
@@ -256,7 +264,7 @@ def _below(owner, name, path, nth, from_step, then):
 
         run.spoiled = False
         setattr(owner, name, stands_in)
-    return plant
+    return waiting(plant)
 
 
 # ---------------------------------------------------------------------- faults of the update
@@ -291,7 +299,7 @@ def optimizer_setting(name, value):
 def _changed_update(change):
     def plant(run):
         run.update_changes.append(change)
-    return plant
+    return waiting(plant)
 
 
 @contextlib.contextmanager
@@ -299,5 +307,5 @@ def spoiled_updates(run):
     """Around the optimizer's step."""
     before = {id(p): quietly(p.data.clone) for p in run.model.parameters()} if run.update_changes else {}
     yield
-    for change in run.update_changes:
+    for change in run.update_changes if run.step >= run.since else ():
         quietly(change, run, before)

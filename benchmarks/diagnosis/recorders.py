@@ -16,6 +16,7 @@ for _name, _type in (("unicode_", numpy.str_), ("float_", numpy.float64)):
 import msprobe.pytorch  # noqa: E402,F401
 
 IS_OURS = importlib.util.find_spec("msprobe._native") is not None
+TAKES_RANK = IS_OURS or int(importlib.metadata.version("mindstudio-probe").partition(".")[0]) >= 26
 
 
 def version():

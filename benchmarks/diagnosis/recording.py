@@ -49,6 +49,8 @@ class Recorder:
                     for rank in range(bench.ranks)])
             except RuntimeError as error:
                 raise RuntimeError(f"{name}: {error}") from None
+            for rank in unfinished.glob("step*/rank"):
+                rank.rename(rank.with_name("rank0"))  # of a recorder that was not told the rank
             _shorten(unfinished)
             unfinished.rename(place)
             self.recorded += 1
@@ -63,16 +65,17 @@ class Recorder:
 
     def faulty(self, fault, number):
         bench = self.benches[fault.bench]
-        self.case_of_fault(fault, bench.seeds[number % len(bench.seeds)], *_turn(bench.kernels, number))
+        self.case_of_fault(fault, bench.seeds[number % len(bench.seeds)], *turns(bench.kernels, number))
 
     def case_of_fault(self, fault, seed, golden, target, third):
         bench = self.benches[fault.bench]
-        sides = {"target": self.run(bench, seed, target, fault), "golden": self.run(bench, seed, golden),
-                 "noise_floor": self.run(bench, seed, third)}
+        sides = {"target": self.run(bench, seed, target, fault), "golden": self.run(bench, seed, golden)}
+        if third:
+            sides["noise_floor"] = self.run(bench, seed, third)
         folders = {side: self.folder / "runs" / sides[side] / self.tasks[-1] for side in ("target", "golden")}
         self.write_case(f"{fault.bench}-{fault.name}", bench, sides, benign=False, fault=fault.kind, size=fault.size,
-                        kernels=[target, golden, third], seed=seed,
-                        expect=expectation(fault, folders, training.STEPS))
+                        kernels=[kernel for kernel in (target, golden, third) if kernel], seed=seed,
+                        expect=expectation(fault, folders, bench.steps))
 
     def benign(self, bench, seed, golden, target, third):
         sides = {"target": self.run(bench, seed, target), "golden": self.run(bench, seed, golden)}
@@ -82,7 +85,7 @@ class Recorder:
                         kernels=[target, golden, third], seed=seed)
 
 
-def _turn(kernels, number):
+def turns(kernels, number):
     """Golden, target and third kernel of a case: all ordered pairs take turns."""
     pairs = [(a, b) for a in kernels for b in kernels if a != b]
     golden, target = pairs[number % len(pairs)]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One recorded training of two steps, in a process of its own that was forked off one that has PyTorch loaded.
+"""One training of which some steps are recorded, two as a rule, in a process of its own that was forked off one that
+has PyTorch loaded.
 
 Kernels are chosen by what PyTorch and its libraries look at when they are first used: the parent must not have
 computed anything.
@@ -17,8 +18,6 @@ import torch
 import recorders
 from planting import Run, spoiled_updates
 
-STEPS = 2
-
 # name -> (environment, what is done in the process)
 KERNELS = {
     "avx512": ({}, None),
@@ -33,9 +32,9 @@ KERNELS = {
 }
 
 
-def settings_of(task, level, risk_level, folder):
-    return {"task": task, "dump_path": str(folder), "level": level, "risk_level": risk_level, "rank": [], "step": [],
-            task: {"scope": [], "list": []}}
+def settings_of(task, level, risk_level, folder, steps=()):
+    return {"task": task, "dump_path": str(folder), "level": level, "risk_level": risk_level, "rank": [],
+            "step": list(steps), task: {"scope": [], "list": []}}
 
 
 def record(make_bench, seed, kernel, fault, folder, task, rank=0):
@@ -59,19 +58,23 @@ def record(make_bench, seed, kernel, fault, folder, task, rank=0):
     if special == "channels_last":
         model = model.to(memory_format=torch.channels_last)
     model = model.to(bench.device)
-    run = Run(bench, model, bench.optimizer(model))
-    if fault is not None and fault.rank in (None, rank):
-        fault.plant(run)
-        run.optimizer = _same_optimizer(run)
+    run = Run(bench, model, bench.optimizer(model), since=fault.since if fault else 0)
+    plant = fault.plant if fault is not None and fault.rank in (None, rank) else None
+    planted_at = 0 if hasattr(plant, "waits") else run.since
 
     from msprobe.pytorch import PrecisionDebugger
 
     config = pathlib.Path(f"{folder}.{rank}.json")
-    config.write_text(json.dumps(settings_of(task, "mix", bench.risk_level, folder)), encoding="utf-8")
+    # Which steps are recorded is said only where it matters: a recorder that counts has more to do.
+    steps = bench.steps if bench.steps[0] else ()
+    config.write_text(json.dumps(settings_of(task, "mix", bench.risk_level, folder, steps)), encoding="utf-8")
     debugger = PrecisionDebugger(config_path=str(config))
     with _attention(special):
-        for step in range(STEPS):
+        for step in range(bench.steps[-1] + 1):
             run.step = step
+            if plant and step == planted_at:
+                plant(run)
+                run.optimizer = _same_optimizer(run)
             _train(run, debugger, seed, special)
     config.unlink()
     if bench.ranks > 1:
@@ -98,7 +101,7 @@ def _train(run, debugger, seed, special):
     for change in run.batch_changes:
         change(batch, run.step)
     batch = _moved(batch, bench.device)
-    debugger.start(model, rank_id=bench.rank)
+    debugger.start(model, **({"rank_id": bench.rank} if recorders.TAKES_RANK else {}))
     run.optimizer.zero_grad()
     with torch.device(bench.device) if bench.device != "cpu" else contextlib.nullcontext():
         bench.gradients(model, batch)
