@@ -7,7 +7,8 @@ import json
 import pathlib
 import re
 
-_MODULE = re.compile(r"Module\.(?P<path>.*)\.\w+\.(?P<way>forward|backward|parameters_grad)\.(?P<call>\d+)$")
+# parameters_grad has no number before release 26 of the Python tool.
+_MODULE = re.compile(r"Module\.(?P<path>.*)\.\w+\.(?P<way>forward|backward|parameters_grad)(\.\d+)?$")
 _CALL = re.compile(r"\w+\.(?P<op>\w+)\.(?P<number>\d+)\.(?P<way>forward|backward)$")
 
 
