@@ -61,6 +61,8 @@ def record(make_bench, seed, kernel, fault, folder, task, rank=0):
     run = Run(bench, model, bench.optimizer(model), since=fault.since if fault else 0)
     plant = fault.plant if fault is not None and fault.rank in (None, rank) else None
     planted_at = 0 if hasattr(plant, "waits") else run.since
+    if plant and planted_at == 0:
+        _planted(run, plant)  # below a recorder that wraps functions as soon as it is made
 
     from msprobe.pytorch import PrecisionDebugger
 
@@ -72,9 +74,8 @@ def record(make_bench, seed, kernel, fault, folder, task, rank=0):
     with _attention(special):
         for step in range(bench.steps[-1] + 1):
             run.step = step
-            if plant and step == planted_at:
-                plant(run)
-                run.optimizer = _same_optimizer(run)
+            if plant and step == planted_at > 0:
+                _planted(run, plant)
             _train(run, debugger, seed, special)
     config.unlink()
     if bench.ranks > 1:
@@ -84,12 +85,12 @@ def record(make_bench, seed, kernel, fault, folder, task, rank=0):
         raise RuntimeError("the fault was not met")
 
 
-def _same_optimizer(run):
-    """Modules that a fault has exchanged may have brought other parameters."""
+def _planted(run, plant):
+    plant(run)
+    # Modules that a fault has exchanged may have brought other parameters.
     known = {id(p) for group in run.optimizer.param_groups for p in group["params"]}
-    if known == {id(p) for p in run.model.parameters()}:
-        return run.optimizer
-    return run.bench.optimizer(run.model)
+    if known != {id(p) for p in run.model.parameters()}:
+        run.optimizer = run.bench.optimizer(run.model)
 
 
 def _train(run, debugger, seed, special):
