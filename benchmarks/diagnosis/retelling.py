@@ -14,6 +14,7 @@ import math
 import os
 import pathlib
 import re
+import shutil
 import sys
 import zlib
 
@@ -30,13 +31,14 @@ class Rank:
         self.files = {name: json.loads((folder / name).read_text(encoding="utf-8"))
                       for name in _FILES if (folder / name).exists()}
         self.names = {name: name for name in self.data}  # recorded -> told, None where it is left out
+        self.tensor_files = {path.name: path for path in folder.glob("dump_tensor_data/*")}  # told -> recorded
 
     @property
     def data(self):
         return self.files["dump.json"]["data"]
 
-    def tensors(self):
-        pending = [self.data]
+    def tensors(self, within=None):
+        pending = [self.data if within is None else within]
         while pending:
             item = pending.pop()
             if isinstance(item, dict) and "Norm" in item:
@@ -47,6 +49,14 @@ class Rank:
     def rename(self, told):
         """told(name): the new name of an entry, None without it."""
         self.names = {name: now and told(now) for name, now in self.names.items()}
+        files = dict(self.tensor_files)
+        for name, entry in self.data.items():
+            for tensor in self.tensors(entry) if told(name) else ():
+                before = tensor.get("data_name")
+                if before and before.startswith(f"{name}."):
+                    tensor["data_name"] = told(name) + before[len(name):]
+                    files[tensor["data_name"]] = self.tensor_files[before]
+        self.tensor_files = files
         self.files["dump.json"]["data"] = {told(name): entry for name, entry in self.data.items() if told(name)}
         if "construct.json" in self.files:
             parents = self.files["construct.json"]
@@ -66,8 +76,20 @@ class Rank:
         folder.mkdir(parents=True)
         for name, content in self.files.items():
             (folder / name).write_text(json.dumps(content), encoding="utf-8")
-        if (self.folder / "dump_tensor_data").is_dir():
-            (folder / "dump_tensor_data").symlink_to((self.folder / "dump_tensor_data").resolve())
+        if self.tensor_files:
+            (folder / "dump_tensor_data").mkdir()
+        for tensor in self.tensors():
+            told = tensor.get("data_name")
+            if told in self.tensor_files and not (folder / "dump_tensor_data" / told).exists():
+                _linked(self.tensor_files[told], folder / "dump_tensor_data" / told)
+
+
+def _linked(source, destination):
+    """A symbolic link out of the dump would be refused."""
+    try:
+        os.link(source, destination)
+    except OSError:
+        shutil.copyfile(source, destination)
 
 
 # ---------------------------------------------------------------------- what is told differently; ranks: step by step
