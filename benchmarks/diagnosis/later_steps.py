@@ -4,8 +4,8 @@
 
     PYTHONPATH=BUILD/python benchmarks/diagnosis/later_steps.py FOLDER [--steps 5,50,300] [--benches NAME,...]
 
-Statistics only, laid out as `record` does, for `score`. A model's name tells the step (decoder_at50); a fault whose name
-ends in _since comes with that step. Where `msprobe` is a release of the Python tool, that one records.
+Statistics only, laid out as `record` does, for `score`. A model's name tells the step (decoder_at50); a fault whose
+name ends in _since comes with that step. Where `msprobe` is a release of the Python tool, that one records.
 """
 
 import argparse

@@ -125,7 +125,8 @@ def told(retelling, folder, case, task, names, scratch):
     places, entries, expect = {}, {}, dict(case.get("expect", {}))
     for side, recorded in sides.items():
         places[side] = f"{scratch}/{case['name']}/{side}"
-        entries[side] = retelling.retell(names, side, f"{folder}/{case['runs'][recorded]}/{task}", f"{places[side]}/{task}")
+        entries[side] = retelling.retell(names, side, f"{folder}/{case['runs'][recorded]}/{task}",
+                                         f"{places[side]}/{task}")
         if expect:
             expect[side] = case["expect"][recorded]
     case = {**case, "runs": places, **({"expect": expect} if expect else {})}
