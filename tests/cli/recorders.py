@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The culprit that compare names does not depend on who recorded the two sides, nor on how a recording is told.
+"""The culprit that compare names does not depend on who recorded the sides, nor on how a recording is told.
 
 usage: recorders.py MSPROBE DATA_FOLDER RETELLING
 
-DATA_FOLDER is tests/data/diagnosis. A right pair may never alarm; of the faults at least so many are named first as
-stands here: what is missing lies below what the recorder shows.
+DATA_FOLDER is tests/data/diagnosis. A right pair may never alarm; of the faults at least so many are named
+first as stands here: what is missing lies below what the recorder shows.
 """
 
 import importlib.util
@@ -20,7 +20,8 @@ from culprit import findings_of, is_named  # noqa: E402
 from harness import check, check_equal, tap  # noqa: E402
 
 # One run by six recorders; the first two have the wrong runs, too.
-ONE_RUN = ("ours", "python_tool", "python_tool_1.3.0", "python_tool_8.1.1", "python_tool_8.3.3", "python_tool_26.0.0")
+ONE_RUN = ("ours", "python_tool", "python_tool_1.3.0", "python_tool_8.1.1", "python_tool_8.3.3",
+           "python_tool_26.0.0")
 FAULTS = {"eps": ("Tensor.__add__.6.forward", "0.001"), "scale": ("Tensor.__mul__.2.forward", "1.02")}
 
 # Of the ten faults, by the recorders of target and golden.
@@ -67,7 +68,8 @@ def check_answers(msprobe, cases, task, floor, scratch):
             missed += told or [f"{case['name']}: nothing"]
     check(len(cases) > len(faulty), "no right pair")
     check(not alarms, "\n".join(["right pairs:", *alarms]))
-    check(len(faulty) - len(missed) >= floor, "\n".join([f"{len(missed)} of {len(faulty)} are not named:", *missed]))
+    few = f"{len(missed)} of {len(faulty)} are not named:"
+    check(len(faulty) - len(missed) >= floor, "\n".join([few, *missed]))
 
 
 def one_run(msprobe, folder, dtype):
@@ -77,14 +79,16 @@ def one_run(msprobe, folder, dtype):
     def same(golden):
         def test(scratch):
             for target in ONE_RUN:
-                named = evidence(msprobe, pair(f"{target}/{dtype}", f"{golden}/{dtype}"), "golden", scratch)
+                runs = pair(f"{target}/{dtype}", f"{golden}/{dtype}")
+                named = evidence(msprobe, runs, "golden", scratch)
                 check(not named, f"by {target}: {named[:1]}")
 
         return test
 
     def run(name, target, golden):
         def test(scratch):
-            named = evidence(msprobe, pair(f"{target}/{dtype}/{name}", f"{golden}/{dtype}/golden"), "", scratch)
+            runs = pair(f"{target}/{dtype}/{name}", f"{golden}/{dtype}/golden")
+            named = evidence(msprobe, runs, "", scratch)
             if name == "right":
                 check(not named, f"{named[:1]}")
                 return
