@@ -187,6 +187,10 @@ def names_of(text):
     return names
 
 
+def changes(names, side):
+    return [RETELLINGS[name][1] for name in names if side in RETELLINGS[name][0]]
+
+
 def retell(names, side, source, destination):
     """Writes the folder of a task of one run anew. Returns per step what the entries are called now."""
     folders = {}
@@ -194,10 +198,8 @@ def retell(names, side, source, destination):
         folders.setdefault(folder.name, []).append(Rank(folder))
     told = {}
     for ranks in folders.values():
-        for name in names:
-            sides, change = RETELLINGS[name]
-            if side in sides:
-                change(ranks)
+        for change in changes(names, side):
+            change(ranks)
         for rank in ranks:
             if rank.data:
                 rank.write(pathlib.Path(destination) / rank.folder.relative_to(source))
@@ -206,9 +208,10 @@ def retell(names, side, source, destination):
 
 
 def expectation(case, told):
-    """The case's expectation in the names of told[side], as `retell` returns it; None where a side has lost it all."""
+    """The case's expectation in the names of told[side], as `retell` returns it, for the sides that are told anew; None
+    where one has lost it all."""
     expect = dict(case["expect"])
-    for side in ("target", "golden"):
+    for side in told:
         names = [told[side][step].get(name, name) for name in expect[side] for step in expect["steps"]
                  if step in told[side]]
         names = list(dict.fromkeys(name for name in names if name))
