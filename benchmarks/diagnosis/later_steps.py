@@ -24,7 +24,7 @@ from recording import Recorder, benign_pairs, turns  # noqa: E402
 
 def later(bench, step):
     name = f"{bench.name}_at{step}"
-    return type(name, (bench,), {"name": name, "steps": (step,)})
+    return type(name, (bench,), {"name": name, "recorded_steps": (step,)})
 
 
 def faults_of(name, bench):
@@ -34,7 +34,7 @@ def faults_of(name, bench):
             yield fault
             # What goes wrong in the update shows in the step after it.
             if fault.kind != "update" or bench.records_optimizer:
-                yield dataclasses.replace(fault, name=f"{fault.name}_since", since=bench.steps[0])
+                yield dataclasses.replace(fault, name=f"{fault.name}_since", since=bench.recorded_steps[0])
 
 
 def main():

@@ -23,7 +23,7 @@ class Bench:
     risk_level = "FOCUS"
     records_optimizer = False
     seeds = (11, 12, 13)
-    steps = (0, 1)  # that are recorded
+    recorded_steps = (0, 1)
     ranks = 1
     rank = 0
     device = "cpu"

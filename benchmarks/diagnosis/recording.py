@@ -75,7 +75,7 @@ class Recorder:
         folders = {side: self.folder / "runs" / sides[side] / self.tasks[-1] for side in ("target", "golden")}
         self.write_case(f"{fault.bench}-{fault.name}", bench, sides, benign=False, fault=fault.kind, size=fault.size,
                         kernels=[kernel for kernel in (target, golden, third) if kernel], seed=seed,
-                        expect=expectation(fault, folders, bench.steps))
+                        expect=expectation(fault, folders, bench.recorded_steps))
 
     def benign(self, bench, seed, golden, target, third):
         sides = {"target": self.run(bench, seed, target), "golden": self.run(bench, seed, golden)}

@@ -68,11 +68,11 @@ def record(make_bench, seed, kernel, fault, folder, task, rank=0):
 
     config = pathlib.Path(f"{folder}.{rank}.json")
     # Which steps are recorded is said only where it matters: a recorder that counts has more to do.
-    steps = bench.steps if bench.steps[0] else ()
+    steps = bench.recorded_steps if bench.recorded_steps[0] else ()
     config.write_text(json.dumps(settings_of(task, "mix", bench.risk_level, folder, steps)), encoding="utf-8")
     debugger = PrecisionDebugger(config_path=str(config))
     with _attention(special):
-        for step in range(bench.steps[-1] + 1):
+        for step in range(bench.recorded_steps[-1] + 1):
             run.step = step
             if plant and step == planted_at > 0:
                 _planted(run, plant)
