@@ -145,11 +145,15 @@ double StepRatios::deviation() const {
   return std::abs(middle) / (kFloor + kScatters * scatter);
 }
 
+namespace {
+
 /// What a few steps of training make of rounding: as for parameters after an update.
 double most_by_training(double u) {
   constexpr double kHalf = 1e-6;
   return u > kHalf ? 2e-2 : 2e-3;
 }
+
+}  // namespace
 
 bool Drift::stands_out(double e, bool is_vector, double u) const {
   // Vectors begin as zeros or ones: noise of their gradients is most of what they are soon.
