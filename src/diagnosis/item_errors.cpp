@@ -123,11 +123,13 @@ void ItemErrors::leave_out_overwritten(std::uint32_t api) {
   const auto parsed = dump::parse_entry_name(target.text(entry.name));
   if (!parsed || parsed->direction != Direction::forward || parsed->is_module) return;
   const std::string_view operation = parsed->operation();
-  bool scaled_by_zero = false;  // `beta=0` of sums with a product
+  const bool adds_product = operation.starts_with("add") || operation.starts_with("baddbmm");
+  bool scaled_by_zero = false;  // `beta=0`
   bool same_left = false;
   for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
     const Item& item = target.items[i];
-    if (!item.is_tensor && item.state == State::input && place_text(target, item) == "input.beta")
+    if (adds_product && !item.is_tensor && item.state == State::input &&
+        place_text(target, item) == "input.beta")
       scaled_by_zero = number_of(target, item, dump::kMax) == 0;
     if (item.state != State::output || !item.is_tensor) continue;
     same_left = e[i] == 0;

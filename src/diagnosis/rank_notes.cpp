@@ -65,7 +65,7 @@ void RankJudge::take_notes() {
   tell(golden_only_, "golden", "this run's");
   const auto partly = std::count(errors_.partial.begin(), errors_.partial.end(), 1);
   if (partly > 0) {
-    out_.notes.push_back(fmt::format("of {} {} one side alone has the mean or norm: they are not compared",
+    out_.notes.push_back(fmt::format("of {} {} a statistic is known on one side alone: it is not compared",
                                      human_count(static_cast<std::uint64_t>(partly)),
                                      partly == 1 ? "tensor" : "tensors"));
   }
