@@ -17,6 +17,7 @@
 #include "support/json_writer.hpp"
 #include "support/output_file.hpp"
 #include "support/text.hpp"
+#include "support/version.hpp"
 
 namespace msprobe::collector {
 namespace {
@@ -94,6 +95,8 @@ std::string Recorder::header(const Place& place) const {
   member("task", name_of(config_.task));
   member("level", name_of(config_.level));
   member("framework", framework_);
+  // Readers learn from it that sums were taken in double. Other tools read past keys that they do not know.
+  if (!config_.python_compatible) member("recorder", std::string("msprobe ") + kVersion);
   if (config_.wants_tensor_folder()) {
     member("dump_data_dir",
            step_folder(config_.dump_path, place) + '/' + leaf_name(place.rank) + "/dump_tensor_data");

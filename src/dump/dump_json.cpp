@@ -31,6 +31,7 @@ Header read_values(const ByteSource& file, const ValueVisitor& visit) {
     std::string* place = key == "task"        ? &header.task
                          : key == "level"     ? &header.level
                          : key == "framework" ? &header.framework
+                         : key == "recorder"  ? &header.recorder
                                               : nullptr;
     if (place == nullptr || text.front() != '"') continue;
     place->clear();

@@ -18,6 +18,7 @@ struct Header {
   std::string task;                           // "statistics", "tensor", "structure", …
   std::string level;                          // "L0", "L1", "mix", "debug"
   std::string framework;                      // "pytorch", "mindspore", "mindtorch"
+  std::string recorder;                       // "msprobe 1.2.3"; empty in dumps of other tools
   bool has_data = false;                      // not of a `data` that is null
   std::optional<std::string> data_directory;  // nothing if `dump_data_dir` is no text
 

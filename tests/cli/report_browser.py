@@ -60,7 +60,7 @@ def write_model(folder, ranks, layers, faults):
             data, construct, error, last = {}, {}, 0, off_by(0.5, 0)
             for layer in range(layers):
                 error = max(error, faults.get((rank, layer), 1e-7)) if side == "target" else 0
-                out = off_by(1 + (rank * layers + layer) / 1e4, error)
+                out = off_by(1 + (rank * layers + layer) / 9973, error)  # numbers with all their digits
                 name = f"Functional.linear.{layer}.forward"
                 data[name] = {"input_args": [last], "input_kwargs": {}, "output": [out]}
                 construct[name] = f"Module.layers.{layer}.Block.forward.0"

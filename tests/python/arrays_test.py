@@ -98,6 +98,7 @@ class Arrays(unittest.TestCase):
         dump = self.finish()
         self.assertEqual(self.errors, "")
         self.assertEqual(dump["framework"], "mindspore")
+        self.assertRegex(dump["recorder"], r"^msprobe \d+\.\d+")
         _native.close()
         return dump["data"]["Mint.f.0.forward"]["input_args"][0]
 
