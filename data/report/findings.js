@@ -4,7 +4,7 @@
 "use strict";
 
 function isEvidence(finding) {
-  return finding !== undefined && finding.kind !== "no_culprit" && finding.confidence !== "hint";
+  return finding !== undefined && ["likely", "certain"].includes(finding.confidence);
 }
 
 // The words of a finding, by name.
@@ -93,6 +93,7 @@ class Findings {
 
   section({ name, words, lines }) {
     if (name === "") return element("p", { text: words });
+    if (name === "note") return element("p", { class: "muted", text: `note: ${words}` });
     const finding = this.all[name === "culprit" ? 0 : 1];
     const told = linesOf(finding);
     const known = new Set(told.map(([label]) => label));

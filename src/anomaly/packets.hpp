@@ -19,7 +19,8 @@ inline void carry(PacketReader& packet, Entry& entry) {
 }
 
 void carry(auto& packet, Carried<Header> auto& header) {
-  packet(header.task, header.level, header.framework, header.recorder, header.has_data, header.data_directory);
+  packet(header.task, header.level, header.framework, header.recorder, header.has_data,
+         header.data_directory);
 }
 
 }  // namespace msprobe::dump

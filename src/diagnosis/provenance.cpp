@@ -92,9 +92,9 @@ bool RankJudge::settle_between(std::uint32_t producer, const Entry& entry, doubl
   constexpr std::size_t kMostRuns = 64;
   const auto end = runs_.rbegin() + static_cast<std::ptrdiff_t>(std::min(runs_.size(), kMostRuns));
   for (auto run = runs_.rbegin(); run != end; ++run) {
-    if (run->order < 2 * std::uint64_t{producer} + 1) return false;
+    if (run->order < order_of(producer)) return false;
     const bool in_sight = run->settled || (!run->consumed && run->looks > 0);
-    if (run->order > 2 * std::uint64_t{entry.target} + 1 || !in_sight) continue;
+    if (run->order > order_of(entry.target) || !in_sight) continue;
     settle_run(*run, target_name(entry.target), error, before);
     return true;
   }

@@ -57,39 +57,16 @@ RankJudge::RankJudge(const RankPair& pair, History& history)
 
 RankDiagnosis RankJudge::run() {
   mark_compounds();
+  defer_gradients();
   const auto entries = static_cast<std::uint32_t>(target_.apis.size());
   for (std::uint32_t api = 0; api < entries && !out_.stopped; ++api) {
     out_.looked_at = api + 1;
     errors_.measure(api);
-    const auto parsed = dump::parse_entry_name(target_name(api));
-    if (!parsed) continue;
-    const bool forward = parsed->direction == Direction::forward;
-    at_ = api;
-    if (!alignment_.has_golden(api)) {
-      if (forward) target_alone(api);
-      continue;
+    if (deferred_.contains(api)) continue;
+    judge(api);
+    if (const auto found = gradients_behind_.find(api); found != gradients_behind_.end()) {
+      for (const std::uint32_t gradients : found->second) judge(gradients);
     }
-    before_ = std::max(forward_, backward_);
-    Entry entry;
-    entry.target = api;
-    entry.golden = alignment_.golden_of[api];
-    entry.name = *parsed;
-    entry.nature = nature_of(parsed->operation());
-    entry.compound = compound_[api];
-    entry.communication = target_.calls.contains(target_name(api));
-    if (pair_.target_construct != nullptr)
-      entry.optimizer = pair_.target_construct->parent(target_name(api)) == "optimizer";
-    if (forward) {
-      forward_pair(entry);
-    } else if (parsed->direction == Direction::backward) {
-      backward_pair(entry);
-    } else if (parsed->direction == Direction::parameters_grad) {
-      gradients_pair(entry);
-    } else {
-      continue;
-    }
-    finish_entry(entry);
-    out_.stopped = pair_.stop_at_certain && may_stop(entry);
   }
   if (out_.stopped) {
     leave_out(out_.looked_at);
@@ -99,6 +76,64 @@ RankDiagnosis RankJudge::run() {
   }
   finish();
   return std::move(out_);
+}
+
+void RankJudge::judge(std::uint32_t api) {
+  const auto parsed = dump::parse_entry_name(target_name(api));
+  if (!parsed) return;
+  const bool forward = parsed->direction == Direction::forward;
+  at_ = api;
+  if (!alignment_.has_golden(api)) {
+    if (forward) target_alone(api);
+    return;
+  }
+  before_ = std::max(forward_, backward_);
+  Entry entry;
+  entry.target = api;
+  entry.golden = alignment_.golden_of[api];
+  entry.name = *parsed;
+  entry.nature = nature_of(parsed->operation());
+  entry.compound = compound_[api];
+  entry.communication = target_.calls.contains(target_name(api));
+  if (pair_.target_construct != nullptr)
+    entry.optimizer = pair_.target_construct->parent(target_name(api)) == "optimizer";
+  if (forward) {
+    forward_pair(entry);
+  } else if (parsed->direction == Direction::backward) {
+    backward_pair(entry);
+  } else if (parsed->direction == Direction::parameters_grad) {
+    gradients_pair(entry);
+  } else {
+    return;
+  }
+  finish_entry(entry);
+  out_.stopped = pair_.stop_at_certain && may_stop(entry);
+}
+
+/// Releases before 26 of the Python tool write the gradients of a module's parameters where its forward
+/// stands: they were there behind its last backward.
+void RankJudge::defer_gradients() {
+  std::unordered_map<std::string_view, std::vector<std::uint32_t>> waiting;
+  std::unordered_map<std::string_view, std::uint32_t> last;
+  for (std::uint32_t api = 0; api < target_.apis.size(); ++api) {
+    const auto parsed = dump::parse_entry_name(target_name(api));
+    if (!parsed || !parsed->is_module) continue;
+    const bool backward = parsed->direction == Direction::backward;
+    if (backward) last[parsed->base] = api;
+    if (parsed->direction == Direction::parameters_grad && !last.contains(parsed->base))
+      waiting[parsed->base].push_back(api);
+  }
+  for (auto& [module, gradients] : waiting) {
+    const auto place = last.find(module);
+    if (place == last.end()) continue;
+    for (const std::uint32_t api : gradients) deferred_[api] = place->second;
+    gradients_behind_[place->second] = std::move(gradients);
+  }
+}
+
+std::uint64_t RankJudge::order_of(std::uint32_t api) const {
+  const auto deferred = deferred_.find(api);
+  return 2 * std::uint64_t{deferred == deferred_.end() ? api : deferred->second} + 1;
 }
 
 /// Modules with anything recorded in them; without construct.json those that others lie in, and all where
@@ -201,8 +236,7 @@ void RankJudge::advance_golden(std::uint32_t end) {
       alone_golden_[golden_next_] = error;
       if (!compound_golden_[golden_next_] && !golden_only_.has(golden_next_)) {
         if (!run_open_) {
-          runs_.push_back(
-              {{}, {}, last_paired_ == kNone ? 0 : 2 * std::uint64_t{last_paired_} + 2, forward_, kLooks});
+          runs_.push_back({{}, {}, last_paired_ == kNone ? 0 : order_of(last_paired_) + 1, forward_, kLooks});
           run_open_ = true;
         }
         if (runs_.back().golden.size() < kShownOfRun) runs_.back().golden.push_back(golden_next_);
@@ -226,7 +260,7 @@ void RankJudge::target_alone(std::uint32_t api_number) {
   alone_target_[api_number] = error;
   if (!compound_[api_number] && !target_only_.has(api_number)) {
     if (!run_open_) {
-      runs_.push_back({{}, {}, 2 * std::uint64_t{api_number} + 1, forward_, kLooks});
+      runs_.push_back({{}, {}, order_of(api_number), forward_, kLooks});
       run_open_ = true;
     }
     if (runs_.back().target.size() < kShownOfRun) runs_.back().target.push_back(api_number);
@@ -311,7 +345,7 @@ void RankJudge::communicate(Entry& entry) {
   place.call.operation = entry.name.operation();
   place.call.call = target_.calls.find(target_name(entry.target))->second;
   if (place.arrived) {
-    const std::uint64_t order = 2 * std::uint64_t{entry.target} + 1;
+    const std::uint64_t order = order_of(entry.target);
     if (fault_order_ == UINT64_MAX) clean_ = before_;
     fault_order_ = std::min(fault_order_, order);
     entry.touched = true;
@@ -368,14 +402,34 @@ void RankJudge::settle_run(Run& run, std::string_view consumer, double error, do
   }
   if (!consumer.empty())
     found.text += fmt::format("; error {} at {}, {} before", error_text(error), consumer, error_text(before));
-  found.side = "the code differs, not a kernel";
   found.concerned = std::max<std::size_t>(run.target.size(), run.golden.size());
   found.downstream = any_evidence_ && !run.target.empty() && touched_[run.target[0]];
-  if (consumer.empty()) {
+  if (!consumer.empty()) {
+    found.side = "the code differs, not a kernel";
+  } else {
     found.confidence = Confidence::hint;
-    found.text += "; without effect";
+    if (!tell_end(run, found)) found.text += "; without effect";
   }
   keep(std::move(found), run.error);
+}
+
+/// Where one side has nothing behind: its recording may have ended, whatever the code does.
+bool RankJudge::tell_end(const Run& run, Finding& found) const {
+  const bool by_target = run.golden.empty();
+  if (!by_target && !run.target.empty()) return false;
+  const std::vector<std::uint32_t>& golden_of = alignment_.golden_of;
+  std::uint32_t last = 0;
+  for (std::uint32_t i = 0; i < golden_of.size(); ++i) {
+    if (golden_of[i] != kNone) last = std::max(last, by_target ? i : golden_of[i]);
+  }
+  const std::uint32_t first = by_target ? run.target[0] : run.golden[0];
+  if (first < last) return false;
+  const std::size_t more = (by_target ? target_ : golden_).apis.size() - first;
+  found.text =
+      fmt::format("the recording of {} ends here; {} has {} more {}", by_target ? "golden" : "this run",
+                  by_target ? "this run" : "golden", human_count(more), more == 1 ? "entry" : "entries");
+  found.next = "see whether both recordings were stopped at the same place, and whether one met an exception";
+  return true;
 }
 
 std::string RankJudge::module_around(std::uint32_t target_api, std::uint32_t golden_api) const {
@@ -415,7 +469,7 @@ Finding RankJudge::finding(const Entry& entry, Kind kind, Rule rule, double j) c
   if (std::isnan(j)) j = 0;
   found.j = j;
   found.u = entry.u;
-  found.order = 2 * std::uint64_t{entry.target} + 1;
+  found.order = order_of(entry.target);
   found.target_api = entry.target;  // names follow if it is kept
   const bool by_values = rule == Rule::birth || rule == Rule::gain || kind == Kind::dtype ||
                          kind == Kind::shape || kind == Kind::requires_grad;
@@ -436,7 +490,7 @@ void RankJudge::offer(Entry& entry, Finding found) {
   if (pair_.without.contains(found.rule)) return;
   if (found.rule != Rule::structure && !found.is_evidence()) {
     if (found.j > out_.largest_j && found.j < threshold_) {
-      records_.emplace_back(2 * std::uint64_t{entry.target} + 1, found.j);
+      records_.emplace_back(order_of(entry.target), found.j);
       out_.largest_j = found.j;
       out_.largest_entry = target_name(entry.target);
     }

@@ -77,6 +77,10 @@ class RankJudge {
   enum class Alone : std::uint8_t { neither, target, golden, both };
 
   // rank_judge.cpp: the order, and what every entry needs
+  void judge(std::uint32_t api);
+  void defer_gradients();
+  /// Of the entry under test, as a Finding has it.
+  std::uint64_t order_of(std::uint32_t api) const;
   void mark_compounds();
   void keep_open_modules();
   void advance_golden(std::uint32_t end);
@@ -85,6 +89,7 @@ class RankJudge {
   void target_alone(std::uint32_t api);
   void look_at_runs(const Entry& entry);
   void settle_run(Run& run, std::string_view consumer, double error, double before);
+  bool tell_end(const Run& run, Finding& found) const;
   void finish_entry(Entry& entry);
   /// Is there certain evidence, and nothing open that could be earlier or make something else of it?
   bool may_stop(const Entry& entry) const;
@@ -179,6 +184,9 @@ class RankJudge {
   bool other_operations_;
 
   std::vector<bool> compound_;  // by entry under test
+  std::unordered_map<std::uint32_t, std::uint32_t>
+      deferred_;  // gradients of parameters: the backward ahead of them
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> gradients_behind_;  // by that backward
   std::vector<bool> compound_golden_;
   ContentMap target_flow_;  // items that put out a content
   ContentMap golden_flow_;

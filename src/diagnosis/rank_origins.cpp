@@ -34,7 +34,7 @@ Origin RankJudge::origin_of(std::uint32_t index, const std::vector<const Finding
     if (found->item == index || puts_out) return Origin::born;
   }
   const double u = std::max(unit_roundoff(target_.text(item.dtype)), kSingleRoundoff);
-  const bool behind = 2 * std::uint64_t{item.api} + 1 >= fault_order_;
+  const bool behind = order_of(item.api) >= fault_order_;
   if (behind &&
       ((touched_[item.api] && !own && !untouched_[index]) || !measured || e > threshold_ * (clean + u)))
     return Origin::passed_on;
@@ -57,7 +57,7 @@ void RankJudge::find_origins() {
     while (next != born.end() && (*next)->target_api < api) ++next;
     for (; next != born.end() && (*next)->target_api == api; ++next) here.push_back(*next);
     const Api& entry = target_.apis[api];
-    const bool ahead = alignment_.has_golden(api) && 2 * std::uint64_t{api} + 1 < fault_order_;
+    const bool ahead = alignment_.has_golden(api) && order_of(api) < fault_order_;
     bool rounded = false;
     for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
       out_.origin[i] = origin_of(i, here, clean_);

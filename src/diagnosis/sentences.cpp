@@ -73,7 +73,8 @@ std::string no_culprit(const Diagnosis& diagnosis) {
   if (rounding + equal == 0) return text + "nothing could be compared";
   if (diagnosis.measured == 0) return text + "no tensor could be compared";
   if (rounding == 0) {
-    text += "all " + number_of_rows(equal) + " that could be compared are equal";
+    text += equal == 1 ? "the one row that could be compared is equal"
+                       : "all " + number_of_rows(equal) + " that could be compared are equal";
   } else {
     text += number_of_rows(rounding) + (rounding == 1 ? " differs" : " differ") +
             (diagnosis.drifted ? " by no more than the parameters do already" : " by rounding only");
@@ -180,10 +181,13 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
   const auto add = [&](std::string_view name, std::string text) {
     out.push_back({false, std::string(name), std::move(text)});
   };
+  const auto add_notes = [&] {
+    for (const std::string& note : diagnosis.notes) out.push_back({true, "note", note});
+  };
   if (!diagnosis.has_culprit()) {
     out.push_back({true, "", no_culprit(diagnosis)});
     if (!diagnosis.findings.empty()) add_finding(out, "hint", diagnosis.findings.front());
-    for (const std::string& note : diagnosis.notes) add("note", note);
+    add_notes();
     return out;
   }
   const Finding& culprit = diagnosis.culprit();
@@ -222,7 +226,7 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
   if (diagnosis.unread > 0) add("unread", unread(diagnosis));
   if (diagnosis.broken_off > 0) add("unread", broken_off(diagnosis));
   if (!diagnosis.doubt.empty()) add("doubt", diagnosis.doubt);
-  for (const std::string& note : diagnosis.notes) add("note", note);
+  add_notes();
   return out;
 }
 
@@ -285,6 +289,14 @@ std::vector<std::string> to_json(const Diagnosis& diagnosis) {
     objects.push_back(json.take());
   }
   for (const Finding& finding : diagnosis.findings) objects.push_back(to_json(finding));
+  for (const std::string& note : diagnosis.notes) {
+    JsonWriter json;
+    json.open_object();
+    json.member("kind", "note");
+    json.member("text", note);
+    json.close();
+    objects.push_back(json.take());
+  }
   return objects;
 }
 

@@ -39,7 +39,8 @@ std::string evidence_cell(const Finding* finding);
 /// confidence, side, text, next, where, passed_on, concerned, other_ranks. An infinite J is null.
 std::string to_json(const Finding& finding);
 
-/// All findings in their order; one object of kind `no_culprit` ahead of hints where there is no evidence.
+/// All findings in their order, then the notes; one object of kind `no_culprit` ahead of hints where there is
+/// no evidence.
 std::vector<std::string> to_json(const Diagnosis& diagnosis);
 
 }  // namespace msprobe::diagnosis

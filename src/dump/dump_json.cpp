@@ -25,7 +25,8 @@ Header read_values(const ByteSource& file, const ValueVisitor& visit) {
     const std::string_view text = stream.skip();
     if (key == "dump_data_dir") {
       header.data_directory.reset();
-      if (text.front() == '"') append_unescaped(header.data_directory.emplace(), text.substr(1, text.size() - 2));
+      if (text.front() == '"')
+        append_unescaped(header.data_directory.emplace(), text.substr(1, text.size() - 2));
       continue;
     }
     std::string* place = key == "task"        ? &header.task

@@ -40,6 +40,10 @@ struct Value {
 };
 static_assert(sizeof(Value) == 16);
 
+inline bool is_recorded(const Value& value) {
+  return value.kind > ValueKind::none;
+}
+
 /// Order of the statistics everywhere.
 enum Statistic { kMax, kMin, kMean, kNorm, kStatistics };
 

@@ -36,10 +36,14 @@ def is_named(finding, expect):
     return named and number(finding["step"]) in expect["steps"] and number(finding["rank"]) in expect["ranks"]
 
 
+def is_evidence(finding):
+    return finding.get("confidence") in ("likely", "certain")
+
+
 def check_schema(objects, schema):
-    evidence, none = schema["oneOf"]
+    evidence, none, note = schema["oneOf"]
     for one in objects:
-        form = none if one["kind"] == "no_culprit" else evidence
+        form = {"no_culprit": none, "note": note}.get(one["kind"], evidence)
         check_equal("keys", sorted(one), sorted(form["required"]))
         check_equal("keys of the schema", sorted(form["properties"]), sorted(form["required"]))
         if form is evidence:
@@ -170,7 +174,7 @@ def make_tests(msprobe, folder, schema):
                 (place / "dump.json").write_text(json.dumps({**head, "data": data}))
         done = run(msprobe, ["compare", "-tp", "t", "-gp", "g", "--format", "jsonl", "-o", "-"], scratch)
         objects = [json.loads(line) for line in done.stdout.splitlines() if not line.startswith('{"kind": "row"')]
-        named = [(one["entry"], one["kind"], one["rank"]) for one in objects if one["confidence"] != "hint"]
+        named = [(one["entry"], one["kind"], one["rank"]) for one in objects if is_evidence(one)]
         check_equal("evidence", named, [("Functional.relu.0.forward", "birth", "rank2"),
                                         ("Distributed.all_reduce.0.forward", "communication", "rank0"),
                                         ("Distributed.all_reduce.0.forward", "communication", "rank1")])
@@ -377,7 +381,7 @@ def make_tests(msprobe, folder, schema):
                     head = {"task": "statistics", "level": "L1", "framework": "pytorch"}
                     (place / "dump.json").write_text(json.dumps({**head, "data": data}))
         done, rows, found = first_of(scratch, "--first")
-        named = [(one["entry"], one["rank"], one["step"]) for one in found if one["confidence"] != "hint"]
+        named = [(one["entry"], one["rank"], one["step"]) for one in found if is_evidence(one)]
         check_equal("evidence", named, [("Functional.leaky_relu.0.forward", "rank1", "step0")])
         check("doubt" not in done.stderr, done.stderr)
         check_equal("tables", sorted({(row["Step"], row["Rank"]) for row in rows}),

@@ -49,6 +49,7 @@ ADDED = [
     (r"warning: The position of inf or nan .* \(\d+ of \d+ elements\)", ["D3", "D14"]),
     (r"warning: The position of inf or nan .* \(\d+ infinities of opposite sign\)", ["D12", "D14"]),
     (r"warning: Neither side recorded a checksum\.", ["D16"]),
+    (r"Not compared: .* \(only in (NPU|Bench)\)\.", ["D106"]),
     (r"Paired by what it does and where: the Bench has it under another name\.", ["D98"]),
     (r"Fuzzy matching data, the comparison accuracy may be affected\.", ["D42"]),
 ]

@@ -16,7 +16,7 @@ import tarfile
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from culprit import findings_of, is_named  # noqa: E402
+from culprit import findings_of, is_evidence, is_named  # noqa: E402
 from harness import check, check_equal, tap  # noqa: E402
 
 # One run by six recorders; the first two have the wrong runs, too.
@@ -27,9 +27,6 @@ FAULTS = {"eps": ("Tensor.__add__.6.forward", "0.001"), "scale": ("Tensor.__mul_
 # Of the ten faults, by the recorders of target and golden.
 RECORDERS = ("ours", "python_tool_26.2.0", "python_tool_8.3.3")
 NAMED = dict.fromkeys([(target, golden) for target in RECORDERS for golden in RECORDERS], 10)
-# 8.3.3 writes the gradients of a module's parameters where its forward stands, so that what is wrong in them comes ahead
-# of the operation that is to blame.
-NAMED["python_tool_8.3.3", "python_tool_8.3.3"] = 6
 
 # Of the ten faults with statistics, and of the three with tensors where the numbers are told as they are.
 RETOLD = {
@@ -53,7 +50,7 @@ def cases_of(folder):
 def evidence(msprobe, case, task, scratch):
     done, found = findings_of(msprobe, pathlib.Path("/"), case, task, scratch)
     check(found, done.stderr)
-    named = [one for one in found if one["kind"] != "no_culprit" and one["confidence"] != "hint"]
+    named = [one for one in found if is_evidence(one)]
     check_equal(f"status: {done.stderr.partition(chr(10))[0]}", done.returncode, 1 if named else 0)
     return named
 

@@ -10,6 +10,7 @@
 
 #include "comparison/result/result.hpp"
 #include "diagnosis/conclusion.hpp"
+#include "diagnosis/measures.hpp"
 #include "diagnosis/sentences.hpp"
 #include "support/json_writer.hpp"
 #include "support/text.hpp"
@@ -278,13 +279,28 @@ void RankRows::add_stack(std::optional<std::size_t> index, const Item* item, std
   cells.push_back(Structured{scratch.keep(python_list(*frames)), {}, frames});
 }
 
+/// Two tensors with elements, of which no statistic is known on both sides. A dump of the structure has none.
+bool RankRows::shares_no_statistic(const Row& row) const {
+  if (result_->mode != Mode::statistics || !row.matched() || result_->is_left_out(row)) return false;
+  if (result_->target.header.task == "structure") return false;
+  const dump::Item& ours = result_->target_item(row);
+  const dump::Item& theirs = result_->golden_item(row);
+  if (!ours.is_tensor || !theirs.is_tensor) return false;
+  for (std::size_t i = 0; i < dump::kStatistics; ++i) {
+    if (dump::is_recorded(ours.statistics[i]) && dump::is_recorded(theirs.statistics[i])) return false;
+  }
+  return diagnosis::elements_of(result_->target.text(ours.shape)) > 0;
+}
+
 RowFacts RankRows::facts(std::size_t index) const {
   const Row& row = result_->rows[index];
   const bool unreadable = !result_->metrics.empty() && result_->metrics[index].failed;
   const bool left_out = result_->is_left_out(row);
-  const bool measured = row.matched() && result_->target_item(row).is_tensor && !unreadable && !left_out;
+  const bool unknown = shares_no_statistic(row);
+  const bool measured =
+      row.matched() && result_->target_item(row).is_tensor && !unreadable && !left_out && !unknown;
   const bool alone = !row.has_golden() && row.pair.reason != Unmatched::nothing;
-  return {row.verdict(), alone, !row.has_target(), unreadable, left_out, measured};
+  return {row.verdict(), alone, !row.has_target(), unreadable, left_out, unknown, measured};
 }
 
 /// Relative error of the norm, or of the maximum where there is no norm.

@@ -80,6 +80,7 @@ class RankRows final : public Rows {
   const RankResult& result() const { return *result_; }
 
  private:
+  bool shares_no_statistic(const Row& row) const;
   void add(Field field, std::string title, std::size_t which = 0);
   /// `index` is not there for what is no row.
   void fill(const Row& row, std::optional<std::size_t> index, std::vector<report::Cell>& cells,

@@ -46,7 +46,7 @@ void ListRows::row(std::size_t index, std::vector<report::Cell>& cells, report::
 RowFacts ListRows::facts(std::size_t index) const {
   const ListedRow& row = list_.rows[index];
   const bool measured = !row.target_only && !row.golden_only && !row.unreadable;
-  return {row.verdict, row.target_only, row.golden_only, row.unreadable, false, measured};
+  return {row.verdict, row.target_only, row.golden_only, row.unreadable, false, false, measured};
 }
 
 NotedRow ListRows::note(std::size_t index) const {

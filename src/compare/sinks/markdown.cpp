@@ -28,9 +28,10 @@ std::string heading(const TaskSummary& task) {
     return fmt::format("**{}** left out: an earlier step of this rank has certain evidence\n",
                        markdown_cell(label));
   return fmt::format(
-      "**{}**: {} rows: {} error, {} warning, {} pass{}{}{}\n", markdown_cell(label), human_count(task.rows),
-      human_count(task.errors), human_count(task.warnings),
-      human_count(task.rows - task.errors - task.warnings - task.rows_left_out),
+      "**{}**: {} rows: {} error, {} warning, {} pass{}{}{}{}\n", markdown_cell(label),
+      human_count(task.rows), human_count(task.errors), human_count(task.warnings),
+      human_count(task.passed()),
+      task.unknown > 0 ? fmt::format("; {} not compared", human_count(task.unknown)) : "",
       task.rows_left_out > 0 ? fmt::format("; {} left out", human_count(task.rows_left_out)) : "",
       task.unmatched > 0 ? fmt::format("; {} unmatched", human_count(task.unmatched)) : "",
       task.golden_only > 0 ? fmt::format("; {} only in the golden side", human_count(task.golden_only)) : "");

@@ -31,6 +31,7 @@ struct TaskSummary {
   std::uint64_t unmatched = 0;    // target rows without a partner
   std::uint64_t golden_only = 0;  // reference items without a row
   std::uint64_t unreadable = 0;   // rows whose tensors could not be read or compared
+  std::uint64_t unknown = 0;      // rows without a statistic that both sides recorded, which are no errors
   std::uint64_t measured = 0;     // rows whose tensors were compared
   // --first:
   bool left_out = false;  // nothing was read, as there is certain evidence in an earlier step
@@ -44,6 +45,8 @@ struct TaskSummary {
   bool no_values = false;       // a dump of names, types and shapes (task structure)
   std::string advice;           // where many rows are without partner: why, and what helps
   std::vector<std::string> files;
+
+  std::uint64_t passed() const { return rows - errors - warnings - rows_left_out - unknown; }
 };
 
 struct CompareReport {

@@ -54,7 +54,6 @@ bool worse(const NotedRow& a, const NotedRow& b) {
 using Order = bool (*)(const NotedRow&, const NotedRow&);
 
 std::string counts(const TaskSummary& rank, bool color) {
-  const std::uint64_t pass = rank.rows - rank.errors - rank.warnings - rank.rows_left_out;
   std::string line = fmt::format("{} rows: ", human_count(rank.rows));
   const auto part = [&](std::uint64_t count, const char* what, report::Severity severity) {
     const std::string text = human_count(count) + " " + what;
@@ -62,9 +61,12 @@ std::string counts(const TaskSummary& rank, bool color) {
   };
   line += part(rank.errors, "error", report::Severity::error) + ", ";
   line += part(rank.warnings, "warning", report::Severity::warning) + ", ";
-  line += human_count(pass) + " pass";
+  line += human_count(rank.passed()) + " pass";
   if (rank.rows_left_out > 0) line += fmt::format("; {} left out", human_count(rank.rows_left_out));
   if (rank.unmatched > 0) line += fmt::format("; {} unmatched", human_count(rank.unmatched));
+  if (rank.unknown > 0)
+    line += fmt::format("; {} not compared, as no statistic was recorded on both sides",
+                        human_count(rank.unknown));
   if (rank.unreadable > 0) line += fmt::format("; {} not comparable", human_count(rank.unreadable));
   if (rank.golden_only > 0)
     line += fmt::format("; {} only in the golden side", human_count(rank.golden_only));
@@ -193,6 +195,7 @@ TaskSummary summarize(const Rows& rows, const SummaryOptions& options) {
     summary.unreadable += facts.unreadable ? 1 : 0;
     summary.measured += facts.measured ? 1 : 0;
     if (NotedRow noted; metric && rows.weigh(i, *metric, noted)) worst.add(std::move(noted));
+    summary.unknown += facts.unknown && facts.verdict == Verdict::pass ? 1 : 0;
     if (facts.verdict == Verdict::pass) continue;
     const bool error = facts.verdict == Verdict::error;
     ++(error ? summary.errors : summary.warnings);

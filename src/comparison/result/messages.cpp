@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,23 @@ std::string words_of_copies(const RankResult& result, const Row& row) {
   return told;
 }
 
+/// `Not compared: Mean, L2norm (NPU alone has them).`
+std::string words_of_unknown(const RankResult& result, const Row& row) {
+  constexpr std::array<const char*, kStatistics> kNames = {"Max", "Min", "Mean", "L2norm"};
+  std::array<std::vector<const char*>, 2> alone;
+  for (std::size_t which = 0; which < kStatistics; ++which) {
+    const bool ours = is_recorded(result.target_item(row).statistics[which]);
+    if (ours == is_recorded(result.golden_item(row).statistics[which])) continue;
+    alone[ours ? 0 : 1].push_back(kNames[which]);
+  }
+  std::vector<std::string> told;
+  for (std::size_t side = 0; side < alone.size(); ++side) {
+    if (!alone[side].empty())
+      told.push_back(fmt::format("{} (only in {})", fmt::join(alone[side], ", "), side == 0 ? "NPU" : "Bench"));
+  }
+  return fmt::format("Not compared: {}.", fmt::join(told, ", "));
+}
+
 std::string words_of_parts(const RankResult& result, const Row& row) {
   const auto shapes = [](const Side& side, const Joins* joins, std::uint32_t item) {
     if (joins == nullptr || !joins->is_split(item)) return std::string(side.text(side.items[item].shape));
@@ -61,6 +79,8 @@ std::string words_of(Rule rule, const RankResult& result, std::size_t index) {
       return "Fuzzy matching data, the comparison accuracy may be affected.";
     case Rule::aligned_pair:
       return "Paired by what it does and where: the Bench has it under another name.";
+    case Rule::unknown:
+      return words_of_unknown(result, row);
     case Rule::remark:
       return result.metrics[index].messages.front();
     case Rule::not_measured:

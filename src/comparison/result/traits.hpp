@@ -21,6 +21,7 @@ struct JudgeTraits {
   bool fused_dtypes_pass = false;          // of qkv and gate_up modules
   bool dtypes_by_spelling = false;         // torch.float32 and Float32 differ
   bool tensors_need_checksums = true;      // a tensor without checksum is a warning
+  bool tells_unknown = true;               // which statistics one side alone has
   bool tells_remarks = true;               // what kept tensors from being compared is a finding
   std::optional<double> ratio_in_words;    // what rule 2 says was its limit for outputs, whatever it was
   bool files_by_framework = false;         // only .pt of PyTorch and .npy of MindSpore are read

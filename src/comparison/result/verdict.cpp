@@ -145,6 +145,8 @@ class Judge {
     }
     const bool aggregate = exemption == Exemption::none;
     per_row(aggregate, [this](Row& row) { non_finite(row); });
+    if (traits_.tells_unknown && result_.mode == Mode::statistics)
+      per_row(aggregate, [this](Row& row) { unknown(row); });
     if (aggregate && result_.mode == Mode::tensor) ratio_drop();
     if (aggregate && result_.mode == Mode::statistics) norm_error();
     // Inference has no gradients.
@@ -197,6 +199,18 @@ class Judge {
     if (!is_bad(result_.target_item(row), target().pool)) return;
     if (row.matched() && is_bad(result_.golden_item(row), golden().pool)) return;
     row.findings.add(Rule::non_finite);
+  }
+
+  void unknown(Row& row) {
+    if (!row.matched() || target().header.task == "structure" || golden().header.task == "structure") return;
+    const Item& ours = result_.target_item(row);
+    const Item& theirs = result_.golden_item(row);
+    if (!ours.is_tensor || !theirs.is_tensor) return;
+    for (std::size_t which = 0; which < kStatistics; ++which) {
+      if (dump::is_recorded(ours.statistics[which]) == dump::is_recorded(theirs.statistics[which])) continue;
+      row.findings.add(Rule::unknown);
+      return;
+    }
   }
 
   /// A metric of a row, if it is a number.
