@@ -49,7 +49,8 @@ std::string words_of_unknown(const RankResult& result, const Row& row) {
   std::vector<std::string> told;
   for (std::size_t side = 0; side < alone.size(); ++side) {
     if (!alone[side].empty())
-      told.push_back(fmt::format("{} (only in {})", fmt::join(alone[side], ", "), side == 0 ? "NPU" : "Bench"));
+      told.push_back(
+          fmt::format("{} (only in {})", fmt::join(alone[side], ", "), side == 0 ? "NPU" : "Bench"));
   }
   return fmt::format("Not compared: {}.", fmt::join(told, ", "));
 }

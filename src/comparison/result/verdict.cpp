@@ -180,7 +180,7 @@ class Judge {
   static std::string_view without_rank(std::string_view operation) {
     const std::size_t at = operation.rfind("_rank");
     return at != std::string_view::npos && dump::is_digits(operation.substr(at + 5)) ? operation.substr(0, at)
-                                                                                      : operation;
+                                                                                     : operation;
   }
 
   void each(const std::vector<std::size_t>& indices, const std::function<void(Row&)>& rule) {
