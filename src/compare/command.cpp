@@ -315,7 +315,7 @@ class CompareCommand final : public Command {
   /// What was not judged at all is a finding, too: it must not pass for agreement.
   static bool found_culprit(const CompareReport& report) {
     if (!report.diagnosis || !report.one_sided.empty() || report.diagnosis->unread > 0) return true;
-    if (report.diagnosis->broken_off > 0) return true;
+    if (report.diagnosis->broken_off > 0 || report.diagnosis->apart) return true;
     return report.diagnosis->has_culprit() || report.diagnosis->measured == 0;
   }
 

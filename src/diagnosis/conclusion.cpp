@@ -180,6 +180,7 @@ class Conclusion {
       if (out_.first_broken_off.empty()) out_.first_broken_off = rank.first_broken_off;
       out_.left_out += rank.left_out;
       out_.drifted = out_.drifted || rank.drifted;
+      out_.apart = out_.apart || rank.apart;
       for (const std::string& note : rank.notes) {
         const bool told = std::find(out_.notes.begin(), out_.notes.end(), note) != out_.notes.end();
         if (!told && out_.notes.size() < kMostNotes) out_.notes.push_back(note);

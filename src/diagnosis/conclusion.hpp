@@ -34,6 +34,7 @@ struct Diagnosis {
   double visible = 0;
   std::string visible_module;
   bool drifted = false;            // parameters differ before the first step that was recorded
+  bool apart = false;              // by more than training makes of rounding
   std::vector<std::string> notes;  // what holds of all that was compared, each once
   std::string doubt;               // about the matching of communication; may be empty
 

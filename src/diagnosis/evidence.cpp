@@ -346,14 +346,18 @@ ParameterStep RankJudge::last_step(std::uint32_t index) {
                       errors_.tolerance_of(index, partner));
 }
 
+/// Of a module, a parameter or its gradient.
+std::uint64_t RankJudge::gradient_name(std::string_view module, std::uint32_t item) const {
+  const std::string_view parameter = dump::split_last(target_.name(item_of(item))).second;
+  return std::hash<std::string>{}(fmt::format("{}.{}", module, parameter));
+}
+
 /// Relative error of the gradient that the parameter was updated by, if somebody recorded it.
 std::optional<double> RankJudge::gradient_error(std::uint64_t key) const {
   const std::uint32_t index = parameter_items_.find(key);
   if (index == ContentMap::kUnknown) return std::nullopt;
   const auto parsed = dump::parse_entry_name(target_name(item_of(index).api));
-  const std::string name =
-      std::string(parsed->base) + '.' + std::string(dump::split_last(target_.name(item_of(index))).second);
-  const auto found = history_.gradient_errors.find(std::hash<std::string>{}(name));
+  const auto found = history_.gradient_errors.find(gradient_name(parsed->base, index));
   return found == history_.gradient_errors.end() ? std::nullopt : std::optional<double>(found->second);
 }
 
@@ -428,14 +432,7 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
                       place_text(target_, item), error_text(errors_.b[index]));
     }
   }
-  if (drift_ && !drift_->stands_out(e, sizes_of(target_.text(item.shape)).size() < 2, u)) {
-    if (drift_->first) return;
-    drift_->first = finding(entry, Kind::parameter, Rule::source, threshold_);
-    drift_->first->item = index;
-    drift_->first->place = place_text(target_, item);
-    name_places(*drift_->first, entry.target, entry.golden);
-    return;
-  }
+  if (drift_ && !drift_->stands_out(e, sizes_of(target_.text(item.shape)).size() < 2, gradient, u)) return;
   Finding found = finding(entry, Kind::parameter, Rule::source, j);
   found.item = index;
   found.place = place_text(target_, item);

@@ -228,9 +228,7 @@ void RankJudge::gradients_pair(Entry& entry) {
     const double scale = gradient_scale(entry, i);
     backward_ = std::max(backward_, std::min(scale * e_of(i), 1.0));
     gradients_ = std::max(gradients_, std::min(e_of(i), 100.0));
-    const std::string name =
-        std::string(entry.name.base) + '.' + std::string(dump::split_last(target_.name(item_of(i))).second);
-    history_.gradient_errors[std::hash<std::string>{}(name)] = errors_.e[i];
+    history_.gradient_errors[gradient_name(entry.name.base, i)] = errors_.e[i];
     judge_output(entry, i, scale * e_of(i), scale * errors_.b[i], {}, accumulated(entry, i));
   }
 }

@@ -126,6 +126,7 @@ struct RankFindings {
   std::uint64_t evidence = 0;     // entries with evidence, kept or not
   std::vector<CommPlace> communication;
   bool drifted = false;            // parameters differ before the first step that was recorded
+  bool apart = false;              // by more than training makes of rounding
   std::vector<std::string> notes;  // what holds of the whole: each is said once
   bool stopped = false;            // at certain evidence: it and what precedes it is all that was looked at
   std::uint64_t left_out = 0;      // entries behind that

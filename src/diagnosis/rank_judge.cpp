@@ -477,8 +477,12 @@ Finding RankJudge::finding(const Entry& entry, Kind kind, Rule rule, double j) c
   found.joined = by_values && entry.tainted;
   const bool sure = kind == Kind::replay || (rule == Rule::source && j >= kCertain * threshold_);
   constexpr double kLost = 0.5;  // so large an error ahead leaves nothing to compare
-  const bool by_size = rule == Rule::birth || rule == Rule::gain || kind == Kind::gradient;
-  const bool weak = j < threshold_ || (drift_ && by_size && before_ >= kLost);
+  const bool by_size = rule == Rule::birth || rule == Rule::gain || kind == Kind::gradient ||
+                       kind == Kind::unrecorded || kind == Kind::feed;
+  // Parameters that have drifted apart are no independent errors: what adds them up may show more of them.
+  constexpr double kTogether = 2;
+  const double least = drift_ && by_values ? kTogether * threshold_ : threshold_;
+  const bool weak = j < least || (drift_ && by_size && before_ >= kLost);
   found.confidence = weak ? Confidence::hint : sure ? Confidence::certain : Confidence::likely;
   // Behind a decision that noise flipped, everything is different, and nothing is evidence.
   if (flipped_ && entry.touched && !any_evidence_) found.confidence = Confidence::hint;
@@ -564,7 +568,7 @@ void RankJudge::finish() {
     for (Run& run : runs_) settle_run(run, {}, 0, 0);
   }
   keep_parameters();
-  keep_drift();
+  note_drift();
   std::stable_sort(out_.findings.begin(), out_.findings.end(), [](const Finding& a, const Finding& b) {
     return std::make_tuple(!a.is_evidence(), a.order, a.rule) <
            std::make_tuple(!b.is_evidence(), b.order, b.rule);

@@ -105,7 +105,7 @@ class RankJudge {
   void keep_parameters();
   void take_notes();
   void assess_drift();
-  void keep_drift();
+  void note_drift();
   void communicate(Entry& entry);
   void find_origins();
   Origin origin_of(std::uint32_t item, const std::vector<const Finding*>& born, double clean) const;
@@ -147,6 +147,8 @@ class RankJudge {
   void know_data(const Entry& entry, std::uint32_t item);
   std::optional<double> data_error(const Entry& entry, std::uint32_t item) const;
   ParameterStep last_step(std::uint32_t item);
+  void foresee_gradients();
+  std::uint64_t gradient_name(std::string_view module, std::uint32_t item) const;
   std::optional<double> gradient_error(std::uint64_t key) const;
   double accumulated(const Entry& entry, std::uint32_t item);
   double gradient_scale(const Entry& entry, std::uint32_t item);

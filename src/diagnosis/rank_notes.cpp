@@ -27,26 +27,38 @@ void RankJudge::assess_drift() {
     if (found.known && std::isfinite(found.e)) errors.push_back(found.e);
   });
   drift_ = drift_of(std::move(errors), u);
+  if (drift_) foresee_gradients();
 }
 
-/// The state that both runs are in before the step: evidence only where nothing within the step is.
-void RankJudge::keep_drift() {
+/// The gradients behind the step tell which parameters were moved by noise before it.
+void RankJudge::foresee_gradients() {
+  std::vector<double> errors;
+  for (std::uint32_t api = 0; api < target_.apis.size(); ++api) {
+    const auto parsed = dump::parse_entry_name(target_name(api));
+    if (!parsed || parsed->direction != dump::Direction::parameters_grad) continue;
+    const dump::Api& entry = target_.apis[api];
+    for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
+      if (!item_of(i).is_tensor || errors_.golden_item[i] == kNone) continue;
+      const Measure found = errors_.by_statistics_of(i, errors_.golden_item[i]);
+      if (!found.known || !std::isfinite(found.e)) continue;
+      history_.gradient_errors[gradient_name(parsed->base, i)] = static_cast<float>(found.e);
+      errors.push_back(found.e);
+    }
+  }
+  drift_->gradients = median_of(std::move(errors));
+}
+
+/// The state that both runs are in before the step.
+void RankJudge::note_drift() {
   if (!drift_) return;
   out_.drifted = true;
-  const std::string much = fmt::format("{} of {} parameters differ already before the step, by up to {}",
-                                       drift_->differing, drift_->parameters, error_text(drift_->largest));
-  if (drift_->small || !drift_->first || any_evidence_) {
-    out_.notes.push_back(much + ": record from an earlier step to see where that comes from");
-    return;
-  }
-  Finding found = std::move(*drift_->first);
-  found.confidence = Confidence::likely;
-  found.concerned = drift_->differing;
-  found.text = much;
-  found.next =
-      "record from the first step to see where that comes from; if both runs were resumed there, compare the "
-      "checkpoints (msprobe ckpt_compare)";
-  keep(std::move(found), 0);
+  out_.apart = !drift_->small;
+  out_.notes.push_back(fmt::format(
+      "{} of {} parameters differ already before the step, by up to {}: record from {} to see where that "
+      "comes from{}",
+      drift_->differing, drift_->parameters, error_text(drift_->largest),
+      out_.apart ? "the first step" : "an earlier step",
+      out_.apart ? "; if both runs were resumed there, compare the checkpoints (msprobe ckpt_compare)" : ""));
 }
 
 /// What holds of all that was judged.

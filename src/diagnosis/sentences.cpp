@@ -72,7 +72,9 @@ std::string no_culprit(const Diagnosis& diagnosis) {
   std::string text = "no culprit: ";
   if (rounding + equal == 0) return text + "nothing could be compared";
   if (diagnosis.measured == 0) return text + "no tensor could be compared";
-  if (rounding == 0) {
+  if (diagnosis.apart) {
+    text += "the runs are too far apart before this step to tell what goes wrong in it";
+  } else if (rounding == 0) {
     text += equal == 1 ? "the one row that could be compared is equal"
                        : "all " + number_of_rows(equal) + " that could be compared are equal";
   } else {
@@ -85,7 +87,7 @@ std::string no_culprit(const Diagnosis& diagnosis) {
     text += fmt::format("; closest to evidence: {} with J {:.1f} of {:.0f}", diagnosis.largest_entry,
                         diagnosis.largest_j, diagnosis.threshold);
   }
-  if (diagnosis.visible > 0) {
+  if (diagnosis.visible > 0 && !diagnosis.apart) {
     text += fmt::format("; errors above {} would have been seen everywhere", error_text(diagnosis.visible));
     if (!diagnosis.visible_module.empty()) text += " (smaller ones but in " + diagnosis.visible_module + ")";
   }

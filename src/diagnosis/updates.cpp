@@ -155,20 +155,30 @@ double most_by_training(double u) {
 
 }  // namespace
 
-bool Drift::stands_out(double e, bool is_vector, double u) const {
-  // Vectors begin as zeros or ones: noise of their gradients is most of what they are soon.
-  const double times = is_vector ? 1000 : 50;
-  const double least = is_vector ? 0.5 : most_by_training(u) / 2;
-  return small && e > std::max(times * median, least);
+bool Drift::stands_out(double e, bool is_vector, std::optional<double> gradient, double u) const {
+  // A gradient that cancels, as that of the bias of attention's keys, is noise, and its update a step into
+  // any direction. Where it is not known, any vector may have such a one.
+  constexpr double kNoise = 0.1;
+  constexpr double kAboveOthers = 20;
+  const bool noise =
+      gradient ? *gradient > kNoise && (is_vector || *gradient > kAboveOthers * gradients) : is_vector;
+  // Vectors begin as zeros or ones: what others have drifted by is most of what they are soon.
+  const bool most = noise || (is_vector && median > 0);
+  return small && e > (most ? std::max(1000 * median, 0.5) : std::max(50 * median, most_by_training(u) / 2));
 }
 
 std::optional<Drift> drift_of(std::vector<double> errors, double u) {
-  constexpr std::size_t kFewest = 4;
   Drift drift;
   drift.parameters = errors.size();
   std::erase_if(errors, [](double e) { return !(e > 0); });
   drift.differing = errors.size();
-  if (drift.parameters < kFewest || 2 * drift.differing < drift.parameters) return std::nullopt;
+  if (errors.empty()) return std::nullopt;
+  // Where most are equal, runs have hardly drifted.
+  if (2 * drift.differing < drift.parameters) {
+    drift.largest = *std::max_element(errors.begin(), errors.end());
+    drift.small = true;
+    return drift;
+  }
   drift.largest = *std::max_element(errors.begin(), errors.end());
   drift.median = median_of(errors);
   const auto quarter = errors.begin() + static_cast<std::ptrdiff_t>(errors.size() * 3 / 4);

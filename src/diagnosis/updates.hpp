@@ -67,21 +67,22 @@ class StepRatios {
   std::size_t parameters_ = 0;
 };
 
-/// Runs that were trained apart before the first recorded step: most parameters differ.
+/// Runs that were trained before the first recorded step, and whose parameters differ.
 struct Drift {
   std::size_t parameters = 0;
   std::size_t differing = 0;
   double median = 0;   // of the errors of those that differ
   double quarter = 0;  // one in four has a larger error
   double largest = 0;
-  bool small = false;            // no more than training makes of rounding
-  std::optional<Finding> first;  // place of the first parameter
+  double gradients = 0;  // median of the errors of gradients of parameters behind the step
+  bool small = false;    // no more than training makes of rounding
 
-  /// Is the error of one parameter out of line with those of the others?
-  bool stands_out(double e, bool is_vector, double u) const;
+  /// Is the error of one parameter out of line with those of the others? `gradient`: the error of its own, if
+  /// known.
+  bool stands_out(double e, bool is_vector, std::optional<double> gradient, double u) const;
 };
 
-/// From the errors of all parameters; nothing where most are equal. `u`: unit roundoff of the coarsest.
+/// From the errors of all parameters; nothing where all are equal. `u`: unit roundoff of the coarsest.
 std::optional<Drift> drift_of(std::vector<double> errors, double u);
 
 class UpdateStatistics {
