@@ -27,7 +27,16 @@ struct Frame {
   std::string_view file;  // without folders
   std::string_view function;
   std::string_view text;
+  bool own = false;  // of msprobe's package
 };
+
+/// Is the file one of msprobe's package, as this project or the Python tool has it? Their frames between a
+/// program and a random function differ from release to release, and are none of the training.
+bool is_own_file(std::string_view path) {
+  constexpr std::string_view kParts[] = {"/msprobe/core/", "/msprobe/pytorch/", "/msprobe/mindspore/"};
+  return std::any_of(std::begin(kParts), std::end(kParts),
+                     [&](std::string_view part) { return path.find(part) != std::string_view::npos; });
+}
 
 Frame parse_frame(std::string_view frame) {
   constexpr std::string_view kFile = "File ";
@@ -44,6 +53,7 @@ Frame parse_frame(std::string_view frame) {
     Frame parsed;
     const std::string_view path = frame.substr(kFile.size(), line - kFile.size());
     parsed.file = path.substr(path.rfind('/') + 1);
+    parsed.own = is_own_file(path);
     const std::string_view rest = frame.substr(at + kIn.size());
     const std::size_t comma = std::min(rest.find(", "), rest.size());
     parsed.function = rest.substr(0, comma);
@@ -71,7 +81,7 @@ std::size_t work(const Frame& a, const Frame& b) {
 
 struct Call {
   std::vector<std::string> stack;
-  std::vector<Frame> frames;
+  std::vector<Frame> frames;  // but for those of msprobe's package
   SheetCell count;
   std::string joined() const {
     std::string out;
@@ -89,6 +99,35 @@ struct Operation {
   std::vector<Call> calls;
 };
 
+/// Adds calls to an operation. Those that differ inside of msprobe's package alone come from one place of the
+/// training, and are one.
+class CallList {
+ public:
+  explicit CallList(std::vector<Call>& calls) : calls_(calls) {}
+
+  void add(Call call) {
+    if (call.frames.size() != call.stack.size()) {
+      std::string place;
+      for (const Frame& frame : call.frames)
+        place.append(frame.file).append(1, '\n').append(frame.function).append(1, '\n').append(frame.text) +=
+            '\n';
+      const auto [found, added] = places_.try_emplace(std::move(place), calls_.size());
+      if (!added && add_count(calls_[found->second].count, call.count)) return;
+    }
+    calls_.push_back(std::move(call));
+  }
+
+ private:
+  static bool add_count(SheetCell& sum, const SheetCell& more) {
+    auto* whole = std::get_if<std::int64_t>(&sum);
+    const auto* other = std::get_if<std::int64_t>(&more);
+    return whole != nullptr && other != nullptr && !__builtin_add_overflow(*whole, *other, whole);
+  }
+
+  std::vector<Call>& calls_;
+  std::unordered_map<std::string, std::size_t> places_;
+};
+
 std::vector<Operation> read_calls(const pack::Pack& pack, const pack::Member& member) {
   Entry entry;
   read_object(pack, member, entry);
@@ -100,16 +139,21 @@ std::vector<Operation> read_calls(const pack::Pack& pack, const pack::Member& me
   entry.children(0, [&](Entry::Index child) {
     Operation& operation = operations.emplace_back();
     operation.name = entry.key(child);
+    CallList calls(operation.calls);
     if (!entry.is(child, dump::NodeKind::array)) fail(operation.name);
     entry.children(child, [&](Entry::Index item) {
       const Entry::Index count = entry.find(item, "count");
       const Entry::Index stack = entry.find(item, "stack");
       if (count == Entry::kNone || stack == Entry::kNone || !entry.is(stack, dump::NodeKind::array))
         fail(operation.name);
-      Call& call = operation.calls.emplace_back();
+      Call call;
       call.count = cell_of(pack::from_entry(entry, count, pack.name()));
       entry.children(stack, [&](Entry::Index frame) { call.stack.push_back(entry.python_str(frame)); });
-      for (const std::string& frame : call.stack) call.frames.push_back(parse_frame(frame));
+      for (const std::string& frame : call.stack) {
+        const Frame parsed = parse_frame(frame);
+        if (!parsed.own) call.frames.push_back(parsed);
+      }
+      calls.add(std::move(call));
     });
   });
   return operations;

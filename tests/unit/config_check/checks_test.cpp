@@ -72,6 +72,31 @@ TEST_CASE("frames are the same by file, function and most of their text") {
   CHECK(frames_match("File /x.py, line 1, in f, ", "File /x.py, line 2, in f, "));
 }
 
+TEST_CASE("frames inside of msprobe's package do not count") {
+  // seed_all() as two recorders have it: another way to torch.manual_seed, taken twice by the first.
+  const auto call = [&](int count, const std::vector<std::string>& frames) {
+    std::string stack;
+    for (const std::string& frame : frames) stack += (stack.empty() ? "\"File " : ", \"File ") + frame + "\"";
+    return "{\"count\": " + std::to_string(count) + ", \"stack\": [" + stack + "]}";
+  };
+  const auto random = [](const std::string& calls) {
+    return pack_of({{"random/rank0.json", "{\"torch.manual_seed\": [" + calls + "]}"}}, "p");
+  };
+  const std::string user = "/u/train.py, line 5, in <module>, seed_all(7)";
+  const std::string theirs = "/p/msprobe/pytorch/common/utils.py, line 9, in seed_all, a()";
+  const std::string deeper = "/p/msprobe/pytorch/common/utils.py, line 3, in a, manual_seed(s)";
+  const pack::Pack bench = random(call(1, {user, theirs}) + ", " + call(1, {user, theirs, deeper}));
+  const pack::Pack cmp = random(call(2, {user, "/q/msprobe/core/seeds.py, line 1, in seed_all, seed(s)"}));
+  const Section section = check_random({bench, cmp});
+  CHECK(section.status == Status::pass);
+  CHECK(section.table->rows() == 1);
+  CHECK(check_random({bench, bench}).status == Status::pass);
+  // A folder of that name alone is not the package.
+  const pack::Pack a = random(call(1, {"/u/msprobe/a.py, line 1, in f, rand(1)"}));
+  const pack::Pack b = random(call(1, {"/u/msprobe/b.py, line 1, in f, rand(1)"}));
+  CHECK(check_random({a, b}).status == Status::error);
+}
+
 TEST_CASE("names are matched one to one: whole, then reduced, then aliases, then similar ones") {
   CHECK(parameters("{\"a.lr\": 1, \"b.lr\": 2}", "{\"b.lr\": 2, \"a.lr\": 1}") == Rows{});
   CHECK(parameters("{\"a.lr\": 1}", "{\"lr\": 2}") == Rows{"f|a.lr|lr|1|2|pure name|error"});
