@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "anomaly/badness.hpp"
 
-#include <cmath>
-
 namespace msprobe::anomaly {
 
 using dump::Entry;
@@ -22,36 +20,6 @@ bool receives(const Entry& entry, Entry::Index node) {
 std::string_view bad_name(Bad bad) {
   constexpr std::string_view kNames[] = {"clean", "NaN", "Inf", "NaN and Inf"};
   return kNames[bad & 3];
-}
-
-Bad bad_text(std::string_view text, bool tab) {
-  if (tab && text.ends_with('\t')) text.remove_suffix(1);
-  const auto is = [&](std::string_view word) {
-    if (text.size() != word.size()) return false;
-    for (std::size_t i = 0; i < word.size(); ++i) {
-      if ((text[i] >= 'A' && text[i] <= 'Z' ? text[i] + ('a' - 'A') : text[i]) != word[i]) return false;
-    }
-    return true;
-  };
-  if (is("nan")) return kNan;
-  return is("inf") || is("-inf") ? kInf : 0;
-}
-
-Bad bad_statistic(const Entry& entry, Entry::Index node, bool tab) {
-  const std::string_view text = entry.text(node);
-  if (entry.is(node, NodeKind::string)) return bad_text(text, tab);
-  if (!entry.is(node, NodeKind::real)) return 0;
-  if (text.front() == 'N') return kNan;
-  return std::isinf(entry.number(node)) ? kInf : 0;
-}
-
-Bad bad_item(const Entry& entry, Entry::Index node) {
-  Bad bad = 0;
-  for (const std::string_view key : {"Max", "Min"}) {
-    const Entry::Index value = entry.find(node, key);
-    if (value != Entry::kNone) bad |= bad_statistic(entry, value);
-  }
-  return bad;
 }
 
 Bad bad_anywhere(const Entry& entry, Entry::Index node, bool as_input) {

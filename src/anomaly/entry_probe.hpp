@@ -58,7 +58,7 @@ class EntryProbe : public IgnoreTokens {
   void string(std::string_view raw, bool escaped) {
     if (!counts()) return;
     if (escaped) known_ = false;
-    *section_ |= bad_text(raw, true);
+    *section_ |= dump::bad_text(raw, true);
     statistic_ = 0;
   }
   void number(std::string_view text, const char* exponent) {
@@ -114,7 +114,7 @@ class EntryProbe : public IgnoreTokens {
   std::size_t depth_ = 0;
   std::size_t item_ = 0;  // depth of the item that is an object
   std::size_t names_ = 0;
-  std::array<std::string_view, kNames> name_{};         // of the items of the present section
+  std::array<std::string_view, kNames> name_{};       // of the items of the present section
   std::array<std::uint8_t, kMaxJsonDepth + 1> seen_;  // statistics of the objects that are open
 };
 

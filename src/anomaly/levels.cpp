@@ -3,12 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <optional>
 
-#include "anomaly/badness.hpp"
 #include "dump/dump_json.hpp"
+#include "dump/nonfinite.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::anomaly {
@@ -16,6 +15,7 @@ namespace {
 
 using dump::Entry;
 using dump::NodeKind;
+using dump::NormJump;
 
 constexpr auto kNoNode = Entry::kNone;
 
@@ -43,18 +43,9 @@ void items(const Entry& entry, Entry::Index section, Visit&& visit) {
   entry.children(section, [&](Entry::Index item) { visit(position++, item); });
 }
 
-bool bad_object(const Entry& entry, Entry::Index node) {
-  if (!entry.is(node, NodeKind::object)) return false;
-  for (const std::string_view key : {"Max", "Min", "Mean"}) {
-    const Entry::Index value = entry.find(node, key);
-    if (value != kNoNode && bad_statistic(entry, value, false) != 0) return true;
-  }
-  return false;
-}
-
 /// Levels look into lists, not into objects.
 bool bad_in_lists(const Entry& entry, Entry::Index node) {
-  if (!entry.is(node, NodeKind::array)) return bad_object(entry, node);
+  if (!entry.is(node, NodeKind::array)) return dump::shows_bad(entry, node, false);
   bool bad = false;
   entry.children(node, [&](Entry::Index item) { bad = bad || bad_in_lists(entry, item); });
   return bad;
@@ -66,44 +57,13 @@ bool any_bad(const Entry& entry, Entry::Index section) {
   return bad;
 }
 
-bool is_tensor(const Entry& entry, Entry::Index node) {
-  const Entry::Index type = entry.find(node, "type");
-  return type != kNoNode && (entry.text(type) == "torch.Tensor" || entry.text(type) == "mindspore.Tensor");
-}
-
-/// A number as Python's json loads it; nothing for null, text and NaN.
-std::optional<double> finite_or_infinite(const Entry& entry, Entry::Index node) {
-  if (node == kNoNode || (!entry.is(node, NodeKind::integer) && !entry.is(node, NodeKind::real)))
-    return std::nullopt;
-  const double value = entry.number(node);
-  if (std::isnan(value)) return std::nullopt;
-  return value;
-}
-
-void largest_norm(const Entry& entry, Entry::Index section, std::optional<double>& largest) {
-  items(entry, section, [&](std::size_t, Entry::Index item) {
-    if (!is_tensor(entry, item)) return;
-    const auto norm = finite_or_infinite(entry, entry.find(item, "Norm"));
-    if (norm) largest = std::max(largest.value_or(*norm), *norm);
-  });
-}
-
-struct NormJump {
-  double input = 0;
-  double output = 0;
-};
-
-std::optional<NormJump> find_norm_jump(const Entry& entry, const Rules& rules) {
+NormJump norms_of(const Entry& entry) {
   const Sections sections = sections_of(entry);
-  std::optional<double> input;
-  std::optional<double> output;
-  largest_norm(entry, sections.arguments, input);
-  largest_norm(entry, sections.keywords, input);
-  largest_norm(entry, sections.output, output);
-  if (!input || !output) return std::nullopt;
-  const double ratio = *input == 0 ? *output : *output / *input;
-  if (!(ratio > rules.norm_jump_above)) return std::nullopt;
-  return NormJump{*input, *output};
+  NormJump jump(entry, false);
+  for (const Entry::Index section : {sections.arguments, sections.keywords})
+    items(entry, section, [&](std::size_t, Entry::Index item) { jump.input(item); });
+  items(entry, sections.output, [&](std::size_t, Entry::Index item) { jump.output(item); });
+  return jump;
 }
 
 /// The first two parts of the name in lower case.
@@ -139,7 +99,7 @@ EntryFinding level_finding(std::string_view name, const Entry& entry, Scene scen
 class StatisticsFinder {
  public:
   StatisticsFinder(std::string_view name, const Entry& entry, const Rules& rules)
-      : name_(name), entry_(entry), rules_(rules) {}
+      : name_(name), entry_(entry), rules_(rules), norms_(norms_of(entry)) {}
 
   std::vector<EntryFinding> run() {
     const Sections sections = sections_of(entry_);
@@ -152,9 +112,10 @@ class StatisticsFinder {
     items(entry_, sections.output, [&](std::size_t position, Entry::Index item) {
       visit(item, "output." + std::to_string(position), saturated_input);
     });
-    if (const auto jump = find_norm_jump(entry_, rules_)) {
+    if (const auto jump = norms_.above(rules_.norm_jump_above)) {
       add("norm_jump", "", Level::high,
-          fmt::format("largest norm {} in, {} out", python_repr(jump->input), python_repr(jump->output)));
+          fmt::format("largest norm {} in, {}{} out", python_repr(jump->input), python_repr(jump->output),
+                      jump->or_more ? " or more" : ""));
     }
     return std::move(found_);
   }
@@ -169,14 +130,14 @@ class StatisticsFinder {
     }
     if (!entry_.is(item, NodeKind::object)) return;
     // What came in at the limit may well go out at it.
-    if (const auto text = saturated(item); text && !saturated_input)
+    if (const auto text = saturated(item); text && !saturated_input && !norms_.is_given(item))
       add("saturated", where, Level::high, *text);
-    if (bad_item(entry_, item) != 0) return;
+    if (dump::bad_item(entry_, item) != 0) return;
     for (const std::string_view key : {"Mean", "Norm"}) {
-      const Entry::Index value = entry_.find(item, key);
-      if (value == kNoNode || bad_statistic(entry_, value) == 0) continue;
+      if (!dump::bad_sum(entry_, item, key)) continue;
       add(key == "Mean" ? "bad_mean" : "bad_norm", where, Level::medium,
-          fmt::format("{} is {}, maximum and minimum are finite", key, entry_.python_str(value)));
+          fmt::format("{} is {}, maximum and minimum are finite", key,
+                      entry_.python_str(entry_.find(item, key))));
     }
   }
 
@@ -192,7 +153,7 @@ class StatisticsFinder {
     const auto limit = rules_.largest_finite.find(type);
     if (limit == rules_.largest_finite.end()) return std::nullopt;
     for (const std::string_view key : {"Max", "Min"}) {
-      const auto value = finite_or_infinite(entry_, entry_.find(item, key));
+      const auto value = dump::number_of(entry_, entry_.find(item, key));
       if (!value || std::fabs(*value) != limit->second) continue;
       return fmt::format("{} {} is the {} {}", key, python_repr(*value), *value < 0 ? "lowest" : "largest",
                          type);
@@ -213,6 +174,7 @@ class StatisticsFinder {
   std::string_view name_;
   const Entry& entry_;
   const Rules& rules_;
+  NormJump norms_;
   std::vector<EntryFinding> found_;
 };
 
@@ -236,7 +198,7 @@ Scene find_scene(const Entry& entry, const Rules& rules) {
   const bool output = any_bad(entry, sections.output);
   if (output) return input ? Scene::input_bad_output_bad : Scene::input_normal_output_bad;
   if (input) return Scene::input_bad_output_normal;
-  return find_norm_jump(entry, rules) ? Scene::norm_jump : Scene::none;
+  return norms_of(entry).above(rules.norm_jump_above) ? Scene::norm_jump : Scene::none;
 }
 
 Level level_of(Scene scene) {
@@ -262,17 +224,18 @@ bool is_expected_bad(std::string_view name, const Entry& entry, const Rules& rul
   bool expected = true;
   if (!rule.inputs.positions.empty()) {
     items(entry, sections.arguments, [&](std::size_t position, Entry::Index item) {
-      if (bad_object(entry, item) && !rule.inputs.positions.contains(position)) expected = false;
+      if (dump::shows_bad(entry, item, false) && !rule.inputs.positions.contains(position)) expected = false;
     });
   }
   if (!rule.inputs.names.empty()) {
     items(entry, sections.keywords, [&](std::size_t, Entry::Index item) {
-      if (bad_object(entry, item) && !rule.inputs.names.contains(entry.key(item))) expected = false;
+      if (dump::shows_bad(entry, item, false) && !rule.inputs.names.contains(entry.key(item)))
+        expected = false;
     });
   }
   if (!rule.outputs.empty()) {
     items(entry, sections.output, [&](std::size_t position, Entry::Index item) {
-      if (bad_object(entry, item) && !rule.outputs.contains(position)) expected = false;
+      if (dump::shows_bad(entry, item, false) && !rule.outputs.contains(position)) expected = false;
     });
   }
   return expected;

@@ -111,8 +111,11 @@ class GraphCommand final : public Command {
     if (options_.output.empty()) throw UsageError("-o/--output_path is required");
     if (python_rules_) {
       options_.tree = {.lose_unconnected = true, .gradients_in_first_step = true};
-      options_.data = {
-          .strip_quotes = true, .hide_null = true, .drop_checksums = true, .section_from_name = true};
+      options_.data = {.strip_quotes = true,
+                       .hide_null = true,
+                       .drop_checksums = true,
+                       .sums_as_is = true,
+                       .section_from_name = true};
       options_.edges = {.keywords_only = true};
       options_.config = {.of_first_graph = true};
       options_.pair.traits = python_pair_traits();

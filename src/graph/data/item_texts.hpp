@@ -22,6 +22,7 @@ struct DataTraits {
   bool drop_checksums = false;     // of a graph that is not compared
   bool add_checksums = false;      // of values that have none recorded, where they are compared by them
   bool as_release8 = false;        // numbers have six decimals, and requires_grad is not told
+  bool sums_as_is = false;         // for overflow levels, infinite means of finite elements count, and masks
   bool section_from_name = false;  // what is called `.output.` is an output, whatever it is
 };
 

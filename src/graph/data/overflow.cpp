@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cmath>
 #include <cstddef>
-#include <optional>
 #include <string>
 
 #include "dump/names.hpp"
+#include "dump/nonfinite.hpp"
 
 namespace msprobe::graph {
 namespace {
@@ -39,7 +38,7 @@ constexpr std::array<Undefined, 10> kUndefined = {{
 
 class LevelFinder {
  public:
-  explicit LevelFinder(const Entry& entry) : entry_(entry) {
+  LevelFinder(const Entry& entry, bool as_is) : entry_(entry), as_is_(as_is) {
     positional_ = section("input_args");
     if (positional_ == Entry::kNone) positional_ = section("input");
     keywords_ = section("input_kwargs");
@@ -71,56 +70,30 @@ class LevelFinder {
     each(keywords_, visit);
   }
 
-  bool is_anomalous_object(Entry::Index value) const {
-    if (!entry_.is(value, NodeKind::object)) return false;
-    for (const std::string_view key : {"Max", "Min", "Mean"}) {
-      const Entry::Index statistic = entry_.find(value, key);
-      if (statistic == Entry::kNone || entry_.is(statistic, NodeKind::array) ||
-          entry_.is(statistic, NodeKind::object))
-        continue;
-      std::string text = entry_.python_str(statistic);
-      std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-      if (text == "inf" || text == "-inf" || text == "nan") return true;
-    }
-    return false;
-  }
-
   bool is_anomalous(Entry::Index value) const {
-    bool found = is_anomalous_object(value);
+    bool found = dump::shows_bad(entry_, value, as_is_);
     if (entry_.is(value, NodeKind::array)) {
       entry_.children(value, [&](Entry::Index element) { found = found || is_anomalous(element); });
     }
     return found;
   }
 
-  void raise(std::optional<double>& largest, Entry::Index value) const {
-    const Entry::Index type = entry_.find(value, "type");
-    const Entry::Index norm = entry_.find(value, "Norm");
-    if (type == Entry::kNone || norm == Entry::kNone || entry_.text(type) != "torch.Tensor") return;
-    if (!entry_.is(norm, NodeKind::integer) && !entry_.is(norm, NodeKind::real)) return;
-    const double number = entry_.number(norm);
-    if (!std::isnan(number)) largest = std::max(largest.value_or(number), number);
-  }
-
   std::string_view level_of_values() const {
     constexpr double kJump = 100;
     bool input = false;
     bool output = false;
-    std::optional<double> input_norm;
-    std::optional<double> output_norm;
+    dump::NormJump jump(entry_, as_is_);
     each_input([&](Entry::Index value) {
       input = input || is_anomalous(value);
-      raise(input_norm, value);
+      jump.input(value);
     });
     each(outputs_, [&](Entry::Index value) {
       output = output || is_anomalous(value);
-      raise(output_norm, value);
+      jump.output(value);
     });
     if (output) return input ? "high" : "critical";
     if (input) return "medium";
-    if (!input_norm || !output_norm) return {};
-    const bool jump = *input_norm == 0 ? *output_norm > kJump : *output_norm / *input_norm > kJump;
-    return jump ? "high" : "";
+    return jump.above(kJump) ? "high" : "";
   }
 
   static const Undefined* undefined_of(std::string_view node) {
@@ -139,17 +112,18 @@ class LevelFinder {
     bool found = false;
     std::size_t place = 0;
     each(undefined.output ? outputs_ : positional_, [&](Entry::Index value) {
-      if (place++ > 0) found = found || is_anomalous_object(value);
+      if (place++ > 0) found = found || dump::shows_bad(entry_, value, as_is_);
     });
     if (!undefined.keyword.empty()) {
       each(keywords_, [&](Entry::Index value) {
-        if (entry_.key(value) != undefined.keyword) found = found || is_anomalous_object(value);
+        if (entry_.key(value) != undefined.keyword) found = found || dump::shows_bad(entry_, value, as_is_);
       });
     }
     return found;
   }
 
   const Entry& entry_;
+  bool as_is_;
   Entry::Index positional_;
   Entry::Index keywords_;
   Entry::Index outputs_;
@@ -157,9 +131,9 @@ class LevelFinder {
 
 }  // namespace
 
-std::string_view overflow_level(std::string_view node, const Entry& entry) {
+std::string_view overflow_level(std::string_view node, const Entry& entry, const DataTraits& traits) {
   if (!entry.is(0, NodeKind::object)) return {};
-  return LevelFinder(entry).level(node);
+  return LevelFinder(entry, traits.sums_as_is).level(node);
 }
 
 }  // namespace msprobe::graph

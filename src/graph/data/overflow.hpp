@@ -5,10 +5,11 @@
 #include <string_view>
 
 #include "dump/entry.hpp"
+#include "graph/data/item_texts.hpp"
 
 namespace msprobe::graph {
 
 /// `medium`, `high`, `critical`; empty if there is nothing to tell.
-std::string_view overflow_level(std::string_view node, const dump::Entry& entry);
+std::string_view overflow_level(std::string_view node, const dump::Entry& entry, const DataTraits& traits);
 
 }  // namespace msprobe::graph

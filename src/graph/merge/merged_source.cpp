@@ -66,7 +66,8 @@ std::string_view MergedSource::level_of(NodeIndex index) const {
   std::string_view worst;
   const auto look = [&](const MergeNode& each) {
     const auto content = content_of(each);
-    const std::string_view level = content ? overflow_level(each.name, content->entry) : std::string_view();
+    const std::string_view level =
+        content ? overflow_level(each.name, content->entry, traits_) : std::string_view();
     const auto rank_of = [](std::string_view text) {
       return text == "critical" ? 3 : text == "high" ? 2 : text == "medium" ? 1 : 0;
     };

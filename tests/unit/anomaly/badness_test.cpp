@@ -90,14 +90,14 @@ TEST_CASE("every spelling of a bad statistic, and what is none") {
     CAPTURE(each.text);
     for (const char* key : {"Max", "Min"}) {
       const std::string item = std::string("{\"") + key + "\": " + each.text + "}";
-      CHECK(bad_item(dump::entry_of(item), 0) == each.bad);
+      CHECK(dump::bad_item(dump::entry_of(item), 0) == each.bad);
       CHECK(check_probe(in_output(item)) == each.probe);
     }
-    CHECK(bad_item(dump::entry_of(std::string("{\"Mean\": ") + each.text + "}"), 0) == 0);
+    CHECK(dump::bad_item(dump::entry_of(std::string("{\"Mean\": ") + each.text + "}"), 0) == 0);
   }
   // An integer of any length is finite in Python.
-  CHECK(bad_item(dump::entry_of("{\"Max\": 1" + std::string(400, '0') + "}"), 0) == 0);
-  CHECK(bad_item(dump::entry_of("{\"Max\": 1" + std::string(400, '0') + ".0}"), 0) == kInf);
+  CHECK(dump::bad_item(dump::entry_of("{\"Max\": 1" + std::string(400, '0') + "}"), 0) == 0);
+  CHECK(dump::bad_item(dump::entry_of("{\"Max\": 1" + std::string(400, '0') + ".0}"), 0) == kInf);
   CHECK(check_probe(in_output("{\"Max\": 1" + std::string(400, '0') + ".0}")) == Knows::nothing);
 }
 
@@ -169,8 +169,8 @@ TEST_CASE("the probe and the tree agree on the golden dumps") {
 }
 
 TEST_CASE("a key that stands twice counts with its last value") {
-  CHECK(bad_item(dump::entry_of(R"({"Max": NaN, "Max": 1.0})"), 0) == 0);
-  CHECK(bad_item(dump::entry_of(R"({"Max": 1.0, "Max": NaN})"), 0) == kNan);
+  CHECK(dump::bad_item(dump::entry_of(R"({"Max": NaN, "Max": 1.0})"), 0) == 0);
+  CHECK(dump::bad_item(dump::entry_of(R"({"Max": 1.0, "Max": NaN})"), 0) == kNan);
 }
 
 TEST_CASE("sections of an entry, items only or all below them") {

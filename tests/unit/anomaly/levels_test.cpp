@@ -102,6 +102,46 @@ TEST_CASE("a level tells where the bad values stand") {
   CHECK(found[0].bad_outputs == std::vector<std::size_t>{1});
 }
 
+TEST_CASE("a sum that may have left its type's range is no Inf, and a mask's values are no jump") {
+  const auto scene = [](const std::string& in, const std::string& out) {
+    return scene_name(find_scene(
+        dump::entry_of(R"({"input_args": [)" + in + R"(], "output": [)" + out + "]}"), default_rules()));
+  };
+  const auto tensor = [](const std::string& dtype, const std::string& statistics) {
+    return R"({"type": "torch.Tensor", "dtype": "torch.)" + dtype + R"(", "shape": [16, 16], )" + statistics +
+           "}";
+  };
+  const std::string scores = tensor("float32", R"("Max": 2.0, "Min": -3.0, "Mean": 0.1, "Norm": 20.0)");
+  // masked_fill with torch.finfo.min, as the Python tool and as the collector record it
+  for (const char* sums :
+       {R"("Mean": -Infinity, "Norm": Infinity)", R"("Mean": -1.6e+38, "Norm": 3.7e+39)"}) {
+    const std::string masked =
+        tensor("float32", std::string(R"("Max": 2.0, "Min": -3.4028234663852886e+38, )") + sums);
+    CAPTURE(masked);
+    CHECK(scene(scores, masked).empty());
+    CHECK(scene(masked, scores).empty());
+    CHECK(statistics(scores + R"(, {"type": "float", "value": -3.4028234663852886e+38})", masked).empty());
+  }
+  // Another value of a mask is one of the arguments.
+  const std::string shallow =
+      tensor("float32", R"("Max": 2.0, "Min": -10000.0, "Mean": -5e3, "Norm": 113137.0)");
+  CHECK(scene(scores + R"(, {"type": "float", "value": -10000.0})", shallow).empty());
+  CHECK(scene(scores, shallow) == "NumericalMutationScene");
+  // The norm of float16 is float16 with old recorders.
+  const std::string half = tensor("float16", R"("Max": 9e3, "Min": -9e3, "Mean": 0.5, "Norm": Infinity)");
+  const std::string small = tensor("float16", R"("Max": 90.0, "Min": -90.0, "Mean": 0.5, "Norm": 900.0)");
+  CHECK(scene(small, half).empty());
+  CHECK(scene(half, small).empty());
+  CHECK(statistics(small, half).empty());
+  // What grew is seen in its elements, and a NaN that Max and Min do not show counts where nothing could
+  // overflow.
+  const std::string tiny = tensor("float16", R"("Max": 0.5, "Min": -0.5, "Mean": 0.0, "Norm": 4.0)");
+  CHECK(scene(tiny, half) == "NumericalMutationScene");
+  CHECK(statistics(tiny, half) == Lines{"norm_jump : largest norm 4.0 in, 9000.0 or more out"});
+  CHECK(scene(tiny, tensor("float16", R"("Max": 0.5, "Min": -0.5, "Mean": NaN, "Norm": NaN)")) ==
+        "InputNormalOutputAnomalyScene");
+}
+
 TEST_CASE("statistics: outputs at the largest finite number of their dtype") {
   CHECK(statistics(half("1.0"), half("65504.0")) ==
         Lines{"saturated output.0: Max 65504.0 is the largest float16"});
