@@ -213,6 +213,16 @@ def make_tests(msprobe):
         check(near[0].startswith("Both runs stay within their own fluctuation: "), near[0])
         answer(msprobe, scratch, "one", "two", "--fail-on", "different", status=1)
 
+    def numbers_that_were_cut_off(scratch):
+        # A monitor writes six decimals: what is 0.000000 twice need not be equal.
+        write_series(scratch / "one", [0.123456, 0.5] * 10)
+        write_series(scratch / "one", [0.0] * 20, quantity="exp_avg_sq")
+        equal = answer(msprobe, scratch, "one", "one")[0]
+        check(equal.endswith("are equal as far as 6 decimals show (1 of them nothing but 0)."), equal)
+        write_series(scratch / "two", [0.12345678901234567, 0.5] * 10)
+        equal = answer(msprobe, scratch, "two", "two")[0]
+        check(equal.endswith("are equal in every number."), equal)
+
     def what_is_missing_is_told(scratch):
         write_series(scratch / "one", [1.0] * 30, names=("w", "v"))
         write_series(scratch / "two", [1.0] * 20, names=("w",))
@@ -275,7 +285,8 @@ def make_tests(msprobe):
         check_equal("parted", told["parted"], sum(line.get("Result") == "parted" for line in lines))
 
     return [(function.__name__, function) for function in (
-        rows_agree_with_the_rule, noise_agrees_with_the_rule, names_the_cause, healthy_and_identical, what_is_missing_is_told,
+        rows_agree_with_the_rule, noise_agrees_with_the_rule, names_the_cause, healthy_and_identical, numbers_that_were_cut_off,
+        what_is_missing_is_told,
         nothing_in_common, wrappers_do_not_matter, broken_file, layouts_do_not_mix, same_at_any_number_of_threads,
         json_tells_the_answer)]
 

@@ -84,6 +84,12 @@ class SeriesJudge {
         result.a = ours[result.course.at];
         result.b = theirs[result.course.at];
         result.first_unequal = a.steps[common[result.course.first_unequal].first];
+        result.resolution = resolution_of(ours);
+        const auto any = [&](auto&& is) { return std::any_of(ours.begin(), ours.end(), is); };
+        result.endless = result.resolution == 0 && any([](double value) {
+                           return std::isfinite(value) && value != std::nearbyint(value);
+                         });
+        result.zeros = !any([](double value) { return value != 0; });
       }
       result.moment = moment_of(step, a, place, group_.first_layout);
       results.push_back(std::move(result));
@@ -147,6 +153,7 @@ void ComparisonBuilder::take(const TrackPairs& group) {
 Comparison ComparisonBuilder::finish() {
   sort_series(found_.series);
   found_.ranks = ranks_.size();
+  if (endless_) found_.resolution.reset();
   for (auto& [phase, summary] : quantities_) found_.quantities.push_back(std::move(summary));
   return std::move(found_);
 }
@@ -163,6 +170,10 @@ void ComparisonBuilder::add(SeriesResult result) {
     found_.passing += course.verdict == Verdict::passing;
     found_.unequal += course.verdict == Verdict::within;
     found_.identical += course.verdict == Verdict::identical;
+    found_.zeros += course.verdict == Verdict::identical && result.zeros;
+    endless_ = endless_ || result.endless;
+    if (result.resolution > 0)
+      found_.resolution = std::min(found_.resolution.value_or(result.resolution), result.resolution);
     found_.not_finite += course.not_finite > 0;
     found_.recorded.insert(result.quantity);
     summarise(result);

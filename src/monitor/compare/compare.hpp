@@ -42,6 +42,9 @@ struct SeriesResult {
   double a = 0;   // the numbers there
   double b = 0;
   std::int64_t first_unequal = 0;  // a step
+  double resolution = 0;           // how finely the numbers are written; 0: integers, or digits without end
+  bool endless = false;            // the second
+  bool zeros = false;              // there is no other number
   std::size_t steps = 0;           // compared
   std::int64_t from = 0;           // the first and the last of them
   std::int64_t to = 0;
@@ -67,9 +70,11 @@ struct Comparison {
   std::size_t passing = 0;
   std::size_t unequal = 0;  // of those that neither part nor pass
   std::size_t identical = 0;
-  std::size_t not_finite = 0;               // NaN or infinite at a step in both runs
-  std::size_t not_compared = 0;             // series of one run alone, or without a common step
-  std::size_t cut_short = 0;                // series that have steps of one run alone
+  std::size_t zeros = 0;             // of those, 0 throughout
+  std::optional<double> resolution;  // of the finest decimals; none: digits without end, or no decimals
+  std::size_t not_finite = 0;        // NaN or infinite at a step in both runs
+  std::size_t not_compared = 0;      // series of one run alone, or without a common step
+  std::size_t cut_short = 0;         // series that have steps of one run alone
   std::vector<QuantitySummary> quantities;  // in the order of a step
   std::set<std::string> recorded;           // quantities that both runs have
   std::int64_t from = 0;                    // the first and the last step that was compared
@@ -104,6 +109,7 @@ class ComparisonBuilder {
 
   double tolerance_;
   bool compared_ = false;
+  bool endless_ = false;
   Comparison found_;
   std::set<std::int64_t> ranks_;
   std::map<std::pair<Phase, std::string>, QuantitySummary> quantities_;

@@ -116,6 +116,16 @@ std::string quantity_table(const Comparison& comparison, bool color) {
   return report::render_columns({"quantity", "first step", "series that part"}, rows, {.color = color});
 }
 
+/// What being equal says of numbers that were cut off somewhere.
+std::string equal_words(const Comparison& comparison) {
+  if (!comparison.resolution) return "equal in every number";
+  const auto decimals = std::lround(-std::log10(*comparison.resolution));
+  std::string text = fmt::format("equal as far as {} decimal{} show{}", decimals, decimals == 1 ? "" : "s",
+                                 decimals == 1 ? "s" : "");
+  if (comparison.zeros > 0) text += fmt::format(" ({} of them nothing but 0)", human_count(comparison.zeros));
+  return text;
+}
+
 }  // namespace
 
 std::string place_of(const SeriesResult& result, bool several_ranks) {
@@ -148,10 +158,10 @@ std::string headline(const Comparison& comparison) {
         display(first.statistic));
   }
   if (comparison.unequal > 0) {
-    return fmt::format("{} stay within their own fluctuation: {}, {} of them equal in every number.", limit,
-                       all, human_count(comparison.identical));
+    return fmt::format("{} stay within their own fluctuation: {}, {} of them {}.", limit, all,
+                       human_count(comparison.identical), equal_words(comparison));
   }
-  return fmt::format("{} are identical: {} are equal in every number.", limit, all);
+  return fmt::format("{} are identical: {} are {}.", limit, all, equal_words(comparison));
 }
 
 std::string cause(const Comparison& comparison) {
