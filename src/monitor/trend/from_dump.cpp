@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
-#include <optional>
+#include <memory>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -139,11 +139,12 @@ class DumpTrend {
 
   /// How many micro steps the rank has in this step.
   std::int64_t add_rank(const RankOfStep& rank, std::int64_t step, std::int64_t begin) {
-    std::optional<MicroSteps> micro_steps;
+    std::unique_ptr<MicroSteps> micro_steps;
     try {
       if (options_.micro_steps) {
         const auto construct = open_file(rank.folder + "/construct.json");
-        micro_steps.emplace(*construct, options_.python_rules);
+        micro_steps =
+            options_.python_rules ? read_micro_steps_as_python(*construct) : read_micro_steps(*construct);
       }
       row_.rank = rank.rank;
       const auto file = open_file(rank.folder + "/dump.json");
@@ -155,7 +156,7 @@ class DumpTrend {
           row_.step = begin + place->micro_step;
           row_.micro_step = place->call;
         }
-        add_entry(name, entry, micro_steps.has_value());
+        add_entry(name, entry, micro_steps != nullptr);
       });
     } catch (const FormatError& error) {
       report_.problems.emplace_back(error.what());
@@ -169,8 +170,7 @@ class DumpTrend {
     const auto name = dump::parse_entry_name(text);
     if (!name || !entry.is(0, NodeKind::object)) return;
     const bool gradient = name->direction == Direction::parameters_grad;
-    // The Python tool numbers gradients through, and so splits a parameter's line.
-    if (!placed || (gradient && options_.python_rules)) row_.micro_step = call_number(name->call);
+    if (!placed) row_.micro_step = call_number(name->call);
     if (gradient) {
       row_.metric = kGradientMetric;
       add_named(entry, 0, std::string(name->base));

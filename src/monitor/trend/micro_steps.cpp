@@ -2,7 +2,9 @@
 #include "monitor/trend/micro_steps.hpp"
 
 #include <algorithm>
-#include <utility>
+#include <string>
+#include <unordered_map>
+#include <vector>
 
 #include "dump/construct_json.hpp"
 #include "dump/names.hpp"
@@ -50,15 +52,13 @@ Construct read_construct(const ByteSource& file) {
 /// The micro steps of the modules that no other one encloses, and of the optimizer.
 class Roots {
  public:
-  Roots(const Construct& construct, bool python_rules) {
+  explicit Roots(const Construct& construct) {
     for (const std::string& entry : construct.entries) {
       if (!construct.table.parent(entry).empty() || steps_.contains(entry)) continue;
       const auto name = dump::parse_entry_name(entry);
       const bool module = name && name->is_module && name->direction == Direction::forward;
       if (!module && !is_optimizer(entry)) continue;
-      if (python_rules) {
-        steps_[entry] = count_++;
-      } else if (module) {
+      if (module) {
         if (count_ == 0) leader_ = name->base;
         if (name->base == leader_) ++count_;
         steps_[entry] = std::max<std::int64_t>(count_ - 1, 0);
@@ -96,42 +96,51 @@ void fill_gaps(std::vector<std::int64_t>& steps) {
   }
 }
 
-}  // namespace
-
-MicroSteps::MicroSteps(const ByteSource& file, bool python_rules) : python_rules_(python_rules) {
-  const Construct construct = read_construct(file);
-  const bool numbered = !python_rules && construct.table.numbers_micro_steps();
-  const Roots roots(construct, python_rules);
-  std::vector<std::int64_t> steps;
-  steps.reserve(construct.entries.size());
-  count_ = roots.count();
-  for (const std::string& entry : construct.entries) {
-    const std::string forward = forward_name(entry);
-    if (numbered) {
-      steps.push_back(construct.table.micro_step(forward));
-      count_ = std::max(count_, steps.back() + 1);
-    } else {
-      const std::vector<std::string> chain = construct.table.chain(forward);
-      steps.push_back(roots.of(chain.front()));
+class OwnMicroSteps final : public MicroSteps {
+ public:
+  explicit OwnMicroSteps(const ByteSource& file) {
+    const Construct construct = read_construct(file);
+    const bool numbered = construct.table.numbers_micro_steps();
+    const Roots roots(construct);
+    std::vector<std::int64_t> steps;
+    steps.reserve(construct.entries.size());
+    count_ = roots.count();
+    for (const std::string& entry : construct.entries) {
+      const std::string forward = forward_name(entry);
+      if (numbered) {
+        steps.push_back(construct.table.micro_step(forward));
+        count_ = std::max(count_, steps.back() + 1);
+      } else {
+        const std::vector<std::string> chain = construct.table.chain(forward);
+        steps.push_back(roots.of(chain.front()));
+      }
+    }
+    fill_gaps(steps);
+    std::unordered_map<std::string, std::int64_t> calls;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const std::string& entry = construct.entries[i];
+      const auto name = dump::parse_entry_name(entry);
+      if (!name || name->direction != Direction::forward || places_.contains(entry)) continue;
+      const std::int64_t call = calls[std::to_string(steps[i]) + " " + std::string(name->base)]++;
+      places_[entry] = {steps[i], call};
     }
   }
-  if (!python_rules) fill_gaps(steps);
-  std::unordered_map<std::string, std::int64_t> calls;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const std::string& entry = construct.entries[i];
-    const auto name = dump::parse_entry_name(entry);
-    if (steps[i] == kNoMicroStep || !name || name->direction != Direction::forward || places_.contains(entry))
-      continue;
-    const std::int64_t call = calls[std::to_string(steps[i]) + " " + std::string(name->base)]++;
-    places_[entry] = {steps[i], call};
-  }
-}
 
-std::optional<EntryPlace> MicroSteps::place(std::string_view entry) const {
-  const auto found = places_.find(forward_name(entry));
-  if (found != places_.end()) return found->second;
-  if (python_rules_) return std::nullopt;
-  return EntryPlace{};
+  std::optional<EntryPlace> place(std::string_view entry) const override {
+    const auto found = places_.find(forward_name(entry));
+    return found != places_.end() ? found->second : EntryPlace{};
+  }
+  std::int64_t count() const override { return count_; }
+
+ private:
+  std::unordered_map<std::string, EntryPlace> places_;  // of forward passes
+  std::int64_t count_ = 1;
+};
+
+}  // namespace
+
+std::unique_ptr<MicroSteps> read_micro_steps(const ByteSource& construct) {
+  return std::make_unique<OwnMicroSteps>(construct);
 }
 
 }  // namespace msprobe::monitor

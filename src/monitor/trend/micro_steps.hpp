@@ -3,11 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <unordered_map>
-#include <vector>
 
 #include "support/byte_source.hpp"
 
@@ -20,20 +18,20 @@ struct EntryPlace {
 
 class MicroSteps {
  public:
-  /// A micro step begins where the first module without a parent is called again; the optimizer belongs to
-  /// the last one. Where the file numbers them itself, that counts. With `python_rules` every module without
-  /// a parent is one, and the optimizer.
-  MicroSteps(const ByteSource& construct, bool python_rules);
-
-  /// Backward passes and gradients are where their forward pass is. Nothing for an entry that is dropped
-  /// (Python's rules: no module encloses it).
-  std::optional<EntryPlace> place(std::string_view entry) const;
-  std::int64_t count() const { return count_; }
-
- private:
-  std::unordered_map<std::string, EntryPlace> places_;  // of forward passes
-  bool python_rules_;
-  std::int64_t count_ = 1;
+  virtual ~MicroSteps() = default;
+  /// Nothing for an entry that is dropped.
+  virtual std::optional<EntryPlace> place(std::string_view entry) const = 0;
+  virtual std::int64_t count() const = 0;
 };
+
+/// A micro step begins where the first module without a parent is called again; the optimizer belongs to the
+/// last one. Where the file numbers them itself, that counts. Backward passes and gradients are where their
+/// forward pass is, and have its call.
+std::unique_ptr<MicroSteps> read_micro_steps(const ByteSource& construct);
+
+/// As the Python tool does: every module without a parent is a micro step, and the optimizer; backward calls
+/// are numbered by themselves; what no module encloses is dropped, but for gradients of parameters, and
+/// nothing is where there is no module.
+std::unique_ptr<MicroSteps> read_micro_steps_as_python(const ByteSource& construct);
 
 }  // namespace msprobe::monitor
