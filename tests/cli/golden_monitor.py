@@ -51,6 +51,45 @@ def ranking_test(msprobe, case, name, summary):
     return body
 
 
+def missing_gradient_test(msprobe):
+    """The Python tool's monitor alerts of NaN where no gradient came: its csv has a row without a tensor, or none."""
+
+    def body(scratch):
+        rank = scratch / "Jan01_00-00-00-rank0-00000000"
+        rank.mkdir()
+        head = "vpp_stage,name,step,micro_step,norm,nans,shape,dtype\n"
+        rows = "0,.input,0,0,nan,nan,nan,nan\n" '0,b.input,0,0,nan,3.0,"[3, 8]",torch.float32\n'
+        (rank / "actv_grad_0-0.csv").write_text(head + rows)
+        alerts = {}
+        for name, step in ((".input", 0), ("a.input", 0), ("b.input", 0), (".input", 1)):
+            tag = f"0:{name}:0/rank0/actv_grad"
+            alerts[f"{tag}_step_{step}_call_1"] = {
+                "rank": 0, "step": step, "micro_step": 0, "pp_stage": 0, "vpp_stage": 0, "call_id": 1, "tag_name": tag,
+                "message": f"Rule AnomalyNan reports anomaly signal in ('{tag}', 'norm') at step {step}, "
+                           "current value nan, history mean nan.", "group_mates": [0],
+            }
+        folder = scratch / "anomaly_detected" / "rank0"
+        folder.mkdir(parents=True)
+        (folder / "anomaly.json").write_text(json.dumps(alerts))
+
+        def ranked(*options):
+            result = harness.run(msprobe, ["monitor", "analyze", "-o", "-", *options], scratch)
+            harness.check_equal("exit status", result.returncode, 0)
+            return [(one["tag_name"], one["step"]) for one in json.loads(result.stdout).values()], result.stderr
+
+        # What no file tells of stays: step 1.
+        kept = [("0:b.input:0/rank0/actv_grad", 0), ("0:.input:0/rank0/actv_grad", 1)]
+        for source in (".", "anomaly_detected"):
+            found, told = ranked("-d", source)
+            harness.check_equal("alerts", found, kept)
+            harness.check("2 alerts of NaN are left out: the csv files show that there was no tensor." in told, told)
+        harness.check_equal("the Python tool's", len(ranked("-d", ".", "--python-rules")[0]), 4)
+        (rank / "actv_grad_0-0.csv").unlink()
+        harness.check_equal("without files", len(ranked("-d", ".")[0]), 4)
+
+    return body
+
+
 def timeline_test(msprobe, case):
     """Our order: as a step goes, checked by a slow and plain description of it."""
     parts = ["param_origin exp_avg exp_avg_sq", "actv", "actv_grad pre_grad acc_grad", "post_0", "post_grad",
@@ -405,6 +444,7 @@ def make_tests(msprobe, golden):
     for name, summary in json.loads((analyse / "summary.json").read_text(encoding="utf-8")).items():
         tests.append((f"analyze: {name}", ranking_test(msprobe, analyse, name, summary)))
     tests.append(("analyze: our order", timeline_test(msprobe, analyse)))
+    tests.append(("analyze: gradients that never came", missing_gradient_test(msprobe)))
     for name in ("turbulence", "nan"):
         tests.append((f"alerts: {name}", replay_test(msprobe, golden, name)))
     tests.append(("csv2tb: a training", real_events(msprobe, golden)))

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "monitor/analyze/missing_gradients.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/text.hpp"
@@ -59,6 +60,7 @@ AlertRanking rank_alerts_in(const AnalyzeOptions& options) {
   }
   if (!options.steps.empty())
     std::erase_if(alerts, [&](const Alert& alert) { return !options.steps.contains(alert.step); });
+  if (options.rules != RankingRules::python) ranking.missing = drop_missing_gradients(options.input, alerts);
   rank_alerts(alerts, options.rules);
   ranking.all = alerts.size();
   alerts.resize(std::min(alerts.size(), options.most));

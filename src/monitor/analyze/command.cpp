@@ -71,8 +71,13 @@ class AnalyzeCommand final : public Command {
     for (const std::string& warning : ranking.warnings) log_warning(warning);
     for (const std::string& problem : ranking.problems) log_error(problem);
     if (!path.empty()) log_info("anomaly_analyse.json is at " + display(path) + ".");
+    if (ranking.missing > 0) {
+      log_info(fmt::format("{} of NaN {} left out: the csv files show that there was no tensor.",
+                           ranking.missing == 1 ? "1 alert" : human_count(ranking.missing) + " alerts",
+                           ranking.missing == 1 ? "is" : "are"));
+    }
     if (ranking.all == 0) {
-      log_info("There is no alert.");
+      log_info(ranking.missing == 0 ? "There is no alert." : "There is no other alert.");
       return;
     }
     log_info(fmt::format("The first {} of {} alerts:", human_count(ranking.first.size()),

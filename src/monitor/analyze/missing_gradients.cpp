@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/analyze/missing_gradients.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <system_error>
+#include <tuple>
+
+#include "monitor/input/rows.hpp"
+#include "monitor/input/tree.hpp"
+#include "support/error.hpp"
+#include "support/interrupt.hpp"
+
+namespace msprobe::monitor {
+namespace {
+
+/// Rank, step, and the tag's `{stage}:{name}:{micro step}` and task.
+using Place = std::tuple<std::int64_t, std::int64_t, std::string, std::string>;
+
+enum class Seen : std::uint8_t { untold, no_tensor, tensor };
+
+/// The csv files of these tasks have their name, and a row a tensor.
+bool may_be_missing(const Alert& alert) {
+  return (alert.task() == "actv" || alert.task() == "actv_grad") &&
+         alert.message.find("AnomalyNan") != std::string::npos &&
+         alert.message.find("current value nan") != std::string::npos;
+}
+
+Place place_of(const Alert& alert) {
+  return {alert.rank, alert.step, alert.tag.substr(0, alert.tag.find('/')), std::string(alert.task())};
+}
+
+void look(const RankFolder& rank, const SeriesFile& file, std::map<Place, Seen>& places) {
+  for (auto& [place, seen] : places) {
+    const auto& [number, step, series, task] = place;
+    if (number == rank.rank && task == file.prefix && step >= file.begin && step <= file.end)
+      seen = std::max(seen, Seen::no_tensor);
+  }
+  MonitorRows rows(open_file(file.path), file.prefix);
+  Row row;
+  while (rows.next(row)) {
+    check_interrupt();
+    if (row.absent || !row.stage || !row.micro_step) continue;
+    const auto found = places.find(
+        {rank.rank, row.step, fmt::format("{}:{}:{}", *row.stage, row.name, *row.micro_step), file.prefix});
+    if (found != places.end()) found->second = Seen::tensor;
+  }
+}
+
+}  // namespace
+
+std::size_t drop_missing_gradients(const std::string& folder, std::vector<Alert>& alerts) {
+  std::map<Place, Seen> places;
+  for (const Alert& alert : alerts) {
+    if (may_be_missing(alert)) places.try_emplace(place_of(alert), Seen::untold);
+  }
+  if (places.empty()) return 0;
+  std::error_code ignored;
+  std::filesystem::path root = std::filesystem::canonical(folder, ignored);
+  if (root.filename() == "anomaly_detected") root = root.parent_path();
+  try {
+    for (const RankFolder& rank : find_tree(root.string()).ranks) {
+      for (const SeriesFile& file : rank.files) {
+        const bool wanted = std::ranges::any_of(places, [&](const auto& each) {
+          const auto& [number, step, series, task] = each.first;
+          return number == rank.rank && task == file.prefix && step >= file.begin && step <= file.end;
+        });
+        if (wanted) look(rank, file, places);
+      }
+    }
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error&) {  // there are no series beside the alerts, or not all can be read
+    return 0;
+  }
+  return std::erase_if(alerts, [&](const Alert& alert) {
+    return may_be_missing(alert) && places.at(place_of(alert)) == Seen::no_tensor;
+  });
+}
+
+}  // namespace msprobe::monitor
