@@ -116,11 +116,6 @@ Measure measure(const Side& target, const Item& item, const Side& golden, const 
   }
   out.known = statistics || checksums;
   if (!out.known || (checksums && target.text(item.checksum) == golden.text(partner.checksum))) return out;
-  if (!statistics) {
-    // Checksums tell that they differ, not by how much.
-    out.e = out.b = NAN;
-    return out;
-  }
   const double rms = out.norm_golden / std::sqrt(static_cast<double>(std::max<std::uint64_t>(out.n, 1)));
   const double largest = finite_size(theirs[dump::kMax].value);
   const double least = finite_size(theirs[dump::kMin].value);
@@ -134,6 +129,8 @@ Measure measure(const Side& target, const Item& item, const Side& golden, const 
                        tolerance.mean * mean + tolerance.mean_sum * rms),
                     of(dump::kMax, std::max(largest, rms), tolerance.extreme * largest),
                     of(dump::kMin, std::max(least, rms), tolerance.extreme * least)});
+  // Checksums tell that they differ, not by how much.
+  if (checksums && out.e == 0) out.e = out.b = NAN;
   const bool finite = std::isfinite(theirs[dump::kMax].value) && std::isfinite(theirs[dump::kMin].value);
   out.blind = out.e == 0 && !(finite && theirs[dump::kMax].present && theirs[dump::kMin].present) &&
               norm.present && !std::isfinite(norm.value);

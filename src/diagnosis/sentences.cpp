@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -70,6 +71,13 @@ std::string no_culprit(const Diagnosis& diagnosis) {
   const std::uint64_t rounding = diagnosis.count(Origin::rounding);
   const std::uint64_t equal = diagnosis.count(Origin::equal);
   std::string text = "no culprit: ";
+  const bool checksums = std::ranges::any_of(
+      diagnosis.findings, [](const Finding& finding) { return finding.kind == Kind::checksum; });
+  if (checksums) {
+    text += "checksums differ, which do not tell by how much";
+    return equal == 0 ? text
+                      : text + "; " + number_of_rows(equal) + (equal == 1 ? " is equal" : " are equal");
+  }
   if (rounding + equal == 0) return text + "nothing could be compared";
   if (diagnosis.measured == 0) return text + "no tensor could be compared";
   if (diagnosis.apart) {

@@ -17,6 +17,7 @@
 #include "comparison/result/choose_mode.hpp"
 #include "comparison/result/packets.hpp"
 #include "comparison/result/result.hpp"
+#include "comparison/result/scalar_xors.hpp"
 #include "comparison/result/settle_joins.hpp"
 #include "dump/data_size.hpp"
 #include "support/error.hpp"
@@ -211,6 +212,9 @@ RankResult read_and_pair(const RankPair& pair, const RankOptions& options, const
   result.target_construct = std::make_shared<dump::ConstructBeside>(pair.target.json);
   result.golden_construct = std::make_shared<dump::ConstructBeside>(pair.golden.json);
   result.mode = choose_mode(result.target, result.golden);
+  if (result.mode == Mode::md5 && !traits.judge.xors_as_written) {
+    for (Side* side : {&result.target, &result.golden}) show_scalar_xors_as_numbers(*side);
+  }
   timed.emplace(stage_of(pair, "paired"));
   if (options.first_difference && result.mode == Mode::tensor) result.mode = Mode::statistics;
   guess_whole_shapes(result);

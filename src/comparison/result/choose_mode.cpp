@@ -11,9 +11,7 @@
 #include "support/text.hpp"
 
 namespace msprobe::compare {
-namespace {
 
-/// Whether the checksums are words of 64 bits (xor), not CRC-32; nothing where no tensor tells.
 std::optional<bool> are_xor(const Side& side) {
   constexpr std::size_t kXorDigits = 18;  // 0x and 16 digits
   constexpr std::size_t kCrcDigits = 8;
@@ -26,8 +24,6 @@ std::optional<bool> are_xor(const Side& side) {
   }
   return std::nullopt;
 }
-
-}  // namespace
 
 Mode choose_mode(const Side& target, const Side& golden) {
   const auto check = [](const Side& side, std::string_view name) {

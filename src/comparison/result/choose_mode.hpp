@@ -2,10 +2,15 @@
 // By what two dumps can be compared (spec/compare.md 3).
 #pragma once
 
+#include <optional>
+
 #include "comparison/result/rows.hpp"
 #include "comparison/side.hpp"
 
 namespace msprobe::compare {
+
+/// Whether the checksums are words of 64 bits (xor), not CRC-32; nothing where no tensor tells.
+std::optional<bool> are_xor(const Side& side);
 
 /// FormatError for dumps that do not go together: another task, checksums on one side alone or of two kinds.
 Mode choose_mode(const Side& target, const Side& golden);

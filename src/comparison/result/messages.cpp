@@ -122,7 +122,8 @@ std::string words_of(Rule rule, const RankResult& result, std::size_t index) {
       return fmt::format("The input/parameters of Cosine > {}, and input/parameters - output > {}",
                          limits.cosine_input_above, limits.cosine_drop_above);
     case Rule::checksum:
-      return "The CRC-32 value of NPU differs from that of the bench.";
+      return fmt::format("The {} value of NPU differs from that of the bench.",
+                         result.by_xor ? "XOR" : "CRC-32");
     case Rule::checksum_missing:
       return "The parameter of NPU does not match the bench.";
     case Rule::left_out:

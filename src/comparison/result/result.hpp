@@ -59,6 +59,7 @@ struct RankResult {
   std::vector<TensorMetrics> metrics;                         // one a row in tensor mode, else empty
   std::uint32_t entries_reached = UINT32_MAX;  // of the target; rows of those behind are left out (--first)
   std::uint64_t golden_only = 0;
+  bool by_xor = false;          // checksums are words, not CRC-32
   bool checksums_lost = false;  // no row has one, and all count as different (the Python tool's fuzzy match)
 
   /// For rows that have one.

@@ -22,14 +22,15 @@ struct JudgeTraits {
   bool dtypes_by_spelling = false;         // torch.float32 and Float32 differ
   bool tensors_need_checksums = true;      // a tensor without checksum is a warning
   bool tells_unknown = true;               // which statistics one side alone has
+  bool xors_as_written = false;            // whatever their form, and called CRC-32
   bool tells_remarks = true;               // what kept tensors from being compared is a finding
   std::optional<double> ratio_in_words;    // what rule 2 says was its limit for outputs, whatever it was
   bool files_by_framework = false;         // only .pt of PyTorch and .npy of MindSpore are read
   // Those of graphs have no numbers there.
   bool outputs_by_section = false;  // not by names, in which a module may be called `output`
   bool null_says_nothing = false;   // of requires_grad, dtype or shape: no rule speaks of it
-  bool merged_ranks = false;        // shapes are those of parts; `_rank3` behind an operation is not of its name
-  bool surplus_differs = false;     // an item that the golden side lacks differs from it in all that it has
+  bool merged_ranks = false;     // shapes are those of parts; `_rank3` behind an operation is not of its name
+  bool surplus_differs = false;  // an item that the golden side lacks differs from it in all that it has
 };
 
 /// All that a pair of ranks goes by.

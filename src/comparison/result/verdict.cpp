@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "comparison/result/choose_mode.hpp"
 #include "dump/names.hpp"
 #include "support/parallel.hpp"
 #include "support/text.hpp"
@@ -433,6 +434,8 @@ std::string_view verdict_name(Verdict verdict) {
 void judge(RankResult& result, const Rules& rules) {
   result.thresholds = rules;
   result.framework_frames = rules.framework_frames;
+  result.by_xor = result.mode == Mode::md5 && !result.traits.judge.xors_as_written &&
+                  are_xor(result.target).value_or(false);
   Judge(result, rules).run();
 }
 

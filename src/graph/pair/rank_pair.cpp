@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "comparison/result/choose_mode.hpp"
+#include "comparison/result/scalar_xors.hpp"
 #include "graph/rank_source.hpp"
 #include "support/error.hpp"
 #include "support/parallel.hpp"
@@ -59,6 +60,9 @@ struct RankPair::Impl {
           display(framework_of(golden))));
     }
     task = compared_by(target, golden);
+    if (task == ComparedBy::md5 && !options.pair.traits.rank.judge.xors_as_written) {
+      for (LoadedRank& rank : ranks) compare::show_scalar_xors_as_numbers(rank.items);
+    }
     DataTraits data = options.data;
     data.add_checksums = task == ComparedBy::md5;
     if (data.add_checksums) data.drop_checksums = false;
