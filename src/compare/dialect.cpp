@@ -10,6 +10,7 @@ Dialect python_dialect() {
   python.rank = python_rank_traits();
   python.search = {
       .finite_percentages_only = true,  // D80
+      .recorded_as_is = true,           // D87
       .absent_checksums_count = true,   // D16
       .guesses_partners = true,         // D81, D82
       .transfers_by_index = true,       // D86

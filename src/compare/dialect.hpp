@@ -12,6 +12,7 @@ namespace msprobe::compare {
 /// In the search for the first difference.
 struct SearchTraits {
   bool finite_percentages_only = false;  // a reference of 0, NaN or Inf never makes a difference
+  bool recorded_as_is = false;           // no files, and sums whatever recorders make of them
   bool absent_checksums_count = false;   // as any other text
   bool guesses_partners = false;         // from rows and names; the first groups that differ decide
   bool transfers_by_index = false;       // the reference's are those of the row of the same number

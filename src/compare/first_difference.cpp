@@ -10,6 +10,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "compare/analysis/file_statistics.hpp"
 #include "compare/analysis/packets.hpp"
 #include "compare/analysis/rank_json.hpp"
 #include "dump/tree_everywhere.hpp"
@@ -68,8 +69,9 @@ std::int64_t number_of(const RankPair& pair) {
 AnalyzedRank analyze_rank(const RankPair& pair, const CompareOptions& options, const Rules& rules,
                           const std::string& time, BytesAhead& bytes) {
   AnalyzedRank rank;
-  const RankResult result = compare_ranks(pair, options.rank, options.dialect.rank, rules, bytes);
+  RankResult result = compare_ranks(pair, options.rank, options.dialect.rank, rules, bytes);
   const SearchTraits& traits = options.dialect.search;
+  if (!traits.recorded_as_is && result.mode == Mode::statistics) take_file_statistics(result);
   OutputFile file(folder_of(options, pair.step) + "/compare_result_" + pair.target.label + "_" + time +
                   ".json");
   rank.differences = find_differences(result, number_of(pair), rules, traits,
@@ -113,7 +115,8 @@ DifferenceReport find_first_difference(const CompareOptions& asked, Progress* pr
   load_mapping(options.rank.match);
   const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
   const auto discover = [&](const std::string& path) {
-    return options.inputs.local ? dump::discover_everywhere(path, dump::RankNames::exact, false) : dump::discover(path);
+    return options.inputs.local ? dump::discover_everywhere(path, dump::RankNames::exact, false)
+                                : dump::discover(path);
   };
   const dump::Tree target = discover(options.inputs.target);
   const RankPairs plan =

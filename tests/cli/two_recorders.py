@@ -7,10 +7,12 @@ usage: two_recorders.py MSPROBE
 
 import csv
 import json
+import struct
 
 import harness
 from harness import check, check_equal
 
+LOWEST = -3.4028234663852886e38
 # The Python tool's own recorder sums in float32, msprobe's in double, and signs its dumps.
 OURS = {"recorder": "msprobe 1.0"}
 
@@ -24,17 +26,52 @@ def forward(inputs, outputs):
     return {"input_args": inputs, "input_kwargs": {}, "output": outputs}
 
 
-def write_dump(folder, entries, task="statistics", **header):
+def write_dump(folder, entries, task="statistics", files=(), **header):
+    """`files`: name to elements."""
     rank = folder / "step0" / "rank0"
-    rank.mkdir(parents=True, exist_ok=True)
+    (rank / "dump_tensor_data").mkdir(parents=True, exist_ok=True)
     header = {"task": task, "level": "L1", "framework": "pytorch", "dump_data_dir": None, **header}
     (rank / "dump.json").write_text(json.dumps({**header, "data": entries}))
+    for name, elements in dict(files).items():
+        text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(elements)},), }}".ljust(117) + "\n"
+        head = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode()
+        (rank / "dump_tensor_data" / name).write_bytes(head + struct.pack(f"<{len(elements)}f", *elements))
 
 
 def compare(msprobe, scratch, *options, status=0):
     result = harness.run(msprobe, ["compare", "-tp", "target", "-gp", "golden", *options], scratch)
     check_equal(result.stderr, result.returncode, status)
     return result
+
+
+def files_count_for_the_first_difference(msprobe, scratch):
+    """-da: the recorded mean of a mask differs, the tensors do not."""
+    elements = {"mask": [1.0, LOWEST, LOWEST, 2.0], "late": [1.0, 2.0, 3.0, 4.0]}
+
+    def write(side, mask, **header):
+        statistics = {"mask": mask, "late": [max(elements["late"]), 1.0, 2.5, 5.477225575051661]}
+        entries = {}
+        for name in elements:
+            file = f"Torch.{name}.0.forward.output.0.npy"
+            entries[f"Torch.{name}.0.forward"] = forward([], [tensor(statistics[name], data_name=file)])
+        files = {f"Torch.{name}.0.forward.output.0.npy": values for name, values in elements.items()}
+        write_dump(scratch / side, entries, "tensor", files, **header)
+
+    # Not even the signs of the recorded means are right: only the files can tell.
+    write("golden", [2.0, LOWEST, 1e38, 4.8e38], **OURS)
+    write("target", [2.0, LOWEST, -float("inf"), float("inf")])
+    check("2 entries: 0 differ" in compare(msprobe, scratch, "-da", "-o", "out").stderr, "the mask")
+    elements["late"][3] = 9.0
+    write("target", [2.0, LOWEST, -1e38, float("inf")])
+    told = compare(msprobe, scratch, "-da", "-o", "out").stderr
+    check("first difference: rank0: Torch.late.0.forward" in told and "max 9.0, not 4.0" in told, told)
+    told = compare(msprobe, scratch, "-da", "-o", "out", "--python-rules").stderr
+    check("first difference: rank0: Torch.mask.0.forward" in told, told)
+    for file in (scratch / "golden").glob("*/*/*/*mask*"):
+        file.unlink()
+    told = compare(msprobe, scratch, "-da", "-o", "out").stderr
+    check("first difference: rank0: Torch.mask.0.forward" in told, told)
+    check("rank0: the recorded statistics of 1 tensor count, whose files cannot be read: " in told, told)
 
 
 def scalars_by_xor(msprobe, scratch):
@@ -77,7 +114,7 @@ def checksums_say_more_than_statistics(msprobe, scratch):
 
 def make_tests(msprobe):
     return [(test.__name__.replace("_", " "), lambda scratch, test=test: test(msprobe, scratch)) for test in (
-        scalars_by_xor, checksums_say_more_than_statistics)]
+        files_count_for_the_first_difference, scalars_by_xor, checksums_say_more_than_statistics)]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/analysis/file_statistics.hpp"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comparison/metrics/tensor_metrics.hpp"
+#include "formats/element_values.hpp"
+#include "support/error.hpp"
+#include "support/log.hpp"
+#include "support/parallel.hpp"
+#include "support/text.hpp"
+#include "tensor/dtype.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+/// As recorders write them: NaN hides what else there is.
+std::optional<StatisticValues> statistics_in(const Side& side, const Item& item) {
+  const formats::StoredTensor tensor = open_data(side, item);
+  if (tensor::info(tensor.dtype).kind != tensor::Kind::floating) return std::nullopt;
+  const tensor::Statistics found = formats::statistics_of(tensor);
+  if (found.count == 0) return std::nullopt;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  StatisticValues values;
+  values.set(kMax, Value::of(found.nan > 0 ? nan : found.max));
+  values.set(kMin, Value::of(found.nan > 0 ? nan : found.min));
+  values.set(kMean, Value::of(found.mean()));
+  values.set(kNorm, Value::of(found.norm()));
+  return values;
+}
+
+struct Read {
+  std::optional<StatisticValues> target;
+  std::optional<StatisticValues> golden;
+  std::string failure;
+};
+
+bool differs(const RankResult& result, const Row& row) {
+  for (std::size_t i = 0; i < kStatistics; ++i) {
+    if (result.difference(row, i).kind != DifferenceKind::zero) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void take_file_statistics(RankResult& result) {
+  std::vector<const Row*> rows;
+  for (const Row& row : result.rows) {
+    if (row.matched() && result.target_item(row).data_name != 0 && result.golden_item(row).data_name != 0 &&
+        differs(result, row))
+      rows.push_back(&row);
+  }
+  std::vector<Read> read(rows.size());
+  parallel_for(rows.size(), [&](std::size_t i) {
+    try {
+      read[i].target = statistics_in(result.target, result.target_item(*rows[i]));
+      if (read[i].target) read[i].golden = statistics_in(result.golden, result.golden_item(*rows[i]));
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error& error) {
+      read[i] = {std::nullopt, std::nullopt, error.what()};
+    }
+  });
+  std::size_t failed = 0;
+  std::string first;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (read[i].target && read[i].golden) {
+      result.target.items[rows[i]->pair.target].statistics = *read[i].target;
+      result.golden.items[rows[i]->pair.golden].statistics = *read[i].golden;
+    } else if (!read[i].failure.empty() && failed++ == 0) {
+      first = read[i].failure;
+    }
+  }
+  if (failed == 0) return;
+  log_warning(fmt::format("{}the recorded statistics of {} tensor{} count, whose files cannot be read: {}{}",
+                          result.rank.empty() ? "" : display(result.rank) + ": ", failed,
+                          failed == 1 ? "" : "s", first, failed == 1 ? "" : ", …"));
+}
+
+}  // namespace msprobe::compare
