@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -58,6 +59,29 @@ std::pair<const std::optional<NameMapping>&, std::string_view> section_of(const 
   constexpr std::array<std::string_view, kSections> kFronts = {".input.", ".output.", ".parameters.", "."};
   const auto which = std::min<std::size_t>(static_cast<std::size_t>(state), kParametersGrad);
   return {rule.sections[which], kFronts[which]};
+}
+
+bool is_gradients(std::string_view name) {
+  const auto parsed = dump::parse_entry_name(name);
+  return parsed && parsed->direction == dump::Direction::parameters_grad;
+}
+
+/// Do entries of parameters' gradients have call numbers? Those of the Python tool before 26 have none.
+/// Nothing where there are no such entries.
+std::optional<bool> numbers_gradients(const Side& side) {
+  for (const Api& api : side.apis) {
+    const std::string_view name = side.text(api.name);
+    if (is_gradients(name)) return !dump::parse_entry_name(name)->call.empty();
+  }
+  return std::nullopt;
+}
+
+Rename with_gradient_number(const Rename& rename) {
+  return [rename](std::string_view name) {
+    std::string out = rename ? rename(name) : std::string(name);
+    if (is_gradients(name)) out += ".0";
+    return out;
+  };
 }
 
 bool is_forward(std::string_view name) {
@@ -193,7 +217,12 @@ class Matcher {
   }
 
   EntryKeys keys(const Side& side, const Rename& rename, bool renumber) const {
-    if (!options_.fuzzy) return EntryKeys(side, rename, renumber);
+    if (!options_.fuzzy) {
+      const Side& other = &side == &target_ ? golden_ : target_;
+      const bool lacks_numbers = !traits_.gradients_as_numbered && !numbers_gradients(side).value_or(true) &&
+                                 numbers_gradients(other).value_or(false);
+      return EntryKeys(side, lacks_numbers ? with_gradient_number(rename) : rename, renumber);
+    }
     if (traits_.fuzzy_by_row_name || !is_fuzzy()) return EntryKeys(side, rename, false);
     return EntryKeys(
         side, [&](std::string_view name) { return without_call(rename ? rename(name) : std::string(name)); },

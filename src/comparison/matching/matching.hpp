@@ -50,6 +50,7 @@ struct PairingTraits {
   bool fuzzy_drops_surplus = false;    // -fm: no rows behind the golden side's end, but for statistics
   bool fuzzy_loses_partners = false;   // -fm: statistics lose their partners, checksums their values
   bool dtypes_by_framework = false;    // types pair by class if the headers name two frameworks
+  bool gradients_as_numbered = false;  // `parameters_grad` and `parameters_grad.0` are two entries
   bool roles_by_place = false;         // gradients and parameters as they stand, also across frameworks
   bool first_class_by_part = false;    // --consistent_check: a part of the first class' name is enough
   bool refuses_conflict = false;       // --consistent_check: orders that contradict each other are an error

@@ -17,6 +17,7 @@ RankTraits python_rank_traits() {
       .fuzzy_drops_surplus = true,    // D42
       .fuzzy_loses_partners = true,   // D42
       .dtypes_by_framework = true,    // D47
+      .gradients_as_numbered = true,  // D107
       .roles_by_place = true,         // D102
       .first_class_by_part = true,    // D71
       .refuses_conflict = true,       // D71
