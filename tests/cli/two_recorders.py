@@ -17,8 +17,8 @@ LOWEST = -3.4028234663852886e38
 OURS = {"recorder": "msprobe 1.0"}
 
 
-def tensor(statistics, shape=(4,), **more):
-    return {"type": "torch.Tensor", "dtype": "torch.float32", "shape": list(shape),
+def tensor(statistics, shape=(4,), dtype="torch.float32", **more):
+    return {"type": "torch.Tensor", "dtype": dtype, "shape": list(shape),
             **dict(zip(("Max", "Min", "Mean", "Norm"), statistics)), "requires_grad": False, **more}
 
 
@@ -26,14 +26,16 @@ def forward(inputs, outputs):
     return {"input_args": inputs, "input_kwargs": {}, "output": outputs}
 
 
-def write_dump(folder, entries, task="statistics", files=(), **header):
-    """`files`: name to elements."""
-    rank = folder / "step0" / "rank0"
+def write_dump(folder, entries, task="statistics", files=(), rank=0, **header):
+    """`files`: name to elements, or to a scalar."""
+    rank = folder / "step0" / f"rank{rank}"
     (rank / "dump_tensor_data").mkdir(parents=True, exist_ok=True)
     header = {"task": task, "level": "L1", "framework": "pytorch", "dump_data_dir": None, **header}
     (rank / "dump.json").write_text(json.dumps({**header, "data": entries}))
     for name, elements in dict(files).items():
-        text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(elements)},), }}".ljust(117) + "\n"
+        shape = f"({len(elements)},)" if isinstance(elements, list) else "()"
+        elements = elements if isinstance(elements, list) else [elements]
+        text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
         head = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode()
         (rank / "dump_tensor_data" / name).write_bytes(head + struct.pack(f"<{len(elements)}f", *elements))
 
@@ -87,7 +89,8 @@ def scalars_by_xor(msprobe, scratch):
 
     numbers = (("float32", 2.468505382537842, "0x00000000401dfbfe"), ("bfloat16", -1.5, "0x000000000000bfc0"),
                ("float64", 0.1, "0x3fb999999999999a"), ("float16", float("nan"), "0x0000000000007e00"),
-               ("int32", "0xffffffffffffffff", "0x00000000ffffffff"), ("bool", "0x0000000000000001", "0x0000000000000001"))
+               ("int32", "0xffffffffffffffff", "0x00000000ffffffff"),
+               ("bool", "0x0000000000000001", "0x0000000000000001"))
     write("target", *(scalar(dtype, number) for dtype, number, _ in numbers))
     write("golden", *(scalar(dtype, bits) for dtype, _, bits in numbers))
     result = compare(msprobe, scratch, "--format", "csv", "-o", "-", "--fail-on", "error")
@@ -98,7 +101,8 @@ def scalars_by_xor(msprobe, scratch):
     result = compare(msprobe, scratch, "--format", "csv", "-o", "-", "--fail-on", "error", status=1)
     rows = list(csv.DictReader(result.stdout.splitlines()))
     check("The XOR value of NPU differs from that of the bench." in rows[1]["Err_message"], rows[1])
-    check("no culprit: checksums differ, which do not tell by how much; 11 rows are equal" in result.stderr, result.stderr)
+    answer = "no culprit: checksums differ, which do not tell by how much; 11 rows are equal"
+    check(answer in result.stderr, result.stderr)
     result = compare(msprobe, scratch, "--format", "csv", "-o", "-", "--python-rules")
     check("The CRC-32 value of NPU" in result.stdout and "0x00000000401dfbff" in result.stdout, result.stdout)
 
@@ -112,9 +116,48 @@ def checksums_say_more_than_statistics(msprobe, scratch):
     check("the first entry whose checksums differ" in told, told)
 
 
+def norms_that_recorders_round(msprobe, scratch):
+    """Rows and colours: norms of bfloat16 are bfloat16 in the one, and one of float16 overflowed."""
+
+    def write(side, rounded, overflown, **header):
+        def half(mean, norm):
+            return tensor([1.5, -1.5, mean, norm], (64, 64), dtype="torch.bfloat16")
+
+        def mask(norm):
+            return tensor([2.0, -65504.0, -30704.0, norm], (32, 60), dtype="torch.float16")
+
+        entries = {}
+        for i in range(10):
+            small, large = (2.0, 4.5) if rounded else (2.00001, 4.489966869354248)
+            entries[f"Torch.a{i}.0.forward"] = forward([half(0.5, small)], [half(0.25, large)])
+        scores = tensor([2.0, -2.0, 0.0, 4.0], (32, 60), dtype="torch.float16")
+        entries["Tensor.masked_fill.0.forward"] = forward([scores], [mask(float("inf") if overflown else 2029567.25)])
+        write_dump(scratch / side, entries, **header)
+        construct = scratch / side / "step0" / "rank0" / "construct.json"
+        construct.write_text(json.dumps(dict.fromkeys(entries)))
+
+    write("target", rounded=True, overflown=True)
+    write("golden", rounded=False, overflown=False, **OURS)
+    result = compare(msprobe, scratch, "--format", "csv", "-o", "-", "--fail-on", "warning")
+    check("22 rows: 0 error, 0 warning, 22 pass" in result.stderr, result.stderr)
+    rules = ["--format", "csv", "-o", "-", "--python-rules"]
+    verdicts = [row["Result"] for row in csv.DictReader(compare(msprobe, scratch, *rules).stdout.splitlines())]
+    check_equal("as they are", (verdicts.count("warning"), verdicts.count("error")), (10, 1))
+    graph = ["graph_visualize", "-tp", "target/step0", "-gp", "golden/step0", "-o", "out"]
+    told = harness.run(msprobe, graph, scratch).stderr
+    check("0 error, 0 warning, 11 pass" in told, told)
+    # A norm that is off by more, and one that only one side can tell to be wrong.
+    write("target", rounded=False, overflown=False, **OURS)
+    path = scratch / "target" / "step0" / "rank0" / "dump.json"
+    path.write_text(path.read_text().replace("4.489966869354248", "9.0", 1))
+    result = compare(msprobe, scratch, "--format", "csv", "-o", "-", "--fail-on", "error", status=1)
+    check("22 rows: 1 error, 0 warning, 21 pass" in result.stderr, result.stderr)
+
+
 def make_tests(msprobe):
     return [(test.__name__.replace("_", " "), lambda scratch, test=test: test(msprobe, scratch)) for test in (
-        files_count_for_the_first_difference, scalars_by_xor, checksums_say_more_than_statistics)]
+        files_count_for_the_first_difference, scalars_by_xor, checksums_say_more_than_statistics,
+        norms_that_recorders_round)]
 
 
 if __name__ == "__main__":

@@ -10,8 +10,7 @@
 
 #include "compare/analysis/rank_json.hpp"
 #include "comparison/metrics/statistics_difference.hpp"
-#include "diagnosis/measures.hpp"
-#include "diagnosis/precision.hpp"
+#include "comparison/result/sum_precision.hpp"
 #include "dump/dump_json.hpp"
 #include "dump/names.hpp"
 #include "support/interrupt.hpp"
@@ -55,7 +54,7 @@ class Finder {
   Finder(const RankResult& result, std::int64_t number, const Rules& rules, const SearchTraits& traits,
          const JsonSink& sink)
       : result_(result), rules_(rules), traits_(traits), sink_(sink), json_(result, traits) {
-    if (!traits.recorded_as_is && result.mode == Mode::statistics) learn_precision();
+    if (!traits.recorded_as_is && result.mode == Mode::statistics) precision_.emplace(result);
     found_.label = result.rank;
     found_.number = number;
     found_.first_in.emplace_back();
@@ -139,41 +138,9 @@ class Finder {
                       result_.golden.pool, result_.traits.measure);
   }
 
-  /// Parameters are what both runs have alike, if anything is.
-  void learn_precision() {
-    precision_ = diagnosis::StatisticsPrecision(result_.target, result_.golden);
-    for (const Row& row : result_.rows) {
-      if (row.matched() && result_.target_item(row).state == State::parameters)
-        precision_.learn(result_.target, result_.target_item(row), result_.golden, result_.golden_item(row));
-    }
-    precision_.settle();
-  }
-
-  /// Sums may be missing, overflown or rounded in the recorder where the extremes, which are elements, are
-  /// known.
-  bool is_recorders_own(const Item& item, const Item& golden, std::size_t statistic) const {
-    if (traits_.recorded_as_is || (statistic != kMean && statistic != kNorm)) return false;
-    const auto number = [&](bool target, std::size_t which) {
-      return target ? diagnosis::number_of(result_.target, item, static_cast<Statistic>(which))
-                    : diagnosis::number_of(result_.golden, golden, static_cast<Statistic>(which));
-    };
-    for (const bool target : {true, false}) {
-      if (!std::isfinite(number(target, kMax)) || !std::isfinite(number(target, kMin))) return false;
-    }
-    const double ours = number(true, statistic);
-    const double theirs = number(false, statistic);
-    if (!std::isfinite(ours) || !std::isfinite(theirs)) return true;
-    const std::string_view dtype = result_.golden.text(golden.dtype);
-    const std::uint64_t elements = diagnosis::elements_of(result_.golden.text(golden.shape));
-    const diagnosis::Tolerance tolerance = precision_.of(result_.target.text(item.dtype), dtype, elements);
-    const double norm = number(false, kNorm);
-    const double rms = norm / std::sqrt(static_cast<double>(elements));
-    // The mean of elements that cancel is the sum of their roundings.
-    const double of_rms = std::max(tolerance.mean_sum, diagnosis::unit_roundoff(dtype));
-    const double allowed = statistic == kNorm
-                               ? tolerance.norm * norm
-                               : tolerance.mean * std::fabs(theirs) + (std::isfinite(rms) ? of_rms * rms : 0);
-    return std::fabs(ours - theirs) <= allowed;
+  /// Is the difference of a mean or norm the recorders' own?
+  bool is_recorders_own(const Row& row, std::size_t statistic) const {
+    return precision_ && precision_->of(row, statistic) != SumDifference::counts;
   }
 
   bool differs(const Row& row) const {
@@ -186,7 +153,7 @@ class Finder {
     }
     for (std::size_t i = 0; i < kStatistics; ++i) {
       const auto threshold = rules_.differs_above.find(kRelativeErrorNames[i]);
-      if (threshold == rules_.differs_above.end() || is_recorders_own(item, golden, i)) continue;
+      if (threshold == rules_.differs_above.end() || is_recorders_own(row, i)) continue;
       const ValueDifference each = difference_of(item, golden, i);
       if (each.kind == DifferenceKind::number && !each.relative_infinite) {
         if (each.relative_percent / 100 > threshold->second) return true;
@@ -225,7 +192,7 @@ class Finder {
     for (const std::size_t i : {kNorm, kMax, kMin, kMean}) {
       const ValueDifference each = difference_of(item, golden, i);
       if (each.kind == DifferenceKind::zero || each.kind == DifferenceKind::missing ||
-          is_recorders_own(item, golden, i))
+          is_recorders_own(result_.rows[row], i))
         continue;
       double fraction = relative_fraction(each);
       if (std::isnan(fraction)) fraction = INFINITY;
@@ -334,7 +301,7 @@ class Finder {
   const Rules& rules_;
   const SearchTraits& traits_;
   const JsonSink& sink_;
-  diagnosis::StatisticsPrecision precision_;
+  std::optional<SumPrecision> precision_;
   RankJson json_;
   RankDifferences found_;
   std::uint32_t sub_layer_ = 0;

@@ -19,6 +19,8 @@
 
 #include "comparison/joining/joined_data.hpp"
 #include "comparison/joining/joins.hpp"
+#include "diagnosis/measures.hpp"
+#include "diagnosis/precision.hpp"
 
 namespace msprobe::compare {
 namespace {
@@ -182,6 +184,7 @@ class JoinSettler {
  public:
   explicit JoinSettler(RankResult& result)
       : result_(result),
+        precision_(result.target, result.golden),
         sides_{{{result.target, result.target_joins.get()}, {result.golden, result.golden_joins.get()}}} {
     for (One& side : sides_) side.holds_shards.resize(side.side.apis.size());
   }
@@ -277,9 +280,10 @@ class JoinSettler {
     if (one.sums.contains(content_of(ours))) return true;
     const Holding other = holding(row, 1 - side);
     const bool whole = !other.is_split() || other.same;
-    if (whole && is_copy_of(ours, other.statistics.front())) return false;
+    const diagnosis::Tolerance tolerance = tolerance_of(row);
+    if (whole && is_copy_of(ours, other.statistics.front(), kClose + tolerance.norm)) return false;
     if (item(row, side).state == dump::State::output && one.holds_shards[item(row, side).api]) return true;
-    if (!whole || adds_up(ours, other)) return true;
+    if (!whole || adds_up(ours, other, kClose + tolerance.mean)) return true;
     // Terms of a sum are smaller than it, or larger, by far.
     constexpr double kNearlyTheSame = 0.05;
     return std::none_of(ours.statistics.begin(), ours.statistics.end(), [&](const auto& statistics) {
@@ -288,15 +292,15 @@ class JoinSettler {
   }
 
   /// One rank has the other side's value, and not because all others have zeros.
-  static bool is_copy_of(const Holding& ours, const dump::StatisticValues& whole) {
+  static bool is_copy_of(const Holding& ours, const dump::StatisticValues& whole, double tolerance) {
     const bool any = std::any_of(ours.statistics.begin(), ours.statistics.end(),
-                                 [&](const auto& statistics) { return agree(statistics, whole, kClose); });
+                                 [&](const auto& statistics) { return agree(statistics, whole, tolerance); });
     const auto zeros = std::count_if(ours.statistics.begin(), ours.statistics.end(),
                                      [](const auto& statistics) { return norm_of(statistics) == 0; });
     return any && static_cast<std::size_t>(zeros) + 1 < ours.size();
   }
 
-  static bool adds_up(const Holding& ours, const Holding& other) {
+  static bool adds_up(const Holding& ours, const Holding& other, double tolerance) {
     double elements = 1;
     if (!ours.shapes.empty()) {
       for (const std::int64_t size : ours.shapes.front()) elements *= static_cast<double>(size);
@@ -307,7 +311,7 @@ class JoinSettler {
       sum += number_or_nan(statistics, kMean);
       scale += std::fabs(number_or_nan(statistics, kMean));
     }
-    return std::fabs(sum - number_or_nan(other.statistics.front(), kMean)) <= kClose * scale;
+    return std::fabs(sum - number_or_nan(other.statistics.front(), kMean)) <= tolerance * scale;
   }
 
   void apply(std::size_t row) {
@@ -329,17 +333,23 @@ class JoinSettler {
     if (is_split(row, side)) decision(row, side).untold = true;
   }
 
+  /// How well the recorded numbers of a row are known.
+  diagnosis::Tolerance tolerance_of(std::size_t row) const {
+    return precision_.of(sides_[0].side.text(item(row, 0).dtype), sides_[1].side.text(item(row, 1).dtype),
+                         diagnosis::elements_of(sides_[1].side.text(item(row, 1).shape)));
+  }
+
   /// What is computed of rounded numbers is the other side's, if it is within their rounding.
   static Value as_exact_as_told(const Value& joined, const std::vector<Value>& values, const Item& other,
-                                std::size_t which) {
-    constexpr double kRounding = 0x1p-22;
+                                std::size_t which, const diagnosis::Tolerance& tolerance) {
+    const double rounding = 0x1p-22 + (which == kNorm ? tolerance.norm : which == kMean ? tolerance.mean : 0);
     const std::optional<double> ours = number_of(joined);
     const Value told = other.statistics[which];
     const std::optional<double> theirs = number_of(told);
     if (!ours || !theirs) return joined;
     double scale = std::fabs(*theirs);
     for (const Value& value : values) scale = std::max(scale, std::fabs(*number_of(value)));
-    return std::fabs(*ours - *theirs) <= kRounding * scale ? told : joined;
+    return std::fabs(*ours - *theirs) <= rounding * scale ? told : joined;
   }
 
   void put_together(std::size_t row, std::size_t side) {
@@ -365,7 +375,9 @@ class JoinSettler {
       std::vector<Value> values;
       for (const Part& part : terms) values.push_back(part.statistics[which]);
       const std::optional<Value> joined = join_statistic(which, values, weights, decided.share);
-      if (joined) whole.statistics.set(which, as_exact_as_told(*joined, values, item(row, 1 - side), which));
+      if (joined)
+        whole.statistics.set(
+            which, as_exact_as_told(*joined, values, item(row, 1 - side), which, tolerance_of(row)));
     }
     if (decided.share != Share::shards) return;
     Holding ours = holding(row, side);
@@ -375,6 +387,7 @@ class JoinSettler {
   }
 
   RankResult& result_;
+  diagnosis::StatisticsPrecision precision_;  // of what each rank recorded
   std::array<One, 2> sides_;
 };
 

@@ -42,6 +42,7 @@ RankTraits python_rank_traits() {
       .dtypes_by_spelling = true,           // D4
       .tensors_need_checksums = false,      // D16
       .tells_unknown = false,               // D106
+      .sums_as_recorded = true,             // D105
       .xors_as_written = true,              // D103
       .tells_remarks = false,               // D1, D3
       .ratio_in_words = 0.6,                // D5

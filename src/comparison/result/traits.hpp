@@ -22,6 +22,7 @@ struct JudgeTraits {
   bool dtypes_by_spelling = false;         // torch.float32 and Float32 differ
   bool tensors_need_checksums = true;      // a tensor without checksum is a warning
   bool tells_unknown = true;               // which statistics one side alone has
+  bool sums_as_recorded = false;           // norms count whatever recorders make of them
   bool xors_as_written = false;            // whatever their form, and called CRC-32
   bool tells_remarks = true;               // what kept tensors from being compared is a finding
   std::optional<double> ratio_in_words;    // what rule 2 says was its limit for outputs, whatever it was

@@ -7,11 +7,13 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "comparison/result/choose_mode.hpp"
+#include "comparison/result/sum_precision.hpp"
 #include "dump/names.hpp"
 #include "support/parallel.hpp"
 #include "support/text.hpp"
@@ -45,6 +47,9 @@ class Judge {
       : result_(result),
         rules_(rules),
         traits_(result.traits.judge),
+        precision_(traits_.sums_as_recorded || result.mode != Mode::statistics
+                       ? nullptr
+                       : std::make_shared<SumPrecision>(result)),
         consistent_(result.consistent && (result.mode == Mode::tensor || traits_.consistent_statistics)) {}
 
   void run() {
@@ -244,7 +249,13 @@ class Judge {
   }
 
   double norm_error_of(std::size_t index) const {
-    return relative_fraction(result_.difference(result_.rows[index], kNorm));
+    const Row& row = result_.rows[index];
+    if (precision_ && precision_->of(row, kNorm) == SumDifference::rounded) return 0;
+    return relative_fraction(result_.difference(row, kNorm));
+  }
+  /// What is not known is no error of an output, and explains one as an input.
+  bool is_known(std::size_t index) const {
+    return !precision_ || precision_->of(result_.rows[index], kNorm) != SumDifference::unknown;
   }
 
   /// The norm's relative error for an aggregate: 0 where there is none.
@@ -263,7 +274,8 @@ class Judge {
   void norm_error() {
     if (largest_norm_error(inputs_) >= rules_.norm_error_input_below) return;
     for (const std::size_t i : outputs_) {
-      if (norm_error_of(i) > rules_.norm_error_output_above) result_.rows[i].findings.add(Rule::norm_error);
+      if (is_known(i) && norm_error_of(i) > rules_.norm_error_output_above)
+        result_.rows[i].findings.add(Rule::norm_error);
     }
   }
 
@@ -376,7 +388,8 @@ class Judge {
   // Rule 8.
   void norm_growth() {
     const double input = largest_norm_error(inputs_);
-    mark_outputs(Rule::norm_growth, [&](std::size_t i) { return grows(input, aggregate_norm_error(i)); });
+    mark_outputs(Rule::norm_growth,
+                 [&](std::size_t i) { return is_known(i) && grows(input, aggregate_norm_error(i)); });
   }
 
   // Rule 9.
@@ -414,6 +427,7 @@ class Judge {
   RankResult& result_;
   const Rules& rules_;
   const JudgeTraits& traits_;
+  std::shared_ptr<const SumPrecision> precision_;  // null: norms count as they are
   bool consistent_;
   std::vector<std::size_t> inputs_;
   std::vector<std::size_t> outputs_;

@@ -195,6 +195,27 @@ TEST_CASE("messages stand in the order of the rules") {
         Lines{"pass", "error 1 3 4 6 7 8"});
 }
 
+TEST_CASE("statistics: a norm that overflowed in the recorder is unknown, not wrong") {
+  const auto tensor = [](const char* max, const char* norm) {
+    return std::string(R"({"type": "torch.Tensor", "dtype": "torch.float16", "shape": [9, 9], "Max": )") +
+           max + R"(, "Min": -1.0, "Mean": 0.5, "Norm": )" + norm + "}";
+  };
+  const auto call = [&](const std::string& output) {
+    return forward_json("Torch.a.0.forward", tensor_json("1"), output);
+  };
+  const auto output = [&](const std::string& target, const std::string& golden, bool python) {
+    return told(judged(call(target), call(golden), Mode::statistics, python)).back();
+  };
+  for (const bool python : {false, true}) {
+    CAPTURE(python);
+    const std::string found = python ? "error 3" : "pass";
+    CHECK(output(tensor("2e4", "Infinity"), tensor("2e4", "9e4"), python) == found);
+    CHECK(output(tensor("2e4", "9e4"), tensor("2e4", "Infinity"), python) == found);
+  }
+  CHECK(output(tensor("Infinity", "Infinity"), tensor("2e4", "9e4"), false) == "error 1 3 8");
+  CHECK(output(tensor("2e4", "9e4"), tensor("2e4", "3e4"), false) == "error 3 8");
+}
+
 TEST_CASE("rule 1: NaN or Inf on the target's side only") {
   same(tensor_json("NaN"), tensor_json("1"), "error 1");
   same(tensor_json("Infinity"), tensor_json("1"), "error 1");
