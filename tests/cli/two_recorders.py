@@ -154,10 +154,38 @@ def norms_that_recorders_round(msprobe, scratch):
     check("22 rows: 1 error, 0 warning, 21 pass" in result.stderr, result.stderr)
 
 
+def ranks_with_data_of_their_own(msprobe, scratch):
+    """--merge-ranks of data-parallel ranks: what the ranks of both sides hold otherwise is no copy that differs."""
+    losses = {0: 1.25, 1: 2.5}
+    masks = {0: [1.0, 0.0, 0.0, 1.0], 1: [0.0, 1.0, 1.0, 0.0]}  # the same statistics, other elements
+
+    def write(side, wrong=0.0):
+        for rank in (0, 1):
+            mask = [masks[rank][0] + wrong, *masks[rank][1:]] if rank == 1 else masks[rank]
+            values = {"eq": mask, "loss": losses[rank]}
+            files = {f"Torch.{name}.0.forward.output.0.npy": value for name, value in values.items()}
+            equal, loss = files
+            entries = {
+                "Torch.eq.0.forward": forward([], [tensor([1.0, 0.0, 0.5, 2**0.5], data_name=equal)]),
+                "Torch.loss.0.forward": forward([], [tensor([losses[rank]] * 4, (), data_name=loss)]),
+            }
+            write_dump(scratch / side, entries, "tensor", files, rank=rank)
+
+    write("target")
+    write("golden")
+    result = compare(msprobe, scratch, "--merge-ranks", "--format", "csv", "-o", "-", "--fail-on", "warning")
+    check("2 rows: 0 error, 0 warning, 2 pass" in result.stderr, result.stderr)
+    check("could not be read" not in result.stderr, result.stderr)
+    write("target", wrong=0.5)
+    result = compare(msprobe, scratch, "--merge-ranks", "--format", "csv", "-o", "-")
+    rows = list(csv.DictReader(result.stdout.splitlines()))
+    check_equal("largest error", [row["MaxAbsErr"] for row in rows], ["0.5", "0.0"])
+
+
 def make_tests(msprobe):
     return [(test.__name__.replace("_", " "), lambda scratch, test=test: test(msprobe, scratch)) for test in (
         files_count_for_the_first_difference, scalars_by_xor, checksums_say_more_than_statistics,
-        norms_that_recorders_round)]
+        norms_that_recorders_round, ranks_with_data_of_their_own)]
 
 
 if __name__ == "__main__":

@@ -33,8 +33,10 @@ formats::StoredTensor open_joined(const Joins& joins, std::size_t item, std::siz
   if (decision.share == Share::undecided) throw FormatError("what the ranks hold cannot be put together");
   std::vector<formats::StoredTensor> terms;
   for (std::size_t i = 0; i < parts.size(); i += decision.block) terms.push_back(open_part(joins, parts[i]));
-  return decision.share == Share::sums ? formats::add_tensors(terms)
-                                       : formats::concatenate(terms, decision.axis, chunks);
+  if (decision.share == Share::sums) return formats::add_tensors(terms);
+  // Scalars that the ranks have for themselves are a list.
+  return terms.front().shape.empty() ? formats::join_tensors(terms, 0)
+                                     : formats::concatenate(terms, decision.axis, chunks);
 }
 
 bool copies_agree(const Joins& joins, std::size_t item) {

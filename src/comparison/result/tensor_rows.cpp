@@ -203,7 +203,13 @@ void TensorRows::measure(const std::vector<std::uint32_t>& rows) {
   parallel_for(rows.size(), [&](std::size_t i) {
     const Row& row = result_.rows[rows[i]];
     result_.metrics[rows[i]] = measured(row);
-    if (!copies_differ_.empty()) copies_differ_[rows[i]] = copies_that_differ(row);
+    if (!copies_differ_.empty()) {
+      copies_differ_[rows[i]] = copies_that_differ(row);
+      if (copies_differ_[rows[i]] == (kOfTarget | kOfGolden) && take_for_own(row)) {
+        copies_differ_[rows[i]] = 0;
+        result_.metrics[rows[i]] = measured(row);
+      }
+    }
     if (bytes_.wanted()) bytes_.advance(bytes_of(result_.rows[rows[i]]));
   });
 }
@@ -293,6 +299,21 @@ char TensorRows::copies_that_differ(const Row& row) const {
   if (differ(result_.target_joins.get(), row.pair.target)) found |= kOfTarget;
   if (differ(result_.golden_joins.get(), row.pair.golden)) found |= kOfGolden;
   return found;
+}
+
+/// What the ranks of both sides hold otherwise is no copy: as many ranks have it for themselves, of data of
+/// their own.
+bool TensorRows::take_for_own(const Row& row) {
+  Joins& target = *result_.target_joins;
+  Joins& golden = *result_.golden_joins;
+  const auto are_copies = [](const Joins& joins, std::uint32_t item) {
+    return joins.decision(item).share == Share::copies;
+  };
+  if (!are_copies(target, row.pair.target) || !are_copies(golden, row.pair.golden) ||
+      target.parts(row.pair.target).size() != golden.parts(row.pair.golden).size())
+    return false;
+  target.decision(row.pair.target) = golden.decision(row.pair.golden) = {.share = Share::shards};
+  return true;
 }
 
 /// Outputs of grouped kernels are rubbish behind the last group; how long the groups are is an argument of

@@ -45,6 +45,7 @@ class TensorRows {
   TensorMetrics measured(const Row& row) const;
   TensorMetrics measured_joined(const Row& row) const;
   char copies_that_differ(const Row& row) const;  // bits: on which sides
+  bool take_for_own(const Row& row);
   std::uint64_t bytes_of(const Row& row) const;
   std::optional<std::int64_t> valid_rows(const Item& item) const;
 
