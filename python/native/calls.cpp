@@ -144,11 +144,13 @@ class Before {
     while (PyDict_Next(kwargs, &position, &key, &value) != 0) note(value);
   }
 
-  bool unchanged(PyObject* tensor) const {
+  enum class Fate : uint8_t { no_argument, unchanged, changed };
+  Fate fate_of(PyObject* tensor) const {
     for (size_t at = 0; at < count_; ++at) {
-      if (tensors_[at] == tensor) return version_of(tensor) == versions_[at];
+      if (tensors_[at] == tensor)
+        return version_of(tensor) == versions_[at] ? Fate::unchanged : Fate::changed;
     }
-    return false;
+    return Fate::no_argument;
   }
 
  private:
@@ -194,8 +196,11 @@ void attach_backward(const Api& api, const msprobe_event& event, PyObject* outpu
   const Ref enabled(PyObject_CallFunctionObjArgs(state.is_grad_enabled, nullptr));
   if (!enabled) return log_exception("hooking a backward");
   if (enabled.get() != Py_True) return;
-  if (!state.python_compatible && before.unchanged(tensor.get())) return;
-  const Ref grad_fn(PyObject_GetAttr(tensor.get(), names.grad_fn));
+  const Before::Fate fate = before.fate_of(tensor.get());
+  if (fate == Before::Fate::unchanged) return;
+  const bool changed = fate == Before::Fate::changed && state.node_of_change != nullptr;
+  const Ref grad_fn(changed ? PyObject_CallFunctionObjArgs(state.node_of_change, tensor.get(), nullptr)
+                            : PyObject_GetAttr(tensor.get(), names.grad_fn));
   if (!grad_fn) return log_exception("hooking a backward");
   if (grad_fn.get() == Py_None) return;
   const Ref hook(new_call(event));

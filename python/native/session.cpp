@@ -79,6 +79,8 @@ PyObject* bind(PyObject*, PyObject* binding) {
   Py_CLEAR(state.plain_functions);
   Py_CLEAR(state.call_again);
   if (!take(binding, "call_again", &state.call_again)) PyErr_Clear();
+  Py_CLEAR(state.node_of_change);
+  if (!take(binding, "node_of_change", &state.node_of_change)) PyErr_Clear();
   if (!take(binding, "call_unwrapped", &state.call_unwrapped) ||
       !take(binding, "plain_functions", &state.plain_functions) ||
       !take(binding, "has_override", &state.has_override)) {

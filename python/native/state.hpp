@@ -75,6 +75,7 @@ struct State {
       nullptr;  // (API, number of the call, function, args, kwargs) -> its result; may be missing
   PyObject* asynchronous =
       nullptr;  // (call, result, args, kwargs) -> whether it will complete the call later
+  PyObject* node_of_change = nullptr;  // (tensor changed in place) -> the node of that; may be missing
 };
 extern State state;
 

@@ -46,6 +46,10 @@ double round_to(DType dtype, double value) {
   return std::fabs(rounded) > largest ? std::copysign(HUGE_VAL, value) : rounded;
 }
 
+bool beyond_float(double value) {
+  return std::isfinite(value) && std::isinf(static_cast<float>(value));
+}
+
 class Numbers {
  public:
   Numbers(std::string& out, int level) : out_(out), level_(level) {}
@@ -256,8 +260,15 @@ void append_numbers(std::string& out, int level, const NumberKind& kind, const N
     numbers.null("Norm");
     return;
   }
-  numbers.real("Mean", round_to(rounded, measured->mean));
-  numbers.real("Norm", round_to(rounded, measured->norm));
+  double mean = measured->mean;
+  double norm = measured->norm;
+  // The Python tool's sums are of float32: those of a mask overflow.
+  if (rules.python_compatible && !rules.mindspore && type == Kind::floating && dtype != DType::float64) {
+    if (beyond_float(mean * static_cast<double>(measured->count))) mean = std::copysign(HUGE_VAL, mean);
+    if (beyond_float(norm * norm)) norm = HUGE_VAL;
+  }
+  numbers.real("Mean", round_to(rounded, mean));
+  numbers.real("Norm", round_to(rounded, norm));
 }
 
 void crop(TensorView& view, const std::vector<SliceRule>& rules) {

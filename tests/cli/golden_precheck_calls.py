@@ -264,6 +264,72 @@ def error_data_like_golden(msprobe, case):
     return body
 
 
+def described(shape):
+    return {"type": "torch.Tensor", "dtype": "torch.float32", "shape": list(shape), "Max": 1.0, "Min": -1.0, "Mean": 0.0,
+            "Norm": 1.0, "requires_grad": False}
+
+
+def what_recorders_call_by_another_name(msprobe):
+    def body(scratch):
+        x = described([3, 4])
+        calls = {
+            "Torch._foreach_norm.0": {"input_args": [[x, x]], "output": [[described([]), described([])]]},
+            "Torch.vector_norm.0": {"input_args": [x], "output": [described([])]},
+            "Tensor.__setitem__.0": {
+                "input_args": [x, {"type": "int", "value": 0}, described([4])],
+                "output": None},
+            "Torch._assert_async.0": {"input_args": [x], "output": None},
+        }
+        data = {f"{name}.forward": {"input_kwargs": {}, **entry} for name, entry in calls.items()}
+        dump = {"task": "statistics", "level": "L1", "framework": "pytorch", "dump_data_dir": None, "data": data}
+        (scratch / "dump.json").write_text(json.dumps(dump), encoding="utf-8")
+        result = acc_check(msprobe, scratch, scratch / "dump.json")
+        harness.check_equal("exit status", result.returncode, 0)
+        rows = {row[0]: row[4:] for row in check_files(scratch)[0]}
+        harness.check_equal("foreach", rows["Torch._foreach_norm.0"], ["pass", "", ""])
+        harness.check_equal("linalg", rows["Torch.vector_norm.0"], ["pass", "", ""])
+        harness.check_equal("assignment", rows["Tensor.__setitem__.0"], ["", "", ""])
+        harness.check_equal("internal", rows["Torch._assert_async.0"][2],
+                            "Torch._assert_async is none of the operations that are called again")
+        harness.check("2 pass, 0 error, 0 warning, 1 SKIP, 1 without output;" in result.stderr, result.stderr)
+
+    return body
+
+
+def in_place_on_a_view(msprobe):
+    """The gradient as the Python tool records it at the border of a module; a wrong one that is none of that stays wrong."""
+
+    def body(scratch):
+        x, grad = torch.tensor([[-1.0, 2.0], [3.0, -4.0]]), torch.tensor([[0.5, 0.25], [1.0, 2.0]])
+        tensors = {"in": x, "out": x.relu(), "grad": grad, "right": grad * (x > 0), "wrong": grad * 2}
+        folder = scratch / "dump_tensor_data"
+        folder.mkdir()
+        for name, tensor in tensors.items():
+            torch.save(tensor, folder / f"{name}.pt")
+
+        def saved(name, requires_grad=False):
+            return {**described([2, 2]), "data_name": f"{name}.pt", "requires_grad": requires_grad}
+
+        data = {}
+        for number, left in enumerate(("grad", "right", "wrong")):
+            for api, kwargs in (("Functional.relu", {"inplace": {"type": "bool", "value": True}}), ("Functional.silu", {})):
+                data[f"{api}.{number}.forward"] = {"input_args": [saved("in", True)], "input_kwargs": kwargs,
+                                                   "output": [saved("out", True)]}
+                data[f"{api}.{number}.backward"] = {"input": [saved("grad")], "output": [saved(left)]}
+        dump = {"task": "tensor", "level": "mix", "framework": "pytorch", "dump_data_dir": str(folder), "data": data}
+        (scratch / "dump.json").write_text(json.dumps(dump), encoding="utf-8")
+        result = acc_check(msprobe, scratch, scratch / "dump.json", "--recorded")
+        harness.check_equal("exit status", result.returncode, 0)
+        rows = {row[0]: row[4:] for row in check_files(scratch)[0]}
+        harness.check_equal("as it came in", rows["Functional.relu.0"][1:], [
+            "skip", "an operation in place on a view: the dump has the gradient as it came in, not as it left"])
+        harness.check_equal("as it should be", rows["Functional.relu.1"], ["pass", "pass", ""])
+        harness.check_equal("wrong", rows["Functional.relu.2"][:2], ["pass", "error"])
+        harness.check_equal("not in place", rows["Functional.silu.0"][1], "error")
+
+    return body
+
+
 def make_tests(msprobe, golden):
     case = pathlib.Path(golden).resolve() / "prechecks" / "acc_check"
     return [
@@ -280,6 +346,8 @@ def make_tests(msprobe, golden):
         ("no false verdict on what was recorded", nothing_is_false(msprobe, case, "--recorded")),
         ("recorded faults are named, and nothing else", recorded_names_the_faults(msprobe, case)),
         ("recorded statistics", recorded_statistics(msprobe, case)),
+        ("what recorders call by another name", what_recorders_call_by_another_name(msprobe)),
+        ("a gradient in place on a view", in_place_on_a_view(msprobe)),
         ("recorded outputs need tensors", recorded_needs_tensors(msprobe, case)),
     ]
 

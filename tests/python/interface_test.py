@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What scripts call: arguments and their errors, save(), module_dump, custom functions, seeds, random_save."""
 
+import contextlib
+import io
 import json
 import random
 import types
@@ -213,6 +215,28 @@ class Save(Case):
                 saved = torch.load(os.path.join(folder, "d_grad.0.debug.key1.pt"))
                 self.assertEqual(saved.tolist(), [2.0, 2.0])
                 self.assertTrue(os.path.exists(os.path.join(folder, "d.0.debug.key2.2.pt")))
+
+    def test_what_cannot_be_saved_is_named_and_the_rest_saved(self):
+        debugger = self.open("debug")
+        told = io.StringIO()
+        y = torch.ones(2, requires_grad=True) * 3.0
+        with contextlib.redirect_stderr(told):
+            debugger.save({"n": None, "y": y, 3: y, "rest": [{1, 2}, y * 1.0]}, "d")
+            debugger.save({"n": None}, "empty")
+            debugger.save(object(), "odd")
+        (y * 2.0).sum().backward()
+        debugger.step()
+        self.assertEqual(told.getvalue().splitlines(), [
+            "msprobe: warning: save('d'): n (NoneType), 3 (a key that is no string), rest.0 (set) cannot be saved; "
+            "the rest is",
+            "msprobe: warning: save('empty'): n (NoneType) cannot be saved",
+            "msprobe: warning: save('odd'): a value of type object cannot be saved"])
+        data = self.load()["data"]
+        self.assertEqual(list(data), ["d.0.debug", "d_grad.0.debug"])
+        self.assertEqual(list(data["d.0.debug"]), ["y", "rest"])
+        self.assertEqual(data["d.0.debug"]["rest"][0], None)
+        self.assertEqual(data["d.0.debug"]["rest"][1]["Max"], 3.0)
+        self.assertEqual(data["d_grad.0.debug"]["y"]["Max"], 2.0)
 
     def test_nothing_at_other_levels(self):
         debugger = self.open("L1")

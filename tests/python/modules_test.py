@@ -37,6 +37,24 @@ class Views(nn.Module):
         return y.t()
 
 
+class Scaled(nn.Module):
+    """Changes one of its inputs in place, and then once more."""
+
+    def forward(self, x, factor):
+        return functional.relu(x.mul_(factor), inplace=True)
+
+
+class ScaledNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(8, 8)
+        self.scaled = Scaled()
+
+    def forward(self, x):
+        y = self.first(x)
+        return self.scaled(y, self.first.bias)
+
+
 class Shared(nn.Module):
     def __init__(self):
         super().__init__()
@@ -124,6 +142,27 @@ class Modules(Case):
         tree, _ = self.train("L0", net, make_input())
         self.assertIn("Module.b1.act.ReLU.forward.0", tree.names)
         self.assertIn("Module.b1.l1.Linear.parameters_grad.0", tree.names)
+
+    def test_gradients_of_in_place_operations_are_those_without_modules(self):
+        for kind in (InPlaceChain, ScaledNet, lambda: nn.Sequential(nn.Linear(8, 8), nn.ReLU(inplace=True))):
+            recorded = {}
+            for level in ("L1", "mix"):
+                torch.manual_seed(2)
+                tree, _ = self.train(level, kind(), make_input())
+                recorded[level] = {name: entry for name, entry in tree.data.items()
+                                   if name.startswith(("Functional.", "Tensor.")) and name.endswith("backward")}
+            self.assertTrue(any("relu" in name for name in recorded["L1"]))
+            self.assertEqual(recorded["mix"], recorded["L1"])
+
+    def test_the_python_tools_gradient_of_an_in_place_operation(self):
+        net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(inplace=True))
+        debugger = self.open("mix", python_compatible=True)
+        debugger.start(model=net)
+        net(make_input()).sum().backward()
+        debugger.stop()
+        debugger.step()
+        entry = self.tree().data["Functional.relu.0.backward"]
+        self.assertEqual(entry["output"][0]["Norm"], entry["input"][0]["Norm"])
 
     def test_shared_module(self):
         tree, _ = self.train("L0", Shared(), make_input())

@@ -34,10 +34,19 @@ class Saved:
 
     def save(self, variable, name, save_backward):
         """Never raises: what cannot be saved is told and left out."""
-        wrong = self._what_is_wrong(variable, name, save_backward)
-        if wrong:
-            log.warn("save: " + wrong)
+        if not isinstance(name, str) or not isinstance(save_backward, bool):
+            log.warn("save: the name must be a string, and save_backward a bool")
             return
+        left_out = []
+        supported = self._supported(variable, "", 0, left_out)
+        if left_out:
+            variable = supported
+            kept = _holds_something(supported)
+            more = " and %d more" % (len(left_out) - 5) if len(left_out) > 5 else ""
+            log.warn("save(%r): %s cannot be saved%s" % (
+                name, ", ".join(left_out[:5]) + more, "; the rest is" if kept else ""))
+            if not kept:
+                return
         try:
             session.discover_rank()
             entry = _native.save(variable, name, save_backward)
@@ -48,36 +57,42 @@ class Saved:
         except Exception:
             session.guard("save")
 
-    def _what_is_wrong(self, variable, name, save_backward):
-        if not isinstance(name, str):
-            return "the name must be a string"
-        if not isinstance(save_backward, bool):
-            return "save_backward must be a bool"
-        return self._unsupported(variable, 0)
-
-    def _unsupported(self, value, depth):
-        if depth > 400:
-            return "the value is nested too deeply"
-        if isinstance(value, dict):
+    def _supported(self, value, path, depth, left_out):
+        """The value without what cannot be saved: members of dicts are left out, in lists None keeps the place."""
+        if isinstance(value, (dict, list, tuple)) and depth <= 400:
+            if not isinstance(value, dict):
+                return [self._supported(part, _below(path, position), depth + 1, left_out)
+                        for position, part in enumerate(value)]
+            kept = {}
             for key, part in value.items():
+                before = len(left_out)
                 if not isinstance(key, str):
-                    return "keys of a dict must be strings"
-                wrong = self._unsupported(part, depth + 1)
-                if wrong:
-                    return wrong
-            return None
-        if isinstance(value, (list, tuple)):
-            return next(filter(None, (self._unsupported(part, depth + 1) for part in value)), None)
+                    left_out.append("%s (a key that is no string)" % _below(path, repr(key)))
+                    continue
+                part = self._supported(part, _below(path, key), depth + 1, left_out)
+                if part is not None or before == len(left_out):
+                    kept[key] = part
+            return kept
         if isinstance(value, (self._tensor_type, int, float, str)):
-            return None
-        return "a value of type %s cannot be saved" % type(value).__name__
+            return value
+        reason = "nested too deeply" if depth > 400 else type(value).__name__
+        left_out.append("%s (%s)" % (path, reason) if path else "a value of type %s" % reason)
+        return None
 
     def _leaves(self, value, path):
+        """The tensors, and where they are."""
         if isinstance(value, self._tensor_type):
             yield path, value
-        elif isinstance(value, dict):
-            for key, part in value.items():
-                yield from self._leaves(part, "%s.%s" % (path, key) if path else key)
-        elif isinstance(value, (list, tuple)):
-            for position, part in enumerate(value):
-                yield from self._leaves(part, "%s.%d" % (path, position) if path else str(position))
+        elif isinstance(value, (dict, list, tuple)):
+            for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+                yield from self._leaves(part, _below(path, key))
+
+
+def _holds_something(value):
+    if isinstance(value, (dict, list)):
+        return any(map(_holds_something, value.values() if isinstance(value, dict) else value))
+    return value is not None
+
+
+def _below(path, key):
+    return "%s.%s" % (path, key) if path else str(key)

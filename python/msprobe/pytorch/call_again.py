@@ -260,13 +260,17 @@ class Runner:
         if key not in self.functions:
             self.functions[key] = self.look_up(kind, name)
         if self.functions[key] is None:
+            spaces = {"Tensor": self.torch.Tensor, "Functional": self.torch.nn.functional, "Torch": self.torch}
+            if hasattr(spaces.get(kind), name):
+                raise NoFunction(f"{kind}.{name} is none of the operations that are called again")
             raise NoFunction(f"PyTorch {self.torch.__version__} has no {kind}.{name}")
         return self.functions[key]
 
     def look_up(self, kind, name):
         """Only operations: a name comes out of a file, and modules hold more than those."""
         torch = self.torch
-        if name in NEVER or (kind != "Aten" and name.startswith("_") and name not in OPERATORS):
+        if name in NEVER or (kind != "Aten" and name.startswith("_") and name not in OPERATORS and
+                             not (kind == "Torch" and name.startswith("_foreach_"))):
             return None
         first, _, rest = name.partition(".")
         if kind == "Tensor":
@@ -279,8 +283,11 @@ class Runner:
             function = getattr(getattr(torch, first, None), rest, None) if first in PARTS else None
             return function if isinstance(function, FUNCTIONS) and not rest.startswith("_") else None
         if kind == "Torch":
-            known = hasattr(torch._C._VariableFunctions, name) or name in torch.functional.__all__
-            return getattr(torch, name, None) if known else None
+            if hasattr(torch._C._VariableFunctions, name) or name in torch.functional.__all__:
+                return getattr(torch, name, None)
+            # Recorders leave out where a function is: torch.linalg.vector_norm is Torch.vector_norm.
+            function = getattr(torch.linalg, name, None)
+            return function if isinstance(function, FUNCTIONS) else None
         if kind == "Aten":
             packet = getattr(torch.ops.aten, first, None)
             return getattr(packet, rest, None) if rest and packet is not None else packet

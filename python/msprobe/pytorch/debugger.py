@@ -11,8 +11,8 @@ from msprobe import _native
 from msprobe.core import debugger, saving, session, torch_apis
 from msprobe.core.describe import Record
 
-from . import apis, compiling, describe, device, distributed, framework, free_benchmark, grad_probe, megatron, modules
-from . import optimizers
+from . import apis, compiling, describe, device, distributed, framework, free_benchmark, grad_probe, gradients, megatron
+from . import modules, optimizers
 from . import triton_kernels, versions
 
 
@@ -46,6 +46,7 @@ def binding():
     )
 
 
+        node_of_change=gradients.node_of_change,
 class PrecisionDebugger(debugger.Debugger):
     """Records a training run of PyTorch. There is one in a process; its verbs find it by themselves."""
 

@@ -17,6 +17,7 @@ from msprobe.core import nested, session
 from . import framework
 
 _view_as = framework.view_as
+_stride = torch._C._TensorBase.stride
 _is_grad_enabled = framework.is_grad_enabled
 
 _autograd = getattr(torch._C, "_autograd", None)
@@ -89,6 +90,18 @@ def accumulation_of(parameter):
     """The node that adds up the gradient of a parameter. PyTorch keeps it, and its hooks, only as long as somebody does."""
     with torch.enable_grad():
         return framework.expand_as(parameter, parameter).grad_fn.next_functions[0][0]
+
+
+def node_of_change(tensor):
+    """The node of the operation that has just changed the tensor in place. The one a view shows afterwards is that of the
+    view, made anew, through which gradients pass as they are; where the view is the whole of its base, as at the border
+    of a module, the node of the base is the operation's."""
+    base = tensor._base
+    if base is not None and base.shape == tensor.shape and _stride(base) == _stride(tensor):
+        behind = base.grad_fn
+        if type(behind).__name__ == "CopySlices":
+            return behind
+    return tensor.grad_fn
 
 
 # Which gradients of a node count: for outputs those that come in, for inputs those that go on.

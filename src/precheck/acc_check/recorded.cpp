@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -33,6 +35,26 @@ void count_files(const Entry& entry, Node node, int depth, std::size_t& tensors,
   } else if (entry.is(node, NodeKind::array) || entry.is(node, NodeKind::object)) {
     entry.children(node, [&](Node child) { count_files(entry, child, depth + 1, tensors, files); });
   }
+}
+
+bool is_true(const Entry& entry, Node node) {
+  const Node value =
+      node != Entry::kNone && entry.is(node, NodeKind::object) ? entry.find(node, "value") : Entry::kNone;
+  return value != Entry::kNone && entry.is(value, NodeKind::boolean) && entry.boolean(value);
+}
+
+/// `relu_`, `__iadd__`, `relu(x, inplace=True)`; functions have that argument last.
+bool is_in_place(const ApiName& api, const Entry& forward) {
+  const std::string_view name = api.name;
+  if (name.starts_with("__i") || (name.ends_with('_') && !name.ends_with("__"))) return true;
+  if (api.type != "Functional" || !forward.is(0, NodeKind::object)) return false;
+  const auto [args, kwargs] = forward.find_all(0, std::array<Entry::Key, 2>{"input_args", "input_kwargs"});
+  Node last = Entry::kNone;
+  if (args != Entry::kNone && forward.is(args, NodeKind::array))
+    forward.children(args, [&](Node child) { last = child; });
+  const bool by_keyword = kwargs != Entry::kNone && forward.is(kwargs, NodeKind::object) &&
+                          is_true(forward, forward.find(kwargs, "inplace"));
+  return by_keyword || is_true(forward, last);
 }
 
 class RecordedReader {
@@ -135,9 +157,9 @@ bool has_files(const Entry& entry) {
   return tensors == 0 || files > 0;
 }
 
-RecordedOutputs recorded_outputs(const Entry& entry, const std::string& tensors) {
+RecordedOutputs recorded_outputs(const Entry& entry, const std::string& tensors, std::string_view member) {
   RecordedOutputs outputs;
-  const Node node = entry.is(0, NodeKind::object) ? entry.find(0, "output") : Entry::kNone;
+  const Node node = entry.is(0, NodeKind::object) ? entry.find(0, member) : Entry::kNone;
   if (node == Entry::kNone || entry.is(node, NodeKind::null))
     throw NotRebuilt("its outputs were not recorded", "");
   RecordedReader reader(entry, tensors, outputs);
@@ -147,6 +169,22 @@ RecordedOutputs recorded_outputs(const Entry& entry, const std::string& tensors)
     outputs.elements.push_back(reader.output(node, 0));
   }
   return outputs;
+}
+
+bool passes_gradient_through(const ApiName& api, const Entry& forward, const Entry& backward,
+                             const std::string& tensors) {
+  if (!is_in_place(api, forward)) return false;
+  try {
+    const RecordedOutputs came = recorded_outputs(backward, tensors, "input");
+    const RecordedOutputs left = recorded_outputs(backward, tensors);
+    if (came.elements.size() != 1 || left.elements.size() != 1) return false;
+    const auto* in = std::get_if<TensorOutput>(&came.elements.front().value);
+    const auto* out = std::get_if<TensorOutput>(&left.elements.front().value);
+    return in != nullptr && out != nullptr && in->dtype == out->dtype && in->shape == out->shape &&
+           std::ranges::equal(in->bytes, out->bytes);
+  } catch (const NotRebuilt&) {
+    return false;
+  }
 }
 
 Output shaped_like(const Output& reference, std::vector<Output> elements) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dump/entry.hpp"
@@ -20,8 +21,15 @@ struct RecordedOutputs {
 /// Was some output dumped as a tensor, or is there none that could have been?
 bool has_files(const dump::Entry& entry);
 
-/// Of the member `output` of an entry. NotRebuilt, IoError, FormatError.
-RecordedOutputs recorded_outputs(const dump::Entry& entry, const std::string& tensors);
+/// Of a member of an entry: `output`, or the gradients that came in, which are `input` of a backward.
+/// NotRebuilt, IoError, FormatError.
+RecordedOutputs recorded_outputs(const dump::Entry& entry, const std::string& tensors,
+                                 std::string_view member = "output");
+
+/// Did the gradient of an operation in place leave it as it came in? At the border of a module, where it
+/// works on a view, the Python tool records the gradient of the view in its place.
+bool passes_gradient_through(const ApiName& api, const dump::Entry& forward, const dump::Entry& backward,
+                             const std::string& tensors);
 
 /// The recorded values in the form of the reference: one, or a list.
 Output shaped_like(const Output& reference, std::vector<Output> elements);

@@ -51,6 +51,11 @@ std::string counts_text(std::size_t errors, std::size_t warnings, std::size_t sk
   return text + fmt::format(", {} SKIP", human_count(skips));
 }
 
+/// What gave nothing that could be judged, as an assignment.
+std::string without_output(std::size_t count) {
+  return count == 0 ? std::string() : fmt::format(", {} without output", human_count(count));
+}
+
 std::string remarks(const CheckSummary& summary) {
   std::string text;
   if (summary.done_before > 0)
@@ -130,6 +135,7 @@ std::string summary_text(const CheckSummary& summary, const Tally& tally, bool r
   }
   text += fmt::format(": {} pass, ", human_count(tally.of(Verdict::pass)));
   text += counts_text(tally.of(Verdict::error), tally.of(Verdict::warning), tally.of(Verdict::skip), color);
+  text += without_output(tally.of(Verdict::none));
   return text + remarks(summary) + tally.lines(color);
 }
 

@@ -103,6 +103,19 @@ TEST_CASE("numbers of each kind of type, as the Python tool has them and as we d
   CHECK(numbers(MSPROBE_FLOAT16, large, true) == four("65504.0", "65504.0", "65504.0", "Infinity"));
   CHECK(numbers(MSPROBE_FLOAT16, large, false) == four("65504.0", "65504.0", "65504.0", "2071418.375"));
 
+  // The smallest float, twice: as the Python tool has a mask, and as it is.
+  const float smallest = std::numeric_limits<float>::lowest();
+  const std::string text = "-3.4028234663852886e+38";
+  CHECK(numbers<float>(MSPROBE_FLOAT32, {0, smallest, smallest, 0}, true) ==
+        four("0.0", text, "-Infinity", "Infinity"));
+  CHECK(numbers<float>(MSPROBE_FLOAT32, {0, smallest}, true) ==
+        four("0.0", text, "-1.7014117331926443e+38", "Infinity"));
+  CHECK(numbers<float>(MSPROBE_FLOAT32, {0, smallest, smallest, 0}, false) ==
+        four("0.0", text, "-1.7014117331926443e+38", "Infinity"));
+  const std::vector<std::uint16_t> brain_mask = {0, 0xff7f, 0xff7f};
+  CHECK(numbers(MSPROBE_BFLOAT16, brain_mask, true) ==
+        four("0.0", "-3.3895313892515355e+38", "-Infinity", "Infinity"));
+
   CHECK(numbers<std::int8_t>(MSPROBE_INT8, {1, 2, 3}, true) == four("3", "1", "null", "null"));
   CHECK(numbers<std::int8_t>(MSPROBE_INT8, {1, 2, 3}, false) == four("3", "1", "2.0", "3.7416573867739413"));
   CHECK(numbers<std::int64_t>(MSPROBE_INT64, {9007199254740993, 0}, true) ==
