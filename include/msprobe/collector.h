@@ -117,6 +117,11 @@ MSPROBE_API msprobe_status msprobe_stop(msprobe_session* session);
 MSPROBE_API msprobe_status msprobe_step(msprobe_session* session);
 /* The counter of steps goes on from `step`. */
 MSPROBE_API msprobe_status msprobe_set_init_step(msprobe_session* session, uint64_t step);
+/* What is recorded from the next msprobe_start() or msprobe_save_begin() on goes to another folder. Call it while nothing is recorded. Steps and
+ * counters go on; what lies in a folder that comes again within the step goes on, too. */
+MSPROBE_API msprobe_status msprobe_set_dump_path(msprobe_session* session, const char* path);
+/* Writes, then all counters restart in the same step: what is recorded into the same folder replaces what is there. */
+MSPROBE_API msprobe_status msprobe_restart_step(msprobe_session* session);
 /* Between start and stop: suspends (0) and resumes (1) recording of forward events. */
 MSPROBE_API msprobe_status msprobe_set_recording(msprobe_session* session, int on);
 /* For inference on batches: while the configuration names a request_id, every tensor is cut to [begin, end) along

@@ -212,6 +212,18 @@ PyObject* set_init_step(PyObject*, PyObject* arguments) {
   return none_or_raise(msprobe_set_init_step(state.session, number));
 }
 
+PyObject* set_dump_path(PyObject*, PyObject* arguments) {
+  const char* path = nullptr;
+  if (PyArg_ParseTuple(arguments, "s", &path) == 0) return nullptr;
+  return without_lock([path](msprobe_session* session) { return msprobe_set_dump_path(session, path); });
+}
+
+PyObject* restart_step(PyObject*, PyObject*) {
+  ++state.epoch;
+  state.may_reuse = true;
+  return without_lock(msprobe_restart_step);
+}
+
 PyObject* set_recording(PyObject*, PyObject* arguments) {
   int on = 0;
   if (!need_session() || PyArg_ParseTuple(arguments, "p", &on) == 0) return nullptr;

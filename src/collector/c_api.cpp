@@ -185,6 +185,14 @@ msprobe_status msprobe_set_init_step(msprobe_session* session, uint64_t step) {
   return with(session, [&](Session& s) { return s.set_init_step(step); });
 }
 
+msprobe_status msprobe_set_dump_path(msprobe_session* session, const char* path) {
+  return with(session, [&](Session& s) { return s.set_dump_path(&needed(path, "the folder")); });
+}
+
+msprobe_status msprobe_restart_step(msprobe_session* session) {
+  return with(session, [](Session& s) { return s.restart_step(); });
+}
+
 msprobe_status msprobe_set_recording(msprobe_session* session, int on) {
   return with(session, [&](Session& s) { return s.set_recording(on != 0); });
 }

@@ -102,7 +102,7 @@ msprobe_status Recorder::enter(bool module, std::uint32_t name, msprobe_event& e
     event.number = thread.api_depth++;
     return MSPROBE_SKIP;
   }
-  event.number = step_->counters[name]++;
+  event.number = step_->numbers.calls[name]++;
 
   OpenCall open;
   open.call = call_of(event);

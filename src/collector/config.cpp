@@ -347,6 +347,13 @@ std::string Config::setting(std::string_view key) const {
   return found == place->end() ? "null" : found->dump();
 }
 
+void Config::set_dump_path(const std::string& path) {
+  Json all = Json::parse(text);
+  all["dump_path"] = path;
+  text = all.dump(-1, ' ', false, Json::error_handler_t::replace);
+  dump_path = path;
+}
+
 bool Config::wants_tensor_folder() const {
   return task == Task::tensor || task == Task::overflow_check ||
          (task == Task::statistics && level != Level::debug && !tensor_list.empty());
@@ -389,7 +396,7 @@ Config parse_config(std::string_view text, const std::string& name, const Config
   config.level = static_cast<Level>(common.choice("level", level, kLevels));
   config.dump_path = overrides.dump_path ? *overrides.dump_path : common.text("dump_path", "");
   if (config.dump_path.empty()) common.fail("dump_path", "is missing: where shall the dump go?");
-  if (config.dump_path.size() > 4096) common.fail("dump_path", "is longer than 4096 bytes");
+  if (config.dump_path.size() > kMaxDumpPath) common.fail("dump_path", "is longer than 4096 bytes");
 
   config.ranks = common.numbers("rank", common.find("rank"));
   Json step;

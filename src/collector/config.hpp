@@ -2,6 +2,7 @@
 // The collector's configuration file, config.json: its keys, their defaults and what is wrong with them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -83,6 +84,9 @@ struct Config {
 
   std::string text;  // what setting() looks into
 
+  /// Nothing else changes.
+  void set_dump_path(const std::string& path);
+
   /// Can a step have files of tensors?
   bool wants_tensor_folder() const;
   /// Are outputs compared with those of another dump?
@@ -99,6 +103,8 @@ struct Config {
   /// Are calls of modules, or of APIs, written into construct.json?
   bool has_structure(bool module) const;
 };
+
+inline constexpr std::size_t kMaxDumpPath = 4096;
 
 struct ConfigOverrides {
   std::optional<std::string> task;

@@ -56,7 +56,7 @@ msprobe_status Recorder::commit_saved(const Builder::Target& target, Section sec
 
 Builder::Target Recorder::begin_save(std::string_view name, bool gradient, std::uint64_t& gradient_entry) {
   const std::string key(name);
-  const std::string count = std::to_string(step_->save_counters[key]++);
+  const std::string count = std::to_string(step_->numbers.saves[key]++);
   Builder::Target target = new_target();
   Entry& entry = step_->entries.place(key + '.' + count + ".debug");
   if (gradient) {

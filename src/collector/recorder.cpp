@@ -129,6 +129,8 @@ void Recorder::begin_step(const Place& place) {
   }
   if (config_.extra_info && !debug) write_whole(folder + "/stack.json", "{}");
   step_ = std::move(step);
+  step_->numbers = std::move(numbers_);
+  numbers_ = {};
   ++steps_;
   stacks_.next_step();
   filter_->next_step();
@@ -158,15 +160,51 @@ bool Recorder::move_step(const Place& place) {
   return true;
 }
 
-msprobe_status Recorder::end_step() {
+/// Events of an earlier session must not be taken for those of a later one.
+std::uint64_t Recorder::next_serial() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
+/// Nothing of it changes any more.
+msprobe_status Recorder::close_step() {
   step_->entries.each_open([this](Entry& entry) { close_entry(entry); });
   step_->entries.close_all();
   const msprobe_status status = write_all_files();
   queue_.forget_files();
   entries_ += step_->entries.count();
-  step_.reset();
   slots_.clear();
-  ++serial_;
+  serial_ = next_serial();
+  return status;
+}
+
+msprobe_status Recorder::end_step() {
+  const msprobe_status status = step_ ? close_step() : MSPROBE_OK;
+  step_.reset();
+  resting_.clear();
+  numbers_ = {};
+  return status;
+}
+
+msprobe_status Recorder::redirect(const std::string& dump_path) {
+  const std::string root = fs::absolute(dump_path).string();
+  if (root == root_) return MSPROBE_OK;
+  msprobe_status status = MSPROBE_OK;
+  if (step_) {
+    status = close_step();
+    numbers_ = std::move(step_->numbers);
+    resting_.insert_or_assign(root_, Resting{std::move(step_), std::exchange(stacks_, {})});
+  }
+  config_.set_dump_path(dump_path);
+  root_ = root;
+  if (const auto found = resting_.find(root); found != resting_.end()) {
+    step_ = std::move(found->second.step);
+    stacks_ = std::move(found->second.stacks);
+    resting_.erase(found);
+    step_->numbers = std::exchange(numbers_, {});
+    entries_ -= step_->entries.count();
+    filter_->next_step();
+  }
   return status;
 }
 

@@ -70,8 +70,12 @@ class Recorder {
   msprobe_status write_files();
   /// As above, when tensors' files are written, too.
   msprobe_status write_all_files();
-  /// All that is open becomes final, the step's files are written and the step forgotten.
+  /// All that is open becomes final, the step's files are written and the step forgotten; nothing without
+  /// one.
   msprobe_status end_step();
+  /// What is recorded from now on lies in another folder. The step that is open there, if any, comes to rest
+  /// until that folder comes again; call numbers go on.
+  msprobe_status redirect(const std::string& dump_path);
   msprobe_status log_error(std::string_view kind, std::string_view text);
 
   // Events as the C interface lets them through: entered, of a forward call, with an entry.
@@ -109,6 +113,8 @@ class Recorder {
   std::string header(const Place& place) const;
   Builder::Target new_target() const;
   msprobe_status put(const Builder::Target& target, Section section);
+  static std::uint64_t next_serial();
+  msprobe_status close_step();
   void finish_tensor_files();
   msprobe_status write_if_due();
   void write_error(std::string_view kind, std::string_view text);
@@ -132,11 +138,17 @@ class Recorder {
   NumberRules rules_;
   std::atomic<int> running_{0};
   bool finished_ = false;
-  std::int64_t wanted_ = 0;     // calls of interest, where only such are looked for
-  std::uint64_t serial_ = 1;    // of the step; never 0
-  std::unique_ptr<Step> step_;  // null: nothing is recorded of this one
-  std::uint64_t entries_ = 0;   // of steps that are over
-  std::uint64_t steps_ = 0;     // that were begun
+  std::int64_t wanted_ = 0;               // calls of interest, where only such are looked for
+  std::uint64_t serial_ = next_serial();  // of the step; never 0
+  std::unique_ptr<Step> step_;            // null: nothing is recorded of this one
+  struct Resting {
+    std::unique_ptr<Step> step;
+    Stacks stacks;
+  };
+  std::unordered_map<std::string, Resting> resting_;  // by the folder, of this step
+  CallNumbers numbers_;                               // that the next folder goes on with
+  std::uint64_t entries_ = 0;                         // of steps that are over
+  std::uint64_t steps_ = 0;                           // that were begun
   std::uint64_t next_slot_ = 0;
   std::unordered_map<std::uint64_t, DeferredNumbers> slots_;
 };

@@ -50,7 +50,7 @@ msprobe_status Session::close() {
   const std::lock_guard lock(mutex_);
   recorder_.run(false);
   gradients_.finish();
-  return recorder_.has_step() ? recorder_.end_step() : MSPROBE_OK;
+  return recorder_.end_step();
 }
 
 bool Session::orphaned() const {
@@ -102,7 +102,7 @@ msprobe_status Session::step() {
   reuse_.clear();
   const std::lock_guard lock(mutex_);
   recorder_.run(false);
-  const msprobe_status status = recorder_.has_step() ? recorder_.end_step() : MSPROBE_OK;
+  const msprobe_status status = recorder_.end_step();
   if (!recorder_.finished()) ++loop_;
   gradients_.finish();
   return status;
@@ -110,11 +110,27 @@ msprobe_status Session::step() {
 
 msprobe_status Session::set_init_step(std::uint64_t step) {
   const std::lock_guard lock(mutex_);
-  const msprobe_status status = recorder_.has_step() ? recorder_.end_step() : MSPROBE_OK;
+  const msprobe_status status = recorder_.end_step();
   recorder_.run(false);
   init_step_ = step;
   loop_ = 0;
   return status;
+}
+
+msprobe_status Session::set_dump_path(const std::string& path) {
+  if (path.empty() || path.size() > kMaxDumpPath)
+    throw InvalidCall(path.empty() ? "dump_path is empty" : "dump_path is longer than 4096 bytes");
+  reuse_.clear();
+  const std::lock_guard lock(mutex_);
+  overrides_.dump_path = path;  // also if the configuration is read again
+  return recorder_.redirect(path);
+}
+
+msprobe_status Session::restart_step() {
+  reuse_.clear();
+  const std::lock_guard lock(mutex_);
+  recorder_.run(false);
+  return recorder_.end_step();
 }
 
 msprobe_status Session::set_recording(bool on) {

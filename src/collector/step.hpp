@@ -54,6 +54,12 @@ struct Findings {
   std::vector<std::pair<std::string, TensorCopy>> files;  // by name
 };
 
+/// How often each was called.
+struct CallNumbers {
+  std::unordered_map<std::uint32_t, std::uint32_t> calls;
+  std::unordered_map<std::string, std::uint32_t> saves;
+};
+
 struct Step {
   Step(std::string step_folder, std::string leaf_name, std::string data_path, std::string head, int level)
       : parent(std::move(step_folder)),
@@ -72,8 +78,7 @@ struct Step {
   Structure structure;
   std::shared_ptr<const RecordRules> rules;
   std::unique_ptr<const Bench> bench;
-  std::unordered_map<std::uint32_t, std::uint32_t> counters;
-  std::unordered_map<std::string, std::uint32_t> save_counters;
+  CallNumbers numbers;
   std::unordered_map<std::string, std::uint64_t> backward_entries;  // by name, while they can change
   std::unordered_map<std::uint32_t, ParameterGradients> gradients;
   std::unordered_map<std::uint64_t, std::vector<GradientLeaf>> gradient_leaves;  // by entry

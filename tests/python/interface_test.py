@@ -81,7 +81,7 @@ class Arguments(Case):
 
     def test_names_that_are_not_supported(self):
         for function in (set_fx_dump_config, set_ge_dump_config, acl_save, AclGraphDumper):
-            with self.assertRaisesRegex(MsprobeException, "is not supported"):
+            with self.assertRaisesRegex(NotImplementedError, "is not supported"):
                 function()
 
     def test_deprecated_end(self):

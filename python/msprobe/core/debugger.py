@@ -10,7 +10,7 @@ from msprobe import _native
 from msprobe.core.common import log
 from msprobe.core.common.exceptions import FileCheckException, MsprobeException
 
-from . import session
+from . import session, surface
 
 _DEFAULT_CONFIGURATION = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "config.json")
 _TASKS = ("tensor", "statistics", "overflow_check", "acc_check", "free_benchmark", "grad_probe", "structure", "diff_check", "exception_dump",
@@ -47,6 +47,7 @@ class Debugger:
     hooks = None
     registry = None
     saved = None
+    _framework = None  # as the configuration calls it
     _instance = None
     _told = None  # what of the result was told already
     _creation = threading.Lock()
@@ -64,12 +65,21 @@ class Debugger:
 
     def _create(self, config_path, task, dump_path, level, step):
         _check_constructor(config_path, task, dump_path, level, step)
+        # One that a program has put away by `PrecisionDebugger._instance = None` ends here.
+        self.registry.remove()
         text = None
         if config_path is None:
             with open(_DEFAULT_CONFIGURATION, encoding="utf-8") as file:
                 text = file.read()
         self._open_session(config_path, text, {"task": task, "dump_path": dump_path, "level": level, "step": step})
-        self._first_start = True
+        self.config = surface.Settings(self._framework)
+        self.service = surface.Service(self, self._framework)
+        self.init_step = 0
+        self._dump_path = self.config.dump_path  # of what is recorded now
+        self._folders = set()   # something was recorded into
+        self._of_step = set()   # those of them that hold the present step
+        self._restarted = set()  # those of them from before its numbers began anew
+        self._announced = False
         self._token_range = None
         self._began = None  # when what goes on now began to be recorded
         self._took = 0.0    # seconds, from start() to stop()
@@ -81,6 +91,9 @@ class Debugger:
         """Makes ready what the settings ask for; also after they have changed."""
         for line in session.setting("warnings"):
             log.warn_once(line)
+        if session.setting("dump_path") != self._dump_path:
+            self._dump_path = session.setting("dump_path")
+            self.service.config.follow(self._dump_path)
         self._info = _native.info()
         if self._info["enabled"] and self._info["records_apis"]:
             self.registry.prepare()
@@ -108,6 +121,9 @@ class Debugger:
     def _follows_optimizers(self):
         """Whether steps are those of optimizers: start(), stop() and step() do nothing then."""
         return False
+
+    def _redirected(self, dump_path):
+        """What is recorded now lies there."""
 
     def _dumps_module(self):
         """Whether module_dump() has begun: functions are not recorded then."""
@@ -165,11 +181,14 @@ class Debugger:
             self.hooks.attach(model)
         self._starting(model)
         self._set_tokens(scheduled_tokens)
+        self._redirect()
+        self.service.first_start = False
         decision, first_time = session.attempted(_native.start) or (_native.NOT_NOW, 0)
         if decision == _native.ALL_DONE and first_time:
             self._tell_result("all steps that were asked for are over: ")
         if decision == _native.RECORDING:
             self._began = time.monotonic()
+            self._note_folder()
             self._begin(model)
             self._install_token_range(model, token_range)
             self._announce()
@@ -210,6 +229,8 @@ class Debugger:
         self._finish()
         session.attempted(_native.step)
         self._clock()
+        self._of_step.clear()
+        self._restarted.clear()
         self.hooks.forget_calls()
         self._step_ended()
         # Late gradients of this step belong to the next one.
@@ -218,20 +239,39 @@ class Debugger:
 
     @classmethod
     @verb
+    def restart_step(cls):
+        """The step begins anew: what service.reset_status() is for."""
+        self = cls._get_instance()
+        self._ending_step()
+        self._pause()
+        self._finish()
+        session.attempted(_native.restart_step)
+        self._clock()
+        self._restarted |= self._of_step
+        self._of_step.clear()
+        self.hooks.forget_calls()
+        self._step_ended()
+        session.update_switches(backward=False)
+
+    @classmethod
+    @verb
     def save(cls, variable, name, save_backward=True):
         self = cls._get_instance()
         self._reload()
         if self._info["enabled"] and session.LEVELS[self._info["level"]] == "debug":
             if session.TASKS[self._info["task"]] in ("tensor", "statistics"):
+                self._redirect()
+                self._note_folder()
                 self.saved.save(variable, name, save_backward)
 
     @classmethod
     @verb
     def set_init_step(cls, step):
-        cls._get_instance()
+        self = cls._get_instance()
         if not isinstance(step, int) or isinstance(step, bool) or step < 0:
             raise invalid("set_init_step: the step must be a whole number, 0 or more")
         session.checked(_native.set_init_step, step)
+        self.init_step = step
 
     @classmethod
     @verb
@@ -269,6 +309,31 @@ class Debugger:
         self.hooks.pause()
         self._pauses_recording()
 
+    def _redirect(self):
+        """To where a program has said by service.config.dump_path."""
+        wanted = self.service.config.dump_path
+        if wanted == self._dump_path:
+            return
+        self._finish()
+        session.attempted(_native.set_dump_path, wanted)
+        self._dump_path = wanted
+        self._redirected(wanted)
+
+    def _note_folder(self):
+        folder = os.path.abspath(self._dump_path)
+        if folder in self._restarted:
+            log.warn_once("after reset_status() step %d is recorded into %s once more, and replaces what was recorded "
+                          "there: give it a folder of its own by service.config.dump_path" % (
+                              _native.info()["step"], folder), "reset_status")
+            self._restarted.discard(folder)
+        self._folders.add(folder)
+        self._of_step.add(folder)
+
+    def _maybe_reload_config(self, force=False):
+        """Each verb looks at the configuration; between them a program can."""
+        with session.lock:
+            self._reload()
+
     def _clock(self):
         if self._began is not None:
             self._took += time.monotonic() - self._began
@@ -304,13 +369,18 @@ class Debugger:
             self._why_not = "save() was not called"
         if info["steps"]:
             told = self._recorded(info)
-            folder = os.path.abspath(session.setting("dump_path"))
             log.info("%srecorded %s of %s to %s in %.1f s" % (
-                begin, told, _counted(info["steps"], "step", "steps"), folder, self._took))
+                begin, told, _counted(info["steps"], "step", "steps"), self._where(), self._took))
             if info["rank"] < 0:
-                _warn_of_other_runs(folder)
+                for folder in sorted(self._folders):
+                    _warn_of_other_runs(folder)
         elif info["enabled"]:
             log.info("%snothing was recorded: %s" % (begin, self._why_not))
+
+    def _where(self):
+        if len(self._folders) < 2:
+            return os.path.abspath(self._dump_path)
+        return "%d folders in %s" % (len(self._folders), os.path.commonpath(self._folders))
 
     def _recorded(self, info):
         """What was, in words."""
@@ -369,7 +439,11 @@ class Debugger:
         session.checked(_native.set_tokens, -1, -1)
 
     def _install_token_range(self, model, token_range):
-        if token_range is None or self._token_range is not None:
+        """Calls are counted from this start() on."""
+        if self._token_range is not None:
+            self._token_range.remove()
+            self._token_range = None
+        if token_range is None:
             return
         if isinstance(model, (list, tuple)):
             if len(model) > 1:
@@ -379,11 +453,10 @@ class Debugger:
         _native.set_recording(0)
 
     def _announce(self):
-        if self._first_start:
-            self._first_start = False
+        if not self._announced:
+            self._announced = True
             log.info("recording %s at level %s to %s" % (
-                session.TASKS[self._info["task"]], session.LEVELS[self._info["level"]],
-                session.setting("dump_path")))
+                session.TASKS[self._info["task"]], session.LEVELS[self._info["level"]], self._dump_path))
 
 
 def numbers(listed):

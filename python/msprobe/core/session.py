@@ -2,6 +2,7 @@
 """The one session of the process: opening it, its switches, the rank, the end of the process."""
 
 import atexit
+import functools
 import json
 import os
 import sys
@@ -30,7 +31,9 @@ _process = [None]  # that has opened the session
 
 def open_session(config_path, config_text, overrides, framework, binding, rank_of_process, file_suffix="pt"):
     """Reads the configuration; raises what is wrong with it. `binding`: what the extension needs of the framework."""
+    end()
     _process[0] = os.getpid()
+    _rank[0] = None
     _rank_of_process[0] = rank_of_process
     bind(binding)
     step = overrides.get("step")
@@ -38,9 +41,7 @@ def open_session(config_path, config_text, overrides, framework, binding, rank_o
             overrides.get("level"), None if step is None else json.dumps(step), framework, file_suffix)
     python_compatible[0] = bool(setting("python_compatible"))
     _native.set_compatible(python_compatible[0])
-    atexit.register(_at_exit)
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_after_fork)
+    _watch_process()
 
 
 def bind(binding):
@@ -132,11 +133,19 @@ _at_end = []
 
 
 def at_end(function):
-    """Called before the session closes at the end of the process."""
+    """Called before the session closes."""
     _at_end.append(function)
 
 
-def _at_exit():
+@functools.lru_cache(None)
+def _watch_process():
+    atexit.register(end)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_after_fork)
+
+
+def end():
+    """Closes the session if one is open: at the end of the process, or before another one."""
     if in_child():
         return
     forward_switch[0] = False
@@ -146,6 +155,7 @@ def _at_exit():
             function()
         except Exception:
             guard("ending")
+    _at_end.clear()
     try:
         _native.close()
     except RuntimeError as error:

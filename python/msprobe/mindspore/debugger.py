@@ -9,6 +9,9 @@ from msprobe.core.common import log
 from . import apis, cells, compiling, describe, framework, gradients
 
 
+__path__ = []  # releases 8.x had a package of this name: see old_paths.py
+
+
 def _wait(call, result, args, kwargs):
     """Transfers still under way are waited for: what they leave behind is recorded at once."""
     for handle in result if isinstance(result, (list, tuple)) else (result,):
@@ -52,6 +55,7 @@ class PrecisionDebugger(debugger.Debugger):
     find it by themselves."""
 
     _is_of_msadapter = False
+    _framework = "mindspore"
     hooks = cells.hooks
     registry = apis.registry
     saved = saving.Saved(framework.Tensor, lambda tensor: framework.requires_grad(), lambda gradient: gradient,

@@ -16,6 +16,9 @@ from . import modules, optimizers
 from . import triton_kernels, versions
 
 
+__path__ = []  # releases 8.x had a package of this name: see old_paths.py
+
+
 def _follow_asynchronous(call, result, args, kwargs):
     return distributed.follow(call, result, args, kwargs)
 
@@ -43,13 +46,14 @@ def binding():
         plain_functions=describe.PlainFunctions,
         asynchronous=_follow_asynchronous,
         call_again=free_benchmark.task.call,
+        node_of_change=gradients.node_of_change,
     )
 
 
-        node_of_change=gradients.node_of_change,
 class PrecisionDebugger(debugger.Debugger):
     """Records a training run of PyTorch. There is one in a process; its verbs find it by themselves."""
 
+    _framework = "pytorch"
     hooks = modules.hooks
     registry = apis.registry
     saved = saving.Saved(torch.Tensor, lambda tensor: tensor.requires_grad, framework.detach)
@@ -109,6 +113,10 @@ class PrecisionDebugger(debugger.Debugger):
             self._custom_operators.register()
         if self._info["records_modules"] and model is not None:
             megatron.install()
+
+    def _redirected(self, dump_path):
+        if self._is_free_benchmark():
+            free_benchmark.task.move(dump_path)
 
     def _count_processes(self):
         return framework.count_of_processes()

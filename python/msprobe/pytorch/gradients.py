@@ -93,9 +93,9 @@ def accumulation_of(parameter):
 
 
 def node_of_change(tensor):
-    """The node of the operation that has just changed the tensor in place. The one a view shows afterwards is that of the
-    view, made anew, through which gradients pass as they are; where the view is the whole of its base, as at the border
-    of a module, the node of the base is the operation's."""
+    """The node of the operation that has just changed the tensor in place. The one a view shows afterwards is that of
+    the view, made anew, through which gradients pass as they are; where the view is the whole of its base, as at the
+    border of a module, the node of the base is the operation's."""
     base = tensor._base
     if base is not None and base.shape == tensor.shape and _stride(base) == _stride(tensor):
         behind = base.grad_fn

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names that scripts import and that need a runtime of an NPU: they tell so when they are used."""
 
-from msprobe.core.common.exceptions import MsprobeException
-
 
 def _refuse(name, reason):
-    raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR, "%s is not supported: %s" % (name, reason))
+    raise NotImplementedError("%s is not supported: %s" % (name, reason))
 
 
 def set_fx_dump_config(*args, **kwargs):

@@ -385,6 +385,37 @@ TEST_CASE("steps and ranks that are asked for") {
   CHECK(msprobe_set_init_step(recording.session, 1) == MSPROBE_OK);
 }
 
+TEST_CASE("a folder that comes again within the step goes on, and steps can begin anew") {
+  Recording recording;
+  const auto record = [&](const std::string& folder, const char* name) {
+    REQUIRE(msprobe_set_dump_path(recording.session, (recording.folder.path() + "/" + folder).c_str()) ==
+            MSPROBE_OK);
+    CHECK(recording.start() == MSPROBE_RECORDING);
+    const msprobe_event event = recording.call(name);
+    recording.stop();
+    return event;
+  };
+  const auto names = [&](const std::string& folder) {
+    const std::string path = recording.folder.path() + "/" + folder + "/step0/rank0/dump.json";
+    return keys_of(Json::parse(read_file(path)).at("data"));
+  };
+  const msprobe_event before = record("a", "Tensor.add");
+  record("b", "Tensor.add");
+  recording.input(before);  // of a folder that rests
+  record("a", "Tensor.mul");
+  CHECK(names("a") == Names{"Tensor.add.0.forward", "Tensor.mul.0.forward"});
+  CHECK(names("b") == Names{"Tensor.add.1.forward"});
+  CHECK(msprobe_restart_step(recording.session) == MSPROBE_OK);
+  record("c", "Tensor.add");
+  CHECK(names("c") == Names{"Tensor.add.0.forward"});
+  msprobe_info info = {};
+  info.struct_size = sizeof info;
+  CHECK(msprobe_session_info(recording.session, &info) == MSPROBE_OK);
+  CHECK(info.entries == 4);
+  CHECK(msprobe_set_dump_path(recording.session, "") < 0);
+  CHECK(msprobe_set_dump_path(recording.session, nullptr) < 0);
+}
+
 TEST_CASE("a rank that is known late gives the folder its name, and the file") {
   const ScratchDirectory folder;
   const Json config = {{"task", "tensor"}, {"level", "L1"}, {"dump_path", folder.path()}};

@@ -16,11 +16,15 @@ _BOM = "\ufeff"
 
 class Report:
     def __init__(self, dump_path):
-        self._root = os.path.abspath(dump_path)
         self._lock = threading.Lock()
-        self._begun = None
+        self.move(dump_path)
         self.calls = 0     # that were made again
         self.unstable = 0  # of them
+
+    def move(self, dump_path):
+        """From now on rows go there."""
+        self._root = os.path.abspath(dump_path)
+        self._begun = None
 
     def add(self, rows):
         """One call that was made again, and a row (mode, stage, API, max_rel, dtype, shape, index) for each of its

@@ -288,6 +288,9 @@ class Task:
         self._report = report.Report(dump_path)
         self.configure()
 
+    def move(self, dump_path):
+        self._report.move(dump_path)
+
     def counts(self):
         return self._report.calls, self._report.unstable
 

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values that a program saves by name, one file a tensor: `msprobe compare` and SingleComparator read them."""
+
+import json
+import os
+import re
+import sys
+
+from msprobe.core.common import log
+
+_KINDS = "a real tensor, or a list, a tuple or a dict of such"
+
+
+class SingleSave:
+    """data/<name>/step<S>/rank<R>/micro_step<M>/<name>[.<index or key>].npy, and the statistics in <name>.json. There
+    is one in a process."""
+
+    _instance = None
+
+    def __new__(cls, dump_path, fmk="pytorch"):
+        if cls._instance is None:
+            made = object.__new__(cls)
+            made._root = os.path.abspath(dump_path)
+            made._step = 0
+            made._micro_steps = {}
+            cls._instance = made
+        return cls._instance
+
+    def __init__(self, dump_path, fmk="pytorch"):
+        pass  # what is given to a second construction does not count
+
+    def save(self, data):
+        """{name: value}. A name that comes again in a step is its next micro step."""
+        for name, value in self._named(data):
+            number = self._micro_steps.get(name, 0)
+            if self._write(name, value, "micro_step%d" % number):
+                self._micro_steps[name] = number + 1
+
+    def save_ex(self, data, micro_batch=None):
+        """The same, of a micro step that the program counts, or of none."""
+        for name, value in self._named(data):
+            self._write(name, value, "" if micro_batch is None else "micro_step%s" % micro_batch)
+
+    def step(self):
+        self._step += 1
+        self._micro_steps.clear()
+
+    def save_config(self, data):
+        """Anything that JSON has, as configurations.json."""
+        try:
+            self._put("configurations.json", json.dumps(data, indent=4).encode())
+        except (OSError, TypeError, ValueError) as error:
+            log.warn("SingleSave: configurations.json cannot be written: %s" % error)
+
+    # ------------------------------------------------------------------
+
+    @staticmethod
+    def _named(data):
+        if not isinstance(data, dict):
+            log.warn("SingleSave: what is saved must be a dict of names and values, not %s" % type(data).__name__)
+            return []
+        good = [(name, value) for name, value in data.items() if _is_file_name(name)]
+        if len(good) < len(data):
+            log.warn("SingleSave: %s cannot be the name of a file: left out" % ", ".join(
+                repr(name) for name in data if not _is_file_name(name)))
+        return good
+
+    def _write(self, name, value, micro_step):
+        """False, after a warning, if nothing of it could be saved."""
+        parts = _parts(value)
+        if parts is None:
+            log.warn("SingleSave: %s is %s, not %s: left out" % (name, type(value).__name__, _KINDS))
+            return False
+        folder = os.path.join("data", name, "step%d" % self._step, "rank%d" % _rank(), micro_step)
+        try:
+            statistics = []
+            for key, array in parts:
+                leaf = name if key is None else "%s.%s" % (name, key)
+                self._put(os.path.join(folder, leaf + ".npy"), _npy(array))
+                statistics.append((key, _statistics(array)))
+            told = (statistics[0][1] if statistics and statistics[0][0] is None
+                    else dict(statistics) if isinstance(value, dict) else [one for _, one in statistics])
+            self._put(os.path.join(folder, name + ".json"), json.dumps({"data": told}, indent=4).encode())
+        except OSError as error:
+            log.warn("SingleSave: %s cannot be saved: %s" % (name, error))
+            return False
+        return True
+
+    def _put(self, place, content):
+        path = os.path.join(self._root, place)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path + ".tmp", "wb") as file:
+            file.write(content)
+        os.replace(path + ".tmp", path)
+
+
+def _is_file_name(name):
+    return isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9_:-][A-Za-z0-9_.:-]{0,199}", name) is not None
+
+
+def _parts(value):
+    """[(key, array)]; None if it, or one of its elements, is no tensor that is saved."""
+    if isinstance(value, dict):
+        items = list(value.items())
+        if not all(_is_file_name(key) for key, _ in items):
+            return None
+    elif isinstance(value, (list, tuple)):
+        items = list(enumerate(value))
+    else:
+        items = [(None, value)]
+    parts = [(key, _array(one)) for key, one in items]
+    return None if any(array is None for _, array in parts) else parts
+
+
+def _array(tensor):
+    """Its elements as float32, as the Python tool saves all types; None of what is no real tensor."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(tensor, torch.Tensor):
+        return None if tensor.is_complex() else tensor.detach().to("cpu").float().numpy()
+    if hasattr(tensor, "asnumpy"):  # MindSpore
+        array = tensor.asnumpy()
+        return None if array.dtype.kind == "c" else array.astype("float32")
+    return None
+
+
+def _npy(array):
+    import io
+
+    import numpy
+
+    file = io.BytesIO()
+    numpy.save(file, array, allow_pickle=False)
+    return file.getvalue()
+
+
+def _statistics(array):
+    if array.size == 0:
+        numbers = [None] * 4
+    else:
+        wide = array.astype("float64")
+        norm = float((wide * wide).sum()) ** 0.5
+        numbers = [float(array.max()), float(array.min()), float(wide.mean()), norm]
+    return dict(zip(("max", "min", "mean", "norm"), numbers), shape=list(array.shape))
+
+
+def _rank():
+    distributed = getattr(sys.modules.get("torch"), "distributed", None)
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank()
+    return 0

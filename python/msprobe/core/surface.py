@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""debugger.config, debugger.service and debugger.service.config: what programs read there is true, what they write
+takes effect at the next start() or is told to have none.
+
+Programs that call the Python tool know these objects of it. They stand here for what such programs use, and for nothing
+else.
+"""
+
+import os
+
+from msprobe import _native
+from msprobe.core.common import log
+
+from . import session
+
+_OF_SECTION = ("scope", "list", "data_mode", "summary_mode", "tensor_list", "request_id", "bench_path", "diff_nums")
+_DEFAULTS = {"scope": [], "list": [], "data_mode": ["all"], "summary_mode": "statistics", "tensor_list": [],
+             "diff_nums": 1, "rank": [], "extra_info": True, "async_dump": False, "precision": "low",
+             "risk_level": "FOCUS"}
+_SETTINGS = ("task", "level", "dump_path", "step", "rank", "extra_info", "async_dump", "precision", "risk_level",
+             "dump_enable", "custom_op_namespaces") + _OF_SECTION
+
+
+def _numbers(listed):
+    numbers = set()
+    for one in listed:
+        first, _, last = str(one).partition("-")
+        numbers.update(range(int(first), int(last or first) + 1))
+    return sorted(numbers)
+
+
+class _Told:
+    """An object whose attributes are written in vain unless a setter says otherwise."""
+
+    _path = ""  # as a program writes it
+
+    def _set_without_effect(self, name, value, advice=""):
+        try:
+            same = getattr(self, name) == value
+        except Exception:
+            same = False
+        if not same:
+            log.warn_once("%s.%s = %r has no effect%s" % (self._path, name, value, advice), self._path + "." + name)
+
+
+class Settings(_Told):
+    """The configuration after defaults: debugger.config, as the debugger was made with it."""
+
+    _path = "debugger.config"
+
+    def __init__(self, framework):
+        object.__setattr__(self, "framework", framework)
+        object.__setattr__(self, "_dump_path", session.setting("dump_path"))
+
+    @property
+    def dump_path(self):
+        return self._dump_path
+
+    def __getattr__(self, name):
+        if name not in _SETTINGS:
+            raise AttributeError("%s has no attribute %r" % (self._path, name))
+        value = session.setting("section." + name if name in _OF_SECTION else name)
+        if value is None:
+            value = _DEFAULTS.get(name)
+        return _numbers(value or []) if name in ("step", "rank") else value
+
+    def __dir__(self):
+        return sorted(set(super().__dir__()) | set(_SETTINGS))
+
+    def __setattr__(self, name, value):
+        advice = ": write debugger.service.config.dump_path" if name == "dump_path" else ""
+        self._set_without_effect(name, value, advice)
+
+
+class _LiveSettings(Settings):
+    """debugger.service.config: dump_path is where the next start() records to."""
+
+    _path = "debugger.service.config"
+
+    def __setattr__(self, name, value):
+        if name != "dump_path":
+            self._set_without_effect(name, value)
+            return
+        if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
+            raise TypeError("debugger.service.config.dump_path must name a folder, not %r" % (value,))
+        self.follow(os.fspath(value))
+
+    def follow(self, dump_path):
+        object.__setattr__(self, "_dump_path", dump_path)
+
+
+class Service(_Told):
+    """debugger.service."""
+
+    _path = "debugger.service"
+
+    def __init__(self, debugger, framework):
+        object.__setattr__(self, "_debugger", debugger)
+        object.__setattr__(self, "config", _LiveSettings(framework))
+        # Whether start() has yet to come. A model that start() has not seen gets its hooks in any case.
+        object.__setattr__(self, "first_start", True)
+
+    def __setattr__(self, name, value):
+        if name == "first_start":
+            object.__setattr__(self, name, bool(value))
+        else:
+            self._set_without_effect(name, value)
+
+    # ------------------------------------------------------------------ what is read
+
+    @property
+    def current_iter(self):
+        """The number of the step."""
+        return _native.info()["step"]
+
+    @property
+    def init_step(self):
+        return self._debugger.init_step
+
+    @property
+    def loop(self):
+        """Steps since set_init_step()."""
+        return self.current_iter - self.init_step
+
+    @property
+    def current_rank(self):
+        rank = _native.info()["rank"]
+        return rank if rank >= 0 else None
+
+    @property
+    def current_pid(self):
+        return os.getpid()
+
+    @property
+    def should_stop_service(self):
+        """Whether all steps that were asked for are over."""
+        return bool(_native.info()["finished"])
+
+    # ------------------------------------------------------------------ what is called
+
+    def reset_status(self):
+        """The numbers of calls begin anew; that of the step stays."""
+        self._debugger.restart_step()
+
+    _reset_status = reset_status
+
+    def start(self, *args, **kwargs):
+        self._debugger.start(*args, **kwargs)
+
+    def stop(self):
+        self._debugger.stop()
+
+    def step(self):
+        self._debugger.step()
+
+    def save(self, *args, **kwargs):
+        self._debugger.save(*args, **kwargs)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths by which programs import from releases of the Python tool: each name is there, or says when it is used why not."""
+
+import importlib
+import json
+import shutil
+import tempfile
+
+from helpers import *
+
+import msprobe
+
+with open(os.path.join(os.path.dirname(msprobe.__file__), "old_paths.json"), encoding="utf-8") as file:
+    TABLE = json.load(file)
+
+
+class OldPaths(unittest.TestCase):
+    def test_each_name_is_there(self):
+        for path, names in TABLE.items():
+            if path.startswith("msprobe.mindspore"):
+                continue  # those need MindSpore
+            module = importlib.import_module(path)
+            for name, found in names.items():
+                value = getattr(module, name)
+                if isinstance(found, dict) and "refuses" in found:
+                    with self.assertRaisesRegex(NotImplementedError, "^%s is not there: ." % name):
+                        value(1, key=2)
+                elif isinstance(found, str):
+                    self.assertTrue(callable(value), name)
+
+    def test_they_are_the_same_objects(self):
+        from msprobe.pytorch.debugger.precision_debugger import PrecisionDebugger as of_8
+        from msprobe.pytorch.dump.debugger.precision_debugger import PrecisionDebugger as of_26
+        self.assertIs(of_8, PrecisionDebugger)
+        self.assertIs(of_26, PrecisionDebugger)
+        from msprobe.core import SingleComparator, SingleSave
+        self.assertEqual((SingleSave.__name__, SingleComparator.__name__), ("SingleSave", "SingleComparator"))
+
+    def test_what_nobody_knows(self):
+        for path in ("msprobe.nothing", "msprobe.pytorch.nothing", "msprobe.pytorch.debugger.nothing"):
+            with self.assertRaises(ModuleNotFoundError):
+                importlib.import_module(path)
+        with self.assertRaises(ImportError):
+            from msprobe.core import nothing
+        with self.assertRaises(AttributeError):
+            importlib.import_module("msprobe.core.common.const").nothing
+
+    def test_importing_msprobe_imports_nothing_else(self):
+        script = "import sys, msprobe\nprint(sorted(m for m in sys.modules if m.startswith(('msprobe', 'torch', 'numpy'))))"
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(run_script(script, folder).stdout.strip(), "['msprobe', 'msprobe.old_paths']")
+
+
+class SingleSaving(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="msprobe-test-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def files(self):
+        return sorted(os.path.relpath(os.path.join(place, name), self.folder)
+                      for place, _, names in os.walk(self.folder) for name in names)
+
+    def test_files_as_the_python_tool_writes_them(self):
+        from msprobe.core import SingleSave
+        SingleSave._instance = None
+        saver = SingleSave(self.folder)
+        self.assertIs(SingleSave("elsewhere"), saver)
+        saver.save({"a": torch.arange(4.0), "l": [torch.ones(2, dtype=torch.bfloat16), torch.zeros(3)]})
+        saver.save({"a": torch.arange(4)})
+        saver.save({"d": {"x": torch.tensor(2.5), "y": torch.tensor([True, False])}})
+        saver.save_ex({"whole": torch.ones(2, requires_grad=True)})
+        saver.save_ex({"third": torch.ones(2)}, micro_batch=3)
+        saver.step()
+        saver.save({"a": torch.zeros(0)})
+        saver.save_config({"lr": 0.1})
+        step0, step1 = "step0/rank0/", "step1/rank0/"
+        self.assertEqual(self.files(), sorted([
+            "configurations.json",
+            "data/a/" + step0 + "micro_step0/a.json", "data/a/" + step0 + "micro_step0/a.npy",
+            "data/a/" + step0 + "micro_step1/a.json", "data/a/" + step0 + "micro_step1/a.npy",
+            "data/a/" + step1 + "micro_step0/a.json", "data/a/" + step1 + "micro_step0/a.npy",
+            "data/d/" + step0 + "micro_step0/d.json", "data/d/" + step0 + "micro_step0/d.x.npy",
+            "data/d/" + step0 + "micro_step0/d.y.npy",
+            "data/l/" + step0 + "micro_step0/l.0.npy", "data/l/" + step0 + "micro_step0/l.1.npy",
+            "data/l/" + step0 + "micro_step0/l.json",
+            "data/third/" + step0 + "micro_step3/third.json", "data/third/" + step0 + "micro_step3/third.npy",
+            "data/whole/" + step0 + "whole.json", "data/whole/" + step0 + "whole.npy"]))
+        with open(os.path.join(self.folder, "data/a", step0, "micro_step1/a.json"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertTrue(text.startswith('{\n    "data": {\n        "max": 3.0,\n        "min": 0.0,\n        "mean": 1.5,\n'), text)
+        self.assertEqual(json.loads(text)["data"]["shape"], [4])
+        with open(os.path.join(self.folder, "data/d", step0, "micro_step0/d.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["data"]["y"], {"max": 1.0, "min": 0.0, "mean": 0.5, "norm": 1.0, "shape": [2]})
+        import numpy
+        for name in ("data/l/%smicro_step0/l.0.npy" % step0, "data/d/%smicro_step0/d.x.npy" % step0):
+            self.assertEqual(numpy.load(os.path.join(self.folder, name)).dtype, numpy.float32)
+
+    def test_what_cannot_be_saved_disturbs_nothing(self):
+        from msprobe.core import SingleSave
+        SingleSave._instance = None
+        saver = SingleSave(self.folder)
+        for wrong in (3, {3: torch.ones(1)}, {"../up": torch.ones(1)}, {"n": None}, {"n": [torch.ones(1), 3]},
+                      {"n": torch.ones(1, dtype=torch.complex64)}, {"n": {"a/b": torch.ones(1)}}):
+            saver.save(wrong)
+        saver.save_config(object())
+        self.assertEqual(self.files(), [])
+        saver.save({"../up": torch.ones(1), "good": torch.ones(1)})
+        self.assertEqual([os.path.basename(name) for name in self.files()], ["good.json", "good.npy"])
+
+
+if __name__ == "__main__":
+    unittest.main()
