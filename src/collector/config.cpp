@@ -335,7 +335,11 @@ std::string_view name_of(Level level) {
 }
 
 std::string Config::setting(std::string_view key) const {
-  if (key == "warnings") return Json(warnings).dump(-1, ' ', false, Json::error_handler_t::replace);
+  const auto text_of = [](const std::vector<std::string>& lines) {
+    return Json(lines).dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  if (key == "warnings") return text_of(warnings);
+  if (key == "without_effect") return text_of(without_effect);
   const Json all = Json::parse(text);
   const Json* place = &all;
   constexpr std::string_view kSection = "section.";
@@ -433,8 +437,9 @@ Config parse_config(std::string_view text, const std::string& name, const Config
   const Json* section = common.find(task);
   const Json none = Json::object();
   read_section(section == nullptr ? none : *section, name + ": " + task, config);
-  const std::vector<std::string> odd = keys_without_effect(root, task, name);
-  config.warnings.insert(config.warnings.end(), odd.begin(), odd.end());
+  KeysWithoutEffect odd = keys_without_effect(root, task, name);
+  config.warnings.insert(config.warnings.end(), odd.lines.begin(), odd.lines.end());
+  config.without_effect = std::move(odd.names);
   settle(common, config);
 
   Json all = root;

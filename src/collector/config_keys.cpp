@@ -74,15 +74,20 @@ bool holds(std::span<const std::string_view> keys, std::string_view key) {
 
 class Notes {
  public:
-  explicit Notes(std::vector<std::string>& lines) : lines_(lines) {}
+  Notes(std::string file, KeysWithoutEffect& found) : file_(std::move(file)), found_(found) {}
 
-  void add(const std::string& where, std::string_view key, const std::string& text) {
-    if (lines_.size() < kMostLines)
-      lines_.push_back(where + ": \"" + display(key.substr(0, kLongest)) + "\" " + text);
+  /// `section`: empty for a key beside the sections.
+  void add(std::string_view section, std::string_view key, const std::string& text) {
+    if (found_.lines.size() >= kMostLines) return;
+    const std::string shown = display(key.substr(0, kLongest));
+    const std::string in(section);
+    found_.lines.push_back(file_ + ": " + (in.empty() ? in : in + ": ") + '"' + shown + "\" " + text);
+    found_.names.push_back(in.empty() ? shown : in + '.' + shown);
   }
 
  private:
-  std::vector<std::string>& lines_;
+  std::string file_;
+  KeysWithoutEffect& found_;
 };
 
 const Ineffective* find_ineffective(std::span<const Ineffective> known, std::string_view key) {
@@ -101,55 +106,71 @@ std::string unknown(std::span<const std::string_view> keys, std::string_view key
   return "is no key and has no effect" + (near.empty() ? "" : ": did you mean \"" + near + "\"?");
 }
 
-void note_section(const nlohmann::ordered_json& section, std::string_view task, const std::string& where,
-                  Notes& notes) {
+void note_section(const nlohmann::ordered_json& section, std::string_view task, Notes& notes) {
   if (task == "free_benchmark" || task == "grad_probe") {
     const std::span<const std::string_view> keys =
         task == "grad_probe" ? std::span<const std::string_view>(kGradientKeys) : kPerturbationKeys;
     for (const auto& [key, value] : section.items()) {
-      if (!holds(keys, key) && !is_remark(key)) notes.add(where, key, unknown(keys, key));
+      if (!holds(keys, key) && !is_remark(key)) notes.add(task, key, unknown(keys, key));
     }
     return;
   }
   for (const auto& [key, value] : section.items()) {
     if (const Ineffective* known = find_ineffective(kSectionIneffective, key)) {
-      notes.add(where, key, "has no effect: " + std::string(known->why));
+      notes.add(task, key, "has no effect: " + std::string(known->why));
     } else if (holds(kCommonKeys, key)) {
-      notes.add(where, key, "has no effect here: it stands beside the section, not in it");
+      notes.add(task, key, "has no effect here: it stands beside the section, not in it");
     } else if (key == "overflow_nums" && task != "overflow_check") {
-      notes.add(where, key, "has no effect: it is for task overflow_check");
+      notes.add(task, key, "has no effect: it is for task overflow_check");
     } else if (key == "diff_nums" && !section.contains("bench_path")) {
-      notes.add(where, key, "has no effect without bench_path");
+      notes.add(task, key, "has no effect without bench_path");
     } else if (task == "structure" && (key == "data_mode" || key == "summary_mode")) {
-      notes.add(where, key, "has no effect: task structure records no values");
+      notes.add(task, key, "has no effect: task structure records no values");
     } else if (!holds(kSectionKeys, key) && !is_remark(key)) {
-      notes.add(where, key, unknown(kSectionKeys, key));
+      notes.add(task, key, unknown(kSectionKeys, key));
     }
+  }
+}
+
+/// Of a section of another task: a default file has all of them, empty.
+void note_other_section(const nlohmann::ordered_json& section, std::string_view its_task,
+                        std::string_view task, Notes& notes) {
+  constexpr std::string_view kChoosing[] = {"scope", "list", "tensor_list", "request_id", "bench_path"};
+  for (const std::string_view key : kChoosing) {
+    const auto found = section.find(std::string(key));
+    if (found == section.end() || found->is_null() || found->empty() || *found == "") continue;
+    notes.add(its_task, key, "has no effect: the task is " + std::string(task));
   }
 }
 
 }  // namespace
 
-std::vector<std::string> keys_without_effect(const nlohmann::ordered_json& root, std::string_view task,
-                                             const std::string& name) {
-  std::vector<std::string> lines;
-  Notes notes(lines);
+KeysWithoutEffect keys_without_effect(const nlohmann::ordered_json& root, std::string_view task,
+                                      const std::string& name) {
+  KeysWithoutEffect found;
+  Notes notes(name, found);
   for (const auto& [key, value] : root.items()) {
     if (holds(kCommonKeys, key) || holds(kSections, key) || is_remark(key)) continue;
     if (const Ineffective* known = find_ineffective(kCommonIneffective, key)) {
-      notes.add(name, key, "has no effect: " + std::string(known->why));
+      notes.add({}, key, "has no effect: " + std::string(known->why));
     } else if (holds(kSectionKeys, key) || find_ineffective(kSectionIneffective, key) != nullptr) {
-      notes.add(name, key, "has no effect here: it belongs into the section \"" + std::string(task) + "\"");
+      notes.add({}, key, "has no effect here: it belongs into the section \"" + std::string(task) + "\"");
     } else {
       std::vector<std::string_view> keys(std::begin(kCommonKeys), std::end(kCommonKeys));
       keys.insert(keys.end(), std::begin(kSections), std::end(kSections));
-      notes.add(name, key, unknown(keys, key));
+      notes.add({}, key, unknown(keys, key));
     }
   }
-  const auto section = root.find(std::string(task));
-  if (section != root.end() && section->is_object())
-    note_section(*section, task, name + ": " + std::string(task), notes);
-  return lines;
+  for (const std::string_view section : kSections) {
+    const auto content = root.find(std::string(section));
+    if (content == root.end() || !content->is_object()) continue;
+    if (section == task) {
+      note_section(*content, task, notes);
+    } else {
+      note_other_section(*content, section, task, notes);
+    }
+  }
+  return found;
 }
 
 }  // namespace msprobe::collector

@@ -10,8 +10,13 @@
 
 namespace msprobe::collector {
 
-/// One line for each such key of the file and of its task's section; `name` stands for the file.
-std::vector<std::string> keys_without_effect(const nlohmann::ordered_json& root, std::string_view task,
-                                             const std::string& name);
+struct KeysWithoutEffect {
+  std::vector<std::string> lines;  // one for each
+  std::vector<std::string> names;  // "levl", "statistics.lst"
+};
+
+/// Of the file and of its sections; `name` stands for the file.
+KeysWithoutEffect keys_without_effect(const nlohmann::ordered_json& root, std::string_view task,
+                                      const std::string& name);
 
 }  // namespace msprobe::collector

@@ -27,6 +27,8 @@ const Risks& risks() {
   return table;
 }
 
+constexpr std::size_t kMostPassed = 4096;
+
 bool is_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
@@ -63,7 +65,22 @@ Filter::Filter(const Config& config)
                (config.level == Level::l1 || config.level == Level::mix)),
       risk_level_(config.risk_level),
       scope_(config.scope),
-      list_(config.list) {}
+      list_(config.list),
+      missing_scope_(config.scope),
+      missing_list_(config.list) {}
+
+void Filter::look_for_names(std::string_view entry) {
+  if (missing_scope_.empty() && missing_list_.empty()) return;
+  std::erase_if(missing_scope_, [&](const std::string& name) { return entry == name; });
+  std::erase_if(missing_list_, [&](const std::string& name) { return entry.find(name) != entry.npos; });
+  if (passed_.size() < kMostPassed) passed_.emplace(entry);
+}
+
+std::vector<std::string> Filter::unmatched() const {
+  std::vector<std::string> names = missing_scope_;
+  names.insert(names.end(), missing_list_.begin(), missing_list_.end());
+  return names;
+}
 
 bool Filter::listed(std::string_view entry) const {
   if (list_.empty()) return true;
@@ -71,16 +88,19 @@ bool Filter::listed(std::string_view entry) const {
 }
 
 void Filter::open_module(std::string_view entry) {
+  look_for_names(entry);
   if (!scope_.empty() && entry == scope_[0]) in_scope_ = true;
   if (mix_ && !list_.empty() && listed(entry)) windows_.emplace(entry);
 }
 
 void Filter::close_module(std::string_view entry) {
+  look_for_names(entry);
   if (!scope_.empty() && entry == scope_[1]) in_scope_ = false;
   if (const auto window = windows_.find(entry); window != windows_.end()) windows_.erase(window);
 }
 
 bool Filter::check(std::string_view entry) {
+  look_for_names(entry);
   if (by_risk_) {
     if (is_module(entry)) return true;
     const RiskLevel risk = risk_of(entry);

@@ -31,14 +31,23 @@ class Filter {
   /// All windows are closed again.
   void next_step();
 
+  /// Names of `scope` and `list` that nothing had so far.
+  std::vector<std::string> unmatched() const;
+  /// Of entries that came while there were such; not all of very many.
+  const std::set<std::string, std::less<>>& passed() const { return passed_; }
+
  private:
   bool listed(std::string_view entry) const;
+  void look_for_names(std::string_view entry);
 
   bool mix_ = false;
   bool by_risk_ = false;  // neither scope nor list
   RiskLevel risk_level_;
   std::vector<std::string> scope_;
   std::vector<std::string> list_;
+  std::vector<std::string> missing_scope_;  // that nothing had so far
+  std::vector<std::string> missing_list_;
+  std::set<std::string, std::less<>> passed_;
   bool in_scope_ = false;
   std::set<std::string, std::less<>> windows_;  // module calls named by `list` that have begun and not ended
 };

@@ -57,6 +57,8 @@ class Recorder {
   bool finished() const { return finished_; }
   void set_finished(bool finished) { finished_ = finished; }
 
+  const Filter& filter() const { return *filter_; }
+
   /// Of all steps.
   std::uint64_t entries() const { return entries_ + (step_ ? step_->entries.count() : 0); }
   std::uint64_t steps() const { return steps_; }

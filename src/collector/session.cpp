@@ -282,7 +282,13 @@ void Session::get_info(msprobe_info& info) {
 const char* Session::setting(const char* key) {
   const std::lock_guard lock(mutex_);
   thread_local std::string value;
-  value = recorder_.config().setting(key);
+  if (std::string_view(key) == "unmatched") {
+    const Filter& filter = recorder_.filter();
+    const nlohmann::json found = {{"names", filter.unmatched()}, {"passed", filter.passed()}};
+    value = found.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  } else {
+    value = recorder_.config().setting(key);
+  }
   return value.c_str();
 }
 

@@ -61,7 +61,7 @@ class Messages(Case):
 
     def test_nothing_was_recorded(self):
         for config, steps, text in (({}, 0, "start() was not called"),
-                                    ({"step": [7]}, 3, "none of the steps that were asked for came")):
+                                    ({"step": [7]}, 3, "step 7 never came: the last one was 2")):
             self.assertEqual(self.lines(config, steps), ["nothing was recorded: " + text])
 
     def test_ranks_that_match_nothing(self):
@@ -77,16 +77,56 @@ class Messages(Case):
         finally:
             PrecisionDebugger._count_processes = counting
         self.assertEqual(lines, ["warning: rank [2] is asked for, but there are 2 processes: nothing is recorded",
-                                 "nothing was recorded: rank 0 is none of those asked for"])
+                                 "nothing was recorded: rank 0 is none of those asked for",
+                                 "warning: rank 2 is asked for, but there are 2 processes"])
 
     def test_keys_without_effect(self):
         lines = self.lines({"levl": "L0", "tensor": {"file_format": "npy"},
                             "statistics": {"sumary_mode": "md5", "file_format": "npy"}}, 1)
-        self.assertEqual(lines[:-1], [
+        self.check_result(lines.pop(3), "recorded 2 entries of 1 step to dump")
+        self.assertEqual(lines, [
             'warning: c.json: "levl" is no key and has no effect: did you mean "level"?',
             'warning: c.json: statistics: "sumary_mode" is no key and has no effect: did you mean "summary_mode"?',
             'warning: c.json: statistics: "file_format" has no effect: tensors are saved as .pt by PyTorch\'s front end '
-            "and as .npy by MindSpore's"])
+            "and as .npy by MindSpore's",
+            'warning: in the configuration "levl", "statistics.sumary_mode", "statistics.file_format" had no effect'])
+
+    def test_the_last_line_says_what_was_asked_for_in_vain(self):
+        model = {"model": make_net()}
+        backward = {"statistics": {"data_mode": ["backward"]}}
+        scope = {"scope": ["Torch.relu.0.forward", "Torch.relu.9.forward"]}
+        for config, start, line in (
+                ({"summary_mode": "md5"}, {}, 'in the configuration "summary_mode" had no effect'),
+                ({"seed": 1, "statistics": {"lst": []}}, {}, 'in the configuration "seed", "statistics.lst" had no effect'),
+                ({"lode": {}}, {}, 'in the configuration "lode" had no effect'),
+                ({"tensor": {"list": ["relu"]}}, {}, 'in the configuration "tensor.list" had no effect'),
+                ({"step": [0, 7, "9-20"]}, {}, "steps 7, 9, 10 and 10 more never came: the last one was 1"),
+                ({"statistics": {"list": ["relu", "lienar"]}}, {},
+                 'list: nothing was called "lienar"; there were "Tensor.__add__.0.forward", "Torch.relu.0.forward"'),
+                ({"statistics": {"list": ["rleu"]}}, {}, "0 entries: nothing has a name that is asked for"),
+                ({"statistics": scope}, {},
+                 'scope: nothing was called "Torch.relu.9.forward": did you mean "Torch.relu.0.forward"?'),
+                ({"level": "L0"}, model, "0 entries: no module of the model was called between start() and stop()"),
+                (backward, {}, "0 entries: data_mode asks for backwards, and none came before step()")):
+            lines = self.lines(config, start=start)
+            self.assertEqual(lines[-1], "warning: " + line, config)
+        lines = self.lines({"statistics": {"list": ["rleu"]}})
+        self.assertEqual(lines[-2], 'warning: list: nothing was called "rleu": did you mean "relu"?')
+
+    def test_steps_that_nobody_counts(self):
+        self.close()
+        debugger = self.open("L1", step=[1])
+        told = []
+        written, log._write = log._write, lambda kind, text: told.append(kind + text)
+        try:
+            for _ in range(3):
+                debugger.start()
+                torch.relu(torch.ones(3))
+                debugger.stop()
+            debugger._end()
+        finally:
+            log._write = written
+        self.assertEqual(told, ["nothing was recorded: step 1 never came: the last one was 0, as step() was not called"])
 
     def test_corrections_are_told(self):
         lines = self.lines({"task": "structure"}, 1, {"model": nn.Identity()})

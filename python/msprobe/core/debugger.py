@@ -10,7 +10,8 @@ from msprobe import _native
 from msprobe.core.common import log
 from msprobe.core.common.exceptions import FileCheckException, MsprobeException
 
-from . import session, surface
+from . import closing, session, surface
+from .closing import numbers
 
 _DEFAULT_CONFIGURATION = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "config.json")
 _TASKS = ("tensor", "statistics", "overflow_check", "acc_check", "free_benchmark", "grad_probe", "structure", "diff_check", "exception_dump",
@@ -79,6 +80,7 @@ class Debugger:
         self._folders = set()   # something was recorded into
         self._of_step = set()   # those of them that hold the present step
         self._restarted = set()  # those of them from before its numbers began anew
+        self._last_step = None  # of start()
         self._announced = False
         self._token_range = None
         self._began = None  # when what goes on now began to be recorded
@@ -183,6 +185,7 @@ class Debugger:
         self._set_tokens(scheduled_tokens)
         self._redirect()
         self.service.first_start = False
+        self._last_step = _native.info()["step"]
         decision, first_time = session.attempted(_native.start) or (_native.NOT_NOW, 0)
         if decision == _native.ALL_DONE and first_time:
             self._tell_result("all steps that were asked for are over: ")
@@ -347,7 +350,7 @@ class Debugger:
         info = _native.info()
         ranks = numbers(session.setting("rank"))
         if ranks is None or info["rank"] in ranks:
-            self._why_not = "none of the steps that were asked for came"
+            self._why_not = None  # the end tells which steps did not come
         elif info["rank"] < 0:
             self._why_not = ("rank %s is asked for, but the rank of this process is not known: it is told by "
                              "start(rank_id=...) or when the communication is initialised" % session.setting("rank"))
@@ -363,8 +366,8 @@ class Debugger:
         """One line: how much was recorded, where, and how long that took."""
         info = _native.info()
         self._told = info["entries"], info["steps"]
-        if info["rank"] > 0 and info["rank"] != min(numbers(session.setting("rank")) or [0]):
-            return  # one of many tells it
+        if not self._tells(info):
+            return
         if session.LEVELS[info["level"]] == "debug" and not info["steps"]:
             self._why_not = "save() was not called"
         if info["steps"]:
@@ -375,7 +378,14 @@ class Debugger:
                 for folder in sorted(self._folders):
                     _warn_of_other_runs(folder)
         elif info["enabled"]:
-            log.info("%snothing was recorded: %s" % (begin, self._why_not))
+            log.info("%snothing was recorded: %s" % (
+                begin, self._why_not or closing.steps_that_never_came(info, self._last_step) or
+                "start() came in none of the steps that were asked for"))
+
+    @staticmethod
+    def _tells(info):
+        """Whether this is the one of many processes that tells the result."""
+        return info["rank"] <= 0 or info["rank"] == min(numbers(session.setting("rank")) or [0])
 
     def _where(self):
         if len(self._folders) < 2:
@@ -393,6 +403,9 @@ class Debugger:
         info = _native.info()
         if self._told != (info["entries"], info["steps"]):
             self._tell_result()
+        if self._tells(info):
+            for line in closing.lines(info, self._last_step, self._count_processes()):
+                log.warn(line)
 
     def _finish(self):
         try:
@@ -457,17 +470,6 @@ class Debugger:
             self._announced = True
             log.info("recording %s at level %s to %s" % (
                 session.TASKS[self._info["task"]], session.LEVELS[self._info["level"]], self._dump_path))
-
-
-def numbers(listed):
-    """All numbers of a list such as [0, "2-4"]; None for all there are."""
-    if not listed:
-        return None
-    numbers = set()
-    for one in listed:
-        first, _, last = str(one).partition("-")
-        numbers.update(range(int(first), int(last or first) + 1))
-    return numbers
 
 
 def _warn_of_other_runs(folder):

@@ -11,7 +11,7 @@ import os
 from msprobe import _native
 from msprobe.core.common import log
 
-from . import session
+from . import closing, session
 
 _OF_SECTION = ("scope", "list", "data_mode", "summary_mode", "tensor_list", "request_id", "bench_path", "diff_nums")
 _DEFAULTS = {"scope": [], "list": [], "data_mode": ["all"], "summary_mode": "statistics", "tensor_list": [],
@@ -19,14 +19,6 @@ _DEFAULTS = {"scope": [], "list": [], "data_mode": ["all"], "summary_mode": "sta
              "risk_level": "FOCUS"}
 _SETTINGS = ("task", "level", "dump_path", "step", "rank", "extra_info", "async_dump", "precision", "risk_level",
              "dump_enable", "custom_op_namespaces") + _OF_SECTION
-
-
-def _numbers(listed):
-    numbers = set()
-    for one in listed:
-        first, _, last = str(one).partition("-")
-        numbers.update(range(int(first), int(last or first) + 1))
-    return sorted(numbers)
 
 
 class _Told:
@@ -62,7 +54,7 @@ class Settings(_Told):
         value = session.setting("section." + name if name in _OF_SECTION else name)
         if value is None:
             value = _DEFAULTS.get(name)
-        return _numbers(value or []) if name in ("step", "rank") else value
+        return closing.numbers(value) or [] if name in ("step", "rank") else value
 
     def __dir__(self):
         return sorted(set(super().__dir__()) | set(_SETTINGS))
