@@ -120,6 +120,7 @@ msprobe_status msprobe_session_open(const char* config_path, const char* config_
       throw InvalidCall("task free_benchmark is for PyTorch");
     if (config.task == Task::grad_probe && origin.framework != "pytorch")
       throw InvalidCall("task grad_probe is for PyTorch");
+    if (config.loads && origin.framework != "pytorch") throw InvalidCall("section load is for PyTorch");
     *session = new msprobe_session{{std::move(config), origin}};
     return MSPROBE_OK;
   });

@@ -11,6 +11,7 @@
 #include "collector/config_keys.hpp"
 #include "collector/perturbation_config.hpp"
 #include "support/byte_source.hpp"
+#include "support/text.hpp"
 
 namespace msprobe::collector {
 namespace {
@@ -324,6 +325,29 @@ Task read_task(const Reader& common, const std::string& name) {
   return static_cast<Task>(common.choice("task", name, kTasks));
 }
 
+/// Section load: the front end carries it out.
+void read_load(const Json& section, const std::string& where, Config& config) {
+  if (!section.is_object()) throw FormatError(where, "must hold an object");
+  const Reader reader(section, where);
+  config.loads = true;
+  if (reader.text("path", "").empty()) reader.fail("path", "is missing: the folder of the dump to load from");
+  const std::vector<std::string> modules = reader.texts("modules");
+  if (modules.empty())
+    reader.fail("modules", "is missing: calls such as \"Module.layers.0.Block.forward.0\"");
+  for (const std::string& name : modules) {
+    const std::size_t number = name.rfind('.') + 1;
+    if (!name.starts_with("Module.") || !name.substr(0, number).ends_with(".forward.") ||
+        number == name.size() || name.find_first_not_of("0123456789", number) != name.npos)
+      reader.fail("modules",
+                  display(name) + " is no call of a module, \"Module.<path>.<class>.forward.<number>\"");
+  }
+  if (std::set<std::string>(modules.begin(), modules.end()).size() != modules.size())
+    reader.fail("modules", "names a call twice");
+  reader.numbers("step", reader.find("step"));
+  reader.numbers("rank", reader.find("rank"));
+  config.loads_only = !reader.boolean("dump_after_load", false);
+}
+
 }  // namespace
 
 std::string_view name_of(Task task) {
@@ -398,7 +422,9 @@ Config parse_config(std::string_view text, const std::string& name, const Config
                 "debug record on any device");
   }
   config.level = static_cast<Level>(common.choice("level", level, kLevels));
+  if (const Json* load = common.find("load")) read_load(*load, name + ": load", config);
   config.dump_path = overrides.dump_path ? *overrides.dump_path : common.text("dump_path", "");
+  if (config.dump_path.empty() && config.loads_only) config.dump_path = ".";
   if (config.dump_path.empty()) common.fail("dump_path", "is missing: where shall the dump go?");
   if (config.dump_path.size() > kMaxDumpPath) common.fail("dump_path", "is longer than 4096 bytes");
 

@@ -59,6 +59,9 @@ struct Config {
   std::vector<std::string> custom_op_namespaces;
   /// Values where the Python tool 26.2 leaves none or odd ones are left out or odd here, too.
   bool python_compatible = false;
+  /// Inputs of modules are taken from a dump; and nothing is recorded.
+  bool loads = false;
+  bool loads_only = false;
   /// A tensor that was saved before in the step gets another name of that file.
   bool hard_links = true;
   std::uint64_t write_buffer = 256;  // MiB of tensors that wait to be written
@@ -90,6 +93,8 @@ struct Config {
   /// Nothing else changes.
   void set_dump_path(const std::string& path);
 
+  /// Is anything recorded?
+  bool records() const { return dump_enable != false && !loads_only; }
   /// Can a step have files of tensors?
   bool wants_tensor_folder() const;
   /// Are outputs compared with those of another dump?

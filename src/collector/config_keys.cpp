@@ -25,7 +25,8 @@ constexpr std::string_view kCommonKeys[] = {"task",
                                             "python_compatible",
                                             "hard_links",
                                             "write_buffer_mb",
-                                            "support_wrap_ops"};
+                                            "support_wrap_ops",
+                                            "load"};
 
 // Sections of tasks, of which only that of the task in use counts.
 constexpr std::string_view kSections[] = {"statistics",     "tensor",         "structure", "overflow_check",
@@ -35,6 +36,8 @@ constexpr std::string_view kSections[] = {"statistics",     "tensor",         "s
 constexpr std::string_view kPerturbationKeys[] = {"scope",        "list",       "fuzz_device", "pert_mode",
                                                   "handler_type", "fuzz_level", "fuzz_stage",  "if_preheat",
                                                   "preheat_step", "max_sample"};
+
+constexpr std::string_view kLoadKeys[] = {"path", "modules", "step", "rank", "dump_after_load"};
 
 constexpr std::string_view kGradientKeys[] = {"grad_level", "param_list", "bounds"};
 
@@ -168,6 +171,11 @@ KeysWithoutEffect keys_without_effect(const nlohmann::ordered_json& root, std::s
       note_section(*content, task, notes);
     } else {
       note_other_section(*content, section, task, notes);
+    }
+  }
+  if (const auto load = root.find("load"); load != root.end() && load->is_object()) {
+    for (const auto& [key, value] : load->items()) {
+      if (!holds(kLoadKeys, key) && !is_remark(key)) notes.add("load", key, unknown(kLoadKeys, key));
     }
   }
   return found;

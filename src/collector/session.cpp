@@ -74,8 +74,7 @@ msprobe_status Session::start(msprobe_decision& decision, bool& first_time) {
   decision = MSPROBE_NOT_NOW;
   first_time = false;
   recorder_.run(false);
-  if (config.dump_enable == false || config.level == Level::debug || config.task == Task::grad_probe)
-    return MSPROBE_OK;
+  if (!config.records() || config.level == Level::debug || config.task == Task::grad_probe) return MSPROBE_OK;
   if (!recorder_.finished() && !config.steps.empty() && present_step() > config.steps.back()) {
     recorder_.set_finished(true);
     first_time = true;
@@ -206,7 +205,7 @@ std::unique_ptr<Builder> Session::begin_save(std::string_view name, bool gradien
   return build([&](Recorder& recorder) -> std::optional<Builder::Target> {
     const Config& config = recorder.config();
     if (config.level != Level::debug || (config.task != Task::tensor && config.task != Task::statistics) ||
-        config.dump_enable == false || recorder.finished() || !step_listed()) {
+        !config.records() || recorder.finished() || !step_listed()) {
       return std::nullopt;
     }
     recorder.begin_step(place());
@@ -237,8 +236,7 @@ msprobe_status Session::probe_gradient(std::string_view parameter, const TensorV
   const std::lock_guard lock(mutex_);
   const Config& config = recorder_.config();
   if (config.task != Task::grad_probe) throw InvalidCall("the task is not grad_probe");
-  if (config.dump_enable == false || !step_listed() || !config.gradient_probe.takes(parameter))
-    return MSPROBE_SKIP;
+  if (!config.records() || !step_listed() || !config.gradient_probe.takes(parameter)) return MSPROBE_SKIP;
   const std::int64_t rank = std::max<std::int64_t>(rank_, 0);
   if (!config.ranks.empty() && !std::ranges::binary_search(config.ranks, rank)) return MSPROBE_SKIP;
   if (tensor::info(gradient.dtype).kind == tensor::Kind::complex)
@@ -267,7 +265,7 @@ void Session::get_info(msprobe_info& info) {
   info.level = static_cast<msprobe_level>(config.level);
   info.records_modules = config.level == Level::l0 || config.level == Level::mix ? 1 : 0;
   info.records_apis = config.level == Level::l1 || config.level == Level::mix ? 1 : 0;
-  info.enabled = config.dump_enable == false ? 0 : 1;
+  info.enabled = config.records() ? 1 : 0;
   info.reloads = config.dump_enable.has_value() && !path_.empty() ? 1 : 0;
   info.wants_bytes = config.summary_mode != SummaryMode::statistics || config.wants_tensor_folder() ? 1 : 0;
   info.async_dump = config.async_dump ? 1 : 0;

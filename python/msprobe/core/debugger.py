@@ -117,6 +117,16 @@ class Debugger:
     def _follow_settings(self):
         """Functions are wrapped, or not any more."""
 
+    def _before_start(self, model):
+        """start() has come, whether something is recorded or not."""
+
+    def _stopping(self):
+        """stop() has."""
+
+    def _told_at_end(self):
+        """Lines besides those on what was recorded: (told as they are, told as warnings)."""
+        return [], []
+
     def _starting(self, model):
         """start() has come with this model, and something may be recorded."""
 
@@ -171,14 +181,14 @@ class Debugger:
         _check_token_range(token_range)
         _check_rank(rank_id)
         self._check_model(model, token_range)
+        session.know_rank(rank_id)
+        session.discover_rank()
+        self._before_start(model)
         if not self._info["enabled"]:
             session.update_switches(False)
             return
         if session.LEVELS[self._info["level"]] == "debug":
             return
-        if rank_id is not None:
-            session.know_rank(rank_id)
-        session.discover_rank()
         if self._info["records_modules"] and model is not None:
             self.hooks.attach(model)
         self._starting(model)
@@ -208,6 +218,7 @@ class Debugger:
             return
         session.discover_rank()
         session.forward_switch[0] = False
+        self._stopping()
         self._pause()
         self._finish()
         session.attempted(_native.stop)
@@ -404,7 +415,10 @@ class Debugger:
         if self._told != (info["entries"], info["steps"]):
             self._tell_result()
         if self._tells(info):
-            for line in closing.lines(info, self._last_step, self._count_processes()):
+            told, wrong = self._told_at_end()
+            for line in told:
+                log.info(line)
+            for line in wrong + closing.lines(info, self._last_step, self._count_processes()):
                 log.warn(line)
 
     def _finish(self):
@@ -425,10 +439,10 @@ class Debugger:
         session.update_switches(backward=session.backward_switch[0] and bool(self._info["enabled"]))
 
     def _check_model(self, model, token_range):
-        needs_model = self._info["records_modules"] or token_range is not None
+        needs_model = self._info["records_modules"] or token_range is not None or session.setting("load") is not None
         if model is None:
             if needs_model:
-                raise invalid("start: a model is needed for level L0 or mix, and for token_range")
+                raise invalid("start: a model is needed for level L0 or mix, for token_range and for the section load")
             return
         for one in models_in(model):
             if not self.hooks.is_supported(one):

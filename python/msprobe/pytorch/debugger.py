@@ -12,7 +12,7 @@ from msprobe.core import debugger, saving, session, torch_apis
 from msprobe.core.describe import Record
 
 from . import apis, compiling, describe, device, distributed, framework, free_benchmark, grad_probe, gradients, megatron
-from . import modules, optimizers
+from . import loading, modules, optimizers
 from . import triton_kernels, versions
 
 
@@ -62,6 +62,7 @@ class PrecisionDebugger(debugger.Debugger):
         self._custom_operators = _CustomOperators()
         session.open_session(config_path, text, overrides, "pytorch", binding(), framework.rank_of_process)
         torch_apis.use_list(session.setting("support_wrap_ops"))
+        self._loading = loading.of_settings()
         if self._is_free_benchmark():
             free_benchmark.task.begin(session.setting("dump_path"))
 
@@ -108,6 +109,18 @@ class PrecisionDebugger(debugger.Debugger):
             if session.LEVELS[self._info["level"]] == "mix":
                 optimizers.install()
 
+    def _before_start(self, model):
+        if self._loading is not None:
+            self._loading.start(model)
+
+    def _stopping(self):
+        if self._loading is not None:
+            self._loading.stop()
+
+    def _told_at_end(self):
+        told = self._loading.told() if self._loading is not None else []
+        return told[:1], told[1:]
+
     def _starting(self, model):
         if self._info["records_apis"]:
             self._custom_operators.register()
@@ -146,6 +159,8 @@ class PrecisionDebugger(debugger.Debugger):
 
     def _step_ended(self):
         free_benchmark.task.end_step()
+        if self._loading is not None:
+            self._loading.end_step()
         megatron.forget()
         optimizers.forget()
 
