@@ -116,6 +116,11 @@ std::optional<DType> dtype_from_mindspore(std::string_view name) {
 }
 
 std::optional<DType> dtype_from_name(std::string_view name) {
+  // Asked for every tensor of a dump, and nearly always one of these.
+  constexpr std::array kUsual = {
+      NamedType{"torch.float32", DType::float32}, NamedType{"torch.bfloat16", DType::bfloat16},
+      NamedType{"torch.float16", DType::float16}, NamedType{"torch.int64", DType::int64}};
+  if (const auto usual = lookup(kUsual, name)) return usual;
   const auto torch = dtype_from_torch(name);
   return torch ? torch : dtype_from_mindspore(name);
 }

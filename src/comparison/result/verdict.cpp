@@ -250,8 +250,9 @@ class Judge {
 
   double norm_error_of(std::size_t index) const {
     const Row& row = result_.rows[index];
-    if (precision_ && precision_->of(row, kNorm) == SumDifference::rounded) return 0;
-    return relative_fraction(result_.difference(row, kNorm));
+    const double fraction = relative_fraction(result_.difference(row, kNorm));
+    if (!precision_ || !(fraction > 0)) return fraction;
+    return precision_->of(row, kNorm) == SumDifference::rounded ? 0 : fraction;
   }
   /// What is not known is no error of an output, and explains one as an input.
   bool is_known(std::size_t index) const {
@@ -274,7 +275,7 @@ class Judge {
   void norm_error() {
     if (largest_norm_error(inputs_) >= rules_.norm_error_input_below) return;
     for (const std::size_t i : outputs_) {
-      if (is_known(i) && norm_error_of(i) > rules_.norm_error_output_above)
+      if (norm_error_of(i) > rules_.norm_error_output_above && is_known(i))
         result_.rows[i].findings.add(Rule::norm_error);
     }
   }
@@ -389,7 +390,7 @@ class Judge {
   void norm_growth() {
     const double input = largest_norm_error(inputs_);
     mark_outputs(Rule::norm_growth,
-                 [&](std::size_t i) { return is_known(i) && grows(input, aggregate_norm_error(i)); });
+                 [&](std::size_t i) { return grows(input, aggregate_norm_error(i)) && is_known(i); });
   }
 
   // Rule 9.
