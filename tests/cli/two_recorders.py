@@ -140,6 +140,8 @@ def norms_that_recorders_round(msprobe, scratch):
     write("golden", rounded=False, overflown=False, **OURS)
     result = compare(msprobe, scratch, "--format", "csv", "-o", "-", "--fail-on", "warning")
     check("22 rows: 0 error, 0 warning, 22 pass" in result.stderr, result.stderr)
+    messages = [row["Err_message"] for row in csv.DictReader(result.stdout.splitlines())]
+    check_equal("told", [one for one in messages if one != "[]"], ['["Not compared: L2norm (only in Bench)."]'])
     rules = ["--format", "csv", "-o", "-", "--python-rules"]
     verdicts = [row["Result"] for row in csv.DictReader(compare(msprobe, scratch, *rules).stdout.splitlines())]
     check_equal("as they are", (verdicts.count("warning"), verdicts.count("error")), (10, 1))

@@ -17,7 +17,7 @@ std::string_view verdict_name(Verdict verdict);
 enum class Rule : std::uint8_t {
   fuzzy_pair,     // the partner has another name (-fm)
   aligned_pair,   // the same, where the two do the same at the same place
-  unknown,        // a statistic was recorded on one side alone
+  unknown,        // a statistic is known on one side alone
   remark,         // the metrics say something of how they came about
   not_measured,   // the tensors could not be compared
   not_joined,     // what the ranks hold does not make up what the golden side has

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "comparison/result/sum_precision.hpp"
+
 namespace msprobe::compare {
 namespace {
 
@@ -42,8 +44,8 @@ std::string words_of_unknown(const RankResult& result, const Row& row) {
   constexpr std::array<const char*, kStatistics> kNames = {"Max", "Min", "Mean", "L2norm"};
   std::array<std::vector<const char*>, 2> alone;
   for (std::size_t which = 0; which < kStatistics; ++which) {
-    const bool ours = is_recorded(result.target_item(row).statistics[which]);
-    if (ours == is_recorded(result.golden_item(row).statistics[which])) continue;
+    const bool ours = is_known(result.target, result.target_item(row), which);
+    if (ours == is_known(result.golden, result.golden_item(row), which)) continue;
     alone[ours ? 0 : 1].push_back(kNames[which]);
   }
   std::vector<std::string> told;

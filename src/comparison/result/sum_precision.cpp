@@ -10,18 +10,25 @@
 namespace msprobe::compare {
 namespace {
 
-struct Numbers {
-  Numbers(const Side& side, const Item& item, std::size_t statistic)
-      : asked(diagnosis::number_of(side, item, static_cast<Statistic>(statistic))),
-        norm(diagnosis::number_of(side, item, kNorm)),
-        finite(std::isfinite(diagnosis::number_of(side, item, kMax)) &&
-               std::isfinite(diagnosis::number_of(side, item, kMin))) {}
-  double asked;
-  double norm;
-  bool finite;  // all elements are
-};
+bool is_sum(std::size_t statistic) {
+  return statistic == kMean || statistic == kNorm;
+}
+
+double number(const Side& side, const Item& item, std::size_t statistic) {
+  return diagnosis::number_of(side, item, static_cast<Statistic>(statistic));
+}
+
+bool has_finite_elements(const Side& side, const Item& item) {
+  return std::isfinite(number(side, item, kMax)) && std::isfinite(number(side, item, kMin));
+}
 
 }  // namespace
+
+bool is_known(const Side& side, const Item& item, std::size_t statistic) {
+  if (!dump::is_recorded(item.statistics[statistic])) return false;
+  return !is_sum(statistic) || std::isfinite(number(side, item, statistic)) ||
+         !has_finite_elements(side, item);
+}
 
 SumPrecision::SumPrecision(const RankResult& result)
     : result_(result), precision_(result.target, result.golden) {
@@ -34,24 +41,25 @@ SumPrecision::SumPrecision(const RankResult& result)
 }
 
 SumDifference SumPrecision::of(const Row& row, std::size_t statistic) const {
-  if (!row.matched() || (statistic != kMean && statistic != kNorm)) return SumDifference::counts;
+  if (!row.matched() || !is_sum(statistic)) return SumDifference::counts;
+  const Item& item = result_.target_item(row);
   const Item& golden = result_.golden_item(row);
-  const Numbers ours(result_.target, result_.target_item(row), statistic);
-  const Numbers theirs(result_.golden, golden, statistic);
-  if (!ours.finite || !theirs.finite) return SumDifference::counts;
-  if (!std::isfinite(ours.asked) || !std::isfinite(theirs.asked)) return SumDifference::unknown;
+  if (!has_finite_elements(result_.target, item) || !has_finite_elements(result_.golden, golden))
+    return SumDifference::counts;
+  const double ours = number(result_.target, item, statistic);
+  const double theirs = number(result_.golden, golden, statistic);
+  if (!std::isfinite(ours) || !std::isfinite(theirs)) return SumDifference::unknown;
   const std::string_view dtype = result_.golden.text(golden.dtype);
   const std::uint64_t elements = diagnosis::elements_of(result_.golden.text(golden.shape));
-  const diagnosis::Tolerance tolerance =
-      precision_.of(result_.target.text(result_.target_item(row).dtype), dtype, elements);
-  double allowed = tolerance.norm * theirs.asked;
+  const diagnosis::Tolerance tolerance = precision_.of(result_.target.text(item.dtype), dtype, elements);
+  double allowed = tolerance.norm * theirs;
   if (statistic == kMean) {
-    const double rms = theirs.norm / std::sqrt(static_cast<double>(elements));
+    const double rms = number(result_.golden, golden, kNorm) / std::sqrt(static_cast<double>(elements));
     // The mean of elements that cancel is the sum of their roundings.
     const double of_rms = std::max(tolerance.mean_sum, diagnosis::unit_roundoff(dtype));
-    allowed = tolerance.mean * std::fabs(theirs.asked) + (std::isfinite(rms) ? of_rms * rms : 0);
+    allowed = tolerance.mean * std::fabs(theirs) + (std::isfinite(rms) ? of_rms * rms : 0);
   }
-  return std::fabs(ours.asked - theirs.asked) <= allowed ? SumDifference::rounded : SumDifference::counts;
+  return std::fabs(ours - theirs) <= allowed ? SumDifference::rounded : SumDifference::counts;
 }
 
 }  // namespace msprobe::compare

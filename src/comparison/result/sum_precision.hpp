@@ -10,6 +10,10 @@
 
 namespace msprobe::compare {
 
+/// Was the statistic recorded, and is it, of a sum, no overflow in the recorder: infinite or undefined though
+/// every element is finite?
+bool is_known(const Side& side, const Item& item, std::size_t statistic);
+
 enum class SumDifference : std::uint8_t {
   counts,   // or it is Max or Min that is asked for
   rounded,  // no more than recorders, and sums of elements that cancel, are off by

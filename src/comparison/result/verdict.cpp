@@ -213,7 +213,7 @@ class Judge {
     const Item& theirs = result_.golden_item(row);
     if (!ours.is_tensor || !theirs.is_tensor) return;
     for (std::size_t which = 0; which < kStatistics; ++which) {
-      if (dump::is_recorded(ours.statistics[which]) == dump::is_recorded(theirs.statistics[which])) continue;
+      if (is_known(target(), ours, which) == is_known(golden(), theirs, which)) continue;
       row.findings.add(Rule::unknown);
       return;
     }
@@ -255,7 +255,7 @@ class Judge {
     return precision_->of(row, kNorm) == SumDifference::rounded ? 0 : fraction;
   }
   /// What is not known is no error of an output, and explains one as an input.
-  bool is_known(std::size_t index) const {
+  bool is_norm_known(std::size_t index) const {
     return !precision_ || precision_->of(result_.rows[index], kNorm) != SumDifference::unknown;
   }
 
@@ -275,7 +275,7 @@ class Judge {
   void norm_error() {
     if (largest_norm_error(inputs_) >= rules_.norm_error_input_below) return;
     for (const std::size_t i : outputs_) {
-      if (norm_error_of(i) > rules_.norm_error_output_above && is_known(i))
+      if (norm_error_of(i) > rules_.norm_error_output_above && is_norm_known(i))
         result_.rows[i].findings.add(Rule::norm_error);
     }
   }
@@ -390,7 +390,7 @@ class Judge {
   void norm_growth() {
     const double input = largest_norm_error(inputs_);
     mark_outputs(Rule::norm_growth,
-                 [&](std::size_t i) { return grows(input, aggregate_norm_error(i)) && is_known(i); });
+                 [&](std::size_t i) { return grows(input, aggregate_norm_error(i)) && is_norm_known(i); });
   }
 
   // Rule 9.

@@ -37,7 +37,8 @@ std::string call(std::string_view input, std::string_view output) {
 }
 
 /// One entry, of several ranks and of the whole.
-RankResult settled(const std::vector<std::string>& ranks, const std::string& whole) {
+RankResult settled(const std::vector<std::string>& ranks, const std::string& whole,
+                   const char* recorder_of_whole = "") {
   RankResult result;
   std::vector<RankSide> sides;
   for (const std::string& rank : ranks)
@@ -46,6 +47,7 @@ RankResult settled(const std::vector<std::string>& ranks, const std::string& who
   result.target = std::move(target.side);
   result.target_joins = std::move(target.joins);
   result.golden = side_of(whole);
+  result.golden.header.recorder = recorder_of_whole;
   const Matching matching = match_by_name(result.target, result.golden);
   for (const Pair& pair : matching.pairs) result.rows.emplace_back().pair = pair;
   settle_joins(result);
@@ -95,6 +97,24 @@ TEST_CASE("settle_joins: shards that are equal are shards still") {
               call(tensor({1, 1, 1, 2.8284271247461903}, "[8]"), kNothing));
   CHECK(share(result, 0) == Share::shards);
   CHECK(told(result, 0) == "[8] 1 1 1 2.8284271247461903");
+}
+
+TEST_CASE("settle_joins: sums are what the other recorder told, within what the ranks' rounded") {
+  // Eight tensors of bfloat16 tell that the ranks' norms are bfloat16.
+  const auto eight = [](const Numbers& numbers, std::string_view shape) {
+    std::string one = tensor(numbers, shape);
+    one.replace(one.find("float32"), 7, "bfloat16");
+    std::string all = one;
+    for (int i = 1; i < 8; ++i) all += ", " + one;
+    return call(all, kNothing);
+  };
+  const std::vector<std::string> ranks = {eight({2, -1, 0.5, 3.5}, "[2, 4]"),
+                                          eight({4, -3, 1.5, 4.5}, "[2, 4]")};
+  const auto against = [&](double norm) {
+    return told(settled(ranks, eight({4, -3, 1.003, norm}, "[4, 4]"), "msprobe 1"), 7);
+  };
+  CHECK(against(5.72) == "[4, 4] 4 -3 1.003 5.72");
+  CHECK(against(5.9) == "[4, 4] 4 -3 1.003 5.70087712549569");
 }
 
 TEST_CASE("settle_joins: neighbours that have the same shard") {
