@@ -148,6 +148,11 @@ def norms_that_recorders_round(msprobe, scratch):
     graph = ["graph_visualize", "-tp", "target/step0", "-gp", "golden/step0", "-o", "out"]
     told = harness.run(msprobe, graph, scratch).stderr
     check("0 error, 0 warning, 11 pass" in told, told)
+    harness.run(msprobe, [*graph[:-1], "vis", "--file_type", "vis"], scratch)
+    (file,) = (scratch / "vis").glob("*.vis")
+    nodes = json.loads(file.read_text())["NPU"]["node"]
+    indexes = {node["data"]["precision_index"] for node in nodes.values() if "precision_index" in node["data"]}
+    check_equal("indexes", indexes, {0})
     # A norm that is off by more, and one that only one side can tell to be wrong.
     write("target", rounded=False, overflown=False, **OURS)
     path = scratch / "target" / "step0" / "rank0" / "dump.json"

@@ -106,7 +106,10 @@ class JudgedSource final : public LinkedSource {
         entries_(entries),
         task_(task),
         traits_(options.traits),
-        as_release8_(options.as_release8) {}
+        as_release8_(options.as_release8) {
+    if (as_release8_ && task == ComparedBy::statistics && !traits_.rank.judge.sums_as_recorded)
+      precision_.emplace(result);
+  }
 
   NodeData data(NodeIndex node) const override {
     NodeData data = LinkedSource::data(node);
@@ -165,7 +168,8 @@ class JudgedSource final : public LinkedSource {
       return release8_collection(held, task_ == ComparedBy::md5, traits_.unjudged_collections_pass);
     }
     if (!has_rows(node) || result_.target.apis[entries_[node]].count == 0) return {};
-    Release8 found = release8_node(result_, result_.target.apis[entries_[node]], traits_.python_texts);
+    Release8 found = release8_node(result_, result_.target.apis[entries_[node]],
+                                   precision_ ? &*precision_ : nullptr, traits_.python_texts);
     if (has_undefined_result(tree().name(node))) {
       found.index = task_ == ComparedBy::md5 ? 1 : 0;
       found.is_real = false;
@@ -203,6 +207,7 @@ class JudgedSource final : public LinkedSource {
   ComparedBy task_;
   const PairTraits& traits_;
   bool as_release8_;
+  std::optional<compare::SumPrecision> precision_;
 };
 
 compare::Mode mode_of(ComparedBy task) {
