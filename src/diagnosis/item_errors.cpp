@@ -15,6 +15,10 @@ using dump::Item;
 using dump::Side;
 using dump::State;
 
+double roundoff_of(KnownType type) {
+  return type ? tensor::unit_roundoff(*type) : 0;
+}
+
 void raise_to(float& largest, float value) {
   if (value > largest) largest = value;
 }
@@ -22,7 +26,10 @@ void raise_to(float& largest, float value) {
 }  // namespace
 
 ItemErrors::ItemErrors(const RankPair& pair, const StatisticsPrecision* known)
-    : golden_item(pair_items(*pair.target, *pair.golden, *pair.alignment)), pair_(pair) {
+    : golden_item(pair_items(*pair.target, *pair.golden, *pair.alignment)),
+      pair_(pair),
+      target_types_(*pair.target),
+      golden_types_(*pair.golden) {
   const Side& target = *pair.target;
   e.assign(target.items.size(), NAN);
   b.assign(target.items.size(), 0);
@@ -84,12 +91,12 @@ void ItemErrors::measure_items(std::uint32_t api) {
   for (std::uint32_t i = target.apis[api].first; i < target.apis[api].first + target.apis[api].count; ++i) {
     const Item& item = target.items[i];
     if (!item.is_tensor) continue;
-    const double roundoff = unit_roundoff(target.text(item.dtype));
+    const double roundoff = roundoff_of(target_types_.of(item));
     raise_to(u[api], static_cast<float>(roundoff));
     if (golden_item[i] == kNone) continue;
     const Item& partner = golden.items[golden_item[i]];
     if (!partner.is_tensor) continue;
-    raise_to(u[api], static_cast<float>(unit_roundoff(golden.text(partner.dtype))));
+    raise_to(u[api], static_cast<float>(roundoff_of(golden_types_.of(partner))));
     std::optional<Measure> found;
     if (pair_.tensors) found = pair_.tensors(i, golden_item[i]);
     if (!found) {
@@ -129,7 +136,7 @@ void ItemErrors::leave_out_overwritten(std::uint32_t api) {
   for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
     const Item& item = target.items[i];
     if (adds_product && !item.is_tensor && item.state == State::input &&
-        place_text(target, item) == "input.beta")
+        target.name(item).ends_with(".input.beta"))
       scaled_by_zero = number_of(target, item, dump::kMax) == 0;
     if (item.state != State::output || !item.is_tensor) continue;
     same_left = e[i] == 0;
@@ -139,14 +146,14 @@ void ItemErrors::leave_out_overwritten(std::uint32_t api) {
   for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
     const Item& item = target.items[i];
     if (!item.is_tensor || item.state != State::input || std::isnan(e[i]) || e[i] == 0) continue;
-    const std::string place = place_text(target, item);
-    if ((writes && place == "input.0") || place == "input.out") e[i] = NAN;
+    const std::string_view name = target.name(item);
+    if ((writes && name.ends_with(".input.0")) || name.ends_with(".input.out")) e[i] = NAN;
   }
 }
 
 Tolerance ItemErrors::tolerance_of(std::uint32_t index, std::uint32_t golden_index) const {
   const Item& partner = pair_.golden->items[golden_index];
-  return precision.of(pair_.target->text(pair_.target->items[index].dtype), pair_.golden->text(partner.dtype),
+  return precision.of(target_types_.of(pair_.target->items[index]), golden_types_.of(partner),
                       elements_of(pair_.golden->text(partner.shape)));
 }
 

@@ -73,6 +73,8 @@ class ItemErrors {
   void add_to_module(std::uint32_t api, ModuleErrors& module);
 
   const RankPair& pair_;
+  ItemTypes target_types_;
+  ItemTypes golden_types_;
   TextIndex names_;
   std::unordered_map<std::string_view, ModuleErrors> modules_;
   std::vector<ModuleErrors*> module_of_;  // by entry under test; null: it counts for none

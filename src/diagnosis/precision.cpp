@@ -122,16 +122,32 @@ RecordedSums recorded_sums(const Side& side) {
   return sums;
 }
 
+ItemTypes::ItemTypes(const Side& side) : side_(side) {
+  constexpr std::size_t kMost = 64;  // names of a hostile dump: the rest is read where it is asked for
+  for (const Item& item : side.items) {
+    if (!item.is_tensor || (!known_.empty() && known_.back().first == item.dtype)) continue;
+    const auto is_this = [&](const auto& each) { return each.first == item.dtype; };
+    if (known_.size() >= kMost || std::any_of(known_.begin(), known_.end(), is_this)) continue;
+    known_.emplace_back(item.dtype, tensor::dtype_from_name(side.text(item.dtype)));
+  }
+}
+
+KnownType ItemTypes::of(const Item& item) const {
+  for (const auto& [name, type] : known_) {
+    if (name == item.dtype) return type;
+  }
+  return tensor::dtype_from_name(side_.text(item.dtype));
+}
+
 StatisticsPrecision::StatisticsPrecision(const Side& target, const Side& golden)
     : target_(recorded_sums(target)), golden_(recorded_sums(golden)) {
   const auto is_exact = [](const RecordedSums& sums) { return sums.in_double && sums.digits == 0; };
   exact_ = is_exact(target_) && is_exact(golden_);
 }
 
-std::size_t StatisticsPrecision::type_of(std::string_view dtype) {
-  const auto known = tensor::dtype_from_name(dtype);
-  if (known == DType::bfloat16) return 0;
-  return known == DType::float16 ? 1 : 2;
+std::size_t StatisticsPrecision::type_of(KnownType dtype) {
+  if (dtype == DType::bfloat16) return 0;
+  return dtype == DType::float16 ? 1 : 2;
 }
 
 std::size_t StatisticsPrecision::decade_of(std::uint64_t elements) {
@@ -146,9 +162,10 @@ void StatisticsPrecision::learn(const Side& target, const Item& item, const Side
     const double ours = number_of(target, item, which);
     return std::isfinite(ours) && ours == number_of(golden, partner, which);
   };
-  const std::string_view dtype = golden.text(partner.dtype);
+  const KnownType dtype = tensor::dtype_from_name(golden.text(partner.dtype));
   const std::uint64_t elements = elements_of(golden.text(partner.shape));
-  if (!same(dump::kMax) || !same(dump::kMin) || unit_roundoff(dtype) == 0 || elements < 2) return;
+  if (!same(dump::kMax) || !same(dump::kMin) || !dtype || tensor::unit_roundoff(*dtype) == 0 || elements < 2)
+    return;
   // Of constants every sum is easy.
   if (number_of(golden, partner, dump::kMax) == number_of(golden, partner, dump::kMin)) return;
   const double norm = number_of(golden, partner, dump::kNorm);
@@ -192,15 +209,14 @@ void StatisticsPrecision::settle() {
   }
 }
 
-Tolerance StatisticsPrecision::of(std::string_view target_dtype, std::string_view golden_dtype,
+Tolerance StatisticsPrecision::of(KnownType target_dtype, KnownType golden_dtype,
                                   std::uint64_t elements) const {
   if (exact_) return {};
   const double n = static_cast<double>(elements);
   const std::size_t type = type_of(golden_dtype);
   const Learnt& learnt = learnt_[type][decade_of(elements)];
-  const auto of_side = [n](const RecordedSums& sums, std::string_view dtype) {
+  const auto of_side = [n](const RecordedSums& sums, KnownType known) {
     Tolerance side;
-    const auto known = tensor::dtype_from_name(dtype);
     if (sums.digits > 0) side.extreme = side.norm = side.mean = 0.5 * std::pow(10.0, 1 - sums.digits);
     const bool integer = known && tensor::info(*known).kind == tensor::Kind::integer;
     if (sums.integers_in_float32 && known && (integer || *known == DType::float64))

@@ -7,11 +7,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "dump/side.hpp"
+#include "tensor/dtype.hpp"
 
 namespace msprobe::diagnosis {
 
@@ -34,6 +36,19 @@ struct RecordedSums {
 
 RecordedSums recorded_sums(const dump::Side& side);
 
+using KnownType = std::optional<tensor::DType>;  // nothing for names of no type
+
+/// The types of one dump's tensors, whose names are read once each.
+class ItemTypes {
+ public:
+  explicit ItemTypes(const dump::Side& side);
+  KnownType of(const dump::Item& item) const;
+
+ private:
+  const dump::Side& side_;
+  std::vector<std::pair<std::uint32_t, KnownType>> known_;  // by the name's place in the pool
+};
+
 class StatisticsPrecision {
  public:
   /// Both dumps are exact.
@@ -46,7 +61,7 @@ class StatisticsPrecision {
   /// What was learnt counts from here on.
   void settle();
 
-  Tolerance of(std::string_view target_dtype, std::string_view golden_dtype, std::uint64_t elements) const;
+  Tolerance of(KnownType target_dtype, KnownType golden_dtype, std::uint64_t elements) const;
 
   /// What these dumps cannot show, each a sentence; empty if all that is recorded is exact.
   std::vector<std::string> limits() const;
@@ -64,7 +79,7 @@ class StatisticsPrecision {
     bool known = false;
     bool alike = false;  // both sides sum in one way: equal tensors have equal sums
   };
-  static std::size_t type_of(std::string_view dtype);
+  static std::size_t type_of(KnownType dtype);
   static std::size_t decade_of(std::uint64_t elements);
 
   RecordedSums target_;

@@ -49,14 +49,15 @@ SumDifference SumPrecision::of(const Row& row, std::size_t statistic) const {
   const double ours = number(result_.target, item, statistic);
   const double theirs = number(result_.golden, golden, statistic);
   if (!std::isfinite(ours) || !std::isfinite(theirs)) return SumDifference::unknown;
-  const std::string_view dtype = result_.golden.text(golden.dtype);
+  const diagnosis::KnownType dtype = tensor::dtype_from_name(result_.golden.text(golden.dtype));
   const std::uint64_t elements = diagnosis::elements_of(result_.golden.text(golden.shape));
-  const diagnosis::Tolerance tolerance = precision_.of(result_.target.text(item.dtype), dtype, elements);
+  const diagnosis::Tolerance tolerance =
+      precision_.of(tensor::dtype_from_name(result_.target.text(item.dtype)), dtype, elements);
   double allowed = tolerance.norm * theirs;
   if (statistic == kMean) {
     const double rms = number(result_.golden, golden, kNorm) / std::sqrt(static_cast<double>(elements));
     // The mean of elements that cancel is the sum of their roundings.
-    const double of_rms = std::max(tolerance.mean_sum, diagnosis::unit_roundoff(dtype));
+    const double of_rms = std::max(tolerance.mean_sum, dtype ? tensor::unit_roundoff(*dtype) : 0);
     allowed = tolerance.mean * std::fabs(theirs) + (std::isfinite(rms) ? of_rms * rms : 0);
   }
   return std::fabs(ours - theirs) <= allowed ? SumDifference::rounded : SumDifference::counts;
