@@ -7,7 +7,6 @@
 #include <cmath>
 #include <limits>
 #include <string>
-#include <utility>
 
 namespace msprobe::dump {
 namespace {
@@ -49,6 +48,21 @@ bool may_overflow(const Entry& entry, Entry::Index item, bool squares) {
   if (!largest || !std::isfinite(*largest)) return false;
   const double limit = dtype_of(entry, item) == "float16" ? kLargestHalf : kLargestFloat;
   return elements_of(entry, item) * *largest * (squares ? *largest : 1) >= limit;
+}
+
+struct FloatType {
+  std::string_view name;
+  int digits = 0;  // binary, of the mantissa
+  double largest = 0;
+};
+
+/// 1e3, 1e4, ... as near as the type comes: numbers that people write.
+bool is_round(double value, const FloatType& type) {
+  const double power = std::pow(10, std::round(std::log10(value)));
+  int exponent = 0;
+  const double mantissa = std::frexp(power, &exponent);
+  return power >= 1e3 &&
+         value == std::ldexp(std::nearbyint(std::ldexp(mantissa, type.digits)), exponent - type.digits);
 }
 
 }  // namespace
@@ -141,18 +155,18 @@ bool NormJump::is_given(Entry::Index item) const {
 
 bool NormJump::is_masked(Entry::Index item) const {
   if (is_given(item)) return true;
-  // An overflow that was cut off at the largest number has no reason to spare the other end by so much.
-  static const std::array<std::pair<std::string_view, double>, 4> kLowest = {
-      {{"float16", kLargestHalf},
-       {"bfloat16", 0x1.fep127},
-       {"float32", kLargestFloat},
-       {"float64", std::numeric_limits<double>::max()}}};
-  const std::string dtype = dtype_of(entry_, item);
-  const auto min = number_of(entry_, entry_.find(item, "Min"));
   const auto max = number_of(entry_, entry_.find(item, "Max"));
-  return std::ranges::any_of(kLowest, [&](const auto& type) {
-    return type.first == dtype && min == -type.second && max && *max < type.second;
-  });
+  const auto min = number_of(entry_, entry_.find(item, "Min"));
+  if (!max || !min || !(*min < 0) || std::fabs(*max) >= -*min) return false;
+  static const std::array<FloatType, 4> kTypes = {{
+      {"float16", 11, kLargestHalf},
+      {"bfloat16", 8, 0x1.fep127},
+      {"float32", 24, kLargestFloat},
+      {"float64", 53, std::numeric_limits<double>::max()},
+  }};
+  const std::string dtype = dtype_of(entry_, item);
+  const auto type = std::ranges::find(kTypes, dtype, &FloatType::name);
+  return type != kTypes.end() && (*min == -type->largest || is_round(-*min, *type));
 }
 
 std::optional<NormJump::Norms> NormJump::above(double ratio) const {

@@ -56,6 +56,8 @@ class NormJump {
 
  private:
   bool is_tensor(Entry::Index item) const;
+  /// Is it the lowest of its type, or a round number, while all others are smaller? An overflow that was cut
+  /// off has no reason to be either.
   bool is_masked(Entry::Index item) const;
 
   const Entry& entry_;

@@ -122,11 +122,17 @@ TEST_CASE("a sum that may have left its type's range is no Inf, and a mask's val
     CHECK(scene(masked, scores).empty());
     CHECK(statistics(scores + R"(, {"type": "float", "value": -3.4028234663852886e+38})", masked).empty());
   }
-  // Another value of a mask is one of the arguments.
-  const std::string shallow =
-      tensor("float32", R"("Max": 2.0, "Min": -10000.0, "Mean": -5e3, "Norm": 113137.0)");
-  CHECK(scene(scores + R"(, {"type": "float", "value": -10000.0})", shallow).empty());
-  CHECK(scene(scores, shallow) == "NumericalMutationScene");
+  // Another value of a mask is one of the arguments, or round.
+  const auto shallow = [&](const std::string& dtype, const std::string& fill) {
+    return tensor(dtype, R"("Max": 2.0, "Min": )" + fill + R"(, "Mean": -5e3, "Norm": 113137.0)");
+  };
+  CHECK(scene(scores, shallow("float32", "-12345.0")) == "NumericalMutationScene");
+  CHECK(scene(scores + R"(, {"type": "float", "value": -12345.0})", shallow("float32", "-12345.0")).empty());
+  CHECK(scene(scores, shallow("float32", "-10000.0")).empty());
+  CHECK(scene(scores, shallow("float32", "-1000000000.0")).empty());
+  CHECK(scene(scores, shallow("bfloat16", "-9984.0")).empty());
+  CHECK(scene(scores, shallow("float32", "-9984.0")) == "NumericalMutationScene");
+  CHECK(scene(scores, shallow("int64", "-10000")) == "NumericalMutationScene");
   // The norm of float16 is float16 with old recorders.
   const std::string half = tensor("float16", R"("Max": 9e3, "Min": -9e3, "Mean": 0.5, "Norm": Infinity)");
   const std::string small = tensor("float16", R"("Max": 90.0, "Min": -90.0, "Mean": 0.5, "Norm": 900.0)");
