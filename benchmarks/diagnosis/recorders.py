@@ -65,4 +65,4 @@ def flush():
     if IS_OURS:
         from msprobe.core import session
 
-        session._at_exit()
+        session.end()
