@@ -91,7 +91,7 @@ std::string no_culprit(const Diagnosis& diagnosis) {
   }
   if (diagnosis.unread > 0) text += "; " + unread(diagnosis);
   if (diagnosis.broken_off > 0) text += "; " + broken_off(diagnosis);
-  if (diagnosis.largest_j > 0) {
+  if (diagnosis.largest_j > 0 && !diagnosis.apart) {
     text += fmt::format("; closest to evidence: {} with J {:.1f} of {:.0f}", diagnosis.largest_entry,
                         diagnosis.largest_j, diagnosis.threshold);
   }

@@ -410,4 +410,19 @@ TEST_CASE("dtypes of two frameworks pair within their class") {
   CHECK(dtypes_match("Bool", "torch.int64", rules, DtypeCheck::none));
 }
 
+TEST_CASE("gradients of parameters pair whether a release numbers them or not") {
+  const std::string number =
+      R"("Module.fc.Linear.parameters_grad.0": {"weight": [)" + tensor_json("1") + "]}";
+  const std::string none = R"("Module.fc.Linear.parameters_grad": {"weight": [)" + tensor_json("1") + "]}";
+  using Lines = std::vector<std::string>;
+  CHECK(pairs(none, number) ==
+        Lines{"Module.fc.Linear.parameters_grad.weight = Module.fc.Linear.parameters_grad.0.weight"});
+  CHECK(pairs(number, none) ==
+        Lines{"Module.fc.Linear.parameters_grad.0.weight = Module.fc.Linear.parameters_grad.weight"});
+  CHECK(pairs(none, none) ==
+        Lines{"Module.fc.Linear.parameters_grad.weight = Module.fc.Linear.parameters_grad.weight"});
+  CHECK(pairs(none, number, {}, {}, {}, {.gradients_as_numbered = true}) ==
+        Lines{"Module.fc.Linear.parameters_grad.weight - entry"});
+}
+
 }  // namespace msprobe::compare_matching_test

@@ -516,4 +516,37 @@ TEST_CASE("nothing, and what is not finite") {
   CHECK(rank.evidence == 1);
 }
 
+TEST_CASE("a recording that ends in the middle of a step is no other code") {
+  Two two = Chain().text();
+  for (int i = 3; i < 6; ++i) {
+    const std::string name = "Functional.linear." + std::to_string(i) + ".forward";
+    two.golden.forward(name, {tensor(1 + i)}, {tensor(2 + i)});
+  }
+  for (const bool exchanged : {false, true}) {
+    CAPTURE(exchanged);
+    if (exchanged) std::swap(two.target, two.golden);
+    const RankDiagnosis rank = diagnosed(two);
+    CHECK(no_evidence(rank));
+    CHECK(first(rank).text == (exchanged ? "the recording of golden ends here; this run has 3 more entries"
+                                         : "the recording of this run ends here; golden has 3 more entries"));
+    CHECK(first(rank).side.empty());
+  }
+}
+
+TEST_CASE("gradients of parameters that stand where the forward does are judged behind the backward") {
+  const auto two = [](double error) {
+    Two text = Chain().text();
+    text.target.gradients("Module.fc.Linear.parameters_grad", {named("weight", "[" + rough(5, error) + "]")});
+    text.golden.gradients("Module.fc.Linear.parameters_grad", {named("weight", "[" + tensor(5) + "]")});
+    text.backward("Functional.linear.2.backward", {rough(6, error)}, {rough(7, error)}, {tensor(6)},
+                  {tensor(7)});
+    text.backward("Module.fc.Linear.backward.0", {rough(6, error)}, {rough(7, error)}, {tensor(6)},
+                  {tensor(7)});
+    return text;
+  };
+  const RankDiagnosis rank = diagnosed(two(1e-2));
+  CHECK(first(rank).entry == "Functional.linear.2.backward");
+  CHECK(no_evidence(diagnosed(two(kNoise))));
+}
+
 }  // namespace msprobe::diagnosis::rank_diagnosis_test

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -90,6 +91,37 @@ TEST_CASE("a common factor is told from noise by what is left beside it") {
   CHECK(factor.median_gain() == doctest::Approx(1.1));
   CHECK(noise.deviation() ==
         doctest::Approx(0.01 / (1e-3 + 4 * std::sqrt(0.01 - 1e-4) / std::sqrt(48.0))).epsilon(1e-6));
+}
+
+TEST_CASE("a parameter stands out from those that have drifted") {
+  constexpr double u = 0x1p-24;
+  SUBCASE("all have") {
+    const std::optional<Drift> drift = drift_of({1e-6, 2e-6, 3e-6, 4e-6}, u);
+    REQUIRE(drift.has_value());
+    CHECK(drift->small);
+    CHECK(drift->differing == 4);
+    CHECK(drift->largest == 4e-6);
+    CHECK(drift->stands_out(2e-3, false, std::nullopt, u));
+    CHECK_FALSE(drift->stands_out(5e-4, false, std::nullopt, u));
+    CHECK_FALSE(drift->stands_out(0.3, true, 0.01, u));  // a vector that began as zeros
+    CHECK(drift->stands_out(0.6, true, 0.01, u));
+  }
+  SUBCASE("a few have, so that a vector is one that others are not") {
+    const std::optional<Drift> drift = drift_of({0, 0, 0, 0, 0, 3e-3}, u);
+    REQUIRE(drift.has_value());
+    CHECK(drift->median == 0);
+    CHECK(drift->stands_out(3e-3, true, 0.01, u));
+    CHECK_FALSE(drift->stands_out(3e-3, true, 0.9, u));  // its gradient is noise, and so was its update
+    CHECK_FALSE(drift->stands_out(3e-3, true, std::nullopt, u));
+    CHECK(drift->stands_out(3e-3, false, std::nullopt, u));
+  }
+  SUBCASE("so far that nothing does") {
+    const std::optional<Drift> drift = drift_of({0.1, 0.2, 0.3}, u);
+    REQUIRE(drift.has_value());
+    CHECK_FALSE(drift->small);
+    CHECK_FALSE(drift->stands_out(100, false, std::nullopt, u));
+  }
+  CHECK_FALSE(drift_of({0, 0, 0}, u).has_value());
 }
 
 }  // namespace msprobe::diagnosis_updates_test
