@@ -481,7 +481,8 @@ Finding RankJudge::finding(const Entry& entry, Kind kind, Rule rule, double j) c
                        kind == Kind::unrecorded || kind == Kind::feed;
   // Parameters that have drifted apart are no independent errors: what adds them up may show more of them.
   constexpr double kTogether = 2;
-  const double least = drift_ && by_values ? kTogether * threshold_ : threshold_;
+  const bool drifted = drift_ && drift_->median > 0;
+  const double least = drifted && by_values ? kTogether * threshold_ : threshold_;
   const bool weak = j < least || (drift_ && by_size && before_ >= kLost);
   found.confidence = weak ? Confidence::hint : sure ? Confidence::certain : Confidence::likely;
   // Behind a decision that noise flipped, everything is different, and nothing is evidence.
