@@ -46,8 +46,9 @@ class Surface(Case):
         self.assertEqual((service.current_iter, service.loop, service.init_step), (3, 0, 3))
         self.assertEqual((service.first_start, service.current_rank, service.current_pid), (False, 2, os.getpid()))
         debugger.stop()
-        for _ in range(2):
-            debugger.step()
+        debugger.step()
+        self.assertEqual((service.current_iter, service.loop), (3, 1))
+        debugger.step()
         debugger.start(model=make_net())
         self.assertEqual((service.should_stop_service, service.loop), (True, 2))
 
@@ -132,16 +133,31 @@ class Surface(Case):
         debugger = self.open("L1")
         with told() as lines:
             for _ in range(2):
-                debugger.config.dump_path = "elsewhere"
+                debugger.config.level = "L0"
                 debugger.service.config.level = "L0"
                 debugger.service.config.level = "L1"  # as it is
                 debugger.service.current_iter = 4
                 debugger.service.first_start = True
         self.assertEqual(lines, [
-            "warning: debugger.config.dump_path = 'elsewhere' has no effect: write debugger.service.config.dump_path",
+            "warning: debugger.config.level = 'L0' has no effect",
             "warning: debugger.service.config.level = 'L0' has no effect",
             "warning: debugger.service.current_iter = 4 has no effect"])
         self.assertEqual((debugger.service.config.level, debugger.service.current_iter), ("L1", 0))
+
+    def test_a_program_keeps_the_folder_in_config(self):
+        debugger = self.open("L1")
+        kept = os.path.join(self.dump_path, "kept")
+        with told() as lines:
+            debugger.config.dump_path = kept
+            debugger.service.config.dump_path = kept
+            self.record(debugger)
+            self.assertEqual((debugger.config.dump_path, [line for line in lines if "warning" in line]), (kept, []))
+            debugger.config.dump_path = "elsewhere"
+            self.record(debugger)
+            self.record(debugger)
+        self.assertEqual(lines[1:], ["warning: debugger.config.dump_path = 'elsewhere' has no effect: write "
+                                     "debugger.service.config.dump_path"])
+        self.assertEqual(len(self.names("kept")), 3)
 
     def test_a_second_debugger(self):
         first = self.open("mix")

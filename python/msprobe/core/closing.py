@@ -21,7 +21,8 @@ def lines(info, last_step, processes):
         if not info["entries"] and session.TASKS[info["task"]] in ("statistics", "tensor"):
             told.append("0 entries: " + _why_no_entries(info, bool(told)))
     if info["enabled"]:
-        beyond = [rank for rank in numbers(session.setting("rank")) or () if processes is not None and rank >= processes]
+        ranks = numbers(session.setting("rank")) or ()
+        beyond = [rank for rank in ranks if processes is not None and rank >= processes]
         if beyond:
             told.append("%s %s asked for, but there %s" % (
                 _counted("rank", beyond), "is" if len(beyond) == 1 else "are",

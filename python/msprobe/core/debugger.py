@@ -76,11 +76,11 @@ class Debugger:
         self.config = surface.Settings(self._framework)
         self.service = surface.Service(self, self._framework)
         self.init_step = 0
-        self._dump_path = self.config.dump_path  # of what is recorded now
+        self._first_path = self._dump_path = self.config.dump_path  # _dump_path: of what is recorded now
         self._folders = set()   # something was recorded into
         self._of_step = set()   # those of them that hold the present step
         self._restarted = set()  # those of them from before its numbers began anew
-        self._last_step = None  # of start()
+        self.last_step = None  # of start()
         self._announced = False
         self._token_range = None
         self._began = None  # when what goes on now began to be recorded
@@ -195,7 +195,7 @@ class Debugger:
         self._set_tokens(scheduled_tokens)
         self._redirect()
         self.service.first_start = False
-        self._last_step = _native.info()["step"]
+        self.last_step = _native.info()["step"]
         decision, first_time = session.attempted(_native.start) or (_native.NOT_NOW, 0)
         if decision == _native.ALL_DONE and first_time:
             self._tell_result("all steps that were asked for are over: ")
@@ -286,6 +286,7 @@ class Debugger:
             raise invalid("set_init_step: the step must be a whole number, 0 or more")
         session.checked(_native.set_init_step, step)
         self.init_step = step
+        self.last_step = None
 
     @classmethod
     @verb
@@ -326,6 +327,10 @@ class Debugger:
     def _redirect(self):
         """To where a program has said by service.config.dump_path."""
         wanted = self.service.config.dump_path
+        kept = self.config.dump_path
+        if kept not in (self._first_path, wanted):
+            log.warn_once("debugger.config.dump_path = %r has no effect: write debugger.service.config.dump_path" % kept,
+                          "debugger.config.dump_path")
         if wanted == self._dump_path:
             return
         self._finish()
@@ -390,7 +395,7 @@ class Debugger:
                     _warn_of_other_runs(folder)
         elif info["enabled"]:
             log.info("%snothing was recorded: %s" % (
-                begin, self._why_not or closing.steps_that_never_came(info, self._last_step) or
+                begin, self._why_not or closing.steps_that_never_came(info, self.last_step) or
                 "start() came in none of the steps that were asked for"))
 
     @staticmethod
@@ -418,7 +423,7 @@ class Debugger:
             told, wrong = self._told_at_end()
             for line in told:
                 log.info(line)
-            for line in wrong + closing.lines(info, self._last_step, self._count_processes()):
+            for line in wrong + closing.lines(info, self.last_step, self._count_processes()):
                 log.warn(line)
 
     def _finish(self):

@@ -60,25 +60,22 @@ class Settings(_Told):
         return sorted(set(super().__dir__()) | set(_SETTINGS))
 
     def __setattr__(self, name, value):
-        advice = ": write debugger.service.config.dump_path" if name == "dump_path" else ""
-        self._set_without_effect(name, value, advice)
-
-
-class _LiveSettings(Settings):
-    """debugger.service.config: dump_path is where the next start() records to."""
-
-    _path = "debugger.service.config"
-
-    def __setattr__(self, name, value):
         if name != "dump_path":
             self._set_without_effect(name, value)
             return
         if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
-            raise TypeError("debugger.service.config.dump_path must name a folder, not %r" % (value,))
+            raise TypeError("%s.dump_path must name a folder, not %r" % (self._path, value))
         self.follow(os.fspath(value))
 
     def follow(self, dump_path):
         object.__setattr__(self, "_dump_path", dump_path)
+
+
+class _LiveSettings(Settings):
+    """debugger.service.config: dump_path is where the next start() records to. That of debugger.config is a place where a
+    program keeps it."""
+
+    _path = "debugger.service.config"
 
 
 class Service(_Told):
@@ -102,8 +99,9 @@ class Service(_Told):
 
     @property
     def current_iter(self):
-        """The number of the step."""
-        return _native.info()["step"]
+        """The number of the step of the last start(), also behind its step()."""
+        last = self._debugger.last_step
+        return _native.info()["step"] if last is None else last
 
     @property
     def init_step(self):
@@ -112,7 +110,7 @@ class Service(_Told):
     @property
     def loop(self):
         """Steps since set_init_step()."""
-        return self.current_iter - self.init_step
+        return _native.info()["step"] - self.init_step
 
     @property
     def current_rank(self):
