@@ -66,7 +66,7 @@ def entries(tree, name, platform, project, version):
 def main(tree, platform, target):
     project = tomllib.loads(pathlib.Path("pyproject.toml").read_text("utf-8"))["project"]
     version = re.search(r"^  version: '(.*)',$", pathlib.Path("meson.build").read_text("utf-8"), re.MULTILINE)[1]
-    name = f"{project['name']}-{version}"
+    name = f"{project['name'].replace('-', '_')}-{version}"
     wheel = pathlib.Path(target) / f"{name}-{TAG}-{platform}.whl"
     when = time.gmtime(max(int(os.environ["SOURCE_DATE_EPOCH"]), 315532800))[:6]  # a zip begins in 1980
     part = wheel.with_suffix(".part")

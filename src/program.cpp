@@ -43,6 +43,7 @@
 #include "support/output_file.hpp"
 #include "support/parallel.hpp"
 #include "support/progress.hpp"
+#include "support/side_by_side.hpp"
 #include "support/stage.hpp"
 #include "support/team.hpp"
 #include "support/version.hpp"
@@ -95,6 +96,7 @@ void print(const std::string& text) {
 }
 
 std::string version() {
+  warn_of_python_tool();
   std::vector<std::string_view> available;
   for (const tensor::Isa isa : tensor::available_isas()) available.push_back(tensor::isa_name(isa));
   return version_text(tensor::isa_name(tensor::best_isa()), available);

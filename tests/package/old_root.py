@@ -41,7 +41,7 @@ def make_tests(dist, version, machine, root):
     dist = pathlib.Path(dist)
     root = pathlib.Path(root)
     archive = dist / f"msprobe-{version}-linux-{machine}.tar.gz"
-    wheels = sorted(dist.glob(f"msprobe-{version}-cp38-abi3-*_{machine}.whl"))
+    wheels = sorted(dist.glob(f"msprobe*-{version}-cp38-abi3-*_{machine}.whl"))
     if not archive.exists() or not wheels:
         return [roots.absent("archive or wheel")]
     work = root / "tmp/msprobe-test"

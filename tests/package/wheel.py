@@ -23,7 +23,7 @@ BASE = "/usr/bin/python3"  # with NumPy and PyTorch of Debian's
 
 
 def make_tests(dist, version, machine, *emulator):
-    found = sorted(pathlib.Path(dist).resolve().glob(f"msprobe-{version}-cp38-abi3-*_{machine}.whl"))
+    found = sorted(pathlib.Path(dist).resolve().glob(f"msprobe*-{version}-cp38-abi3-*_{machine}.whl"))
     if not found:
         return [roots.absent("wheel")]
     wheel, = found
@@ -33,7 +33,8 @@ def make_tests(dist, version, machine, *emulator):
         harness.check(glibc is not None and int(glibc[1]) <= 28, f"tag of {wheel.name}")
         with zipfile.ZipFile(wheel) as file:
             names = file.namelist()
-            info = f"msprobe-{version}.dist-info/"
+            distribution = wheel.name.split("-")[0]
+            info = f"{distribution}-{version}.dist-info/"
             rows = list(csv.reader(file.read(info + "RECORD").decode().splitlines()))
             harness.check_equal("files in RECORD", [row[0] for row in rows], names)
             for name, kind, size in rows[:-1]:
@@ -42,8 +43,8 @@ def make_tests(dist, version, machine, *emulator):
                 harness.check_equal(name, (kind, size), ("sha256=" + digest, str(len(data))))
             told = file.read(info + "METADATA").decode()
         harness.check(f"\nVersion: {version}\nSummary: " in told and "\nRequires-Dist: numpy\n" in told, told[:500])
-        for name in ("msprobe/_native.abi3.so", f"msprobe-{version}.data/scripts/msprobe",
-                     f"msprobe-{version}.data/data/share/man/man1/msprobe.1", info + "licenses/msprobe.txt"):
+        for name in ("msprobe/_native.abi3.so", f"{distribution}-{version}.data/scripts/msprobe",
+                     f"{distribution}-{version}.data/data/share/man/man1/msprobe.1", info + "licenses/msprobe.txt"):
             harness.check(name in names, f"{name} is missing")
 
     def environment(scratch, packages):
