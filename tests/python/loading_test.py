@@ -151,6 +151,27 @@ class Loading(Case):
         self.run_steps(Model(False), 2, steps=1, rank_id=2)
         self.assertEqual(told, [])
 
+    def test_the_configuration_may_change(self):
+        path, golden = self.golden()
+        self.open("L0", task="tensor", dump_enable=True)
+        plain = self.run_steps(Model(False), 2)
+        self.assertNotEqual(plain[0][0], golden[0][0])
+        load = {"path": path, "modules": ["Module.scale.Scale.forward.1"], "dump_after_load": True}
+        PrecisionDebugger.set_init_step(0)
+        for first, second in ((False, True), (False, False)):
+            self.write_config(dict(self.config, load=load) if second else {
+                key: value for key, value in self.config.items() if key != "load"})
+            PrecisionDebugger.set_init_step(0)
+            results = self.run_steps(Model(False), 2)
+            self.assertEqual((results[0][0] == golden[0][0], results[0][1] == golden[0][1]), (first, second))
+
+    def test_names_drive_no_terminal(self):
+        path, _ = self.golden()
+        told = self.load(path, ["Module.\x1b[31m.A.forward.0"])
+        self.run_steps(Model(False), 2, steps=1)
+        self.end()
+        self.assertEqual(["\x1b" in line for line in told], [False] * 3)
+
     def test_wrong_sections(self):
         for section, reason in (
                 ([], "must hold an object"), ({"modules": ["Module.a.A.forward.0"]}, "path: is missing"),

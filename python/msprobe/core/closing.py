@@ -89,11 +89,17 @@ def numbers(listed):
     return sorted(found)
 
 
+def printable(text):
+    """Nothing that drives a terminal."""
+    return text if text.isprintable() else ascii(text)[1:-1]
+
+
 def _counted(what, found):
     shown = ", ".join(map(str, found[:_MOST])) + (" and %d more" % (len(found) - _MOST) if len(found) > _MOST else "")
     return "%s%s %s" % (what, "" if len(found) == 1 else "s", shown)
 
 
 def _quoted(names, most=_MOST):
-    shown = ", ".join('"%s"' % (name if len(name) <= _LONGEST else name[:_LONGEST] + "...") for name in names[:most])
+    shown = ", ".join('"%s"' % (printable(name) if len(name) <= _LONGEST else printable(name[:_LONGEST]) + "...")
+                      for name in names[:most])
     return shown + (" and %d more" % (len(names) - most) if len(names) > most else "")

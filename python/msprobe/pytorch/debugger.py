@@ -62,7 +62,7 @@ class PrecisionDebugger(debugger.Debugger):
         self._custom_operators = _CustomOperators()
         session.open_session(config_path, text, overrides, "pytorch", binding(), framework.rank_of_process)
         torch_apis.use_list(session.setting("support_wrap_ops"))
-        self._loading = loading.of_settings()
+        self._loading = None
         if self._is_free_benchmark():
             free_benchmark.task.begin(session.setting("dump_path"))
 
@@ -99,6 +99,7 @@ class PrecisionDebugger(debugger.Debugger):
         return "%d repeated calls (%d of them unstable)" % free_benchmark.task.counts()
 
     def _follow_settings(self):
+        self._loading = loading.followed(self._loading)
         if self._is_free_benchmark():
             free_benchmark.task.configure()
         if self._info["enabled"] and self._info["records_apis"]:

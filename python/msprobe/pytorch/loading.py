@@ -10,7 +10,7 @@ import torch
 
 from msprobe import _native
 from msprobe.core import session
-from msprobe.core.closing import numbers
+from msprobe.core.closing import numbers, printable
 from msprobe.core.common import log
 from msprobe.core.hooks import Hook
 
@@ -35,6 +35,7 @@ class _BeforeCall(Hook):
 
 class Loading:
     def __init__(self, settings):
+        self.settings = settings
         self._path = os.path.abspath(settings["path"])
         self._steps = numbers(settings.get("step"))
         self._ranks = numbers(settings.get("rank"))
@@ -65,7 +66,7 @@ class Loading:
                 self._hook(known[name], name)
             elif name not in self._hooked.values():
                 near = difflib.get_close_matches(name, list(known), 1)
-                log.warn_once("load: the model has no %s%s" % (name, ": did you mean %s?" % near[0] if near else ""))
+                log.warn_once("load: the model has no %s%s" % (printable(name), ": did you mean %s?" % near[0] if near else ""))
         info = _native.info()
         self._folder = self._find_folder(info["step"], info["rank"])
         self.active = self._folder is not None
@@ -83,7 +84,7 @@ class Loading:
                          if (name, number) not in self._met)
         lines = ["loaded the inputs of %d call%s from %s" % (self.loaded, "" if self.loaded == 1 else "s", self._path)]
         if missing:
-            lines.append("load: never called: %s" % ", ".join(missing[:5]) + (
+            lines.append("load: never called: %s" % ", ".join(map(printable, missing[:5])) + (
                 " and %d more" % (len(missing) - 5) if len(missing) > 5 else ""))
         return lines
 
@@ -178,7 +179,11 @@ class Loading:
         return folder
 
 
-def of_settings():
-    """What the configuration asks for; None if nothing."""
+def followed(loading):
+    """What the configuration asks for now, which may be what it asked for before; None if nothing."""
     settings = session.setting("load")
+    if loading is not None:
+        if loading.settings == settings:
+            return loading
+        loading.stop()
     return Loading(settings) if settings else None
