@@ -286,6 +286,8 @@ assert rows[1][1].startswith("File ") and "random.random(); torch.randn(2)" in r
 seed_all(3, rm_dropout=True, is_enhanced=True)
 x = torch.ones(100)
 assert torch.equal(F.dropout(input=x, p=0.9), x) and torch.equal(F.dropout(x), x)
+p = torch.ones(50)
+assert torch.equal(p.multinomial(20), p.multinomial(20)) and torch.equal(p.multinomial(20), torch.multinomial(p, 20))
 assert torch.equal(torch.rand(3), torch.rand(3)) and random.random() == random.random()
 """, self.folder, self.folder)
 

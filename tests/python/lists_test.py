@@ -33,6 +33,38 @@ for step in range(2):
 """
 
 
+NPU = """
+import os, sys, types, torch
+for path, functions in {"torch_npu": ["npu_swiglu", "_npu_rotary_embedding", "_npu_unknown", "get_device_limit"],
+                        "torch_npu.atb": ["npu_mla_preprocess", "_npu_flash_attention_v2"],
+                        "mindspeed": [], "mindspeed.ops": [], "mindspeed.ops.gmm": ["npu_gmm"],
+                        "mindspeed.ops.quant_gmm": ["npu_quant_gmm"], "mindspeed.ops.own": ["fused"]}.items():
+    sys.modules[path] = module = types.ModuleType(path)
+    parent, _, name = path.rpartition(".")
+    if parent:
+        setattr(sys.modules[parent], name, module)
+    for function in functions:
+        setattr(module, function, lambda x: torch.relu(x) + 1)
+later = sys.modules.pop("mindspeed.ops.quant_gmm")
+with open("ops.yaml", "w") as file:
+    file.write("mindspeed.ops.own:\\n  - fused\\n")
+from msprobe.pytorch import PrecisionDebugger
+import json
+with open("config.json", "w") as file:
+    json.dump({"dump_path": "dump", "risk_level": "CORE", "support_wrap_ops": "ops.yaml"}, file)
+debugger = PrecisionDebugger("config.json")
+npu, x = sys.modules["torch_npu"], torch.ones(2)
+for step in range(2):
+    debugger.start()
+    for function in (npu.npu_swiglu, npu._npu_rotary_embedding, npu.atb.npu_mla_preprocess, npu.atb._npu_flash_attention_v2,
+                     sys.modules["mindspeed.ops.gmm"].npu_gmm, sys.modules["mindspeed.ops.own"].fused, later.npu_quant_gmm):
+        function(x)
+    debugger.stop()
+    debugger.step()
+    sys.modules["mindspeed.ops.quant_gmm"] = later
+"""
+
+
 class Lists(Case):
     def read(self, text):
         path = os.path.join(self.folder, "list.yaml")
@@ -60,6 +92,15 @@ class Lists(Case):
         self.assertEqual(find_tree(dump, 0).names, ["Tensor.size.0.forward", "Torch.relu.0.forward"])
         self.assertEqual(find_tree(dump, 1).names, ["Tensor.size.0.forward", "Torch.relu.0.forward",
                                                     "own.fused.0.forward"])
+
+    def test_operators_of_npus_and_of_mindspeed(self):
+        result = run_script("import os\nos.chdir(%r)\n" % self.folder + NPU, self.folder)
+        self.assertNotIn("no function", result.stderr)
+        dump = os.path.join(self.folder, "dump")
+        names = ["NPU.npu_swiglu.0.forward", "NPU._npu_rotary_embedding.0.forward", "NPU.npu_mla_preprocess.0.forward",
+                 "NPU._npu_flash_attention_v2.0.forward", "MindSpeed.npu_gmm.0.forward", "MindSpeed.fused.0.forward"]
+        self.assertEqual(find_tree(dump, 0).names, names)
+        self.assertEqual(find_tree(dump, 1).names, names + ["MindSpeed.npu_quant_gmm.0.forward"])
 
     def test_all_are_printed_as_a_list(self):
         done = subprocess.run([sys.executable, "-m", "msprobe.pytorch.api_list"], stdout=subprocess.PIPE,

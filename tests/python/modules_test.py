@@ -273,6 +273,28 @@ class Modules(Case):
         self.assertEqual(tree.construct["Module.0.b1.l1.Linear.backward.1"], ["Module.0.b1.Block.backward.1", 1])
         self.assertEqual(tree.construct["megatron_micro_step_number"], 1)
 
+    def test_the_optimizer_of_megatron_clips(self):
+        import sys
+        import types
+
+        class MegatronOptimizer:
+            def clip_grad_norm(self, limit):
+                return torch.add(torch.ones(2), limit)
+
+        debugger = self.open("mix")
+        name = "megatron.core.optimizer"
+        sys.modules[name] = types.ModuleType(name)  # imported after the debugger was made
+        sys.modules[name].MegatronOptimizer = MegatronOptimizer
+        try:
+            debugger.start(model=make_net())
+            MegatronOptimizer().clip_grad_norm(1.0)
+            torch.sigmoid(torch.ones(2))
+            debugger.stop()
+        finally:
+            del sys.modules[name]
+        self.assertEqual(self.tree().construct, {"clip_grad": None, "Torch.add.0.forward": "clip_grad",
+                                                 "Torch.sigmoid.0.forward": None})
+
     def test_scripted_modules_are_left_alone(self):
         model = nn.Sequential(nn.Linear(8, 8), torch.jit.script(nn.ReLU()))
         tree, _ = self.train("L0", model, make_input())

@@ -66,13 +66,14 @@ class Debugger:
 
     def _create(self, config_path, task, dump_path, level, step):
         _check_constructor(config_path, task, dump_path, level, step)
-        # One that a program has put away by `PrecisionDebugger._instance = None` ends here.
-        self.registry.remove()
         text = None
         if config_path is None:
             with open(_DEFAULT_CONFIGURATION, encoding="utf-8") as file:
                 text = file.read()
-        self._open_session(config_path, text, {"task": task, "dump_path": dump_path, "level": level, "step": step})
+        with session.lock:
+            # One that a program has put away by `PrecisionDebugger._instance = None` ends here.
+            self.registry.remove()
+            self._open_session(config_path, text, {"task": task, "dump_path": dump_path, "level": level, "step": step})
         self.config = surface.Settings(self._framework)
         self.service = surface.Service(self, self._framework)
         self.init_step = 0

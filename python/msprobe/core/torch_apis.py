@@ -12,13 +12,14 @@ from .common import log
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "pytorch")
 # Groups as support_wrap_ops.yaml calls them.
 _LISTED = {"functional": "functional", "tensor": "tensor", "torch": "torch", "_VF": "vf", "distributed": "distributed",
-           "torch_npu": "npu"}
+           "torch_npu": "npu", "mindspeed": "mindspeed"}
 _DROPOUTS = ("dropout", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "feature_dropout")
 
 PREFIXES = {"functional": "Functional", "tensor": "Tensor", "torch": "Torch", "vf": "VF",
             "distributed": "Distributed", "npu": "NPU"}
 names = wrapping.Names(os.path.join(_FOLDER, "api_names.json"))
 _of_modules = {}  # name of a Python module -> names of its functions that are still to be found
+_MINDSPEED = "mindspeed.ops"
 
 
 def use_list(path=None):
@@ -28,10 +29,19 @@ def use_list(path=None):
             names.extend(_LISTED[group], listed)
         else:
             _of_modules.setdefault(group, []).extend(listed)
+    for name in _of_mindspeed():
+        module, _, function = name.rpartition(".")
+        _of_modules.setdefault("%s.%s" % (_MINDSPEED, module), []).append(function)
+
+
+def _of_mindspeed():
+    """Functions of MindSpeed, each in a module of its own that a program may import at any time."""
+    return names.choose({"mindspeed": []}, None)["mindspeed"]
 
 
 def find_listed(registry):
     """Wraps the listed functions of Python modules that are imported by now."""
+    known = {"%s.%s" % (_MINDSPEED, name) for name in names.add("mindspeed")}  # of which releases lack some
     for module, listed in list(_of_modules.items()):
         found = sys.modules.get(module)
         if found is None:
@@ -39,10 +49,10 @@ def find_listed(registry):
         del _of_modules[module]
         for name in listed:
             place = wrapping.find(found, name)
-            if place is None:
+            if place is not None:
+                registry.add_found(place[0], place[1], "MindSpeed" if module.startswith(_MINDSPEED) else module)
+            elif "%s.%s" % (module, name) not in known:
                 log.warn("%s has no function %s: it is not recorded" % (module, name))
-            else:
-                registry.add_found(place[0], place[1], module)
 
 
 def add(prefix, name):
@@ -54,5 +64,5 @@ def print_listed(functions):
     """As support_wrap_ops.yaml lists them."""
     for listed, group in _LISTED.items():
         print("%s:" % listed)
-        for function in functions.get(group, ()):
+        for function in functions.get(group) or (_of_mindspeed() if group == "mindspeed" else ()):
             print("  - " + function)

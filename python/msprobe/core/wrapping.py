@@ -47,11 +47,13 @@ class Names:
                 if name not in exact and not any(fnmatch.fnmatchcase(name, glob) for glob in globs)]
 
     def choose(self, candidates, namespaces):
-        """{group: sorted names} of {group: names that the rules find}, as far as namespaces(group) has them."""
+        """{group: sorted names} of {group: names that the rules find}, as far as namespaces(group) has them; all of
+        them without namespaces."""
         found = {}
         for group, listed in candidates.items():
             kept = (set(self.without_left_out(group, listed)) | set(self.add(group))) - self._never.get(group, set())
-            found[group] = sorted(name for name in kept if any(find(space, name) for space in namespaces(group)))
+            found[group] = sorted(name for name in kept
+                                  if namespaces is None or any(find(space, name) for space in namespaces(group)))
         return found
 
 

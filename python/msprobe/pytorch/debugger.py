@@ -127,6 +127,8 @@ class PrecisionDebugger(debugger.Debugger):
             self._custom_operators.register()
         if self._info["records_modules"] and model is not None:
             megatron.install()
+        if session.LEVELS[self._info["level"]] == "mix":
+            optimizers.install()
 
     def _redirected(self, dump_path):
         if self._is_free_benchmark():

@@ -3,6 +3,7 @@
 
 import functools
 import importlib
+import sys
 
 import torch
 
@@ -10,8 +11,26 @@ from msprobe import _native
 from msprobe.core import session
 
 
-@functools.lru_cache(maxsize=None)  # once
+_MEGATRON = "megatron.core.optimizer"
+
+
 def install():
+    """Called again, as Megatron may be imported later."""
+    _install_for_torch()
+    megatron = getattr(sys.modules.get(_MEGATRON), "MegatronOptimizer", None)
+    if megatron is not None:
+        _install_for_megatron(megatron)
+
+
+@functools.lru_cache(maxsize=None)  # once
+def _install_for_megatron(optimizer):
+    clip = getattr(optimizer, "clip_grad_norm", None)
+    if callable(clip):
+        optimizer.clip_grad_norm = _inside(clip)
+
+
+@functools.lru_cache(maxsize=None)  # once
+def _install_for_torch():
     optimizer = importlib.import_module("torch.optim.optimizer")  # some versions hide it as an attribute
     before = getattr(optimizer, "register_optimizer_step_pre_hook", None)
     after = getattr(optimizer, "register_optimizer_step_post_hook", None)

@@ -19,8 +19,8 @@ from . import framework
 
 _TORCH = ("bernoulli", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn",
           "randn_like", "randperm")
-_TENSOR = ("bernoulli", "bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_", "normal_", "random_",
-           "uniform_")
+_TENSOR = ("bernoulli", "bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_", "multinomial",
+           "normal_", "random_", "uniform_")
 _NOT_DRAWING = ("seed", "getstate", "setstate", "get_state", "set_state", "default_rng", "test", "get_bit_generator",
                 "set_bit_generator")
 
@@ -110,14 +110,16 @@ def _freeze_random_functions():
     python_state = random.getstate()
     numpy_state = numpy.random.get_state()
     torch_state = torch.get_rng_state()
-    cuda_states = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else None
+    devices = [device for device in (torch.cuda, getattr(torch, "npu", None))
+               if device is not None and device.is_available() and hasattr(device, "set_rng_state_all")]
+    device_states = [device.get_rng_state_all() for device in devices]
 
     def restore():
         random.setstate(python_state)
         numpy.random.set_state(numpy_state)
         torch.set_rng_state(torch_state)
-        if cuda_states is not None:
-            torch.cuda.set_rng_state_all(cuda_states)
+        for device, states in zip(devices, device_states):
+            device.set_rng_state_all(states)
 
     def make(group, name, function):
         def wrapper(*args, **kwargs):
