@@ -113,6 +113,14 @@ class Messages(Case):
         lines = self.lines({"statistics": {"list": ["rleu"]}})
         self.assertEqual(lines[-2], 'warning: list: nothing was called "rleu": did you mean "relu"?')
 
+    def test_the_level_of_messages(self):
+        self.addCleanup(os.environ.pop, "MSPROBE_LOG_LEVEL", None)
+        for level, count in (("0", 2), ("1", 2), ("x", 2), ("2", 1), ("3", 0), ("4", 0)):
+            os.environ["MSPROBE_LOG_LEVEL"] = level
+            lines = self.lines({"lode": {}}, 1)
+            self.assertEqual(len([line for line in lines if "lode" in line][-1:] + [
+                line for line in lines if line.startswith("recorded")]), count, level)
+
     def test_steps_that_nobody_counts(self):
         self.close()
         debugger = self.open("L1", step=[1])

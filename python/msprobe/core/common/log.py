@@ -1,17 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages to the person who trains: one line each, on stderr, never more than once where it could repeat."""
+"""Messages to the person who trains: one line each, on stderr, never more than once where it could repeat.
 
+MSPROBE_LOG_LEVEL, as the Python tool has it: 2 leaves out what is no warning, 3 and 4 warnings, too.
+"""
+
+import os
 import sys
 
 _said = set()
 
 
+def _level():
+    level = os.environ.get("MSPROBE_LOG_LEVEL", "")
+    return int(level) if level in ("0", "1", "2", "3", "4") else 1
+
+
 def info(text):
-    _write("", text)
+    if _level() < 2:
+        _write("", text)
 
 
 def warn(text):
-    _write("warning: ", text)
+    if _level() < 3:
+        _write("warning: ", text)
 
 
 def warn_once(text, about=None):
