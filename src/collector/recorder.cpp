@@ -29,6 +29,8 @@ constexpr std::uint64_t kFlushBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kFlushShare = 16;
 // Behind an entry that stays open, so much is held; then it is closed as it is.
 constexpr std::uint64_t kMaxHeld = std::uint64_t{128} << 20;
+// Of a program that takes ever new folders and never ends its step, so many are kept to go on with.
+constexpr std::size_t kMaxResting = 64;
 
 std::string leaf_name(std::int64_t rank) {
   return rank >= 0 ? "rank" + std::to_string(rank) : "proc" + std::to_string(::getpid());
@@ -193,13 +195,14 @@ msprobe_status Recorder::redirect(const std::string& dump_path) {
   if (step_) {
     status = close_step();
     numbers_ = std::move(step_->numbers);
-    resting_.insert_or_assign(root_, Resting{std::move(step_), std::exchange(stacks_, {})});
+    if (resting_.size() == kMaxResting) resting_.erase(resting_.begin());
+    resting_.push_back({root_, std::move(step_), std::exchange(stacks_, {})});
   }
   config_.set_dump_path(dump_path);
   root_ = root;
-  if (const auto found = resting_.find(root); found != resting_.end()) {
-    step_ = std::move(found->second.step);
-    stacks_ = std::move(found->second.stacks);
+  if (const auto found = std::ranges::find(resting_, root, &Resting::root); found != resting_.end()) {
+    step_ = std::move(found->step);
+    stacks_ = std::move(found->stacks);
     resting_.erase(found);
     step_->numbers = std::exchange(numbers_, {});
     entries_ -= step_->entries.count();

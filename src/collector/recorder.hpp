@@ -144,13 +144,14 @@ class Recorder {
   std::uint64_t serial_ = next_serial();  // of the step; never 0
   std::unique_ptr<Step> step_;            // null: nothing is recorded of this one
   struct Resting {
+    std::string root;
     std::unique_ptr<Step> step;
     Stacks stacks;
   };
-  std::unordered_map<std::string, Resting> resting_;  // by the folder, of this step
-  CallNumbers numbers_;                               // that the next folder goes on with
-  std::uint64_t entries_ = 0;                         // of steps that are over
-  std::uint64_t steps_ = 0;                           // that were begun
+  std::vector<Resting> resting_;  // of this step, the one that rests longest first
+  CallNumbers numbers_;           // that the next folder goes on with
+  std::uint64_t entries_ = 0;     // of steps that are over
+  std::uint64_t steps_ = 0;       // that were begun
   std::uint64_t next_slot_ = 0;
   std::unordered_map<std::uint64_t, DeferredNumbers> slots_;
 };

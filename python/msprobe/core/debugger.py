@@ -392,7 +392,7 @@ class Debugger:
             log.info("%srecorded %s of %s to %s in %.1f s" % (
                 begin, told, _counted(info["steps"], "step", "steps"), self._where(), self._took))
             if info["rank"] < 0:
-                for folder in sorted(self._folders):
+                for folder in sorted(self._folders)[:16]:  # of very many, some
                     _warn_of_other_runs(folder)
         elif info["enabled"]:
             log.info("%snothing was recorded: %s" % (
