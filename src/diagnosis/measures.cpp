@@ -26,6 +26,7 @@ struct Recorded {
 
 Recorded recorded(const Side& side, const Item& item, Statistic which) {
   const dump::Value value = item.statistics[which];
+  if (value.kind == ValueKind::real) return {true, value.real};  // nearly all are
   if (value.kind == ValueKind::boolean) return {true, value.boolean ? 1.0 : 0.0};
   if (value.kind == ValueKind::missing || value.kind == ValueKind::none) return {};
   const dump::Classified classified = dump::classify(value, side.pool);

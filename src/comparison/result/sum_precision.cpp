@@ -31,7 +31,10 @@ bool is_known(const Side& side, const Item& item, std::size_t statistic) {
 }
 
 SumPrecision::SumPrecision(const RankResult& result)
-    : result_(result), precision_(result.target, result.golden) {
+    : result_(result),
+      precision_(result.target, result.golden),
+      target_types_(result.target),
+      golden_types_(result.golden) {
   // Parameters are what both runs have alike, if anything is.
   for (const Row& row : result.rows) {
     if (row.matched() && result.target_item(row).state == State::parameters)
@@ -49,10 +52,9 @@ SumDifference SumPrecision::of(const Row& row, std::size_t statistic) const {
   const double ours = number(result_.target, item, statistic);
   const double theirs = number(result_.golden, golden, statistic);
   if (!std::isfinite(ours) || !std::isfinite(theirs)) return SumDifference::unknown;
-  const diagnosis::KnownType dtype = tensor::dtype_from_name(result_.golden.text(golden.dtype));
+  const diagnosis::KnownType dtype = golden_types_.of(golden);
   const std::uint64_t elements = diagnosis::elements_of(result_.golden.text(golden.shape));
-  const diagnosis::Tolerance tolerance =
-      precision_.of(tensor::dtype_from_name(result_.target.text(item.dtype)), dtype, elements);
+  const diagnosis::Tolerance tolerance = precision_.of(target_types_.of(item), dtype, elements);
   double allowed = tolerance.norm * theirs;
   if (statistic == kMean) {
     const double rms = number(result_.golden, golden, kNorm) / std::sqrt(static_cast<double>(elements));

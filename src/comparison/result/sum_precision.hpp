@@ -30,6 +30,8 @@ class SumPrecision {
  private:
   const RankResult& result_;
   diagnosis::StatisticsPrecision precision_;
+  diagnosis::ItemTypes target_types_;
+  diagnosis::ItemTypes golden_types_;
 };
 
 }  // namespace msprobe::compare
