@@ -147,6 +147,35 @@ void add_details(Analysis& analysis, const Tell& tell) {
   }
 }
 
+std::string rank_text(std::int64_t number) {
+  return "rank " + std::to_string(number);
+}
+
+void warn_of_structure(std::int64_t rank, const Tell& tell) {
+  tell(Remark::warning, rank_text(rank) +
+                            " was recorded with task structure, which has no values: nothing can be found in "
+                            "it; record with task statistics");
+}
+
+/// What a clean answer would not mean.
+void warn_of_task(const RankInput& rank, const Tell& tell) {
+  const RankScan& scan = rank.scan;
+  if (scan.header.task == "structure") warn_of_structure(rank.number, tell);
+  if (scan.header.task != "nan_check" || scan.checked_entries == scan.entries) return;
+  tell(Remark::warning, rank_text(rank.number) + ": of " +
+                            std::to_string(scan.entries - scan.checked_entries) + " of " +
+                            std::to_string(scan.entries) +
+                            " entries the dump does not tell whether they raised NaN or Inf (is_nan)");
+}
+
+void warn_of_listed_task(std::int64_t rank, const std::string& task, const Tell& tell) {
+  if (task == "structure") warn_of_structure(rank, tell);
+  if (task != "nan_check") return;
+  tell(Remark::warning, rank_text(rank) +
+                            " was recorded with task nan_check, which has no values to list by; without "
+                            "--levels or --statistics the entries that raised NaN or Inf are named");
+}
+
 void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules& rules, Progress* progress,
                   const Tell& tell) {
   std::vector<RankInput>& ranks = analysis.ranks;
@@ -161,6 +190,8 @@ void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules
           if (progress != nullptr) progress->advance(file.size());
         },
         [&](std::size_t r) -> RankFindings& { return analysis.findings[r]; });
+    for (std::size_t r = 0; r < ranks.size(); ++r)
+      warn_of_listed_task(ranks[r].number, analysis.findings[r].task, tell);
     return;
   }
   ScanOptions scan;
@@ -173,17 +204,18 @@ void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules
   if (!team().is_root()) return add_details(analysis, tell);
   if (traits.pytorch_only) check_framework(ranks);
   if (traits.search_by_rank) {
+    for (const RankInput& rank : ranks) {
+      if (rank.scan.raised_entries == 0) continue;
+      tell(Remark::warning, rank_text(rank.number) + ": " + std::to_string(rank.scan.raised_entries) +
+                                " entries raised NaN or Inf on the device (is_nan), which the Python tool "
+                                "does not read; leave out --python-rules");
+    }
     analysis.roots = search_as_python(ranks, tell);
   } else {
     for (const RankInput& rank : ranks) {
       if (rank.failure.empty() && rank.scan.entries == 0)
         tell(Remark::warning, "Rank " + std::to_string(rank.number) + " has no dump data!");
-      if (rank.failure.empty() && rank.scan.header.task == "structure") {
-        tell(Remark::warning,
-             "rank " + std::to_string(rank.number) +
-                 " was recorded with task structure, which has no values: nothing can be found in it; "
-                 "record with task statistics");
-      }
+      if (rank.failure.empty()) warn_of_task(rank, tell);
     }
     analysis.roots = search_roots(ranks, rules, options.all, tell);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "anomaly/badness.hpp"
@@ -22,6 +23,8 @@ class EntryProbe : public IgnoreTokens {
   /// False: ask judge_entry().
   bool known() const { return known_; }
   EntryBadness badness() const { return {inputs_, 0, outputs_}; }
+  /// What task nan_check notes of an operation: did the device raise NaN or Inf in it, if that is known?
+  std::optional<bool> raised() const { return raised_; }
 
   void restart() { *this = EntryProbe(nested_); }
 
@@ -46,6 +49,7 @@ class EntryProbe : public IgnoreTokens {
   void key(std::string_view raw, bool escaped) {
     if (escaped) known_ = false;
     if (depth_ == 1) {
+      raised_next_ = raw == "is_nan";
       begin_section(raw);
     } else if (depth_ == 2) {
       note_name(raw);
@@ -62,6 +66,11 @@ class EntryProbe : public IgnoreTokens {
     statistic_ = 0;
   }
   void number(std::string_view text, const char* exponent) {
+    if (depth_ == 1 && raised_next_) {
+      const std::string_view digits = text.substr(
+          0, exponent != nullptr ? static_cast<std::size_t>(exponent - text.data()) : text.size());
+      raised_ = digits.find_first_not_of("-0.") != std::string_view::npos;
+    }
     if (!counts()) return;
     const char first = text.front() == '-' ? text[1] : text.front();
     if (first == 'N') *section_ |= kNan;
@@ -108,6 +117,8 @@ class EntryProbe : public IgnoreTokens {
   bool known_ = true;
   std::uint8_t statistic_ = 0;  // the key before was 1: Max, 2: Min
   std::uint8_t sections_ = 0;   // seen so far
+  bool raised_next_ = false;    // the key before was the entry's is_nan
+  std::optional<bool> raised_;
   Bad inputs_ = 0;
   Bad outputs_ = 0;
   Bad* section_ = nullptr;  // where bad values of the present section go

@@ -247,7 +247,7 @@ std::vector<EntryFinding> find_statistics(std::string_view name, const Entry& en
 
 RankFindings list_entries(const ByteSource& file, Listing listing, const Rules& rules) {
   RankFindings result;
-  dump::read_dump_json(file, [&](std::string_view name, const Entry& entry) {
+  const dump::Header header = dump::read_dump_json(file, [&](std::string_view name, const Entry& entry) {
     ++result.entries;
     if (!entry.is(0, NodeKind::object)) return;
     if (listing == Listing::statistics) {
@@ -259,6 +259,7 @@ RankFindings list_entries(const ByteSource& file, Listing listing, const Rules& 
     if (scene == Scene::none || is_expected_bad(name, entry, rules)) return;
     result.found.push_back(level_finding(name, entry, scene));
   });
+  result.task = header.task;
   return result;
 }
 

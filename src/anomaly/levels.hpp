@@ -52,6 +52,7 @@ struct EntryFinding {
 
 struct RankFindings {
   std::uint32_t entries = 0;
+  std::string task;  // that the rank was recorded with
   std::vector<EntryFinding> found;
 };
 

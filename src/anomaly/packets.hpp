@@ -46,7 +46,8 @@ void carry(auto& packet, Carried<Suspect> auto& suspect) {
 
 void carry(auto& packet, Carried<RankScan> auto& scan) {
   packet(scan.header, scan.entries, scan.comms, scan.suspects, scan.first_bad, scan.bad_entries,
-         scan.external, scan.external_is_comm, scan.inf_to_nan);
+         scan.external, scan.external_is_comm, scan.inf_to_nan, scan.checked_entries, scan.raised_entries,
+         scan.raised);
 }
 
 void carry(auto& packet, Carried<RootDetails> auto& details) {
@@ -60,7 +61,7 @@ void carry(auto& packet, Carried<EntryFinding> auto& finding) {
 }
 
 void carry(auto& packet, Carried<RankFindings> auto& rank) {
-  packet(rank.entries, rank.found);
+  packet(rank.entries, rank.task, rank.found);
 }
 
 }  // namespace msprobe::anomaly

@@ -30,6 +30,7 @@ class Scanner {
     const std::string_view text = stream.value(probe);
     offset_ = stream.value_offset();
     size_ = text.size();
+    if (const auto raised = probe.raised()) note_raised(name, *raised);
     if (comm || !probe.known()) dump::build_entry(text, entry_, file_.name(), name);
     if (comm) {
       communication(name);
@@ -43,6 +44,13 @@ class Scanner {
       options_.on_bytes(offset_ - reported_);
       reported_ = offset_;
     }
+  }
+
+  void note_raised(std::string_view name, bool raised) {
+    ++result_.checked_entries;
+    if (!raised) return;
+    ++result_.raised_entries;
+    if (!result_.raised) result_.raised = suspect(name, {});
   }
 
   EntryPlace place(std::string_view name) const {

@@ -58,6 +58,11 @@ struct RankScan {
   bool external_is_comm = false;
   /// The first entry that made NaN of inputs with Inf.
   std::optional<Suspect> inf_to_nan;
+  /// Of task nan_check, which records no values: entries of which is known whether the device raised NaN or
+  /// Inf in them, those in which it did, and the first of these.
+  std::uint32_t checked_entries = 0;
+  std::uint32_t raised_entries = 0;
+  std::optional<Suspect> raised;
 };
 
 struct ScanOptions {

@@ -111,6 +111,8 @@ std::string_view kind_name(RootKind kind) {
       return "communication";
     case RootKind::external:
       return "external";
+    case RootKind::raised:
+      return "raised";
     case RootKind::inf_to_nan:
       break;
   }

@@ -64,13 +64,14 @@ class RootSearch {
     tell_(Remark::progress, "Start searching anomaly node after communication.");
     roots = after_communication();
     if (roots.empty()) roots = otherwise();
+    if (roots.empty()) roots = raised();
     return finish(std::move(roots));
   }
 
   std::vector<Root> all() {
     warn_of_doubts();
     std::vector<Root> roots = before_communication();
-    for (std::vector<Root> more : {during_communication(), all_suspects(), otherwise()})
+    for (std::vector<Root> more : {during_communication(), all_suspects(), otherwise(), raised()})
       roots.insert(roots.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
     std::stable_sort(roots.begin(), roots.end(), earlier);
     std::vector<Root> independent;
@@ -270,6 +271,17 @@ class RootSearch {
       if (!first && !scan.suspects.empty()) offer(scan.suspects[0], RootKind::produced);
       if (first) roots.push_back(*std::move(first));
     }
+    return roots;
+  }
+
+  /// The first of each rank that task nan_check noted, in the order of execution.
+  std::vector<Root> raised() const {
+    std::vector<Root> roots;
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      if (const auto& raised = ranks_[r].scan.raised)
+        roots.push_back(root_of(r, *raised, RootKind::raised, Phase::otherwise));
+    }
+    std::stable_sort(roots.begin(), roots.end(), earlier);
     return roots;
   }
 

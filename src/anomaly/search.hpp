@@ -29,6 +29,7 @@ enum class RootKind : std::uint8_t {
   communication,  // a communication entry did
   external,       // a bad value that no recorded entry made came in here
   inf_to_nan,     // NaN out of inputs with Inf
+  raised,         // the device raised NaN or Inf there, as task nan_check noted; nothing is known of inputs
 };
 
 enum class Phase : std::uint8_t { before, during, after, otherwise };

@@ -87,6 +87,8 @@ std::string verdict(const Root& root, const Traits& traits) {
                                        : "brought " + out + " that no rank read gave";
     case RootKind::external:
       return "got " + std::string(bad_name(root.inputs)) + " that nothing recorded before it made";
+    case RootKind::raised:
+      return "raised NaN or Inf on the device (is_nan is not 0)";
     case RootKind::inf_to_nan:
       break;
   }
@@ -149,6 +151,8 @@ class Answer {
     if (!root.absent_ranks.empty())
       line("missing", "not in this dump, or not readable: rank " + join_numbers(root.absent_ranks) +
                           "; the origin may be there");
+    if (root.kind == RootKind::raised)
+      line("note", "task nan_check records no values: its inputs may have been bad already");
     if (root.contained) line("note", "its bad values were seen to go no further: perhaps a mask");
     const std::optional<Suspect>& external = analysis_.ranks[root.rank].scan.external;
     if (external && (external->inputs & kNan) != 0 && external->place.position < root.entry.position)
@@ -158,9 +162,11 @@ class Answer {
 
   void spread(const Root& root) {
     const RankScan& own = analysis_.ranks[root.rank].scan;
+    const bool raised = root.kind == RootKind::raised;
     std::string text =
-        fmt::format("{} of {} entries of rank {} hold NaN or Inf", human_count(own.bad_entries),
-                    human_count(own.entries), analysis_.ranks[root.rank].number);
+        fmt::format("{} of {} entries of rank {} {} NaN or Inf",
+                    human_count(raised ? own.raised_entries : own.bad_entries), human_count(own.entries),
+                    analysis_.ranks[root.rank].number, raised ? "raised" : "hold");
     line("spread", text);
     for (std::size_t k = 0; k < root.path.size() && k < kMaxReached; ++k) {
       const Reached& reached = root.path[k];

@@ -114,6 +114,50 @@ TEST_CASE("of several steps the first with an anomaly is analysed") {
   CHECK_FALSE(analysis.failed);
 }
 
+TEST_CASE("task nan_check: what the device raised is an anomaly, and what is not known is told") {
+  Scratch scratch;
+  const auto noted = [](const std::string& name, const std::string& is_nan) {
+    return "\"Torch." + name + R"(.0.forward": {"is_nan": )" + is_nan +
+           R"(, "input_args": [{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2]}]})";
+  };
+  const auto rank = [&](const std::string& folder, const std::string& entries) {
+    scratch.put(folder + "/dump.json", R"({"task": "nan_check", "data": {)" + entries + "}}");
+  };
+  rank("s/rank0", noted("add", "0") + ", " + noted("log", "1") + ", " + noted("mul", "12"));
+  rank("s/rank1", noted("add", "0.0") + ", " + noted("mul", "null"));
+  std::vector<std::string> warnings;
+  const auto look = [&](AnalyzeOptions options) {
+    options.input = scratch / "s";
+    warnings.clear();
+    return analyze(options, default_rules(), nullptr, [&](Remark kind, const std::string& text) {
+      if (kind == Remark::warning && text.starts_with("rank ")) warnings.push_back(text);
+    });
+  };
+  const Analysis analysis = look({});
+  CHECK(told(analysis.ranks, analysis.roots) == "0 Torch.log.0.forward");
+  CHECK(analysis.anomaly());
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0] ==
+        "rank 1: of 1 of 2 entries the dump does not tell whether they raised NaN or Inf (is_nan)");
+  const std::string answer = render_answer(analysis, default_rules(), {});
+  CHECK(answer.find("raised NaN or Inf on the device") != std::string::npos);
+  CHECK(answer.find("2 of 3 entries of rank 0 raised NaN or Inf") != std::string::npos);
+
+  AnalyzeOptions all;
+  all.all = true;
+  CHECK(told(analysis.ranks, look(all).roots) == "0 Torch.log.0.forward");
+  AnalyzeOptions python;
+  python.traits.search_by_rank = true;
+  CHECK(look(python).roots.empty());
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].find("2 entries raised NaN or Inf on the device") != std::string::npos);
+  AnalyzeOptions levels;
+  levels.listing = Listing::levels;
+  CHECK_FALSE(look(levels).anomaly());
+  REQUIRE(warnings.size() == 2);
+  CHECK(warnings[0].find("task nan_check, which has no values to list by") != std::string::npos);
+}
+
 TEST_CASE("a rank that cannot be read is left out and told; all of them are an error") {
   Scratch scratch;
   scratch.rank("s/rank0", {kClean});
