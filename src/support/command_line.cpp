@@ -127,7 +127,7 @@ void declare_common(CLI::App& app, GlobalOptions& globals, bool& version) {
   app.set_help_flag("-h,--help", "Show this help and exit")->group(kGlobalGroup);
   OptionList options(app);
   declare_global_options(options, globals);
-  options.add_flag("--version", version, "Show the version of msprobe and of its libraries and exit")
+  options.add_flag("-V,--version", version, "Show the version of msprobe and of its libraries and exit")
       .group(kGlobalGroup);
 }
 

@@ -180,6 +180,8 @@ TEST_CASE("help and version") {
   CHECK(help.request.command == help.command);
   CHECK(Parsed({"--version"}).request.kind == Request::Kind::version);
   CHECK(Parsed({"compare", "--version"}).request.kind == Request::Kind::version);
+  CHECK(Parsed({"-V"}).request.kind == Request::Kind::version);
+  CHECK(Parsed({"-v", "compare"}).request.globals.verbosity == 1);
 }
 
 TEST_CASE("colour: the option, then NO_COLOR, then the forcing variables, then the terminal") {
