@@ -80,9 +80,26 @@ class Arguments(Case):
         self.assertEqual(names[0], "Functional.linear.0.forward")
 
     def test_names_that_are_not_supported(self):
-        for function in (set_fx_dump_config, set_ge_dump_config, acl_save, AclGraphDumper):
+        for function in (set_fx_dump_config, set_ge_dump_config):
             with self.assertRaisesRegex(NotImplementedError, "is not supported"):
                 function()
+
+    def test_names_that_are_none_without_torch_npu(self):
+        # Programs ask so before they use them.
+        self.assertIsNone(AclGraphDumper)
+        self.assertIsNone(acl_save)
+        with open(os.path.join(self.folder, "torch_npu.py"), "w", encoding="utf-8"):
+            pass
+        run_script("""
+from msprobe.pytorch import AclGraphDumper, acl_save
+for function in (AclGraphDumper, acl_save):
+    try:
+        function()
+    except NotImplementedError as error:
+        assert "is not supported" in str(error), error
+    else:
+        raise AssertionError(function)
+""", self.folder)
 
     def test_deprecated_end(self):
         debugger = self.open("L1")

@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that scripts import and that need a runtime of an NPU: they tell so when they are used."""
+"""Names that scripts import and that need a runtime of an NPU: they tell so when they are used.
+
+Programs ask whether AclGraphDumper and acl_save are None, as they are in the Python tool without torch_npu.
+"""
+
+import importlib.util
+import sys
 
 
 def _refuse(name, reason):
@@ -21,3 +27,7 @@ def acl_save(*args, **kwargs):
 class AclGraphDumper:
     def __init__(self, *args, **kwargs):
         _refuse("AclGraphDumper", "it dumps captured graphs, which needs the runtime of an NPU")
+
+
+if "torch_npu" not in sys.modules and importlib.util.find_spec("torch_npu") is None:
+    AclGraphDumper = acl_save = None
