@@ -236,13 +236,13 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
   constexpr double kFewest = 64;
   if (n < kFewest || !std::isfinite(e) || !std::isfinite(b)) return;
   // Errors of elements that are repeated do not cancel each other.
-  const double scattered = std::max(entry.e_in / std::sqrt(n), entry.spread);
+  const double share = share_of_few(index, n);
+  const double scattered = std::max(entry.e_in * share, entry.spread);
   // What the elements' errors have in common does not become less with their number: sums are rounded with a
   // bias by their order. Kernels of right runs differ by up to 3.4e-3 in the norm of bfloat16 tensors.
   constexpr double kCommon = 0.2;
-  const double expected = entry.grown * (entry.b_in + 4 * scattered) +
-                          4 * (e + entry.u + sums) / std::sqrt(n) + kCommon * entry.u +
-                          (drift_ ? drift_->quarter : 0) + 2.4e-7;
+  const double expected = entry.grown * (entry.b_in + 4 * scattered) + 4 * (e + entry.u + sums) * share +
+                          kCommon * entry.u + (drift_ ? drift_->quarter : 0) + 2.4e-7;
   const double gain = threshold_ / 2.5 * b / expected;
   std::string words;
   if (is_told(gain)) {
@@ -250,6 +250,18 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
                         error_text(e));
   }
   offered(Kind::gain, Rule::gain, gain, std::move(words), side);
+}
+
+/// What is left of errors of single elements, which are independent, in the norm: the root of one over their
+/// number, and more where few elements make up the norm, as in squares of gradients.
+double RankJudge::share_of_few(std::uint32_t index, double n) const {
+  constexpr double kNormal =
+      5;  // the largest of a million normal numbers, in parts of their root mean square
+  const Item& golden = golden_.items[errors_.golden_item[index]];
+  const double largest = std::max(std::abs(number_of(golden_, golden, dump::kMax)),
+                                  std::abs(number_of(golden_, golden, dump::kMin)));
+  const double share = largest / number_of(golden_, golden, dump::kNorm) / kNormal;
+  return std::max(1 / std::sqrt(n), std::isfinite(share) ? std::min(share, 1.0) : 0);
 }
 
 /// A module hands on what is within; what it adds without a record is its own.
