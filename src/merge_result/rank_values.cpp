@@ -52,6 +52,17 @@ std::optional<double> number_of(Kind kind, double number, std::string_view text)
   return parsed && !std::isnan(*parsed) ? parsed : std::nullopt;
 }
 
+/// Columns of a user's own algorithms, which the Python tool puts between its metrics and the statistics.
+void add_own_columns(const std::vector<std::string>& header, std::vector<std::string>& metrics) {
+  const auto begin = std::find(header.begin(), header.end(), kTensorMetrics[std::size(kTensorMetrics) - 1]);
+  const auto end = std::find(begin, header.end(), "NPU max");
+  if (end == header.end()) return;
+  for (auto name = begin + 1; name != end; ++name) {
+    if (!name->empty() && std::find(metrics.begin(), metrics.end(), *name) == metrics.end())
+      metrics.push_back(*name);
+  }
+}
+
 /// The metrics of a result, by its header; none for checksums and for what is no result.
 std::vector<std::string> metrics_of(const std::vector<std::string>& header) {
   const auto has = [&](std::string_view name) {
@@ -66,6 +77,7 @@ std::vector<std::string> metrics_of(const std::vector<std::string>& header) {
     for (const std::string_view name : kTensorMetrics) {
       if (has(name)) metrics.emplace_back(name);
     }
+    add_own_columns(header, metrics);
   }
   if (!metrics.empty() && has(kConsistent)) metrics.emplace_back(kConsistent);
   return metrics;

@@ -162,6 +162,29 @@ TEST_CASE("tensor results: numbers stay numbers, infinities texts, tabs of 8.1.1
   CHECK(result.rows(1) == "Torch.a.0 int:3 inf; Torch.a.1 NPU:1  Bench:2 real:2e-07");
 }
 
+TEST_CASE("columns of a user's own algorithms are indices, as in the Python tool") {
+  const std::string header =
+      "NPU Name,Cosine,EucDist,MaxAbsErr,MaxRelativeErr,One Thousandth Err Ratio,Five Thousandths Err Ratio,"
+      "DTYPES,SNR,NPU max,Bench max,Requires_grad Consistent,Result\n";
+  const Folder folder;
+  for (const int rank : {0, 1}) {
+    folder.rank(rank,
+                "Torch.a.0,0.5,0.1,0.2,0.3,1.0,1.0,f32/f32,10.5,1,2,True,pass\n"
+                "Torch.a.1,0.5,0.1,0.2,0.3,1.0,1.0,x,unsupported,1,2,True,pass\n",
+                header);
+  }
+  const Result chosen = merged(folder, "api: [Torch.a]\ncompare_index: [SNR, DTYPES, Cosine]");
+  CHECK(chosen.rows(0) == "Torch.a.0 real:10.5 real:10.5; Torch.a.1 NPU:1  Bench:2 NPU:1  Bench:2");
+  CHECK(chosen.rows(1) == "Torch.a.0 f32/f32 f32/f32; Torch.a.1 x x");
+  CHECK(chosen.rows(2) == "Torch.a.0 real:0.5 real:0.5; Torch.a.1 real:0.5 real:0.5");
+  CHECK(merged(folder, "api: [Torch.a]").report.indices ==
+        std::vector<std::string>{"Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr",
+                                 "One Thousandth Err Ratio", "Five Thousandths Err Ratio", "DTYPES", "SNR",
+                                 "Requires_grad Consistent"});
+  CHECK_THROWS_WITH_AS(merged(folder, "api: [Torch.a]\ncompare_index: [NPU max]"),
+                       doctest::Contains("it has no index 'NPU max'"), FormatError);
+}
+
 TEST_CASE("workbooks: maxima of a column of numbers are all real if one is") {
   const auto book = [](const std::string& last) {
     const std::string header =
