@@ -90,12 +90,21 @@ void RankJudge::structure(Entry& entry, double& scalar_error) {
       known && known->kind == Kind::argument ? repeated_.find(call_of(*known)) : repeated_.end();
   if (!called.first && again == repeated_.end()) return;
   const StructuralDifference& difference = *known;
-  double e_out = 0;  // of whole numbers as well
+  double e_out = 0;           // of whole numbers as well
+  std::string other_outputs;  // how they differ where no error is known
   const Api& api = target_.apis[entry.target];
   for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
-    if (item_of(i).state == State::output) e_out = std::max(e_out, e_of(i));
+    if (item_of(i).state != State::output || errors_.golden_item[i] == kNone) continue;
+    e_out = std::max(e_out, e_of(i));
+    const std::string_view dtype = target_.text(item_of(i).dtype);
+    const std::string_view golden_dtype = golden_.text(golden_.items[errors_.golden_item[i]].dtype);
+    if (checksums_differ(i) && entry.e_in == 0 && other_outputs.empty())
+      other_outputs = fmt::format("; the checksum of {} differs", place_text(target_, item_of(i)));
+    if (difference.kind == Kind::argument && !same_dtype(dtype, golden_dtype))
+      other_outputs =
+          fmt::format("; {} is {}, golden {}", place_text(target_, item_of(i)), dtype, golden_dtype);
   }
-  const bool effect = e_out > 2 * entry.e_in + entry.u;
+  const bool effect = e_out > 2 * entry.e_in + entry.u || !other_outputs.empty();
   // Rounding, or how far the runs have drifted apart, may hide what another setting does.
   const bool hidden = !effect && difference.kind == Kind::argument && difference.setting && e_out > 0 &&
                       !flipped_ && entry.nature != Nature::random;
@@ -123,12 +132,15 @@ void RankJudge::structure(Entry& entry, double& scalar_error) {
                                                              : "requires_grad of " + difference.place;
   const std::string given = fmt::format("{} is {}, golden {}", what, difference.target, difference.golden);
   found.text =
-      given +
-      (effect ? fmt::format("; output error {} from inputs {}", error_text(e_out), error_text(entry.worst_in))
-       : hidden ? fmt::format("; its effect is hidden in the errors there: {} of the output, {} "
-                              "of the inputs",
-                              error_text(e_out), error_text(entry.worst_in))
-                : "; without effect on the output");
+      given + (!other_outputs.empty() ? other_outputs
+               : effect               ? fmt::format("; output error {} from inputs {}", error_text(e_out),
+                                                    error_text(entry.worst_in))
+               : hidden     ? fmt::format("; its effect is hidden in the errors there: {} of the output, {} "
+                                              "of the inputs",
+                                          error_text(e_out), error_text(entry.worst_in))
+               : e_out == 0 ? "; without effect on the output"
+                            : fmt::format("; output error {}, {} of the inputs", error_text(e_out),
+                                          error_text(entry.worst_in)));
   found.side = "the code differs, not a kernel";
   if (!effect && !hidden && difference.kind == Kind::argument) await_effect(entry, found);
   if (difference.kind == Kind::requires_grad && !found.is_evidence()) await_gradients(entry, found, given);

@@ -44,6 +44,7 @@ class ItemErrors {
   std::vector<std::uint8_t> by_statistics;  // by item: its tensors were not to be had, where others' were
   std::vector<std::uint8_t> blind;          // by item: see Measure
   std::vector<std::uint8_t> partial;        // by item: see Measure
+  std::vector<std::uint8_t> unmasked;       // by entry: its gradient is another one by its recorder
   std::vector<float> output;                // by entry under test: largest e of its floating outputs
   std::vector<float> anything;              // of all its tensors
   std::vector<float> anything_b;
@@ -70,6 +71,7 @@ class ItemErrors {
   void learn_precision();
   void measure_items(std::uint32_t api);
   void leave_out_overwritten(std::uint32_t api);
+  void leave_out_unmasked(std::uint32_t api);
   void add_to_module(std::uint32_t api, ModuleErrors& module);
 
   const RankPair& pair_;

@@ -140,10 +140,10 @@ Measure measure(const Side& target, const Item& item, const Side& golden, const 
     tolerance.mean += kOfAnElement * static_cast<double>(out.n);
   }
   const double mean = finite_size(theirs[dump::kMean].value);
-  out.b = of(dump::kNorm, out.norm_golden, tolerance.norm * out.norm_golden);
+  out.b = of(dump::kNorm, out.norm_golden, tolerance.norm * out.norm_golden + tolerance.sum);
   out.e = std::max({out.b,
                     of(dump::kMean, rms > 0 ? rms : std::max(largest, least),
-                       tolerance.mean * mean + tolerance.mean_sum * rms),
+                       tolerance.mean * mean + tolerance.sum + tolerance.mean_sum * rms),
                     of(dump::kMax, std::max(largest, rms), tolerance.extreme * largest),
                     of(dump::kMin, std::max(least, rms), tolerance.extreme * least)});
   // Checksums tell that they differ, not by how much.

@@ -246,6 +246,15 @@ bool is_in_place(std::string_view operation) {
   return operation == "__setitem__" || (operation.starts_with("__i") && operation != "__invert__");
 }
 
+bool is_activation(std::string_view operation) {
+  static constexpr std::string_view kNames[] = {
+      "relu",    "relu6",   "rrelu",     "leaky_relu", "elu",         "selu",         "celu",
+      "silu",    "mish",    "hardtanh",  "hardswish",  "hardsigmoid", "threshold",    "tanh",
+      "sigmoid", "dropout", "dropout2d", "dropout1d",  "dropout3d",   "alpha_dropout"};
+  if (operation.ends_with('_')) operation.remove_suffix(1);
+  return std::find(std::begin(kNames), std::end(kNames), operation) != std::end(kNames);
+}
+
 bool only_writes(std::string_view operation) {
   static constexpr std::string_view kWriters[] = {
       "__setitem__", "copy_",       "fill_",        "zero_",          "normal_",    "uniform_",

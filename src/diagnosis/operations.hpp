@@ -39,5 +39,7 @@ bool is_in_place(std::string_view operation);
 
 /// Writes to its first input without reading it, all of it or some elements: `copy_`, `__setitem__`.
 bool only_writes(std::string_view operation);
+/// One that may work in place, and whose gradient is that of its output, but for a factor by element.
+bool is_activation(std::string_view operation);
 
 }  // namespace msprobe::diagnosis

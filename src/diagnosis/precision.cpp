@@ -228,12 +228,14 @@ Tolerance StatisticsPrecision::of(KnownType target_dtype, KnownType golden_dtype
     side.norm += rounded + float32_sum(n);
     side.mean += rounded;
     side.mean_sum = kFloat32Mean;
+    // Below its normal numbers, float16 has steps of 2^-24.
+    if (rounded == kFloat16) side.sum = 0x1p-25;
     return side;
   };
   const Tolerance ours = of_side(target_, target_dtype);
   const Tolerance theirs = of_side(golden_, golden_dtype);
   Tolerance both{ours.extreme + theirs.extreme, ours.norm + theirs.norm, ours.mean + theirs.mean,
-                 ours.mean_sum + theirs.mean_sum};
+                 ours.sum + theirs.sum, ours.mean_sum + theirs.mean_sum};
   if (!learnt.known) return both;
   if (learnt.alike && !target_.in_double && !golden_.in_double) {
     // Sums that are off alike for equal tensors are for nearly equal ones.

@@ -22,6 +22,7 @@ struct Tolerance {
   double extreme = 0;   // of Max and Min, in parts of them
   double norm = 0;      // in parts of the norm
   double mean = 0;      // in parts of the mean
+  double sum = 0;       // and of itself, of norm and mean
   double mean_sum = 0;  // and of the root mean square, which a mean that cancels is a small part of
 };
 

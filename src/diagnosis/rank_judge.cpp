@@ -19,6 +19,11 @@ using dump::Item;
 using dump::Side;
 using dump::State;
 
+/// What takes the gradients of all parameters, as the Python tool calls it in construct.json.
+bool is_of_optimizer(std::string_view parent) {
+  return parent == "optimizer" || parent == "clip_grad";
+}
+
 constexpr double kThresholdTensors = 4;
 constexpr double kThresholdStatistics = 10;
 /// Entries behind a run that may show its effect, where nobody is seen to take its outputs.
@@ -96,7 +101,7 @@ void RankJudge::judge(std::uint32_t api) {
   entry.compound = compound_[api];
   entry.communication = target_.calls.contains(target_name(api));
   if (pair_.target_construct != nullptr)
-    entry.optimizer = pair_.target_construct->parent(target_name(api)) == "optimizer";
+    entry.optimizer = is_of_optimizer(pair_.target_construct->parent(target_name(api)));
   if (forward) {
     forward_pair(entry);
   } else if (parsed->direction == Direction::backward) {
@@ -151,7 +156,7 @@ void RankJudge::mark_compounds() {
       if (!parsed || parsed->direction == Direction::parameters_grad) continue;
       if (parsed->is_module) {
         modules.add(i, text_of);
-      } else if (parsed->direction == Direction::forward) {
+      } else if (parsed->direction == Direction::forward && !alone.has(i)) {
         operations = true;
       }
     }
@@ -426,9 +431,12 @@ bool RankJudge::tell_end(const Run& run, Finding& found) const {
   if (first < last) return false;
   const std::size_t more = (by_target ? target_ : golden_).apis.size() - first;
   found.text =
-      fmt::format("the recording of {} ends here; {} has {} more {}", by_target ? "golden" : "this run",
+      fmt::format("{} ends here, {} goes on for {} more {}", by_target ? "golden" : "this run",
                   by_target ? "this run" : "golden", human_count(more), more == 1 ? "entry" : "entries");
-  found.next = "see whether both recordings were stopped at the same place, and whether one met an exception";
+  found.next =
+      "see whether both recordings were stopped at the same place, whether one met an exception, and whether "
+      "the code "
+      "does less there";
   return true;
 }
 

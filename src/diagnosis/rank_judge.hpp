@@ -105,6 +105,7 @@ class RankJudge {
   void keep_parameters();
   void take_notes();
   void assess_drift();
+  double foreseen(std::uint32_t item, std::uint32_t golden) const;
   void note_drift();
   void communicate(Entry& entry);
   void find_origins();

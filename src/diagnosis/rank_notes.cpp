@@ -12,6 +12,13 @@
 
 namespace msprobe::diagnosis {
 
+/// The error of a tensor ahead of its turn; where tensors are read one by one, as far as statistics tell.
+double RankJudge::foreseen(std::uint32_t item, std::uint32_t golden) const {
+  if (!pair_.stop_at_certain) return errors_.e[item];
+  const Measure found = errors_.by_statistics_of(item, golden);
+  return found.known ? found.e : NAN;
+}
+
 /// How far the runs are apart before the first step that was recorded, by their parameters.
 void RankJudge::assess_drift() {
   std::vector<double> errors;
@@ -23,8 +30,7 @@ void RankJudge::assess_drift() {
     if (own == 0 || known.find(key) != ContentMap::kUnknown) return;
     known.put(key, golden);
     u = std::max(u, own);
-    const Measure found = errors_.by_statistics_of(item, golden);
-    if (found.known && std::isfinite(found.e)) errors.push_back(found.e);
+    if (const double e = foreseen(item, golden); std::isfinite(e)) errors.push_back(e);
   });
   drift_ = drift_of(std::move(errors), u);
   if (drift_) foresee_gradients();
@@ -39,10 +45,10 @@ void RankJudge::foresee_gradients() {
     const dump::Api& entry = target_.apis[api];
     for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
       if (!item_of(i).is_tensor || errors_.golden_item[i] == kNone) continue;
-      const Measure found = errors_.by_statistics_of(i, errors_.golden_item[i]);
-      if (!found.known || !std::isfinite(found.e)) continue;
-      history_.gradient_errors[gradient_name(parsed->base, i)] = static_cast<float>(found.e);
-      errors.push_back(found.e);
+      const double e = foreseen(i, errors_.golden_item[i]);
+      if (!std::isfinite(e)) continue;
+      history_.gradient_errors[gradient_name(parsed->base, i)] = static_cast<float>(e);
+      errors.push_back(e);
     }
   }
   drift_->gradients = median_of(std::move(errors));
@@ -68,6 +74,13 @@ void RankJudge::take_notes() {
   }
   const auto tell = [&](const OneRecorder& calls, const char* whose, const char* others) {
     if (calls.calls() == 0) return;
+    if (calls.by_level()) {
+      out_.notes.push_back(fmt::format(
+          "{} are recorded in {} alone, as the dumps are of different levels: modules are compared as a "
+          "whole",
+          calls.calls() == 1 ? "1 operation" : human_count(calls.calls()) + " operations", whose));
+      return;
+    }
     out_.notes.push_back(fmt::format(
         "{} of {} are recorded in {} alone: {} recorder leaves such operations out, which is taken for no "
         "difference",
@@ -80,6 +93,13 @@ void RankJudge::take_notes() {
     out_.notes.push_back(fmt::format("of {} {} a statistic is known on one side alone: it is not compared",
                                      human_count(static_cast<std::uint64_t>(partly)),
                                      partly == 1 ? "tensor" : "tensors"));
+  }
+  const auto unmasked = std::count(errors_.unmasked.begin(), errors_.unmasked.end(), 1);
+  if (unmasked > 0) {
+    out_.notes.push_back(fmt::format(
+        "{} of activations in place {} recorded ahead of them by one recorder, and not compared",
+        unmasked == 1 ? "a gradient" : human_count(static_cast<std::uint64_t>(unmasked)) + " gradients",
+        unmasked == 1 ? "is" : "are"));
   }
   history_.precision = errors_.precision;
 }

@@ -24,6 +24,18 @@ constexpr std::array<std::string_view, 40> kLeftOut = {
     "reshape",    "reshape_as", "squeeze",    "swapaxes",   "to",         "transpose", "type_as",
     "unflatten",  "unsqueeze",  "view",       "view_as",    "zeros_like"};
 
+/// As level L0 does.
+bool records_modules_alone(const dump::Side& side) {
+  bool modules = false;
+  for (const dump::Api& api : side.apis) {
+    const auto parsed = dump::parse_entry_name(side.text(api.name));
+    if (!parsed || parsed->direction == dump::Direction::parameters_grad) continue;
+    if (!parsed->is_module) return false;
+    modules = true;
+  }
+  return modules;
+}
+
 }  // namespace
 
 bool is_left_out_by_some(std::string_view base) {
@@ -32,13 +44,14 @@ bool is_left_out_by_some(std::string_view base) {
   return std::binary_search(kLeftOut.begin(), kLeftOut.end(), base.substr(base.rfind('.') + 1));
 }
 
-OneRecorder::OneRecorder(const dump::Side& side, const dump::Side& other) {
-  const auto base_of = [](const dump::Side& of, const dump::Api& api) -> std::string_view {
+OneRecorder::OneRecorder(const dump::Side& side, const dump::Side& other)
+    : by_level_(records_modules_alone(other) && !records_modules_alone(side)) {
+  const auto base_of = [this](const dump::Side& of, const dump::Api& api) -> std::string_view {
     const auto parsed = dump::parse_entry_name(of.text(api.name));
     const bool counts =
         parsed && !parsed->is_module &&
         (parsed->direction == dump::Direction::forward || parsed->direction == dump::Direction::backward);
-    return counts && is_left_out_by_some(parsed->base) ? parsed->base : std::string_view();
+    return counts && (by_level_ || is_left_out_by_some(parsed->base)) ? parsed->base : std::string_view();
   };
   std::unordered_set<std::string_view> known;
   for (const dump::Api& api : other.apis) {

@@ -28,8 +28,11 @@ class OneRecorder {
   /// `Torch.ones_like, Tensor.to and 3 more`; empty if there are none.
   std::string names() const;
   std::uint64_t calls() const { return calls_; }
+  /// Is it because the other side has modules alone (level L0)?
+  bool by_level() const { return by_level_; }
 
  private:
+  bool by_level_;
   std::vector<bool> alone_;         // by entry; empty if there are none
   std::vector<std::string> names_;  // in the order of their first calls
   std::uint64_t calls_ = 0;

@@ -95,7 +95,7 @@ std::string no_culprit(const Diagnosis& diagnosis) {
     text += fmt::format("; closest to evidence: {} with J {:.1f} of {:.0f}", diagnosis.largest_entry,
                         diagnosis.largest_j, diagnosis.threshold);
   }
-  if (diagnosis.visible > 0 && !diagnosis.apart) {
+  if (diagnosis.visible > 0 && diagnosis.visible < 1 && !diagnosis.apart) {
     text += fmt::format("; errors above {} would have been seen everywhere", error_text(diagnosis.visible));
     if (!diagnosis.visible_module.empty()) text += " (smaller ones but in " + diagnosis.visible_module + ")";
   }

@@ -527,8 +527,8 @@ TEST_CASE("a recording that ends in the middle of a step is no other code") {
     if (exchanged) std::swap(two.target, two.golden);
     const RankDiagnosis rank = diagnosed(two);
     CHECK(no_evidence(rank));
-    CHECK(first(rank).text == (exchanged ? "the recording of golden ends here; this run has 3 more entries"
-                                         : "the recording of this run ends here; golden has 3 more entries"));
+    CHECK(first(rank).text == (exchanged ? "golden ends here, this run goes on for 3 more entries"
+                                         : "this run ends here, golden goes on for 3 more entries"));
     CHECK(first(rank).side.empty());
   }
 }
