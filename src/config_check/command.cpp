@@ -59,7 +59,7 @@ class ConfigCheckCommand final : public Command {
   }
 
   std::vector<std::pair<std::string, std::string>> aliases() const override {
-    return {{"-vc", "--verl-compare"}, {"-vv", "--verl-verify"}};
+    return {{"-vc", "--verl-compare"}, {"-vv", "--verl-verify"}, {"-sc", "--slime-compare"}};
   }
 
   void declare(OptionList& options) override {
@@ -81,6 +81,11 @@ class ConfigCheckCommand final : public Command {
             .add("--verl-verify", verified_,
                  "Check the configuration in a verl log, the last file, perhaps against a YAML file")
             .any_number_of_values(1)
+            .argument("FILE");
+    slime_compare_ =
+        options
+            .add("--slime-compare", logs_, "Compare the arguments in two slime logs, that of the NPU first")
+            .values(2, 2)
             .argument("FILE");
     options
         .add(
@@ -115,9 +120,9 @@ class ConfigCheckCommand final : public Command {
 
  private:
   void check_modes() const {
-    const std::array<Option, 4> modes = {dump_, compare_, verl_compare_, verl_verify_};
-    constexpr std::array<const char*, 4> kNames = {"-d/--dump", "-c/--compare", "-vc/--verl-compare",
-                                                   "-vv/--verl-verify"};
+    const std::array<Option, 5> modes = {dump_, compare_, verl_compare_, verl_verify_, slime_compare_};
+    constexpr std::array<const char*, 5> kNames = {"-d/--dump", "-c/--compare", "-vc/--verl-compare",
+                                                   "-vv/--verl-verify", "-sc/--slime-compare"};
     const char* first = nullptr;
     for (std::size_t i = 0; i < modes.size(); ++i) {
       if (!modes[i].given()) continue;
@@ -128,8 +133,7 @@ class ConfigCheckCommand final : public Command {
     if (first == nullptr) {
       throw UsageError(
           "The param is not correct, you need to give '-d' for dump or '-c' for compare or '-vc' for verl "
-          "compare or "
-          "'-vv' for verl verify.");
+          "compare or '-vv' for verl verify or '-sc' for slime compare.");
     }
     if (output_ == "-" && !compare_.given()) throw UsageError("-o - is for -c only");
     if (dump_.given() && !formats_.empty()) throw UsageError("--format does not go with -d");
@@ -228,12 +232,14 @@ class ConfigCheckCommand final : public Command {
   Outcome run_verl(const Tables& tables, const Context& context) const {
     VerlOptions options;
     options.formats = formats(report::Format::csv);
-    options.output = !output_.empty()        ? output_
-                     : verl_compare_.given() ? "./verl_param_compare_result"
-                                             : "./verl_param_verify_result";
+    options.output = !output_.empty()         ? output_
+                     : verl_compare_.given()  ? "./verl_param_compare_result"
+                     : slime_compare_.given() ? "./slime_param_compare_result"
+                                              : "./verl_param_verify_result";
     check_output_folder(options.output);
-    const VerlResult result = verl_compare_.given() ? compare_verl(logs_[0], logs_[1], options)
-                                                    : verify_verl(verified_, tables, options);
+    const VerlResult result = verl_compare_.given()    ? compare_verl(logs_[0], logs_[1], options)
+                              : slime_compare_.given() ? compare_slime(logs_[0], logs_[1], options)
+                                                       : verify_verl(verified_, tables, options);
     for (const std::string& warning : result.warnings) log_warning(warning);
     log_info(without_last_newline(render_verl(result, context.color)));
     return fail_on_ != "never" && result.table->errors() != 0 ? Outcome::findings : Outcome::clean;
@@ -248,6 +254,7 @@ class ConfigCheckCommand final : public Command {
   Option compare_;
   Option verl_compare_;
   Option verl_verify_;
+  Option slime_compare_;
   std::vector<std::string> files_;
   std::vector<std::string> pair_;
   std::vector<std::string> logs_;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "config_check/extract.hpp"
+#include "config_check/slime_log.hpp"
 #include "config_check/verl_log.hpp"
 #include "dump/member_stream.hpp"
 #include "pack/yaml.hpp"
@@ -81,37 +82,72 @@ void write_tables(const std::string& stem, const VerlOptions& options, VerlResul
   }
 }
 
+void check_logs(std::string_view option, const std::string& npu_log, const std::string& bench_log) {
+  if (is_log(npu_log) && is_log(bench_log)) return;
+  throw UsageError(fmt::format(
+      "The param of {} require two log files, and the file format just support '.log' or '.txt'.", option));
+}
+
+FlatMap flat(const Value& map) {
+  FlatMap out;
+  for (std::size_t i = 0; i < map.items().size(); ++i) out.set(map.keys()[i], map.items()[i]);
+  return out;
+}
+
+struct Side {
+  const std::string& log;
+  const Value& config;
+  const FlatMap& values;
+};
+
+/// Writes what both logs hold, and a row for each name that is not left out.
+void compare_sides(const Side& npu, const Side& bench, bool (*left_out)(std::string_view),
+                   const VerlOptions& options, VerlResult& result) {
+  std::set<std::string> paths;
+  for (const Side* side : {&npu, &bench}) {
+    for (const auto& [path, value] : side->values.items()) {
+      if (!left_out(path)) paths.insert(path);
+    }
+  }
+  result.headline = fmt::format("{} against {}", display(npu.log), display(bench.log));
+  result.table = std::make_unique<RowTable>(
+      std::vector<std::string>{"超参名称", "NPU生效值", "bench生效值", "是否一致"});
+  for (const std::string& path : paths)
+    add_row(path, npu.values.find(path), bench.values.find(path), *result.table);
+  result.compared = paths.size();
+  create_directories(options.output);
+  write_text(options.output + "/NPU_config.json", json_text(npu.config), result);
+  write_text(options.output + "/bench_config.json", json_text(bench.config), result);
+  write_tables("hyper_params_compare", options, result);
+}
+
 }  // namespace
 
 VerlResult compare_verl(const std::string& npu_log, const std::string& bench_log,
                         const VerlOptions& options) {
-  if (!is_log(npu_log) || !is_log(bench_log)) {
-    throw UsageError(
-        "The param of verl-compare require two log files, and the file format just support '.log' or "
-        "'.txt'.");
-  }
+  check_logs("verl-compare", npu_log, bench_log);
   const VerlConfig npu = read_verl_log(*open_file(npu_log));
   const VerlConfig bench = read_verl_log(*open_file(bench_log));
-  const FlatMap left = flatten_verl(npu.value, npu_log);
-  const FlatMap right = flatten_verl(bench.value, bench_log);
-  std::set<std::string> paths;
-  for (const FlatMap* side : {&left, &right}) {
-    for (const auto& [path, value] : side->items()) {
-      if (!is_runtime_path(path)) paths.insert(path);
-    }
-  }
   VerlResult result;
-  result.headline = fmt::format("{} against {}", display(npu_log), display(bench_log));
   result.warnings = npu.warnings;
   result.warnings.insert(result.warnings.end(), bench.warnings.begin(), bench.warnings.end());
-  result.table = std::make_unique<RowTable>(
-      std::vector<std::string>{"超参名称", "NPU生效值", "bench生效值", "是否一致"});
-  for (const std::string& path : paths) add_row(path, left.find(path), right.find(path), *result.table);
-  result.compared = paths.size();
-  create_directories(options.output);
-  write_text(options.output + "/NPU_config.json", json_text(npu.value), result);
-  write_text(options.output + "/bench_config.json", json_text(bench.value), result);
-  write_tables("hyper_params_compare", options, result);
+  const FlatMap left = flatten_verl(npu.value, npu_log);
+  const FlatMap right = flatten_verl(bench.value, bench_log);
+  compare_sides({npu_log, npu.value, left}, {bench_log, bench.value, right}, is_runtime_path, options,
+                result);
+  return result;
+}
+
+VerlResult compare_slime(const std::string& npu_log, const std::string& bench_log,
+                         const VerlOptions& options) {
+  check_logs("slime-compare", npu_log, bench_log);
+  const Value npu = read_slime_log(*open_file(npu_log));
+  const Value bench = read_slime_log(*open_file(bench_log));
+  const auto is_profile = [](std::string_view name) {
+    return name.find("profile") != std::string_view::npos;
+  };
+  VerlResult result;
+  compare_sides({npu_log, npu, flat(npu)}, {bench_log, bench, flat(bench)}, is_profile, options, result);
   return result;
 }
 

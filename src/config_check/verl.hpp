@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two verl runs held against each other, or one against what is expected of it.
+// Two runs of verl or of slime held against each other, or one of verl against what is expected of it.
 #pragma once
 
 #include <memory>
@@ -27,6 +27,10 @@ struct VerlResult {
 
 /// Compares the configurations of two logs.
 VerlResult compare_verl(const std::string& npu_log, const std::string& bench_log, const VerlOptions& options);
+
+/// The same of logs of slime.
+VerlResult compare_slime(const std::string& npu_log, const std::string& bench_log,
+                         const VerlOptions& options);
 
 /// Compares that of a log with a file of expected values (YAML or JSON), or with the built-in ones.
 VerlResult verify_verl(const std::vector<std::string>& files, const Tables& tables,
