@@ -75,16 +75,17 @@ void RankJudge::take_notes() {
   const auto tell = [&](const OneRecorder& calls, const char* whose, const char* others) {
     if (calls.calls() == 0) return;
     if (calls.by_level()) {
+      const bool one = calls.calls() == 1;
       out_.notes.push_back(fmt::format(
-          "{} are recorded in {} alone, as the dumps are of different levels: modules are compared as a "
-          "whole",
-          calls.calls() == 1 ? "1 operation" : human_count(calls.calls()) + " operations", whose));
+          "{} {} recorded in {} alone, as the dumps are of different levels: modules are compared as a whole",
+          one ? "1 operation" : human_count(calls.calls()) + " operations", one ? "is" : "are", whose));
       return;
     }
     out_.notes.push_back(fmt::format(
-        "{} of {} are recorded in {} alone: {} recorder leaves such operations out, which is taken for no "
+        "{} of {} {} recorded in {} alone: {} recorder leaves such operations out, which is taken for no "
         "difference",
-        calls.calls() == 1 ? "1 call" : human_count(calls.calls()) + " calls", calls.names(), whose, others));
+        calls.calls() == 1 ? "1 call" : human_count(calls.calls()) + " calls", calls.names(),
+        calls.calls() == 1 ? "is" : "are", whose, others));
   };
   tell(target_only_, "this run", "golden's");
   tell(golden_only_, "golden", "this run's");

@@ -549,4 +549,66 @@ TEST_CASE("gradients of parameters that stand where the forward does are judged 
   CHECK(no_evidence(diagnosed(two(kNoise))));
 }
 
+TEST_CASE("where one side has modules alone, modules are compared as a whole") {
+  const std::string module = "Module.norm.RMS.forward.0";
+  Two two;
+  two.forward("Module.fc.Linear.forward.0", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+  two.target.forward("Tensor.__add__.0.forward", {tensor(2), scalar("float", "0.001")}, {tensor(2.5)});
+  two.forward(module, {tensor(2)}, {rough(3, 1e-3)}, {tensor(2)}, {tensor(3)});
+  const dump::ConstructTable construct = testing::construct_of({{"Tensor.__add__.0.forward", module}});
+  for (const bool exchanged : {false, true}) {
+    CAPTURE(exchanged);
+    if (exchanged) std::swap(two.target, two.golden);
+    const RankDiagnosis rank = diagnosed(two, Configure(), &construct);
+    CHECK(rank.evidence == 1);
+    CHECK(first(rank).entry == module);
+    CHECK(first(rank).kind == Kind::birth);
+    REQUIRE(rank.notes.size() == 1);
+    CHECK(rank.notes[0].find("1 operation is recorded in") == 0);
+    CHECK(rank.notes[0].find("different levels") != std::string::npos);
+  }
+}
+
+TEST_CASE("the gradient of an activation in place may be recorded ahead of it") {
+  const auto two = [](std::string_view operation) {
+    const std::string name = "Functional." + std::string(operation) + ".0.";
+    Two text;
+    text.forward(name + "forward", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+    text.backward(name + "backward", {tensor(3)}, {tensor(2)}, {tensor(3)}, {tensor(3)});
+    text.backward("Functional.linear.0.backward", {tensor(2)}, {tensor(5)}, {tensor(2)}, {tensor(5)});
+    return text;
+  };
+  const RankDiagnosis rank = diagnosed(two("relu_"));
+  CHECK(no_evidence(rank));
+  REQUIRE(rank.notes.size() == 1);
+  CHECK(rank.notes[0] ==
+        "a gradient of activations in place is recorded ahead of them by one recorder, and not compared");
+  CHECK_FALSE(no_evidence(diagnosed(two("softmax"))));
+}
+
+TEST_CASE("an argument whose effect is the type or the checksum of the output") {
+  Two two;
+  const Texts arguments = {tensor(1), scalar("str", "\"half\"")};
+  const Texts golden_arguments = {tensor(1), scalar("str", "\"single\"")};
+  SUBCASE("type") {
+    two.forward("Functional.softmax.0.forward", arguments, {tensor(2, "[4, 64]", "torch.bfloat16")},
+                golden_arguments, {tensor(2)});
+    const Finding found = first(diagnosed(two));
+    CHECK(found.kind == Kind::argument);
+    CHECK(found.confidence == Confidence::certain);
+    CHECK(found.text.find("output.0 is torch.bfloat16, golden torch.float32") != std::string::npos);
+  }
+  SUBCASE("checksum") {
+    const auto hashed = [](const char* hash) {
+      return R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4, 64], "md5": ")" +
+             std::string(hash) + "\"}";
+    };
+    two.forward("Functional.softmax.0.forward", {hashed("00000001"), arguments[1]}, {hashed("00000002")},
+                {hashed("00000001"), golden_arguments[1]}, {hashed("00000003")});
+    const Finding found = first(diagnosed(two));
+    CHECK(found.kind == Kind::argument);
+    CHECK(found.text.find("the checksum of output.0 differs") != std::string::npos);
+  }
+}
+
 }  // namespace msprobe::diagnosis::rank_diagnosis_test
