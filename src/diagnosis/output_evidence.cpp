@@ -9,6 +9,7 @@
 #include "diagnosis/rank_judge.hpp"
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/structure.hpp"
+#include "tensor/dtype.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
@@ -215,6 +216,10 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
           like_tf32(entry.name.operation(), e, errors_.u[entry.target]) && e > 16 * entry.worst_in
               ? "; products in TF32 are as far off"
               : "");
+      if (const std::string integers = integers_without_sums(entry); !integers.empty())
+        words += fmt::format(
+            "; of the integers of {} only the largest and the least are recorded: others may differ",
+            integers);
       const double most = noise_of(index).element;
       if (most >= e) {
         words += std::isinf(most)
@@ -250,6 +255,23 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
                         error_text(e));
   }
   offered(Kind::gain, Rule::gain, gain, std::move(words), side);
+}
+
+/// An input that may differ inside, though its extremes do not; empty if there is none.
+std::string RankJudge::integers_without_sums(const Entry& entry) const {
+  const Api& api = target_.apis[entry.target];
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    const Item& item = item_of(i);
+    if (item.state != State::input || !item.is_tensor || errors_.golden_item[i] == kNone || item.has_checksum)
+      continue;
+    const auto dtype = tensor::dtype_from_name(target_.text(item.dtype));
+    if (!dtype || tensor::info(*dtype).kind != tensor::Kind::integer) continue;
+    const Item& partner = golden_.items[errors_.golden_item[i]];
+    const bool summed =
+        dump::is_recorded(item.statistics[dump::kNorm]) && dump::is_recorded(partner.statistics[dump::kNorm]);
+    if (!summed && !pair_.tensors) return place_text(target_, item);
+  }
+  return {};
 }
 
 /// What is left of errors of single elements, which are independent, in the norm: the root of one over their

@@ -158,6 +158,7 @@ class RankJudge {
   double best_match(const Entry& entry, std::uint32_t item, double enough) const;
   void judge_output(Entry& entry, std::uint32_t item, double e, double b,
                     const std::vector<Replayed>& replays, double more = 0);
+  std::string integers_without_sums(const Entry& entry) const;
   double share_of_few(std::uint32_t item, double n) const;
   double received(const Entry& entry, std::uint32_t item, double sums = 0) const;
   Noise noise_of(std::uint32_t item) const;
