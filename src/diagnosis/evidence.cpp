@@ -99,15 +99,19 @@ void RankJudge::structure(Entry& entry, double& scalar_error) {
     const std::string_view dtype = target_.text(item_of(i).dtype);
     const std::string_view golden_dtype = golden_.text(golden_.items[errors_.golden_item[i]].dtype);
     if (checksums_differ(i) && entry.e_in == 0 && other_outputs.empty())
-      other_outputs = fmt::format("; the checksum of {} differs", place_text(target_, item_of(i)));
+      other_outputs = fmt::format("the checksum of {} differs", place_text(target_, item_of(i)));
     if (difference.kind == Kind::argument && !same_dtype(dtype, golden_dtype))
       other_outputs =
-          fmt::format("; {} is {}, golden {}", place_text(target_, item_of(i)), dtype, golden_dtype);
+          fmt::format("{} is {}, golden {}", place_text(target_, item_of(i)), dtype, golden_dtype);
   }
   const bool effect = e_out > 2 * entry.e_in + entry.u || !other_outputs.empty();
   // Rounding, or how far the runs have drifted apart, may hide what another setting does.
-  const bool hidden = !effect && difference.kind == Kind::argument && difference.setting && e_out > 0 &&
-                      !flipped_ && entry.nature != Nature::random;
+  // So may statistics that are rounded to half types; truths are about how rather than what, as `inplace` is.
+  const double shown_from = hidden_of(entry.target);
+  const bool truth = difference.target == "True" || difference.target == "False";
+  const bool below = e_out == 0 && !truth && entry.u > kSingleRoundoff && shown_from >= entry.u;
+  const bool hidden = !effect && difference.kind == Kind::argument && difference.setting &&
+                      (e_out > 0 || below) && !flipped_ && entry.nature != Nature::random;
   const bool input_grad = difference.kind == Kind::requires_grad && difference.item != kNone &&
                           item_of(difference.item).state != State::output;
   // A shape or dtype that was handed on is no news.
@@ -131,16 +135,18 @@ void RankJudge::structure(Entry& entry, double& scalar_error) {
                            : difference.kind == Kind::shape  ? "shape of " + difference.place
                                                              : "requires_grad of " + difference.place;
   const std::string given = fmt::format("{} is {}, golden {}", what, difference.target, difference.golden);
-  found.text =
-      given + (!other_outputs.empty() ? other_outputs
-               : effect               ? fmt::format("; output error {} from inputs {}", error_text(e_out),
-                                                    error_text(entry.worst_in))
-               : hidden     ? fmt::format("; its effect is hidden in the errors there: {} of the output, {} "
-                                              "of the inputs",
-                                          error_text(e_out), error_text(entry.worst_in))
-               : e_out == 0 ? "; without effect on the output"
-                            : fmt::format("; output error {}, {} of the inputs", error_text(e_out),
-                                          error_text(entry.worst_in)));
+  const auto shown = [&]() -> std::string {
+    const std::string errors =
+        fmt::format("{} of the output, {} of the inputs", error_text(e_out), error_text(entry.worst_in));
+    if (!other_outputs.empty()) return other_outputs;
+    if (effect)
+      return fmt::format("output error {} from inputs {}", error_text(e_out), error_text(entry.worst_in));
+    if (hidden && below)
+      return fmt::format("its effect is below what the recorded statistics show, {}", error_text(shown_from));
+    if (hidden) return "its effect is hidden in the errors there: " + errors;
+    return e_out == 0 ? "without effect on the output" : "no effect is told from the errors there: " + errors;
+  };
+  found.text = given + "; " + shown();
   found.side = "the code differs, not a kernel";
   if (!effect && !hidden && difference.kind == Kind::argument) await_effect(entry, found);
   if (difference.kind == Kind::requires_grad && !found.is_evidence()) await_gradients(entry, found, given);

@@ -152,7 +152,7 @@ TEST_CASE("task nan_check: what the device raised is an anomaly, and what is not
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0].find("2 entries raised NaN or Inf on the device") != std::string::npos);
   AnalyzeOptions levels;
-  levels.listing = Listing::levels;
+  levels.listing = anomaly::Listing::levels;
   CHECK_FALSE(look(levels).anomaly());
   REQUIRE(warnings.size() == 2);
   CHECK(warnings[0].find("task nan_check, which has no values to list by") != std::string::npos);
