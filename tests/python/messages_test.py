@@ -89,7 +89,8 @@ class Messages(Case):
             'warning: c.json: statistics: "sumary_mode" is no key and has no effect: did you mean "summary_mode"?',
             'warning: c.json: statistics: "file_format" has no effect: tensors are saved as .pt by PyTorch\'s front end '
             "and as .npy by MindSpore's",
-            'warning: in the configuration "levl", "statistics.sumary_mode", "statistics.file_format" had no effect'])
+            'warning: in the configuration "levl", "statistics.sumary_mode", "statistics.file_format" had no effect: '
+            'did you mean "level", "summary_mode"?'])
 
     def test_the_last_line_says_what_was_asked_for_in_vain(self):
         model = {"model": make_net()}
@@ -97,8 +98,9 @@ class Messages(Case):
         scope = {"scope": ["Torch.relu.0.forward", "Torch.relu.9.forward"]}
         for config, start, line in (
                 ({"summary_mode": "md5"}, {}, 'in the configuration "summary_mode" had no effect'),
-                ({"seed": 1, "statistics": {"lst": []}}, {}, 'in the configuration "seed", "statistics.lst" had no effect'),
-                ({"lode": {}}, {}, 'in the configuration "lode" had no effect'),
+                ({"seed": 1, "statistics": {"lst": []}}, {},
+                 'in the configuration "seed", "statistics.lst" had no effect: did you mean "list"?'),
+                ({"lode": {}}, {}, 'in the configuration "lode" had no effect: did you mean "load"?'),
                 ({"tensor": {"list": ["relu"]}}, {}, 'in the configuration "tensor.list" had no effect'),
                 ({"step": [0, 7, "9-20"]}, {}, "steps 7, 9, 10 and 10 more never came: the last one was 1"),
                 ({"statistics": {"list": ["relu", "lienar"]}}, {},

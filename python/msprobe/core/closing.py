@@ -29,8 +29,14 @@ def lines(info, last_step, processes):
                 "is 1 process" if processes == 1 else "are %d processes" % processes))
     ignored = session.setting("without_effect")
     if ignored:
-        told.append("in the configuration %s had no effect" % _quoted(ignored, 10))
+        told.append("in the configuration %s had no effect%s" % (_quoted(ignored, 10), _meant(session.setting("warnings"))))
     return told
+
+
+def _meant(warnings):
+    """What was proposed when the configuration was read."""
+    proposed = [found.group(1) for found in (re.search(r"did you mean (\"[^\"]*\")\?$", line) for line in warnings) if found]
+    return ": did you mean %s?" % ", ".join(proposed[:_MOST]) if proposed else ""
 
 
 def steps_that_never_came(info, last_step):
