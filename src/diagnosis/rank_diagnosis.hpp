@@ -58,6 +58,7 @@ struct RankPair {
   std::string rank;
   std::int64_t number = 0;  // of the rank
   bool late = false;        // not the first step of the runs: something was trained before it
+  std::string unlike;       // what the two dumps do not have in common; empty: nothing is known
   ReplayMode replay_mode = ReplayMode::suspects;
   std::vector<std::string> framework_frames;  // see user_frame()
   std::set<Rule> without;                     // rules that say nothing, to see what each is worth

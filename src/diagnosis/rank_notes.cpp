@@ -69,6 +69,7 @@ void RankJudge::note_drift() {
 
 /// What holds of all that was judged.
 void RankJudge::take_notes() {
+  if (!pair_.unlike.empty()) out_.notes.push_back(pair_.unlike);
   if (!pair_.tensors) {
     for (std::string& limit : errors_.precision.limits()) out_.notes.push_back(std::move(limit));
   }

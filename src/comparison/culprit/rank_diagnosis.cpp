@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comparison/culprit/rank_diagnosis.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -97,16 +99,18 @@ class GoldenLines {
   mutable std::optional<dump::StackTable> stacks_;
 };
 
-/// By the folder of its step, `step5`.
-bool is_late(const std::string& json) {
+/// The number in the folder of its step, `5` of `step5`; nothing if there is no such folder.
+std::optional<std::string> step_of(const std::string& json) {
   for (const std::filesystem::path& part : std::filesystem::path(json)) {
     const std::string name = part.string();
     constexpr std::string_view kStep = "step";
-    if (name.starts_with(kStep) && name.size() > kStep.size() &&
-        name.find_first_not_of("0123456789", kStep.size()) == std::string::npos)
-      return name.find_first_not_of('0', kStep.size()) != std::string::npos;
+    if (!name.starts_with(kStep) || name.size() == kStep.size() ||
+        name.find_first_not_of("0123456789", kStep.size()) != std::string::npos)
+      continue;
+    const std::size_t first = name.find_first_not_of('0', kStep.size());
+    return first == std::string::npos ? "0" : name.substr(first);
   }
-  return false;
+  return std::nullopt;
 }
 
 bool is_computed(const diagnosis::replay::ReplayedOutput& output) {
@@ -229,7 +233,11 @@ void diagnose(RankResult& result, TensorRows* tensors, const DiagnosisOptions& o
   pair.step = result.step;
   pair.rank = result.rank;
   pair.number = result.number;
-  pair.late = is_late(result.target.json) && is_late(result.golden.json);
+  const std::optional<std::string> step = step_of(result.target.json);
+  const std::optional<std::string> golden_step = step_of(result.golden.json);
+  pair.late = step && golden_step && *step != "0" && *golden_step != "0";
+  if (step && golden_step && *step != *golden_step)
+    pair.unlike = fmt::format("this run was recorded at step {}, golden at step {}", *step, *golden_step);
   pair.replay_mode =
       options.without.contains(diagnosis::Rule::replay) ? diagnosis::ReplayMode::never : options.replay;
   pair.without = options.without;
