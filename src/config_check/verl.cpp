@@ -94,17 +94,17 @@ FlatMap flat(const Value& map) {
   return out;
 }
 
-struct Side {
+struct LaunchSide {
   const std::string& log;
   const Value& config;
   const FlatMap& values;
 };
 
 /// Writes what both logs hold, and a row for each name that is not left out.
-void compare_sides(const Side& npu, const Side& bench, bool (*left_out)(std::string_view),
+void compare_sides(const LaunchSide& npu, const LaunchSide& bench, bool (*left_out)(std::string_view),
                    const VerlOptions& options, VerlResult& result) {
   std::set<std::string> paths;
-  for (const Side* side : {&npu, &bench}) {
+  for (const LaunchSide* side : {&npu, &bench}) {
     for (const auto& [path, value] : side->values.items()) {
       if (!left_out(path)) paths.insert(path);
     }

@@ -18,7 +18,7 @@ namespace msprobe::monitor {
 namespace {
 
 /// Rank, step, and the tag's `{stage}:{name}:{micro step}` and task.
-using Place = std::tuple<std::int64_t, std::int64_t, std::string, std::string>;
+using PlaceOfAlert = std::tuple<std::int64_t, std::int64_t, std::string, std::string>;
 
 enum class Seen : std::uint8_t { untold, no_tensor, tensor };
 
@@ -29,11 +29,11 @@ bool may_be_missing(const Alert& alert) {
          alert.message.find("current value nan") != std::string::npos;
 }
 
-Place place_of(const Alert& alert) {
+PlaceOfAlert place_of(const Alert& alert) {
   return {alert.rank, alert.step, alert.tag.substr(0, alert.tag.find('/')), std::string(alert.task())};
 }
 
-void look(const RankFolder& rank, const SeriesFile& file, std::map<Place, Seen>& places) {
+void look(const RankFolder& rank, const SeriesFile& file, std::map<PlaceOfAlert, Seen>& places) {
   for (auto& [place, seen] : places) {
     const auto& [number, step, series, task] = place;
     if (number == rank.rank && task == file.prefix && step >= file.begin && step <= file.end)
@@ -53,7 +53,7 @@ void look(const RankFolder& rank, const SeriesFile& file, std::map<Place, Seen>&
 }  // namespace
 
 std::size_t drop_missing_gradients(const std::string& folder, std::vector<Alert>& alerts) {
-  std::map<Place, Seen> places;
+  std::map<PlaceOfAlert, Seen> places;
   for (const Alert& alert : alerts) {
     if (may_be_missing(alert)) places.try_emplace(place_of(alert), Seen::untold);
   }

@@ -15,8 +15,6 @@ namespace {
 using dump::Direction;
 using dump::EntryName;
 
-constexpr std::int64_t kNoMicroStep = -1;
-
 bool is_optimizer(std::string_view entry) {
   return entry.starts_with("optimizer");
 }

@@ -11,6 +11,8 @@
 
 namespace msprobe::monitor {
 
+inline constexpr std::int64_t kNoMicroStep = -1;
+
 struct EntryPlace {
   std::int64_t micro_step = 0;
   std::int64_t call = 0;  // of this operation or module in the micro step

@@ -14,9 +14,8 @@
 namespace msprobe::monitor {
 namespace {
 
-constexpr std::int64_t kNoMicroStep = -1;
-constexpr std::string_view kBackward = ".backward";
-constexpr std::string_view kGradient = ".parameters_grad";
+constexpr std::string_view kBackwardPart = ".backward";
+constexpr std::string_view kGradientPart = ".parameters_grad";
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
@@ -24,11 +23,11 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 }
 
 /// Entries are looked for by the names of their forward calls, parents too.
-std::string forward_name(std::string_view entry) {
+std::string as_forward(std::string_view entry) {
   constexpr std::string_view kForward = ".forward";
   std::string name(entry);
-  replace_all(name, kBackward, kForward);
-  replace_all(name, kGradient, kForward);
+  replace_all(name, kBackwardPart, kForward);
+  replace_all(name, kGradientPart, kForward);
   return name;
 }
 
@@ -54,7 +53,7 @@ class PythonMicroSteps final : public MicroSteps {
       add(entries_.back(), dump::construct_parent(value));
     });
     for (const std::string& entry : entries_) {
-      const std::int64_t micro_step = micro_step_of(forward_name(entry));
+      const std::int64_t micro_step = micro_step_of(as_forward(entry));
       if (micro_step != kNoMicroStep) places_[entry].micro_step = micro_step;
     }
     number_calls();
@@ -65,8 +64,8 @@ class PythonMicroSteps final : public MicroSteps {
     const std::string name(entry);
     if (places_.empty()) return EntryPlace{0, split_call(name).second};
     if (const auto found = places_.find(name); found != places_.end()) return found->second;
-    if (entry.find(kGradient) == std::string_view::npos) return std::nullopt;
-    const auto forward = places_.find(forward_name(entry));
+    if (entry.find(kGradientPart) == std::string_view::npos) return std::nullopt;
+    const auto forward = places_.find(as_forward(entry));
     return EntryPlace{forward == places_.end() ? 0 : forward->second.micro_step, split_call(name).second};
   }
   std::int64_t count() const override { return std::max<std::int64_t>(count_, 1); }
@@ -74,8 +73,8 @@ class PythonMicroSteps final : public MicroSteps {
  private:
   void add(const std::string& entry, std::string_view parent) {
     if (!parent.empty()) {
-      parents_[entry] = forward_name(parent);
-    } else if (entry.find(kBackward) == std::string::npos &&
+      parents_[entry] = as_forward(parent);
+    } else if (entry.find(kBackwardPart) == std::string::npos &&
                (entry.starts_with("Module") || entry.starts_with("Cell") || entry.starts_with("optimizer"))) {
       micro_steps_[entry] = count_++;
     }
