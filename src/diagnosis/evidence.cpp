@@ -98,7 +98,7 @@ void RankJudge::structure(Entry& entry, double& scalar_error) {
     e_out = std::max(e_out, e_of(i));
     const std::string_view dtype = target_.text(item_of(i).dtype);
     const std::string_view golden_dtype = golden_.text(golden_.items[errors_.golden_item[i]].dtype);
-    if (checksums_differ(i) && entry.e_in == 0 && other_outputs.empty())
+    if (other_outputs.empty() && checksums_differ(i) && entry.e_in == 0 && !input_checksums_differ(entry))
       other_outputs = fmt::format("the checksum of {} differs", place_text(target_, item_of(i)));
     if (difference.kind == Kind::argument && !same_dtype(dtype, golden_dtype))
       other_outputs =

@@ -314,20 +314,24 @@ bool RankJudge::checksums_differ(std::uint32_t index) const {
          target_.text(item_of(index).checksum) != golden_.text(other.checksum);
 }
 
+bool RankJudge::input_checksums_differ(const Entry& entry) const {
+  const Api& api = target_.apis[entry.target];
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    if (item_of(i).state != State::output && item_of(i).is_tensor && checksums_differ(i)) return true;
+  }
+  return false;
+}
+
 /// Checksums tell where the first difference is, and no more.
 void RankJudge::checksum(Entry& entry) {
   if (any_checksum_) return;
   any_checksum_ = true;
-  const Api& api = target_.apis[entry.target];
-  bool same_inputs = true;
-  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
-    if (item_of(i).state != State::output && item_of(i).is_tensor && checksums_differ(i)) same_inputs = false;
-  }
   Finding found = finding(entry, Kind::checksum, Rule::birth, 0);
   found.confidence = Confidence::hint;
-  found.text = same_inputs ? "the first entry whose checksums differ, from equal inputs; rounding or a "
-                             "fault, checksums cannot tell"
-                           : "the first entry whose checksums differ, and its inputs do already";
+  found.text = !input_checksums_differ(entry)
+                   ? "the first entry whose checksums differ, from equal inputs; rounding or a "
+                     "fault, checksums cannot tell"
+                   : "the first entry whose checksums differ, and its inputs do already";
   offer(entry, std::move(found));
 }
 

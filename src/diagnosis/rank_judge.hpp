@@ -165,6 +165,7 @@ class RankJudge {
   void checksum(Entry& entry);
   void flip(Entry& entry, double error);
   bool checksums_differ(std::uint32_t item) const;
+  bool input_checksums_differ(const Entry& entry) const;
   std::string_view producer_name(std::uint32_t target_item, std::uint32_t golden_item) const;
   double carried(std::uint32_t target_item, std::uint32_t golden_item);
   double hidden_of(std::uint32_t target_api) const;

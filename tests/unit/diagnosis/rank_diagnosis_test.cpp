@@ -608,6 +608,10 @@ TEST_CASE("an argument whose effect is the type or the checksum of the output") 
     const Finding found = first(diagnosed(two));
     CHECK(found.kind == Kind::argument);
     CHECK(found.text.find("the checksum of output.0 differs") != std::string::npos);
+    Two behind;  // what its inputs brought is not its own
+    behind.forward("Functional.softmax.0.forward", {hashed("00000001"), arguments[1]}, {hashed("00000002")},
+                   {hashed("00000004"), golden_arguments[1]}, {hashed("00000003")});
+    CHECK(no_evidence(diagnosed(behind)));
   }
 }
 
