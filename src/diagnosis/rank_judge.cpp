@@ -26,9 +26,6 @@ bool is_of_optimizer(std::string_view parent) {
 
 constexpr double kThresholdTensors = 4;
 constexpr double kThresholdStatistics = 10;
-/// Entries behind a run that may show its effect, where nobody is seen to take its outputs.
-constexpr unsigned kLooks = 8;
-constexpr std::size_t kShownOfRun = 4;
 
 }  // namespace
 
@@ -225,59 +222,6 @@ double RankJudge::forward_error() const {
   return std::max({forward_, parameters_, history_.forward, flips_});
 }
 
-/// Entries of the reference up to `end` have put out what they put out.
-void RankJudge::advance_golden(std::uint32_t end) {
-  for (; golden_next_ < end; ++golden_next_) {
-    const auto parsed = dump::parse_entry_name(golden_name(golden_next_));
-    if (!parsed || parsed->direction != Direction::forward) continue;
-    if (alignment_.target_of[golden_next_] == kNone) {
-      double error = 0;
-      const Api& api = golden_.apis[golden_next_];
-      for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
-        if (golden_.items[i].state != State::input) continue;
-        const std::uint32_t from = golden_flow_.find(golden_keys_.of(i));
-        if (from != ContentMap::kUnknown) error = std::max(error, carried(kNone, from));
-      }
-      alone_golden_[golden_next_] = error;
-      if (!compound_golden_[golden_next_] && !golden_only_.has(golden_next_)) {
-        if (!run_open_) {
-          runs_.push_back({{}, {}, last_paired_ == kNone ? 0 : order_of(last_paired_) + 1, forward_, kLooks});
-          run_open_ = true;
-        }
-        if (runs_.back().golden.size() < kShownOfRun) runs_.back().golden.push_back(golden_next_);
-        run_of_golden_[golden_next_] = static_cast<std::uint32_t>(runs_.size() - 1);
-      }
-    }
-    golden_flow_.put_outputs(golden_keys_, golden_next_, compound_golden_[golden_next_]);
-  }
-}
-
-void RankJudge::target_alone(std::uint32_t api_number) {
-  const Api& api = target_.apis[api_number];
-  double error = 0;
-  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
-    if (target_.items[i].state != State::input) continue;
-    const std::uint32_t from = target_flow_.find(target_keys_.of(i));
-    if (from == ContentMap::kUnknown) continue;
-    error = std::max(error, carried(from, kNone));
-    if (touched_[target_.items[from].api]) touched_[api_number] = true;
-  }
-  alone_target_[api_number] = error;
-  if (!compound_[api_number] && !target_only_.has(api_number)) {
-    if (!run_open_) {
-      runs_.push_back({{}, {}, order_of(api_number), forward_, kLooks});
-      run_open_ = true;
-    }
-    if (runs_.back().target.size() < kShownOfRun) runs_.back().target.push_back(api_number);
-    run_of_target_[api_number] = static_cast<std::uint32_t>(runs_.size() - 1);
-  }
-  target_flow_.put_outputs(target_keys_, api_number, compound_[api_number]);
-}
-
-void RankJudge::close_run() {
-  run_open_ = false;
-}
-
 void RankJudge::measure_inputs(Entry& entry) {
   const Api& api = target_.apis[entry.target];
   for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
@@ -356,88 +300,6 @@ void RankJudge::communicate(Entry& entry) {
     entry.touched = true;
   }
   out_.communication.push_back(std::move(place));
-}
-
-/// Where nobody is seen to take what a run put out, a jump of errors right behind it shows its effect.
-void RankJudge::look_at_runs(const Entry& entry) {
-  if (entry.compound) return;
-  for (std::size_t i = first_open_; i < runs_.size(); ++i) {
-    Run& run = runs_[i];
-    if (run.settled || run.consumed || run.looks == 0) {
-      if (i == first_open_) ++first_open_;
-      continue;
-    }
-    if (i + 1 == runs_.size() && run_open_) break;
-    --run.looks;
-    const double error = std::max(entry.worst_in, entry.e_out);
-    if (error > threshold_ * (run.error + entry.u))
-      settle_run(run, target_name(entry.target), error, run.error);
-  }
-}
-
-/// A run has an effect.
-void RankJudge::settle_run(Run& run, std::string_view consumer, double error, double before) {
-  if (run.settled) return;
-  run.settled = true;
-  if (other_operations_) return;
-  Finding found;
-  found.rule = Rule::structure;
-  found.confidence = Confidence::certain;
-  found.j = kInfinite;
-  found.order = run.order;
-  const bool both = !run.target.empty() && !run.golden.empty();
-  found.kind = both ? Kind::exchanged : run.target.empty() ? Kind::removed : Kind::added;
-  name_places(found, run.target.empty() ? kNone : run.target[0], run.golden.empty() ? kNone : run.golden[0]);
-  const auto list = [](const Side& side, const std::vector<std::uint32_t>& apis) {
-    std::string text;
-    for (const std::uint32_t api : apis) {
-      const auto parsed = dump::parse_entry_name(side.text(side.apis[api].name));
-      text +=
-          (text.empty() ? "" : ", ") + std::string(parsed ? parsed->base : side.text(side.apis[api].name));
-    }
-    return text;
-  };
-  if (both) {
-    found.text =
-        fmt::format("runs {} where golden runs {}", list(target_, run.target), list(golden_, run.golden));
-  } else if (run.target.empty()) {
-    found.text = fmt::format("golden runs {} here, this run does not", list(golden_, run.golden));
-  } else {
-    found.text = fmt::format("runs {}, golden does not", list(target_, run.target));
-  }
-  if (!consumer.empty())
-    found.text += fmt::format("; error {} at {}, {} before", error_text(error), consumer, error_text(before));
-  found.concerned = std::max<std::size_t>(run.target.size(), run.golden.size());
-  found.downstream = any_evidence_ && !run.target.empty() && touched_[run.target[0]];
-  if (!consumer.empty()) {
-    found.side = "the code differs, not a kernel";
-  } else {
-    found.confidence = Confidence::hint;
-    if (!tell_end(run, found)) found.text += "; without effect";
-  }
-  keep(std::move(found), run.error);
-}
-
-/// Where one side has nothing behind: its recording may have ended, whatever the code does.
-bool RankJudge::tell_end(const Run& run, Finding& found) const {
-  const bool by_target = run.golden.empty();
-  if (!by_target && !run.target.empty()) return false;
-  const std::vector<std::uint32_t>& golden_of = alignment_.golden_of;
-  std::uint32_t last = 0;
-  for (std::uint32_t i = 0; i < golden_of.size(); ++i) {
-    if (golden_of[i] != kNone) last = std::max(last, by_target ? i : golden_of[i]);
-  }
-  const std::uint32_t first = by_target ? run.target[0] : run.golden[0];
-  if (first < last) return false;
-  const std::size_t more = (by_target ? target_ : golden_).apis.size() - first;
-  found.text =
-      fmt::format("{} ends here, {} goes on for {} more {}", by_target ? "golden" : "this run",
-                  by_target ? "this run" : "golden", human_count(more), more == 1 ? "entry" : "entries");
-  found.next =
-      "see whether both recordings were stopped at the same place, whether one met an exception, and whether "
-      "the code "
-      "does less there";
-  return true;
 }
 
 std::string RankJudge::module_around(std::uint32_t target_api, std::uint32_t golden_api) const {

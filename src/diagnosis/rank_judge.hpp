@@ -83,13 +83,7 @@ class RankJudge {
   std::uint64_t order_of(std::uint32_t api) const;
   void mark_compounds();
   void keep_open_modules();
-  void advance_golden(std::uint32_t end);
-  void close_run();
   void forward_pair(Entry& entry);
-  void target_alone(std::uint32_t api);
-  void look_at_runs(const Entry& entry);
-  void settle_run(Run& run, std::string_view consumer, double error, double before);
-  bool tell_end(const Run& run, Finding& found) const;
   void finish_entry(Entry& entry);
   /// Is there certain evidence, and nothing open that could be earlier or make something else of it?
   bool may_stop(const Entry& entry) const;
@@ -112,6 +106,14 @@ class RankJudge {
   Origin origin_of(std::uint32_t item, const std::vector<const Finding*>& born, double clean) const;
   void measure_inputs(Entry& entry);
   double forward_error() const;
+
+  // one_sided_runs.cpp
+  void advance_golden(std::uint32_t end);
+  void close_run();
+  void target_alone(std::uint32_t api);
+  void look_at_runs(const Entry& entry);
+  void settle_run(Run& run, std::string_view consumer, double error, double before);
+  bool tell_end(const Run& run, Finding& found) const;
 
   // provenance.cpp: where inputs come from
   void follow_inputs(Entry& entry);

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What recorders do otherwise is no difference of the runs.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "diagnosis/rank_diagnosis.hpp"
+#include "unit/diagnosis/rank_pairs.hpp"
+
+namespace msprobe::diagnosis::recorders_test {
+namespace {
+
+using testing::Chain;
+using testing::Configure;
+using testing::diagnosed;
+using testing::first;
+using testing::kNoise;
+using testing::named;
+using testing::no_evidence;
+using testing::rough;
+using testing::scalar;
+using testing::tensor;
+using testing::Two;
+
+}  // namespace
+
+TEST_CASE("a recording that ends in the middle of a step is no other code") {
+  Two two = Chain().text();
+  for (int i = 3; i < 6; ++i) {
+    const std::string name = "Functional.linear." + std::to_string(i) + ".forward";
+    two.golden.forward(name, {tensor(1 + i)}, {tensor(2 + i)});
+  }
+  for (const bool exchanged : {false, true}) {
+    CAPTURE(exchanged);
+    if (exchanged) std::swap(two.target, two.golden);
+    const RankDiagnosis rank = diagnosed(two);
+    CHECK(no_evidence(rank));
+    CHECK(first(rank).text == (exchanged ? "golden ends here, this run goes on for 3 more entries"
+                                         : "this run ends here, golden goes on for 3 more entries"));
+    CHECK(first(rank).side.empty());
+  }
+}
+
+TEST_CASE("gradients of parameters that stand where the forward does are judged behind the backward") {
+  const auto two = [](double error) {
+    Two text = Chain().text();
+    text.target.gradients("Module.fc.Linear.parameters_grad", {named("weight", "[" + rough(5, error) + "]")});
+    text.golden.gradients("Module.fc.Linear.parameters_grad", {named("weight", "[" + tensor(5) + "]")});
+    text.backward("Functional.linear.2.backward", {rough(6, error)}, {rough(7, error)}, {tensor(6)},
+                  {tensor(7)});
+    text.backward("Module.fc.Linear.backward.0", {rough(6, error)}, {rough(7, error)}, {tensor(6)},
+                  {tensor(7)});
+    return text;
+  };
+  const RankDiagnosis rank = diagnosed(two(1e-2));
+  CHECK(first(rank).entry == "Functional.linear.2.backward");
+  CHECK(no_evidence(diagnosed(two(kNoise))));
+}
+
+TEST_CASE("where one side has modules alone, modules are compared as a whole") {
+  const std::string module = "Module.norm.RMS.forward.0";
+  Two two;
+  two.forward("Module.fc.Linear.forward.0", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+  two.target.forward("Tensor.__add__.0.forward", {tensor(2), scalar("float", "0.001")}, {tensor(2.5)});
+  two.forward(module, {tensor(2)}, {rough(3, 1e-3)}, {tensor(2)}, {tensor(3)});
+  const dump::ConstructTable construct = testing::construct_of({{"Tensor.__add__.0.forward", module}});
+  for (const bool exchanged : {false, true}) {
+    CAPTURE(exchanged);
+    if (exchanged) std::swap(two.target, two.golden);
+    const RankDiagnosis rank = diagnosed(two, Configure(), &construct);
+    CHECK(rank.evidence == 1);
+    CHECK(first(rank).entry == module);
+    CHECK(first(rank).kind == Kind::birth);
+    REQUIRE(rank.notes.size() == 1);
+    CHECK(rank.notes[0].find("1 operation is recorded in") == 0);
+    CHECK(rank.notes[0].find("different levels") != std::string::npos);
+  }
+}
+
+TEST_CASE("the gradient of an activation in place may be recorded ahead of it") {
+  const auto two = [](std::string_view operation) {
+    const std::string name = "Functional." + std::string(operation) + ".0.";
+    Two text;
+    text.forward(name + "forward", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+    text.backward(name + "backward", {tensor(3)}, {tensor(2)}, {tensor(3)}, {tensor(3)});
+    text.backward("Functional.linear.0.backward", {tensor(2)}, {tensor(5)}, {tensor(2)}, {tensor(5)});
+    return text;
+  };
+  const RankDiagnosis rank = diagnosed(two("relu_"));
+  CHECK(no_evidence(rank));
+  REQUIRE(rank.notes.size() == 1);
+  CHECK(rank.notes[0] ==
+        "a gradient of activations in place is recorded ahead of them by one recorder, and not compared");
+  CHECK_FALSE(no_evidence(diagnosed(two("softmax"))));
+}
+
+}  // namespace msprobe::diagnosis::recorders_test
