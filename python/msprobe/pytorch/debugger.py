@@ -8,7 +8,7 @@ import types
 import torch
 
 from msprobe import _native
-from msprobe.core import debugger, saving, session, torch_apis
+from msprobe.core import debugger, module_dump, saving, session, torch_apis
 from msprobe.core.describe import Record
 
 from . import apis, compiling, describe, device, distributed, framework, free_benchmark, grad_probe, gradients, megatron
@@ -211,7 +211,7 @@ class _CustomOperators:
 
 # ---------------------------------------------------------------------- module_dump
 
-_module_dump = debugger.ModuleDump(PrecisionDebugger, "Module")
+_module_dump = module_dump.ModuleDump(PrecisionDebugger, "Module")
 
 
 @debugger.verb
