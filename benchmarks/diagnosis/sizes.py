@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records right pairs, and three faults each at some of them, of one decoder at many sizes, depths and types.
+"""Records right pairs, and eight faults each at some of them, of one decoder at many sizes, depths and types.
 
     PYTHONPATH=BUILD/python benchmarks/diagnosis/sizes.py FOLDER [--only TEXT,...]
 
-Statistics only, laid out as `record` does, for `score`. A right pair is one training by other kernels: held to AVX2, or
-without oneDNN. Where `msprobe` is a release of the Python tool, that one records.
+Statistics only, laid out as `record` does, for `score`. A right pair is one training by other kernels: held to AVX2, to
+SSE4.1, or without oneDNN. Where `msprobe` is a release of the Python tool, that one records.
 """
 
 import argparse
@@ -20,7 +20,8 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 from models import Bench  # noqa: E402
-from planting import Fault, Where, setting  # noqa: E402
+from planting import (Fault, Where, changed_parameter, kernel, kernel_backward, not_updated, rounded_to,  # noqa: E402
+                      scaled, setting, tile)
 from recording import Recorder  # noqa: E402
 
 SEED = 61
@@ -34,8 +35,9 @@ SHAPES = [
     (512, 2, 256, 4, 8000), (512, 8, 128, 2, 1000),
     (768, 12, 128, 2, 4000),
     (1024, 2, 256, 2, 1000), (1024, 4, 64, 2, 1000),
-    (2048, 1, 128, 1, 1000), (2048, 2, 64, 1, 500), (4096, 1, 64, 1, 200),
+    (2048, 1, 128, 1, 1000), (2048, 2, 64, 1, 500), (4096, 1, 64, 1, 200), (8192, 1, 32, 1, 100),
 ]
+ONE_TYPE = {8192: "bfloat16"}  # a layer's parameters, gradients and moments in float32 are 14 GB
 WITHOUT_ONEDNN = {(64, 2), (64, 12), (192, 2), (256, 2), (512, 2)}
 WITH_FAULTS = {(64, 2), (64, 48), (256, 2), (512, 2), (1024, 2), (2048, 1)}
 
@@ -82,6 +84,10 @@ class Decoder(nn.Module):
         return self.head(self.norm(self.layers(self.tokens(tokens))))
 
 
+def holder(path, step=0):
+    return Where(path, "linear", step=step), Where(path, step=step)
+
+
 class Size(Bench):
     seeds = (SEED,)
     records_optimizer = True
@@ -89,6 +95,7 @@ class Size(Bench):
     def __init__(self, shape, dtype):
         self.width, self.layers, self.length, self.sequences, self.vocabulary = shape
         self.dtype = dtype
+        self.halves = dtype != "float32"
         self.name = f"hidden{self.width}x{self.layers}_{dtype}"
 
     def __call__(self):
@@ -120,6 +127,18 @@ class Size(Bench):
                   (Where("layers.0", "__mul__"),)),
             Fault(self.name, "gelu_tanh", "argument", "1e-4", setting(f"{at}.act", "approximate", "tanh"),
                   (Where(f"{at}.act", "gelu"),)),
+            Fault(self.name, "up_scaled", "parameter", "2e-2",
+                  changed_parameter(f"{at}.up", "weight", scaled(1.02)), holder(f"{at}.up")),
+            Fault(self.name, "down_tile", "kernel", "1e-1", kernel(F, "linear", f"{at}.down", tile(16, 16, 0.5)),
+                  (Where(f"{at}.down", "linear"),)),
+            Fault(self.name, "head_in_half", "precision", "2e-3",
+                  kernel(F, "linear", "head", rounded_to(torch.float8_e4m3fn if self.halves else torch.bfloat16)),
+                  (Where("head", "linear"),)),
+            Fault(self.name, "gelu_backward", "backward", "1e-2",
+                  kernel_backward(F, "gelu", f"{at}.act", scaled(1.02)),
+                  (Where(f"{at}.act", "gelu", 0, way="backward"),)),
+            Fault(self.name, "key_not_updated", "update", "1",
+                  not_updated(f"{at}.key", "weight"), holder(f"{at}.key", step=1)),
         ]
 
 
@@ -129,13 +148,14 @@ def main():
     parser.add_argument("--only", default="", help="sizes whose name (hidden64x2_float32) holds one of these")
     options = parser.parse_args()
     wanted = options.only.split(",")
-    benches = [Size(shape, dtype) for shape in SHAPES for dtype in TYPES]
+    benches = [Size(shape, dtype) for shape in SHAPES for dtype in TYPES if ONE_TYPE.get(shape[0], dtype) == dtype]
     benches = {bench.name: bench for bench in benches if any(text in bench.name for text in wanted)}
     recorder = Recorder(options.folder, benches, ["statistics"])
     begin = time.time()
     for bench in benches.values():
         size = (bench.width, bench.layers)
         recorder.attempt(recorder.benign, bench, SEED, "avx512", "avx2", "avx2")
+        recorder.attempt(recorder.benign, bench, SEED, "avx512", "plain", "plain")
         if size in WITHOUT_ONEDNN:
             recorder.attempt(recorder.benign, bench, SEED, "avx512", "native", "native")
         for fault in bench.faults() if size in WITH_FAULTS else ():

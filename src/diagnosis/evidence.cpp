@@ -391,7 +391,9 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
     // right pairs of hidden size 64 to 512 a hundredth of that was seen.
     constexpr double kFlipped = 0.5;
     const double noise = std::min(gradient.value_or(std::max(history_.backward, gradients_)), 1.0);
-    entry.hidden = std::max(entry.hidden, kFlipped * std::max(step.target, step.golden) * std::sqrt(noise));
+    const double flipped = kFlipped * std::max(step.target, step.golden) * std::sqrt(noise);
+    entry.hidden = std::max(entry.hidden, flipped);
+    updated_ = std::max(updated_, std::min(flipped, 1.0));
   }
   if (key != 0) {
     // Two parameters may begin alike: what has another error is another.

@@ -110,8 +110,8 @@ std::vector<Replayed> RankJudge::replayed(const Entry& entry, double j) const {
 /// Statistics of one tensor may hide most of its error: what was seen elsewhere counts.
 double RankJudge::floor_of(double e_in) const {
   if (pair_.tensors) return e_in;
-  return std::max(
-      {e_in, drift_ ? drift_->quarter : 0, forward_ / 2, backward_ / 2, flips_ / 2, coarsest_ / 4});
+  return std::max({e_in, drift_ ? drift_->quarter : 0, forward_ / 2, backward_ / 2, flips_ / 2, updated_ / 4,
+                   coarsest_ / 4});
 }
 
 /// Rules c, d and e for what the entry put out.

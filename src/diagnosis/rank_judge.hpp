@@ -225,6 +225,7 @@ class RankJudge {
   double forward_ = 0;     // E
   double backward_ = 0;    // Eb
   double parameters_ = 0;  // largest error of a parameter in this step
+  double updated_ = 0;     // largest that the update may have made without its statistics showing it
   double gradients_ = 0;   // largest error of a gradient, however small the gradient
   double rounded_ = 0;     // what statistics of half types that are rounded to them do not show
   double coarsest_ = 0;    // largest unit roundoff of what has differed so far
