@@ -207,6 +207,23 @@ void StatisticsPrecision::settle() {
       exact_ = exact_ && learnt.alike;
     }
   }
+  lend();
+}
+
+/// A recorder whose sums are off for tensors of one type is not exact for another, of which there were too few
+/// to learn from. What is rounded to half types tells of these alone.
+void StatisticsPrecision::lend() {
+  const std::array<bool, kTypes> rounded = {target_.half_as_bfloat16 || golden_.half_as_bfloat16,
+                                            target_.half_as_float16 || golden_.half_as_float16, false};
+  for (std::size_t type = 0; type < kTypes; ++type) {
+    for (std::size_t decade = 0; decade < kDecades; ++decade) {
+      if (learnt_[type][decade].known) continue;
+      for (std::size_t other = 0; other < kTypes; ++other) {
+        const Learnt& learnt = learnt_[other][decade];
+        if (!rounded[other] && learnt.known && !learnt.alike) learnt_[type][decade] = learnt;
+      }
+    }
+  }
 }
 
 Tolerance StatisticsPrecision::of(KnownType target_dtype, KnownType golden_dtype,

@@ -80,6 +80,7 @@ class StatisticsPrecision {
     bool known = false;
     bool alike = false;  // both sides sum in one way: equal tensors have equal sums
   };
+  void lend();
   static std::size_t type_of(KnownType dtype);
   static std::size_t decade_of(std::uint64_t elements);
 
