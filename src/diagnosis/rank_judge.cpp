@@ -350,10 +350,11 @@ Finding RankJudge::finding(const Entry& entry, Kind kind, Rule rule, double j) c
   const bool by_size = rule == Rule::birth || rule == Rule::gain || kind == Kind::gradient ||
                        kind == Kind::unrecorded || kind == Kind::feed;
   // Parameters that have drifted apart are no independent errors: what adds them up may show more of them. So
-  // may gradients behind an update by the signs of gradients, which is off in single elements.
+  // may what is behind an update by the signs of gradients, or rounded to half types: single elements are
+  // off.
   constexpr double kTogether = 2;
-  const bool behind_update =
-      !pair_.tensors && history_.steps > 0 && parameters_ > 0 && entry.name.direction != Direction::forward;
+  const bool behind_update = !pair_.tensors && history_.steps > 0 && parameters_ > 0 &&
+                             (entry.name.direction != Direction::forward || rule == Rule::birth);
   const bool drifted = (drift_ && drift_->median > 0) || behind_update;
   const double least = drifted && by_values ? kTogether * threshold_ : threshold_;
   const bool weak = j < least || (drift_ && by_size && before_ >= kLost);
