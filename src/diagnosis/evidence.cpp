@@ -409,8 +409,11 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
   constexpr double kNoise = 0.05;
   const bool noisy = gradient.value_or(0) > kNoise;
   double j = e / (4 * u);
-  std::string text = fmt::format("{} is a parameter and differs by {} before it is used",
-                                 place_text(target_, item), error_text(e));
+  const auto position = position_of(target_, item);
+  const bool is_running = position && is_running_statistic(entry.name.operation(), *position);
+  const char* const what = is_running ? "a running statistic" : "a parameter";
+  std::string text = fmt::format("{} is {} and differs by {} before it is used", place_text(target_, item),
+                                 what, error_text(e));
   if (history_.steps > 0) {
     if (history_.evidence) return;  // by what was seen in an earlier step
     const double steps = history_.steps;
@@ -456,9 +459,8 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
     const double shift = errors_.b[index] / (4 * e / std::sqrt(n) + 2.4e-7 + (is_half(u) ? u / 2 : 0));
     if (shift >= 2 && threshold_ * shift / 2 > j) {
       j = threshold_ * shift / 2;
-      text =
-          fmt::format("{} is a parameter whose norm differs by {} before it is used, more than rounding does",
-                      place_text(target_, item), error_text(errors_.b[index]));
+      text = fmt::format("{} is {} whose norm differs by {} before it is used, more than rounding does",
+                         place_text(target_, item), what, error_text(errors_.b[index]));
     }
   }
   if (drift_ && !drift_->stands_out(e, sizes_of(target_.text(item.shape)).size() < 2, gradient, u)) return;

@@ -224,6 +224,14 @@ bool is_recurrent(std::string_view operation) {
   return name == "lstm" || name == "gru" || name == "rnn" || name == "rnn_tanh" || name == "rnn_relu";
 }
 
+namespace {
+
+bool normalizes_by_batch(std::string_view plain) {
+  return plain == "batch_norm" || plain == "batchnorm" || plain == "instance_norm";
+}
+
+}  // namespace
+
 bool is_parameter_position(std::string_view operation, std::size_t position) {
   const PlainOperation plain(operation);
   const std::string_view name = plain.text();
@@ -234,10 +242,13 @@ bool is_parameter_position(std::string_view operation, std::size_t position) {
   if (name == "embedding" || name == "embedding_bag") return position == 1;
   if (name == "layer_norm" || name == "group_norm") return position == 2 || position == 3;
   if (name == "rms_norm") return position == 2;
-  if (name == "batch_norm" || name == "batchnorm" || name == "instance_norm")
-    return position >= 1 && position <= 4;
+  if (normalizes_by_batch(name)) return position >= 1 && position <= 4;
   if (name == "bilinear") return position == 2 || position == 3;
   return false;
+}
+
+bool is_running_statistic(std::string_view operation, std::size_t position) {
+  return normalizes_by_batch(PlainOperation(operation).text()) && (position == 1 || position == 2);
 }
 
 bool is_in_place(std::string_view operation) {

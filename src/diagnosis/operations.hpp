@@ -33,6 +33,8 @@ bool is_recurrent(std::string_view operation);
 
 /// Is this positional input of the operation a parameter by its role?
 bool is_parameter_position(std::string_view operation, std::size_t position);
+/// Is it a running mean or variance, which no gradient trains?
+bool is_running_statistic(std::string_view operation, std::size_t position);
 
 /// Changes its first input: `add_`, `__iadd__`.
 bool is_in_place(std::string_view operation);

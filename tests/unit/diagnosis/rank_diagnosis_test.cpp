@@ -181,6 +181,16 @@ TEST_CASE("a parameter that differs before it is used") {
   }
 }
 
+TEST_CASE("a running mean is called what it is") {
+  Two two;
+  two.forward("Functional.batch_norm.0.forward", {tensor(1), rough(0.2, 1e-2, "[64]"), tensor(0.9, "[64]")},
+              {rough(1, 1e-2)}, {tensor(1), tensor(0.2, "[64]"), tensor(0.9, "[64]")}, {tensor(1)});
+  const Finding found = first(diagnosed(two));
+  CHECK(found.kind == Kind::parameter);
+  CHECK(found.place == "input.1");
+  CHECK(found.text.starts_with("input.1 is a running statistic "));
+}
+
 TEST_CASE("data from outside") {
   Chain chain;
   chain.inputs[0] = rough(1, 1e-3);
