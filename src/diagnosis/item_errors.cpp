@@ -152,7 +152,9 @@ void ItemErrors::leave_out_overwritten(std::uint32_t api) {
     const Item& item = target.items[i];
     if (!item.is_tensor || item.state != State::input || std::isnan(e[i]) || e[i] == 0) continue;
     const std::string_view name = target.name(item);
-    if ((writes && name.ends_with(".input.0")) || name.ends_with(".input.out")) e[i] = NAN;
+    // With tensors keywords are called by their files.
+    const bool is_out = name.ends_with(".input.out") || name.ends_with(".kwargs.out");
+    if ((writes && name.ends_with(".input.0")) || is_out) e[i] = NAN;
   }
 }
 

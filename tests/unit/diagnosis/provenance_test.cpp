@@ -119,6 +119,21 @@ TEST_CASE("what is trained is no data, and what an optimizer takes") {
     CHECK(testing::no_evidence(diagnosed(two, {}, &kModules)));
     return;
   }
+  SUBCASE("what a call is given to write to") {
+    std::string file;
+    SUBCASE("recorded by its statistics") {}
+    SUBCASE("and with a file") {
+      file = R"(, "data_name": "Torch.mul.0.forward.kwargs.out.pt")";
+    }
+    const auto call = [&](testing::DumpText& side, double held) {
+      side.forward("Torch.mul.0.forward", {tensor(5)}, {tensor(2)},
+                   {testing::named("out", tensor(held, "[4, 64]", "torch.float32", file))});
+    };
+    call(two.target, 1e30);
+    call(two.golden, 3);
+    CHECK(testing::no_evidence(diagnosed(two, {}, &kModules)));
+    return;
+  }
   SUBCASE("of no module, and not trained") {
     two.forward("Functional.embedding.0.forward", {rough(5, 0.2)}, {tensor(2)}, {tensor(5)}, {tensor(2)});
     CHECK(first(diagnosed(two, {}, &kModules)).kind == Kind::data);
