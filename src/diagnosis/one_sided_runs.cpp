@@ -120,13 +120,15 @@ void RankJudge::settle_run(Run& run, std::string_view consumer, double error, do
     }
     return text;
   };
+  // Without an effect it may be that one side does not record them.
+  const std::string_view verb = consumer.empty() ? "records" : "runs";
   if (both) {
-    found.text =
-        fmt::format("runs {} where golden runs {}", list(target_, run.target), list(golden_, run.golden));
+    found.text = fmt::format("{} {} where golden {} {}", verb, list(target_, run.target), verb,
+                             list(golden_, run.golden));
   } else if (run.target.empty()) {
-    found.text = fmt::format("golden runs {} here, this run does not", list(golden_, run.golden));
+    found.text = fmt::format("golden {} {} here, this run does not", verb, list(golden_, run.golden));
   } else {
-    found.text = fmt::format("runs {}, golden does not", list(target_, run.target));
+    found.text = fmt::format("{} {}, golden does not", verb, list(target_, run.target));
   }
   if (!consumer.empty())
     found.text += fmt::format("; error {} at {}, {} before", error_text(error), consumer, error_text(before));
@@ -141,25 +143,35 @@ void RankJudge::settle_run(Run& run, std::string_view consumer, double error, do
   keep(std::move(found), run.error);
 }
 
-/// Where one side has nothing behind: its recording may have ended, whatever the code does.
+/// Where one side has no call of an operation behind: its recording may have ended, whatever the code does.
 bool RankJudge::tell_end(const Run& run, Finding& found) const {
   const bool by_target = run.golden.empty();
   if (!by_target && !run.target.empty()) return false;
-  const std::vector<std::uint32_t>& golden_of = alignment_.golden_of;
-  std::uint32_t last = 0;
-  for (std::uint32_t i = 0; i < golden_of.size(); ++i) {
-    if (golden_of[i] != kNone) last = std::max(last, by_target ? i : golden_of[i]);
-  }
+  const Side& longer = by_target ? target_ : golden_;
+  const std::vector<std::uint32_t>& partners = by_target ? alignment_.golden_of : alignment_.target_of;
   const std::uint32_t first = by_target ? run.target[0] : run.golden[0];
-  if (first < last) return false;
-  const std::size_t more = (by_target ? target_ : golden_).apis.size() - first;
-  found.text =
-      fmt::format("{} ends here, {} goes on for {} more {}", by_target ? "golden" : "this run",
-                  by_target ? "this run" : "golden", human_count(more), more == 1 ? "entry" : "entries");
+  std::size_t more = 0;
+  bool others = false;
+  for (std::uint32_t i = first; i < longer.apis.size(); ++i) {
+    const auto parsed = dump::parse_entry_name(longer.text(longer.apis[i].name));
+    // Modules, and the gradients of what was recorded before, may go on.
+    const bool calls = parsed && !parsed->is_module && parsed->direction == Direction::forward;
+    if (partners[i] == kNone) {
+      ++more;
+    } else if (calls) {
+      return false;
+    } else {
+      others = true;
+    }
+  }
+  const std::string_view shorter_is = by_target ? "golden" : "this run";
+  const std::string_view longer_is = by_target ? "this run" : "golden";
+  found.text = fmt::format("{} {}, {} goes on for {} more {}", shorter_is,
+                           others ? "records no more calls of operations" : "ends here", longer_is,
+                           human_count(more), more == 1 ? "entry" : "entries");
   found.next =
-      "see whether both recordings were stopped at the same place, whether one met an exception, and whether "
-      "the code "
-      "does less there";
+      "see whether both recordings were stopped at the same place, whether one met an exception or stopped "
+      "recomputing (checkpoints), and whether the code does less there";
   return true;
 }
 

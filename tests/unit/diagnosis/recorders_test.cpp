@@ -41,6 +41,22 @@ TEST_CASE("a recording that ends in the middle of a step is no other code") {
                                          : "this run ends here, golden goes on for 3 more entries"));
     CHECK(first(rank).side.empty());
   }
+  SUBCASE(
+      "while modules and gradients go on, as in the Python tool behind a recomputation that was stopped "
+      "early") {
+    std::swap(two.target, two.golden);
+    two.forward("Module.fc.Linear.forward.0", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+    two.backward("Functional.linear.2.backward", {tensor(6)}, {tensor(7)}, {tensor(6)}, {tensor(7)});
+    CHECK(first(diagnosed(two)).text ==
+          "this run records no more calls of operations, golden goes on for 3 more entries");
+  }
+  SUBCASE("but not where an operation follows on both sides") {
+    std::swap(two.target, two.golden);
+    two.forward("Functional.gelu.0.forward", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+    CHECK(first(diagnosed(two)).text ==
+          "golden records Functional.linear, Functional.linear, Functional.linear here, this run does not; "
+          "without effect");
+  }
 }
 
 TEST_CASE("gradients of parameters that stand where the forward does are judged behind the backward") {
