@@ -34,6 +34,7 @@ struct Typed {
   std::string output_file;
   std::string mode = "auto";
   std::string rules;
+  std::string config;
   std::vector<std::string> formats;
   std::string fail_on = "never";
   bool xlsx = false;
@@ -155,6 +156,7 @@ CompareOptions to_options(const Typed& typed) {
   if (typed.first && typed.strict)
     throw UsageError("--first leaves rows out, and --strict asks for all of them: they exclude each other");
   options.rules_file = typed.rules;
+  options.factors_file = typed.config;
   options.summary = typed.summary;
   options.rank.match = to_match_options(typed.pairing, options.dialect.rank.pairing);
   options.rank.first_difference = typed.diff_analyze;
@@ -240,6 +242,10 @@ class CompareCommand final : public Command {
                      "Search all ranks of a step for the entries where the runs part first; writes JSON");
     options.add("--rules", typed_.rules, "YAML file with thresholds in place of the built-in ones")
         .argument("FILE");
+    options
+        .add("--config", typed_.config,
+             "YAML file with matrices that tensors are multiplied by before they are compared")
+        .argument("FILE");
     options.add("--top", typed_.summary.top, "How many of the worst rows the summary shows").show_default();
     options.add("--by", typed_.summary.by, "Metric that sorts the worst rows, by the name of its column")
         .suggest(RankRows::all_metrics());
@@ -284,6 +290,7 @@ class CompareCommand final : public Command {
     if (!typed_.formats.empty()) throw UsageError("-da writes JSON and takes no --format");
     if (options.rank.backend) throw UsageError("-da and --consistent_check exclude each other");
     if (!typed_.explain.empty()) throw UsageError("-da and --explain exclude each other");
+    if (!typed_.config.empty()) throw UsageError("-da and --config exclude each other: -da opens no tensor");
     if (!typed_.pairing.suggest.empty()) throw UsageError("-da and --suggest-mapping exclude each other");
     if (is_single_pair(options)) {
       const char* reason = "-da searches the ranks of a step; it needs folders with ranks, not single dumps";

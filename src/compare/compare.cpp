@@ -12,6 +12,7 @@
 #include "compare/dump_tree/dump_tree.hpp"
 #include "compare/single_save/single_save.hpp"
 #include "compare/sinks/data_mapping.hpp"
+#include "compare/sinks/factor_notes.hpp"
 #include "compare/sinks/html_page.hpp"
 #include "compare/sinks/markdown.hpp"
 #include "compare/sinks/tables.hpp"
@@ -51,6 +52,7 @@ Sinks make_sinks(const CompareOptions& options, const Rules& rules, bool entries
   const std::string time = fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(team().begun()));
   Sinks sinks;
   sinks.push_back(summary_sink(options.summary, options.rank.match, rules));
+  if (options.rank.factors) sinks.push_back(factor_sink(options.rank.factors, options.factors_file));
   if (!outputs.story.entry.empty()) {
     sinks.push_back(story_sink(outputs.story));
     return sinks;
@@ -105,6 +107,8 @@ CompareReport compare_found(const Found& found, const CompareOptions& options, c
     throw UsageError("--first needs dumps with a dump.json: nothing else has entries with evidence");
   if (!plan.entries && options.rank.merge_ranks)
     throw UsageError("--merge-ranks needs dumps with a dump.json: nothing else tells what ranks hold");
+  if (!plan.entries && options.rank.factors)
+    throw UsageError("--config needs dumps with a dump.json: it names their data files");
   if (!plan.entries) refuse_pairing(options);
   const Sinks sinks = make_sinks(options, rules, plan.entries, progress);
   std::error_code ignored;
@@ -136,6 +140,7 @@ void compare_part(const std::string& place, const CompareOptions& options, const
       all.tasks.push_back(std::move(task));
     }
     for (const std::string& line : report.one_sided) all.one_sided.push_back(place + " " + line);
+    for (const std::string& line : report.not_multiplied) all.not_multiplied.push_back(place + " " + line);
   } catch (const Interrupted&) {
     throw;
   } catch (const Error& error) {
@@ -175,6 +180,8 @@ CompareReport compare_parts(const std::vector<std::string>& parts, const Compare
 CompareReport compare(const CompareOptions& asked, Progress* progress) {
   CompareOptions options = asked;
   load_mapping(options.rank.match);
+  if (!options.factors_file.empty())
+    options.rank.factors = std::make_shared<const TensorFactors>(RuleFile::open(options.factors_file));
   const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
   const Found found = options.inputs.local ? classify_everywhere(options.inputs) : classify(options.inputs);
   if (found.layout == Layout::mixed) return compare_parts(found.parts, options, rules, progress);

@@ -46,6 +46,7 @@ struct CompareOptions {
   RankOptions rank;
   Dialect dialect;
   std::string rules_file;
+  std::string factors_file;  // matrices that tensors are multiplied by
   SummaryOptions summary;
   Outputs outputs;
 };

@@ -2,7 +2,6 @@
 #include "formats/joined_tensor.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -134,24 +133,6 @@ StoredTensor joined_along(const std::vector<StoredTensor>& parts,
   return joined;
 }
 
-std::uint16_t half_bits(double value) {
-  constexpr int kDigits = 11;
-  constexpr int kLeastExponent = -13;  // of numbers with all digits
-  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  const double size = std::fabs(value);
-  const auto with_sign = [&](int bits) { return static_cast<std::uint16_t>(sign | bits); };
-  if (std::isnan(value)) return with_sign(0x7E00);
-  if (std::isinf(value)) return with_sign(0x7C00);
-  if (size == 0) return sign;
-  int exponent = 0;
-  std::frexp(size, &exponent);
-  exponent = std::max(exponent, kLeastExponent);
-  // A carry out of the mantissa counts the exponent on.
-  const auto mantissa = static_cast<int>(std::nearbyint(std::ldexp(size, kDigits - exponent)));
-  const int bits = ((exponent - kLeastExponent) << (kDigits - 1)) + mantissa;
-  return with_sign(std::min(bits, 0x7C00));
-}
-
 /// Elements that are added up as they are read.
 class SumSource final : public ByteSource {
  public:
@@ -195,20 +176,8 @@ class SumSource final : public ByteSource {
       tensor::to_double(term.dtype, raw, values);
       for (std::size_t i = 0; i < numbers; ++i) sums[i] += values[i];
     }
-    const std::size_t each = tensor::info(dtype_).size * count / numbers;
-    out.resize(each * numbers);
-    for (std::size_t i = 0; i < numbers; ++i) {
-      std::byte* const at = out.data() + i * each;
-      if (each == sizeof(double)) {
-        std::memcpy(at, &sums[i], each);
-      } else if (each == sizeof(float)) {
-        const auto single = static_cast<float>(sums[i]);
-        std::memcpy(at, &single, each);
-      } else {
-        const std::uint16_t half = half_bits(sums[i]);
-        std::memcpy(at, &half, each);
-      }
-    }
+    out.resize(tensor::info(dtype_).size * count);
+    tensor::from_double(dtype_, sums, out);
   }
 
   std::vector<StoredTensor> terms_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -166,6 +167,24 @@ void swap_words(std::span<std::byte> raw) {
   }
 }
 
+std::uint16_t half_bits(double value) {
+  constexpr int kDigits = 11;
+  constexpr int kLeastExponent = -13;  // of numbers with all digits
+  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const double size = std::fabs(value);
+  const auto with_sign = [&](int bits) { return static_cast<std::uint16_t>(sign | bits); };
+  if (std::isnan(value)) return with_sign(0x7E00);
+  if (std::isinf(value)) return with_sign(0x7C00);
+  if (size == 0) return sign;
+  int exponent = 0;
+  std::frexp(size, &exponent);
+  exponent = std::max(exponent, kLeastExponent);
+  // A carry out of the mantissa counts the exponent on.
+  const auto mantissa = static_cast<int>(std::nearbyint(std::ldexp(size, kDigits - exponent)));
+  const int bits = ((exponent - kLeastExponent) << (kDigits - 1)) + mantissa;
+  return with_sign(std::min(bits, 0x7C00));
+}
+
 }  // namespace
 
 void to_float(DType dtype, std::span<const std::byte> raw, std::span<float> out) {
@@ -238,6 +257,23 @@ void to_double(DType dtype, std::span<const std::byte> raw, std::span<double> ou
     case DType::boolean:
       for (std::size_t i = 0; i < out.size(); ++i) out[i] = raw[i] != std::byte{0} ? 1.0 : 0.0;
       return;
+  }
+}
+
+void from_double(DType dtype, std::span<const double> values, std::span<std::byte> raw) {
+  const auto narrow = [&](auto&& nearest) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const auto element = nearest(values[i]);
+      std::memcpy(raw.data() + i * sizeof element, &element, sizeof element);
+    }
+  };
+  switch (component_size(dtype)) {
+    case sizeof(std::uint16_t):
+      return narrow(half_bits);
+    case sizeof(float):
+      return narrow([](double value) { return static_cast<float>(value); });
+    default:
+      return narrow([](double value) { return value; });
   }
 }
 

@@ -17,6 +17,10 @@ void to_float(DType dtype, std::span<const std::byte> raw, std::span<float> out)
 /// an element: real, imaginary (so out.size() is twice the number of elements).
 void to_double(DType dtype, std::span<const std::byte> raw, std::span<double> out);
 
+/// The nearest elements of float16, float32, float64, complex64 or complex128, ties to even; values as
+/// to_double() gives them. `raw` has room for them all.
+void from_double(DType dtype, std::span<const double> values, std::span<std::byte> raw);
+
 /// Reverses the bytes of each component (`info(dtype).size` bytes; half of that for complex types) in place.
 void swap_bytes(DType dtype, std::span<std::byte> raw);
 

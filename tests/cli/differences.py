@@ -50,6 +50,7 @@ ADDED = [
     (r"warning: The position of inf or nan .* \(\d+ infinities of opposite sign\)", ["D12", "D14"]),
     (r"warning: Neither side recorded a checksum\.", ["D16"]),
     (r"Not compared: .* \(only in (NPU|Bench)\)\.", ["D106"]),
+    (r"(NPU|Bench) tensor (multiplied by .* from the (left|right)|not multiplied: .*)\.", ["D24"]),
     (r"Paired by what it does and where: the Bench has it under another name\.", ["D98"]),
     (r"Fuzzy matching data, the comparison accuracy may be affected\.", ["D42"]),
 ]
@@ -181,9 +182,10 @@ def explain_row(theirs, ours, table, case):
 
 
 def run(binary, case, out):
-    words = [binary] + [str(out) if word == "OUT" else word for word in case.arguments]
+    words = [os.path.abspath(binary)] + [str(out) if word == "OUT" else word for word in case.arguments]
     done = subprocess.run(
         words,
+        cwd=case.folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -6,6 +6,7 @@ usage: golden_compare.py MSPROBE GOLDEN_FOLDER [--case NAME]... [--show N] [--ke
 """
 
 import argparse
+import os
 import pathlib
 import re
 import shlex
@@ -23,8 +24,11 @@ TIME_LIMIT_S = 120
 
 
 class Case:
-    def __init__(self, name, arguments, expected, refused=False, crashed=False, data_mapping=pathlib.Path("none")):
+    def __init__(
+        self, name, arguments, expected, refused=False, crashed=False, data_mapping=pathlib.Path("none"), folder=None
+    ):
         self.name = name
+        self.folder = folder  # that relative paths in its files start from
         self.arguments = arguments  # with OUT where the output folder belongs
         self.expected = expected  # output name without its time stamp -> expected file
         self.refused = refused  # 26.x refuses this input, we must not
@@ -61,6 +65,7 @@ def cases_of(path):
                 refused=error.exists() and path.name.startswith("inject_"),
                 crashed=error.exists() and not path.name.startswith("inject_"),
                 data_mapping=path / f"{label}.data_mapping.yaml",
+                folder=path,
             )
         )
     if not cases:
@@ -148,9 +153,10 @@ def check_mapping(case, out):
 
 
 def run_case(binary, case, out, show):
-    words = [binary] + [str(out) if word == "OUT" else word for word in case.arguments] + ["--python-rules"]
+    words = [os.path.abspath(binary)] + [str(out) if word == "OUT" else word for word in case.arguments] + ["--python-rules"]
     done = subprocess.run(
         words,
+        cwd=case.folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

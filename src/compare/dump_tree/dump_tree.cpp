@@ -192,6 +192,7 @@ RankResult read_and_pair(const RankPair& pair, const RankOptions& options, const
   result.rank = pair.target.label;
   result.number = pair.target.number.value_or(0);
   result.traits = traits;
+  result.factors = options.factors;
   LoadOptions target_options{.stacks = options.stacks, .stack_json = options.stack_json};
   if (options.first_difference || diagnosed) target_options.communication = &rules.communication;
   LoadOptions golden_options{.stacks = false, .stack_json = {}};

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,9 +56,10 @@ struct RankOptions {
   bool stacks = true;
   std::string stack_json;  // empty: beside the dump.json
   MatchOptions match;
-  std::optional<Backend> backend;  // training against inference, and what trained
-  bool print_rows = false;         // one log line a row in tensor mode
-  bool first_difference = false;   // only what -da looks at: no tensors, no verdicts
+  std::shared_ptr<const TensorFactors> factors;  // null: tensors are compared as they were recorded
+  std::optional<Backend> backend;                // training against inference, and what trained
+  bool print_rows = false;                       // one log line a row in tensor mode
+  bool first_difference = false;                 // only what -da looks at: no tensors, no verdicts
   DiagnosisOptions diagnosis;
 };
 

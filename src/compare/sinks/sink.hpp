@@ -52,6 +52,7 @@ struct TaskSummary {
 struct CompareReport {
   std::vector<TaskSummary> tasks;
   std::vector<std::string> one_sided;
+  std::vector<std::string> not_multiplied;        // what --config asks for in vain, and why
   std::string html_file;                          // the report on all ranks
   std::uint64_t rows_not_in_html = 0;             // for which it has no room
   bool replaced = false;                          // the one file that was asked for was there before

@@ -260,6 +260,8 @@ std::string render_summary(const CompareReport& report, bool color) {
   for (const std::string& line : report.one_sided) {
     out += report::paint("not compared: ", report::Color::yellow, color) + display(line) + "\n";
   }
+  for (const std::string& line : report.not_multiplied)
+    out += report::paint("not multiplied: ", report::Color::yellow, color) + line + "\n";
   return out;
 }
 

@@ -31,9 +31,10 @@ struct TensorMetrics {
   MetricStatus status = MetricStatus::unsupported;
   /// A 0-d tensor: only kMaxAbs and kMaxRelative are computed, the others print `unsupported`.
   bool is_scalar = false;
-  std::array<double, kMetrics> value{};  // NaN prints `Nan`
-  diagnosis::Measure measure;            // of all elements, whatever the status
-  std::vector<std::string> messages;     // whole sentences; what made it fail comes last
+  std::array<double, kMetrics> value{};     // NaN prints `Nan`
+  diagnosis::Measure measure;               // of all elements, whatever the status
+  std::vector<std::string> messages;        // whole sentences; what made it fail comes last
+  std::vector<std::string> not_multiplied;  // factors that could not be applied, and why
   /// The tensors could not be compared although there was data to compare: never a silent pass.
   bool failed = false;
 

@@ -17,7 +17,8 @@ void carry(auto& packet, Carried<Measure> auto& measure) {
 namespace msprobe::compare {
 
 void carry(auto& packet, Carried<TensorMetrics> auto& metrics) {
-  packet(metrics.status, metrics.is_scalar, metrics.value, metrics.measure, metrics.messages, metrics.failed);
+  packet(metrics.status, metrics.is_scalar, metrics.value, metrics.measure, metrics.messages,
+         metrics.not_multiplied, metrics.failed);
 }
 
 void carry(auto& packet, Carried<MeasuredRows> auto& measured) {

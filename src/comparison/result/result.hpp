@@ -14,6 +14,7 @@
 #include "comparison/matching/consistent.hpp"
 #include "comparison/matching/matching.hpp"
 #include "comparison/metrics/statistics_difference.hpp"
+#include "comparison/metrics/tensor_factors.hpp"
 #include "comparison/metrics/tensor_metrics.hpp"
 #include "comparison/result/finding.hpp"
 #include "comparison/result/rows.hpp"
@@ -57,7 +58,8 @@ struct RankResult {
   std::shared_ptr<const diagnosis::RankDiagnosis> diagnosis;  // null: it was not asked for
   std::vector<Row> rows;                                      // in target order; some have no target item
   std::vector<TensorMetrics> metrics;                         // one a row in tensor mode, else empty
-  std::uint32_t entries_reached = UINT32_MAX;  // of the target; rows of those behind are left out (--first)
+  std::shared_ptr<const TensorFactors> factors;  // of tensors, of both sides; null: none have any
+  std::uint32_t entries_reached = UINT32_MAX;    // of the target; rows of those behind are left out (--first)
   std::uint64_t golden_only = 0;
   bool by_xor = false;          // checksums are words, not CRC-32
   bool checksums_lost = false;  // no row has one, and all count as different (the Python tool's fuzzy match)

@@ -47,22 +47,6 @@ formats::StoredTensor open(const RankResult& result, const Side& side, const Ite
   return open_data(side, item);
 }
 
-/// Parts that one side has fused get the same input, their parameters stand one above the other, their
-/// outputs side by side.
-formats::StoredTensor open_item(const RankResult& result, const Side& side, std::uint32_t index) {
-  const auto merged = side.merged.find(index);
-  if (merged == side.merged.end()) return open(result, side, side.items[index]);
-  const std::string_view name = side.name(side.items[merged->second.front()]);
-  const bool input = name.find(".input.") != std::string_view::npos;
-  std::vector<formats::StoredTensor> parts;
-  for (const std::uint32_t part : merged->second) {
-    parts.push_back(open(result, side, side.items[part]));
-    if (input) return parts.front();
-  }
-  const bool parameters = name.find(".parameters.") != std::string_view::npos;
-  return formats::join_tensors(parts, parameters ? 0 : 1);
-}
-
 void print_row(const RankResult& result, const Row& row, const TensorMetrics& metrics) {
   std::string line = display(result.name_of(row));
   if (metrics.status == MetricStatus::computed) {
@@ -166,7 +150,8 @@ void TensorRows::finish(bool print_rows) {
   for (std::uint32_t i = 0; i < result_.rows.size(); ++i) {
     const Row& row = result_.rows[i];
     if (result_.is_left_out(row)) {
-      result_.metrics[i] = {.status = MetricStatus::left_out, .value = {}, .measure = {}, .messages = {}};
+      result_.metrics[i] = TensorMetrics();
+      result_.metrics[i].status = MetricStatus::left_out;
     } else if (!taken_.empty() && taken_[i]) {
       continue;
     } else if (!row.has_target() || !done_[result_.target_item(row).api]) {
@@ -214,6 +199,53 @@ void TensorRows::measure(const std::vector<std::uint32_t>& rows) {
   });
 }
 
+/// What is found of one pair while its files are opened.
+struct TensorRows::Reading {
+  std::optional<std::int64_t> valid_rows;  // of the target, as long as what is behind them is not 0 yet
+  FactorNotes notes;
+};
+
+/// Parts that one side has fused get the same input, their parameters stand one above the other, their
+/// outputs side by side.
+formats::StoredTensor TensorRows::open_item(FactorSide which, std::uint32_t index, Reading& reading) const {
+  const Side& side = which == FactorSide::target ? result_.target : result_.golden;
+  const auto opened = [&](std::uint32_t part) {
+    const Item& item = side.items[part];
+    return with_factors(which, item, open(result_, side, item), reading);
+  };
+  const auto merged = side.merged.find(index);
+  if (merged == side.merged.end()) return opened(index);
+  const std::string_view name = side.name(side.items[merged->second.front()]);
+  const bool input = name.find(".input.") != std::string_view::npos;
+  std::vector<formats::StoredTensor> parts;
+  for (const std::uint32_t part : merged->second) {
+    parts.push_back(opened(part));
+    if (input) return parts.front();
+  }
+  const bool parameters = name.find(".parameters.") != std::string_view::npos;
+  return formats::join_tensors(parts, parameters ? 0 : 1);
+}
+
+formats::StoredTensor TensorRows::with_factors(FactorSide which, const Item& item,
+                                               const formats::StoredTensor& tensor, Reading& reading) const {
+  if (!result_.factors) return tensor;
+  const Side& side = which == FactorSide::target ? result_.target : result_.golden;
+  const std::optional<std::size_t> place = result_.factors->find(which, side.text(item.data_name));
+  if (!place) return tensor;
+  std::optional<std::int64_t> none;
+  return multiplied(tensor, result_.factors->all()[*place],
+                    which == FactorSide::target ? reading.valid_rows : none, reading.notes);
+}
+
+TensorMetrics TensorRows::compared(const formats::StoredTensor& target, const formats::StoredTensor& golden,
+                                   Reading&& reading) const {
+  TensorMetrics metrics = compare_tensors(target, golden, result_.traits.measure, reading.valid_rows);
+  metrics.messages.insert(metrics.messages.begin(), reading.notes.messages.begin(),
+                          reading.notes.messages.end());
+  metrics.not_multiplied = std::move(reading.notes.failures);
+  return metrics;
+}
+
 TensorMetrics TensorRows::measured(const Row& row) const {
   if (!row.has_target()) return unsupported(kUnmatchedMessage, false);
   const Item& item = result_.target_item(row);
@@ -225,9 +257,10 @@ TensorMetrics TensorRows::measured(const Row& row) const {
   const std::string golden_name(result_.golden.text(bench.data_name));
   try {
     if (result_.target_joins || result_.golden_joins) return measured_joined(row);
-    const formats::StoredTensor target = open_item(result_, result_.target, row.pair.target);
-    const formats::StoredTensor golden = open_item(result_, result_.golden, row.pair.golden);
-    return compare_tensors(target, golden, result_.traits.measure, valid_rows(item));
+    Reading reading{.valid_rows = valid_rows(item), .notes = {}};
+    const formats::StoredTensor target = open_item(FactorSide::target, row.pair.target, reading);
+    const formats::StoredTensor golden = open_item(FactorSide::golden, row.pair.golden, reading);
+    return compared(target, golden, std::move(reading));
   } catch (const Interrupted&) {
     throw;
   } catch (const Error& error) {
@@ -242,14 +275,20 @@ TensorMetrics TensorRows::measured(const Row& row) const {
 /// Ranks' parts are put together as they are read. Weights that were fused before they were split do not lie
 /// one behind the other: where all numbers agree but the elements do not, pieces of the parts are tried.
 TensorMetrics TensorRows::measured_joined(const Row& row) const {
-  const auto opened = [](const Side& side, const Joins* joins, std::uint32_t item, std::size_t chunks) {
-    return joins != nullptr && !joins->parts(item).empty() ? open_joined(*joins, item, chunks)
-                                                           : open_data(side, side.items[item]);
+  const auto opened = [&](FactorSide which, std::uint32_t index, std::size_t chunks, Reading& reading) {
+    const bool is_target = which == FactorSide::target;
+    const Side& side = is_target ? result_.target : result_.golden;
+    const Joins* const joins = is_target ? result_.target_joins.get() : result_.golden_joins.get();
+    const Item& item = side.items[index];
+    const bool in_parts = joins != nullptr && !joins->parts(index).empty();
+    return with_factors(which, item, in_parts ? open_joined(*joins, index, chunks) : open_data(side, item),
+                        reading);
   };
-  const auto compared = [&](std::size_t chunks) {
-    return compare_tensors(opened(result_.target, result_.target_joins.get(), row.pair.target, chunks),
-                           opened(result_.golden, result_.golden_joins.get(), row.pair.golden, chunks),
-                           result_.traits.measure, valid_rows(result_.target_item(row)));
+  const auto compared_in = [&](std::size_t chunks) {
+    Reading reading{.valid_rows = valid_rows(result_.target_item(row)), .notes = {}};
+    const formats::StoredTensor target = opened(FactorSide::target, row.pair.target, chunks, reading);
+    const formats::StoredTensor golden = opened(FactorSide::golden, row.pair.golden, chunks, reading);
+    return compared(target, golden, std::move(reading));
   };
   const auto is_untold = [](const Joins* joins, std::uint32_t item) {
     return joins != nullptr && joins->is_split(item) && joins->decision(item).untold &&
@@ -258,7 +297,7 @@ TensorMetrics TensorRows::measured_joined(const Row& row) const {
   if (is_untold(result_.target_joins.get(), row.pair.target) ||
       is_untold(result_.golden_joins.get(), row.pair.golden))
     return unsupported("The ranks hold terms that are masked before they are added up.", false);
-  TensorMetrics metrics = compared(1);
+  TensorMetrics metrics = compared_in(1);
   constexpr double kApart = 0.01;
   if (metrics.failed || !(metrics.measure.e > kApart)) return metrics;
   const auto shards_of = [](const Joins* joins, std::uint32_t item) -> std::size_t {
@@ -272,7 +311,7 @@ TensorMetrics TensorRows::measured_joined(const Row& row) const {
     return metrics;
   for (const std::size_t chunks : {2, 3}) {
     try {
-      TensorMetrics other = compared(chunks);
+      TensorMetrics other = compared_in(chunks);
       if (!other.failed && other.measure.e < metrics.measure.e / 2) return other;
     } catch (const FormatError&) {
       // The parts have no such pieces.

@@ -44,6 +44,12 @@ class TensorRows {
   void measure(const std::vector<std::uint32_t>& rows);
   TensorMetrics measured(const Row& row) const;
   TensorMetrics measured_joined(const Row& row) const;
+  struct Reading;
+  formats::StoredTensor open_item(FactorSide side, std::uint32_t index, Reading& reading) const;
+  formats::StoredTensor with_factors(FactorSide side, const Item& item, const formats::StoredTensor& tensor,
+                                     Reading& reading) const;
+  TensorMetrics compared(const formats::StoredTensor& target, const formats::StoredTensor& golden,
+                         Reading&& reading) const;
   char copies_that_differ(const Row& row) const;  // bits: on which sides
   bool take_for_own(const Row& row);
   std::uint64_t bytes_of(const Row& row) const;

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/sinks/factor_notes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "compare/dump_tree/rank_rows.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+/// A factor that could not be applied, and to what.
+struct Failure {
+  std::string reason;
+  std::string first;  // row
+  std::uint64_t rows = 0;
+};
+
+void carry(auto& packet, Carried<Failure> auto& failure) {
+  packet(failure.reason, failure.first, failure.rows);
+}
+
+class Failures {
+ public:
+  void add(const Failure& failure) {
+    const auto [place, is_new] = places_.try_emplace(failure.reason, all_.size());
+    if (is_new) return all_.push_back(failure);
+    all_[place->second].rows += failure.rows;
+  }
+  std::vector<Failure> take() { return std::move(all_); }
+
+ private:
+  std::vector<Failure> all_;
+  std::unordered_map<std::string, std::size_t> places_;
+};
+
+class FactorNotesSink final : public Sink {
+ public:
+  FactorNotesSink(std::shared_ptr<const TensorFactors> factors, const std::string& file)
+      : factors_(std::move(factors)), file_(file) {}
+
+  void begin(const Plan& plan) override { found_.resize(plan.tasks.size()); }
+
+  void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& /*summary*/) override {
+    const RankResult& result = rows->of_entries()->result();
+    Found& found = found_[task];
+    if (result.mode != Mode::tensor) return;
+    found.tensors = true;
+    found.met.resize(factors_->all().size());
+    Failures failures;
+    for (std::size_t i = 0; i < result.rows.size(); ++i) {
+      const Row& row = result.rows[i];
+      if (row.has_target()) meet(FactorSide::target, result.target, row.pair.target, found);
+      if (row.has_golden()) meet(FactorSide::golden, result.golden, row.pair.golden, found);
+      for (const std::string& reason : result.metrics[i].not_multiplied)
+        failures.add({reason, std::string(result.name_of(row)), 1});
+    }
+    found.failures = failures.take();
+  }
+
+  void pack(std::size_t task, PacketWriter& packet) const override { carry_all(packet, found_[task]); }
+  void unpack(std::size_t task, PacketReader& packet) override { carry_all(packet, found_[task]); }
+
+  void end(CompareReport& report) override {
+    std::vector<std::string>& lines = report.not_multiplied;
+    const auto tell = [&](const std::string& line) { lines.push_back(line); };
+    for (const std::string& remark : factors_->remarks()) tell(display(file_) + ", " + remark);
+    const bool tensors =
+        std::any_of(found_.begin(), found_.end(), [](const Found& found) { return found.tensors; });
+    if (!tensors) return tell("no tensors were compared, and --config says nothing of anything else");
+    Failures failures;
+    std::vector<char> met(factors_->all().size());
+    for (const Found& found : found_) {
+      for (const Failure& failure : found.failures) failures.add(failure);
+      for (std::size_t i = 0; i < found.met.size(); ++i) met[i] = met[i] != 0 || found.met[i] != 0;
+    }
+    for (const Failure& failure : failures.take()) {
+      const std::string more =
+          failure.rows > 1 ? fmt::format(" and {} more rows", human_count(failure.rows - 1)) : "";
+      tell(fmt::format("{}{}: {}", display(failure.first), more, failure.reason));
+    }
+    for (std::size_t i = 0; i < met.size(); ++i) {
+      const TensorFactors::Named& named = factors_->all()[i];
+      if (met[i] == 0)
+        tell(fmt::format("no row has the data name {} on the {} side", display(named.data_name),
+                         named.side == FactorSide::target ? "target" : "golden"));
+    }
+    constexpr std::size_t kMostLines = 20;
+    if (lines.size() <= kMostLines) return;
+    const std::uint64_t rest = lines.size() - kMostLines;
+    lines.resize(kMostLines);
+    tell(fmt::format("and {} more", human_count(rest)));
+  }
+
+ private:
+  struct Found {
+    bool tensors = false;
+    std::vector<char> met;  // by name
+    std::vector<Failure> failures;
+  };
+
+  static void carry_all(auto& packet, auto& found) { packet(found.tensors, found.met, found.failures); }
+
+  void meet(FactorSide side, const Side& items, std::uint32_t index, Found& found) const {
+    const auto one = [&](std::uint32_t item) {
+      if (const auto place = factors_->find(side, items.text(items.items[item].data_name)))
+        found.met[*place] = 1;
+    };
+    const auto merged = items.merged.find(index);
+    if (merged == items.merged.end()) return one(index);
+    for (const std::uint32_t part : merged->second) one(part);
+  }
+
+  std::shared_ptr<const TensorFactors> factors_;
+  std::string file_;
+  std::vector<Found> found_;  // by task
+};
+
+}  // namespace
+
+std::unique_ptr<Sink> factor_sink(std::shared_ptr<const TensorFactors> factors, const std::string& file) {
+  return std::make_unique<FactorNotesSink>(std::move(factors), file);
+}
+
+}  // namespace msprobe::compare
