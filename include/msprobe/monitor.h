@@ -6,8 +6,7 @@
  * throws, aborts or prints, any thread may call, a child made by fork() gets MSPROBE_SKIP.
  *
  * One step: the hooks call observe functions while msprobe_monitor_collecting() points at something that is not 0; then
- * msprobe_monitor_step_end() forms the rows, judges the alerts and hands the rows to a thread that writes and flushes them.
- * It waits until those of the step before are in their files, so that a killed process loses one step at most.
+ * msprobe_monitor_step_end() judges the alerts and appends the rows to their files: when it returns, whoever looks finds them.
  */
 #ifndef MSPROBE_MONITOR_H
 #define MSPROBE_MONITOR_H
@@ -37,7 +36,7 @@ typedef struct msprobe_monitor_options {
  * MSPROBE_INVALID: msprobe_last_error() begins with the name of Python's exception: "TypeError: eps should be a float". */
 MSPROBE_API msprobe_status msprobe_monitor_open(const char* config_path, const char* config_text,
                                                 const msprobe_monitor_options* options, msprobe_monitor** monitor);
-/* Writes what is held and frees the monitor. A step that has not ended is dropped. NULL is allowed. */
+/* Closes the files and frees the monitor. A step that has not ended is dropped. NULL is allowed. */
 MSPROBE_API msprobe_status msprobe_monitor_close(msprobe_monitor* monitor);
 
 /* The value of a key of the configuration after defaults and checks, as JSON text; also "warnings" (texts to be logged),
@@ -89,7 +88,7 @@ MSPROBE_API msprobe_status msprobe_monitor_value(msprobe_monitor* monitor, uint3
 
 typedef struct msprobe_step_result {
   size_t struct_size;
-  int32_t written;   /* rows were handed over */
+  int32_t written;   /* there were rows */
   int32_t finished;  /* collect_times is reached, or the window is behind: news, told once */
   uint32_t alerts;
 } msprobe_step_result;
@@ -103,8 +102,6 @@ MSPROBE_API msprobe_status msprobe_monitor_alerts(msprobe_monitor* monitor, cons
  * hooks as the settings say; 2: collection was switched off, remove them. MSPROBE_INVALID: the file cannot be used, the
  * old settings hold (told once for each change of the file). */
 MSPROBE_API msprobe_status msprobe_monitor_reload(msprobe_monitor* monitor, int* changed);
-/* Returns when everything handed over is in its files. */
-MSPROBE_API msprobe_status msprobe_monitor_flush(msprobe_monitor* monitor);
 
 #ifdef __cplusplus
 }

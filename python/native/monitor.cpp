@@ -123,7 +123,7 @@ PyObject* new_monitor(PyTypeObject* type, PyObject* arguments, PyObject*) {
   return self;
 }
 
-msprobe_status close_engine(PyObject* self) {
+void close_engine(PyObject* self) {
   msprobe_monitor* engine = as_monitor(self)->engine;
   as_monitor(self)->engine = nullptr;
   while (as_monitor(self)->inside > 0) {
@@ -131,8 +131,7 @@ msprobe_status close_engine(PyObject* self) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     PyEval_RestoreThread(thread);
   }
-  return engine == nullptr ? MSPROBE_OK
-                           : unlocked(as_monitor(self), [&] { return msprobe_monitor_close(engine); });
+  msprobe_monitor_close(engine);
 }
 
 void free_monitor(PyObject* self) {
@@ -444,13 +443,9 @@ PyObject* monitor_reload(PyObject* self, PyObject*) {
   return Py_BuildValue("iiN", static_cast<int>(status), changed, failure_of(status));
 }
 
-PyObject* monitor_flush(PyObject* self, PyObject*) {
-  msprobe_monitor* engine = as_monitor(self)->engine;
-  return failure_of(unlocked(as_monitor(self), [&] { return msprobe_monitor_flush(engine); }));
-}
-
 PyObject* monitor_close(PyObject* self, PyObject*) {
-  return failure_of(close_engine(self));
+  close_engine(self);
+  Py_RETURN_NONE;
 }
 
 // In a child after fork(): the engine is its parent's, and is left alone.
@@ -479,8 +474,7 @@ PyMethodDef monitor_methods[] = {
     {"step_end", monitor_step_end, METH_NOARGS, "ends the step"},
     {"alerts", monitor_alerts, METH_NOARGS, "the alerts of the last step as JSON text"},
     {"reload", monitor_reload, METH_NOARGS, "reload() -> (status, changed, error)"},
-    {"flush", monitor_flush, METH_NOARGS, "flush() -> text of a failure or None"},
-    {"close", monitor_close, METH_NOARGS, "close() -> text of a failure or None"},
+    {"close", monitor_close, METH_NOARGS, "closes the files"},
     {"disown", monitor_disown, METH_NOARGS, "in a child after fork(): the engine is its parent's"},
     {nullptr, nullptr, 0, nullptr},
 };

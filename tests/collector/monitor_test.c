@@ -61,7 +61,6 @@ int main(int argc, char** argv) {
   result.struct_size = sizeof result;
   CHECK(msprobe_monitor_step_end(monitor, &result) == MSPROBE_OK);
   CHECK(result.written == 1 && result.alerts == 0 && result.finished == 0);
-  CHECK(msprobe_monitor_flush(monitor) == MSPROBE_OK);
   read_rows(monitor, "grad_reduced_0-0.csv", rows, sizeof rows);
   CHECK(strcmp(rows, "vpp_stage,name,step,norm,max,shape,dtype\n0,layer.weight,0,5.0,3.0,[2],torch.float32\n") == 0);
   CHECK(msprobe_monitor_close(monitor) == MSPROBE_OK);

@@ -46,8 +46,6 @@ class MonitorCase(unittest.TestCase):
         return monitor
 
     def rows(self, prefix, rank=0):
-        for monitor in self.monitors:
-            monitor._engine.flush()
         return read_rows(self.output, prefix, rank)
 
     def figures(self, prefix, column="norm", rank=0):

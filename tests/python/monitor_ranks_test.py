@@ -189,8 +189,6 @@ class V2(MonitorCase):
 
     def table(self, name):
         import csv
-        for monitor in self.monitors:
-            monitor._engine.flush()
         with open(os.path.join(self.folder, "rank_0", name), encoding="utf-8", newline="") as file:
             return list(csv.DictReader(file))
 

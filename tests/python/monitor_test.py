@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The training monitor on a plain model: what is measured, when, under which name; and that training stays as it was."""
 
+import contextlib
+import io
+
 from monitor_helpers import *
 from torch import nn
 
@@ -29,6 +32,25 @@ class Net(nn.Module):
         for layer in self.layers:
             x = layer(x)[0]
         return self.frozen(self.head(x))
+
+
+ENDS_AT_ONCE = """
+import glob, os, sys, torch
+from msprobe.pytorch import TrainerMon
+net = torch.nn.Linear(3, 3)
+optimizers = [torch.optim.SGD(net.parameters(), lr=0.1) for _ in range(int(sys.argv[2]))]
+TrainerMon(sys.argv[1]).set_monitor(net, optimizers)
+folder = os.environ["MONITOR_OUTPUT_DIR"]
+for step in range(20):
+    net(torch.ones(1, 3)).sum().backward()
+    optimizers[0].step()
+    if len(optimizers) == 1:
+        (path,) = glob.glob(folder + "/*/param_updated_*.csv")
+        with open(path) as file:
+            assert len(file.read().split("\\n")) == 2 + 2 * (step + 1)
+if len(optimizers) == 1:
+    os._exit(0)
+"""
 
 
 def make(optimizer=torch.optim.Adam, **keys):
@@ -241,17 +263,26 @@ class Optimizers(MonitorCase):
         net = nn.ModuleDict({"a": nn.Linear(2, 2), "b": nn.Linear(2, 2)})
         first = torch.optim.SGD(net["a"].parameters(), lr=0.1)
         second = torch.optim.Adam(net["b"].parameters(), lr=0.1)
-        self.monitor(net, [first, second], param_distribution=True, wg_distribution=True)
+        monitor = self.monitor(net, [first, second], param_distribution=True, wg_distribution=True)
         for step in range(4):
             first.zero_grad()
             second.zero_grad()
             net["b"](net["a"](torch.ones(1, 2))).sum().backward()
             first.step()
-            if step != 1:
+            if step not in (1, 3):
                 second.step()
+        monitor.stop()  # ends the step of one alone
         steps = {name: sorted({int(row["step"]) for row in self.rows("param_updated") if row["name"] == name})
                  for name in ("a.weight", "b.weight")}
-        self.assertEqual(steps, {"a.weight": [0, 1, 2, 3], "b.weight": [0, 2, 3]})
+        self.assertEqual(steps, {"a.weight": [0, 1, 2, 3], "b.weight": [0, 2]})
+
+    def test_a_step_is_in_its_files_when_the_optimizer_has_stepped(self):
+        """For whoever looks then, and if the process ends then in whatever way; of several optimizers at exit."""
+        run_script(ENDS_AT_ONCE, self.folder, self.configure(**EVERYTHING), 1)
+        self.assertEqual({int(row["step"]) for row in self.rows("actv")}, set(range(20)))
+        self.assertEqual({int(row["step"]) for row in self.rows("param_updated")}, set(range(20)))
+        run_script(ENDS_AT_ONCE, self.folder, self.configure(**EVERYTHING), 2)
+        self.assertEqual({int(row["step"]) for row in self.rows("param_updated")}, set(range(20)))
 
     def test_two_models_with_equal_names(self):
         torch.manual_seed(3)
@@ -353,9 +384,11 @@ class Robustness(MonitorCase):
         child = os.fork()
         if child == 0:
             try:
-                net(torch.zeros(8, 8, dtype=torch.int64))
-                optimizer.step()
-                os._exit(0)
+                told = io.StringIO()
+                with contextlib.redirect_stderr(told):
+                    net(torch.zeros(8, 8, dtype=torch.int64))
+                    optimizer.step()
+                os._exit(1 if told.getvalue() else 0)
             except BaseException:
                 os._exit(1)
         self.assertEqual(os.waitpid(child, 0)[1], 0)

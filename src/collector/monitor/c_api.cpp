@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C interface of the monitor: checks arguments, and lets no exception out.
 #include <cstring>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -91,14 +90,10 @@ msprobe_status msprobe_monitor_open(const char* config_path, const char* config_
 
 msprobe_status msprobe_monitor_close(msprobe_monitor* monitor) {
   if (monitor == nullptr) return MSPROBE_OK;
-  // Its thread is its parent's.
+  // Its files are its parent's.
   if (monitor->engine.orphaned()) return MSPROBE_SKIP;
-  return guarded(MSPROBE_FAILED, [&] {
-    const std::unique_ptr<msprobe_monitor> owner(monitor);
-    owner->engine.flush();
-    const auto failure = owner->engine.take_failure();
-    return failure ? failed(MSPROBE_FAILED, failure->c_str()) : MSPROBE_OK;
-  });
+  delete monitor;
+  return MSPROBE_OK;
 }
 
 msprobe_status msprobe_monitor_setting(msprobe_monitor* monitor, const char* key, const char** json) {
@@ -216,14 +211,6 @@ msprobe_status msprobe_monitor_reload(msprobe_monitor* monitor, int* changed) {
     needed(changed, "the place for the answer") = 0;
     *changed = static_cast<int>(engine.reload());
     return MSPROBE_OK;
-  });
-}
-
-msprobe_status msprobe_monitor_flush(msprobe_monitor* monitor) {
-  return with_engine(monitor, [&](Engine& engine) {
-    engine.flush();
-    const auto failure = engine.take_failure();
-    return failure ? failed(MSPROBE_FAILED, failure->c_str()) : MSPROBE_OK;
   });
 }
 

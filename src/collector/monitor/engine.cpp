@@ -351,9 +351,9 @@ StepResult Engine::end_step() {
       if (settings_->dump_alerts) {
         for (const Hit& hit : hits_) batch.anomalies.push_back(anomaly_member(hit, options_.group_mates));
       }
-      rows_.reserve(batch.rows.size());
-      output().submit(std::move(batch));
+      result.failure = output().write(batch);
       result.written = true;
+      rows_ = std::move(batch.rows);  // whose memory the next step takes
     }
   }
   rows_.clear();
@@ -367,7 +367,6 @@ StepResult Engine::end_step() {
     if (options_.dynamic) finish_dynamic();
   }
   update_collecting();
-  if (output_) result.failure = output_->take_failure();
   return result;
 }
 
@@ -423,20 +422,6 @@ Reload Engine::reload() {
   told_finished_ = false;
   update_collecting();
   return Reload::started;
-}
-
-std::optional<std::string> Engine::take_failure() {
-  const std::lock_guard lock(mutex_);
-  return output_ ? output_->take_failure() : std::nullopt;
-}
-
-void Engine::flush() {
-  Output* output = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    output = output_.get();
-  }
-  if (output != nullptr) output->flush();
 }
 
 }  // namespace msprobe::collector::monitor

@@ -80,9 +80,6 @@ class Engine {
   StepResult end_step();
   std::string hits();
   Reload reload();
-  void flush();
-  /// Why something could not be written, once.
-  std::optional<std::string> take_failure();
 
  private:
   struct Series {

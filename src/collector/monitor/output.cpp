@@ -5,11 +5,9 @@
 
 #include <array>
 #include <exception>
-#include <system_error>
 #include <utility>
 
 #include "collector/monitor/row_text.hpp"
-#include "collector/no_signals.hpp"
 #include "series/event_file.hpp"
 #include "support/error.hpp"
 #include "support/output_file.hpp"
@@ -30,93 +28,35 @@ std::string event_file_name(double wall_time) {
 Output::Output(std::string folder, const std::string& anomaly_folder)
     : folder_(std::move(folder)), anomalies_(anomaly_folder) {}
 
-Output::~Output() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
-}
-
-void Output::start_thread() {
-  if (tried_thread_) return;
-  tried_thread_ = true;
-  const NoSignals none;
-  try {
-    thread_ = std::thread([this] { work(); });
-  } catch (const std::system_error&) {
-    // The steps are written by who brings them.
-  }
-}
-
-void Output::submit(Batch batch) {
-  std::unique_lock lock(mutex_);
-  start_thread();
-  if (!thread_.joinable()) {
-    lock.unlock();
-    write(batch);
-    return;
-  }
-  changed_.wait(lock, [&] { return !waiting_ && !busy_; });
-  waiting_ = std::move(batch);
-  lock.unlock();
-  changed_.notify_all();
-}
-
-void Output::flush() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !waiting_ && !busy_; });
-}
-
-std::optional<std::string> Output::take_failure() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(failure_, std::nullopt);
-}
-
-void Output::work() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait(lock, [&] { return waiting_ || stop_; });
-    if (!waiting_) return;
-    {
-      const Batch batch = *std::exchange(waiting_, std::nullopt);
-      busy_ = true;
-      lock.unlock();
-      write(batch);
-    }
-    lock.lock();
-    busy_ = false;
-    changed_.notify_all();
-  }
-}
-
-void Output::write(const Batch& batch) {
+std::optional<std::string> Output::write(const Batch& batch) {
   std::optional<std::string> failure;
-  if (batch.settings != settings_) {
-    if (!settings_ && batch.settings->dump_alerts) anomalies_.remove_old();
-    settings_ = batch.settings;
-    files_.clear();
-  }
   try {
-    if (!has_folder_ && !batch.rows.empty()) {
-      create_directories(folder_);
-      has_folder_ = true;
-    }
-    if (settings_->format == FileFormat::csv) {
-      write_csv(batch);
-    } else {
-      write_events(batch);
-    }
-    anomalies_.append(batch.anomalies);
+    write_files(batch);
   } catch (const std::bad_alloc&) {
     failure = "out of memory (rows of step " + std::to_string(batch.step) + ")";
   } catch (const std::exception& error) {
     failure = std::string(error.what()) + " (rows or alerts of step " + std::to_string(batch.step) + ")";
   }
-  const std::lock_guard lock(mutex_);
-  if (failure && !failing_) failure_ = failure;
-  failing_ = failure.has_value();
+  const bool is_told = std::exchange(failing_, failure.has_value());
+  return is_told ? std::nullopt : failure;
+}
+
+void Output::write_files(const Batch& batch) {
+  if (batch.settings != settings_) {
+    if (!settings_ && batch.settings->dump_alerts) anomalies_.remove_old();
+    settings_ = batch.settings;
+    files_.clear();
+  }
+  if (!has_folder_ && !batch.rows.empty()) {
+    create_directories(folder_);
+    has_folder_ = true;
+  }
+  if (settings_->format == FileFormat::csv) {
+    write_csv(batch);
+  } else {
+    write_events(batch);
+  }
+  anomalies_.append(batch.anomalies);
 }
 
 void Output::write_csv(const Batch& batch) {

@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """dlrover/atorch, megatron trainer: the monitor by its old calls."""
-import atexit, os, sys; sys.path.insert(0, os.path.dirname(__file__))
+import os, sys; sys.path.insert(0, os.path.dirname(__file__))
 from lib import *
 out = sys.argv[1]; os.makedirs(out, exist_ok=True)
-def show():  # when all is written
-    for r, _, n in sorted(os.walk(os.path.join(out, "m"))):
-        for f in sorted(n): print("  ", f, sum(1 for _ in open(os.path.join(r, f))), "lines")
-atexit.register(show)
 os.environ["MONITOR_OUTPUT_DIR"] = os.path.join(out, "m")
 from msprobe.pytorch import TrainerMon
 cfg = os.path.join(out, "m.json")
@@ -17,3 +13,5 @@ attempt("set_wrapped_optimizer", lambda: monitor.set_wrapped_optimizer(optimizer
 attempt("monitor_gnorm_with_ad", lambda: monitor.monitor_gnorm_with_ad(model, grad_acc_steps=1, optimizer=None, dp_group=None, tp_group=None))
 for _ in range(2):
     model[0](torch.randn(4, 8)).square().mean().backward(); optimizer.step(); optimizer.zero_grad()
+for r, _, n in sorted(os.walk(os.path.join(out, "m"))):
+    for f in sorted(n): print("  ", f, sum(1 for _ in open(os.path.join(r, f))), "lines")

@@ -108,13 +108,9 @@ std::map<std::string, std::string> files_of(const std::string& folder) {
 std::map<std::string, std::string> write_all_calls(const Json& one) {
   const test::ScratchDirectory folder;
   std::vector<std::vector<SeriesInfo>> infos(one["calls"].size());
-  {
-    Output output(folder.path() + "/out", folder.path() + "/alerts");
-    for (std::size_t i = 0; i < infos.size(); ++i)
-      output.submit(WriterCall(one["calls"][i], one, infos[i]).batch);
-    output.flush();
-    CHECK_FALSE(output.take_failure());
-  }
+  Output output(folder.path() + "/out", folder.path() + "/alerts");
+  for (std::size_t i = 0; i < infos.size(); ++i)
+    CHECK_FALSE(output.write(WriterCall(one["calls"][i], one, infos[i]).batch));
   return files_of(folder.path() + "/out");
 }
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The native monitor as hooks use it: nothing that it does, or that they do, is ever raised into the training."""
 
-import atexit
 import json
 import os
 import sys
@@ -66,7 +65,7 @@ class Engine:
                 yield "%d:%s%s/rank%d/%s" % (stage, name, micro, rank, task), json.loads(text)
 
     def step_end(self):
-        """What became of the step: written, finished, alerts."""
+        """What became of the step, whose rows are in the files now: written, finished, alerts."""
         result = self._native.step_end()
         if result["warning"]:
             log.warn("monitor: " + result["warning"])
@@ -82,21 +81,13 @@ class Engine:
             log.warn("monitor: " + error)
         return changed
 
-    def flush(self):
-        """Returns when everything of the steps that have ended is in its files."""
-        if self not in _engines:
-            return
-        error = self._native.flush()
-        if error:
-            log.warn("monitor: " + error)
+    def is_open(self):
+        return self in _engines
 
     def close(self):
-        if self not in _engines:
-            return
-        _engines.discard(self)
-        error = self._native.close()
-        if error:
-            log.warn("monitor: " + error)
+        if self.is_open():
+            _engines.discard(self)
+            self._native.close()
 
     def forked(self):
         _engines.discard(self)
@@ -128,11 +119,5 @@ def _after_fork():
         engine.forked()
 
 
-def _at_exit():
-    for engine in list(_engines):
-        guarded("writing the last step", engine.flush)
-
-
-atexit.register(_at_exit)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """TrainerMon as far as it is the same for every framework: figures of a training, a row a step, while it runs."""
 
+import atexit
 import os
+import weakref
 
 from msprobe.core import session
 from msprobe.core.common import log
 
 from .engine import Engine, guard, guarded
+
+_trainers = weakref.WeakSet()
 
 
 class Training:
@@ -55,6 +59,7 @@ class Trainer:
         self._attachment = None
         self._communication = None
         self._engine.tell_warnings()
+        _trainers.add(self)
         if not self._dynamic:
             self._watch_communication()
 
@@ -170,6 +175,7 @@ class Trainer:
 
     def stop(self):
         """Takes all hooks off and closes the files."""
+        self.end_open_step()
         self._detach()
         for hooks in self._step_hooks:
             hooks.remove()
@@ -201,8 +207,15 @@ class Trainer:
         if len(self._stepped) == len(self._training.optimizers):
             self._end_step()
 
+    def end_open_step(self):
+        """Of several optimizers one has stepped, and the others will not: its figures are a step's all the same."""
+        if self._stepped:
+            self._end_step()
+
     def _end_step(self):
         self._stepped.clear()
+        if not self._engine.is_open():
+            return
         try:
             if self._attachment is not None:
                 guarded("fetching figures", self._attachment.fetch)
@@ -262,6 +275,14 @@ class Trainer:
     def _held(self, quantity):
         return {tag: {key: self._number(value) for key, value in figures.items() if isinstance(value, (int, float))}
                 for tag, figures in self._engine.held(quantity, self.rank)}
+
+
+def _at_exit():
+    for trainer in list(_trainers):
+        trainer.end_open_step()
+
+
+atexit.register(_at_exit)
 
 
 def _checked(name, value, least, default):

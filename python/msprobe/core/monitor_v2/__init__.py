@@ -57,6 +57,8 @@ class TrainerMonitorV2:
             self._end_step()
 
     def _end_step(self):
+        if not self._engine.is_open():
+            return
         try:
             if self._hooks is not None:
                 guarded("fetching figures", self._hooks.fetch)
