@@ -2,6 +2,7 @@
 // The extension module msprobe._native: the hot paths of the front end for Python.
 #include "calls.hpp"
 #include "monitor.hpp"
+#include "response.hpp"
 #include "session.hpp"
 #include "tensors.hpp"
 
@@ -48,6 +49,8 @@ PyMethodDef methods[] = {
     {"parameter_gradient", parameter_gradient, METH_VARARGS,
      "parameter_gradient(module, name, expected, tensor)"},
     {"probe_gradient", probe_gradient, METH_VARARGS, "probe_gradient(parameter, tensor on the host)"},
+    {"judge_response", judge_response, METH_VARARGS,
+     "judge_response(logprobs, tokens, categories, last token, width, settings) -> kind of illness"},
     {nullptr, nullptr, 0, nullptr},
 };
 

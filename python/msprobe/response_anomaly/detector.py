@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The detector of ill answers: thresholds and tables from files, what was generated to the native part."""
+
+from dataclasses import dataclass
+
+from msprobe import _native
+from msprobe.core.common import log
+
+from . import tables, thresholds
+
+
+@dataclass
+class DetectionResult:
+    is_ill: bool = False
+    ill_type: int = 0  # 1: rare characters, 2: garbled, 3: repetition, 4: NaN or Inf among the logprobs
+
+
+class ILLDetector:
+    """Each threshold is an attribute that may be written at any time. Nothing is kept from one answer to the next, so
+    that threads can share a detector."""
+
+    def __init__(self, config_path="./configs/config.yaml", mtype_path="./configs/mtype_config.json",
+                 tk2cat_path="./token2category/"):
+        vars(self).update(thresholds.read(config_path))
+        self.topk = None  # how many candidates of each token count: None for as many as all have
+        self.mtype2token = tables.read_models(mtype_path)
+        self.mtype2vocab = tables.find_tables(tk2cat_path)
+        self.tk2cat_path = tk2cat_path
+
+    def run(self, topk_logprobs, tokens, model_configs=None):
+        """[[is_ill, ill_type], ...]"""
+        count = len(tokens)
+        configs = [None] * count if model_configs is None else model_configs
+        for name, given in (("topk_logprobs", topk_logprobs), ("model_configs", configs)):
+            if len(given) < count:
+                raise IndexError("%s has %d items, tokens has %d: one for each answer" % (name, len(given), count))
+        results = [self.detector(topk_logprobs[at], tokens[at], configs[at]) for at in range(count)]
+        return [[one.is_ill, one.ill_type] for one in results]
+
+    def detector(self, topk_logprobs, tokens, model_config=None):
+        """The result of one answer. One that cannot be judged is not ill, which is told: what serves goes on."""
+        try:
+            if topk_logprobs is None or tokens is None or len(topk_logprobs) == 0 or len(tokens) == 0:
+                return DetectionResult()
+            kind = self._judge(topk_logprobs, tokens, tables.of(self, tokens[-1], model_config))
+        except Exception as error:
+            text = "response_anomaly: an answer is not judged: %s" % error
+            log.warn_once(text, "response_anomaly " + type(error).__name__)
+            return DetectionResult()
+        return DetectionResult(kind != 0, kind)
+
+    def _judge(self, topk_logprobs, tokens, table):
+        categories, last = (None, 0) if table is None else table
+        settings = tuple(getattr(self, name) for name in thresholds.NAMES)
+        try:
+            return _native.judge_response(topk_logprobs, tokens, categories, last, self.topk or 0, settings)
+        except (TypeError, OverflowError):
+            # Tokens that are no numbers are as good: all that counts is which are equal.
+            numbers = {}
+            tokens = [numbers.setdefault(token, len(numbers)) for token in tokens]
+            return _native.judge_response(topk_logprobs, tokens, categories, last, self.topk or 0, settings)

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the files by which the detector of ill answers knows a model: ../configs/mtype_config.json, and the category of
+each token in ../token2category, seen from where it is called.
+
+Categories follow from what Unicode says of the characters of a token. Nothing of the model's folder is run: its
+tokenizer.json is read by the package tokenizers.
+"""
+
+import argparse
+import collections
+import json
+import os
+import re
+import unicodedata
+
+# A word in the name of a character tells its script, whatever script a mark or a half-width form was made for.
+_SCRIPTS = [("CJK", "chinese_cjk"), ("HIRAGANA", "japanese_hiragana"), ("HANGUL", "korean_hangul"), ("THAI", "thai"),
+            ("ARABIC", "arabic"), ("CYRILLIC", "cyrillic"), ("DEVANAGARI", "devanagari"), ("LATIN", "latin"),
+            ("VARIATION", "variation_selector")]
+_CLASSES = {"P": "punctuation", "S": "symbol", "C": "control_bytes", "Z": "whitespace"}
+_SPACES = "\t\n\r\f\v\u2581\u0120\u010a"  # also as tokenizers write a space and a new line
+_EMOJI = range(0x1F300, 0x1FB00)
+# Scripts in which marks and symbols are no noise.
+_WRITTEN = {"latin", "chinese_cjk", "japanese_hiragana", "korean_hangul", "thai", "punctuation", "numbers"}
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="gen_model_config", description=__doc__.partition("\n\n")[0])
+    parser.add_argument("--model-path", required=True, metavar="DIR", help="folder of the model, with its tokenizer.json")
+    parser.add_argument("--model-name", help="as model_configs will have it; the folder's name")
+    arguments = parser.parse_args()
+    folder = os.path.abspath(arguments.model_path)
+    name = re.sub(r"[-_.]", "-", (arguments.model_name or os.path.basename(folder)).lower())
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        parser.error("the package tokenizers is needed: pip install tokenizers")
+    try:
+        tokenizer = Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
+    except Exception as error:  # of the package, without a class of its own
+        parser.error("%s/tokenizer.json: %s" % (folder, error))
+    _write("../configs/mtype_config.json", {name: _ends(folder)})
+    _write("../token2category/%s_%d.json" % (name, tokenizer.get_vocab_size(with_added_tokens=False)),
+           {number: category_of(text) for number, text in _texts(tokenizer)})
+
+
+def _texts(tokenizer):
+    """(token, what is read) by number."""
+    decode = tokenizer.decoder.decode if tokenizer.decoder is not None else "".join
+    for token, number in sorted(tokenizer.get_vocab(with_added_tokens=True).items(), key=lambda one: one[1]):
+        yield number, decode([token])
+
+
+def _ends(folder):
+    """The numbers of the tokens with which texts begin and end."""
+    for name in ("generation_config.json", "config.json"):
+        try:
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                found = json.load(file)
+        except FileNotFoundError:
+            continue
+        if found.get("eos_token_id") is not None:
+            return {"bos": found.get("bos_token_id"), "eos": found["eos_token_id"]}
+    raise SystemExit("gen_model_config: no eos_token_id in generation_config.json or config.json of %s" % folder)
+
+
+def _write(path, value):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        json.dump(value, file)
+    os.replace(path + ".new", path)
+    print("%s is written" % os.path.abspath(path))
+
+
+def category_of(text):
+    """That of most of its characters, of the first ones where there are as many."""
+    counts = collections.Counter(map(_class_of, text)) or collections.Counter(["other"])
+    total = sum(counts.values())
+    most = max(counts, key=counts.get)
+    if most == "symbol" and counts["symbol"] > 0.6 * total:
+        return "symbol_cluster"
+    if most not in _WRITTEN and total >= 3 and counts["symbol"] + counts["punctuation"] > 0.6 * total:
+        return "gibberish_symbols"
+    if most == "latin":
+        return "english_latin_space" if counts["whitespace"] else "english_latin"
+    return most
+
+
+def _class_of(character):
+    """Its script, or what it is otherwise."""
+    name = unicodedata.name(character, "")
+    if character in _SPACES:
+        return "whitespace"
+    if ord(character) in _EMOJI:
+        return "emoji"
+    if character.isdigit():
+        return "numbers"
+    if "MATHEMATICAL" in name or "DOUBLE-STRUCK CAPITAL" in name or "MODIFIER LETTER" in name:
+        return "mathematics"
+    if "SPACE" in name:
+        return "whitespace"
+    script = next((category for word, category in _SCRIPTS if word in name), None)
+    return script or _CLASSES.get(unicodedata.category(character)[0], "other")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether an answer of a language model is ill, by how sure the model was of each token.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace msprobe::python {
+
+/// As ILLDetector has them.
+struct ResponseSettings {
+  std::ptrdiff_t window_size;
+  std::ptrdiff_t stride;
+  double rare_top;
+  double garbled_top;
+  double garbled_ratio;
+  std::ptrdiff_t garbled_windows;
+  std::ptrdiff_t gram;
+  double distinct;
+  double repeated_top;
+  double deviation;
+  double correlation;
+  double harmonic;
+  double correlated_top;
+  std::ptrdiff_t min_period;
+  std::ptrdiff_t max_period;
+  double roughness;
+  std::ptrdiff_t one_sign;
+  std::ptrdiff_t both_signs;
+};
+
+/// What is known of a token.
+struct ResponsePosition {
+  double top;   // the largest logarithm of a probability
+  bool unsure;  // those that are known sum up to little
+  bool mixed;   // and are of several scripts
+};
+
+enum class Ill : int { none, rare, garbled, repeated, not_finite };
+
+/// There may be more or fewer positions than tokens. `scripts`: mixed is known.
+Ill judge_windows(const std::vector<ResponsePosition>& positions, const std::vector<std::int64_t>& tokens,
+                  bool scripts, const ResponseSettings& settings);
+
+}  // namespace msprobe::python
