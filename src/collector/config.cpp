@@ -43,6 +43,13 @@ constexpr Elsewhere kTasksElsewhere[] = {
     {"diff_check", "is no task of its own: use task tensor with bench_path"},
 };
 
+template <std::size_t N>
+std::string all_of(const std::array<std::string_view, N>& names) {
+  std::string all;
+  for (const std::string_view name : names) all += (all.empty() ? "" : ", ") + std::string(name);
+  return all;
+}
+
 class Reader {
  public:
   Reader(const Json& object, std::string where) : object_(object), where_(std::move(where)) {}
@@ -90,15 +97,22 @@ class Reader {
     return result;
   }
 
+  /// One of `names`, if it is there; choice() looks which.
+  template <std::size_t N>
+  std::string word(std::string_view key, std::string fallback,
+                   const std::array<std::string_view, N>& names) const {
+    const Json* value = find(key);
+    if (value != nullptr && !value->is_string()) fail(key, "must be one of " + all_of(names));
+    return text(key, std::move(fallback));
+  }
+
   /// Index into `names`.
   template <std::size_t N>
   std::size_t choice(std::string_view key, const std::string& value,
                      const std::array<std::string_view, N>& names) const {
     const auto found = std::ranges::find(names, value);
     if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-    std::string all;
-    for (const std::string_view name : names) all += (all.empty() ? "" : ", ") + std::string(name);
-    fail(key, "\"" + value + "\" is none of " + all);
+    fail(key, "\"" + value + "\" is none of " + all_of(names));
   }
 
   /// Numbers and ranges, [0, "3", "5-7"], as a sorted list without duplicates.
@@ -265,8 +279,8 @@ void read_section(const Json& object, const std::string& where, Config& config) 
   check_scope(config, where);
   read_data_mode(section, config);
   constexpr std::array<std::string_view, 3> kSummaryModes = {"statistics", "md5", "xor"};
-  config.summary_mode = static_cast<SummaryMode>(
-      section.choice("summary_mode", section.text("summary_mode", "statistics"), kSummaryModes));
+  config.summary_mode = static_cast<SummaryMode>(section.choice(
+      "summary_mode", section.word("summary_mode", "statistics", kSummaryModes), kSummaryModes));
   config.tensor_list = section.texts("tensor_list");
   read_slice(section, where, config);
   config.request_id = section.text("request_id", "");
@@ -315,7 +329,9 @@ void settle(const Reader& common, Config& config) {
                 "with task tensor needs a `list` of what to record: tensors are kept until the step's end");
   }
   if (config.summary_mode == SummaryMode::md5)
-    common.fail("async_dump", "cannot be had with summary_mode md5");
+    common.fail(
+        "async_dump",
+        "cannot be had with summary_mode md5: set summary_mode to statistics, or async_dump to false");
 }
 
 Task read_task(const Reader& common, const std::string& name) {
@@ -406,16 +422,19 @@ Config parse_config(std::string_view text, const std::string& name, const Config
         return true;
       });
     } catch (const Json::exception& error) {
-      throw FormatError(name, std::string("not valid JSON: ") + error.what());
+      // "[json.exception...] parse error at line 1, column 2: ..."
+      const std::string_view why = error.what();
+      throw FormatError(
+          name, "not valid JSON: " + std::string(why.substr(std::min(why.find("line "), why.size()))));
     }
   }();
   if (!root.is_object()) throw FormatError(name, "must hold an object");
   const Reader common(root, name);
 
   Config config;
-  const std::string task = overrides.task ? *overrides.task : common.text("task", "statistics");
+  const std::string task = overrides.task ? *overrides.task : common.word("task", "statistics", kTasks);
   config.task = read_task(common, task);
-  const std::string level = overrides.level ? *overrides.level : common.text("level", "L1");
+  const std::string level = overrides.level ? *overrides.level : common.word("level", "L1", kLevels);
   if (level == "L2") {
     common.fail("level",
                 "\"L2\" needs an NPU: the kernels' data are dumped by its runtime; levels L0, L1, mix and "
@@ -444,13 +463,14 @@ Config parse_config(std::string_view text, const std::string& name, const Config
   config.extra_info = common.boolean("extra_info", true);
   config.async_dump = common.boolean("async_dump", false);
   constexpr std::array<std::string_view, 2> kPrecisions = {"low", "high"};
-  config.high_precision = common.choice("precision", common.text("precision", "low"), kPrecisions) == 1;
+  config.high_precision =
+      common.choice("precision", common.word("precision", "low", kPrecisions), kPrecisions) == 1;
   if (const Json* risk = common.find("risk_level"); risk != nullptr && risk->is_null()) {
     config.risk_level = RiskLevel::all;
   } else {
     constexpr std::array<std::string_view, 3> kRisks = {"ALL", "CORE", "FOCUS"};
-    config.risk_level =
-        static_cast<RiskLevel>(common.choice("risk_level", common.text("risk_level", "FOCUS"), kRisks));
+    config.risk_level = static_cast<RiskLevel>(
+        common.choice("risk_level", common.word("risk_level", "FOCUS", kRisks), kRisks));
   }
   if (common.find("dump_enable") != nullptr) config.dump_enable = common.boolean("dump_enable", true);
   config.python_compatible = common.boolean("python_compatible", false);

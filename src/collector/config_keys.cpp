@@ -142,7 +142,8 @@ void note_other_section(const nlohmann::ordered_json& section, std::string_view 
   for (const std::string_view key : kChoosing) {
     const auto found = section.find(std::string(key));
     if (found == section.end() || found->is_null() || found->empty() || *found == "") continue;
-    notes.add(its_task, key, "has no effect: the task is " + std::string(task));
+    const std::string its(task);
+    notes.add(its_task, key, "has no effect: the task is " + its + ", whose section is \"" + its + "\"");
   }
 }
 

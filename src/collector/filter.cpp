@@ -67,7 +67,9 @@ Filter::Filter(const Config& config)
       scope_(config.scope),
       list_(config.list),
       missing_scope_(config.scope),
-      missing_list_(config.list) {}
+      missing_list_(config.list) {
+  missing_list_.insert(missing_list_.end(), config.tensor_list.begin(), config.tensor_list.end());
+}
 
 void Filter::look_for_names(std::string_view entry) {
   if (missing_scope_.empty() && missing_list_.empty()) return;

@@ -31,7 +31,7 @@ class Filter {
   /// All windows are closed again.
   void next_step();
 
-  /// Names of `scope` and `list` that nothing had so far.
+  /// Names of `scope`, `list` and `tensor_list` that nothing had so far.
   std::vector<std::string> unmatched() const;
   /// Of entries that came while there were such; not all of very many.
   const std::set<std::string, std::less<>>& passed() const { return passed_; }
@@ -46,7 +46,7 @@ class Filter {
   std::vector<std::string> scope_;
   std::vector<std::string> list_;
   std::vector<std::string> missing_scope_;  // that nothing had so far
-  std::vector<std::string> missing_list_;
+  std::vector<std::string> missing_list_;   // and of `tensor_list`
   std::set<std::string, std::less<>> passed_;
   bool in_scope_ = false;
   std::set<std::string, std::less<>> windows_;  // module calls named by `list` that have begun and not ended

@@ -143,6 +143,9 @@ class Loading(Case):
             told = self.load(folder)
             self.run_steps(Model(False), 2, steps=1)
             self.assertTrue(told[0].endswith(line), told)
+            self.end()
+            self.assertEqual(told[-1], "warning: load: path must be a dump_path of task tensor that has the steps which run: "
+                             + told[0][len("warning: load: "):].partition(": nothing is loaded")[0])
         shutil.copytree(find_tree(path).folder, os.path.join(path, "step0", "proc1"))
         told = self.load(path)
         self.run_steps(Model(False), 2, steps=1)

@@ -12,7 +12,7 @@ class Messages(Case):
         self.folder = os.path.realpath(self.folder)
         self.addCleanup(setattr, log, "_write", log._write)
 
-    def lines(self, config=None, steps=2, start=None, arguments=None):
+    def lines(self, config=None, steps=2, start=None, arguments=None, called=None):
         """What is told of a training, without the line that it begins with."""
         self.close()
         session._rank[0] = None
@@ -30,6 +30,8 @@ class Messages(Case):
             for _ in range(steps):
                 debugger.start(**start or {})
                 torch.relu(torch.ones(3)) + 1
+                if called is not None:
+                    called(torch.ones(2, 8))
                 debugger.stop()
                 debugger.step()
             debugger._end()
@@ -61,8 +63,17 @@ class Messages(Case):
 
     def test_nothing_was_recorded(self):
         for config, steps, text in (({}, 0, "start() was not called"),
-                                    ({"step": [7]}, 3, "step 7 never came: the last one was 2")):
+                                    ({"level": "debug"}, 2, "save() was not called (level debug records nothing else)"),
+                                    ({"step": [7]}, 3, 'step 7 never came: the last one was 2: name earlier ones in "step"')):
             self.assertEqual(self.lines(config, steps), ["nothing was recorded: " + text])
+
+    def test_a_place_that_cannot_be_written_to(self):
+        path = os.path.join(self.folder, "file")
+        with open(path, "w", encoding="utf-8"):
+            pass
+        self.assertEqual(self.lines(arguments={"dump_path": path}), [
+            "warning: recording fails: file: is not a directory",
+            "nothing was recorded: dump_path must be a folder that can be written to: file: is not a directory"])
 
     def test_ranks_that_match_nothing(self):
         unknown = ("rank [0] is asked for, but the rank of this process is not known: it is told by start(rank_id=...) "
@@ -78,7 +89,7 @@ class Messages(Case):
             PrecisionDebugger._count_processes = counting
         self.assertEqual(lines, ["warning: rank [2] is asked for, but there are 2 processes: nothing is recorded",
                                  "nothing was recorded: rank 0 is none of those asked for",
-                                 "warning: rank 2 is asked for, but there are 2 processes"])
+                                 'warning: rank 2 is asked for, but there are 2 processes: name 0 to 1 in "rank"'])
 
     def test_keys_without_effect(self):
         lines = self.lines({"levl": "L0", "tensor": {"file_format": "npy"},
@@ -97,23 +108,38 @@ class Messages(Case):
         backward = {"statistics": {"data_mode": ["backward"]}}
         scope = {"scope": ["Torch.relu.0.forward", "Torch.relu.9.forward"]}
         for config, start, line in (
-                ({"summary_mode": "md5"}, {}, 'in the configuration "summary_mode" had no effect'),
+                ({"summary_mode": "md5"}, {}, 'in the configuration "summary_mode" had no effect: it belongs into the section '
+                 '"statistics"'),
                 ({"seed": 1, "statistics": {"lst": []}}, {},
                  'in the configuration "seed", "statistics.lst" had no effect: did you mean "list"?'),
                 ({"lode": {}}, {}, 'in the configuration "lode" had no effect: did you mean "load"?'),
-                ({"tensor": {"list": ["relu"]}}, {}, 'in the configuration "tensor.list" had no effect'),
-                ({"step": [0, 7, "9-20"]}, {}, "steps 7, 9, 10 and 10 more never came: the last one was 1"),
+                ({"tensor": {"list": ["relu"]}}, {}, 'in the configuration "tensor.list" had no effect: the task is statistics, '
+                 'whose section is "statistics"'),
+                ({"step": [0, 7, "9-20"]}, {}, "steps 7, 9, 10 and 10 more never came: the last one was 1: name earlier ones "
+                 'in "step"'),
                 ({"statistics": {"list": ["relu", "lienar"]}}, {},
                  'list: nothing was called "lienar"; there were "Tensor.__add__.0.forward", "Torch.relu.0.forward"'),
-                ({"statistics": {"list": ["rleu"]}}, {}, "0 entries: nothing has a name that is asked for"),
+                ({"statistics": {"list": ["rleu"]}}, {}, "0 entries: nothing has a name that list asks for"),
+                ({"statistics": {"tensor_list": ["relu.1"]}}, {},
+                 'tensor_list: nothing was called "relu.1": did you mean "relu"?'),
                 ({"statistics": scope}, {},
                  'scope: nothing was called "Torch.relu.9.forward": did you mean "Torch.relu.0.forward"?'),
-                ({"level": "L0"}, model, "0 entries: no module of the model was called between start() and stop()"),
+                ({"level": "L0"}, model, "0 entries: no module of the model was called between start() and stop(): "
+                 "give start() the model that is called, or record operations (level L1 or mix)"),
                 (backward, {}, "0 entries: data_mode asks for backwards, and none came before step()")):
             lines = self.lines(config, start=start)
             self.assertEqual(lines[-1], "warning: " + line, config)
         lines = self.lines({"statistics": {"list": ["rleu"]}})
         self.assertEqual(lines[-2], 'warning: list: nothing was called "rleu": did you mean "relu"?')
+
+    def test_names_of_operations_at_the_level_of_modules(self):
+        net = make_net()
+        lines = self.lines({"level": "L0", "statistics": {"list": ["torch.relu"]}}, start={"model": net}, called=net)
+        self.assertIn('list: nothing was called "torch.relu"; there were "Module.', lines[-2])
+        self.assertEqual(lines[-1], "warning: 0 entries: nothing has a name that list asks for; operations are recorded at "
+                                    "level L1 or mix")
+        lines = self.lines({"level": "L0", "statistics": {"list": ["b7.l1"]}}, start={"model": net}, called=net)
+        self.assertIn('list: nothing was called "b7.l1": did you mean "b', lines[-2])
 
     def test_the_level_of_messages(self):
         self.addCleanup(os.environ.pop, "MSPROBE_LOG_LEVEL", None)

@@ -24,9 +24,9 @@ def lines(info, last_step, processes):
         ranks = numbers(session.setting("rank")) or ()
         beyond = [rank for rank in ranks if processes is not None and rank >= processes]
         if beyond:
-            told.append("%s %s asked for, but there %s" % (
+            told.append("%s %s asked for, but there %s: name %s in \"rank\"" % (
                 _counted("rank", beyond), "is" if len(beyond) == 1 else "are",
-                "is 1 process" if processes == 1 else "are %d processes" % processes))
+                "is 1 process" if processes == 1 else "are %d processes" % processes, "0" if processes == 1 else "0 to %d" % (processes - 1)))
     ignored = session.setting("without_effect")
     if ignored:
         told.append("in the configuration %s had no effect%s" % (_quoted(ignored, 10), _meant(session.setting("warnings"))))
@@ -34,9 +34,17 @@ def lines(info, last_step, processes):
 
 
 def _meant(warnings):
-    """What was proposed when the configuration was read."""
-    proposed = [found.group(1) for found in (re.search(r"did you mean (\"[^\"]*\")\?$", line) for line in warnings) if found]
-    return ": did you mean %s?" % ", ".join(proposed[:_MOST]) if proposed else ""
+    """What was proposed when the configuration was read, or why keys that are known have no effect."""
+    proposed = _found_in(warnings, r"did you mean (\"[^\"]*\")\?$")
+    if proposed:
+        return ": did you mean %s?" % ", ".join(proposed)
+    reasons = _found_in(warnings, r"has no effect(?: here)?: (.*)$")
+    return ": " + "; ".join(reasons) if reasons else ""
+
+
+def _found_in(lines, pattern):
+    found = [match.group(1) for match in (re.search(pattern, line) for line in lines) if match]
+    return list(dict.fromkeys(found))[:_MOST]
 
 
 def steps_that_never_came(info, last_step):
@@ -47,16 +55,17 @@ def steps_that_never_came(info, last_step):
     if not never:
         return None
     return "%s never came: the last one was %d%s" % (
-        _counted("step", never), ended, ", as step() was not called" if info["step"] == 0 else "")
+        _counted("step", never), ended,
+        ", as step() was not called" if info["step"] == 0 else ": name earlier ones in \"step\"")
 
 
 def _names_that_nothing_had():
     found = session.setting("unmatched")
     if not found["names"] or not found["passed"]:
         return []
-    scope = session.setting("section.scope") or []
+    keys = {name: key for key in ("list", "tensor_list", "scope") for name in session.setting("section." + key) or []}
     return ["%s: nothing was called %s%s" % (
-        "scope" if name in scope else "list", _quoted([name]), _nearest(name, found["passed"], name in scope))
+        keys.get(name, "list"), _quoted([name]), _nearest(name, found["passed"], keys.get(name) == "scope"))
         for name in found["names"][:_MOST]]
 
 
@@ -65,7 +74,9 @@ def _nearest(name, passed, whole):
     if not whole:
         for one in passed:
             base = re.sub(r"\.(\d+\.(forward|backward)|(forward|backward)\.\d+|parameters_grad.*)$", "", one)
-            candidates.update([base], base.split("."))
+            parts = base.split(".")
+            wanted = name.count(".") + 1
+            candidates.update([base], (".".join(parts[at:at + wanted]) for at in range(len(parts))))
     near = difflib.get_close_matches(name[:_LONGEST], sorted(one for one in candidates if len(one) < 200), _MOST, 0.6)
     if near:
         return ": did you mean %s?" % _quoted(near)
@@ -73,13 +84,17 @@ def _nearest(name, passed, whole):
 
 
 def _why_no_entries(info, told):
-    if told and (session.setting("section.list") or session.setting("section.scope")):
-        return "nothing has a name that is asked for"
+    keys = [key for key in ("scope", "list") if session.setting("section." + key)]
+    if told and keys:
+        return "nothing has a name that %s for%s" % (
+            " and ".join(keys) + (" ask" if len(keys) == 2 else " asks"),
+            "" if info["records_apis"] else "; operations are recorded at level L1 or mix")
     mode = session.setting("section.data_mode")
     if mode and "backward" in mode and "forward" not in mode and "all" not in mode:
         return "data_mode asks for backwards, and none came before step()"
     if not info["records_apis"]:
-        return "no module of the model was called between start() and stop()"
+        return ("no module of the model was called between start() and stop(): give start() the model that is called, "
+                "or record operations (level L1 or mix)")
     return "nothing that is recorded was called between start() and stop()%s" % (
         "; risk_level CORE leaves much out" if session.setting("risk_level") == "CORE" else "")
 

@@ -209,6 +209,8 @@ class Debugger:
         else:
             self._note_why_not(decision)
             self._pause()
+            if session.failure[0]:
+                self._why_not = "dump_path must be a folder that can be written to: " + session.failure[0]
         session.update_switches(backward=decision == _native.RECORDING)
 
     @classmethod
@@ -386,7 +388,7 @@ class Debugger:
         if not self._tells(info):
             return
         if session.LEVELS[info["level"]] == "debug" and not info["steps"]:
-            self._why_not = "save() was not called"
+            self._why_not = "save() was not called (level debug records nothing else)"
         if info["steps"]:
             told = self._recorded(info)
             log.info("%srecorded %s of %s to %s in %.1f s" % (

@@ -25,6 +25,7 @@ forward_switch = [False]   # calls are recorded
 backward_switch = [False]  # gradients of recorded calls are: until step(), also after stop()
 
 python_compatible = [False]  # the setting
+failure = [None]             # why a verb of this session could not do what it is for
 
 _process = [None]  # that has opened the session
 
@@ -35,6 +36,7 @@ def open_session(config_path, config_text, overrides, framework, binding, rank_o
     _process[0] = os.getpid()
     _rank[0] = None
     _rank_of_process[0] = rank_of_process
+    failure[0] = None
     bind(binding)
     step = overrides.get("step")
     checked(_native.open, config_path, config_text, overrides.get("task"), overrides.get("dump_path"),
@@ -75,7 +77,8 @@ def attempted(function, *args):
     try:
         return function(*args)
     except RuntimeError as error:
-        log.warn_once("recording fails: %s" % (error.args[-1],), "recording fails")
+        failure[0] = str(error.args[-1])
+        log.warn_once("recording fails: " + failure[0], "recording fails")
         return None
 
 

@@ -47,6 +47,8 @@ class Loading:
         self._counts = {}    # calls of the step so far, by name
         self._hooked = {}    # id(module) -> name
         self._folder = None  # of the tensors of this step
+        self._found = False  # was there one in any step?
+        self._why_none = "none of its steps and ranks came"
         self.active = False
         self.loaded = 0      # calls
 
@@ -70,6 +72,7 @@ class Loading:
         info = _native.info()
         self._folder = self._find_folder(info["step"], info["rank"])
         self.active = self._folder is not None
+        self._found = self._found or self.active
 
     def stop(self):
         self.active = False
@@ -83,7 +86,9 @@ class Loading:
         missing = sorted("%s.forward.%d" % (name, number) for name, wanted in self._wanted.items() for number in wanted
                          if (name, number) not in self._met)
         lines = ["loaded the inputs of %d call%s from %s" % (self.loaded, "" if self.loaded == 1 else "s", self._path)]
-        if missing:
+        if not self._found:
+            lines.append("load: path must be a dump_path of task tensor that has the steps which run: %s" % self._why_none)
+        elif missing:
             lines.append("load: never called: %s" % ", ".join(map(printable, missing[:5])) + (
                 " and %d more" % (len(missing) - 5) if len(missing) > 5 else ""))
         return lines
@@ -169,14 +174,16 @@ class Loading:
             if rank < 0 and not found:
                 found = glob.glob(os.path.join(glob.escape(place), "rank*"))
         if len(found) != 1:
-            log.warn_once("load: %s holds %s: nothing is loaded in step %d" % (
-                place, "%d processes" % len(found) if found else "no dump", step))
-            return None
+            return self._refuse("%s holds %s" % (place, "%d processes" % len(found) if found else "no dump"),
+                                " in step %d" % step)
         folder = os.path.join(found[0], "dump_tensor_data")
         if not os.path.isdir(folder):
-            log.warn_once("load: %s holds no tensors (task tensor dumps them): nothing is loaded" % found[0])
-            return None
+            return self._refuse("%s holds no tensors (task tensor dumps them)" % found[0])
         return folder
+
+    def _refuse(self, reason, where=""):
+        self._why_none = reason
+        log.warn_once("load: %s: nothing is loaded%s" % (reason, where))
 
 
 def followed(loading):
