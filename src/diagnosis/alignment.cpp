@@ -98,9 +98,9 @@ std::uint64_t mixed(std::uint64_t seed, std::uint64_t value) {
   return seed ^ (seed >> 32);
 }
 
-/// What an entry does, where, and on what, as numbers that both sides share. Three grades: the next is used
+/// What an entry does, where, and on what, as numbers that both sides share. Four grades: the next is used
 /// for what the one before left.
-enum SignatureGrade : std::size_t { kWithShapes, kWithoutShapes, kWithoutPath, kGrades };
+enum SignatureGrade : std::size_t { kWithShapes, kWithoutShapes, kWithoutPath, kByName, kGrades };
 
 struct AlignedEntries {
   std::vector<std::uint32_t> apis;  // of one direction, in order
@@ -117,6 +117,7 @@ class Signatures {
                     const std::vector<std::uint32_t>& apis) {
     AlignedEntries out;
     out.apis = apis;
+    ++sides_;
     shapes_.clear();
     paths_.clear();
     for (std::vector<std::uint32_t>& symbols : out.symbols) symbols.reserve(apis.size());
@@ -140,8 +141,10 @@ class Signatures {
       out.has_path.push_back(place != 0);
       const std::uint64_t at_place = mixed(parsed->is_module && other_classes_ ? 1 : work, place);
       out.symbols[kWithShapes].push_back(number(mixed(at_place, shapes), 0));
-      out.symbols[kWithoutShapes].push_back(number(at_place, 1));
+      // Without a path nothing but the name would be left to pair by.
+      out.symbols[kWithoutShapes].push_back(place != 0 ? number(at_place, 1) : number(sides_, 4));
       out.symbols[kWithoutPath].push_back(number(mixed(work, shapes), 2));
+      out.symbols[kByName].push_back(number(at_place, 3));
     }
     return out;
   }
@@ -178,6 +181,7 @@ class Signatures {
   }
 
   bool other_classes_;
+  std::uint64_t sides_ = 0;  // that have been numbered
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
   std::unordered_map<std::uint32_t, std::uint64_t> shapes_;    // of the side at hand
   std::unordered_map<std::string_view, std::uint64_t> paths_;  // likewise

@@ -231,6 +231,13 @@ std::optional<double> RankJudge::data_error(const Entry& entry, std::uint32_t in
   return known == history_.data_errors.end() ? std::nullopt : std::optional<double>(known->second);
 }
 
+/// What a backward gave on both sides, as an optimizer takes it: its error was judged there.
+bool RankJudge::is_judged_gradient(std::uint32_t index, std::uint32_t partner) const {
+  const std::uint32_t from = gradient_items_.find(target_keys_.of(index));
+  return from != ContentMap::kUnknown &&
+         golden_keys_.of(errors_.golden_item[from]) == golden_keys_.of(partner);
+}
+
 /// An input that is wrong before the entry computes.
 void RankJudge::source(Entry& entry, std::uint32_t index) {
   const Item& item = item_of(index);
@@ -248,6 +255,7 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
       parameter(entry, index, key);
       return;
     }
+    if (is_judged_gradient(index, partner)) return;
   }
   if (!known && !golden_known && !trained_ && e_of(index) < 4 * threshold_ * kSingleRoundoff)
     know_data(entry, index);

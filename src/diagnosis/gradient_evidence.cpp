@@ -37,19 +37,14 @@ double RankJudge::gradient_scale(const Entry& entry, std::uint32_t index) {
     input = module->input_norm;
   } else {
     const std::uint32_t forward = errors_.forward_of(entry.target);
-    if (forward == kNone || !alignment_.has_golden(forward)) return 1;
-    if (const auto spread_out = broadcast_scale(entry, alignment_.golden_of[forward], partner))
-      return *spread_out;
-    bool is_parameter = false;
-    const Api& saved = golden_.apis[alignment_.golden_of[forward]];
-    for (std::uint32_t i = saved.first; i < saved.first + saved.count; ++i) {
-      const Item& item = golden_.items[i];
-      if (item.state != State::input || !item.is_tensor) continue;
-      const auto position = position_of(golden_, item);
-      const bool role = position && is_parameter_position(entry.name.operation(), *position);
-      if (role && golden_.text(item.shape) == golden_.text(partner.shape)) is_parameter = true;
-      if (!role && input == 0) input = std::abs(number_of(golden_, item, dump::kNorm));
+    const bool saved = forward != kNone && alignment_.has_golden(forward);
+    if (saved) {
+      if (const auto spread_out = broadcast_scale(entry, alignment_.golden_of[forward], partner))
+        return *spread_out;
     }
+    // Where the call was not recorded, a vector can only be that of a bias or of a norm's parameters.
+    const bool is_parameter = saved ? has_parameter_like(entry, alignment_.golden_of[forward], partner, input)
+                                    : sizes.size() == 1 && takes_parameters(entry.name.operation());
     if (!is_parameter) return 1;
     const Api& api = golden_.apis[entry.golden];
     for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
@@ -67,6 +62,22 @@ double RankJudge::gradient_scale(const Entry& entry, std::uint32_t index) {
     scale = gradient * input / std::sqrt(std::max(1.0, elements / static_cast<double>(sizes[0])));
   if (!std::isfinite(scale) || !std::isfinite(norm) || scale <= 0) return 1;
   return std::min(1.0, norm / scale);
+}
+
+/// Is one of the call's parameters of this shape? `input`: the norm of the first input that is none.
+bool RankJudge::has_parameter_like(const Entry& entry, std::uint32_t golden_forward, const Item& gradient,
+                                   double& input) const {
+  bool found = false;
+  const Api& call = golden_.apis[golden_forward];
+  for (std::uint32_t i = call.first; i < call.first + call.count; ++i) {
+    const Item& item = golden_.items[i];
+    if (item.state != State::input || !item.is_tensor) continue;
+    const auto position = position_of(golden_, item);
+    const bool role = position && is_parameter_position(entry.name.operation(), *position);
+    if (role && golden_.text(item.shape) == golden_.text(gradient.shape)) found = true;
+    if (!role && input == 0) input = std::abs(number_of(golden_, item, dump::kNorm));
+  }
+  return found;
 }
 
 /// The gradient of what an operation on elements repeated is a sum, which may cancel; nothing for others.
@@ -196,6 +207,7 @@ void RankJudge::backward_pair(Entry& entry) {
     for (std::uint32_t i = api.first; ours == theirs && i < api.first + api.count; ++i) {
       const Item& item = item_of(i);
       if (item.state != State::output || !item.is_tensor || std::isnan(errors_.e[i])) continue;
+      gradient_items_.put(target_keys_.of(i), i);
       if (!same_dtype(target_.text(item.dtype), golden_.text(golden_.items[errors_.golden_item[i]].dtype)))
         continue;
       const double scale = gradient_scale(entry, i);
@@ -225,6 +237,7 @@ void RankJudge::gradients_pair(Entry& entry) {
   const Api& api = target_.apis[entry.target];
   for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
     if (!item_of(i).is_tensor || std::isnan(errors_.e[i]) || errors_.golden_item[i] == kNone) continue;
+    gradient_items_.put(target_keys_.of(i), i);
     const double scale = gradient_scale(entry, i);
     backward_ = std::max(backward_, std::min(scale * e_of(i), 1.0));
     gradients_ = std::max(gradients_, std::min(e_of(i), 100.0));

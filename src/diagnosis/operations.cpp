@@ -247,6 +247,14 @@ bool is_parameter_position(std::string_view operation, std::size_t position) {
   return false;
 }
 
+bool takes_parameters(std::string_view operation) {
+  constexpr std::size_t kMostPositions = 5;
+  for (std::size_t position = 1; position < kMostPositions; ++position) {
+    if (is_parameter_position(operation, position)) return true;
+  }
+  return false;
+}
+
 bool is_running_statistic(std::string_view operation, std::size_t position) {
   return normalizes_by_batch(PlainOperation(operation).text()) && (position == 1 || position == 2);
 }

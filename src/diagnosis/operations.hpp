@@ -33,6 +33,7 @@ bool is_recurrent(std::string_view operation);
 
 /// Is this positional input of the operation a parameter by its role?
 bool is_parameter_position(std::string_view operation, std::size_t position);
+bool takes_parameters(std::string_view operation);
 /// Is it a running mean or variance, which no gradient trains?
 bool is_running_statistic(std::string_view operation, std::size_t position);
 

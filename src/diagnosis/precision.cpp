@@ -210,8 +210,8 @@ void StatisticsPrecision::settle() {
   lend();
 }
 
-/// A recorder whose sums are off for tensors of one type is not exact for another, of which there were too few
-/// to learn from. What is rounded to half types tells of these alone.
+/// A recorder whose sums are off for tensors of one type is not exact for another, of which there were too
+/// few to learn from. What is rounded to half types tells of these alone.
 void StatisticsPrecision::lend() {
   const std::array<bool, kTypes> rounded = {target_.half_as_bfloat16 || golden_.half_as_bfloat16,
                                             target_.half_as_float16 || golden_.half_as_float16, false};

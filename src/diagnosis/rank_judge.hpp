@@ -147,6 +147,7 @@ class RankJudge {
   std::vector<Replayed> replayed(const Entry& entry, double j) const;
   double floor_of(double e_in) const;
   std::uint64_t data_place(const Entry& entry, std::uint32_t item) const;
+  bool is_judged_gradient(std::uint32_t index, std::uint32_t partner) const;
   void know_data(const Entry& entry, std::uint32_t item);
   std::optional<double> data_error(const Entry& entry, std::uint32_t item) const;
   ParameterStep last_step(std::uint32_t item);
@@ -155,6 +156,8 @@ class RankJudge {
   std::optional<double> gradient_error(std::uint64_t key) const;
   double accumulated(const Entry& entry, std::uint32_t item);
   double gradient_scale(const Entry& entry, std::uint32_t item);
+  bool has_parameter_like(const Entry& entry, std::uint32_t golden_forward, const dump::Item& gradient,
+                          double& input) const;
   std::optional<double> broadcast_scale(const Entry& entry, std::uint32_t golden_forward,
                                         const dump::Item& partner) const;
   double best_match(const Entry& entry, std::uint32_t item, double enough) const;
@@ -200,6 +203,7 @@ class RankJudge {
   ContentMap golden_flow_;
   ContentMap parameter_items_;                              // contents of modules' parameters: their items
   ContentMap judged_parameters_;                            // contents that were judged
+  ContentMap gradient_items_;                               // gradients that backwards gave, by content
   std::unordered_map<std::uint32_t, double> alone_target_;  // carried errors of entries without a partner
   std::unordered_map<std::uint32_t, double> alone_golden_;
   std::unordered_map<std::uint32_t, std::uint32_t> run_of_target_;

@@ -162,6 +162,22 @@ TEST_CASE("the module around an operation tells equal operations apart") {
   CHECK_FALSE(align(target, golden, &inside, nullptr).renamed);
 }
 
+TEST_CASE("a recording that was cut within a module pairs calls there, not one behind the module") {
+  DumpText one;
+  DumpText other;
+  for (const int call : {0, 1}) unary(one, "Torch.exp", call);
+  for (const int call : {0, 1, 2}) unary(other, "Torch.exp", call);
+  other.forward("Torch.exp.3.forward", {tensor(1, "[3]")}, {tensor(1, "[3]")});
+  const Side target = one.side();
+  const Side golden = other.side();
+  // The module ends behind the cut, so that it is in no file of the target.
+  const auto cut = construct_of({{"Functional.linear.0.forward", "Module.a.Linear.forward.0"}});
+  const auto whole = construct_of({{"Torch.exp.0.forward", "Module.scan.Scan.forward.0"},
+                                   {"Torch.exp.1.forward", "Module.scan.Scan.forward.0"},
+                                   {"Torch.exp.2.forward", "Module.scan.Scan.forward.0"}});
+  CHECK(align(target, golden, &cut, &whole).golden_of == std::vector<std::uint32_t>{0, 1});
+}
+
 TEST_CASE("wrappers of parallel and compiled models do not part modules") {
   DumpText one;
   one.forward("Module.module.layers.0.fc.Linear.forward.0", {tensor(1)}, {tensor(1)});
