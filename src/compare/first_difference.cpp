@@ -13,6 +13,7 @@
 #include "compare/analysis/file_statistics.hpp"
 #include "compare/analysis/packets.hpp"
 #include "compare/analysis/rank_json.hpp"
+#include "comparison/result/sum_precision.hpp"
 #include "dump/tree_everywhere.hpp"
 #include "report/terminal.hpp"
 #include "support/error.hpp"
@@ -71,7 +72,10 @@ AnalyzedRank analyze_rank(const RankPair& pair, const CompareOptions& options, c
   AnalyzedRank rank;
   RankResult result = compare_ranks(pair, options.rank, options.dialect.rank, rules, bytes);
   const SearchTraits& traits = options.dialect.search;
-  if (!traits.recorded_as_is && result.mode == Mode::statistics) take_file_statistics(result);
+  if (!traits.recorded_as_is && result.mode == Mode::statistics) {
+    take_file_statistics(result);
+    learn_precision(result);
+  }
   OutputFile file(folder_of(options, pair.step) + "/compare_result_" + pair.target.label + "_" + time +
                   ".json");
   rank.differences = find_differences(result, number_of(pair), rules, traits,

@@ -15,21 +15,16 @@ using dump::Item;
 using dump::Side;
 using dump::State;
 
-double roundoff_of(KnownType type) {
-  return type ? tensor::unit_roundoff(*type) : 0;
-}
-
 void raise_to(float& largest, float value) {
   if (value > largest) largest = value;
 }
 
 }  // namespace
 
-ItemErrors::ItemErrors(const RankPair& pair, const StatisticsPrecision* known)
+ItemErrors::ItemErrors(const RankPair& pair, const StatisticsPrecision& precision)
     : golden_item(pair_items(*pair.target, *pair.golden, *pair.alignment)),
       pair_(pair),
-      target_types_(*pair.target),
-      golden_types_(*pair.golden) {
+      precision_(precision) {
   const Side& target = *pair.target;
   e.assign(target.items.size(), NAN);
   b.assign(target.items.size(), 0);
@@ -54,11 +49,6 @@ ItemErrors::ItemErrors(const RankPair& pair, const StatisticsPrecision* known)
     module_of_[api] = &modules_[parsed->base];
     module_of_[api]->entries.push_back(api);
   }
-  if (known != nullptr) {
-    precision = *known;
-  } else {
-    learn_precision();
-  }
   if (pair.stop_at_certain) return;
   parallel_blocks(target.apis.size(),
                   [&](std::size_t api) { measure_items(static_cast<std::uint32_t>(api)); });
@@ -66,17 +56,6 @@ ItemErrors::ItemErrors(const RankPair& pair, const StatisticsPrecision* known)
   for (std::uint32_t api = 0; api < target.apis.size(); ++api) {
     if (module_of_[api] != nullptr) add_to_module(api, *module_of_[api]);
   }
-}
-
-/// Parameters are what both runs have alike, if anything is.
-void ItemErrors::learn_precision() {
-  const Side& target = *pair_.target;
-  const Side& golden = *pair_.golden;
-  precision = StatisticsPrecision(target, golden);
-  for_each_parameter([&](std::uint32_t item, std::uint32_t partner) {
-    precision.learn(target, target.items[item], golden, golden.items[partner]);
-  });
-  precision.settle();
 }
 
 void ItemErrors::measure(std::uint32_t api) {
@@ -95,12 +74,12 @@ void ItemErrors::measure_items(std::uint32_t api) {
   for (std::uint32_t i = target.apis[api].first; i < target.apis[api].first + target.apis[api].count; ++i) {
     const Item& item = target.items[i];
     if (!item.is_tensor) continue;
-    const double roundoff = roundoff_of(target_types_.of(item));
+    const double roundoff = unit_roundoff(target.text(item.dtype));
     raise_to(u[api], static_cast<float>(roundoff));
     if (golden_item[i] == kNone) continue;
     const Item& partner = golden.items[golden_item[i]];
     if (!partner.is_tensor) continue;
-    raise_to(u[api], static_cast<float>(roundoff_of(golden_types_.of(partner))));
+    raise_to(u[api], static_cast<float>(unit_roundoff(golden.text(partner.dtype))));
     std::optional<Measure> found;
     if (pair_.tensors) found = pair_.tensors(i, golden_item[i]);
     if (!found) {
@@ -186,9 +165,8 @@ void ItemErrors::leave_out_unmasked(std::uint32_t api) {
 }
 
 Tolerance ItemErrors::tolerance_of(std::uint32_t index, std::uint32_t golden_index) const {
-  const Item& partner = pair_.golden->items[golden_index];
-  return precision.of(target_types_.of(pair_.target->items[index]), golden_types_.of(partner),
-                      elements_of(pair_.golden->text(partner.shape)));
+  return precision_.of(*pair_.target, pair_.target->items[index], *pair_.golden,
+                       pair_.golden->items[golden_index]);
 }
 
 Measure ItemErrors::by_statistics_of(std::uint32_t index, std::uint32_t golden_index) const {

@@ -31,8 +31,7 @@ struct ModuleErrors {
 
 class ItemErrors {
  public:
-  /// `known`: what an earlier step has shown of the precision of statistics; may be null.
-  ItemErrors(const RankPair& pair, const StatisticsPrecision* known);
+  ItemErrors(const RankPair& pair, const StatisticsPrecision& precision);
 
   /// Of a rank that may stop, nothing is known of an entry and its items before.
   void measure(std::uint32_t api);
@@ -54,12 +53,6 @@ class ItemErrors {
   Tolerance tolerance_of(std::uint32_t item, std::uint32_t golden) const;
   /// By their statistics, within what these can show.
   Measure by_statistics_of(std::uint32_t item, std::uint32_t golden) const;
-  StatisticsPrecision precision;
-
-  /// Calls `take(item, golden)` for the paired tensors that are parameters: of modules, or by their place in
-  /// a call.
-  template <typename Take>
-  void for_each_parameter(Take&& take) const;
 
   std::uint32_t entry_named(std::string_view name) const;
   /// The forward entry of a backward one, or kNone.
@@ -68,36 +61,17 @@ class ItemErrors {
   const ModuleErrors* module(std::string_view base);
 
  private:
-  void learn_precision();
   void measure_items(std::uint32_t api);
   void leave_out_overwritten(std::uint32_t api);
   void leave_out_unmasked(std::uint32_t api);
   void add_to_module(std::uint32_t api, ModuleErrors& module);
 
   const RankPair& pair_;
-  ItemTypes target_types_;
-  ItemTypes golden_types_;
+  const StatisticsPrecision& precision_;
   TextIndex names_;
   std::unordered_map<std::string_view, ModuleErrors> modules_;
   std::vector<ModuleErrors*> module_of_;  // by entry under test; null: it counts for none
   std::vector<bool> measured_;            // by entry under test
 };
-
-template <typename Take>
-void ItemErrors::for_each_parameter(Take&& take) const {
-  const dump::Side& target = *pair_.target;
-  for (const dump::Api& api : target.apis) {
-    const auto parsed = dump::parse_entry_name(target.text(api.name));
-    if (!parsed || parsed->direction != dump::Direction::forward) continue;
-    for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
-      const dump::Item& item = target.items[i];
-      if (!item.is_tensor || golden_item[i] == kNone || item.state == dump::State::output) continue;
-      const auto position = item.state == dump::State::input ? position_of(target, item) : std::nullopt;
-      if (item.state == dump::State::parameters ||
-          (position && is_parameter_position(parsed->operation(), *position)))
-        take(i, golden_item[i]);
-    }
-  }
-}
 
 }  // namespace msprobe::diagnosis

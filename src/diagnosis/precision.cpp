@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "diagnosis/measures.hpp"
+#include "diagnosis/structure.hpp"
 #include "tensor/dtype.hpp"
 
 namespace msprobe::diagnosis {
@@ -70,8 +71,6 @@ constexpr int kMostDigitSamples = 64;
 constexpr int kFewestDigits = 4;
 constexpr int kMostDigits = 7;
 
-}  // namespace
-
 RecordedSums recorded_sums(const Side& side) {
   RecordedSums sums;
   if (side.header.recorder.starts_with("msprobe ")) {
@@ -122,27 +121,22 @@ RecordedSums recorded_sums(const Side& side) {
   return sums;
 }
 
-ItemTypes::ItemTypes(const Side& side) : side_(side) {
-  constexpr std::size_t kMost = 64;  // names of a hostile dump: the rest is read where it is asked for
-  for (const Item& item : side.items) {
-    if (!item.is_tensor || (!known_.empty() && known_.back().first == item.dtype)) continue;
-    const auto is_this = [&](const auto& each) { return each.first == item.dtype; };
-    if (known_.size() >= kMost || std::any_of(known_.begin(), known_.end(), is_this)) continue;
-    known_.emplace_back(item.dtype, tensor::dtype_from_name(side.text(item.dtype)));
-  }
-}
-
-KnownType ItemTypes::of(const Item& item) const {
-  for (const auto& [name, type] : known_) {
-    if (name == item.dtype) return type;
-  }
-  return tensor::dtype_from_name(side_.text(item.dtype));
-}
+}  // namespace
 
 StatisticsPrecision::StatisticsPrecision(const Side& target, const Side& golden)
     : target_(recorded_sums(target)), golden_(recorded_sums(golden)) {
   const auto is_exact = [](const RecordedSums& sums) { return sums.in_double && sums.digits == 0; };
   exact_ = is_exact(target_) && is_exact(golden_);
+}
+
+StatisticsPrecision::StatisticsPrecision(const Side& target, const Side& golden,
+                                         const std::vector<std::uint32_t>& golden_item)
+    : StatisticsPrecision(target, golden) {
+  Samples samples;
+  for_each_parameter(target, golden_item, [&](std::uint32_t item, std::uint32_t partner) {
+    add(samples, target, target.items[item], golden, golden.items[partner]);
+  });
+  learn(samples);
 }
 
 std::size_t StatisticsPrecision::type_of(KnownType dtype) {
@@ -156,8 +150,9 @@ std::size_t StatisticsPrecision::decade_of(std::uint64_t elements) {
   return decade;
 }
 
-void StatisticsPrecision::learn(const Side& target, const Item& item, const Side& golden,
-                                const Item& partner) {
+/// Two records of one tensor, as far as Max and Min show: what Mean and Norm differ by is the recorders'.
+void StatisticsPrecision::add(Samples& samples, const Side& target, const Item& item, const Side& golden,
+                              const Item& partner) {
   const auto same = [&](dump::Statistic which) {
     const double ours = number_of(target, item, which);
     return std::isfinite(ours) && ours == number_of(golden, partner, which);
@@ -174,11 +169,11 @@ void StatisticsPrecision::learn(const Side& target, const Item& item, const Side
   const double of_mean =
       std::abs(number_of(target, item, dump::kMean) - number_of(golden, partner, dump::kMean)) / rms;
   if (!std::isfinite(of_norm) || !std::isfinite(of_mean)) return;
-  samples_[type_of(dtype)][decade_of(elements)].push_back(
+  samples[type_of(dtype)][decade_of(elements)].push_back(
       {static_cast<float>(of_norm), static_cast<float>(of_mean)});
 }
 
-void StatisticsPrecision::settle() {
+void StatisticsPrecision::learn(const Samples& samples) {
   constexpr std::size_t kFewest = 5;
   // Four times what three of four tensors stay below: those that really differ inside are few.
   constexpr double kMargin = 4;
@@ -189,7 +184,7 @@ void StatisticsPrecision::settle() {
         near.clear();
         for (std::size_t i = 0; i < kDecades; ++i) {
           const std::size_t distance = i > decade ? i - decade : decade - i;
-          const std::vector<Sample>& these = samples_[type][i];
+          const std::vector<Sample>& these = samples[type][i];
           if (distance <= width) near.insert(near.end(), these.begin(), these.end());
         }
       }
@@ -226,9 +221,12 @@ void StatisticsPrecision::lend() {
   }
 }
 
-Tolerance StatisticsPrecision::of(KnownType target_dtype, KnownType golden_dtype,
-                                  std::uint64_t elements) const {
+Tolerance StatisticsPrecision::of(const Side& target, const Item& item, const Side& golden,
+                                  const Item& partner) const {
   if (exact_) return {};
+  const KnownType target_dtype = tensor::dtype_from_name(target.text(item.dtype));
+  const KnownType golden_dtype = tensor::dtype_from_name(golden.text(partner.dtype));
+  const std::uint64_t elements = elements_of(golden.text(partner.shape));
   const double n = static_cast<double>(elements);
   const std::size_t type = type_of(golden_dtype);
   const Learnt& learnt = learnt_[type][decade_of(elements)];

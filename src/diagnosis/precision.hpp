@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "dump/side.hpp"
@@ -35,34 +34,18 @@ struct RecordedSums {
   int digits = 0;                    // decimal digits that numbers were printed with; 0: all
 };
 
-RecordedSums recorded_sums(const dump::Side& side);
-
-using KnownType = std::optional<tensor::DType>;  // nothing for names of no type
-
-/// The types of one dump's tensors, whose names are read once each.
-class ItemTypes {
- public:
-  explicit ItemTypes(const dump::Side& side);
-  KnownType of(const dump::Item& item) const;
-
- private:
-  const dump::Side& side_;
-  std::vector<std::pair<std::uint32_t, KnownType>> known_;  // by the name's place in the pool
-};
-
 class StatisticsPrecision {
  public:
-  /// Both dumps are exact.
-  StatisticsPrecision() = default;
+  /// As each dump shows it alone.
   StatisticsPrecision(const dump::Side& target, const dump::Side& golden);
+  /// And as parameters show it, which both runs have alike, if anything is. `golden_item`: partners, by item
+  /// under test.
+  StatisticsPrecision(const dump::Side& target, const dump::Side& golden,
+                      const std::vector<std::uint32_t>& golden_item);
 
-  /// Two records of one tensor, as far as Max and Min show: what Mean and Norm differ by is the recorders'.
-  void learn(const dump::Side& target, const dump::Item& item, const dump::Side& golden,
-             const dump::Item& partner);
-  /// What was learnt counts from here on.
-  void settle();
-
-  Tolerance of(KnownType target_dtype, KnownType golden_dtype, std::uint64_t elements) const;
+  /// Of two items of the dumps, or of other steps of theirs.
+  Tolerance of(const dump::Side& target, const dump::Item& item, const dump::Side& golden,
+               const dump::Item& partner) const;
 
   /// What these dumps cannot show, each a sentence; empty if all that is recorded is exact.
   std::vector<std::string> limits() const;
@@ -70,24 +53,29 @@ class StatisticsPrecision {
  private:
   static constexpr std::size_t kTypes = 3;     // bfloat16, float16, others
   static constexpr std::size_t kDecades = 12;  // of the number of elements
+  /// By how much two records of one tensor differ in parts of its norm and its root mean square.
   struct Sample {
     float norm = 0;
     float mean = 0;
   };
+  using Samples = std::array<std::array<std::vector<Sample>, kDecades>, kTypes>;
   struct Learnt {
     double norm = 0;
     double mean = 0;
     bool known = false;
     bool alike = false;  // both sides sum in one way: equal tensors have equal sums
   };
-  void lend();
+  using KnownType = std::optional<tensor::DType>;  // nothing for names of no type
   static std::size_t type_of(KnownType dtype);
   static std::size_t decade_of(std::uint64_t elements);
+  static void add(Samples& samples, const dump::Side& target, const dump::Item& item,
+                  const dump::Side& golden, const dump::Item& partner);
+  void learn(const Samples& samples);
+  void lend();
 
   RecordedSums target_;
   RecordedSums golden_;
   bool exact_ = true;
-  std::array<std::array<std::vector<Sample>, kDecades>, kTypes> samples_;
   std::array<std::array<Learnt, kDecades>, kTypes> learnt_;
 };
 

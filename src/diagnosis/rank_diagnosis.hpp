@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -53,6 +54,7 @@ struct RankPair {
   const dump::Side* target = nullptr;
   const dump::Side* golden = nullptr;
   const Alignment* alignment = nullptr;
+  std::shared_ptr<const StatisticsPrecision> precision;
   const dump::ConstructTable* target_construct = nullptr;  // may be null
   std::string step;
   std::string rank;
@@ -95,7 +97,7 @@ struct History {
   bool certain = false;                                  // some of the evidence
   double clean = 0;                                      // the largest error ahead of it
   bool flipped = false;                                  // a discrete decision, by rounding
-  std::optional<StatisticsPrecision> precision;          // as the first step showed it
+  std::shared_ptr<const StatisticsPrecision> precision;  // as the first step showed it
   std::unordered_map<std::uint64_t, float> data_errors;  // by the places where data came in
   // Of the step before, by name:
   std::unordered_map<std::uint64_t, ParameterTrace> parameters;  // entry and place

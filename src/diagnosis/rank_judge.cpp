@@ -35,7 +35,7 @@ RankJudge::RankJudge(const RankPair& pair, History& history)
       golden_(*pair.golden),
       alignment_(*pair.alignment),
       history_(history),
-      errors_(pair, history.precision ? &*history.precision : nullptr),
+      errors_(pair, *history.precision),
       target_only_(target_, golden_),
       golden_only_(golden_, target_),
       target_keys_(target_, !pair.stop_at_certain),
@@ -517,6 +517,7 @@ const Finding* RankFindings::finding_of(std::uint32_t target_api) const {
 }
 
 RankDiagnosis diagnose_rank(const RankPair& pair, History& history) {
+  if (!history.precision) history.precision = pair.precision;
   return RankJudge(pair, history).run();
 }
 

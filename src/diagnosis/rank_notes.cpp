@@ -24,7 +24,7 @@ void RankJudge::assess_drift() {
   std::vector<double> errors;
   ContentMap known;
   double u = 0;
-  errors_.for_each_parameter([&](std::uint32_t item, std::uint32_t golden) {
+  for_each_parameter(target_, errors_.golden_item, [&](std::uint32_t item, std::uint32_t golden) {
     const double own = unit_roundoff(target_.text(item_of(item).dtype));
     const std::uint64_t key = golden_keys_.of(golden);
     if (own == 0 || known.find(key) != ContentMap::kUnknown) return;
@@ -71,7 +71,7 @@ void RankJudge::note_drift() {
 void RankJudge::take_notes() {
   if (!pair_.unlike.empty()) out_.notes.push_back(pair_.unlike);
   if (!pair_.tensors) {
-    for (std::string& limit : errors_.precision.limits()) out_.notes.push_back(std::move(limit));
+    for (std::string& limit : history_.precision->limits()) out_.notes.push_back(std::move(limit));
   }
   const auto tell = [&](const OneRecorder& calls, const char* whose, const char* others) {
     if (calls.calls() == 0) return;
@@ -103,7 +103,6 @@ void RankJudge::take_notes() {
         unmasked == 1 ? "a gradient" : human_count(static_cast<std::uint64_t>(unmasked)) + " gradients",
         unmasked == 1 ? "is" : "are"));
   }
-  history_.precision = errors_.precision;
 }
 
 }  // namespace msprobe::diagnosis

@@ -9,6 +9,8 @@
 
 #include "diagnosis/alignment.hpp"
 #include "diagnosis/measures.hpp"
+#include "diagnosis/operations.hpp"
+#include "dump/names.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::diagnosis {
@@ -233,6 +235,22 @@ std::optional<std::size_t> position_of(const Side& side, const Item& item) {
   const auto [last, error] = std::from_chars(place.rest.data(), end, position);
   if (place.front.empty() || error != std::errc() || last != end) return std::nullopt;
   return position;
+}
+
+void for_each_parameter(const Side& target, const std::vector<std::uint32_t>& golden_item,
+                        const std::function<void(std::uint32_t item, std::uint32_t golden)>& take) {
+  for (const dump::Api& api : target.apis) {
+    const auto parsed = dump::parse_entry_name(target.text(api.name));
+    if (!parsed || parsed->direction != dump::Direction::forward) continue;
+    for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+      const Item& item = target.items[i];
+      if (!item.is_tensor || golden_item[i] == kNone || item.state == State::output) continue;
+      const auto position = item.state == State::input ? position_of(target, item) : std::nullopt;
+      if (item.state == State::parameters ||
+          (position && is_parameter_position(parsed->operation(), *position)))
+        take(i, golden_item[i]);
+    }
+  }
 }
 
 std::string place_text(const Side& side, const Item& item) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +42,11 @@ bool of_other_operations(const dump::Side& target, const dump::Side& golden);
 
 /// 1 of `.input.1`; nothing for keywords and what is nested.
 std::optional<std::size_t> position_of(const dump::Side& side, const dump::Item& item);
+
+/// Calls `take(item, golden)` for the paired tensors that are parameters: of modules, or by their place in a
+/// call. `golden_item`: partners, by item under test.
+void for_each_parameter(const dump::Side& target, const std::vector<std::uint32_t>& golden_item,
+                        const std::function<void(std::uint32_t item, std::uint32_t golden)>& take);
 
 /// `input.0` of an item's name.
 std::string place_text(const dump::Side& side, const dump::Item& item);

@@ -10,6 +10,7 @@
 #include "compare/dump_tree/rank_rows.hpp"
 #include "comparison/matching/match.hpp"
 #include "comparison/result/result.hpp"
+#include "comparison/result/sum_precision.hpp"
 #include "fuzz_input.hpp"
 #include "support/error.hpp"
 
@@ -27,6 +28,7 @@ void compare_with_itself(const ByteSource& json) {
       compare::match(result.target, result.golden, {}, {.pairs_by_name = true}, rules);
   if (matching.pairs.size() < result.target.items.size()) throw std::logic_error("an item without a row");
   for (const compare::Pair& pair : matching.pairs) result.rows.push_back({pair, {}});
+  compare::learn_precision(result);
   compare::judge(result, rules);
   const compare::RankRows table(std::make_shared<const compare::RankResult>(std::move(result)));
   std::vector<report::Cell> cells;

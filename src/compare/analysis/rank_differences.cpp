@@ -54,7 +54,6 @@ class Finder {
   Finder(const RankResult& result, std::int64_t number, const Rules& rules, const SearchTraits& traits,
          const JsonSink& sink)
       : result_(result), rules_(rules), traits_(traits), sink_(sink), json_(result, traits) {
-    if (!traits.recorded_as_is && result.mode == Mode::statistics) precision_.emplace(result);
     found_.label = result.rank;
     found_.number = number;
     found_.first_in.emplace_back();
@@ -140,7 +139,7 @@ class Finder {
 
   /// Is the difference of a mean or norm the recorders' own?
   bool is_recorders_own(const Row& row, std::size_t statistic) const {
-    return precision_ && precision_->of(row, statistic) != SumDifference::counts;
+    return sum_difference(result_, row, statistic) != SumDifference::counts;
   }
 
   bool differs(const Row& row) const {
@@ -301,7 +300,6 @@ class Finder {
   const Rules& rules_;
   const SearchTraits& traits_;
   const JsonSink& sink_;
-  std::optional<SumPrecision> precision_;
   RankJson json_;
   RankDifferences found_;
   std::uint32_t sub_layer_ = 0;

@@ -19,6 +19,7 @@
 #include "comparison/result/result.hpp"
 #include "comparison/result/scalar_xors.hpp"
 #include "comparison/result/settle_joins.hpp"
+#include "comparison/result/sum_precision.hpp"
 #include "dump/data_size.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
@@ -234,6 +235,8 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
                          const Rules& rules, BytesAhead& bytes, RankHistory* past,
                          std::vector<MeasuredRows>&& measured) {
   RankResult result = read_and_pair(pair, options, traits, rules, bytes, past != nullptr);
+  // Where the first difference is searched for, the numbers of rows may change yet.
+  if (!options.first_difference && !traits.judge.sums_as_recorded) learn_precision(result);
   std::optional<TensorRows> tensors;
   if (result.mode == Mode::tensor) tensors.emplace(result, bytes);
   for (MeasuredRows& rows : measured) {

@@ -230,6 +230,7 @@ void diagnose(RankResult& result, TensorRows* tensors, const DiagnosisOptions& o
         mapped ? alignment_of_rows(result) : diagnosis::align(result.target, result.golden));
   }
   pair.alignment = result.alignment.get();
+  pair.precision = result.precision;
   pair.step = result.step;
   pair.rank = result.rank;
   pair.number = result.number;

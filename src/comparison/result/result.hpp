@@ -53,6 +53,8 @@ struct RankResult {
   std::shared_ptr<Joins> golden_joins;
   std::shared_ptr<const dump::ConstructBeside> target_construct;  // null for what has none
   std::shared_ptr<const dump::ConstructBeside> golden_construct;
+  /// What recorders make of sums; null where these count as they are.
+  std::shared_ptr<const diagnosis::StatisticsPrecision> precision;
   /// What made the rows, or else what the diagnosis went by; null without either.
   std::shared_ptr<const diagnosis::Alignment> alignment;
   std::shared_ptr<const diagnosis::RankDiagnosis> diagnosis;  // null: it was not asked for

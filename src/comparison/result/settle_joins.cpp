@@ -335,10 +335,7 @@ class JoinSettler {
 
   /// How well the recorded numbers of a row are known.
   diagnosis::Tolerance tolerance_of(std::size_t row) const {
-    const auto type = [&](std::size_t side) {
-      return tensor::dtype_from_name(sides_[side].side.text(item(row, side).dtype));
-    };
-    return precision_.of(type(0), type(1), diagnosis::elements_of(sides_[1].side.text(item(row, 1).shape)));
+    return precision_.of(sides_[0].side, item(row, 0), sides_[1].side, item(row, 1));
   }
 
   /// What is computed of rounded numbers is the other side's, if it is within their rounding.

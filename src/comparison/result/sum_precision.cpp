@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
+#include <memory>
+#include <vector>
 
+#include "diagnosis/alignment.hpp"
 #include "diagnosis/measures.hpp"
+#include "diagnosis/precision.hpp"
 
 namespace msprobe::compare {
 namespace {
@@ -30,36 +33,32 @@ bool is_known(const Side& side, const Item& item, std::size_t statistic) {
          !has_finite_elements(side, item);
 }
 
-SumPrecision::SumPrecision(const RankResult& result)
-    : result_(result),
-      precision_(result.target, result.golden),
-      target_types_(result.target),
-      golden_types_(result.golden) {
-  // Parameters are what both runs have alike, if anything is.
+void learn_precision(RankResult& result) {
+  std::vector<std::uint32_t> golden_item(result.target.items.size(), diagnosis::kNone);
   for (const Row& row : result.rows) {
-    if (row.matched() && result.target_item(row).state == State::parameters)
-      precision_.learn(result.target, result.target_item(row), result.golden, result.golden_item(row));
+    if (row.matched()) golden_item[row.pair.target] = row.pair.golden;
   }
-  precision_.settle();
+  result.precision =
+      std::make_shared<const diagnosis::StatisticsPrecision>(result.target, result.golden, golden_item);
 }
 
-SumDifference SumPrecision::of(const Row& row, std::size_t statistic) const {
-  if (!row.matched() || !is_sum(statistic)) return SumDifference::counts;
-  const Item& item = result_.target_item(row);
-  const Item& golden = result_.golden_item(row);
-  if (!has_finite_elements(result_.target, item) || !has_finite_elements(result_.golden, golden))
+SumDifference sum_difference(const RankResult& result, const Row& row, std::size_t statistic) {
+  if (!result.precision || !row.matched() || !is_sum(statistic)) return SumDifference::counts;
+  const Item& item = result.target_item(row);
+  const Item& golden = result.golden_item(row);
+  if (!has_finite_elements(result.target, item) || !has_finite_elements(result.golden, golden))
     return SumDifference::counts;
-  const double ours = number(result_.target, item, statistic);
-  const double theirs = number(result_.golden, golden, statistic);
+  const double ours = number(result.target, item, statistic);
+  const double theirs = number(result.golden, golden, statistic);
   if (!std::isfinite(ours) || !std::isfinite(theirs)) return SumDifference::unknown;
-  const diagnosis::KnownType dtype = golden_types_.of(golden);
-  const std::uint64_t elements = diagnosis::elements_of(result_.golden.text(golden.shape));
-  const diagnosis::Tolerance tolerance = precision_.of(target_types_.of(item), dtype, elements);
+  const diagnosis::Tolerance tolerance = result.precision->of(result.target, item, result.golden, golden);
   double allowed = tolerance.norm * theirs;
   if (statistic == kMean) {
-    const double rms = number(result_.golden, golden, kNorm) / std::sqrt(static_cast<double>(elements));
+    const auto elements = static_cast<double>(diagnosis::elements_of(result.golden.text(golden.shape)));
+    const double rms = number(result.golden, golden, kNorm) / std::sqrt(elements);
     // The mean of elements that cancel is the sum of their roundings.
-    const double of_rms = std::max(tolerance.mean_sum, dtype ? tensor::unit_roundoff(*dtype) : 0);
+    const double rounded = diagnosis::unit_roundoff(result.golden.text(golden.dtype));
+    const double of_rms = std::max(tolerance.mean_sum, rounded);
     allowed = tolerance.mean * std::fabs(theirs) + (std::isfinite(rms) ? of_rms * rms : 0);
   }
   return std::fabs(ours - theirs) <= allowed ? SumDifference::rounded : SumDifference::counts;

@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "comparison/result/result.hpp"
-#include "diagnosis/precision.hpp"
 
 namespace msprobe::compare {
 
@@ -20,18 +19,10 @@ enum class SumDifference : std::uint8_t {
   unknown,  // one side has none, or its own overflowed, while every element is finite
 };
 
-class SumPrecision {
- public:
-  /// Learns from the rows of parameters. The result must outlive this.
-  explicit SumPrecision(const RankResult& result);
+/// Gives the result its precision. Its rows, and the numbers of its items, must not change any more.
+void learn_precision(RankResult& result);
 
-  SumDifference of(const Row& row, std::size_t statistic) const;
-
- private:
-  const RankResult& result_;
-  diagnosis::StatisticsPrecision precision_;
-  diagnosis::ItemTypes target_types_;
-  diagnosis::ItemTypes golden_types_;
-};
+/// By the result's precision; without one everything counts.
+SumDifference sum_difference(const RankResult& result, const Row& row, std::size_t statistic);
 
 }  // namespace msprobe::compare

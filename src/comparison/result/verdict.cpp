@@ -7,7 +7,6 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -47,9 +46,6 @@ class Judge {
       : result_(result),
         rules_(rules),
         traits_(result.traits.judge),
-        precision_(traits_.sums_as_recorded || result.mode != Mode::statistics
-                       ? nullptr
-                       : std::make_shared<SumPrecision>(result)),
         consistent_(result.consistent && (result.mode == Mode::tensor || traits_.consistent_statistics)) {}
 
   void run() {
@@ -251,12 +247,12 @@ class Judge {
   double norm_error_of(std::size_t index) const {
     const Row& row = result_.rows[index];
     const double fraction = relative_fraction(result_.difference(row, kNorm));
-    if (!precision_ || !(fraction > 0)) return fraction;
-    return precision_->of(row, kNorm) == SumDifference::rounded ? 0 : fraction;
+    if (!(fraction > 0)) return fraction;
+    return sum_difference(result_, row, kNorm) == SumDifference::rounded ? 0 : fraction;
   }
   /// What is not known is no error of an output, and explains one as an input.
   bool is_norm_known(std::size_t index) const {
-    return !precision_ || precision_->of(result_.rows[index], kNorm) != SumDifference::unknown;
+    return sum_difference(result_, result_.rows[index], kNorm) != SumDifference::unknown;
   }
 
   /// The norm's relative error for an aggregate: 0 where there is none.
@@ -428,7 +424,6 @@ class Judge {
   RankResult& result_;
   const Rules& rules_;
   const JudgeTraits& traits_;
-  std::shared_ptr<const SumPrecision> precision_;  // null: norms count as they are
   bool consistent_;
   std::vector<std::size_t> inputs_;
   std::vector<std::size_t> outputs_;

@@ -15,6 +15,7 @@
 #include "comparison/matching/match.hpp"
 #include "comparison/result/bytes_ahead.hpp"
 #include "comparison/result/settle_joins.hpp"
+#include "comparison/result/sum_precision.hpp"
 #include "comparison/result/tensor_rows.hpp"
 #include "diagnosis/alignment.hpp"
 #include "dump/names.hpp"
@@ -106,10 +107,7 @@ class JudgedSource final : public LinkedSource {
         entries_(entries),
         task_(task),
         traits_(options.traits),
-        as_release8_(options.as_release8) {
-    if (as_release8_ && task == ComparedBy::statistics && !traits_.rank.judge.sums_as_recorded)
-      precision_.emplace(result);
-  }
+        as_release8_(options.as_release8) {}
 
   NodeData data(NodeIndex node) const override {
     NodeData data = LinkedSource::data(node);
@@ -168,8 +166,7 @@ class JudgedSource final : public LinkedSource {
       return release8_collection(held, task_ == ComparedBy::md5, traits_.unjudged_collections_pass);
     }
     if (!has_rows(node) || result_.target.apis[entries_[node]].count == 0) return {};
-    Release8 found = release8_node(result_, result_.target.apis[entries_[node]],
-                                   precision_ ? &*precision_ : nullptr, traits_.python_texts);
+    Release8 found = release8_node(result_, result_.target.apis[entries_[node]], traits_.python_texts);
     if (has_undefined_result(tree().name(node))) {
       found.index = task_ == ComparedBy::md5 ? 1 : 0;
       found.is_real = false;
@@ -207,7 +204,6 @@ class JudgedSource final : public LinkedSource {
   ComparedBy task_;
   const PairTraits& traits_;
   bool as_release8_;
-  std::optional<compare::SumPrecision> precision_;
 };
 
 compare::Mode mode_of(ComparedBy task) {
@@ -328,6 +324,7 @@ struct GraphPair::Impl {
       tensors.emplace(result, uncounted);
       tensors->finish(options.print_rows);
     }
+    if (!options.traits.rank.judge.sums_as_recorded) compare::learn_precision(result);
     compare::judge(result, rules);
     if (past == nullptr) return;
     const bool mapped = options.pairing != NodePairing::automatic;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "comparison/result/sum_precision.hpp"
 #include "dump/names.hpp"
 #include "graph/data/item_texts.hpp"
 #include "graph/pair/result_members.hpp"
@@ -99,9 +100,8 @@ ValueDifference difference_of(const RankResult& result, const Row& row, std::siz
 
 class NodeJudge {
  public:
-  NodeJudge(const RankResult& result, const dump::Api& entry, const compare::SumPrecision* precision,
-            bool as_written)
-      : result_(result), entry_(entry), precision_(precision), as_written_(as_written) {}
+  NodeJudge(const RankResult& result, const dump::Api& entry, bool as_written)
+      : result_(result), entry_(entry), as_written_(as_written) {}
 
   Release8 judge() const {
     if (result_.mode == Mode::md5) return by_checksums();
@@ -128,7 +128,7 @@ class NodeJudge {
       if (!is_result(item) || (as_written_ && has_no_maximum(item))) return;
       if (row.matched()) {
         for (std::size_t i = 0; i < compare::kStatistics; ++i) {
-          if (precision_ == nullptr || precision_->of(row, i) == compare::SumDifference::counts)
+          if (compare::sum_difference(result_, row, i) == compare::SumDifference::counts)
             raise(worst, difference_of(result_, row, i), row);
         }
         if (!as_written_ && shapes_differ(item, result_.golden_item(row))) worst.set_most();
@@ -229,7 +229,6 @@ class NodeJudge {
 
   const RankResult& result_;
   const dump::Api& entry_;
-  const compare::SumPrecision* precision_;
   bool as_written_;
 };
 
@@ -305,9 +304,8 @@ std::string metric_members(const RankResult& result, std::size_t row, bool as_wr
 
 }  // namespace
 
-Release8 release8_node(const RankResult& result, const dump::Api& entry,
-                       const compare::SumPrecision* precision, bool as_written) {
-  return NodeJudge(result, entry, precision, as_written).judge();
+Release8 release8_node(const RankResult& result, const dump::Api& entry, bool as_written) {
+  return NodeJudge(result, entry, as_written).judge();
 }
 
 Release8 release8_collection(const std::vector<Release8>& held, bool by_checksums, bool unjudged_pass) {

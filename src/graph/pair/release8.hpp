@@ -8,17 +8,14 @@
 #include <vector>
 
 #include "comparison/result/result.hpp"
-#include "comparison/result/sum_precision.hpp"
 #include "graph/data/node_source.hpp"
 
 namespace msprobe::graph {
 
 /// Of a node under test with items and a partner. By statistics the largest relative error of what it
 /// computes; by tensors how much smaller the least ratio of elements within a thousandth is behind it than
-/// before it; by checksums 1 if all are equal, else 0. `precision`: of means and norms; null: they count as
-/// they are.
-Release8 release8_node(const compare::RankResult& result, const dump::Api& entry,
-                       const compare::SumPrecision* precision, bool as_written);
+/// before it; by checksums 1 if all are equal, else 0.
+Release8 release8_node(const compare::RankResult& result, const dump::Api& entry, bool as_written);
 
 /// The worst of what a collection holds; `unjudged_pass`: holding nothing that was judged is the best.
 Release8 release8_collection(const std::vector<Release8>& held, bool by_checksums, bool unjudged_pass);

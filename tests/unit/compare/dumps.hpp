@@ -10,6 +10,7 @@
 #include "compare/dump_tree/rank_rows.hpp"
 #include "comparison/matching/match.hpp"
 #include "comparison/result/result.hpp"
+#include "comparison/result/sum_precision.hpp"
 #include "comparison/rules/rules.hpp"
 #include "report/table.hpp"
 #include "support/byte_source.hpp"
@@ -61,6 +62,7 @@ inline RankResult matched(std::string_view target, std::string_view golden, Mode
   result.golden_only = matching.golden_only;
   for (const Pair& pair : matching.pairs) result.rows.push_back({pair, {}});
   if (mode == Mode::tensor) result.metrics.resize(result.rows.size());
+  if (!python_rules) learn_precision(result);
   return result;
 }
 

@@ -219,6 +219,32 @@ TEST_CASE("statistics: a norm that overflowed in the recorder is unknown, not wr
   CHECK(output(tensor("2e4", "9e4"), tensor("2e4", "3e4"), false) == "error 3 8");
 }
 
+TEST_CASE("statistics: what the weights of calls tell of the recorders counts for rows") {
+  const auto tensor = [](double norm) {
+    return fmt::format(R"({{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [100, 100], )"
+                       R"("Max": 1.0, "Min": -1.0, "Mean": 0.0, "Norm": {}}})",
+                       norm);
+  };
+  constexpr double kNorm = 57.7350269;
+  constexpr double kWeight = kNorm * (1 + 7e-6);  // within what float32 sums are off by
+  constexpr double kInput = kNorm * (1 + 2e-5);   // beyond it
+  constexpr double kOutput = kNorm * (1 + 3e-4);
+  const auto calls = [&](double input, double weight, double output) {
+    std::vector<std::string> members;
+    for (int i = 0; i < 6; ++i) {
+      const std::string name = "Functional.linear." + std::to_string(i) + ".forward";
+      members.push_back(forward_json(name, list({tensor(input), tensor(weight)}), tensor(output)));
+    }
+    return list(members);
+  };
+  const auto last = [&](double weight) {
+    return told(judged(calls(kInput, weight, kOutput), calls(kNorm, kNorm, kNorm), Mode::statistics, false))
+        .back();
+  };
+  CHECK(last(kNorm) == "warning 8");
+  CHECK(last(kWeight) == "pass");
+}
+
 TEST_CASE("rule 1: NaN or Inf on the target's side only") {
   same(tensor_json("NaN"), tensor_json("1"), "error 1");
   same(tensor_json("Infinity"), tensor_json("1"), "error 1");

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -79,6 +80,8 @@ inline RankDiagnosis diagnosed(const Two& two, History& history, const Configure
   pair.target = &target;
   pair.golden = &golden;
   pair.alignment = &alignment;
+  pair.precision =
+      std::make_shared<const StatisticsPrecision>(target, golden, pair_items(target, golden, alignment));
   pair.target_construct = construct;
   if (configure) configure(pair, target, golden);
   return diagnose_rank(pair, history);
