@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 
+#include "comparison/metrics/tensor_metrics.hpp"
 #include "formats/matrix_product.hpp"
 #include "formats/tensor_file.hpp"
 #include "support/error.hpp"
@@ -156,6 +157,7 @@ formats::StoredTensor multiplied(const StoredTensor& tensor, const TensorFactors
     notes.messages.push_back(fmt::format("{} tensor not multiplied: {}.", side, reason));
     notes.failures.push_back(reason);
   };
+  const StoredTensor squeezed = without_axes_of_one(tensor);
   std::optional<formats::Elements> elements;
   bool done = false;
   for (const TensorFactors::Factor& factor : named.factors) {
@@ -163,7 +165,7 @@ formats::StoredTensor multiplied(const StoredTensor& tensor, const TensorFactors
     std::optional<formats::Elements> other;
     try {
       other = formats::read_elements(formats::open_tensor(open_file(factor.matrix)));
-      if (!elements) elements = formats::read_elements(without_axes_of_one(tensor), valid_rows);
+      if (!elements) elements = formats::read_elements(squeezed, valid_rows);
     } catch (const Interrupted&) {
       throw;
     } catch (const Error& error) {
@@ -182,6 +184,9 @@ formats::StoredTensor multiplied(const StoredTensor& tensor, const TensorFactors
                                          factor.on_the_left ? "left" : "right"));
   }
   if (!done) return tensor;
+  if (valid_rows && *valid_rows < squeezed.shape.front())  // products of numbers are refused
+    notes.messages.insert(notes.messages.begin(),
+                          behind_valid_length(std::max<std::int64_t>(*valid_rows, 0)));
   valid_rows.reset();
   return formats::store(*elements, tensor.storage->name());
 }

@@ -290,6 +290,11 @@ double round_12(double value) {
   return std::strtod(fmt::format("{:.12f}", value).c_str(), nullptr);
 }
 
+std::string behind_valid_length(std::int64_t rows) {
+  return fmt::format(
+      "NPU elements from [{}] on were taken as 0: they are behind the valid length of the call.", rows);
+}
+
 formats::StoredTensor open_data(const Side& side, const Item& item) {
   return formats::open_tensor(
       open_file_beneath(side.tensor_directory, std::string(side.text(item.data_name))));
@@ -346,6 +351,7 @@ TensorMetrics compare_tensors(const StoredTensor& target, const StoredTensor& go
   if (valid_rows && !shape.empty()) {
     const std::int64_t rows = std::clamp<std::int64_t>(*valid_rows, 0, shape[0]);
     elements.valid_elements = target.numel() / shape[0] * rows;
+    if (rows < shape[0]) metrics.messages.push_back(behind_valid_length(rows));
   }
   const tensor::Difference difference =
       run(target, golden, work_type(target.dtype, golden.dtype, traits), elements);

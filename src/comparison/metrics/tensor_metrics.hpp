@@ -52,6 +52,9 @@ TensorMetrics compare_tensors(const formats::StoredTensor& target, const formats
                               const MeasureTraits& traits,
                               std::optional<std::int64_t> valid_rows = std::nullopt);
 
+/// The message of a row for which that was done.
+std::string behind_valid_length(std::int64_t rows);
+
 /// The data file of an item that has one. Throws FormatError, IoError.
 formats::StoredTensor open_data(const Side& side, const Item& item);
 

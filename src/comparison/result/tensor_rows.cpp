@@ -286,6 +286,14 @@ TensorMetrics TensorRows::measured_joined(const Row& row) const {
   };
   const auto compared_in = [&](std::size_t chunks) {
     Reading reading{.valid_rows = valid_rows(result_.target_item(row)), .notes = {}};
+    const Joins* const joins = result_.target_joins.get();
+    const bool in_parts = joins != nullptr && joins->is_split(row.pair.target) &&
+                          joins->decision(row.pair.target).share != Share::copies;
+    if (reading.valid_rows && in_parts) {
+      reading.valid_rows.reset();
+      reading.notes.messages.emplace_back(
+          "NPU elements behind the valid length of the call count: each rank has a length of its own.");
+    }
     const formats::StoredTensor target = opened(FactorSide::target, row.pair.target, chunks, reading);
     const formats::StoredTensor golden = opened(FactorSide::golden, row.pair.golden, chunks, reading);
     return compared(target, golden, std::move(reading));

@@ -427,4 +427,20 @@ TEST_CASE("sums of integers") {
   CHECK_THROWS_AS(sum_of_integers(f32({1})), FormatError);
 }
 
+TEST_CASE("what is behind the valid length of the target is 0, and the row tells it") {
+  const StoredTensor target = stored<float>(DType::float32, {1, 2, 7, kNanF}, {2, 1, 2});
+  const StoredTensor golden = stored<float>(DType::float32, {1, 2, 0, 0}, {2, 2});
+  const TensorMetrics metrics = compare_tensors(target, golden, dialect(false).rank.measure, 1);
+  CHECK(metrics.status == MetricStatus::computed);
+  CHECK(metrics.value[kMaxAbs] == 0);
+  CHECK(metrics.messages == std::vector<std::string>{behind_valid_length(1)});
+  CHECK(behind_valid_length(1) ==
+        "NPU elements from [1] on were taken as 0: they are behind the valid length of the call.");
+  // Nothing is behind it.
+  const TensorMetrics whole = compare_tensors(golden, golden, dialect(false).rank.measure, 2);
+  CHECK(whole.messages.empty());
+  const TensorMetrics none = compare_tensors(target, golden, dialect(false).rank.measure, -3);
+  CHECK(none.value[kMaxAbs] == 2);
+}
+
 }  // namespace msprobe::compare_tensor_metrics_test
