@@ -185,6 +185,7 @@ class Debugger:
         session.know_rank(rank_id)
         session.discover_rank()
         self._before_start(model)
+        self.last_step = _native.info()["step"]
         if not self._info["enabled"]:
             session.update_switches(False)
             return
@@ -196,7 +197,6 @@ class Debugger:
         self._set_tokens(scheduled_tokens)
         self._redirect()
         self.service.first_start = False
-        self.last_step = _native.info()["step"]
         decision, first_time = session.attempted(_native.start) or (_native.NOT_NOW, 0)
         if decision == _native.ALL_DONE and first_time:
             self._tell_result("all steps that were asked for are over: ")
