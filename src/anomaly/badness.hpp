@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When is a value bad (spec: NaN or Inf as Max or Min), and where in an entry.
+// When is a value bad (NaN or Inf as Max or Min), and where in an entry.
 #pragma once
 
 #include <string_view>

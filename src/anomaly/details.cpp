@@ -46,7 +46,7 @@ bool names_entry(const Entry& value, Entry::Index first, std::string_view entry,
   return found;
 }
 
-/// The first value of stack.json that lists the entry, its second element (spec: section 7).
+/// The first value of stack.json that lists the entry, its second element (docs/differences.md, N11).
 void find_stack_as_python(const std::string& path, std::string_view entry, RootDetails& details) {
   const auto file = open_file(path);
   dump::MemberStream stream(*file);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Python tool's way to search, mistakes included (spec: sections 5 and 6).
+// The Python tool's way to search, mistakes included (docs/differences.md, N1 to N9).
 #include <algorithm>
 #include <map>
 #include <set>

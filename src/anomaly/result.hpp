@@ -8,8 +8,8 @@
 
 namespace msprobe::anomaly {
 
-/// The roots, byte for byte as the Python tool writes them (spec: section 7). With paths, each root also has
-/// `kind` and `spread`.
+/// The roots, byte for byte as the Python tool writes them (docs/formats.md, "The result of nan_analyze").
+/// With paths, each root also has `kind` and `spread`.
 std::string roots_json(const Analysis& analysis);
 /// One object a line, with `rank` (and `step`) in front.
 std::string roots_jsonl(const Analysis& analysis);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks and steps taken together: the earliest evidence, followed through communication (spec/diagnosis.md
-// 5).
+// Ranks and steps taken together: the earliest evidence, followed through communication
+// (docs/diagnosis.md, "Ranks and steps").
 #pragma once
 
 #include <array>

@@ -10,7 +10,7 @@
 
 namespace msprobe::diagnosis {
 
-/// In the order in which evidence of one entry counts (spec/diagnosis.md 4, a to e).
+/// In the order in which evidence of one entry counts (docs/diagnosis.md, "Evidence").
 enum class Rule : std::uint8_t { structure, source, replay, birth, gain };
 inline constexpr std::string_view kRuleLetters = "abcde";
 

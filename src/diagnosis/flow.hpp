@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who put a tensor out, found by what is in it: views and reshapes, which nobody records, keep count, Max,
-// Min and Norm (spec/diagnosis.md 3).
+// Min and Norm (docs/diagnosis.md, "What is compared with what").
 #pragma once
 
 #include <cstdint>

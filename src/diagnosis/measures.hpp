@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far two tensors are apart, relative to the reference (spec/diagnosis.md 2).
+// How far two tensors are apart, relative to the reference (docs/diagnosis.md, "Measures").
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of the diagnosis: what a finding says, and the block on the terminal (spec/diagnosis.md 6).
+// The words of the diagnosis: what a finding says, and the answer (docs/diagnosis.md, "The answer").
 #pragma once
 
 #include <string>

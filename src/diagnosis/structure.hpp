@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two calls of one operation were given otherwise: arguments, dtypes, shapes (spec/diagnosis.md 4a).
+// What two calls were given otherwise: arguments, dtypes, shapes (docs/diagnosis.md, "Evidence").
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Were all parameters of a rank updated otherwise than in the reference (spec/diagnosis.md 4b)?
+// Were all parameters of a rank updated otherwise than in the reference (docs/diagnosis.md, "Evidence")?
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// construct.json: which module encloses an entry (spec/dump-format.md 4.2).
+// construct.json: which module encloses an entry (docs/formats.md, "construct.json").
 #pragma once
 
 #include <cstddef>

@@ -16,7 +16,7 @@
 namespace msprobe::dump {
 
 // Trees of arrays that were saved one by one: DIR/data/TAG/step0/rank0/[micro_step0/]*.npy
-// (spec/compare.md 12.3).
+// (docs/formats.md, "Single saves").
 
 /// step, rank, micro step, id
 using SavedKey = std::array<std::int64_t, 4>;
@@ -32,7 +32,7 @@ struct SavedSearch : Search {
 SavedSearch find_saved_arrays(const std::string& root);
 
 // Where a static-graph dump of MindSpore has its data: folders of `.npy` files or with a statistic.csv, the
-// rank and the step in their paths (spec/dump-format.md 1.7).
+// rank and the step in their paths (docs/formats.md, "Static graphs of MindSpore").
 
 /// Rank and step.
 using GraphPlace = std::pair<std::int64_t, std::int64_t>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of dump entries (spec/dump-format.md 3). Prefixes and paths may hold dots, so names are read from the
-// right.
+// Names of dump entries (docs/formats.md, "Entry names"). Prefixes and paths may hold dots, so names are read
+// from the right.
 #pragma once
 
 #include <optional>

@@ -29,7 +29,7 @@ std::uint64_t name_budget(std::uint64_t file_size) {
   return kAlways + kPerByte * std::min(file_size, std::numeric_limits<std::uint64_t>::max() / (2 * kPerByte));
 }
 
-/// Turns entries into items (spec/compare.md 4).
+/// Turns entries into items (docs/rules.md, "Rows of an entry").
 class Flattener {
  public:
   /// `places`: where the values of the items stand in their entries, if that is asked for.
@@ -345,7 +345,7 @@ class Flattener {
     }
   }
 
-  /// spec/compare.md 3: only direct elements of list sections, and keys of object sections, are looked at.
+  /// Direct elements of lists and keys of objects alone (docs/rules.md, "By what dumps are compared").
   void look_for_md5() {
     const Entry& entry = *entry_;
     if (side_.has_md5 || state_ == State::debug || !entry.is(0, NodeKind::object)) return;

@@ -71,7 +71,7 @@ std::string user_frame(const std::vector<std::string>& frames, const std::vector
 }
 
 StackTable read_stack_json(const ByteSource& file) {
-  // Which layout the file has is known when the key "0" was seen (spec/dump-format.md 4.1).
+  // Which layout the file has is known when the key "0" was seen (docs/formats.md, "stack.json").
   StackTable plain;
   StackTable grouped;
   bool grouped_layout = false;

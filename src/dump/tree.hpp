@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the ranks and steps of a dump on disk (spec/dump-format.md 1.1).
+// Finds the ranks and steps of a dump on disk (docs/formats.md, "The dump tree").
 #pragma once
 
 #include <cstdint>

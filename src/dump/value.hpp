@@ -77,7 +77,7 @@ static_assert(sizeof(StatisticValues) == 36);
 /// As the cell prints it; NaN in any spelling is `Nan`, infinities are `inf` and `-inf`.
 std::string to_text(const Value& value, const TextPool& pool);
 
-/// What a value counts as in the table of spec/compare.md 6.2.
+/// What a value counts as in the table of docs/rules.md, "Differences of statistics".
 enum class ValueClass { number, nan, inf, neg_inf, device, missing, other };
 
 struct Classified {

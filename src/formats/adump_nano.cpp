@@ -32,7 +32,7 @@ class Fields {
   const AdumpFile& dump_;
 };
 
-/// The nano form numbers its element types in its own way; codes of spec/parse.md 3.3, or one that is none.
+/// The nano form numbers its element types in its own way; codes of docs/formats.md, "Nano form", or none.
 std::int64_t common_type(std::int64_t code) {
   switch (code) {
     case 0:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which calls of communication of different ranks belong together (spec/graph-visualize.md 10).
+// Which calls of different ranks belong together (docs/rules.md, "Communication between nodes").
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which graphs a run makes: one for each rank of each step, of one dump or of two (spec/graph-visualize.md
-// 2).
+// Which graphs a run makes: one for each rank of each step, of one dump or of two (docs/rules.md,
+// "Which graphs are made").
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The modules and operations of one rank as a tree (spec/graph-visualize.md 4).
+// The modules and operations of one rank as a tree (docs/rules.md, "The tree of a model").
 #pragma once
 
 #include <cstddef>

@@ -50,9 +50,9 @@ void write_workbook(const std::vector<NamedTable>& sheets, const std::string& pa
 /// the reader closed the pipe.
 bool write_stdout(const Table& table, Format format, const WriteOptions& options = {});
 
-/// Would a spreadsheet take this text for a formula? (spec/compare.md 10.5: split at `;`; once a part is not
-/// a number the whole text is tested for a leading or post-semicolon = + - @ % or a full-width form; blanks,
-/// control characters and what is invisible may stand before it.)
+/// Would a spreadsheet take this text for a formula? (docs/formats.md, "Cells": split at `;`; once a part is
+/// not a number the whole text is tested for a leading or post-semicolon = + - @ % or a full-width form;
+/// blanks, control characters and what is invisible may stand before it.)
 bool looks_like_formula(std::string_view text);
 
 }  // namespace msprobe::report

@@ -38,7 +38,7 @@ struct Difference {
   double squares_difference = 0;  // sum (N-B)^2, the difference taken in double
   double max_abs = 0;             // max |N-B|, in double
   /// max |(N-B)/B| in the working type R (float or double; integers in double); where B is 0, eps(R) is added
-  /// to both sides first (spec: Python msprobe's definition).
+  /// to both sides first (docs/rules.md, "Metrics of tensors").
   double max_relative = 0;
   std::uint64_t below_one_thousandth = 0;    // count of relative error < 0.001 (in R)
   std::uint64_t below_five_thousandths = 0;  // count of relative error < 0.005 (in R)

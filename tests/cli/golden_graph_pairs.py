@@ -118,7 +118,7 @@ def check_python_rules(msprobe, scratch, case, expected, options):
 
 
 def kind_of(text):
-    """A text of a statistic as spec/compare.md 6.2 has it."""
+    """A text of a statistic as docs/rules.md, "Differences of statistics", has it."""
     if text.lower() == "nan":
         return "nan"
     if re.fullmatch(r"[+-]?inf", text):

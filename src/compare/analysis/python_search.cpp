@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Python tool's search, mistakes included (spec/compare.md 11.2). It resembles the one of nan_analyze but
-// is not the same: partners are guessed from rows instead of arguments, APIs match by the beginnings of their
-// names, every round looks at all groups, and layers move on. Only what belongs together in truth is shared
-// (dump/communication_graph.hpp).
+// The Python tool's search, mistakes included (docs/rules.md, "The first difference"). It resembles the one
+// of nan_analyze but is not the same: partners are guessed from rows instead of arguments, APIs match by the
+// beginnings of their names, every round looks at all groups, and layers move on. Only what belongs together
+// in truth is shared (dump/communication_graph.hpp).
 #include <algorithm>
 #include <map>
 #include <set>

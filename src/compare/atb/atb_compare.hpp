@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares dumps of the Ascend Transformer Boost: a folder with a statistic.csv of 15 columns, and, if that
-// names them, files of tensors (spec/compare.md 12.6).
+// names them, files of tensors (docs/formats.md, "ATB dumps").
 #pragma once
 
 #include <string>

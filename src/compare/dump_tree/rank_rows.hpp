@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a pair of ranks: the Python tool's columns in its order (spec/compare.md 10).
+// The rows of a pair of ranks: the Python tool's columns (docs/formats.md, "The table of compare").
 #pragma once
 
 #include <cstddef>

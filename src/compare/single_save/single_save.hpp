@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares arrays that were saved one by one (spec/compare.md 12.3).
+// Compares arrays that were saved one by one (docs/rules.md, "Other layouts").
 #pragma once
 
 #include <map>

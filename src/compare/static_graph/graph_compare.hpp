@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares static-graph dumps of MindSpore kernel by kernel (spec/compare.md 12.5).
+// Compares static-graph dumps of MindSpore kernel by kernel (docs/formats.md, "Static graphs of MindSpore").
 #pragma once
 
 #include <string>

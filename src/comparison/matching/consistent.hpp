@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pairs a training of verl (the target) with its inference: modules by layer and mapped name, several of one
-// side with one of the other where an engine fuses them (spec/compare.md 12.4).
+// side with one of the other where an engine fuses them (docs/pairing.md, "--consistent_check").
 #pragma once
 
 #include <optional>

@@ -55,7 +55,7 @@ Matching join(const Side& target, const TargetKeys& target_keys, const EntryKeys
 Matching finish_pairs(const Side& target, const Side& golden, std::vector<Pair> pairs, const Rules& rules,
                       DtypeCheck check);
 
-// Fuzzy match (spec/compare.md 5.4): rows of one name but for the call number, in order of execution.
+// Fuzzy match (docs/pairing.md, "-fm"): rows of one name but for the call number, in order of execution.
 
 /// A key that equals nothing.
 inline constexpr std::uint32_t kNoKey = UINT32_MAX;

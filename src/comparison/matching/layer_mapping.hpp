@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layer mapping (spec/compare.md 5.8): entries correspond if they stand at the same place of the model,
+// Layer mapping (docs/pairing.md, "-lm"): entries correspond if they stand at the same place of the model,
 // whatever they are called.
 #pragma once
 

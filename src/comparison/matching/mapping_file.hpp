@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The YAML files behind -dm, -cm, -am and -lm (spec/compare.md 5.5 to 5.8), read once and checked.
+// The YAML files behind -dm, -cm, -am and -lm (docs/pairing.md), read once and checked.
 #pragma once
 
 #include <array>

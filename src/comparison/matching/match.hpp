@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways of pairing that the command line offers (spec/compare.md 5).
+// The ways of pairing that the command line offers (docs/pairing.md).
 #pragma once
 
 #include <memory>

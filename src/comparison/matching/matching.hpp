@@ -56,7 +56,7 @@ struct PairingTraits {
   bool refuses_conflict = false;       // --consistent_check: orders that contradict each other are an error
 };
 
-/// When may rows of different dtypes stay paired (spec/compare.md 5.9)?
+/// When may rows of different dtypes stay paired (docs/pairing.md, "Types")?
 enum class DtypeCheck {
   groups,     // of one framework: within the rules' groups
   narrow,     // as `groups`, but float64 with itself alone, as in the golden results of 26.x

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What entries of one framework or run are called in the other (spec/compare.md 5.4 to 5.6).
+// What entries of one framework or run are called in the other (docs/pairing.md, "-am", "-cm").
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Difference and relative error of two recorded statistics (spec/compare.md 6.2).
+// Difference and relative error of two recorded statistics (docs/rules.md, "Differences of statistics").
 #pragma once
 
 #include <cstdint>

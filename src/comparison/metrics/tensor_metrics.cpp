@@ -250,7 +250,7 @@ double python_scalar_abs(DType dtype, double n, double b) {
   }
 }
 
-/// 0-d tensors as the Python tool judges them (spec/compare.md 8.5).
+/// 0-d tensors as the Python tool judges them (docs/rules.md, "Tensors without dimensions").
 void compare_scalars_like_python(TensorMetrics& metrics, const StoredTensor& target,
                                  const StoredTensor& golden) {
   Feed<double> target_feed(target);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The six metrics of a pair of tensor files (spec/compare.md 8).
+// The six metrics of a pair of tensor files (docs/rules.md, "Metrics of tensors").
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// By what two dumps can be compared (spec/compare.md 3).
+// By what two dumps can be compared (docs/rules.md, "By what dumps are compared").
 #pragma once
 
 #include <optional>

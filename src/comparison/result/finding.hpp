@@ -13,7 +13,7 @@ namespace msprobe::compare {
 enum class Verdict : std::uint8_t { pass, warning, error };
 std::string_view verdict_name(Verdict verdict);
 
-/// In the order in which a row tells them; the numbers are those of spec/compare.md 9.
+/// In the order in which a row tells them; the numbers are those of docs/rules.md, "Verdicts".
 enum class Rule : std::uint8_t {
   fuzzy_pair,     // the partner has another name (-fm)
   aligned_pair,   // the same, where the two do the same at the same place

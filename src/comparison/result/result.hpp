@@ -87,7 +87,7 @@ struct RankResult {
   }
 };
 
-/// Gives every row its verdict by the rules of spec/compare.md 9, whose findings come behind those it has.
+/// Gives every row its verdict (docs/rules.md, "Verdicts"): the rules' findings come behind those it has.
 void judge(RankResult& result, const Rules& rules);
 
 /// One for each finding, those of a warning or error with that word in front.

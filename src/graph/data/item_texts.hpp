@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments and results of a node as texts, for people to read (spec/graph-visualize.md 5).
+// Arguments and results of a node as texts, for people to read (docs/formats.md, "Item texts").
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How bad NaN, Inf and jumps of the norm in a node's data are (spec/graph-visualize.md 9).
+// How bad NaN, Inf and jumps of the norm in a node's data are (docs/rules.md, "Overflow levels").
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A merged model as a dump of its own: construct.json, dump.json and stack.json
-// (spec/graph-visualize.md 12.6).
+// (docs/rules.md, "A merged model as JSON").
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The graph of a rank as a merge changes it: nodes get other names and places, nodes of other ranks join
-// them, and each node says whose data make its own (spec/graph-visualize.md 12).
+// them, and each node says whose data make its own (docs/rules.md, "Ranks merged into one graph").
 #pragma once
 
 #include <cstddef>

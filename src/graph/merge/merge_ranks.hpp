@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks of one run become the logical model that they are parts of (spec/graph-visualize.md 12.1).
+// Ranks of one run become the model that they are parts of (docs/rules.md, "Ranks merged into one graph").
 #pragma once
 
 #include <memory>

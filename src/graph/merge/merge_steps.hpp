@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps that make one graph of several (spec/graph-visualize.md 12.2 to 12.5). The first graph of a group
-// takes in the others.
+// The steps that make one graph of several (docs/rules.md, "Ranks merged into one graph"). The first graph
+// of a group takes in the others.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data of a node in a merge: the entries of its rank and its partners put together to one, which
-// everything else reads as if a rank had dumped it (spec/graph-visualize.md 12.3).
+// everything else reads as if a rank had dumped it (docs/rules.md, "Shards").
 #pragma once
 
 #include <cstdint>

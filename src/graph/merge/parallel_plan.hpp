@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a model was split, and which ranks make up a group (spec/graph-visualize.md 1.2, 12.1).
+// How a model was split, and which ranks make up a group (docs/rules.md, "Groups").
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether two nodes may be partners by their arguments and results, as releases 8.x have it
-// (spec/graph-visualize.md 16).
+// (docs/rules.md, "The index of releases 8.x").
 #pragma once
 
 #include "graph/data/node_source.hpp"

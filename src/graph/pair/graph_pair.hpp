@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two graphs compared: which nodes belong together, and what the comparison says of those under test
-// (spec/graph-visualize.md 6, 7).
+// (docs/rules.md, "The colour of a node").
 #pragma once
 
 #include <cstdint>

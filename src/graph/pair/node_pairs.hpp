@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which node of the reference's graph belongs to which node under test (spec/graph-visualize.md 6).
+// Which node of the reference's graph belongs to which node under test (docs/rules.md, "Pairs of nodes").
 #pragma once
 
 #include <cstdint>

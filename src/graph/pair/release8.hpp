@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a comparison says by the rules of releases 8.x: how far a node's results are from those of its partner
-// (spec/graph-visualize.md 16). `as_written`: with the mistakes of the Python tool.
+// (docs/rules.md, "The index of releases 8.x"). `as_written`: with the mistakes of the Python tool.
 #pragma once
 
 #include <cstddef>

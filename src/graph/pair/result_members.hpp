@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a comparison adds to the item of a node under test (spec/graph-visualize.md 5, 7).
+// What a comparison adds to the item of a node under test (docs/formats.md, "Item texts").
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The .vis file of releases 8.x: the graph of a rank, or of a rank beside its reference, as JSON
-// (spec/graph-visualize.md 16). It is written node by node.
+// (docs/formats.md, ".vis files"). It is written node by node.
 #pragma once
 
 #include <cstddef>

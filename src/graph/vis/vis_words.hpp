@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a .vis file tells the viewer of its colours and columns (spec/graph-visualize.md 8, 16).
+// What a .vis file tells the viewer of its colours and columns (docs/formats.md, ".vis files").
 #pragma once
 
 #include <string>

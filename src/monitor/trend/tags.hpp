@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words by which the viewer finds targets (spec/monitor.md 14.2, 14.3).
+// The words by which the viewer finds targets (docs/formats.md, "Trend tags").
 #pragma once
 
 #include <string_view>

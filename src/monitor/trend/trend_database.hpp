@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data base of trends that the viewer opens (spec/monitor.md 14.1).
+// The data base of trends that the viewer opens (docs/formats.md, "The trend data base").
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,7 @@ std::string pairs(const Keys& target, const Keys& golden, bool keep_surplus = tr
   return text_of(pair_in_step(target, golden, keep_surplus));
 }
 
-/// The rule as it is told (spec/compare.md 5.4): two queues, every newest row against all of the other queue.
+/// The rule as it is told (docs/pairing.md, "-fm"): two queues, each newest row against all of the other.
 std::string by_the_rule(const Keys& target, const Keys& golden, bool keep_surplus) {
   std::vector<Pair> pairs;
   Keys t_queue;
