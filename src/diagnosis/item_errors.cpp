@@ -70,7 +70,8 @@ void ItemErrors::measure_items(std::uint32_t api) {
   const Side& golden = *pair_.golden;
   // Where kernels make other graphs of one call, its gradients are recorded at other places of it.
   const auto name = dump::parse_entry_name(target.text(target.apis[api].name));
-  const bool backward = name && !name->is_module && name->direction == Direction::backward;
+  const bool of_call = name && !name->is_module;
+  const bool backward = of_call && name->direction == Direction::backward;
   for (std::uint32_t i = target.apis[api].first; i < target.apis[api].first + target.apis[api].count; ++i) {
     const Item& item = target.items[i];
     if (!item.is_tensor) continue;
@@ -97,8 +98,8 @@ void ItemErrors::measure_items(std::uint32_t api) {
     b[i] = other_shape ? std::numeric_limits<float>::infinity() : static_cast<float>(found->b);
     if (item.state == State::output && roundoff > 0) raise_to(output[api], e[i]);
   }
-  leave_out_overwritten(api);
-  if (backward) leave_out_unmasked(api);
+  if (of_call && name->direction == Direction::forward) leave_out_overwritten(api, name->operation());
+  if (backward && is_activation(name->operation())) leave_out_unmasked(api);
   for (std::uint32_t i = target.apis[api].first; i < target.apis[api].first + target.apis[api].count; ++i) {
     if (std::isnan(e[i])) continue;
     raise_to(anything[api], e[i]);
@@ -108,12 +109,9 @@ void ItemErrors::measure_items(std::uint32_t api) {
 
 /// What a call writes to without reading it may hold anything, as memory that nobody has written yet. What it
 /// changes some recorders see after the change: where it left the same, it had the same.
-void ItemErrors::leave_out_overwritten(std::uint32_t api) {
+void ItemErrors::leave_out_overwritten(std::uint32_t api, std::string_view operation) {
   const Side& target = *pair_.target;
   const dump::Api& entry = target.apis[api];
-  const auto parsed = dump::parse_entry_name(target.text(entry.name));
-  if (!parsed || parsed->direction != Direction::forward || parsed->is_module) return;
-  const std::string_view operation = parsed->operation();
   const bool adds_product = operation.starts_with("add") || operation.starts_with("baddbmm");
   bool scaled_by_zero = false;  // `beta=0`
   bool same_left = false;
@@ -140,8 +138,6 @@ void ItemErrors::leave_out_overwritten(std::uint32_t api) {
 /// The Python tool, and this collector before it signed its dumps, record the gradient of an activation in
 /// place ahead of it: what comes out is what went in.
 void ItemErrors::leave_out_unmasked(std::uint32_t api) {
-  const auto parsed = dump::parse_entry_name(pair_.target->text(pair_.target->apis[api].name));
-  if (!is_activation(parsed->operation())) return;
   const dump::Api& entry = pair_.target->apis[api];
   std::uint32_t in = kNone;
   std::uint32_t out = kNone;

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <system_error>
+#include <utility>
 
 #include "diagnosis/measures.hpp"
 #include "diagnosis/structure.hpp"
@@ -85,11 +86,13 @@ RecordedSums recorded_sums(const Side& side) {
   bool all_integers_float32 = true;
   int seen = 0;
   int digits = 1;
+  std::uint32_t name = 0;  // of the dtype, which is mostly that of the tensor before
+  std::optional<DType> dtype;
   for (const Item& item : side.items) {
     if (!item.is_tensor) continue;
     const double mean = real_of(item, dump::kMean);
     const double norm = real_of(item, dump::kNorm);
-    const auto dtype = tensor::dtype_from_name(side.text(item.dtype));
+    if (std::exchange(name, item.dtype) != item.dtype) dtype = tensor::dtype_from_name(side.text(name));
     if (!dtype || side.text(item.shape) == "[]") continue;
     if (std::isfinite(norm) && norm != 0 && seen < kMostDigitSamples) {
       ++seen;

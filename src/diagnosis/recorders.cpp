@@ -41,7 +41,7 @@ bool records_modules_alone(const dump::Side& side) {
 bool is_left_out_by_some(std::string_view base) {
   constexpr std::string_view kRecurrent[] = {"VF.lstm", "VF.gru", "VF.rnn_tanh", "VF.rnn_relu"};
   if (std::find(std::begin(kRecurrent), std::end(kRecurrent), base) != std::end(kRecurrent)) return true;
-  return std::binary_search(kLeftOut.begin(), kLeftOut.end(), base.substr(base.rfind('.') + 1));
+  return std::binary_search(kLeftOut.begin(), kLeftOut.end(), dump::split_last(base).second);
 }
 
 OneRecorder::OneRecorder(const dump::Side& side, const dump::Side& other)

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <unordered_map>
@@ -150,7 +149,10 @@ class Judge {
     if (traits_.tells_unknown && result_.mode == Mode::statistics)
       per_row(aggregate, [this](Row& row) { unknown(row); });
     if (aggregate && result_.mode == Mode::tensor) ratio_drop();
-    if (aggregate && result_.mode == Mode::statistics) norm_error();
+    if (aggregate && result_.mode == Mode::statistics) {
+      measure_norms();
+      norm_error();
+    }
     // Inference has no gradients.
     if (!consistent_) per_row(aggregate, [this](Row& row) { requires_grad(row); });
     if (aggregate) each(inputs_, [this](Row& row) { scalar_argument(row); });
@@ -185,10 +187,12 @@ class Judge {
                                                                                      : operation;
   }
 
-  void each(const std::vector<std::size_t>& indices, const std::function<void(Row&)>& rule) {
+  template <typename OfRow>
+  void each(const std::vector<std::size_t>& indices, OfRow&& rule) {
     for (const std::size_t i : indices) rule(result_.rows[i]);
   }
-  void per_row(bool inputs_too, const std::function<void(Row&)>& rule) {
+  template <typename OfRow>
+  void per_row(bool inputs_too, OfRow&& rule) {
     if (inputs_too) each(inputs_, rule);
     each(outputs_, rule);
   }
@@ -228,11 +232,11 @@ class Judge {
     return low;
   }
 
-  /// Marks the outputs that are bad.
+  /// Marks the outputs that are bad, by their places among the outputs.
   template <typename IsBad>
   void mark_outputs(Rule rule, IsBad&& is_bad) {
-    for (const std::size_t i : outputs_) {
-      if (is_bad(i)) result_.rows[traits_.marks_first_output ? outputs_.front() : i].findings.add(rule);
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      if (is_bad(i)) result_.rows[outputs_[traits_.marks_first_output ? 0 : i]].findings.add(rule);
     }
   }
 
@@ -240,39 +244,40 @@ class Judge {
   void ratio_drop() {
     if (smallest(inputs_, kOneThousandth) <= rules_.ratio_input_above) return;
     mark_outputs(Rule::ratio_drop, [&](std::size_t i) {
-      return metric(i, kOneThousandth).value_or(1.0) < rules_.ratio_output_below;
+      return metric(outputs_[i], kOneThousandth).value_or(1.0) < rules_.ratio_output_below;
     });
   }
 
-  double norm_error_of(std::size_t index) const {
-    const Row& row = result_.rows[index];
+  /// The relative error of a row's norm. What is not known is no error of an output, and explains one as an
+  /// input.
+  double norm_error_of(const Row& row, bool output) const {
     const double fraction = relative_fraction(result_.difference(row, kNorm));
     if (!(fraction > 0)) return fraction;
-    return sum_difference(result_, row, kNorm) == SumDifference::rounded ? 0 : fraction;
-  }
-  /// What is not known is no error of an output, and explains one as an input.
-  bool is_norm_known(std::size_t index) const {
-    return sum_difference(result_, result_.rows[index], kNorm) != SumDifference::unknown;
+    const SumDifference sums = sum_difference(result_, row, kNorm);
+    if (sums == SumDifference::rounded) return 0;
+    return output && sums == SumDifference::unknown ? NAN : fraction;
   }
 
-  /// The norm's relative error for an aggregate: 0 where there is none.
-  double aggregate_norm_error(std::size_t index) const {
-    const double error = norm_error_of(index);
-    if (std::isnan(error) || (traits_.finite_growth_only && std::isinf(error))) return 0;
-    return error;
+  /// For an aggregate: 0 where there is none.
+  double aggregated(double error) const {
+    return std::isnan(error) || (traits_.finite_growth_only && std::isinf(error)) ? 0 : error;
   }
-  double largest_norm_error(const std::vector<std::size_t>& indices) const {
-    double high = 0;
-    for (const std::size_t i : indices) high = std::max(high, aggregate_norm_error(i));
-    return high;
+
+  /// What rules 3 and 8 go by.
+  void measure_norms() {
+    input_norm_error_ = 0;
+    for (const std::size_t i : inputs_)
+      input_norm_error_ = std::max(input_norm_error_, aggregated(norm_error_of(result_.rows[i], false)));
+    output_norm_errors_.clear();
+    for (const std::size_t i : outputs_) output_norm_errors_.push_back(norm_error_of(result_.rows[i], true));
   }
 
   // Rule 3.
   void norm_error() {
-    if (largest_norm_error(inputs_) >= rules_.norm_error_input_below) return;
-    for (const std::size_t i : outputs_) {
-      if (norm_error_of(i) > rules_.norm_error_output_above && is_norm_known(i))
-        result_.rows[i].findings.add(Rule::norm_error);
+    if (input_norm_error_ >= rules_.norm_error_input_below) return;
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      if (output_norm_errors_[i] > rules_.norm_error_output_above)
+        result_.rows[outputs_[i]].findings.add(Rule::norm_error);
     }
   }
 
@@ -384,9 +389,8 @@ class Judge {
 
   // Rule 8.
   void norm_growth() {
-    const double input = largest_norm_error(inputs_);
     mark_outputs(Rule::norm_growth,
-                 [&](std::size_t i) { return grows(input, aggregate_norm_error(i)) && is_norm_known(i); });
+                 [&](std::size_t i) { return grows(input_norm_error_, aggregated(output_norm_errors_[i])); });
   }
 
   // Rule 9.
@@ -394,7 +398,7 @@ class Judge {
     const double input = smallest(inputs_, kCosine);
     if (input <= rules_.cosine_input_above) return;
     mark_outputs(Rule::cosine_drop, [&](std::size_t i) {
-      return input - metric(i, kCosine).value_or(1.0) > rules_.cosine_drop_above;
+      return input - metric(outputs_[i], kCosine).value_or(1.0) > rules_.cosine_drop_above;
     });
   }
 
@@ -427,6 +431,8 @@ class Judge {
   bool consistent_;
   std::vector<std::size_t> inputs_;
   std::vector<std::size_t> outputs_;
+  double input_norm_error_ = 0;             // the largest of the entry at hand
+  std::vector<double> output_norm_errors_;  // by output
 };
 
 }  // namespace

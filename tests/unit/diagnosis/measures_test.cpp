@@ -158,6 +158,8 @@ TEST_CASE("elements of a shape") {
   CHECK(elements_of("[0, 3]") == 0);
   CHECK(elements_of("[4294967296, 4294967296, 2]") == UINT64_MAX);
   CHECK(elements_of("rubbish") == 1);
+  CHECK(elements_of("[18446744073709551617, 2]") == 1);  // no size of anything
+  CHECK(elements_of("[-2, 3]") == 1);
   CHECK(sizes_of("[2, x]").empty());
   CHECK(sizes_of("[7, 8]") == std::vector<std::uint64_t>{7, 8});
 }
