@@ -2,7 +2,8 @@
 """Calls recorded operations once more: the hands of `msprobe acc_check`, one process a device or core.
 
 The command starts it, from a copy of its own, and speaks with it over open files: requests (3) and answers (4) are
-lines of JSON, tensors are plain bytes in two files without names (5 for inputs, 6 for outputs). What is called and in
+lines of JSON, tensors are plain bytes in two files without names (5 for inputs, 6 for outputs). The copy itself is a
+file, too (7), with fused_references.py behind it. What is called and in
 which types is the command's decision; here a function is looked up once, called on the device and on the CPU, and what
 comes out handed back. Standard output is free for what libraries print.
 """
@@ -16,7 +17,7 @@ import signal
 import sys
 import types
 
-REQUESTS, ANSWERS, INPUTS, OUTPUTS = 3, 4, 5, 6
+REQUESTS, ANSWERS, INPUTS, OUTPUTS, PROGRAM = 3, 4, 5, 6, 7
 ALIGNMENT = 64
 MOST_TEXT = 4000
 # Where functions with a dot in their names are.
@@ -177,14 +178,39 @@ class Arguments:
         return value
 
 
+def own_references(told):
+    """The functions of a user's file by the operators that they stand for."""
+    if not told:
+        return {}
+    wanted = json.loads(told)
+    module = types.ModuleType("references")
+    module.__file__ = wanted["file"]
+    sys.path.insert(0, os.path.dirname(wanted["file"]))
+    try:
+        with open(wanted["file"], encoding="utf-8") as file:
+            exec(compile(file.read(), wanted["file"], "exec"), vars(module))
+    except BaseException as error:  # noqa: B902 - it may do anything
+        raise Refusal(f"{wanted['file']} raised {type(error).__name__}: {error}") from None
+    finally:
+        sys.path.pop(0)
+    references = {}
+    for operator, name in wanted["functions"].items():
+        references[operator] = getattr(module, name, None)
+        if not callable(references[operator]):
+            raise Refusal(f"{wanted['file']} has no function {name}, which is to be the reference of {operator}")
+    return references
+
+
 class Runner:
-    def __init__(self, wanted, jit):
+    def __init__(self, wanted, jit, references=""):
         import torch
 
         self.torch = torch
         self.functions = {}
         self.can_cast = {}
         self.device = choose_device(torch, wanted, jit)
+        self.references = own_references(references)
+        self.fused = None
         self.inputs = None
         self.end = 0
         if self.device == "cpu":
@@ -260,11 +286,27 @@ class Runner:
         if key not in self.functions:
             self.functions[key] = self.look_up(kind, name)
         if self.functions[key] is None:
+            if kind == "NPU" and "torch_npu" not in sys.modules:
+                raise NoFunction(f"NPU.{name} is called by torch_npu, which this Python has not; acc_check --recorded "
+                                 "judges it by what was recorded")
             spaces = {"Tensor": self.torch.Tensor, "Functional": self.torch.nn.functional, "Torch": self.torch}
             if hasattr(spaces.get(kind), name):
                 raise NoFunction(f"{kind}.{name} is none of the operations that are called again")
             raise NoFunction(f"PyTorch {self.torch.__version__} has no {kind}.{name}")
         return self.functions[key]
+
+    def reference(self, kind, name):
+        """What an operation is judged by: itself, on the CPU, or for an operator of an NPU what it computes."""
+        if kind != "NPU":
+            return self.function(kind, name)
+        if self.fused is None:
+            module = types.ModuleType("fused_references")
+            exec(compile(os.pread(PROGRAM, 1 << 20, 0).split(b"\0")[1], "fused_references.py", "exec"), vars(module))
+            self.fused = module.FUNCTIONS
+        function = self.references.get(name) or self.fused.get(name)
+        if function is None:
+            raise NoFunction(f"NPU.{name} has no reference; --references may name one")
+        return function
 
     def look_up(self, kind, name):
         """Only operations: a name comes out of a file, and modules hold more than those."""
@@ -372,9 +414,11 @@ class Runner:
         answer = {"id": request["id"]}
         stage = "lookup"
         try:
-            function = self.function(request["type"], request["name"])
+            functions = {"reference": self.reference(request["type"], request["name"])}
+            if request["device"]:
+                functions["device"] = self.function(request["type"], request["name"])
             results = {}
-            for side in ("reference", "device") if request["device"] else ("reference",):
+            for side, function in functions.items():
                 stage = side
                 results[side] = self.call(request, side, function)
                 self.wait(side)
@@ -390,7 +434,8 @@ class Runner:
                 answer["backward"] = {side: {"l": [self.told(one) for one in many]}
                                       for side, many in gradients.items()}
         except Exception as error:  # noqa: BLE001 - whatever a call raises is its row's
-            answer["error"] = {"stage": stage, "kind": type(error).__name__, "ours": isinstance(error, Refusal),
+            ours = isinstance(error, Refusal) or type(error).__name__ == "NoReference"
+            answer["error"] = {"stage": stage, "kind": type(error).__name__, "ours": ours,
                                "text": str(error)[:MOST_TEXT]}
             # What is left of a device after such an error gives nothing but further ones.
             answer["leave"] = self.device != "cpu" and "error" in str(error) and any(
@@ -416,7 +461,7 @@ def main():
 
     warnings.simplefilter("ignore")
     try:
-        runner = Runner(wanted, sys.argv[3] == "jit")
+        runner = Runner(wanted, sys.argv[3] == "jit", sys.argv[4])
     except (ImportError, Refusal, RuntimeError, OSError) as error:
         tell({"fatal": f"{type(error).__name__}: {error}" if not isinstance(error, Refusal) else str(error)})
         return 1

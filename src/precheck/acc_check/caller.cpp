@@ -64,6 +64,14 @@ std::string error_reason(const CallError& error) {
   return fmt::format("{} raised {}: {}", where, display(error.kind), first_line(error.text));
 }
 
+/// Of a tuple its first element.
+void keep_first(Output& output) {
+  auto* const list = std::get_if<Output::List>(&output.value);
+  if (list == nullptr || list->elements.empty()) return;
+  Output first = std::move(list->elements.front());
+  output = std::move(first);
+}
+
 }  // namespace
 
 OperationReport skipped(const std::string& name, const std::string& reason, const std::string& message) {
@@ -163,10 +171,16 @@ OperationReport Caller::judged(const PlannedCall& call, const PreparedCall& prep
   OperationReport result;
   result.name = call.name;
   RecordedOutputs recorded;
+  const bool first_alone = treatment().first_output_alone.contains(call.api.name);
+  if (first_alone) {
+    keep_first(answer.forward->reference);
+    keep_first(answer.forward->device);
+  }
   if (options.recorded) {
     try {
       if (has_files(prepared.forward)) {
         recorded = recorded_outputs(prepared.forward, job_.plan.tensor_directory);
+        if (first_alone && recorded.elements.size() > 1) recorded.elements.resize(1);
         answer.forward->device = shaped_like(answer.forward->reference, std::move(recorded.elements));
       } else {
         take_judgement(result, Direction::forward,

@@ -121,7 +121,7 @@ CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, cons
   const auto runner = [&](std::size_t worker) -> Runner& {
     const std::string& device = options.devices[worker % options.devices.size()];
     return runners.at(worker, {options.python, options.recorded ? "cpu" : device,
-                               kMemoryShare / static_cast<double>(most), options.jit});
+                               kMemoryShare / static_cast<double>(most), options.jit, options.references});
   };
   if (needs_runner) {
     const RunnerHello& hello = runner(0).start();

@@ -35,6 +35,7 @@ struct CheckOptions {
   bool python_rules = false;
   bool recorded = false;                    // the dump's own outputs are judged
   std::set<std::string, std::less<>> done;  // operations that are left out: they were judged before
+  std::string references;                   // of the user, as a runner takes them; empty: none
   bool jit = false;                         // compile operations, on an NPU
 };
 

@@ -18,6 +18,7 @@
 #include "precheck/acc_check/against.hpp"
 #include "precheck/acc_check/check.hpp"
 #include "precheck/acc_check/config.hpp"
+#include "precheck/acc_check/references.hpp"
 #include "precheck/acc_check/summary.hpp"
 #include "precheck/result_files/result_files.hpp"
 #include "precheck/runner/runner.hpp"
@@ -39,6 +40,7 @@ struct TypedCheck {
   std::string output = "./";
   std::string result_csv;
   std::string config;
+  std::string references;
   std::vector<std::string> devices;
   std::size_t runners = 0;
   std::string python = "python3";
@@ -127,6 +129,10 @@ class AccCheckCommand final : public Command {
                      "Of calls that differ in nothing but their values only the first (also -f)");
     options.add("--config_path", typed_.config, "config.json with white_list, black_list, error_data_path")
         .argument("FILE");
+    options
+        .add("--references", typed_.references,
+             "YAML file that names functions of the Python file beside it as references of NPU operators")
+        .argument("FILE");
     options.add_flag("--save_error_data", typed_.save_error_data,
                      "Save inputs and outputs of what is not right, as .pt files");
     options.add_flag("--jit_compile", typed_.jit, "Operations are compiled, on an NPU (also -j)");
@@ -203,6 +209,11 @@ class AccCheckCommand final : public Command {
     options.python_rules = typed_.python_rules;
     options.recorded = typed_.recorded;
     options.jit = typed_.jit;
+    if (!typed_.references.empty()) {
+      OwnReferences own = read_references(typed_.references);
+      for (const std::string& warning : own.warnings) log_warning(warning);
+      options.references = std::move(own.told);
+    }
     error_folder_ = ".";
     if (!typed_.config.empty()) {
       CheckConfig config =

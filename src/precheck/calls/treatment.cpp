@@ -33,6 +33,7 @@ Treatment read_treatment() {
                                : name == "backward_not_recorded"    ? &result.backward_not_recorded
                                : name == "backward_not_supported"   ? &result.backward_not_supported
                                : name == "gradient_of_first_output" ? &result.gradient_of_first_output
+                               : name == "first_output_alone"       ? &result.first_output_alone
                                : name == "rounded_to_hf32"          ? &result.rounded_to_hf32
                                : name == "reference_not_raised"     ? &result.reference_not_raised
                                : name == "random"                   ? &result.random

@@ -17,6 +17,7 @@ struct Treatment {
   Names backward_not_recorded;
   Names backward_not_supported;
   Names gradient_of_first_output;
+  Names first_output_alone;
   Names rounded_to_hf32;
   Names reference_not_raised;
   Names random;

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "precheck/runner/call_again.hpp"
+#include "precheck/runner/fused_references.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 
@@ -42,7 +43,7 @@ constexpr int kScript = 7;
 // Nothing is imported from the folder that the command was started in.
 constexpr const char* kLoader =
     "import sys; sys.path[:] = [p for p in sys.path if p]; import os; "
-    "exec(compile(os.pread(7, 1 << 20, 0), 'call_again.py', 'exec'))";
+    "exec(compile(os.pread(7, 1 << 20, 0).split(b'\\0')[0], 'call_again.py', 'exec'))";
 
 class Descriptor {
  public:
@@ -75,14 +76,15 @@ std::pair<Descriptor, Descriptor> make_pipe() {
   return {std::move(reader), moved_up(writer.release())};
 }
 
-/// The runner's program as a file, the same for all.
+/// The runner's program and, behind a zero, the references as a file, the same for all.
 int script_file() {
   static std::mutex mutex;
   static std::unique_ptr<SharedFile> file;
   const std::lock_guard lock(mutex);
   if (!file) {
     auto made = std::make_unique<SharedFile>();
-    made->append(std::as_bytes(std::span(std::string_view(kCallAgain))));
+    const std::string program = std::string(kCallAgain) + '\0' + std::string(kFusedReferences);
+    made->append(std::as_bytes(std::span(program)));
     file = std::move(made);
   }
   return file->descriptor();
@@ -147,9 +149,10 @@ RunnerProcess::RunnerProcess(const RunnerStart& start, SharedFile& inputs, Share
   actions.give(inputs.descriptor(), kInputs);
   actions.give(outputs.descriptor(), kOutputs);
   actions.give(script_file(), kScript);
-  const int problem = actions.spawn(process_, start.python,
-                                    {start.python, "-c", kLoader, start.device,
-                                     fmt::format("{}", start.memory_share), start.jit ? "jit" : "plain"});
+  const int problem =
+      actions.spawn(process_, start.python,
+                    {start.python, "-c", kLoader, start.device, fmt::format("{}", start.memory_share),
+                     start.jit ? "jit" : "plain", start.references});
   if (problem != 0) throw IoError(start.python, std::strerror(problem));
   for (const Descriptor* end : {&request_writer, &answer_reader, &noise_reader})
     ::fcntl(end->get(), F_SETFL, O_NONBLOCK);
