@@ -308,6 +308,25 @@ assert torch.equal(p.multinomial(20), p.multinomial(20)) and torch.equal(p.multi
 assert torch.equal(torch.rand(3), torch.rand(3)) and random.random() == random.random()
 """, self.folder, self.folder)
 
+    def test_generators_of_an_npu_are_restored_around_every_call(self):
+        """A stand-in: what of torch.npu is asked for, and that each call finds the states of the beginning."""
+        run_script("""
+import types, torch
+from msprobe.pytorch import seed_all
+states, kept = [torch.tensor([5])], []
+def draw(*args):
+    kept.append(int(states[0]))
+    states[0] = states[0] + 1
+    return torch.zeros(1)
+torch.rand = draw
+torch.npu = types.SimpleNamespace(
+    is_available=lambda: True, manual_seed_all=lambda seed: states.__setitem__(0, torch.tensor([seed])), manual_seed=lambda seed: None,
+    get_rng_state_all=lambda: [states[0].clone()], set_rng_state_all=lambda told: states.__setitem__(0, told[0].clone()))
+seed_all(3, is_enhanced=True)
+torch.rand(1), torch.rand(1)
+assert kept == [3, 3] and int(states[0]) == 3, (kept, states)
+""", self.folder, self.folder)
+
 
 if __name__ == "__main__":
     unittest.main()
