@@ -81,6 +81,29 @@ class Copies(MonitorCase):
         self.assert_figures(self.figures("grad_reduced"), {(0, name): norm(one) for name, one in gradients.items()})
         self.assertEqual(len(self.figures("exp_avg_sq")), 3)
 
+    def test_a_container_of_optimizers(self):
+        """As TorchTitan's: an optimizer whose state is that of the optimizers in it."""
+        class Container(torch.optim.Optimizer):
+            def __init__(self, optimizers):
+                self.optimizers = optimizers
+                super().__init__([one for part in optimizers for group in part.param_groups for one in group["params"]], {})
+
+            def step(self):
+                for one in self.optimizers:
+                    one.step()
+
+        torch.manual_seed(1)
+        nets = [torch.nn.Linear(3, 2), torch.nn.Linear(2, 1)]
+        optimizer = Container([torch.optim.Adam(net.parameters()) for net in nets])
+        self.monitor(nets, optimizer, mv_distribution=True)
+        for _ in range(2):
+            nets[1](nets[0](torch.ones(1, 3))).sum().backward()
+            optimizer.step()
+        rows = [row for row in self.rows("exp_avg") if row["step"] == "1"]
+        self.assertEqual(sorted((row["vpp_stage"], row["name"]) for row in rows),
+                         [("0", "bias"), ("0", "weight"), ("1", "bias"), ("1", "weight")])
+        self.assertTrue(all(float(row["norm"]) > 0 for row in rows))
+
     def test_shards(self):
         """The tail of the first, all of the second, the head of the third parameter."""
         def make(parameters):

@@ -9,11 +9,17 @@ from . import deepspeed
 
 def reader_of(optimizer, gradient_of):
     """A reader; gradient_of(parameter) gives the gradient where the model has it."""
-    members = getattr(optimizer, "chained_optimizers", None)
+    members = getattr(optimizer, "chained_optimizers", None) or _contained(optimizer)
     if members:
         return _Chained([reader_of(member, gradient_of) for member in members])
     kind = _KINDS.get(type(optimizer).__name__, _Plain)
     return kind(optimizer, gradient_of)
+
+
+def _contained(optimizer):
+    """Those of a container such as TorchTitan's, whose own state stays empty."""
+    members = getattr(optimizer, "optimizers", None)
+    return members if isinstance(members, (list, tuple)) and all(hasattr(one, "param_groups") for one in members) else None
 
 
 def _flat(groups):
