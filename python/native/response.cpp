@@ -84,17 +84,18 @@ class Reader {
         return false;
       }
       narrowest = std::min(narrowest, PyDict_Size(row));
-      if (narrowest == 0) {
-        PyErr_Format(PyExc_ValueError, "position %zd has no logprobs", at);
-        return false;
-      }
     }
     if (width_ > 0) narrowest = width_;
     positions.reserve(static_cast<std::size_t>(size));
     for (Py_ssize_t at = 0; at < size; ++at) {
-      // What turns values into numbers may change the dict.
+      // What turns values into numbers may change any dict.
       const Ref row(PyDict_Copy(PyList_GetItem(list.get(), at)));
-      if (!row || !read_row(row.get(), static_cast<std::size_t>(narrowest))) return false;
+      if (!row) return false;
+      if (PyDict_Size(row.get()) == 0) {
+        PyErr_Format(PyExc_ValueError, "position %zd has no logprobs", at);
+        return false;
+      }
+      if (!read_row(row.get(), static_cast<std::size_t>(narrowest))) return false;
     }
     return true;
   }

@@ -103,9 +103,10 @@ class AnyInput(Case):
 
         changing = {}
         changing.update({1: Changing(changing), 2: -1.0, 3: -2.0})
+        cleared = dict(CERTAIN)
         for rows, tokens in (([{}], [1]), ([None], [1]), ([{1: "a"}], [1]), ([{1: None}] * 70, [1] * 70), ([[1, 2]], [1]),
                              ([{1: Hostile()}], [1]), ([{1: -0.1}] * 70, [[]] * 70), (3, [1]), ([CERTAIN], 3),
-                             ("text", "text"), ([CERTAIN], object())):
+                             ("text", "text"), ([CERTAIN], object()), ([{1: Changing(cleared)}, cleared], [1, 1])):
             log._said.clear()
             result, told = self.told(lambda: analyze_output_anomaly([rows], [tokens], [None]))
             self.assertEqual(result, [[False, 0]])
