@@ -72,10 +72,30 @@ constexpr int kMostDigitSamples = 64;
 constexpr int kFewestDigits = 4;
 constexpr int kMostDigits = 7;
 
+/// Of a tensor whose elements are all one number the sums are known: is the norm that of them, as float32 has
+/// it? Every dump has some: losses, weights of norms.
+bool has_exact_constants(const Side& side) {
+  constexpr int kEnough = 32;
+  constexpr double kRounded = 2e-7;
+  int seen = 0;
+  for (const Item& item : side.items) {
+    if (!item.is_tensor || seen == kEnough) continue;
+    const double value = real_of(item, dump::kMax);
+    const double norm = real_of(item, dump::kNorm);
+    if (!std::isfinite(value) || !std::isfinite(norm) || value == 0 || real_of(item, dump::kMin) != value)
+      continue;
+    const double expected =
+        std::abs(value) * std::sqrt(static_cast<double>(elements_of(side.text(item.shape))));
+    if (std::abs(norm - expected) > kRounded * expected) return false;
+    ++seen;
+  }
+  return true;
+}
+
 RecordedSums recorded_sums(const Side& side) {
   RecordedSums sums;
   if (side.header.recorder.starts_with("msprobe ")) {
-    sums.in_double = true;
+    sums.in_double = has_exact_constants(side);
     return sums;
   }
   std::uint64_t bfloat16 = 0;
@@ -107,7 +127,9 @@ RecordedSums recorded_sums(const Side& side) {
     } else if (*dtype == DType::float16 && std::isfinite(mean) && std::isfinite(norm)) {
       ++float16;
       all_float16 = all_float16 && is_of(norm, kFloat16);
-    } else if (tensor::info(*dtype).kind == tensor::Kind::integer && std::isfinite(norm)) {
+    } else if (tensor::info(*dtype).kind == tensor::Kind::integer && !std::isfinite(norm)) {
+      sums.integers_without_sums = true;
+    } else if (tensor::info(*dtype).kind == tensor::Kind::integer) {
       ++integers;
       all_integers_float32 = all_integers_float32 && is_float32(norm) && is_float32(mean) &&
                              item.statistics[dump::kMax].kind == ValueKind::real;
@@ -120,7 +142,7 @@ RecordedSums recorded_sums(const Side& side) {
   sums.integers_in_float32 = integers > 0 && all_integers_float32;
   sums.digits = seen >= kFewestDigitSamples && digits >= kFewestDigits && digits <= kMostDigits ? digits : 0;
   // The Python tool writes no norm of integers, or a float32 one.
-  sums.in_double = integers > 0 && !all_integers_float32;
+  sums.in_double = integers > 0 && !all_integers_float32 && has_exact_constants(side);
   return sums;
 }
 
@@ -135,6 +157,7 @@ StatisticsPrecision::StatisticsPrecision(const Side& target, const Side& golden)
 StatisticsPrecision::StatisticsPrecision(const Side& target, const Side& golden,
                                          const std::vector<std::uint32_t>& golden_item)
     : StatisticsPrecision(target, golden) {
+  if (exact_) return;
   Samples samples;
   for_each_parameter(target, golden_item, [&](std::uint32_t item, std::uint32_t partner) {
     add(samples, target, target.items[item], golden, golden.items[partner]);
@@ -202,7 +225,6 @@ void StatisticsPrecision::learn(const Samples& samples) {
       learnt = {most(&Sample::norm), most(&Sample::mean), true, false};
       learnt.alike = std::all_of(near.begin(), near.end(),
                                  [](const Sample& each) { return each.norm == 0 && each.mean == 0; });
-      exact_ = exact_ && learnt.alike;
     }
   }
   lend();
@@ -273,11 +295,14 @@ std::vector<std::string> StatisticsPrecision::limits() const {
   std::vector<std::string> out;
   const auto of = [&](const RecordedSums& sums, const char* whose) {
     if (sums.half_as_bfloat16 || sums.half_as_float16) {
-      out.push_back(fmt::format(
-          "mean and norm of {} are rounded to {}: errors below {} of them cannot be seen; record with "
-          "msprobe's "
-          "collector, or with task tensor",
-          whose, sums.half_as_bfloat16 ? "bfloat16" : "float16", sums.half_as_bfloat16 ? "0.4 %" : "0.05 %"));
+      const char* const type = sums.half_as_bfloat16 ? "bfloat16" : "float16";
+      const char* const part = sums.half_as_bfloat16 ? "0.4 %" : "0.05 %";
+      const bool integers = sums.integers_without_sums;
+      out.push_back(
+          fmt::format("mean and norm of {} are rounded to {}{}: errors below {} of them{} cannot be seen; "
+                      "record with msprobe's collector, or with task tensor",
+                      whose, type, integers ? ", and integers have neither" : "", part,
+                      integers ? ", and other integers between the same largest and least," : ""));
     }
     if (sums.digits > 0) {
       out.push_back(
@@ -286,7 +311,8 @@ std::vector<std::string> StatisticsPrecision::limits() const {
                       whose, sums.digits));
     }
   };
-  const bool alike = target_.half_as_bfloat16 == golden_.half_as_bfloat16 &&
+  const bool alike = target_.integers_without_sums == golden_.integers_without_sums &&
+                     target_.half_as_bfloat16 == golden_.half_as_bfloat16 &&
                      target_.half_as_float16 == golden_.half_as_float16 && target_.digits == golden_.digits;
   if (alike) {
     of(golden_, "both sides");

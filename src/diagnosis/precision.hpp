@@ -31,7 +31,8 @@ struct RecordedSums {
   bool half_as_bfloat16 = false;  // Mean and Norm of bfloat16 are rounded to it
   bool half_as_float16 = false;
   bool integers_in_float32 = false;  // also of float64: made float32 first
-  int digits = 0;                    // decimal digits that numbers were printed with; 0: all
+  bool integers_without_sums = false;
+  int digits = 0;  // decimal digits that numbers were printed with; 0: all
 };
 
 class StatisticsPrecision {

@@ -353,7 +353,7 @@ Finding RankJudge::finding(const Entry& entry, Kind kind, Rule rule, double j) c
   // may what is behind an update by the signs of gradients, or rounded to half types: single elements are
   // off.
   constexpr double kTogether = 2;
-  const bool behind_update = !pair_.tensors && history_.steps > 0 && parameters_ > 0 &&
+  const bool behind_update = !pair_.tensors && history_.steps > 0 &&
                              (entry.name.direction != Direction::forward || rule == Rule::birth);
   const bool drifted = (drift_ && drift_->median > 0) || behind_update;
   const double least = drifted && by_values ? kTogether * threshold_ : threshold_;
