@@ -83,7 +83,7 @@ class FactorNotesSink final : public Sink {
     }
     for (const Failure& failure : failures.take()) {
       const std::string more =
-          failure.rows > 1 ? fmt::format(" and {} more rows", human_count(failure.rows - 1)) : "";
+          failure.rows > 1 ? fmt::format(" and {} more", human_count(failure.rows - 1)) : "";
       tell(fmt::format("{}{}: {}", display(failure.first), more, failure.reason));
     }
     for (std::size_t i = 0; i < met.size(); ++i) {
