@@ -271,6 +271,27 @@ def gradients(msprobe):
     return body
 
 
+def by_statistics(msprobe):
+    """Outputs that were recorded as statistics alone, as those of a large attention are."""
+
+    def body(scratch):
+        x = randn(1, 5, 8)
+        right = attention(x, x, x, 2, False, 0.5)
+        dump = Dump(scratch / "dump")
+        for number, first in enumerate((right, right * 1.01)):
+            dump.add("npu_fusion_attention", [x, x, x, 2, "BSH"], (first, randn(1, 2, 5, 8), randn(1, 2, 5, 8), 3), number,
+                     scale=0.5)
+        for entry in dump.data.values():
+            for output in entry["output"]:
+                output.pop("data_name", None)
+        dump.write()
+        rows = check(msprobe, scratch)[1]
+        harness.check_equal("verdicts", verdicts(rows), {
+            "NPU.npu_fusion_attention.0": ("pass", ""), "NPU.npu_fusion_attention.1": ("error", "")})
+
+    return body
+
+
 def without_reference(msprobe):
     def body(scratch):
         x = randn(1, 4, 8)
@@ -354,6 +375,7 @@ def make_tests(msprobe):
     return [
         ("fused operators are judged by what they compute", judged(msprobe)),
         ("their gradients, too", gradients(msprobe)),
+        ("outputs that are statistics alone", by_statistics(msprobe)),
         ("what has no reference says so", without_reference(msprobe)),
         ("references of the user", own_references(msprobe)),
     ]

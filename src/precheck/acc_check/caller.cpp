@@ -185,7 +185,7 @@ OperationReport Caller::judged(const PlannedCall& call, const PreparedCall& prep
       } else {
         take_judgement(result, Direction::forward,
                        judge_recorded_statistics(call.name + ".forward.output.", prepared.forward,
-                                                 answer.forward->reference));
+                                                 answer.forward->reference, first_alone));
       }
     } catch (const NotRebuilt& reason) {
       skip_direction(result, Direction::forward, reason.what(), reason.what());

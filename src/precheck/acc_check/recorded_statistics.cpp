@@ -131,12 +131,14 @@ OutputRow judge_one_by_statistics(const Entry& entry, Node node, const TensorOut
 
 }  // namespace
 
-Judgement judge_recorded_statistics(const std::string& prefix, const Entry& entry, const Output& reference) {
+Judgement judge_recorded_statistics(const std::string& prefix, const Entry& entry, const Output& reference,
+                                    bool first_alone) {
   std::vector<const TensorOutput*> made;
   flatten(reference, made);
   std::vector<Node> recorded;
   const Node output = entry.is(0, NodeKind::object) ? entry.find(0, "output") : Entry::kNone;
   if (output != Entry::kNone) flatten(entry, output, 0, recorded);
+  if (first_alone && recorded.size() > 1) recorded.resize(1);
   const auto is_complex = [](const TensorOutput* tensor) {
     return tensor::info(tensor->dtype).kind == tensor::Kind::complex;
   };
