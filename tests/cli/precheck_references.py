@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`msprobe acc_check --recorded` on fused operators of an NPU: what they compute is written here once more, in another way
-than the references are, and stands for what a kernel recorded. Own references, and what has none.
+"""`msprobe acc_check --recorded` on fused operators of an NPU: what they compute is written here once more, in another
+way than the references are, and stands for what a kernel recorded. Own references, and what has none.
 
 usage: precheck_references.py MSPROBE
 """
@@ -137,8 +137,9 @@ class Dump:
         if isinstance(value, torch.Tensor):
             torch.save(value.clone(), self.folder / "dump_tensor_data" / f"{name}.pt")
             real = value.double() if value.numel() else torch.zeros(1)
-            return {"type": "torch.Tensor", "dtype": str(value.dtype), "shape": list(value.shape), "Max": real.max().item(),
-                    "Min": real.min().item(), "Mean": real.mean().item(), "Norm": real.norm().item(),
+            return {"type": "torch.Tensor", "dtype": str(value.dtype), "shape": list(value.shape),
+                    "Max": real.max().item(), "Min": real.min().item(),
+                    "Mean": real.mean().item(), "Norm": real.norm().item(),
                     "requires_grad": value.is_floating_point(), "data_name": f"{name}.pt"}
         if isinstance(value, (list, tuple)):
             return [self.told(one, f"{name}.{place}") for place, one in enumerate(value)]
@@ -165,8 +166,8 @@ class Dump:
 
 def check(msprobe, scratch, *options):
     out = scratch / f"out{len(list(scratch.glob('out*')))}"
-    words = ["acc_check", "-api_info", "dump/dump.json", "--recorded", "-o", out.name, "--python", sys.executable, "-n", "1",
-             *options]
+    words = ["acc_check", "-api_info", "dump/dump.json", "--recorded", "-o", out.name, "--python", sys.executable, "-n",
+             "1", *options]
     result = harness.run(msprobe, words, scratch)
     files = list(out.glob("accuracy_checking_result_*.csv"))
     if not files:
@@ -279,8 +280,8 @@ def by_statistics(msprobe):
         right = attention(x, x, x, 2, False, 0.5)
         dump = Dump(scratch / "dump")
         for number, first in enumerate((right, right * 1.01)):
-            dump.add("npu_fusion_attention", [x, x, x, 2, "BSH"], (first, randn(1, 2, 5, 8), randn(1, 2, 5, 8), 3), number,
-                     scale=0.5)
+            dump.add("npu_fusion_attention", [x, x, x, 2, "BSH"], (first, randn(1, 2, 5, 8), randn(1, 2, 5, 8), 3),
+                     number, scale=0.5)
         for entry in dump.data.values():
             for output in entry["output"]:
                 output.pop("data_name", None)
@@ -300,7 +301,8 @@ def without_reference(msprobe):
         dump.add("npu_fusion_attention", [x, x, x, 2, "TND"], x)
         dump.add("npu_fusion_attention", [x, x, x, 2, "BSH"], x, 1, keep_prob=0.5)
         dump.add("npu_fusion_attention", [x, x, x, 2, "BSH"], x, 2, sparse_mode=5)
-        dump.add("npu_apply_adam_w", [0.9, 0.9, 0.1, 0.1, 0.9, 0.9, 1e-8, x, None, True, False], (x, x, x), out=[x, x, x])
+        dump.add("npu_apply_adam_w", [0.9, 0.9, 0.1, 0.1, 0.9, 0.9, 1e-8, x, None, True, False], (x, x, x),
+                 out=[x, x, x])
         dump.add("npu_other", [x], x)
         dump.write()
         rows = check(msprobe, scratch)[1]
@@ -316,8 +318,9 @@ def without_reference(msprobe):
         words = ["acc_check", "-api_info", "dump/dump.json", "-o", "called", "-d", "cpu", "--python", sys.executable]
         harness.run(msprobe, words, scratch)
         (file,) = (scratch / "called").glob("accuracy_checking_result_*.csv")
-        harness.check("NPU.npu_rotary_mul is called by torch_npu, which this Python has not; acc_check --recorded judges it "
-                      "by what was recorded" in file.read_text(encoding="utf-8-sig"), file.read_text(encoding="utf-8-sig"))
+        text = file.read_text(encoding="utf-8-sig")
+        harness.check("NPU.npu_rotary_mul is called by torch_npu, which this Python has not; acc_check --recorded "
+                      "judges it by what was recorded" in text, text)
 
     return body
 
@@ -349,7 +352,8 @@ def own_references(msprobe):
         # Nothing beside a dump is run by itself.
         harness.check_equal("not asked for", verdicts(check(msprobe, scratch)[1])["NPU.npu_other.0"], ("skip", ""))
         for yaml, python, reason in (
-            (OWN, "def twice(x):\n    return x\n", "own.py has no function wrong, which is to be the reference of npu_mish"),
+            (OWN, "def twice(x):\n    return x\n",
+             "own.py has no function wrong, which is to be the reference of npu_mish"),
             (OWN, "1 / 0\n", "own.py raised ZeroDivisionError: division by zero"),
             (OWN, "raise SystemExit(3)\n", "own.py raised SystemExit: 3"),
             (OWN, None, "own.py: No such file or directory"),
@@ -366,7 +370,8 @@ def own_references(msprobe):
             result, rows = check(msprobe, scratch, "--references", "own.yaml")
             harness.check_equal(reason, (result.returncode, rows), (2, {}))
             harness.check(reason in result.stderr, f"{reason}: {result.stderr}")
-            harness.check_equal(f"lines of {reason}", len([line for line in result.stderr.splitlines() if "error" in line]), 1)
+            errors = [line for line in result.stderr.splitlines() if "error" in line]
+            harness.check_equal(f"lines of {reason}", len(errors), 1)
 
     return body
 

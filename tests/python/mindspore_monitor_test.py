@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What TrainerMon says of keys that have no effect with MindSpore, by a stand-in for it; tests/peer/mindspore_monitor.py has
-the real one."""
+"""What TrainerMon says of keys that have no effect with MindSpore, by a stand-in for it;
+tests/peer/mindspore_monitor.py has the real one."""
 
 import contextlib
 import io
@@ -68,11 +68,13 @@ class Monitor(unittest.TestCase):
             optimizer = Hooked()
             told = io.StringIO()
             with contextlib.redirect_stderr(told):
-                TrainerMon(config, params_have_main_grad=False).set_monitor(Hooked(), grad_acc_steps=1, optimizer=optimizer)
+                monitor = TrainerMon(config, params_have_main_grad=False)
+                monitor.set_monitor(Hooked(), grad_acc_steps=1, optimizer=optimizer)
                 optimizer()
                 optimizer()
         for key in ("cc_distribution", "print_struct", "recording_l2_features", "stack_info"):
-            self.assertEqual(told.getvalue().count("monitor: %s has no effect with MindSpore" % key), 1, told.getvalue())
+            line = "monitor: %s has no effect with MindSpore" % key
+            self.assertEqual(told.getvalue().count(line), 1, told.getvalue())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which ranks hold which layers; expected is what pictures of the Python tool 26.2 show. The picture itself is drawn where
-matplotlib is."""
+"""Which ranks hold which layers; expected is what pictures of the Python tool 26.2 show. The picture itself is drawn
+where matplotlib is."""
 
 import os
 import sys
@@ -41,8 +41,9 @@ class Layout(unittest.TestCase):
                          ["rank 3", "ranks 0-2", "ranks 0, 4", "ranks 0, 2 ... 18"])
 
     def test_file_names(self):
-        self.assertEqual(ParallelConfig(world_size=4, num_layers=8, pipeline_parallel_size=2,
-                                        num_layers_per_virtual_pipeline_stage=1).file_name(), "ws4_ln8_tp1_pp2_vpp4.png")
+        config = ParallelConfig(world_size=4, num_layers=8, pipeline_parallel_size=2,
+                                num_layers_per_virtual_pipeline_stage=1)
+        self.assertEqual(config.file_name(), "ws4_ln8_tp1_pp2_vpp4.png")
 
     def test_what_does_not_go_together(self):
         for keys, reason in (
@@ -53,7 +54,8 @@ class Layout(unittest.TestCase):
             ({"num_layers": 257}, "at most 256"),
             ({"world_size": 6, "tensor_parallel_size": 4}, "no multiple of tensor_parallel_size"),
             ({"pipeline_parallel_size": 2, "num_layers": 5}, "no multiple of the number of stages"),
-            ({"pipeline_parallel_size": 2, "num_layers_per_virtual_pipeline_stage": 3}, "no multiple of num_layers_per"),
+            ({"pipeline_parallel_size": 2, "num_layers_per_virtual_pipeline_stage": 3},
+             "no multiple of num_layers_per"),
             ({"standalone_embedding_stage": True}, "needs another one"),
             ({"order": "a-b"}, "order must name"),
             ({"order": 3}, "order must name"),
