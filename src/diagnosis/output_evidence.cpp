@@ -29,9 +29,24 @@ bool like_tf32(std::string_view operation, double error, double u) {
 
 }  // namespace
 
+/// Does it multiply a tensor by itself, as the second moment of Adam does?
+bool RankJudge::is_square(const Entry& entry) const {
+  if (!is_elementwise(entry.name.operation()) || entry.nature != Nature::ordinary) return false;
+  const Api& api = target_.apis[entry.target];
+  std::uint64_t before = 0;
+  for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
+    if (item_of(i).state != State::input || !item_of(i).is_tensor) continue;
+    const std::uint64_t key = target_keys_.of(i);
+    if (key != 0 && key == before) return true;
+    before = key;
+  }
+  return false;
+}
+
 /// How much an error of the inputs may grow by what the operation is, from the sizes of what goes in and out.
 double RankJudge::amplification(const Entry& entry) const {
   constexpr double kMost = 1000;
+  if (is_square(entry)) return 2;
   if (entry.nature != Nature::sum && entry.nature != Nature::mean && entry.nature != Nature::exponential &&
       entry.nature != Nature::normalising)
     return 1;

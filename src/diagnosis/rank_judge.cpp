@@ -353,8 +353,9 @@ Finding RankJudge::finding(const Entry& entry, Kind kind, Rule rule, double j) c
   // may what is behind an update by the signs of gradients, or rounded to half types: single elements are
   // off.
   constexpr double kTogether = 2;
-  const bool behind_update = !pair_.tensors && history_.steps > 0 &&
-                             (entry.name.direction != Direction::forward || rule == Rule::birth);
+  const bool behind_update =
+      !pair_.tensors && history_.steps > 0 &&
+      (entry.name.direction != Direction::forward || entry.optimizer || rule == Rule::birth);
   const bool drifted = (drift_ && drift_->median > 0) || behind_update;
   const double least = drifted && by_values ? kTogether * threshold_ : threshold_;
   const bool weak = j < least || (drift_ && by_size && before_ >= kLost);

@@ -143,6 +143,7 @@ class RankJudge {
   void compound_outputs(Entry& entry);
   void backward_pair(Entry& entry);
   void gradients_pair(Entry& entry);
+  bool is_square(const Entry& entry) const;
   double amplification(const Entry& entry) const;
   std::vector<Replayed> replayed(const Entry& entry, double j) const;
   double floor_of(double e_in) const;
