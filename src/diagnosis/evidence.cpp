@@ -266,8 +266,11 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
     // What comes first has no noise of half types yet. What is computed from data by something unrecorded is
     // told from data by whether anything came before, or by what came in at the same place before.
     const std::optional<double> data = data_error(entry, index);
-    const bool derived = (forward_ > 0 || rounded_ > 0) && !data;
+    // Drift leaves integers as they are, but for what a decision made of it.
+    const bool settled = drift_ && is_integer(target_.text(item.dtype));
+    const bool derived = (forward_ > 0 || rounded_ > 0) && !data && !settled;
     const double ahead = data              ? *data
+                         : settled         ? flips_
                          : entry.optimizer ? std::max({forward_error(), gradients_, rounded_})
                                            : std::max(forward_error(), derived ? rounded_ : 0);
     // What comes in is equal but for single elements; of float32, random numbers and scaling differ a little.
@@ -278,10 +281,18 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
       const bool made = derived || !may_be_data(entry, index);
       found.kind = made ? Kind::unrecorded : Kind::data;
       found.text =
-          fmt::format("{} {} and differs by {}; {} by more than {}", place_text(target_, item),
+          fmt::format("{} {} and differs by {}", place_text(target_, item),
                       made ? "is made by something not recorded" : "comes from outside of what is recorded",
-                      error_text(e), data ? "what came in there before did not" : "nothing ahead of it",
-                      error_text(ahead));
+                      error_text(e));
+      if (settled && !data) {
+        found.text += ", as integers do not by drift";
+        // A decision that nobody recorded may have made them.
+        found.confidence = std::min(found.confidence, Confidence::likely);
+      } else {
+        found.text += fmt::format("; {} by more than {}",
+                                  data ? "what came in there before did not" : "nothing ahead of it",
+                                  error_text(ahead));
+      }
       if (made) {
         const std::string module = module_around(entry.target, entry.golden);
         const bool trained = item.requires_grad == dump::RequiresGrad::yes && !entry.optimizer;

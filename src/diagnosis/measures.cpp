@@ -158,6 +158,11 @@ double unit_roundoff(std::string_view dtype) {
   return known ? tensor::unit_roundoff(*known) : 0;
 }
 
+bool is_integer(std::string_view dtype) {
+  const auto known = tensor::dtype_from_name(dtype);
+  return known && tensor::info(*known).kind == tensor::Kind::integer;
+}
+
 bool same_dtype(std::string_view a, std::string_view b) {
   if (a == b) return true;
   const auto first = tensor::dtype_from_name(a);

@@ -42,6 +42,8 @@ Measure measure(const dump::Side& target, const dump::Item& item, const dump::Si
 /// Half of the distance of 1 to the next number; 0 for integers, booleans and what is no dtype. Any spelling.
 double unit_roundoff(std::string_view dtype);
 
+bool is_integer(std::string_view dtype);
+
 /// Do two spellings (of two frameworks) name one dtype?
 bool same_dtype(std::string_view a, std::string_view b);
 

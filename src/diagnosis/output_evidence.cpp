@@ -9,7 +9,6 @@
 #include "diagnosis/rank_judge.hpp"
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/structure.hpp"
-#include "tensor/dtype.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
@@ -279,8 +278,7 @@ std::string RankJudge::integers_without_sums(const Entry& entry) const {
     const Item& item = item_of(i);
     if (item.state != State::input || !item.is_tensor || errors_.golden_item[i] == kNone || item.has_checksum)
       continue;
-    const auto dtype = tensor::dtype_from_name(target_.text(item.dtype));
-    if (!dtype || tensor::info(*dtype).kind != tensor::Kind::integer) continue;
+    if (!is_integer(target_.text(item.dtype))) continue;
     const Item& partner = golden_.items[errors_.golden_item[i]];
     const bool summed =
         dump::is_recorded(item.statistics[dump::kNorm]) && dump::is_recorded(partner.statistics[dump::kNorm]);

@@ -202,6 +202,36 @@ TEST_CASE("steps, by statistics") {
   }
 }
 
+TEST_CASE("integers do not drift") {
+  constexpr double kDrift = 1e-4;
+  Chain chain;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto size = static_cast<double>(i);
+    chain.weights[i] = rough(0.1 + size, kDrift, "[64, 64]");
+    chain.outputs[i] = rough(2 + size, kDrift);
+    if (i > 0) chain.inputs[i] = rough(1 + size, kDrift);
+  }
+  Two two = chain.text();
+  const std::string dtype = "torch.int64";
+  const auto loss = [&](const std::string& labels) {
+    two.forward("Functional.cross_entropy.0.forward", {rough(4, kDrift), labels}, {rough(5, kDrift)},
+                {tensor(4), tensor(9, "[12]", dtype)}, {tensor(5)});
+  };
+  const auto late = [](RankPair& pair, const Side&, const Side&) { pair.late = true; };
+  SUBCASE("labels that differ are evidence") {
+    loss(rough(9, 1e-2, "[12]", dtype));
+    const Finding found = first(diagnosed(two, late));
+    CHECK(found.kind == Kind::data);
+    CHECK(found.place == "input.1");
+    CHECK(found.confidence == Confidence::likely);
+    CHECK(found.text.find("as integers do not by drift") != std::string::npos);
+  }
+  SUBCASE("labels that are equal are none") {
+    loss(tensor(9, "[12]", dtype));
+    CHECK(no_evidence(diagnosed(two, late)));
+  }
+}
+
 TEST_CASE("what came in as data is data in later calls, whatever has happened since") {
   const std::string no_grad = R"(, "requires_grad": false)";
   const std::string grad = R"(, "requires_grad": true)";
