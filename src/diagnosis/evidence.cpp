@@ -245,8 +245,15 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
   const std::uint64_t key = target_keys_.of(index);
   const std::uint32_t from = target_flow_.find(key);
   const std::uint32_t golden_from = golden_flow_.find(golden_keys_.of(partner));
-  const bool known = from != ContentMap::kUnknown;
-  const bool golden_known = golden_from != ContentMap::kUnknown;
+  bool known = from != ContentMap::kUnknown;
+  bool golden_known = golden_from != ContentMap::kUnknown;
+  // Two states of an optimizer that happen to be equal on one side: none of them comes from the other.
+  const bool updates = entry.optimizer || (gradients_ > 0 && is_in_place(entry.name.operation()));
+  if (updates && known != golden_known) {
+    const bool paired = known ? alignment_.has_golden(target_.items[from].api)
+                              : alignment_.target_of[golden_.items[golden_from].api] != kNone;
+    if (paired) known = golden_known = false;
+  }
   const double e = e_of(index);
   if (!known && !golden_known) {
     const auto position = position_of(target_, item);
@@ -256,6 +263,9 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
       return;
     }
     if (is_judged_gradient(index, partner)) return;
+    // A view of a parameter has drifted as parameters have.
+    const bool trained = item.requires_grad == dump::RequiresGrad::yes;
+    if (drift_ && trained && !drift_->stands_out(e_of(index), false, std::nullopt, entry.u)) return;
   }
   if (!known && !golden_known && !trained_ && e_of(index) < 4 * threshold_ * kSingleRoundoff)
     know_data(entry, index);
@@ -266,13 +276,15 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
     // What comes first has no noise of half types yet. What is computed from data by something unrecorded is
     // told from data by whether anything came before, or by what came in at the same place before.
     const std::optional<double> data = data_error(entry, index);
-    // Drift leaves integers as they are, but for what a decision made of it.
-    const bool settled = drift_ && is_integer(target_.text(item.dtype));
+    // Rounding and drift leave integers as they are, but for what a decision made of it.
+    const bool settled = is_integer(target_.text(item.dtype));
     const bool derived = (forward_ > 0 || rounded_ > 0) && !data && !settled;
-    const double ahead = data              ? *data
-                         : settled         ? flips_
-                         : entry.optimizer ? std::max({forward_error(), gradients_, rounded_})
-                                           : std::max(forward_error(), derived ? rounded_ : 0);
+    // The second moment is made of squares of gradients, whatever noise these are.
+    const double gradients = std::max(gradients_, history_.gradients);
+    const double ahead = data      ? *data
+                         : settled ? std::max(flips_, history_.flipped ? forward_error() : 0)
+                         : updates ? std::max({forward_error(), gradients, gradients * gradients, rounded_})
+                                   : std::max(forward_error(), derived ? rounded_ : 0);
     // What comes in is equal but for single elements; of float32, random numbers and scaling differ a little.
     const double own =
         derived ? 4 * u : std::max(unit_roundoff(target_.text(item.dtype)), 4 * kSingleRoundoff);
@@ -284,8 +296,8 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
           fmt::format("{} {} and differs by {}", place_text(target_, item),
                       made ? "is made by something not recorded" : "comes from outside of what is recorded",
                       error_text(e));
-      if (settled && !data) {
-        found.text += ", as integers do not by drift";
+      if (settled && !data && (forward_ > 0 || rounded_ > 0)) {
+        found.text += ", as integers do not by rounding";
         // A decision that nobody recorded may have made them.
         found.confidence = std::min(found.confidence, Confidence::likely);
       } else {

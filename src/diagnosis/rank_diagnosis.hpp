@@ -91,7 +91,8 @@ struct ParameterTrace {
 struct History {
   double forward = 0;  // largest errors
   double backward = 0;
-  double coarsest = 0;  // largest unit roundoff of a forward entry
+  double gradients = 0;  // however small the gradient
+  double coarsest = 0;   // largest unit roundoff of a forward entry
   std::uint32_t steps = 0;
   bool evidence = false;                                 // or something bad that came in by communication
   bool certain = false;                                  // some of the evidence

@@ -472,6 +472,7 @@ void RankJudge::finish() {
   }
   history_.forward = std::max(history_.forward, forward_);
   history_.backward = std::max(history_.backward, backward_);
+  history_.gradients = std::max(history_.gradients, gradients_);
   history_.evidence = history_.evidence || fault_order_ != UINT64_MAX;
   history_.certain = history_.certain || any_certain_;
   history_.clean = clean_;

@@ -67,6 +67,22 @@ void RankJudge::note_drift() {
       out_.apart ? "; if both runs were resumed there, compare the checkpoints (msprobe ckpt_compare)" : ""));
 }
 
+namespace {
+
+/// How many entries stand behind the last one that has a partner, none of which calls an operation: those are
+/// told as a hint.
+std::size_t entries_behind(const dump::Side& side, const std::vector<std::uint32_t>& partners) {
+  std::size_t behind = 0;
+  for (std::size_t i = side.apis.size(); i > 0 && partners[i - 1] == kNone; --i) {
+    const auto parsed = dump::parse_entry_name(side.text(side.apis[i - 1].name));
+    if (parsed && !parsed->is_module && parsed->direction == dump::Direction::forward) return 0;
+    ++behind;
+  }
+  return behind;
+}
+
+}  // namespace
+
 /// What holds of all that was judged.
 void RankJudge::take_notes() {
   if (!pair_.unlike.empty()) out_.notes.push_back(pair_.unlike);
@@ -90,6 +106,17 @@ void RankJudge::take_notes() {
   };
   tell(target_only_, "this run", "golden's");
   tell(golden_only_, "golden", "this run's");
+  const auto ends = [&](std::size_t behind, std::size_t all, const char* shorter, const char* longer) {
+    // Some recorders leave a few gradients out.
+    constexpr std::size_t kFewest = 8;
+    constexpr std::size_t kPart = 20;
+    if (behind < std::max(kFewest, all / kPart)) return;
+    out_.notes.push_back(
+        fmt::format("{} ends early in {}: {} goes on for {} more entries, which are not compared", shorter,
+                    out_.step.empty() ? "the step" : out_.step, longer, human_count(behind)));
+  };
+  ends(entries_behind(golden_, alignment_.target_of), golden_.apis.size(), "this run", "golden");
+  ends(entries_behind(target_, alignment_.golden_of), target_.apis.size(), "golden", "this run");
   const auto partly = std::count(errors_.partial.begin(), errors_.partial.end(), 1);
   if (partly > 0) {
     out_.notes.push_back(fmt::format("of {} {} a statistic is known on one side alone: it is not compared",
