@@ -115,6 +115,13 @@ class Reader {
     fail(key, "\"" + value + "\" is none of " + all_of(names));
   }
 
+  /// Of what is there.
+  template <std::size_t N>
+  std::size_t chosen(std::string_view key, std::string fallback,
+                     const std::array<std::string_view, N>& names) const {
+    return choice(key, word(key, std::move(fallback), names), names);
+  }
+
   /// Numbers and ranges, [0, "3", "5-7"], as a sorted list without duplicates.
   std::vector<std::uint32_t> numbers(std::string_view key, const Json* value) const {
     std::set<std::uint32_t> result;
@@ -279,8 +286,7 @@ void read_section(const Json& object, const std::string& where, Config& config) 
   check_scope(config, where);
   read_data_mode(section, config);
   constexpr std::array<std::string_view, 3> kSummaryModes = {"statistics", "md5", "xor"};
-  config.summary_mode = static_cast<SummaryMode>(section.choice(
-      "summary_mode", section.word("summary_mode", "statistics", kSummaryModes), kSummaryModes));
+  config.summary_mode = static_cast<SummaryMode>(section.chosen("summary_mode", "statistics", kSummaryModes));
   config.tensor_list = section.texts("tensor_list");
   read_slice(section, where, config);
   config.request_id = section.text("request_id", "");
@@ -463,14 +469,12 @@ Config parse_config(std::string_view text, const std::string& name, const Config
   config.extra_info = common.boolean("extra_info", true);
   config.async_dump = common.boolean("async_dump", false);
   constexpr std::array<std::string_view, 2> kPrecisions = {"low", "high"};
-  config.high_precision =
-      common.choice("precision", common.word("precision", "low", kPrecisions), kPrecisions) == 1;
+  config.high_precision = common.chosen("precision", "low", kPrecisions) == 1;
   if (const Json* risk = common.find("risk_level"); risk != nullptr && risk->is_null()) {
     config.risk_level = RiskLevel::all;
   } else {
     constexpr std::array<std::string_view, 3> kRisks = {"ALL", "CORE", "FOCUS"};
-    config.risk_level = static_cast<RiskLevel>(
-        common.choice("risk_level", common.word("risk_level", "FOCUS", kRisks), kRisks));
+    config.risk_level = static_cast<RiskLevel>(common.chosen("risk_level", "FOCUS", kRisks));
   }
   if (common.find("dump_enable") != nullptr) config.dump_enable = common.boolean("dump_enable", true);
   config.python_compatible = common.boolean("python_compatible", false);

@@ -24,9 +24,10 @@ def lines(info, last_step, processes):
         ranks = numbers(session.setting("rank")) or ()
         beyond = [rank for rank in ranks if processes is not None and rank >= processes]
         if beyond:
-            told.append("%s %s asked for, but there %s: name %s in \"rank\"" % (
-                _counted("rank", beyond), "is" if len(beyond) == 1 else "are",
-                "is 1 process" if processes == 1 else "are %d processes" % processes, "0" if processes == 1 else "0 to %d" % (processes - 1)))
+            there = "is 1 process: name 0" if processes == 1 else (
+                "are %d processes: name 0 to %d" % (processes, processes - 1))
+            told.append("%s %s asked for, but there %s in \"rank\"" % (
+                _counted("rank", beyond), "is" if len(beyond) == 1 else "are", there))
     ignored = session.setting("without_effect")
     if ignored:
         told.append("in the configuration %s had no effect%s" % (_quoted(ignored, 10), _meant(session.setting("warnings"))))

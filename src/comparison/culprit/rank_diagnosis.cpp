@@ -17,6 +17,7 @@
 #include "diagnosis/updates.hpp"
 #include "dump/member_stream.hpp"
 #include "dump/stack_json.hpp"
+#include "dump/tree.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 #include "support/parallel.hpp"
@@ -99,16 +100,10 @@ class GoldenLines {
   mutable std::optional<dump::StackTable> stacks_;
 };
 
-/// The number in the folder of its step, `5` of `step5`; nothing if there is no such folder.
-std::optional<std::string> step_of(const std::string& json) {
+/// The number in the folder of its step; nothing if there is no such folder.
+std::optional<std::int64_t> step_of(const std::string& json) {
   for (const std::filesystem::path& part : std::filesystem::path(json)) {
-    const std::string name = part.string();
-    constexpr std::string_view kStep = "step";
-    if (!name.starts_with(kStep) || name.size() == kStep.size() ||
-        name.find_first_not_of("0123456789", kStep.size()) != std::string::npos)
-      continue;
-    const std::size_t first = name.find_first_not_of('0', kStep.size());
-    return first == std::string::npos ? "0" : name.substr(first);
+    if (const auto number = dump::number_after(part.string(), "step")) return number;
   }
   return std::nullopt;
 }
@@ -234,9 +229,9 @@ void diagnose(RankResult& result, TensorRows* tensors, const DiagnosisOptions& o
   pair.step = result.step;
   pair.rank = result.rank;
   pair.number = result.number;
-  const std::optional<std::string> step = step_of(result.target.json);
-  const std::optional<std::string> golden_step = step_of(result.golden.json);
-  pair.late = step && golden_step && *step != "0" && *golden_step != "0";
+  const std::optional<std::int64_t> step = step_of(result.target.json);
+  const std::optional<std::int64_t> golden_step = step_of(result.golden.json);
+  pair.late = step.value_or(0) != 0 && golden_step.value_or(0) != 0;
   if (step && golden_step && *step != *golden_step)
     pair.unlike = fmt::format("this run was recorded at step {}, golden at step {}", *step, *golden_step);
   pair.replay_mode =

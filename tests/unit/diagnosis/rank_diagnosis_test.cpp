@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -189,6 +190,29 @@ TEST_CASE("a running mean is called what it is") {
   CHECK(found.kind == Kind::parameter);
   CHECK(found.place == "input.1");
   CHECK(found.text.starts_with("input.1 is a running statistic "));
+}
+
+TEST_CASE("the norm of a square is off by more than that of its tensor") {
+  const std::string shape = "[64, 64]";
+  const double error = 1.5e-3;
+  const double of_product = 7e-3;
+  // What is multiplied came in with its error.
+  const auto size_is_evidence = [&](double other) {
+    Two two;
+    const std::string one = tensor(1 + error, shape);
+    const std::string two_or_one = tensor(other * (1 + error), shape);
+    two.forward("Torch.exp.0.forward", {one}, {one}, {tensor(1, shape)}, {tensor(1, shape)});
+    two.forward("Torch.exp.1.forward", {two_or_one}, {two_or_one}, {tensor(other, shape)},
+                {tensor(other, shape)});
+    two.forward("Tensor.mul.0.forward", {one, two_or_one}, {tensor(7 * (1 + of_product), shape)},
+                {tensor(1, shape), tensor(other, shape)}, {tensor(7, shape)});
+    const RankDiagnosis rank = diagnosed(two);
+    return std::any_of(rank.findings.begin(), rank.findings.end(), [](const Finding& found) {
+      return found.entry == "Tensor.mul.0.forward" && found.kind == Kind::gain && found.is_evidence();
+    });
+  };
+  CHECK_FALSE(size_is_evidence(1));
+  CHECK(size_is_evidence(2));
 }
 
 TEST_CASE("data from outside") {

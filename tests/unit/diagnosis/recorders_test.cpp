@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What recorders do otherwise is no difference of the runs.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 namespace msprobe::diagnosis::recorders_test {
 namespace {
 
+using dump::Side;
 using testing::Chain;
 using testing::Configure;
 using testing::diagnosed;
@@ -23,6 +25,26 @@ using testing::rough;
 using testing::scalar;
 using testing::tensor;
 using testing::Two;
+
+std::string with_sums(std::string_view dtype, std::string_view shape, double largest, double least,
+                      double mean, double norm) {
+  return fmt::format(
+      R"({{"type": "torch.Tensor", "dtype": "{}", "shape": {}, "Max": {}, "Min": {}, "Mean": {}, )"
+      R"("Norm": {}, "requires_grad": false}})",
+      dtype, shape, largest, least, mean, norm);
+}
+
+/// What a norm of the last input of both may be off by.
+double norm_tolerance(const Two& two) {
+  const Side target = two.target.side();
+  const Side golden = two.golden.side();
+  const StatisticsPrecision precision(target, golden, pair_items(target, golden, align(target, golden)));
+  const auto last = [](const Side& side) -> const dump::Item& {
+    const dump::Api& api = side.apis.back();
+    return side.items[api.first + api.count - 1];
+  };
+  return precision.of(target, last(target), golden, last(golden)).norm;
+}
 
 }  // namespace
 
@@ -57,6 +79,37 @@ TEST_CASE("a recording that ends in the middle of a step is no other code") {
           "golden records Functional.linear, Functional.linear, Functional.linear here, this run does not; "
           "without effect");
   }
+}
+
+TEST_CASE("sums that are said to be in double are held against those of constants") {
+  // Of integers in double, as float32 does not have it.
+  const std::string tokens = with_sums("torch.int64", "[3]", 9, 1, 10.0 / 3, 9.110433579144299);
+  const auto call = [&](double norm) {
+    Two two;
+    const std::string same = with_sums("torch.float32", "[64]", 1.5, 1.5, 1.5, norm);
+    two.forward("Tensor.mul.0.forward", {tokens, same}, {tensor(1)}, {tokens, same}, {tensor(1)});
+    return norm_tolerance(two);
+  };
+  CHECK(call(12) == 0);
+  CHECK(call(12 * (1 + 1e-6)) > 4e-7);
+}
+
+TEST_CASE("sums that are off for one type are for another, of which there is too little to learn from") {
+  const auto off_by = [](double error) {
+    Two two;
+    for (int i = 0; i < 6; ++i) {
+      const auto weight = [&](double more) {
+        return with_sums("torch.bfloat16", "[64, 64]", 1, -1, 0, 30.123457 * (1 + i) * (1 + more));
+      };
+      two.forward(fmt::format("Functional.linear.{}.forward", i), {tensor(1 + i), weight(error)}, {},
+                  {tensor(1 + i), weight(0)}, {});
+    }
+    two.forward("Torch.exp.0.forward", {tensor(9, "[64, 64]")}, {}, {tensor(9, "[64, 64]")}, {});
+    return norm_tolerance(two);
+  };
+  CHECK(off_by(2e-6) > 7.9e-6);
+  CHECK(off_by(2e-6) < 8.1e-6);
+  CHECK(off_by(0) < 4e-6);  // of sums in float32
 }
 
 TEST_CASE("gradients of parameters that stand where the forward does are judged behind the backward") {
