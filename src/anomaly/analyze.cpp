@@ -26,8 +26,6 @@ void read_ranks(std::vector<RankInput>& ranks, const Traits& traits, Progress* p
     if (!ranks[r].failure.empty()) return;
     try {
       work();
-    } catch (const Interrupted&) {
-      throw;
     } catch (const Error& error) {
       if (traits.stops_at_broken_rank || ranks.size() == 1) throw;
       ranks[r].failure = error.what();

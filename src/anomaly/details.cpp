@@ -22,8 +22,6 @@ auto lenient(bool needed, std::vector<std::string>& problems, Read&& read)
     -> std::optional<decltype(read())> {
   try {
     return read();
-  } catch (const Interrupted&) {
-    throw;
   } catch (const Error& error) {
     if (needed) throw;
     problems.emplace_back(error.what());

@@ -21,6 +21,7 @@ inline constexpr std::uint16_t kZip64Extra = 1;
 inline constexpr std::uint16_t kMax16 = 0xffff;
 inline constexpr std::uint32_t kMax32 = 0xffffffff;
 
-inline constexpr std::uint16_t kSizesFollow = 1U << 3;  // the local header has no sizes, a data descriptor does
+/// A flag: the local header has no sizes, a data descriptor behind the member does.
+inline constexpr std::uint16_t kSizesFollow = 1U << 3;
 
 }  // namespace msprobe::archive

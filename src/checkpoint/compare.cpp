@@ -154,8 +154,6 @@ class Comparison {
       try {
         const MemoryGate::Pass pass(gate_, tied.parameter.memory() + tied.kept_parameter.memory());
         same = check_replica(tied.kept_parameter, tied.parameter).unequal == 0;
-      } catch (const Interrupted&) {
-        throw;
       } catch (const Error&) {
         // Then it is a parameter of its own, which stands on one side.
       }
@@ -208,8 +206,6 @@ class Comparison {
         result.compared = true;
         result.status = judge(result.metrics, options_.tolerance);
         note_places(pair.first.parameter, result);
-      } catch (const Interrupted&) {
-        throw;
       } catch (const Error& error) {
         result.status = Status::unreadable;
         result.note += std::string(error.what()) + "; ";
@@ -248,8 +244,6 @@ class Comparison {
         result.note +=
             fmt::format("inside {} its copy on {} differs in {} of {} elements, by up to {}; ", display(path),
                         replica.where, check.unequal, original.numel(), python_repr(check.max_abs));
-      } catch (const Interrupted&) {
-        throw;
       } catch (const Error& error) {
         result.note += fmt::format("its copy on {} cannot be read: {}; ", replica.where, error.what());
         result.status = Status::unreadable;

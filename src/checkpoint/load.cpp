@@ -399,7 +399,7 @@ bool looks_like_checkpoint(const std::string& path) noexcept {
     return container == Container::torch_zip || container == Container::torch_legacy ||
            container == Container::safetensors || container == Container::npz ||
            container == Container::mindspore;
-  } catch (...) {
+  } catch (const Error&) {
     return false;
   }
 }

@@ -53,7 +53,8 @@ class Arguments {
 };
 
 /// Warns of what the pickle at `where` names that a Python reader would have called and that can do harm.
-void note_dangers(std::vector<std::string>& warnings, const std::string& where, const formats::Pickle& pickle);
+void note_dangers(std::vector<std::string>& warnings, const std::string& where,
+                  const formats::Pickle& pickle);
 
 /// The text of a small file; IoError or FormatError for a missing or larger one.
 std::string small_file(const std::string& path, std::uint64_t limit);

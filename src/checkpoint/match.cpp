@@ -147,7 +147,7 @@ std::pair<Variant, Variant> best_variants(const Checkpoint& first, const Checkpo
 }
 
 Entry made_entry(const Checkpoint& checkpoint, const Variant& variant, std::size_t index,
-               const Architecture& architecture) {
+                 const Architecture& architecture) {
   const NameMap::Made& made = variant.made[index];
   std::vector<const Entry*> from;
   for (const std::size_t i : made.from) from.push_back(&checkpoint.entries[i]);

@@ -35,7 +35,8 @@ struct Pairing {
 };
 
 /// Takes the entries out of both checkpoints. Names of wrappers are dropped; what programs put before the
-/// names (`state_dict.model.`) and the map are tried on each side, and what makes the most names match is used.
+/// names (`state_dict.model.`) and the map are tried on each side, and what makes the most names match is
+/// used.
 Pairing pair_up(Checkpoint first, Checkpoint second, const NameMap& map);
 
 }  // namespace msprobe::checkpoint

@@ -268,8 +268,6 @@ class Loader {
         if (const auto found = found_.find(numbers); found != found_.end()) rank.folder = found->second;
         rank.tensors = i == 0 && rank.folder == found_.begin()->second ? first_ : read(rank.folder);
         fill_rank(rank, options_);
-      } catch (const Interrupted&) {
-        throw;
       } catch (const Error& error) {
         problems[i] = error.what();
         rank = Rank{.tensors = nullptr, .folder = rank.folder, .chunks = {}, .training_state = {}};

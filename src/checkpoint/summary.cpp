@@ -35,8 +35,7 @@ std::vector<std::string> measure_cells(const ParameterResult& result) {
   std::int64_t numel = 1;
   for (const std::int64_t length : *result.first_shape) numel *= length;
   const double relative = result.metrics.relative_l2;
-  return {"relative " + short_number(relative, 3),
-          fmt::format("largest {:.4g}", result.metrics.max_abs),
+  return {"relative " + short_number(relative, 3), fmt::format("largest {:.4g}", result.metrics.max_abs),
           fmt::format("{} of {}", human_count(result.metrics.unequal),
                       human_count(static_cast<std::uint64_t>(numel))),
           "first at " + shape_text(result.first_place)};

@@ -20,7 +20,8 @@ std::string reference_folder(const std::string& step_folder, const std::string& 
   if (!leaf.starts_with("proc")) return step_folder + '/' + leaf;
   std::vector<std::string> found;
   std::error_code error;
-  for (fs::directory_iterator entry(step_folder, error), end; !error && entry != end; entry.increment(error)) {
+  for (fs::directory_iterator entry(step_folder, error), end; !error && entry != end;
+       entry.increment(error)) {
     if (entry->path().filename().string().starts_with("proc")) found.push_back(entry->path().string());
   }
   if (found.size() != 1)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A value of a dump in the making, as Python's json.dump(indent=1) lays it out: with the place of each item in
-// it, and with an end to how deep it goes.
+// A value of a dump in the making, as Python's json.dump(indent=1) lays it out: with the place of each item
+// in it, and with an end to how deep it goes.
 #pragma once
 
 #include <cstddef>

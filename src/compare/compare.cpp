@@ -141,8 +141,6 @@ void compare_part(const std::string& place, const CompareOptions& options, const
     }
     for (const std::string& line : report.one_sided) all.one_sided.push_back(place + " " + line);
     for (const std::string& line : report.not_multiplied) all.not_multiplied.push_back(place + " " + line);
-  } catch (const Interrupted&) {
-    throw;
   } catch (const Error& error) {
     TaskSummary& failed = all.tasks.emplace_back();
     failed.label = place;

@@ -162,8 +162,6 @@ DifferenceReport find_first_difference(const CompareOptions& asked, Progress* pr
     try {
       if (const std::string apart = seen_by(pair).apart; !apart.empty()) throw IoError(apart);
       rank = analyze_rank(pair, options, rules, time, bytes);
-    } catch (const Interrupted&) {
-      throw;
     } catch (const Error& error) {
       if (plan.pairs.size() == 1) throw;
       rank.failure = error.what();

@@ -190,8 +190,6 @@ void Spread::run_task(std::size_t index) {
       const Stage stage(task.label.empty() ? "results made" : task.label + " results made");
       for (const std::unique_ptr<Sink>& sink : sinks_) sink->take(index, rows, summary);
     }
-  } catch (const Interrupted&) {
-    throw;
   } catch (const UsageError&) {
     throw;
   } catch (const Error& error) {

@@ -84,8 +84,6 @@ CollectResult collect(const CollectOptions& options, const Tables& tables, const
     check_interrupt();
     try {
       pack::merge(parameters, pack::read_parameter_file(file));
-    } catch (const Interrupted&) {
-      throw;
     } catch (const Error& error) {
       result.failures.emplace_back(error.what());
     }

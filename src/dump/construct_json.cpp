@@ -99,8 +99,6 @@ void ConstructBeside::read() const {
   if (std::error_code ignored; !std::filesystem::exists(path_, ignored)) return;
   try {
     table_ = read_construct_json(*open_file(path_));
-  } catch (const Interrupted&) {
-    throw;
   } catch (const Error& error) {
     problem_ = error.what();
   }

@@ -32,8 +32,9 @@ class StackTable {
   std::vector<std::uint32_t> stack_of_;  // of the entries, by number
 };
 
-/// Is the path of the frame's file the framework's own, that is, does it hold one of `framework`? Of a file in an
-/// installed package only what begins with `/site-packages/` counts: a model may live there as well as its framework.
+/// Is the path of the frame's file the framework's own, that is, does it hold one of `framework`? Of a file
+/// in an installed package only what begins with `/site-packages/` counts: a model may live there as well as
+/// its framework.
 bool is_framework_frame(std::string_view frame, const std::vector<std::string>& framework);
 
 /// The innermost frame that is not the framework's own, else the innermost one, on one line; empty if there

@@ -69,8 +69,8 @@ View own_view(const std::string& path, RankNames names, bool with_tensors) {
   TreeSearch search = search_tree(path, names);
   View view{std::move(search.tree), search.problem, false, team().host()};
   std::error_code error;
-  view.broken = !view.problem.empty() && std::filesystem::symlink_status(path, error).type() !=
-                                             std::filesystem::file_type::not_found;
+  view.broken = !view.problem.empty() &&
+                std::filesystem::symlink_status(path, error).type() != std::filesystem::file_type::not_found;
   if (!view.tree) return view;
   for (StepDump& step : view.tree->steps) {
     for (RankDump& rank : step.ranks) {

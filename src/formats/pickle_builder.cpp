@@ -14,9 +14,7 @@ constexpr std::uint64_t kGrowth = 2;
 }  // namespace
 
 PickleBuilder::PickleBuilder(const PickleStream& stream, const ByteSource& source, const PickleLimits& limits)
-    : stream_(stream),
-      limits_(limits),
-      allowance_(limits.file_size == 0 ? source.size() : limits.file_size) {
+    : stream_(stream), limits_(limits), allowance_(limits.file_size == 0 ? source.size() : limits.file_size) {
   pickle_.name_ = source.name();
 }
 

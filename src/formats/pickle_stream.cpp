@@ -19,11 +19,7 @@ constexpr std::size_t kWindow = std::size_t{64} << 10;
 
 PickleStream::PickleStream(const ByteSource& source, std::uint64_t offset, std::uint64_t max_bytes,
                            Straddling straddling)
-    : source_(source),
-      begin_(offset),
-      end_(source.size()),
-      straddling_(straddling),
-      window_offset_(offset) {
+    : source_(source), begin_(offset), end_(source.size()), straddling_(straddling), window_offset_(offset) {
   if (offset > end_) fail("truncated");
   if (end_ - offset > max_bytes) {
     end_ = offset + max_bytes;

@@ -57,7 +57,7 @@ class PickleStream {
   std::uint64_t frame_end_ = 0;  // of the current frame; not after position() if there is none
   Straddling straddling_;
   bool straddled_ = false;
-  bool limited_ = false;         // end_ is the limit, not the end of the source
+  bool limited_ = false;  // end_ is the limit, not the end of the source
   std::vector<std::byte> window_;
   std::uint64_t window_offset_;  // of window_[0] in the source
   std::size_t at_ = 0;           // next byte in the window

@@ -295,7 +295,7 @@ class Unpickler {
       case Op::appends:
       case Op::additems:
         builder_.append_to(stack_.below_mark(), stack_.since_mark(),
-                  op == Op::appends ? PickleKind::list : PickleKind::set);
+                           op == Op::appends ? PickleKind::list : PickleKind::set);
         stack_.drop_to_mark();
         return true;
       case Op::setitem: {

@@ -80,8 +80,6 @@ class GraphRun {
     const Database::Mark before = database.mark();
     try {
       note(place, compares() ? write_pair(place, database) : write_one(place, database));
-    } catch (const Interrupted&) {
-      throw;
     } catch (const Error& error) {
       if (database.failed() || plan_.graphs.size() == 1) throw;
       database.go_back(before);

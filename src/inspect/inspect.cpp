@@ -64,8 +64,6 @@ PathFacts inspect_path(const std::string& path, const Options& options) {
     } else {
       inspect_file(path, options, facts);
     }
-  } catch (const Interrupted&) {
-    throw;
   } catch (const Error& error) {
     facts.problems.push_back(without_path(error.what(), path));
   } catch (const std::bad_alloc&) {

@@ -245,7 +245,6 @@ class Renderer {
     return text;
   }
 
-
   bool color_;
   std::string out_;
 };

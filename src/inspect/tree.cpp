@@ -61,8 +61,6 @@ class RankInspector {
       facts_.level = header.level;
       facts_.framework = header.framework;
       if (!header.has_data) facts_.problem = "it has no 'data'";
-    } catch (const Interrupted&) {
-      throw;
     } catch (const Error& error) {
       facts_.problem = error.what();
     }

@@ -371,8 +371,6 @@ report::Cell RankValues::cell(std::size_t index, std::size_t row, report::Scratc
 RankValues read_rank(const RankFiles& files, const Config& config) {
   try {
     return RankReader(files, config).run();
-  } catch (const Interrupted&) {
-    throw;
   } catch (const Error& error) {
     RankValues nothing;
     nothing.rank = files.rank;

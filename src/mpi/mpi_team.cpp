@@ -148,8 +148,6 @@ void MpiTeam::send_unit(const SharedWork& work, std::uint64_t phase, std::uint64
     PacketWriter packet;
     work.pack(static_cast<std::size_t>(unit), packet);
     result.packet = packet.take();
-  } catch (const Interrupted&) {
-    throw;
   } catch (const std::exception& error) {
     result.kind = Request::Kind::fail;
     result.failure = failure_of(error);

@@ -41,7 +41,8 @@ std::vector<std::string> split_path(const char* list) {
   return parts;
 }
 
-/// The first bytes of a small text file; empty if there is none, or if it cannot be read, which is a problem to tell.
+/// The first bytes of a small text file; empty if there is none, or if it cannot be read, which is a problem
+/// to tell.
 std::string head_of(const fs::path& path, std::vector<std::string>* problems = nullptr) {
   check_interrupt();
   std::error_code error;
@@ -51,15 +52,14 @@ std::string head_of(const fs::path& path, std::vector<std::string>* problems = n
     std::string text(static_cast<std::size_t>(std::min<std::uint64_t>(file->size(), kMostHead)), '\0');
     file->read_at(0, std::as_writable_bytes(std::span(text)));
     return text;
-  } catch (const Interrupted&) {
-    throw;
   } catch (const Error& failure) {
     if (problems != nullptr) problems->emplace_back(failure.what());
     return {};
   }
 }
 
-/// pyenv puts scripts in the place of interpreters. The one that such a script would start; empty: none is known.
+/// pyenv puts scripts in the place of interpreters. The one that such a script would start; empty: none is
+/// known.
 std::string behind_shim(const fs::path& shim, const Lookup& environment) {
   const fs::path root = shim.parent_path().parent_path();
   std::string versions;

@@ -145,8 +145,6 @@ class Converter::Job {
     std::string message;
     try {
       work();
-    } catch (const Interrupted&) {
-      throw;
     } catch (const Error& error) {
       message = error.what();
       const std::string prefix = display(path_) + ": ";

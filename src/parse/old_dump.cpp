@@ -146,8 +146,9 @@ std::string show_old_dump(const std::string& path, const std::string& prefix) {
       if (!titled) out += "\nStatistic Info:\n";
       titled = true;
       const auto text = [&](Entry::Index value) { return python_text(entry, value); };
-      out += fmt::format("  [{}][dtype: {}][shape: {}][max: {}][min: {}][mean: {}]\n", display(name),
-                         text(parts[3]), text(parts[4]), text(summary[0]), text(summary[1]), text(summary[2]));
+      out +=
+          fmt::format("  [{}][dtype: {}][shape: {}][max: {}][min: {}][mean: {}]\n", display(name),
+                      text(parts[3]), text(parts[4]), text(summary[0]), text(summary[1]), text(summary[2]));
     }
   }
   return out.empty() ? "No entry begins with " + display(prefix) + "\n" : out;

@@ -34,7 +34,7 @@ struct TensorResult {
   std::vector<std::int64_t> shape;  // as written
   std::optional<tensor::Statistics> statistics;
   std::optional<formats::IntegerRange> range;  // of integers
-  std::string problem;  // why it was not converted
+  std::string problem;                         // why it was not converted
 };
 
 struct FileResult {

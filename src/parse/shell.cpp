@@ -106,8 +106,6 @@ class Shell {
     try {
       if (!read_options(words, command.options)) return usage_text(command.name, command.options);
       return command.run();
-    } catch (const Interrupted&) {
-      throw;
     } catch (const UsageError& error) {
       fail(fmt::format("{}: {}\n{}", command.name, error.what(), usage_text(command.name, command.options)));
     } catch (const Error& error) {
@@ -249,8 +247,6 @@ class Shell {
       for (const std::string& name : folders[i].second) {
         try {
           append(parts[i], convert(inputs.path(name), output + "/" + folders[i].first, nullptr));
-        } catch (const Interrupted&) {
-          throw;
         } catch (const Error& reason) {
           parts[i].problems.emplace_back(reason.what());
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// csv as pandas writes it: minimal quoting, `\n` line ends unless others are asked for, a header and no index.
+// csv as pandas writes it: minimal quoting, `\n` line ends unless others are asked for, a header and no
+// index.
 #include <array>
 #include <charconv>
 #include <cmath>

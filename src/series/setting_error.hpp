@@ -12,8 +12,7 @@ namespace msprobe::series {
 /// see: "TypeError: ops should be a list".
 class SettingError : public Error {
  public:
-  SettingError(std::string_view kind, const std::string& reason)
-      : Error(std::string(kind) + ": " + reason) {}
+  SettingError(std::string_view kind, const std::string& reason) : Error(std::string(kind) + ": " + reason) {}
 };
 
 }  // namespace msprobe::series

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that can be read at any offset: a file on disk or memory. Every reader of foreign formats reads through this,
-// so that the tests and the fuzz targets can hand it memory.
+// Bytes that can be read at any offset: a file on disk or memory. Every reader of foreign formats reads
+// through this, so that the tests and the fuzz targets can hand it memory.
 #pragma once
 
 #include <cstddef>
@@ -19,26 +19,28 @@ class ByteSource {
   virtual ~ByteSource() = default;
   /// Size in bytes at the time of opening.
   virtual std::uint64_t size() const = 0;
-  /// Fills `out` from `offset`. Throws FormatError if the range is not inside the source (the file may also have
-  /// shrunk since it was opened) and IoError if the system cannot read.
+  /// Fills `out` from `offset`. Throws FormatError if the range is not inside the source (the file may also
+  /// have shrunk since it was opened) and IoError if the system cannot read.
   virtual void read_at(std::uint64_t offset, std::span<std::byte> out) const = 0;
   /// The name used in messages.
   virtual const std::string& name() const = 0;
 };
 
-/// Opens a regular file for reading. Directories, pipes, sockets and devices are refused (IoError), so that no reader
-/// can be made to wait for ever.
+/// Opens a regular file for reading. Directories, pipes, sockets and devices are refused (IoError), so that
+/// no reader can be made to wait for ever.
 std::shared_ptr<const ByteSource> open_file(const std::string& path);
 
-/// Opens `relative` below `directory`. The name must not be absolute nor contain `..`, and no symbolic link on the way
-/// may lead out of `directory` (FormatError); a missing file is an IoError.
-std::shared_ptr<const ByteSource> open_file_beneath(const std::string& directory, const std::string& relative);
+/// Opens `relative` below `directory`. The name must not be absolute nor contain `..`, and no symbolic link
+/// on the way may lead out of `directory` (FormatError); a missing file is an IoError.
+std::shared_ptr<const ByteSource> open_file_beneath(const std::string& directory,
+                                                    const std::string& relative);
 
 /// Bytes in memory.
 std::shared_ptr<const ByteSource> memory_source(std::vector<std::byte> bytes, std::string name = "memory");
 std::shared_ptr<const ByteSource> memory_source(std::string_view bytes, std::string name = "memory");
 
-/// A part of another source; offsets count from `begin`. Throws FormatError if the part is not inside `parent`.
+/// A part of another source; offsets count from `begin`. Throws FormatError if the part is not inside
+/// `parent`.
 std::shared_ptr<const ByteSource> slice_source(std::shared_ptr<const ByteSource> parent, std::uint64_t begin,
                                                std::uint64_t size);
 

@@ -39,10 +39,8 @@ class FormatError : public Error {
   FormatError(const std::string& path, const std::string& reason) : Error(path + ": " + reason) {}
 };
 
-/// The user pressed Ctrl-C (or the process got SIGTERM).
-class Interrupted : public Error {
- public:
-  Interrupted() : Error("interrupted") {}
-};
+/// The user pressed Ctrl-C (or the process got SIGTERM). Neither an Error nor a std::exception, so that a
+/// handler that goes on after a failure never takes it for one; main() turns it into an exit status.
+class Interrupted {};
 
 }  // namespace msprobe

@@ -29,7 +29,9 @@ void catch_signals() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
-bool interrupted() noexcept { return g_interrupted != 0; }
+bool interrupted() noexcept {
+  return g_interrupted != 0;
+}
 
 void check_interrupt() {
   if (interrupted()) throw Interrupted();

@@ -4,8 +4,8 @@
 
 namespace msprobe {
 
-/// From now on SIGINT and SIGTERM only set the flag (a second one ends the process at once); SIGPIPE is ignored, so
-/// that a closed pipe shows as a failed write.
+/// From now on SIGINT and SIGTERM only set the flag (a second one ends the process at once); SIGPIPE is
+/// ignored, so that a closed pipe shows as a failed write.
 void catch_signals();
 
 /// Was the process asked to stop?

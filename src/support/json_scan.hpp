@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks one JSON value in memory: checks every byte, allocates nothing, and hands the tokens to a handler as
-// they stand in the file. Accepts what Python's json module does: bare NaN, Infinity and -Infinity, integers of
-// any length, escaped surrogates without a partner.
+// they stand in the file. Accepts what Python's json module does: bare NaN, Infinity and -Infinity, integers
+// of any length, escaped surrogates without a partner.
 #pragma once
 
 #include <array>

@@ -6,8 +6,8 @@
 
 namespace msprobe {
 
-/// Throws IoError unless a folder could come to be at `folder` and files in it; leaves nothing. Lets a command find
-/// out before hours of work that its result has no place.
+/// Throws IoError unless a folder could come to be at `folder` and files in it; leaves nothing. Lets a
+/// command find out before hours of work that its result has no place.
 void check_output_folder(const std::string& folder);
 
 }  // namespace msprobe

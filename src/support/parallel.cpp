@@ -46,8 +46,8 @@ void chunk_ends() {}
 void loop_ends() {}
 #endif
 
-/// Thrown by a loop that was stopped because one around it was, and has the reason: whoever called it must not go
-/// on with half of its results. Not a std::exception: nobody may take it for an error of their own.
+/// Thrown by a loop that was stopped because one around it was, and has the reason: whoever called it must
+/// not go on with half of its results. Not a std::exception: nobody may take it for an error of their own.
 struct Abandoned {};
 
 }  // namespace

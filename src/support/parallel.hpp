@@ -29,8 +29,8 @@ class ThreadLimit {
 std::size_t most_threads();
 
 /// Calls `body(i)` for every i in [0, count). The first exception (by index order among those seen) stops the
-/// loop and is thrown again; Interrupted is thrown when the process was asked to stop. Loops within a loop that is
-/// stopped so end too, and what called them with them.
+/// loop and is thrown again; Interrupted is thrown when the process was asked to stop. Loops within a loop
+/// that is stopped so end too, and what called them with them.
 void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body);
 
 /// The same for bodies that are short: many in a turn.

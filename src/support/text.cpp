@@ -274,7 +274,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-std::string_view nearest_of(std::span<const std::string_view> known, std::string_view typed, std::size_t limit) {
+std::string_view nearest_of(std::span<const std::string_view> known, std::string_view typed,
+                            std::size_t limit) {
   std::string_view best;
   for (const std::string_view one : known) {
     const std::size_t distance = edit_distance(typed, one);

@@ -62,9 +62,10 @@ bool is_utf8(std::string_view text);
 /// How many characters must be replaced, added or removed to make one text of the other.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The one of `known` from which `typed` differs least, by less than `limit` characters: the first of several; empty if
-/// there is none.
-std::string_view nearest_of(std::span<const std::string_view> known, std::string_view typed, std::size_t limit);
+/// The one of `known` from which `typed` differs least, by less than `limit` characters: the first of
+/// several; empty if there is none.
+std::string_view nearest_of(std::span<const std::string_view> known, std::string_view typed,
+                            std::size_t limit);
 
 /// "1.2 GB" style sizes with decimal units.
 std::string human_bytes(std::uint64_t bytes);

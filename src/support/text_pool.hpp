@@ -56,7 +56,8 @@ class TextIndex {
   std::size_t count_ = 0;
 };
 
-/// Texts by numbers that are not consecutive; 0 is the empty one. They stay where they are until the pool goes.
+/// Texts by numbers that are not consecutive; 0 is the empty one. They stay where they are until the pool
+/// goes.
 class TextPool {
  public:
   TextPool() { intern({}); }

@@ -7,8 +7,8 @@
 
 namespace msprobe {
 
-/// Appends the character. Surrogates become three bytes that are not valid UTF-8, as an encoder makes them that
-/// does not look.
+/// Appends the character. Surrogates become three bytes that are not valid UTF-8, as an encoder makes them
+/// that does not look.
 inline void append_utf8(std::string& out, std::uint32_t code) {
   const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
   const auto put_low = [&](unsigned shift) { put(0x80U | ((code >> shift) & 0x3FU)); };

@@ -8,7 +8,8 @@
 
 namespace msprobe {
 
-/// Is it one that may stand anywhere in a name, such as torch.compile's and FSDP's? No module of a model is called so.
+/// Is it one that may stand anywhere in a name, such as torch.compile's and FSDP's? No module of a model is
+/// called so.
 inline bool is_wrapper_component(std::string_view component) {
   constexpr std::array<std::string_view, 4> kWrappers = {"_orig_mod", "_fsdp_wrapped_module",
                                                          "_checkpoint_wrapped_module", "_forward_module"};

@@ -30,7 +30,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const int layout : {1, 2}) {
     try {
       const monitor::Json configuration = monitor::parse_configuration(text, "t.json");
-      check(layout == 1 ? monitor::read_settings(configuration) : monitor::read_settings_v2(configuration, ""));
+      check(layout == 1 ? monitor::read_settings(configuration)
+                        : monitor::read_settings_v2(configuration, ""));
     } catch (const msprobe::FormatError&) {
     } catch (const msprobe::series::SettingError&) {
     }

@@ -28,7 +28,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     try {
       const CallPlan plan = plan_calls(*input, ".", lists, true, {.python = python});
       for (const PlannedCall& call : plan.calls) {
-        if (call.forward.offset + call.forward.size > size) throw std::logic_error("an entry beyond the file");
+        if (call.forward.offset + call.forward.size > size)
+          throw std::logic_error("an entry beyond the file");
       }
     } catch (const FormatError&) {
     }

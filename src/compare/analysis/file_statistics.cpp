@@ -62,8 +62,6 @@ void take_file_statistics(RankResult& result) {
     try {
       read[i].target = statistics_in(result.target, result.target_item(*rows[i]));
       if (read[i].target) read[i].golden = statistics_in(result.golden, result.golden_item(*rows[i]));
-    } catch (const Interrupted&) {
-      throw;
     } catch (const Error& error) {
       read[i] = {std::nullopt, std::nullopt, error.what()};
     }

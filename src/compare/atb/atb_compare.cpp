@@ -232,8 +232,6 @@ ListedRow tensor_row(const AtbPair& pair, const std::string& target_folder, cons
       row.verdict = metrics.failed ? Verdict::error : row.verdict;
       if (!metrics.messages.empty()) row.reason = metrics.messages.back();
     }
-  } catch (const Interrupted&) {
-    throw;
   } catch (const Error& error) {
     row.verdict = std::max(row.verdict, Verdict::warning);
     row.unreadable = true;

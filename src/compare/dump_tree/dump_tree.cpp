@@ -368,8 +368,6 @@ void share_tensors(Task& task, const std::shared_ptr<const RankPair>& pair,
     PacketWriter packet;
     try {
       packet(measure_part(*pair, options, traits, rules, *bytes, part, parts));
-    } catch (const Interrupted&) {
-      throw;
     } catch (const Error&) {
       return std::string();  // the whole will say so
     }

@@ -173,8 +173,6 @@ ListedRow saved_row(const SavedKey& key, const std::string& target_file, const s
     row.cells.emplace_back(percentage(difference.within_thousandth, difference.count));
     row.cells.emplace_back(percentage(difference.within_hundredth, difference.count));
     judge(difference, target.shape == golden.shape, row);
-  } catch (const Interrupted&) {
-    throw;
   } catch (const Error& error) {
     constexpr std::size_t kColumns = 12;
     row.cells.resize(kColumns, std::string("N/A"));

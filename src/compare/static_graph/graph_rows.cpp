@@ -129,8 +129,6 @@ TensorSide open_side(const GraphItem* item) {
     side.statistics = {unordered ? kNotANumber : all.max, unordered ? kNotANumber : all.min,
                        in_type(all.mean(), dtype), in_type(all.norm(), dtype)};
     side.found = true;
-  } catch (const Interrupted&) {
-    throw;
   } catch (const Error& error) {
     side.failure = error.what();
   }
@@ -285,8 +283,6 @@ ListedRow tensor_row(const GraphItem* target, const GraphItem* golden, const Gra
         messages.push_back(metrics.messages.back());
         row.verdict = Verdict::error;
       }
-    } catch (const Interrupted&) {
-      throw;
     } catch (const Error& error) {
       metrics.status = MetricStatus::unsupported;
       messages.push_back(unreadable(error.what()));

@@ -88,8 +88,6 @@ class GoldenLines {
   dump::StackTable read() const {
     try {
       return dump::read_stacks_if_any(path_).value_or(dump::StackTable());
-    } catch (const Interrupted&) {
-      throw;
     } catch (const Error&) {
       return {};  // there is no line to tell
     }
@@ -179,8 +177,6 @@ class StepUpdates {
       return diagnosis::update_between(
           {open_data(target_.side(), *target), open_data(now_.target, now_.target.items[target_item])},
           {open_data(golden_.side(), *golden), open_data(now_.golden, now_.golden.items[golden_item])});
-    } catch (const Interrupted&) {
-      throw;
     } catch (const Error& error) {
       reading_.failed(now_.target.name(now_.target.items[target_item]), error.what());
       return std::nullopt;
@@ -271,8 +267,6 @@ void diagnose(RankResult& result, TensorRows* tensors, const DiagnosisOptions& o
     pair.noise = [&](std::uint32_t golden) {
       try {
         return (*noise)(golden);
-      } catch (const Interrupted&) {
-        throw;
       } catch (const Error& error) {
         reading.failed(result.golden.name(result.golden.items[golden]), error.what());
         return diagnosis::Noise();  // what cannot be read explains nothing

@@ -166,8 +166,6 @@ formats::StoredTensor multiplied(const StoredTensor& tensor, const TensorFactors
     try {
       other = formats::read_elements(formats::open_tensor(open_file(factor.matrix)));
       if (!elements) elements = formats::read_elements(squeezed, valid_rows);
-    } catch (const Interrupted&) {
-      throw;
     } catch (const Error& error) {
       failed(error.what());
       continue;

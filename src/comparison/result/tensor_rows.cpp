@@ -261,8 +261,6 @@ TensorMetrics TensorRows::measured(const Row& row) const {
     const formats::StoredTensor target = open_item(FactorSide::target, row.pair.target, reading);
     const formats::StoredTensor golden = open_item(FactorSide::golden, row.pair.golden, reading);
     return compared(target, golden, std::move(reading));
-  } catch (const Interrupted&) {
-    throw;
   } catch (const Error& error) {
     const bool one_name = target_name == golden_name;  // the reason has the folder
     return unsupported(
@@ -335,8 +333,6 @@ char TensorRows::copies_that_differ(const Row& row) const {
     if (decision.share != Share::copies && decision.block == 1) return false;
     try {
       return !copies_agree(*joins, item);
-    } catch (const Interrupted&) {
-      throw;
     } catch (const Error&) {
       return true;
     }
@@ -381,8 +377,6 @@ void TensorRows::find_groups(std::uint32_t target_api) {
     if (groups.data_name == 0 || !side.name(groups).ends_with(argument)) continue;
     try {
       group_rows_[target_api] = sum_of_integers(open(result_, side, groups));
-    } catch (const Interrupted&) {
-      throw;
     } catch (const Error& error) {
       groups_unread_[target_api] = error.what();
     }

@@ -109,8 +109,6 @@ class VisRun {
     VisWriter writer(out, compares(), whole_stacks_);
     try {
       compares() ? write_pair(place, writer, edges) : write_one(place, writer, edges);
-    } catch (const Interrupted&) {
-      throw;
     } catch (const Error& error) {
       if (writer.failed() || plan_.graphs.size() == 1) throw;
       result_.problems.emplace_back(error.what());

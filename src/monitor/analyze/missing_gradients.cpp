@@ -71,8 +71,6 @@ std::size_t drop_missing_gradients(const std::string& folder, std::vector<Alert>
         if (wanted) look(rank, file, places);
       }
     }
-  } catch (const Interrupted&) {
-    throw;
   } catch (const Error&) {  // there are no series beside the alerts, or not all can be read
     return 0;
   }

@@ -22,7 +22,7 @@ struct Track {
   std::optional<std::int64_t> stage;
   std::string name;
   std::optional<std::int64_t> micro_step;
-  std::string shape;                // of its first tensor, where the file tells
+  std::string shape;  // of its first tensor, where the file tells
   std::string dtype;
   std::vector<std::int64_t> steps;  // ascending, each once
   /// Of each of Tracks::statistics, a value for each step; NaN where there was none.

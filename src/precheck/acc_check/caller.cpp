@@ -106,8 +106,6 @@ PreparedCall Caller::prepare(std::uint64_t index, RequestBuilder& builder) {
     }
   } catch (const NotRebuilt& reason) {
     prepared.refused = skipped(call.name, reason.what(), python ? reason.python() : reason.what());
-  } catch (const Interrupted&) {
-    throw;
   } catch (const Error& error) {
     prepared.refused = skipped(call.name, error.what(), error.what());
   }
@@ -189,8 +187,6 @@ OperationReport Caller::judged(const PlannedCall& call, const PreparedCall& prep
       }
     } catch (const NotRebuilt& reason) {
       skip_direction(result, Direction::forward, reason.what(), reason.what());
-    } catch (const Interrupted&) {
-      throw;
     } catch (const Error& error) {
       skip_direction(result, Direction::forward, error.what(), error.what());
     }
@@ -282,8 +278,6 @@ void Caller::judge_backward(const PlannedCall& call, const PreparedCall& prepare
     }
   } catch (const NotRebuilt& refused) {
     reason = refused.what();
-  } catch (const Interrupted&) {
-    throw;
   } catch (const Error& error) {
     reason = error.what();
   }

@@ -163,7 +163,7 @@ CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, cons
   };
   try {
     parallel_for(callers.size(), work);
-  } catch (const Error&) {
+  } catch (...) {        // an interruption, too
     results.put_rest();  // can be resumed
     throw;
   }

@@ -161,7 +161,7 @@ ResultFiles ResultFiles::create(const std::string& folder, const std::string& ti
     files.details_.open(true);
     files.details_.append(header(with(kDetailsColumns, kOurDetailsColumns, style.ours)));
     files.result_.append(header(with(kResultColumns, kOurResultColumns, style.ours)));
-  } catch (const Error&) {
+  } catch (...) {
     ::unlink(files.result_.path.c_str());
     if (files.details_.descriptor >= 0) ::unlink(files.details_.path.c_str());
     throw;

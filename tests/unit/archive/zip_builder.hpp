@@ -99,7 +99,12 @@ inline std::string build_zip(const std::vector<Piece>& pieces, const Ending& end
     if (descriptor) file.u32(0x08074b50).u32(crc).u32(compressed).u32(size);
     directory.u32(0x02014b50).u16(20).u16(20).u16(piece.flags).u16(piece.method).u32(0).u32(crc);
     directory.u32(compressed).u32(size).u16(piece.name.size()).u16(piece.central_extra.size()).u16(0);
-    directory.u16(piece.disk).u16(0).u32(piece.attributes).u32(offset).text(piece.name).text(piece.central_extra);
+    directory.u16(piece.disk)
+        .u16(0)
+        .u32(piece.attributes)
+        .u32(offset)
+        .text(piece.name)
+        .text(piece.central_extra);
   }
   const std::uint64_t count = ending.count.value_or(pieces.size());
   const std::uint64_t directory_size = ending.directory_size.value_or(directory.str().size());

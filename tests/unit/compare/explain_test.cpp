@@ -119,10 +119,13 @@ TEST_CASE("only the framework's own frames are not the user's") {
   CHECK(own("File /srv/train/my_torch/model.py, line 3, in forward"));
   CHECK(own("File /home/u/torch/train.py, line 3, in forward"));
   // A model in a package is the user's; that the package lies below Python's own folder says nothing.
-  CHECK(own("File /home/u/.venv/lib/python3.11/site-packages/transformers/models/llama/modeling_llama.py, line 3, in f"));
+  CHECK(
+      own("File /home/u/.venv/lib/python3.11/site-packages/transformers/models/llama/modeling_llama.py, line "
+          "3, in f"));
   CHECK(own("File /usr/local/lib/python3.10/dist-packages/megatron/core/transformer/mlp.py, line 3, in f"));
   CHECK(own("File /v/lib/python3.11/site-packages/torchvision/models/resnet.py, line 3, in f"));
-  CHECK_FALSE(own("File /home/u/.venv/lib/python3.11/site-packages/torch/nn/modules/linear.py, line 3, in f"));
+  CHECK_FALSE(
+      own("File /home/u/.venv/lib/python3.11/site-packages/torch/nn/modules/linear.py, line 3, in f"));
   CHECK_FALSE(own("File /usr/lib/python3/dist-packages/torch_npu/x.py, line 3, in f"));
   CHECK_FALSE(own("File /v/lib/python3.11/site-packages/msprobe/pytorch/hook.py, line 3, in f"));
   CHECK_FALSE(own("File /usr/lib/python3.11/contextlib.py, line 3, in inner"));
@@ -139,7 +142,8 @@ TEST_CASE("the frame that is named is the innermost of the user's, be it in a pa
                           "File /v/site-packages/transformers/modeling.py, line 2, in forward, \n y = fc(x)",
                           "File /v/site-packages/torch/nn/modules/module.py, line 3, in _call_impl, \n b",
                           "File train.py, line 4, in <module>, \n model(x)"},
-                         framework) == "/v/site-packages/transformers/modeling.py, line 2, in forward: y = fc(x)");
+                         framework) ==
+        "/v/site-packages/transformers/modeling.py, line 2, in forward: y = fc(x)");
 }
 
 }  // namespace msprobe::compare_explain_test

@@ -119,7 +119,8 @@ TEST_CASE("dump.json: nesting is limited, not the machine's stack") {
   CHECK(failure(nested(400)) == "accepted");
   CHECK(failure(nested(500)).find("nested too deep (byte ") != std::string::npos);
   CHECK(failure(nested(3'000'000)).find("nested too deep (byte ") != std::string::npos);
-  CHECK(failure("{\"other\": " + std::string(1'000'000, '[')).find("nested too deep (byte ") != std::string::npos);
+  CHECK(failure("{\"other\": " + std::string(1'000'000, '[')).find("nested too deep (byte ") !=
+        std::string::npos);
 }
 
 }  // namespace msprobe::dump_dump_json_test

@@ -222,7 +222,8 @@ TEST_CASE("wrong magic is named as such") {
   CHECK_REFUSED(""s, "empty file");
   CHECK_REFUSED("x"s, "neither a .npy, .npz, .safetensors nor a .pt file");
   CHECK_REFUSED(std::string(5000, '\0'), "neither a .npy, .npz, .safetensors nor a .pt file");
-  CHECK_REFUSED("7z\xbc\xaf\x27\x1c"s + std::string(100, 'x'), "neither a .npy, .npz, .safetensors nor a .pt file");
+  CHECK_REFUSED("7z\xbc\xaf\x27\x1c"s + std::string(100, 'x'),
+                "neither a .npy, .npz, .safetensors nor a .pt file");
   CHECK_REFUSED("PK\x05\x06"s + std::string(18, '\0'), "neither a .npy, .npz, .safetensors nor a .pt file");
   CHECK_REFUSED("\x80\x02K\x01."s, "magic number is missing");
   CHECK_REFUSED("PK\x03\x04"s, "no end record");
