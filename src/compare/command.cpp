@@ -8,7 +8,7 @@
 #include "compare/dump_tree/rank_rows.hpp"
 #include "compare/first_difference.hpp"
 #include "compare/option_groups.hpp"
-#include "comparison/request/request.hpp"
+#include "pairing/request.hpp"
 #include "report/terminal.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "comparison/result/traits.hpp"
+#include "verdict/traits.hpp"
 
 namespace msprobe::compare {
 

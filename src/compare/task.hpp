@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "comparison/result/rows.hpp"
+#include "compare/rows.hpp"
 
 namespace msprobe {
 class Progress;

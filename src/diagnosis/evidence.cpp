@@ -9,6 +9,7 @@
 #include "diagnosis/rank_judge.hpp"
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/structure.hpp"
+#include "pairing/roles.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
@@ -163,7 +164,7 @@ void RankJudge::structure(Entry& entry, double& scalar_error) {
 
 /// The output of a call with another argument may hide its effect, which its gradients show.
 void RankJudge::await_effect(const Entry& entry, Finding found) {
-  if (quiet_calls_.size() >= kMostFindings || pair_.without.contains(Rule::structure)) return;
+  if (quiet_calls_.size() >= kMostFindings || options_.without.contains(Rule::structure)) return;
   name_places(found, entry.target, entry.golden);
   const auto number = static_cast<std::uint32_t>(quiet_calls_.size());
   quiet_calls_.push_back(std::move(found));
@@ -212,8 +213,8 @@ void RankJudge::sources(Entry& entry) {
 
 /// Where a tensor comes in that no recorded parameter has a part in: the module, the operation, the argument.
 std::uint64_t RankJudge::data_place(const Entry& entry, std::uint32_t index) const {
-  if (pair_.target_construct == nullptr || item_of(index).requires_grad != dump::RequiresGrad::no) return 0;
-  const std::string_view path = module_path(pair_.target_construct->parent(target_name(entry.target)));
+  if (construct_ == nullptr || item_of(index).requires_grad != dump::RequiresGrad::no) return 0;
+  const std::string_view path = module_path(construct_->parent(target_name(entry.target)));
   if (path.empty()) return 0;
   return std::hash<std::string>{}(
       fmt::format("{}\n{}\n{}", path, entry.name.operation(), place_text(target_, item_of(index))));
@@ -319,7 +320,7 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
   } else {
     const bool partners = known && golden_known &&
                           alignment_.golden_of[target_.items[from].api] == golden_.items[golden_from].api;
-    if (partners && !pair_.tensors) return;  // then its error is the output's
+    if (partners && !tensors_) return;  // then its error is the output's
     // Errors of two kinds cannot be held against each other.
     if (partners && errors_.by_statistics[index] != errors_.by_statistics[from]) return;
     const double q = carried(known ? from : kNone, golden_known ? golden_from : kNone);
@@ -415,7 +416,7 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
   const Item& item = item_of(index);
   const ParameterStep step = last_step(index);
   const std::optional<double> gradient = gradient_error(key);
-  if (!pair_.tensors && step.n > 0) {
+  if (!tensors_ && step.n > 0) {
     // An update that goes by the sign of a gradient, as Adam's first ones, goes either way where the gradient
     // is noise: such elements are off by twice the step, which statistics do not show. Were gradients spread
     // evenly around zero, the whole would be off by twice the step times the root of the gradient's error. In
@@ -458,7 +459,7 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
     text = fmt::format("{} differs by {} after the update, more than rounding explains",
                        place_text(target_, item), error_text(e));
     std::optional<Update> update;
-    if (pair_.tensors && pair_.update) update = pair_.update(index, errors_.golden_item[index]);
+    if (tensors_) update = reading_.update(index, errors_.golden_item[index]);
     if (!first_updated_) {
       first_updated_ = finding(entry, Kind::optimizer, Rule::source, 0);
       name_places(*first_updated_, entry.target, entry.golden);
@@ -486,7 +487,7 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
   }
   // Noise hardly moves a norm.
   const double n = static_cast<double>(elements_of(target_.text(item.shape)));
-  if ((pair_.tensors || history_.steps == 0) && std::isfinite(e) && n > 0 && !noisy) {
+  if ((tensors_ || history_.steps == 0) && std::isfinite(e) && n > 0 && !noisy) {
     const double shift = errors_.b[index] / (4 * e / std::sqrt(n) + 2.4e-7 + (is_half(u) ? u / 2 : 0));
     if (shift >= 2 && threshold_ * shift / 2 > j) {
       j = threshold_ * shift / 2;

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "diagnosis/measures.hpp"
+#include "measuring/measures.hpp"
 #include "support/parallel.hpp"
 
 namespace msprobe::diagnosis {

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 
-#include "diagnosis/operations.hpp"
 #include "diagnosis/rank_judge.hpp"
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/structure.hpp"
+#include "pairing/operations.hpp"
+#include "pairing/roles.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
@@ -195,7 +196,7 @@ void RankJudge::backward_pair(Entry& entry) {
       entry.b_in = std::max(entry.b_in, static_cast<double>(errors_.anything_b[forward]));
     }
     entry.e_in = floor_of(entry.e_in);
-    if (!pair_.tensors) entry.e_in = std::max(entry.e_in, history_.coarsest / 4);
+    if (!tensors_) entry.e_in = std::max(entry.e_in, history_.coarsest / 4);
     if (forward == kNone) entry.e_in = std::max(entry.e_in, ahead);
     entry.worst_in = entry.e_in;
     std::uint32_t ours = 0;

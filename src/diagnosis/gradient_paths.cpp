@@ -93,9 +93,8 @@ void RankJudge::await_gradients(const Entry& entry, Finding found, const std::st
   const Api& api = target_.apis[entry.target];
   bool handed_on = entry.touched;
   bool lacks = is_one_sided(backward_alone(entry.target));
-  if (pair_.target_construct != nullptr) {
-    const std::uint32_t around =
-        errors_.entry_named(pair_.target_construct->parent(target_name(entry.target)));
+  if (construct_ != nullptr) {
+    const std::uint32_t around = errors_.entry_named(construct_->parent(target_name(entry.target)));
     lacks = lacks || (around != kNone && is_one_sided(backward_alone(around)));
   }
   for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
@@ -111,7 +110,8 @@ void RankJudge::await_gradients(const Entry& entry, Finding found, const std::st
     }
   }
   cut_.insert(entry.target);
-  if (handed_on || !lacks || cuts_.size() >= kMostFindings || pair_.without.contains(Rule::structure)) return;
+  if (handed_on || !lacks || cuts_.size() >= kMostFindings || options_.without.contains(Rule::structure))
+    return;
   found.text = given;
   name_places(found, entry.target, entry.golden);
   cuts_.emplace_back(std::move(found), before_);

@@ -21,11 +21,19 @@ void raise_to(float& largest, float value) {
 
 }  // namespace
 
-ItemErrors::ItemErrors(const RankPair& pair, const StatisticsPrecision& precision)
-    : golden_item(pair_items(*pair.target, *pair.golden, *pair.alignment)),
-      pair_(pair),
-      precision_(precision) {
-  const Side& target = *pair.target;
+ItemErrors::ItemErrors(const compare::MeasuredRank& rank, const StatisticsPrecision& precision, bool lazily,
+                       const MeasureEntry& measure_entry)
+    : golden_item(pair_items(rank.target, rank.golden, *rank.alignment)),
+      rank_(rank),
+      precision_(precision),
+      measure_entry_(measure_entry) {
+  const Side& target = rank.target;
+  if (rank.mode == compare::Mode::tensor) {
+    row_of_.assign(target.items.size(), kNone);
+    for (std::size_t i = rank.rows.size(); i-- > 0;) {
+      if (rank.rows[i].has_target()) row_of_[rank.rows[i].target] = static_cast<std::uint32_t>(i);
+    }
+  }
   e.assign(target.items.size(), NAN);
   b.assign(target.items.size(), 0);
   hidden.assign(target.items.size(), 0);
@@ -44,12 +52,12 @@ ItemErrors::ItemErrors(const RankPair& pair, const StatisticsPrecision& precisio
   for (std::uint32_t api = 0; api < target.apis.size(); ++api) {
     names_.add(api, name_of);
     const auto parsed = dump::parse_entry_name(name_of(api));
-    if (!parsed || !parsed->is_module || !pair_.alignment->has_golden(api)) continue;
+    if (!parsed || !parsed->is_module || !rank_.alignment->has_golden(api)) continue;
     if (parsed->direction != Direction::forward && parsed->direction != Direction::backward) continue;
     module_of_[api] = &modules_[parsed->base];
     module_of_[api]->entries.push_back(api);
   }
-  if (pair.stop_at_certain) return;
+  if (lazily) return;
   parallel_blocks(target.apis.size(),
                   [&](std::size_t api) { measure_items(static_cast<std::uint32_t>(api)); });
   measured_.assign(target.apis.size(), true);
@@ -61,13 +69,21 @@ ItemErrors::ItemErrors(const RankPair& pair, const StatisticsPrecision& precisio
 void ItemErrors::measure(std::uint32_t api) {
   if (measured_[api]) return;
   measured_[api] = true;
+  if (measure_entry_) measure_entry_(api);
   measure_items(api);
   if (module_of_[api] != nullptr) add_to_module(api, *module_of_[api]);
 }
 
+std::optional<Measure> ItemErrors::from_tensors(std::uint32_t item) const {
+  if (row_of_.empty() || row_of_[item] == kNone) return std::nullopt;
+  if (rank_.rows[row_of_[item]].golden != golden_item[item]) return std::nullopt;
+  const Measure& measure = rank_.metrics[row_of_[item]].measure;
+  return measure.known ? std::optional(measure) : std::nullopt;
+}
+
 void ItemErrors::measure_items(std::uint32_t api) {
-  const Side& target = *pair_.target;
-  const Side& golden = *pair_.golden;
+  const Side& target = rank_.target;
+  const Side& golden = rank_.golden;
   // Where kernels make other graphs of one call, its gradients are recorded at other places of it.
   const auto name = dump::parse_entry_name(target.text(target.apis[api].name));
   const bool of_call = name && !name->is_module;
@@ -81,11 +97,10 @@ void ItemErrors::measure_items(std::uint32_t api) {
     const Item& partner = golden.items[golden_item[i]];
     if (!partner.is_tensor) continue;
     raise_to(u[api], static_cast<float>(unit_roundoff(golden.text(partner.dtype))));
-    std::optional<Measure> found;
-    if (pair_.tensors) found = pair_.tensors(i, golden_item[i]);
+    std::optional<Measure> found = from_tensors(i);
     if (!found) {
       found = by_statistics_of(i, golden_item[i]);
-      by_statistics[i] = pair_.tensors ? 1 : 0;
+      by_statistics[i] = row_of_.empty() ? 0 : 1;
     }
     const bool other_shape = target.text(item.shape) != golden.text(partner.shape);
     partial[i] = found->partial ? 1 : 0;
@@ -110,7 +125,7 @@ void ItemErrors::measure_items(std::uint32_t api) {
 /// What a call writes to without reading it may hold anything, as memory that nobody has written yet. What it
 /// changes some recorders see after the change: where it left the same, it had the same.
 void ItemErrors::leave_out_overwritten(std::uint32_t api, std::string_view operation) {
-  const Side& target = *pair_.target;
+  const Side& target = rank_.target;
   const dump::Api& entry = target.apis[api];
   const bool adds_product = operation.starts_with("add") || operation.starts_with("baddbmm");
   bool scaled_by_zero = false;  // `beta=0`
@@ -138,12 +153,12 @@ void ItemErrors::leave_out_overwritten(std::uint32_t api, std::string_view opera
 /// The Python tool, and this collector before it signed its dumps, record the gradient of an activation in
 /// place ahead of it: what comes out is what went in.
 void ItemErrors::leave_out_unmasked(std::uint32_t api) {
-  const dump::Api& entry = pair_.target->apis[api];
+  const dump::Api& entry = rank_.target.apis[api];
   std::uint32_t in = kNone;
   std::uint32_t out = kNone;
   for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
-    const State state = pair_.target->items[i].state;
-    if (golden_item[i] == kNone || !pair_.target->items[i].is_tensor) continue;
+    const State state = rank_.target.items[i].state;
+    if (golden_item[i] == kNone || !rank_.target.items[i].is_tensor) continue;
     if (state == State::input && in == kNone) in = i;
     if (state == State::output && out == kNone) out = i;
   }
@@ -154,27 +169,27 @@ void ItemErrors::leave_out_unmasked(std::uint32_t api) {
     }
     return side.header.recorder.empty();
   };
-  if (hands_on(*pair_.target, in, out) != hands_on(*pair_.golden, golden_item[in], golden_item[out])) {
+  if (hands_on(rank_.target, in, out) != hands_on(rank_.golden, golden_item[in], golden_item[out])) {
     e[out] = NAN;
     unmasked[api] = 1;
   }
 }
 
 Tolerance ItemErrors::tolerance_of(std::uint32_t index, std::uint32_t golden_index) const {
-  return precision_.of(*pair_.target, pair_.target->items[index], *pair_.golden,
-                       pair_.golden->items[golden_index]);
+  return precision_.of(rank_.target, rank_.target.items[index], rank_.golden,
+                       rank_.golden.items[golden_index]);
 }
 
 Measure ItemErrors::by_statistics_of(std::uint32_t index, std::uint32_t golden_index) const {
   const Tolerance tolerance = tolerance_of(index, golden_index);
-  Measure found = diagnosis::measure(*pair_.target, pair_.target->items[index], *pair_.golden,
-                                     pair_.golden->items[golden_index], tolerance);
+  Measure found = diagnosis::measure(rank_.target, rank_.target.items[index], rank_.golden,
+                                     rank_.golden.items[golden_index], tolerance);
   found.hidden = tolerance.norm;
   return found;
 }
 
 void ItemErrors::add_to_module(std::uint32_t api, ModuleErrors& module) {
-  const Side& target = *pair_.target;
+  const Side& target = rank_.target;
   const auto parsed = dump::parse_entry_name(target.text(target.apis[api].name));
   const bool backward = parsed->direction == Direction::backward;
   module.u = std::max(module.u, static_cast<double>(u[api]));
@@ -185,28 +200,28 @@ void ItemErrors::add_to_module(std::uint32_t api, ModuleErrors& module) {
     module.e = std::max(module.e, static_cast<double>(e[i]));
     module.b = std::max(module.b, static_cast<double>(b[i]));
     if (item.state != State::input) continue;
-    const Item& partner = pair_.golden->items[golden_item[i]];
-    const double norm = number_of(*pair_.golden, partner, dump::kNorm);
+    const Item& partner = rank_.golden.items[golden_item[i]];
+    const double norm = number_of(rank_.golden, partner, dump::kNorm);
     if (!std::isfinite(norm)) continue;
     if (backward) {
       module.has_gradient = true;
       // Several calls of one module add up.
       module.gradient_norm = std::hypot(module.gradient_norm, norm);
-      module.gradient_elements += elements_of(pair_.golden->text(partner.shape));
-    } else if (unit_roundoff(pair_.golden->text(partner.dtype)) > 0) {
+      module.gradient_elements += elements_of(rank_.golden.text(partner.shape));
+    } else if (unit_roundoff(rank_.golden.text(partner.dtype)) > 0) {
       module.input_norm = std::hypot(module.input_norm, norm);
     }
   }
 }
 
 std::uint32_t ItemErrors::entry_named(std::string_view name) const {
-  const std::uint32_t found = names_.find(
-      name, [this](std::uint32_t api) { return pair_.target->text(pair_.target->apis[api].name); });
+  const std::uint32_t found =
+      names_.find(name, [this](std::uint32_t api) { return rank_.target.text(rank_.target.apis[api].name); });
   return found == TextIndex::kNone ? kNone : found;
 }
 
 std::uint32_t ItemErrors::forward_of(std::uint32_t backward_api) const {
-  const auto parsed = dump::parse_entry_name(pair_.target->text(pair_.target->apis[backward_api].name));
+  const auto parsed = dump::parse_entry_name(rank_.target.text(rank_.target.apis[backward_api].name));
   if (!parsed) return kNone;
   std::string name(parsed->base);
   name.append(parsed->call_first ? "." : ".forward.").append(parsed->call);

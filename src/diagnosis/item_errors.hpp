@@ -4,14 +4,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "diagnosis/operations.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "diagnosis/structure.hpp"
 #include "dump/names.hpp"
+#include "pairing/operations.hpp"
 #include "support/text_pool.hpp"
 
 namespace msprobe::diagnosis {
@@ -31,9 +32,12 @@ struct ModuleErrors {
 
 class ItemErrors {
  public:
-  ItemErrors(const RankPair& pair, const StatisticsPrecision& precision);
+  /// `lazily`: nothing is known of an entry and its items before it is asked for, and `measure_entry`, if
+  /// given, measures its tensors then.
+  ItemErrors(const compare::MeasuredRank& rank, const StatisticsPrecision& precision, bool lazily,
+             const MeasureEntry& measure_entry);
 
-  /// Of a rank that may stop, nothing is known of an entry and its items before.
+  /// An entry and its items, once.
   void measure(std::uint32_t api);
 
   std::vector<std::uint32_t> golden_item;  // by item under test
@@ -66,8 +70,13 @@ class ItemErrors {
   void leave_out_unmasked(std::uint32_t api);
   void add_to_module(std::uint32_t api, ModuleErrors& module);
 
-  const RankPair& pair_;
+  /// From tensors; nothing where a pair has none, which then is measured by its statistics.
+  std::optional<Measure> from_tensors(std::uint32_t item) const;
+
+  const compare::MeasuredRank& rank_;
   const StatisticsPrecision& precision_;
+  MeasureEntry measure_entry_;
+  std::vector<std::uint32_t> row_of_;  // by item under test: its first row, or kNone
   TextIndex names_;
   std::unordered_map<std::string_view, ModuleErrors> modules_;
   std::vector<ModuleErrors*> module_of_;  // by entry under test; null: it counts for none

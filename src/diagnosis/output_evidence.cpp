@@ -9,6 +9,7 @@
 #include "diagnosis/rank_judge.hpp"
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/structure.hpp"
+#include "pairing/roles.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
@@ -102,28 +103,28 @@ double RankJudge::amplification(const Entry& entry) const {
 double RankJudge::received(const Entry& entry, std::uint32_t index, double sums) const {
   const Noise noise = noise_of(index);
   double in = entry.grown * (std::max(entry.e_in, entry.hidden) + (entry.grown > 1 ? kSingleRoundoff : 0));
-  if (!pair_.tensors && (entry.nature == Nature::division || entry.optimizer))
+  if (!tensors_ && (entry.nature == Nature::division || entry.optimizer))
     in = std::max(in, std::sqrt(std::min(in, 1.0)));
   if (entry.e_in > 0) in = std::max(in, noise.growth * entry.e_in);
   return in + entry.u + sums + noise.error;
 }
 
 Noise RankJudge::noise_of(std::uint32_t index) const {
-  Noise noise = pair_.noise ? pair_.noise(errors_.golden_item[index]) : Noise();
+  Noise noise = reading_.noise(errors_.golden_item[index]);
   if (!std::isfinite(noise.error)) noise.error = 0;
   if (!std::isfinite(noise.growth)) noise.growth = 0;
   return noise;
 }
 
 std::vector<Replayed> RankJudge::replayed(const Entry& entry, double j) const {
-  if (!pair_.replay || !pair_.tensors || pair_.replay_mode == ReplayMode::never) return {};
-  if (pair_.replay_mode == ReplayMode::suspects && j <= (any_certain_ ? threshold_ : kSuspect)) return {};
-  return pair_.replay(entry.target, entry.golden);
+  if (!tensors_ || replay_mode_ == ReplayMode::never) return {};
+  if (replay_mode_ == ReplayMode::suspects && j <= (any_certain_ ? threshold_ : kSuspect)) return {};
+  return reading_.replay(entry.target, entry.golden);
 }
 
 /// Statistics of one tensor may hide most of its error: what was seen elsewhere counts.
 double RankJudge::floor_of(double e_in) const {
-  if (pair_.tensors) return e_in;
+  if (tensors_) return e_in;
   return std::max({e_in, drift_ ? drift_->quarter : 0, forward_ / 2, backward_ / 2, flips_ / 2, updated_ / 4,
                    coarsest_ / 4});
 }
@@ -160,7 +161,7 @@ void RankJudge::outputs(Entry& entry) {
     out_.visible = sees;
     out_.visible_module = module_around(entry.target, entry.golden);
   }
-  if (entry.nature == Nature::discrete && (entry.e_in > 0 || (!pair_.tensors && forward_ > 0))) {
+  if (entry.nature == Nature::discrete && (entry.e_in > 0 || (!tensors_ && forward_ > 0))) {
     double e = 0;
     for (const std::uint32_t i : judged) e = std::max(e, e_of(i));
     if (e <= threshold_ * (entry.e_in + entry.u) || entry.e_in > 2 * (forward_error() + entry.u)) return;
@@ -282,7 +283,7 @@ std::string RankJudge::integers_without_sums(const Entry& entry) const {
     const Item& partner = golden_.items[errors_.golden_item[i]];
     const bool summed =
         dump::is_recorded(item.statistics[dump::kNorm]) && dump::is_recorded(partner.statistics[dump::kNorm]);
-    if (!summed && !pair_.tensors) return place_text(target_, item);
+    if (!summed && !tensors_) return place_text(target_, item);
   }
   return {};
 }

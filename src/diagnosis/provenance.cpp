@@ -9,6 +9,7 @@
 #include "diagnosis/rank_judge.hpp"
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/structure.hpp"
+#include "pairing/roles.hpp"
 
 namespace msprobe::diagnosis {
 
@@ -20,13 +21,12 @@ using dump::State;
 /// what an optimizer takes, is no data.
 bool RankJudge::may_be_data(const Entry& entry, std::uint32_t index) {
   if (item_of(index).requires_grad == dump::RequiresGrad::yes) return false;
-  if (pair_.target_construct == nullptr) return true;
+  if (construct_ == nullptr) return true;
   constexpr int kMostLevels = 64;
   constexpr std::uint32_t kMostInputs = 256;
   std::uint64_t key = target_keys_.of(index);
-  std::string_view around = pair_.target_construct->parent(target_name(entry.target));
-  for (int level = 0; level < kMostLevels && !around.empty();
-       ++level, around = pair_.target_construct->parent(around)) {
+  std::string_view around = construct_->parent(target_name(entry.target));
+  for (int level = 0; level < kMostLevels && !around.empty(); ++level, around = construct_->parent(around)) {
     const std::uint32_t module = errors_.entry_named(around);
     if (module == kNone) {
       if (module_path(around).empty()) return false;  // `optimizer`

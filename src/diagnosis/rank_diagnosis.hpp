@@ -7,78 +7,26 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "diagnosis/alignment.hpp"
 #include "diagnosis/finding.hpp"
-#include "diagnosis/measures.hpp"
-#include "diagnosis/precision.hpp"
+#include "diagnosis/noise_floor.hpp"
 #include "dump/communication.hpp"
-#include "dump/construct_json.hpp"
-#include "dump/side.hpp"
+#include "measuring/measured_rank.hpp"
 
 namespace msprobe::diagnosis {
 
-/// An output that was computed again, in double precision, from each side's own inputs.
-struct Replayed {
-  std::uint32_t item = 0;  // of the side under test
-  double target = 0;       // distance of what was recorded, relative to what was computed
-  double golden = 0;
-  double tolerance = 0;
-};
-
-/// What a step did to a parameter: its difference to the step before, of both sides.
-struct Update {
-  std::uint64_t n = 0;
-  double e = 0;
-  double gain = 1;
-};
-
 enum class ReplayMode : std::uint8_t { never, suspects, all };
 
-/// What is known not to be a fault.
-struct Noise {
-  double error = 0;   // of the output, although nothing but rounding changed
-  double growth = 0;  // how much larger it was than that of the inputs; 0: not known
-  /// By how much a single element changed: errors up to that may be of this kind. 0: not known; infinite: a
-  /// sign or a NaN.
-  double element = 0;
-};
-
-struct RankPair {
-  const dump::Side* target = nullptr;
-  const dump::Side* golden = nullptr;
-  const Alignment* alignment = nullptr;
-  std::shared_ptr<const StatisticsPrecision> precision;
-  const dump::ConstructTable* target_construct = nullptr;  // may be null
-  std::string step;
-  std::string rank;
-  std::int64_t number = 0;  // of the rank
-  bool late = false;        // not the first step of the runs: something was trained before it
-  std::string unlike;       // what the two dumps do not have in common; empty: nothing is known
-  ReplayMode replay_mode = ReplayMode::suspects;
-  std::vector<std::string> framework_frames;  // see user_frame()
-  std::set<Rule> without;                     // rules that say nothing, to see what each is worth
-  bool stop_at_certain = false;               // entries behind the first certain evidence are left out
-
-  // What else there is; any may be empty. Items and entries are numbers of the sides.
-  /// From tensors; nothing where a pair has none, which then is measured by its statistics. Called by several
-  /// threads at once, unless the rank may stop.
-  std::function<std::optional<Measure>(std::uint32_t target_item, std::uint32_t golden_item)> tensors;
-  /// The outputs that a statement can be made of.
-  std::function<std::vector<Replayed>(std::uint32_t target_api, std::uint32_t golden_api)> replay;
-  /// Of a parameter, since the step before.
-  std::function<std::optional<Update>(std::uint32_t target_item, std::uint32_t golden_item)> update;
-  /// Of an entry that only the reference has: what it lies in, and the line of the program that called it.
-  std::function<std::string_view(std::string_view golden_entry)> golden_parent;
-  std::function<std::string(std::string_view golden_entry)> golden_where;
-  /// Of an output of the reference.
-  std::function<Noise(std::uint32_t golden_item)> noise;
+struct DiagnosisOptions {
+  bool wanted = true;
+  ReplayMode replay = ReplayMode::suspects;
+  std::set<Rule> without;   // rules that say nothing, to see what each is worth
+  std::string noise_floor;  // a third dump, or what free_benchmark found; empty: none
+  bool first = false;       // stop at the first certain evidence: what is behind it is left out
 };
 
 /// Max, Min, Mean and Norm of a parameter; NaN where one is not recorded.
@@ -171,6 +119,19 @@ struct RankDiagnosis : RankFindings {
 
 inline constexpr std::size_t kMostFindings = 64;
 
-RankDiagnosis diagnose_rank(const RankPair& pair, History& history);
+/// Measures the tensors of an entry under test, if that was not done yet.
+using MeasureEntry = std::function<void(std::uint32_t target_api)>;
+
+/// The steps of a rank, in order.
+struct RankHistory {
+  History history;
+  std::shared_ptr<const compare::MeasuredRank> before;  // the step before, where its tensors are needed again
+};
+
+/// Where the errors of a rank come from. The rank has an alignment and a precision, and is measured; or, with
+/// `options.first`, `measure_entry` does that entry by entry. `noise` may be null.
+RankDiagnosis diagnose(const compare::MeasuredRank& rank, const DiagnosisOptions& options,
+                       const std::vector<std::string>& framework_frames, RankHistory& past,
+                       const compare::NoiseFloor* noise = nullptr, const MeasureEntry& measure_entry = {});
 
 }  // namespace msprobe::diagnosis

@@ -4,10 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
 #include <tuple>
 
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/structure.hpp"
+#include "dump/tree.hpp"
+#include "pairing/roles.hpp"
 #include "support/parallel.hpp"
 
 namespace msprobe::diagnosis {
@@ -24,33 +28,53 @@ bool is_of_optimizer(std::string_view parent) {
   return parent == "optimizer" || parent == "clip_grad";
 }
 
+/// The number in the folder of its step; nothing if there is no such folder.
+std::optional<std::int64_t> step_of(const std::string& json) {
+  for (const std::filesystem::path& part : std::filesystem::path(json)) {
+    if (const auto number = dump::number_after(part.string(), "step")) return number;
+  }
+  return std::nullopt;
+}
+
 constexpr double kThresholdTensors = 4;
 constexpr double kThresholdStatistics = 10;
 
 }  // namespace
 
-RankJudge::RankJudge(const RankPair& pair, History& history)
-    : pair_(pair),
-      target_(*pair.target),
-      golden_(*pair.golden),
-      alignment_(*pair.alignment),
+RankJudge::RankJudge(const compare::MeasuredRank& rank, const DiagnosisOptions& options,
+                     const std::vector<std::string>& framework_frames, SecondReading& reading,
+                     History& history, const MeasureEntry& measure_entry)
+    : rank_(rank),
+      options_(options),
+      framework_frames_(framework_frames),
+      reading_(reading),
+      tensors_(rank.mode == compare::Mode::tensor),
+      replay_mode_(options.without.contains(Rule::replay) ? ReplayMode::never : options.replay),
+      construct_(rank.target_construct ? &rank.target_construct->table() : nullptr),
+      step_(step_of(rank.target.json)),
+      golden_step_(step_of(rank.golden.json)),
+      target_(rank.target),
+      golden_(rank.golden),
+      alignment_(*rank.alignment),
       history_(history),
-      errors_(pair, *history.precision),
+      errors_(rank, *history.precision, options.first, measure_entry),
       target_only_(target_, golden_),
       golden_only_(golden_, target_),
-      target_keys_(target_, !pair.stop_at_certain),
-      golden_keys_(golden_, !pair.stop_at_certain),
-      threshold_(pair.tensors ? kThresholdTensors : kThresholdStatistics),
+      target_keys_(target_, !options.first),
+      golden_keys_(golden_, !options.first),
+      threshold_(tensors_ ? kThresholdTensors : kThresholdStatistics),
       other_operations_(of_other_operations(target_, golden_)) {
-  out_.step = pair.step;
-  out_.rank = pair.rank;
-  out_.number = pair.number;
-  out_.tensors = static_cast<bool>(pair.tensors);
+  out_.step = rank.step;
+  out_.rank = rank.rank;
+  out_.number = rank.number;
+  out_.tensors = tensors_;
   out_.threshold = threshold_;
   out_.explained.resize(target_.items.size(), NAN);
   touched_.resize(target_.apis.size());
   untouched_.resize(target_.items.size());
-  if (history.steps == 0 && pair.late) assess_drift();
+  // Not the first step of the runs: something was trained before it.
+  const bool late = step_.value_or(0) != 0 && golden_step_.value_or(0) != 0;
+  if (history.steps == 0 && late) assess_drift();
   if (history.evidence) {
     fault_order_ = 0;
     clean_ = history.clean;
@@ -97,8 +121,7 @@ void RankJudge::judge(std::uint32_t api) {
   entry.nature = nature_of(parsed->operation());
   entry.compound = compound_[api];
   entry.communication = target_.calls.contains(target_name(api));
-  if (pair_.target_construct != nullptr)
-    entry.optimizer = is_of_optimizer(pair_.target_construct->parent(target_name(api)));
+  if (construct_ != nullptr) entry.optimizer = is_of_optimizer(construct_->parent(target_name(api)));
   if (forward) {
     forward_pair(entry);
   } else if (parsed->direction == Direction::backward) {
@@ -109,7 +132,7 @@ void RankJudge::judge(std::uint32_t api) {
     return;
   }
   finish_entry(entry);
-  out_.stopped = pair_.stop_at_certain && may_stop(entry);
+  out_.stopped = options_.first && may_stop(entry);
 }
 
 /// Releases before 26 of the Python tool write the gradients of a module's parameters where its forward
@@ -184,10 +207,10 @@ void RankJudge::mark_compounds() {
     }
   };
   parallel_for(2, [&](std::size_t side) {
-    if (side == 0) mark(target_, pair_.target_construct, target_only_, compound_);
+    if (side == 0) mark(target_, construct_, target_only_, compound_);
     if (side == 1) mark(golden_, nullptr, golden_only_, compound_golden_);
   });
-  if (pair_.target_construct != nullptr && pair_.target_construct->size() > 0) {
+  if (construct_ != nullptr && construct_->size() > 0) {
     for (std::uint32_t i = 0; i < golden_.apis.size(); ++i) {
       if (alignment_.target_of[i] != kNone) compound_golden_[i] = compound_[alignment_.target_of[i]];
     }
@@ -200,7 +223,7 @@ void RankJudge::mark_compounds() {
 
 /// A module without anything that has a partner within it answers for all of it.
 void RankJudge::keep_open_modules() {
-  if (pair_.target_construct == nullptr) return;
+  if (construct_ == nullptr) return;
   TextIndex modules;
   const auto text_of = [this](std::uint32_t api) { return target_name(api); };
   for (std::uint32_t i = 0; i < target_.apis.size(); ++i) {
@@ -209,10 +232,10 @@ void RankJudge::keep_open_modules() {
   std::vector<bool> open(compound_.size());
   for (std::uint32_t i = 0; i < target_.apis.size(); ++i) {
     if (!alignment_.has_golden(i)) continue;
-    std::uint32_t around = modules.find(pair_.target_construct->parent(target_name(i)), text_of);
+    std::uint32_t around = modules.find(construct_->parent(target_name(i)), text_of);
     while (around != TextIndex::kNone && !open[around]) {
       open[around] = true;
-      around = modules.find(pair_.target_construct->parent(target_name(around)), text_of);
+      around = modules.find(construct_->parent(target_name(around)), text_of);
     }
   }
   compound_ = std::move(open);
@@ -307,9 +330,8 @@ std::string RankJudge::module_around(std::uint32_t target_api, std::uint32_t gol
   std::string_view around = name;
   if (!name.starts_with("Module.") && !name.starts_with("Cell.")) {
     around = {};
-    if (target_api == kNone && pair_.golden_parent) around = pair_.golden_parent(name);
-    if (target_api != kNone && pair_.target_construct != nullptr)
-      around = pair_.target_construct->parent(name);
+    if (target_api == kNone && rank_.golden_construct) around = rank_.golden_construct->table().parent(name);
+    if (target_api != kNone && construct_ != nullptr) around = construct_->parent(name);
   }
   const std::string_view path = module_path(around);
   return std::string(path.empty() && around != name ? around : path);
@@ -323,11 +345,11 @@ void RankJudge::name_places(Finding& found, std::uint32_t target_api, std::uint3
   found.entry = target_api != kNone ? target_name(target_api) : golden_name(golden_api);
   found.module = module_around(target_api, golden_api);
   if (target_api == kNone) {
-    const std::string frame = pair_.golden_where ? pair_.golden_where(found.entry) : std::string();
+    const std::string frame = reading_.golden_line(found.entry);
     found.where = frame.empty() ? frame : "in golden: " + frame;
   } else if (target_.stacks) {
     if (const auto* frames = target_.stacks->find(found.entry))
-      found.where = dump::user_frame(*frames, pair_.framework_frames);
+      found.where = dump::user_frame(*frames, framework_frames_);
   }
 }
 
@@ -354,7 +376,7 @@ Finding RankJudge::finding(const Entry& entry, Kind kind, Rule rule, double j) c
   // off.
   constexpr double kTogether = 2;
   const bool behind_update =
-      !pair_.tensors && history_.steps > 0 &&
+      !tensors_ && history_.steps > 0 &&
       (entry.name.direction != Direction::forward || entry.optimizer || rule == Rule::birth);
   const bool drifted = (drift_ && drift_->median > 0) || behind_update;
   const double least = drifted && by_values ? kTogether * threshold_ : threshold_;
@@ -367,7 +389,7 @@ Finding RankJudge::finding(const Entry& entry, Kind kind, Rule rule, double j) c
 
 /// One line an entry: evidence before hints, then by rule.
 void RankJudge::offer(Entry& entry, Finding found) {
-  if (pair_.without.contains(found.rule)) return;
+  if (options_.without.contains(found.rule)) return;
   if (found.rule != Rule::structure && !found.is_evidence()) {
     if (found.j > out_.largest_j && found.j < threshold_) {
       records_.emplace_back(order_of(entry.target), found.j);
@@ -421,7 +443,7 @@ void RankJudge::leave_out(std::uint32_t first) {
 
 /// `before`: the largest error ahead of it.
 void RankJudge::keep(Finding found, double before) {
-  if (pair_.without.contains(found.rule)) return;
+  if (options_.without.contains(found.rule)) return;
   if (found.is_evidence()) {
     ++out_.evidence;
     if (fault_order_ == UINT64_MAX) clean_ = before;
@@ -518,9 +540,20 @@ const Finding* RankFindings::finding_of(std::uint32_t target_api) const {
   return found == findings.end() ? nullptr : &*found;
 }
 
-RankDiagnosis diagnose_rank(const RankPair& pair, History& history) {
-  if (!history.precision) history.precision = pair.precision;
-  return RankJudge(pair, history).run();
+RankDiagnosis diagnose(const compare::MeasuredRank& rank, const DiagnosisOptions& options,
+                       const std::vector<std::string>& framework_frames, RankHistory& past,
+                       const compare::NoiseFloor* noise, const MeasureEntry& measure_entry) {
+  FileReading reading(rank, past.before.get(), noise, framework_frames);
+  if (!past.history.precision) past.history.precision = rank.precision;
+  RankDiagnosis found =
+      RankJudge(rank, options, framework_frames, reading, past.history, measure_entry).run();
+  found.broken_off = reading.unread();
+  found.first_broken_off = reading.first_unread();
+  found.unread = static_cast<std::uint64_t>(
+      std::count_if(rank.metrics.begin(), rank.metrics.end(), [](const compare::TensorMetrics& metrics) {
+        return metrics.failed && metrics.status == compare::MetricStatus::unsupported;
+      }));
+  return found;
 }
 
 }  // namespace msprobe::diagnosis

@@ -13,11 +13,12 @@
 
 #include "diagnosis/flow.hpp"
 #include "diagnosis/item_errors.hpp"
-#include "diagnosis/operations.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "diagnosis/recorders.hpp"
+#include "diagnosis/second_reading.hpp"
 #include "diagnosis/updates.hpp"
 #include "dump/names.hpp"
+#include "pairing/operations.hpp"
 #include "support/text_pool.hpp"
 
 namespace msprobe::diagnosis {
@@ -28,7 +29,10 @@ inline constexpr double kCertain = 10;  // thresholds
 
 class RankJudge {
  public:
-  RankJudge(const RankPair& pair, History& history);
+  /// `history` has its precision.
+  RankJudge(const compare::MeasuredRank& rank, const DiagnosisOptions& options,
+            const std::vector<std::string>& framework_frames, SecondReading& reading, History& history,
+            const MeasureEntry& measure_entry);
   RankDiagnosis run();
 
  private:
@@ -181,7 +185,15 @@ class RankJudge {
   std::string_view golden_name(std::uint32_t api) const { return golden_.text(golden_.apis[api].name); }
   double e_of(std::uint32_t item) const { return std::isnan(errors_.e[item]) ? 0 : errors_.e[item]; }
 
-  const RankPair& pair_;
+  const compare::MeasuredRank& rank_;
+  const DiagnosisOptions& options_;
+  const std::vector<std::string>& framework_frames_;  // see dump::user_frame()
+  SecondReading& reading_;
+  bool tensors_;
+  ReplayMode replay_mode_;
+  const dump::ConstructTable* construct_;  // may be null
+  std::optional<std::int64_t> step_;       // as the folders number them
+  std::optional<std::int64_t> golden_step_;
   const dump::Side& target_;
   const dump::Side& golden_;
   const Alignment& alignment_;

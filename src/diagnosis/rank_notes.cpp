@@ -8,13 +8,14 @@
 
 #include "diagnosis/rank_judge.hpp"
 #include "diagnosis/sentences.hpp"
+#include "pairing/roles.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::diagnosis {
 
 /// The error of a tensor ahead of its turn; where tensors are read one by one, as far as statistics tell.
 double RankJudge::foreseen(std::uint32_t item, std::uint32_t golden) const {
-  if (!pair_.stop_at_certain) return errors_.e[item];
+  if (!options_.first) return errors_.e[item];
   const Measure found = errors_.by_statistics_of(item, golden);
   return found.known ? found.e : NAN;
 }
@@ -85,8 +86,11 @@ std::size_t entries_behind(const dump::Side& side, const std::vector<std::uint32
 
 /// What holds of all that was judged.
 void RankJudge::take_notes() {
-  if (!pair_.unlike.empty()) out_.notes.push_back(pair_.unlike);
-  if (!pair_.tensors) {
+  if (step_ && golden_step_ && *step_ != *golden_step_) {
+    out_.notes.push_back(
+        fmt::format("this run was recorded at step {}, golden at step {}", *step_, *golden_step_));
+  }
+  if (!tensors_) {
     for (std::string& limit : history_.precision->limits()) out_.notes.push_back(std::move(limit));
   }
   const auto tell = [&](const OneRecorder& calls, const char* whose, const char* others) {

@@ -7,10 +7,9 @@
 #include <charconv>
 #include <cmath>
 
-#include "diagnosis/alignment.hpp"
-#include "diagnosis/measures.hpp"
-#include "diagnosis/operations.hpp"
-#include "dump/names.hpp"
+#include "measuring/measures.hpp"
+#include "pairing/alignment.hpp"
+#include "pairing/roles.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::diagnosis {
@@ -217,49 +216,6 @@ class CallComparison {
 };
 
 }  // namespace
-
-bool of_other_frameworks(const Side& target, const Side& golden) {
-  const std::string& ours = target.header.framework;
-  const std::string& theirs = golden.header.framework;
-  return ours != theirs && !ours.empty() && !theirs.empty();
-}
-
-bool of_other_operations(const Side& target, const Side& golden) {
-  return of_other_frameworks(target, golden) && target.header.is_mindspore() != golden.header.is_mindspore();
-}
-
-std::optional<std::size_t> position_of(const Side& side, const Item& item) {
-  const Place place = place_of(side, item);
-  std::size_t position = 0;
-  const char* const end = place.rest.data() + place.rest.size();
-  const auto [last, error] = std::from_chars(place.rest.data(), end, position);
-  if (place.front.empty() || error != std::errc() || last != end) return std::nullopt;
-  return position;
-}
-
-void for_each_parameter(const Side& target, const std::vector<std::uint32_t>& golden_item,
-                        const std::function<void(std::uint32_t item, std::uint32_t golden)>& take) {
-  for (const dump::Api& api : target.apis) {
-    const auto parsed = dump::parse_entry_name(target.text(api.name));
-    if (!parsed || parsed->direction != dump::Direction::forward) continue;
-    for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
-      const Item& item = target.items[i];
-      if (!item.is_tensor || golden_item[i] == kNone || item.state == State::output) continue;
-      const auto position = item.state == State::input ? position_of(target, item) : std::nullopt;
-      if (item.state == State::parameters ||
-          (position && is_parameter_position(parsed->operation(), *position)))
-        take(i, golden_item[i]);
-    }
-  }
-}
-
-std::string place_text(const Side& side, const Item& item) {
-  const Place place = place_of(side, item);
-  std::string text(place.front);
-  text += place.rest;
-  if (text.starts_with('.')) text.erase(0, 1);
-  return text;
-}
 
 CalledOtherwise called_otherwise(const Side& target, std::uint32_t target_api, const Side& golden,
                                  std::uint32_t golden_api, const std::vector<std::uint32_t>& golden_item,

@@ -14,6 +14,13 @@
 
 namespace msprobe::diagnosis {
 
+/// What a step did to a parameter: its difference to the step before, of both sides.
+struct Update {
+  std::uint64_t n = 0;  // elements
+  double e = 0;         // random error of the difference, relative to golden's
+  double gain = 1;      // of the difference, target over golden's
+};
+
 /// A parameter of one side, before and after a step.
 struct StepTensors {
   formats::StoredTensor before;

@@ -85,6 +85,10 @@ ConstructTable read_construct_json(const ByteSource& file) {
 ConstructBeside::ConstructBeside(const std::string& dump_json)
     : path_(std::filesystem::path(dump_json).replace_filename("construct.json")) {}
 
+ConstructBeside::ConstructBeside(ConstructTable&& table) : table_(std::move(table)) {
+  std::call_once(once_, [] {});
+}
+
 const ConstructTable& ConstructBeside::table() const {
   std::call_once(once_, [this] { read(); });
   return table_;

@@ -42,6 +42,8 @@ class ConstructTable {
 class ConstructBeside {
  public:
   explicit ConstructBeside(const std::string& dump_json);
+  /// One that was read already.
+  explicit ConstructBeside(ConstructTable&& table);
   /// Empty if there is none, or none that can be read.
   const ConstructTable& table() const;
   /// Why it cannot be read; empty if it can, or is not there.

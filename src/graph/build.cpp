@@ -186,7 +186,7 @@ class GraphRun {
   GraphResult result_;
   std::size_t done_ = 0;  // graphs
   Edges edges_;
-  std::map<std::int64_t, compare::RankHistory> histories_;  // of the ranks, step by step
+  std::map<std::int64_t, diagnosis::RankHistory> histories_;  // of the ranks, step by step
   GraphExtent extent_;
 };
 

@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "comparison/matching/mapping_file.hpp"
 #include "graph/build.hpp"
 #include "graph/merge/build_merged.hpp"
 #include "graph/merge/merge_options.hpp"
 #include "graph/request.hpp"
 #include "graph/vis/build_vis.hpp"
+#include "pairing/mapping_file.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/json_writer.hpp"

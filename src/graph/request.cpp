@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "comparison/request/request.hpp"
+#include "pairing/request.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 

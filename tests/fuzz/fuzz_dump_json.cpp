@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "compare/dump_tree/rank_rows.hpp"
-#include "comparison/matching/match.hpp"
-#include "comparison/result/result.hpp"
-#include "comparison/result/sum_precision.hpp"
 #include "fuzz_input.hpp"
+#include "measuring/sum_precision.hpp"
+#include "pairing/match.hpp"
 #include "support/error.hpp"
+#include "verdict/result.hpp"
 
 namespace {
 
@@ -27,9 +27,9 @@ void compare_with_itself(const ByteSource& json) {
   const compare::Matching matching =
       compare::match(result.target, result.golden, {}, {.pairs_by_name = true}, rules);
   if (matching.pairs.size() < result.target.items.size()) throw std::logic_error("an item without a row");
-  for (const compare::Pair& pair : matching.pairs) result.rows.push_back({pair, {}});
+  result.rows = matching.pairs;
   compare::learn_precision(result);
-  compare::judge(result, rules);
+  result.judgement = compare::judge(result, result.traits.judge, rules);
   const compare::RankRows table(std::make_shared<const compare::RankResult>(std::move(result)));
   std::vector<report::Cell> cells;
   report::Scratch scratch;

@@ -5,9 +5,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "comparison/matching/mapping_file.hpp"
-#include "comparison/matching/names.hpp"
 #include "fuzz_input.hpp"
+#include "pairing/mapping_file.hpp"
+#include "pairing/names.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 

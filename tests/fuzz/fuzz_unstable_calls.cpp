@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "comparison/culprit/noise_floor.hpp"
+#include "diagnosis/noise_floor.hpp"
 #include "fuzz_input.hpp"
 #include "support/error.hpp"
 

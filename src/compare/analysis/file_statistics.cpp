@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "comparison/metrics/tensor_metrics.hpp"
 #include "formats/element_values.hpp"
+#include "measuring/tensor_metrics.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/parallel.hpp"
@@ -41,7 +41,7 @@ struct Read {
   std::string failure;
 };
 
-bool differs(const RankResult& result, const Row& row) {
+bool differs(const RankResult& result, const Pair& row) {
   for (std::size_t i = 0; i < kStatistics; ++i) {
     if (result.difference(row, i).kind != DifferenceKind::zero) return true;
   }
@@ -51,8 +51,8 @@ bool differs(const RankResult& result, const Row& row) {
 }  // namespace
 
 void take_file_statistics(RankResult& result) {
-  std::vector<const Row*> rows;
-  for (const Row& row : result.rows) {
+  std::vector<const Pair*> rows;
+  for (const Pair& row : result.rows) {
     if (row.matched() && result.target_item(row).data_name != 0 && result.golden_item(row).data_name != 0 &&
         differs(result, row))
       rows.push_back(&row);
@@ -70,8 +70,8 @@ void take_file_statistics(RankResult& result) {
   std::string first;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (read[i].target && read[i].golden) {
-      result.target.items[rows[i]->pair.target].statistics = *read[i].target;
-      result.golden.items[rows[i]->pair.golden].statistics = *read[i].golden;
+      result.target.items[rows[i]->target].statistics = *read[i].target;
+      result.golden.items[rows[i]->golden].statistics = *read[i].golden;
     } else if (!read[i].failure.empty() && failed++ == 0) {
       first = read[i].failure;
     }

@@ -9,10 +9,10 @@
 #include <cmath>
 
 #include "compare/analysis/rank_json.hpp"
-#include "comparison/metrics/statistics_difference.hpp"
-#include "comparison/result/sum_precision.hpp"
 #include "dump/dump_json.hpp"
 #include "dump/names.hpp"
+#include "measuring/statistics_difference.hpp"
+#include "measuring/sum_precision.hpp"
 #include "support/interrupt.hpp"
 
 namespace msprobe::compare {
@@ -134,15 +134,15 @@ class Finder {
 
   ValueDifference difference_of(const Item& item, const Item& golden, std::size_t statistic) const {
     return difference(item.statistics[statistic], result_.target.pool, golden.statistics[statistic],
-                      result_.golden.pool, result_.traits.measure);
+                      result_.golden.pool, result_.measure_traits);
   }
 
   /// Is the difference of a mean or norm the recorders' own?
-  bool is_recorders_own(const Row& row, std::size_t statistic) const {
+  bool is_recorders_own(const Pair& row, std::size_t statistic) const {
     return sum_difference(result_, row, statistic) != SumDifference::counts;
   }
 
-  bool differs(const Row& row) const {
+  bool differs(const Pair& row) const {
     if (!row.matched()) return false;
     const Item& item = result_.target_item(row);
     const Item& golden = result_.golden_item(row);

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "compare/dialect.hpp"
-#include "comparison/result/result.hpp"
-#include "comparison/rules/rules.hpp"
 #include "dump/communication.hpp"
+#include "pairing/rules.hpp"
 #include "support/byte_source.hpp"
+#include "verdict/result.hpp"
 
 namespace msprobe::compare {
 

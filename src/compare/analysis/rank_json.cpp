@@ -75,7 +75,7 @@ void RankJson::add_message(JsonWriter& json, const Item& item, const Item* golde
 }
 
 void RankJson::add_row(JsonWriter& json, std::string_view entry, std::size_t index) {
-  const Row& row = result_.rows[index];
+  const Pair& row = result_.rows[index];
   const Item& item = result_.target_item(row);
   const Item* golden = result_.find_golden(row);
   rows_.row(index, cells_, scratch_);
@@ -143,7 +143,7 @@ std::string RankJson::info(std::string_view name, EntryRows rows) {
     json.key(kStateNames[static_cast<std::size_t>(state)]);
     json.open_object();
     // Of rows with one name the last counts, at the place of the first.
-    std::vector<const Row*> members;
+    std::vector<const Pair*> members;
     std::unordered_map<std::string_view, std::size_t> known;
     for (std::size_t i = rows.first; i < rows.last; ++i) {
       const Item& item = result_.target_item(result_.rows[i]);
@@ -152,7 +152,7 @@ std::string RankJson::info(std::string_view name, EntryRows rows) {
       if (inserted) members.push_back(nullptr);
       members[place->second] = &result_.rows[i];
     }
-    for (const Row* row : members) {
+    for (const Pair* row : members) {
       const Item& item = result_.target_item(*row);
       rows_.row(static_cast<std::size_t>(row - result_.rows.data()), cells_, scratch_);
       json.key(result_.target.name(item));

@@ -9,9 +9,9 @@
 
 #include "compare/dialect.hpp"
 #include "compare/dump_tree/rank_rows.hpp"
-#include "comparison/result/result.hpp"
 #include "report/table.hpp"
 #include "support/json_writer.hpp"
+#include "verdict/result.hpp"
 
 namespace msprobe::compare {
 

@@ -12,15 +12,14 @@
 #include <system_error>
 
 #include "compare/dump_tree/rank_rows.hpp"
-#include "comparison/culprit/rank_diagnosis.hpp"
-#include "comparison/joining/join_sides.hpp"
-#include "comparison/result/choose_mode.hpp"
-#include "comparison/result/packets.hpp"
-#include "comparison/result/result.hpp"
-#include "comparison/result/scalar_xors.hpp"
-#include "comparison/result/settle_joins.hpp"
-#include "comparison/result/sum_precision.hpp"
+#include "diagnosis/rank_diagnosis.hpp"
 #include "dump/data_size.hpp"
+#include "measuring/choose_mode.hpp"
+#include "measuring/packets.hpp"
+#include "measuring/scalar_xors.hpp"
+#include "measuring/settle_joins.hpp"
+#include "measuring/sum_precision.hpp"
+#include "pairing/join_sides.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/parallel.hpp"
@@ -28,47 +27,46 @@
 #include "support/team.hpp"
 #include "support/text.hpp"
 #include "support/units.hpp"
+#include "verdict/result.hpp"
 
 namespace msprobe::compare {
 namespace {
 
-void take_pairs(RankResult& result, const Matching& matching) {
+void take_pairs(PairedRank& result, Matching&& matching) {
   result.golden_only = matching.golden_only;
-  result.rows.resize(matching.pairs.size());
-  for (std::size_t i = 0; i < matching.pairs.size(); ++i) result.rows[i].pair = matching.pairs[i];
+  result.rows = std::move(matching.pairs);
 }
 
 /// What is left of the Python tool's fuzzy match: with statistics all rows lose their partners if all had one
 /// (else it ends in a traceback), with checksums they lose those.
-void imitate_python_fuzzy(RankResult& result) {
+void imitate_python_fuzzy(MeasuredRank& result) {
   const bool all =
-      std::all_of(result.rows.begin(), result.rows.end(), [](const Row& row) { return row.matched(); });
+      std::all_of(result.rows.begin(), result.rows.end(), [](const Pair& row) { return row.matched(); });
   if (result.mode == Mode::statistics && all) {
-    for (Row& row : result.rows)
-      row.pair = {row.pair.target, kUnmatched, Unmatched::entry_missing, kUnmatched};
+    for (Pair& row : result.rows) row = {.target = row.target, .reason = Unmatched::entry_missing};
     result.golden_only = result.golden.items.size();
   }
   if (result.mode == Mode::md5) result.checksums_lost = true;
 }
 
 /// Training against inference (--consistent_check); rows of both sides.
-void pair_consistent_rows(RankResult& result, Backend backend, const PairingTraits& traits) {
+void pair_consistent_rows(MeasuredRank& result, Backend backend, const PairingTraits& traits) {
   if (result.mode == Mode::md5) {
     throw FormatError(
         display(result.target.json),
         "--consistent_check compares tensors or statistics; parts of a tensor have other checksums");
   }
   result.consistent = backend;
-  const Matching matching = match_consistent(result.target, result.golden, backend, traits);
+  Matching matching = match_consistent(result.target, result.golden, backend, traits);
   if (matching.conflict) {
     log_warning(
         "training and inference ran modules in different orders: rows stand in the order of training");
   }
-  take_pairs(result, matching);
+  take_pairs(result, std::move(matching));
 }
 
 /// All ranks of both sides, side by side.
-void load_merged(RankResult& result, const RankPair& pair, const LoadOptions& target_options,
+void load_merged(PairedRank& result, const RankPair& pair, const LoadOptions& target_options,
                  const LoadOptions& golden_options) {
   const std::size_t targets = 1 + pair.more_targets.size();
   std::vector<RankSide> sides(targets + 1 + pair.more_goldens.size());
@@ -146,30 +144,24 @@ void add_noise_floor(RankPairs& ranks, const dump::Tree& golden, const std::stri
 
 }  // namespace
 
-void pair_rows(RankResult& result, const MatchOptions& options, const PairingTraits& asked,
+void pair_rows(MeasuredRank& result, const MatchOptions& options, const PairingTraits& asked,
                const Rules& rules) {
   PairingTraits traits = asked;
   if (result.mode == Mode::statistics) traits.fuzzy_drops_surplus = false;
   const Constructs constructs = {result.target_construct.get(), result.golden_construct.get()};
-  const Matching matching = match(result.target, result.golden, options, traits, rules, constructs);
-  take_pairs(result, matching);
-  result.alignment = matching.alignment;
-  const auto mark = [&](Rule rule, auto&& name_of) {
-    for (Row& row : result.rows) {
-      if (row.matched() &&
-          name_of(result.target, result.target_item(row)) != name_of(result.golden, result.golden_item(row)))
-        row.findings.add(rule);
-    }
-  };
-  if (matching.alignment && matching.alignment->renamed) {
-    mark(Rule::aligned_pair,
-         [](const Side& side, const Item& item) { return side.text(side.apis[item.api].name); });
+  Matching matching = match(result.target, result.golden, options, traits, rules, constructs);
+  result.alignment = std::move(matching.alignment);
+  take_pairs(result, std::move(matching));
+  if (result.alignment && result.alignment->renamed) {
+    mark_other_names(result, OtherName::aligned,
+                     [](const Side& side, const Item& item) { return side.text(side.apis[item.api].name); });
   }
   if (!options.fuzzy) return;
   if (traits.fuzzy_loses_partners) {
     imitate_python_fuzzy(result);
   } else {
-    mark(Rule::fuzzy_pair, [](const Side& side, const Item& item) { return side.name(item); });
+    mark_other_names(result, OtherName::fuzzy,
+                     [](const Side& side, const Item& item) { return side.name(item); });
   }
 }
 
@@ -182,17 +174,17 @@ std::string stage_of(const RankPair& pair, std::string_view what) {
 }
 
 /// Both sides read, and their rows. `diagnosed`: somebody will look at communication.
-RankResult read_and_pair(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
-                         const Rules& rules, BytesAhead& bytes, bool diagnosed) {
+MeasuredRank read_and_pair(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
+                           const Rules& rules, BytesAhead& bytes, bool diagnosed) {
   if (dump::is_debug_json(pair.target.json) != dump::is_debug_json(pair.golden.json)) {
     throw FormatError(fmt::format("a debug.json is compared with a debug.json only: {}, {}",
                                   display(pair.target.json), display(pair.golden.json)));
   }
-  RankResult result;
+  MeasuredRank result;
   result.step = pair.step;
   result.rank = pair.target.label;
   result.number = pair.target.number.value_or(0);
-  result.traits = traits;
+  result.measure_traits = traits.measure;
   result.factors = options.factors;
   LoadOptions target_options{.stacks = options.stacks, .stack_json = options.stack_json};
   if (options.first_difference || diagnosed) target_options.communication = &rules.communication;
@@ -232,18 +224,20 @@ RankResult read_and_pair(const RankPair& pair, const RankOptions& options, const
 }  // namespace
 
 RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
-                         const Rules& rules, BytesAhead& bytes, RankHistory* past,
+                         const Rules& rules, BytesAhead& bytes, diagnosis::RankHistory* past,
                          std::vector<MeasuredRows>&& measured) {
-  RankResult result = read_and_pair(pair, options, traits, rules, bytes, past != nullptr);
+  MeasuredRank rank = read_and_pair(pair, options, traits, rules, bytes, past != nullptr);
   // Where the first difference is searched for, the numbers of rows may change yet.
-  if (!options.first_difference && !traits.judge.sums_as_recorded) learn_precision(result);
+  if (!options.first_difference && !traits.judge.sums_as_recorded) learn_precision(rank);
+  const bool mapped = options.match.method != Method::exact || options.match.fuzzy;
+  if (past != nullptr) align_entries(rank, mapped);
   std::optional<TensorRows> tensors;
-  if (result.mode == Mode::tensor) tensors.emplace(result, bytes);
+  if (rank.mode == Mode::tensor) tensors.emplace(rank, bytes);
   for (MeasuredRows& rows : measured) {
     if (tensors) tensors->take(std::move(rows));
   }
   std::unique_ptr<NoiseFloor> noise;
-  if (past != nullptr && pair.noise) noise = noise_floor(*pair.noise, result.golden, traits.measure);
+  if (past != nullptr && pair.noise) noise = noise_floor(*pair.noise, rank.golden, traits.measure);
   const auto finish_tensors = [&] {
     if (!tensors) return;
     const Stage stage(stage_of(pair, "tensors measured"));
@@ -251,33 +245,35 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
   };
   const auto diagnosed = [&] {
     const Stage stage(stage_of(pair, "diagnosed"));
-    const bool mapped = options.match.method != Method::exact || options.match.fuzzy;
-    DiagnosisOptions diagnosis = options.diagnosis;
+    diagnosis::DiagnosisOptions asked = options.diagnosis;
     // Nobody recorded what goes into the operations of merged ranks as a whole.
-    if (pair.merged) diagnosis.replay = diagnosis::ReplayMode::never;
-    diagnose(result, tensors ? &*tensors : nullptr, diagnosis, rules, mapped, *past, noise.get());
+    if (pair.merged) asked.replay = diagnosis::ReplayMode::never;
+    return std::make_shared<const diagnosis::RankDiagnosis>(diagnosis::diagnose(
+        rank, asked, rules.framework_frames, *past, noise.get(),
+        tensors ? [&](std::uint32_t api) { tensors->measure_entry(api); } : diagnosis::MeasureEntry()));
   };
-  if (past != nullptr && options.diagnosis.first) {
-    diagnosed();
-    if (result.diagnosis->stopped) result.entries_reached = result.diagnosis->looked_at;
-    finish_tensors();
-    judge(result, rules);
-    return result;
+  std::shared_ptr<const diagnosis::RankDiagnosis> diagnosis;
+  const bool may_stop = past != nullptr && options.diagnosis.first;
+  if (may_stop) {
+    diagnosis = diagnosed();
+    if (diagnosis->stopped) rank.entries_reached = diagnosis->looked_at;
   }
   finish_tensors();
-  // One gives verdicts to the rows, the other looks at their pairs and metrics alone.
+  Judgement judgement;
   parallel_for(2, [&](std::size_t which) {
-    if (which == 0 && !options.first_difference) judge(result, rules);
-    if (which == 1 && past != nullptr) diagnosed();
+    if (which == 0) {
+      judgement = options.first_difference ? marks_of(rank, traits.judge) : judge(rank, traits.judge, rules);
+    }
+    if (which == 1 && past != nullptr && !may_stop) diagnosis = diagnosed();
   });
-  return result;
+  return {std::move(rank), traits, rules.framework_frames, std::move(judgement), std::move(diagnosis)};
 }
 
 MeasuredRows measure_part(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
                           const Rules& rules, BytesAhead& bytes, std::size_t part, std::size_t parts) {
-  RankResult result = read_and_pair(pair, options, traits, rules, bytes, false);
-  if (result.mode != Mode::tensor) return {};
-  return TensorRows(result, bytes).measure_range(part, parts);
+  MeasuredRank rank = read_and_pair(pair, options, traits, rules, bytes, false);
+  if (rank.mode != Mode::tensor) return {};
+  return TensorRows(rank, bytes).measure_range(part, parts);
 }
 
 std::string label_of(const RankPair& pair) {
@@ -335,7 +331,7 @@ namespace {
 
 /// Steps of a rank that one process compares, each going on from the one before.
 struct Chain {
-  std::shared_ptr<RankHistory> history = std::make_shared<RankHistory>();
+  std::shared_ptr<diagnosis::RankHistory> history = std::make_shared<diagnosis::RankHistory>();
   std::vector<std::uint32_t> processes;  // that see all its steps; none: all do
   std::size_t number = 0;                // among those of its rank
 
@@ -344,7 +340,7 @@ struct Chain {
     if (seeing.empty()) return;
     std::vector<std::uint32_t> all = processes_in_both(processes, seeing);
     if (!processes.empty() && all.empty()) {
-      history = std::make_shared<RankHistory>();
+      history = std::make_shared<diagnosis::RankHistory>();
       ++number;
     }
     processes = all.empty() ? seeing : std::move(all);
@@ -410,7 +406,7 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
     if (!pair.step.empty()) task.folder = pair.step + "/";
     if (dump::is_debug_json(pair.target.json)) task.prefix = "debug_";
     if (!task.rank.empty()) task.suffix = "_" + task.rank;
-    std::shared_ptr<RankHistory> history;
+    std::shared_ptr<diagnosis::RankHistory> history;
     if (options.diagnosis.first && !task.prefix.empty())
       throw UsageError("--first needs the entries of a dump.json: values saved by name have no evidence");
     if (options.diagnosis.wanted && !options.backend && task.prefix.empty()) {
@@ -427,7 +423,7 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
     task.run = [shared, measured, history = std::move(history), &options, &traits, &rules,
                 bytes]() mutable -> std::shared_ptr<const Rows> {
       // Nobody needs it behind the last step: it goes, whatever other ranks do.
-      const std::shared_ptr<RankHistory> past = std::move(history);
+      const std::shared_ptr<diagnosis::RankHistory> past = std::move(history);
       if (past && options.diagnosis.first && past->history.certain) return nullptr;
       const auto result = std::make_shared<const RankResult>(
           compare_ranks(*shared, options, traits, rules, *bytes, past.get(), std::move(*measured)));

@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "compare/task.hpp"
-#include "comparison/culprit/rank_diagnosis.hpp"
-#include "comparison/matching/match.hpp"
-#include "comparison/result/bytes_ahead.hpp"
-#include "comparison/result/result.hpp"
-#include "comparison/result/tensor_rows.hpp"
-#include "comparison/rules/rules.hpp"
+#include "diagnosis/rank_diagnosis.hpp"
 #include "dump/tree.hpp"
+#include "measuring/bytes_ahead.hpp"
+#include "measuring/tensor_rows.hpp"
+#include "pairing/match.hpp"
+#include "pairing/rules.hpp"
+#include "verdict/result.hpp"
 
 namespace msprobe::compare {
 
@@ -60,14 +60,14 @@ struct RankOptions {
   std::optional<Backend> backend;                // training against inference, and what trained
   bool print_rows = false;                       // one log line a row in tensor mode
   bool first_difference = false;                 // only what -da looks at: no tensors, no verdicts
-  DiagnosisOptions diagnosis;
+  diagnosis::DiagnosisOptions diagnosis;
 };
 
 /// A mapping has been loaded. `past`: given, the result is diagnosed, as the next step of that rank.
 /// `measured`: rows whose tensors were compared elsewhere. Throws what the readers throw, and FormatError for
 /// dumps that do not go together (other task, nothing to compare).
 RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
-                         const Rules& rules, BytesAhead& bytes, RankHistory* past = nullptr,
+                         const Rules& rules, BytesAhead& bytes, diagnosis::RankHistory* past = nullptr,
                          std::vector<MeasuredRows>&& measured = {});
 /// One of so many ranges of its rows in tensor mode; nothing in any other mode. Throws the same.
 MeasuredRows measure_part(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
@@ -84,8 +84,8 @@ std::string label_of(const RankPair& pair);
 /// What the dump.json files of each pair take; nothing where no units are handed out.
 std::vector<std::uint64_t> json_bytes_ahead(const std::vector<RankPair>& pairs);
 
-/// Gives `result` its rows, not judged yet. Throws what match() throws.
-void pair_rows(RankResult& result, const MatchOptions& options, const PairingTraits& traits,
+/// Gives the rank its rows. Throws what match() throws.
+void pair_rows(MeasuredRank& rank, const MatchOptions& options, const PairingTraits& traits,
                const Rules& rules);
 
 /// The arguments must outlive the plan. UsageError, FormatError as pair_ranks().

@@ -8,13 +8,13 @@
 #include <cmath>
 #include <limits>
 
-#include "comparison/result/result.hpp"
-#include "comparison/result/sum_precision.hpp"
 #include "diagnosis/conclusion.hpp"
-#include "diagnosis/measures.hpp"
 #include "diagnosis/sentences.hpp"
+#include "measuring/measures.hpp"
+#include "measuring/sum_precision.hpp"
 #include "support/json_writer.hpp"
 #include "support/text.hpp"
+#include "verdict/result.hpp"
 
 namespace msprobe::compare {
 namespace {
@@ -159,10 +159,10 @@ void RankRows::row(std::size_t index, std::vector<Cell>& cells, Scratch& scratch
 }
 
 void RankRows::golden_item(std::uint32_t item, std::vector<Cell>& cells, Scratch& scratch) const {
-  fill(Row{.pair = {.target = kUnmatched, .golden = item}, .findings = {}}, std::nullopt, cells, scratch);
+  fill(Pair{.target = kUnmatched, .golden = item}, std::nullopt, cells, scratch);
 }
 
-void RankRows::fill(const Row& row, std::optional<std::size_t> index, std::vector<Cell>& cells,
+void RankRows::fill(const Pair& row, std::optional<std::size_t> index, std::vector<Cell>& cells,
                     Scratch& scratch) const {
   cells.clear();
   scratch.clear();
@@ -198,8 +198,8 @@ void RankRows::fill(const Row& row, std::optional<std::size_t> index, std::vecto
     }
   }
   cells.push_back(grad == bench_grad);
-  cells.push_back(Text{index ? verdict_name(row.verdict()) : "N/A"});
-  if (!index || row.findings.empty()) {
+  cells.push_back(Text{index ? verdict_name(result_->verdict(*index)) : "N/A"});
+  if (!index || result_->findings(*index).empty()) {
     cells.push_back(Structured{"[]", "[]"});
   } else {
     const std::string_view messages = scratch.keep(json_list(messages_of(*result_, *index)));
@@ -218,15 +218,14 @@ void RankRows::fill(const Row& row, std::optional<std::size_t> index, std::vecto
   if (result_->diagnosis) add_diagnosis(row, index, cells, scratch);
 }
 
-void RankRows::add_diagnosis(const Row& row, std::optional<std::size_t> index, std::vector<Cell>& cells,
+void RankRows::add_diagnosis(const Pair& row, std::optional<std::size_t> index, std::vector<Cell>& cells,
                              Scratch& scratch) const {
   const diagnosis::RankDiagnosis& diagnosis = *result_->diagnosis;
   // What a mapping pairs otherwise than by place was not judged.
-  const bool judged = row.matched() && diagnosis.golden_item[row.pair.target] == row.pair.golden;
-  const float error = judged ? diagnosis.error[row.pair.target] : NAN;
+  const bool judged = row.matched() && diagnosis.golden_item[row.target] == row.golden;
+  const float error = judged ? diagnosis.error[row.target] : NAN;
   cells.push_back(std::isnan(error) ? Cell(Text{"N/A"}) : Cell(static_cast<double>(error)));
-  cells.push_back(
-      Text{name_of(judged ? diagnosis.origin[row.pair.target] : diagnosis::Origin::not_compared)});
+  cells.push_back(Text{name_of(judged ? diagnosis.origin[row.target] : diagnosis::Origin::not_compared)});
   const diagnosis::Finding* finding = index && row.has_target() && is_first_of_entry(*index)
                                           ? diagnosis.finding_of(result_->target_item(row).api)
                                           : nullptr;
@@ -260,7 +259,7 @@ void RankRows::add_metrics(const TensorMetrics& metrics, std::vector<Cell>& cell
   }
 }
 
-void RankRows::add_differences(const Row& row, std::vector<Cell>& cells) const {
+void RankRows::add_differences(const Pair& row, std::vector<Cell>& cells) const {
   std::array<ValueDifference, kStatistics> differences;
   for (std::size_t i = 0; i < kStatistics; ++i) differences[i] = result_->difference(row, i);
   for (const ValueDifference& each : differences) cells.push_back(difference_cell(each));
@@ -281,7 +280,7 @@ void RankRows::add_stack(std::optional<std::size_t> index, const Item* item, std
 }
 
 /// Two tensors with elements, of which no statistic is known on both sides. A dump of the structure has none.
-bool RankRows::shares_no_statistic(const Row& row) const {
+bool RankRows::shares_no_statistic(const Pair& row) const {
   if (result_->mode != Mode::statistics || !row.matched() || result_->is_left_out(row)) return false;
   if (result_->target.header.task == "structure") return false;
   const dump::Item& ours = result_->target_item(row);
@@ -294,18 +293,18 @@ bool RankRows::shares_no_statistic(const Row& row) const {
 }
 
 RowFacts RankRows::facts(std::size_t index) const {
-  const Row& row = result_->rows[index];
+  const Pair& row = result_->rows[index];
   const bool unreadable = !result_->metrics.empty() && result_->metrics[index].failed;
   const bool left_out = result_->is_left_out(row);
   const bool unknown = shares_no_statistic(row);
   const bool measured =
       row.matched() && result_->target_item(row).is_tensor && !unreadable && !left_out && !unknown;
-  const bool alone = !row.has_golden() && row.pair.reason != Unmatched::nothing;
-  return {row.verdict(), alone, !row.has_target(), unreadable, left_out, unknown, measured};
+  const bool alone = !row.has_golden() && row.reason != Unmatched::nothing;
+  return {result_->verdict(index), alone, !row.has_target(), unreadable, left_out, unknown, measured};
 }
 
 /// Relative error of the norm, or of the maximum where there is no norm.
-void RankRows::measure_statistics(const Row& row, NotedRow& noted) const {
+void RankRows::measure_statistics(const Pair& row, NotedRow& noted) const {
   for (const Statistic which : {kNorm, kMax}) {
     const ValueDifference each = result_->difference(row, which);
     if (std::isnan(relative_fraction(each)) && each.kind != DifferenceKind::nan) continue;
@@ -329,7 +328,7 @@ void RankRows::measure_tensors(const TensorMetrics& metrics, NotedRow& noted) co
 
 /// The number that tells most about a row, and how bad it is.
 void RankRows::measure(std::size_t index, std::optional<Rule> rule, NotedRow& noted) const {
-  const Row& row = result_->rows[index];
+  const Pair& row = result_->rows[index];
   if (!row.matched() || result_->mode == Mode::md5) return;
   if (result_->mode == Mode::tensor) {
     measure_tensors(result_->metrics[index], noted);
@@ -356,14 +355,14 @@ void RankRows::measure(std::size_t index, std::optional<Rule> rule, NotedRow& no
 
 void RankRows::tell_row(std::size_t index, NotedRow& noted) const {
   noted.name = std::string(result_->name_of(result_->rows[index]));
-  noted.verdict = result_->rows[index].verdict();
+  noted.verdict = result_->verdict(index);
   noted.index = index;
 }
 
 NotedRow RankRows::note(std::size_t index) const {
   NotedRow noted;
   tell_row(index, noted);
-  const std::optional<Rule> rule = decisive_rule(result_->rows[index]);
+  const std::optional<Rule> rule = decisive_rule(result_->findings(index));
   if (rule) noted.reason = words_of(*rule, *result_, index);
   measure(index, rule, noted);
   return noted;
@@ -388,7 +387,7 @@ std::vector<std::string> RankRows::all_metrics() {
 }
 
 bool RankRows::weigh(std::size_t index, std::size_t metric, NotedRow& noted) const {
-  const Row& row = result_->rows[index];
+  const Pair& row = result_->rows[index];
   if (!row.matched()) return false;
   if (result_->mode == Mode::tensor) {
     const TensorMetrics& metrics = result_->metrics[index];

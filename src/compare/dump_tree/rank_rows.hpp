@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "comparison/result/result.hpp"
-#include "comparison/result/rows.hpp"
+#include "compare/rows.hpp"
+#include "verdict/result.hpp"
 
 namespace msprobe::compare {
 
@@ -80,20 +80,20 @@ class RankRows final : public Rows {
   const RankResult& result() const { return *result_; }
 
  private:
-  bool shares_no_statistic(const Row& row) const;
+  bool shares_no_statistic(const Pair& row) const;
   void add(Field field, std::string title, std::size_t which = 0);
   /// `index` is not there for what is no row.
-  void fill(const Row& row, std::optional<std::size_t> index, std::vector<report::Cell>& cells,
+  void fill(const Pair& row, std::optional<std::size_t> index, std::vector<report::Cell>& cells,
             report::Scratch& scratch) const;
   void add_metrics(const TensorMetrics& metrics, std::vector<report::Cell>& cells) const;
-  void add_differences(const Row& row, std::vector<report::Cell>& cells) const;
+  void add_differences(const Pair& row, std::vector<report::Cell>& cells) const;
   void add_stack(std::optional<std::size_t> index, const Item* item, std::vector<report::Cell>& cells,
                  report::Scratch& scratch) const;
   bool is_first_of_entry(std::size_t index) const;
-  void add_diagnosis(const Row& row, std::optional<std::size_t> index, std::vector<report::Cell>& cells,
+  void add_diagnosis(const Pair& row, std::optional<std::size_t> index, std::vector<report::Cell>& cells,
                      report::Scratch& scratch) const;
   std::string_view checksum_text(const Side& side, const Item& item) const;
-  void measure_statistics(const Row& row, NotedRow& noted) const;
+  void measure_statistics(const Pair& row, NotedRow& noted) const;
   void measure_tensors(const TensorMetrics& metrics, NotedRow& noted) const;
   void measure(std::size_t index, std::optional<Rule> rule, NotedRow& noted) const;
   void tell_row(std::size_t index, NotedRow& noted) const;

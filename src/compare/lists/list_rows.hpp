@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "comparison/metrics/tensor_metrics.hpp"
-#include "comparison/result/rows.hpp"
+#include "compare/rows.hpp"
+#include "measuring/tensor_metrics.hpp"
 
 namespace msprobe {
 class Progress;

@@ -9,8 +9,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "comparison/matching/names.hpp"
 #include "dump/names.hpp"
+#include "pairing/names.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
@@ -172,10 +172,10 @@ std::string words(const Advice& advice) {
 std::optional<Advice> find_advice(const RankResult& result, const MatchOptions& options) {
   std::size_t rows = 0;
   std::size_t unmatched = 0;
-  for (const Row& row : result.rows) {
+  for (const Pair& row : result.rows) {
     if (!row.has_target()) continue;
     ++rows;
-    if (!row.has_golden() && row.pair.reason != Unmatched::dtype) ++unmatched;
+    if (!row.has_golden() && row.reason != Unmatched::dtype) ++unmatched;
   }
   if (unmatched < 2 || share(unmatched, rows) < kManyRows) return std::nullopt;
   std::optional<Advice> advice = explained(result, options);
@@ -196,9 +196,9 @@ std::string advise(const RankResult& result, const MatchOptions& options) {
 PairedEntries paired_entries(const RankResult& result) {
   PairedEntries paired{std::vector<bool>(result.target.apis.size(), false),
                        std::vector<bool>(result.golden.apis.size(), false)};
-  for (const Row& row : result.rows) {
+  for (const Pair& row : result.rows) {
     if (row.has_golden()) paired.golden[result.golden_item(row).api] = true;
-    if (row.has_target() && (row.has_golden() || row.pair.reason != Unmatched::entry_missing))
+    if (row.has_target() && (row.has_golden() || row.reason != Unmatched::entry_missing))
       paired.target[result.target_item(row).api] = true;
   }
   return paired;

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "comparison/matching/match.hpp"
-#include "comparison/result/result.hpp"
+#include "pairing/match.hpp"
+#include "verdict/result.hpp"
 
 namespace msprobe::compare {
 

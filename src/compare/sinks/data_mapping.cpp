@@ -11,9 +11,9 @@
 #include "compare/dump_tree/rank_rows.hpp"
 #include "compare/sinks/advice.hpp"
 #include "compare/sinks/tables.hpp"
-#include "comparison/matching/mapping_file.hpp"
-#include "comparison/matching/names.hpp"
 #include "dump/names.hpp"
+#include "pairing/mapping_file.hpp"
+#include "pairing/names.hpp"
 #include "support/log.hpp"
 #include "support/output_file.hpp"
 #include "tensor/dtype.hpp"
@@ -177,11 +177,11 @@ void write_data_mapping(const RankResult& result, const std::string& path) {
   OutputFile file(path);
   std::string text;
   std::unordered_set<std::string_view> written;
-  for (const Row& row : result.rows) {
+  for (const Pair& row : result.rows) {
     if (!row.has_target()) continue;
     const std::string_view name = result.target.name(result.target_item(row));
     if (!written.insert(name).second) continue;
-    const std::uint32_t golden = row.has_golden() ? row.pair.golden : row.pair.candidate;
+    const std::uint32_t golden = row.has_golden() ? row.golden : row.candidate;
     append_mapping_line(
         text, name,
         golden == kUnmatched ? std::string_view("N/A") : result.golden.name(result.golden.items[golden]));
@@ -218,7 +218,7 @@ NamePairs suggest_pairs(const RankResult& result) {
   const Side& target = result.target;
   const Side& golden = result.golden;
   NamePairs pairs;
-  for (const Row& row : result.rows) {
+  for (const Pair& row : result.rows) {
     if (!row.matched()) continue;
     const std::string_view from = target.name(result.target_item(row));
     const std::string_view to = golden.name(result.golden_item(row));

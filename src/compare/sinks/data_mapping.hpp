@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compare/sinks/sink.hpp"
-#include "comparison/result/result.hpp"
+#include "verdict/result.hpp"
 
 namespace msprobe::compare {
 

@@ -56,9 +56,9 @@ class FactorNotesSink final : public Sink {
     found.met.resize(factors_->all().size());
     Failures failures;
     for (std::size_t i = 0; i < result.rows.size(); ++i) {
-      const Row& row = result.rows[i];
-      if (row.has_target()) meet(FactorSide::target, result.target, row.pair.target, found);
-      if (row.has_golden()) meet(FactorSide::golden, result.golden, row.pair.golden, found);
+      const Pair& row = result.rows[i];
+      if (row.has_target()) meet(FactorSide::target, result.target, row.target, found);
+      if (row.has_golden()) meet(FactorSide::golden, result.golden, row.golden, found);
       for (const std::string& reason : result.metrics[i].not_multiplied)
         failures.add({reason, std::string(result.name_of(row)), 1});
     }

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "compare/sinks/sink.hpp"
-#include "comparison/metrics/tensor_factors.hpp"
+#include "measuring/tensor_factors.hpp"
 
 namespace msprobe::compare {
 

@@ -12,6 +12,7 @@
 
 #include "archive/deflate.hpp"
 #include "compare/sinks/report_entries.hpp"
+#include "diagnosis/rank_diagnosis.hpp"
 #include "compare/sinks/row_sample.hpp"
 #include "dump/construct_json.hpp"
 #include "dump/names.hpp"
@@ -51,8 +52,8 @@ std::uint16_t half_of(float value) {
 std::vector<std::pair<std::uint64_t, std::uint32_t>> items_without_row(const RankResult& result) {
   const Side& golden = result.golden;
   std::vector<bool> used(golden.items.size(), false);
-  for (const Row& row : result.rows) {
-    if (row.has_golden()) used[row.pair.golden] = true;
+  for (const Pair& row : result.rows) {
+    if (row.has_golden()) used[row.golden] = true;
   }
   std::vector<std::pair<std::uint64_t, std::uint32_t>> alone;
   const auto add = [&](std::uint32_t number, std::uint32_t after, bool own) {
@@ -240,13 +241,14 @@ class Packer {
 
   Urgency urgency(const Line& line, std::optional<std::size_t> first_bad) const {
     if (line.golden_only) return Urgency::error;
-    const Row& row = result_.rows[line.row];
+    const Pair& row = result_.rows[line.row];
     const bool born = result_.diagnosis && row.has_target() &&
-                      result_.diagnosis->origin[row.pair.target] == diagnosis::Origin::born;
+                      result_.diagnosis->origin[row.target] == diagnosis::Origin::born;
     if (first_bad == line.row) return Urgency::named;
     if (born) return Urgency::cause;
-    if (row.verdict() == Verdict::error) return Urgency::error;
-    return row.verdict() == Verdict::warning ? Urgency::warning : Urgency::other;
+    const Verdict verdict = result_.verdict(line.row);
+    if (verdict == Verdict::error) return Urgency::error;
+    return verdict == Verdict::warning ? Urgency::warning : Urgency::other;
   }
 
   /// Keeps `room` lines at most, and all or none of an entry: they are looked at together.
@@ -291,7 +293,7 @@ class Packer {
 
   float explained(const Line& line) const {
     const Item* const item = line.target(result_);
-    return item == nullptr ? NAN : result_.diagnosis->explained[result_.rows[line.row].pair.target];
+    return item == nullptr ? NAN : result_.diagnosis->explained[result_.rows[line.row].target];
   }
 
   std::size_t fill(report::RowRange rows, Block& block) const {
@@ -348,7 +350,7 @@ class Packer {
     for (std::size_t i = block.rows.first; i < block.rows.last; ++i) {
       const Line line = line_of(i);
       verdicts_.push_back(line.golden_only ? kOnlyInGolden
-                                           : static_cast<std::uint8_t>(result_.rows[line.row].verdict()));
+                                           : static_cast<std::uint8_t>(result_.verdict(line.row)));
       if (result_.diagnosis) explained_.push_back(half_of(explained(line)));
     }
     for (const std::uint32_t api : block.targets) targets_.push_back(api);

@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "comparison/result/result.hpp"
 #include "dump/construct_json.hpp"
 #include "support/json_writer.hpp"
+#include "verdict/result.hpp"
 
 namespace msprobe::compare {
 

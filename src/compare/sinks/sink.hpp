@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "compare/rows.hpp"
 #include "compare/task.hpp"
-#include "comparison/result/rows.hpp"
 #include "diagnosis/conclusion.hpp"
 #include "support/packet.hpp"
 

@@ -10,12 +10,12 @@
 #include <optional>
 
 #include "compare/sinks/packets.hpp"
-#include "comparison/result/result.hpp"
 #include "diagnosis/flow.hpp"
 #include "diagnosis/sentences.hpp"
 #include "report/terminal.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
+#include "verdict/result.hpp"
 
 namespace msprobe::compare {
 namespace {
@@ -33,7 +33,7 @@ struct Group {
 };
 
 /// The entry that a row belongs to, on the side that has it.
-std::string_view entry_of(const RankResult& result, const Row& row) {
+std::string_view entry_of(const RankResult& result, const Pair& row) {
   const Side& side = row.has_target() ? result.target : result.golden;
   const Item& item = row.has_target() ? result.target_item(row) : result.golden_item(row);
   return side.text(side.apis[item.api].name);
@@ -81,7 +81,7 @@ class Story {
     out_ = report::paint(entry, report::Color::bold, color_) + "\n";
     out_ += fmt::format("  {} of {} entries{}\n", which + 1, groups.size(),
                         label().empty() ? "" : " of " + display(label()));
-    const Row& first = result_.rows[groups[which].first];
+    const Pair& first = result_.rows[groups[which].first];
     if (result_.diagnosis && first.has_target()) {
       const auto* finding = result_.diagnosis->finding_of(result_.target_item(first).api);
       if (finding != nullptr) out_ += "  evidence: " + display(diagnosis::evidence_cell(finding)) + "\n";
@@ -118,9 +118,9 @@ class Story {
     float error = std::numeric_limits<float>::quiet_NaN();  // e; NaN: not measured
   };
 
-  OriginError origin_of(const Row& row) const {
+  OriginError origin_of(const Pair& row) const {
     if (!row.has_target()) return {};
-    return {result_.diagnosis->origin[row.pair.target], result_.diagnosis->error[row.pair.target]};
+    return {result_.diagnosis->origin[row.target], result_.diagnosis->error[row.target]};
   }
 
   std::string origin(Origin which) const {
@@ -146,7 +146,7 @@ class Story {
   }
 
   /// The entry that put an input out, and how far off it was there.
-  void tell_producer(const Row& row) {
+  void tell_producer(const Pair& row) {
     if (!result_.diagnosis || !row.has_target() || result_.target_item(row).state != State::input) return;
     const std::uint32_t from =
         producers_.find(diagnosis::content_key(result_.target, result_.target_item(row)));
@@ -157,7 +157,7 @@ class Story {
   }
 
   void tell_row(std::size_t index) {
-    const Row& row = result_.rows[index];
+    const Pair& row = result_.rows[index];
     report::Scratch scratch;
     rows_.row(index, cells_, scratch);
     out_ += "\n" + report::paint(result_.name_of(row), report::Color::bold, color_) + ": ";
@@ -165,7 +165,7 @@ class Story {
       const OriginError found = origin_of(row);
       out_ += fmt::format("{}{}; by fixed limits: ", origin(found.origin), error_of(found));
     }
-    out_ += verdict(row.verdict()) + "\n";
+    out_ += verdict(result_.verdict(index)) + "\n";
     for (const std::string& message : messages_of(result_, index)) out_ += "  " + display(message) + "\n";
     tell_producer(row);
     const bool differences = result_.mode == Mode::statistics;
@@ -236,7 +236,7 @@ class Story {
   /// The worst of an entry's rows, as a column.
   std::string verdict_of(const Group& group) const {
     Verdict worst = Verdict::pass;
-    for (std::size_t k = group.first; k < group.last; ++k) worst = std::max(worst, result_.rows[k].verdict());
+    for (std::size_t k = group.first; k < group.last; ++k) worst = std::max(worst, result_.verdict(k));
     return verdict(worst) + std::string(sizeof("warning") - verdict_name(worst).size(), ' ');
   }
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "compare/sinks/sink.hpp"
-#include "comparison/matching/match.hpp"
-#include "comparison/rules/rules.hpp"
+#include "pairing/match.hpp"
+#include "pairing/rules.hpp"
 
 namespace msprobe::compare {
 

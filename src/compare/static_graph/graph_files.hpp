@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "comparison/result/rows.hpp"
-#include "comparison/side.hpp"
+#include "compare/rows.hpp"
+#include "pairing/side.hpp"
 #include "support/byte_source.hpp"
 
 namespace msprobe::compare {

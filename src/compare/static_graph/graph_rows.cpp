@@ -8,9 +8,9 @@
 #include <cmath>
 #include <limits>
 
-#include "comparison/metrics/tensor_metrics.hpp"
 #include "formats/element_values.hpp"
 #include "formats/npy.hpp"
+#include "measuring/tensor_metrics.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 

@@ -11,9 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "comparison/culprit/rank_diagnosis.hpp"
-#include "comparison/joining/joins.hpp"
-#include "comparison/result/choose_mode.hpp"
+#include "diagnosis/rank_diagnosis.hpp"
 #include "dump/side.hpp"
 #include "dump/tree.hpp"
 #include "graph/config.hpp"
@@ -24,6 +22,8 @@
 #include "graph/merge/merged_items.hpp"
 #include "graph/merge/merged_source.hpp"
 #include "graph/pair/graph_pair.hpp"
+#include "measuring/choose_mode.hpp"
+#include "pairing/joins.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/output_file.hpp"
@@ -264,7 +264,7 @@ class MergedRun {
   GraphResult result_;
   std::optional<Database> database_;
   std::vector<OutputFile> files_;
-  std::map<std::int64_t, compare::RankHistory> histories_;  // of the merged ranks, step by step
+  std::map<std::int64_t, diagnosis::RankHistory> histories_;  // of the merged ranks, step by step
   GraphExtent extent_;
 };
 

@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "comparison/joining/joins.hpp"
 #include "dump/side.hpp"
 #include "graph/merge/merged_source.hpp"
+#include "pairing/joins.hpp"
 
 namespace msprobe::graph {
 

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "comparison/joining/joins.hpp"
 #include "dump/entry.hpp"
 #include "dump/entry_items.hpp"
 #include "graph/merge/merge_graph.hpp"
+#include "pairing/joins.hpp"
 
 namespace msprobe::graph {
 

@@ -11,26 +11,26 @@
 #include <string_view>
 #include <utility>
 
-#include "comparison/matching/layer_mapping.hpp"
-#include "comparison/matching/match.hpp"
-#include "comparison/result/bytes_ahead.hpp"
-#include "comparison/result/settle_joins.hpp"
-#include "comparison/result/sum_precision.hpp"
-#include "comparison/result/tensor_rows.hpp"
-#include "diagnosis/alignment.hpp"
 #include "dump/names.hpp"
 #include "graph/pair/arguments.hpp"
 #include "graph/pair/item_pairs.hpp"
 #include "graph/pair/release8.hpp"
 #include "graph/pair/result_members.hpp"
+#include "measuring/bytes_ahead.hpp"
+#include "measuring/settle_joins.hpp"
+#include "measuring/sum_precision.hpp"
+#include "measuring/tensor_rows.hpp"
+#include "pairing/alignment.hpp"
+#include "pairing/layer_mapping.hpp"
+#include "pairing/match.hpp"
 #include "support/json_writer.hpp"
 
 namespace msprobe::graph {
 namespace {
 
 using compare::kUnmatched;
+using compare::Pair;
 using compare::RankResult;
-using compare::Row;
 using compare::Verdict;
 using model_tree::kNoNode;
 using model_tree::ModelTree;
@@ -183,7 +183,7 @@ class JudgedSource final : public LinkedSource {
       return traits_.empty_differs && task_ == ComparedBy::md5 ? 1 : 0;
     Verdict worst = Verdict::pass;
     for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i)
-      worst = std::max(worst, result_.rows[i].verdict());
+      worst = std::max(worst, result_.verdict(i));
     // A part of a model that is wrong shows little in the numbers of the whole.
     if (result_.target_joins && is_to_blame(entries_[node])) worst = Verdict::error;
     return static_cast<double>(worst) / 2;
@@ -239,10 +239,12 @@ PairTraits python_pair_traits() {
 
 struct GraphPair::Impl {
   Impl(GraphSide&& target, GraphSide&& golden, ComparedBy compared_by, const PairOptions& asked,
-       const compare::Rules& rules, compare::RankHistory* past)
+       const compare::Rules& rules, diagnosis::RankHistory* past)
       : options(asked), task(compared_by), target_tree(target.tree), golden_tree(golden.tree) {
     result.mode = mode_of(task);
     result.traits = options.traits.rank;
+    result.measure_traits = result.traits.measure;
+    result.framework_frames = rules.framework_frames;
     result.traits.judge.outputs_by_section = !options.traits.python_texts;
     result.target = std::move(target.items);
     result.golden = std::move(golden.items);
@@ -307,7 +309,7 @@ struct GraphPair::Impl {
     return partners;
   }
 
-  void compare_items(const compare::Rules& rules, compare::RankHistory* past) {
+  void compare_items(const compare::Rules& rules, diagnosis::RankHistory* past) {
     std::vector<std::uint32_t> golden_of(result.target.apis.size(), kUnmatched);
     for (NodeIndex node = 0; node < target_entries.size(); ++node) {
       const NodeIndex partner = pairs.golden_of[node];
@@ -325,14 +327,15 @@ struct GraphPair::Impl {
       tensors->finish(options.print_rows);
     }
     if (!options.traits.rank.judge.sums_as_recorded) compare::learn_precision(result);
-    compare::judge(result, rules);
+    result.judgement = compare::judge(result, result.traits.judge, rules);
     if (past == nullptr) return;
-    const bool mapped = options.pairing != NodePairing::automatic;
-    compare::DiagnosisOptions diagnosis;
+    compare::align_entries(result, options.pairing != NodePairing::automatic);
+    diagnosis::DiagnosisOptions diagnosis;
     // Nobody recorded what goes into the operations of merged ranks as a whole.
     const bool merged = result.target_joins || result.golden_joins;
     if (merged) diagnosis.replay = diagnosis::ReplayMode::never;
-    compare::diagnose(result, tensors ? &*tensors : nullptr, diagnosis, rules, mapped, *past, nullptr);
+    result.diagnosis = std::make_shared<const diagnosis::RankDiagnosis>(
+        diagnosis::diagnose(result, diagnosis, rules.framework_frames, *past));
     if (tensors && !merged) past->before = shared_result;
   }
 
@@ -341,16 +344,11 @@ struct GraphPair::Impl {
     if (options.traits.python_texts || options.pairing == NodePairing::layers ||
         options.traits.rank.judge.merged_ranks)
       return;
-    const auto rule =
-        options.pairing == NodePairing::calls ? compare::Rule::fuzzy_pair : compare::Rule::aligned_pair;
-    const auto entry_name = [](const dump::Side& side, const dump::Item& item) {
+    const auto mark =
+        options.pairing == NodePairing::calls ? compare::OtherName::fuzzy : compare::OtherName::aligned;
+    compare::mark_other_names(result, mark, [](const dump::Side& side, const dump::Item& item) {
       return side.text(side.apis[item.api].name);
-    };
-    for (Row& row : result.rows) {
-      if (row.matched() && entry_name(result.target, result.target_item(row)) !=
-                               entry_name(result.golden, result.golden_item(row)))
-        row.findings.add(rule);
-    }
+    });
   }
 
   std::uint32_t micro_steps() const {
@@ -375,7 +373,7 @@ struct GraphPair::Impl {
 };
 
 GraphPair::GraphPair(GraphSide target, GraphSide golden, ComparedBy task, const PairOptions& options,
-                     const compare::Rules& rules, compare::RankHistory* past)
+                     const compare::Rules& rules, diagnosis::RankHistory* past)
     : impl_(std::make_unique<Impl>(std::move(target), std::move(golden), task, options, rules, past)) {}
 
 GraphPair::~GraphPair() = default;

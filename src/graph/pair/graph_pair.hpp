@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "comparison/culprit/rank_diagnosis.hpp"
-#include "comparison/matching/mapping_file.hpp"
-#include "comparison/result/result.hpp"
-#include "comparison/rules/rules.hpp"
+#include "diagnosis/rank_diagnosis.hpp"
 #include "dump/construct_json.hpp"
 #include "dump/side.hpp"
 #include "graph/config.hpp"
 #include "graph/data/node_source.hpp"
 #include "graph/pair/node_pairs.hpp"
+#include "pairing/mapping_file.hpp"
+#include "pairing/rules.hpp"
+#include "verdict/result.hpp"
 
 namespace msprobe::graph {
 
@@ -64,7 +64,7 @@ class GraphPair {
   /// Compares. Throws what the readers of tensors and of stack.json throw.
   /// `past`: given, it is judged where errors come from, as the next step of that rank.
   GraphPair(GraphSide target, GraphSide golden, ComparedBy task, const PairOptions& options,
-            const compare::Rules& rules, compare::RankHistory* past = nullptr);
+            const compare::Rules& rules, diagnosis::RankHistory* past = nullptr);
   ~GraphPair();
 
   const NodeSource& target() const;

@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <string_view>
 
-#include "diagnosis/alignment.hpp"
-#include "diagnosis/roles.hpp"
 #include "dump/names.hpp"
+#include "pairing/alignment.hpp"
+#include "pairing/roles.hpp"
 #include "support/parallel.hpp"
 
 namespace msprobe::graph {
@@ -90,7 +90,7 @@ void pair_items(compare::RankResult& result, const std::vector<std::uint32_t>& g
     const Unmatched reason = partners[i] != diagnosis::kNone ? Unmatched::no
                              : alone                         ? Unmatched::entry_missing
                                                              : Unmatched::item_missing;
-    result.rows[i].pair = {i, partners[i], reason, kUnmatched};
+    result.rows[i] = {.target = i, .golden = partners[i], .reason = reason};
   }
 }
 

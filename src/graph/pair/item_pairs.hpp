@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "comparison/result/result.hpp"
+#include "verdict/result.hpp"
 
 namespace msprobe::graph {
 

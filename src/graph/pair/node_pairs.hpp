@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "diagnosis/alignment.hpp"
 #include "model_tree/tree.hpp"
+#include "pairing/alignment.hpp"
 
 namespace msprobe::graph {
 

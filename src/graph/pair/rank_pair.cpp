@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
-#include "comparison/result/choose_mode.hpp"
-#include "comparison/result/scalar_xors.hpp"
 #include "graph/rank_source.hpp"
+#include "measuring/choose_mode.hpp"
+#include "measuring/scalar_xors.hpp"
 #include "support/error.hpp"
 #include "support/parallel.hpp"
 #include "support/text.hpp"
@@ -47,7 +47,7 @@ ComparedBy compared_by(const LoadedRank& target, const LoadedRank& golden) {
 
 struct RankPair::Impl {
   Impl(const std::string& target_folder, const std::string& golden_folder, const RankPairOptions& options,
-       compare::RankHistory* past) {
+       diagnosis::RankHistory* past) {
     const std::array<std::string, 2> folders = {target_folder, golden_folder};
     parallel_for(ranks.size(), [&](std::size_t i) { ranks[i].load(folders[i], options.tree); });
     auto& [target, golden] = ranks;
@@ -86,7 +86,7 @@ struct RankPair::Impl {
 };
 
 RankPair::RankPair(const std::string& target, const std::string& golden, const RankPairOptions& options,
-                   compare::RankHistory* past)
+                   diagnosis::RankHistory* past)
     : impl_(std::make_unique<Impl>(target, golden, options, past)) {}
 
 RankPair::~RankPair() = default;

@@ -26,7 +26,7 @@ class RankPair {
   /// The folders of both. IoError, FormatError: a file cannot be read, or the two do not go together.
   /// `past`: as for GraphPair.
   RankPair(const std::string& target, const std::string& golden, const RankPairOptions& options,
-           compare::RankHistory* past = nullptr);
+           diagnosis::RankHistory* past = nullptr);
   ~RankPair();
 
   const NodeSource& target() const;

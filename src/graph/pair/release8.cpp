@@ -10,10 +10,10 @@
 #include <string_view>
 #include <system_error>
 
-#include "comparison/result/sum_precision.hpp"
 #include "dump/names.hpp"
 #include "graph/data/item_texts.hpp"
 #include "graph/pair/result_members.hpp"
+#include "measuring/sum_precision.hpp"
 #include "report/table.hpp"
 #include "support/json_writer.hpp"
 
@@ -23,8 +23,8 @@ namespace {
 using compare::DifferenceKind;
 using compare::MetricStatus;
 using compare::Mode;
+using compare::Pair;
 using compare::RankResult;
-using compare::Row;
 using compare::TensorMetrics;
 using compare::ValueDifference;
 using dump::State;
@@ -72,7 +72,7 @@ bool has_shape(const dump::Side& side, const dump::Item& item) {
   return !shape.empty() && shape != "[]" && shape != "()" && shape != "None" && shape != "N/A";
 }
 
-bool has_same_checksum(const RankResult& result, const Row& row) {
+bool has_same_checksum(const RankResult& result, const Pair& row) {
   return row.matched() && result.target.text(result.target_item(row).checksum) ==
                               result.golden.text(result.golden_item(row).checksum);
 }
@@ -91,11 +91,11 @@ dump::Value value_of(const dump::Side& side, const dump::Item& item, std::size_t
   return error == std::errc() && end == digits.data() + digits.size() ? dump::Value::of(number) : value;
 }
 
-ValueDifference difference_of(const RankResult& result, const Row& row, std::size_t statistic) {
+ValueDifference difference_of(const RankResult& result, const Pair& row, std::size_t statistic) {
   if (!row.matched() || result.is_left_out(row)) return result.difference(row, statistic);
   return compare::difference(value_of(result.target, result.target_item(row), statistic), result.target.pool,
                              value_of(result.golden, result.golden_item(row), statistic), result.golden.pool,
-                             result.traits.measure);
+                             result.measure_traits);
 }
 
 class NodeJudge {
@@ -124,7 +124,7 @@ class NodeJudge {
 
   Release8 by_statistics() const {
     Worst worst;
-    items([&](const dump::Item& item, const Row& row, std::uint32_t) {
+    items([&](const dump::Item& item, const Pair& row, std::uint32_t) {
       if (!is_result(item) || (as_written_ && has_no_maximum(item))) return;
       if (row.matched()) {
         for (std::size_t i = 0; i < compare::kStatistics; ++i) {
@@ -140,7 +140,7 @@ class NodeJudge {
     return worst.take();
   }
 
-  void raise(Worst& worst, const ValueDifference& difference, const Row& row) const {
+  void raise(Worst& worst, const ValueDifference& difference, const Pair& row) const {
     constexpr double kPercent = 100;
     const bool is_number =
         difference.kind == DifferenceKind::number || difference.kind == DifferenceKind::zero;
@@ -180,7 +180,7 @@ class NodeJudge {
 
   Ratio ratio_of(bool results) const {
     Ratio ratio;
-    items([&](const dump::Item& item, const Row& row, std::uint32_t i) {
+    items([&](const dump::Item& item, const Pair& row, std::uint32_t i) {
       if (is_result(item) != results || has_no_maximum(item)) return;
       if (as_written_ && !has_shape(result_.target, item)) return;
       if (const std::optional<double> one = ratio_of_row(item, row, result_.metrics[i]))
@@ -190,7 +190,7 @@ class NodeJudge {
     return ratio;
   }
 
-  std::optional<double> ratio_of_row(const dump::Item& item, const Row& row,
+  std::optional<double> ratio_of_row(const dump::Item& item, const Pair& row,
                                      const TensorMetrics& metrics) const {
     if (as_written_) {
       if (!row.matched() || !metrics.has(compare::kOneThousandth)) return std::nullopt;
@@ -221,7 +221,7 @@ class NodeJudge {
 
   Release8 by_checksums() const {
     bool same = true;
-    items([&](const dump::Item&, const Row& row, std::uint32_t) {
+    items([&](const dump::Item&, const Pair& row, std::uint32_t) {
       same = same && has_same_checksum(result_, row);
     });
     return {.index = same ? 1 : 0, .is_real = false, .result = same ? kPass : kDifferent};
@@ -240,7 +240,7 @@ std::string difference_text(const ValueDifference& difference, bool as_written) 
 }
 
 /// What two equal values are apart; nothing for those that are no numbers.
-std::optional<std::string_view> no_difference(const RankResult& result, const Row& row,
+std::optional<std::string_view> no_difference(const RankResult& result, const Pair& row,
                                               std::size_t statistic) {
   const dump::Value value = value_of(result.target, result.target_item(row), statistic);
   if (value.kind == ValueKind::real) return "0.0";
@@ -251,7 +251,7 @@ std::optional<std::string_view> no_difference(const RankResult& result, const Ro
   return large || value.kind == ValueKind::integer ? std::optional<std::string_view>("0") : std::nullopt;
 }
 
-std::string value_text(const RankResult& result, const Row& row, std::size_t statistic) {
+std::string value_text(const RankResult& result, const Pair& row, std::size_t statistic) {
   const dump::Value value = result.target_item(row).statistics[statistic];
   if (value.kind == ValueKind::real) return rounded_text(value.real);
   return value.kind == ValueKind::none ? "null" : dump::to_text(value, result.target.pool);
@@ -264,7 +264,7 @@ std::string relative_text(const ValueDifference& difference) {
   return short_decimal(report::plain_text(compare::relative_cell(difference)));
 }
 
-std::string difference_members(const RankResult& result, const Row& row, bool as_written) {
+std::string difference_members(const RankResult& result, const Pair& row, bool as_written) {
   const bool is_blank = as_written && !row.matched();
   std::string out;
   std::array<ValueDifference, compare::kStatistics> differences;

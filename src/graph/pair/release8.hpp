@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "comparison/result/result.hpp"
 #include "graph/data/node_source.hpp"
+#include "verdict/result.hpp"
 
 namespace msprobe::graph {
 

@@ -15,8 +15,8 @@ namespace {
 
 using compare::DifferenceKind;
 using compare::Mode;
+using compare::Pair;
 using compare::RankResult;
-using compare::Row;
 using compare::ValueDifference;
 
 class MemberWriter {
@@ -72,12 +72,12 @@ class MemberWriter {
     put("Requires_grad Consistent", same ? "True" : "False");
   }
 
-  void put_verdict() { put("Result", compare::verdict_name(row_.verdict())); }
+  void put_verdict() { put("Result", compare::verdict_name(result_.verdict(index_))); }
 
   void put(std::string_view key, std::string_view text) { add_text(out_, key, text); }
 
   const RankResult& result_;
-  const Row& row_;
+  const Pair& row_;
   std::size_t index_;
   bool python_texts_;
   std::string out_;

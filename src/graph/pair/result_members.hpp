@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "comparison/result/result.hpp"
+#include "verdict/result.hpp"
 
 namespace msprobe::graph {
 

@@ -219,8 +219,8 @@ class VisRun {
   Plan plan_;
   std::string time_;
   GraphResult result_;
-  std::size_t done_ = 0;                                    // graphs
-  std::map<std::int64_t, compare::RankHistory> histories_;  // of the ranks, step by step
+  std::size_t done_ = 0;                                      // graphs
+  std::map<std::int64_t, diagnosis::RankHistory> histories_;  // of the ranks, step by step
 };
 
 }  // namespace

@@ -6,9 +6,9 @@
 #include <optional>
 #include <utility>
 
-#include "diagnosis/alignment.hpp"
 #include "dump/construct_json.hpp"
 #include "dump/side.hpp"
+#include "pairing/alignment.hpp"
 #include "precheck/runner/runner.hpp"
 #include "report/writers.hpp"
 #include "support/output_file.hpp"

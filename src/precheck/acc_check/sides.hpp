@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "diagnosis/alignment.hpp"
 #include "dump/side.hpp"
+#include "pairing/alignment.hpp"
 #include "precheck/judgement/output.hpp"
 #include "precheck/result_files/result_files.hpp"
 #include "report/table.hpp"

@@ -10,7 +10,7 @@
 
 #include "compare/dump_tree/dump_tree.hpp"
 #include "compare/sinks/data_mapping.hpp"
-#include "comparison/matching/mapping_file.hpp"
+#include "pairing/mapping_file.hpp"
 #include "support/byte_source.hpp"
 #include "unit/compare/dumps.hpp"
 #include "unit/support/scratch_directory.hpp"
@@ -59,7 +59,7 @@ std::optional<Told> advice(const Dump& target, const Dump& golden, const MatchOp
 
 std::size_t matched_rows(const RankResult& result) {
   return static_cast<std::size_t>(
-      std::count_if(result.rows.begin(), result.rows.end(), [](const Row& row) { return row.matched(); }));
+      std::count_if(result.rows.begin(), result.rows.end(), [](const Pair& row) { return row.matched(); }));
 }
 
 /// Pairs the dumps again, with the suggestion for their first pairing.

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "compare/dump_tree/rank_rows.hpp"
-#include "comparison/matching/match.hpp"
-#include "comparison/result/result.hpp"
-#include "comparison/result/sum_precision.hpp"
-#include "comparison/rules/rules.hpp"
+#include "measuring/sum_precision.hpp"
+#include "pairing/match.hpp"
+#include "pairing/rules.hpp"
 #include "report/table.hpp"
 #include "support/byte_source.hpp"
 #include "unit/compare/dialects.hpp"
+#include "verdict/result.hpp"
 
 namespace msprobe::compare {
 
@@ -56,11 +56,14 @@ inline RankResult matched(std::string_view target, std::string_view golden, Mode
   RankResult result;
   result.mode = mode;
   result.traits = dialect(python_rules).rank;
+  result.measure_traits = result.traits.measure;
+  result.framework_frames = default_rules().framework_frames;
   result.target = side_of(target);
   result.golden = side_of(golden);
   const Matching matching = match_by_name(result.target, result.golden);
   result.golden_only = matching.golden_only;
-  for (const Pair& pair : matching.pairs) result.rows.push_back({pair, {}});
+  result.rows = matching.pairs;
+  result.judgement = marks_of(result, result.traits.judge);
   if (mode == Mode::tensor) result.metrics.resize(result.rows.size());
   if (!python_rules) learn_precision(result);
   return result;
@@ -68,7 +71,7 @@ inline RankResult matched(std::string_view target, std::string_view golden, Mode
 
 inline RankResult judged(std::string_view target, std::string_view golden, Mode mode, bool python_rules) {
   RankResult result = matched(target, golden, mode, python_rules);
-  judge(result, default_rules());
+  result.judgement = judge(result, result.traits.judge, default_rules());
   return result;
 }
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "compare/sinks/summary.hpp"
-#include "comparison/culprit/rank_diagnosis.hpp"
+#include "diagnosis/rank_diagnosis.hpp"
 #include "report/page.hpp"
 #include "unit/compare/dumps.hpp"
 #include "unit/support/scratch_directory.hpp"
@@ -58,6 +58,13 @@ std::optional<std::size_t> first_bad_of(const TaskSummary& summary) {
   return summary.first_bad ? std::optional(summary.first_bad->index) : std::nullopt;
 }
 
+void give_diagnosis(RankResult& result) {
+  align_entries(result, false);
+  diagnosis::RankHistory past;
+  result.diagnosis =
+      std::make_shared<const diagnosis::RankDiagnosis>(diagnosis::diagnose(result, {}, {}, past));
+}
+
 std::string page(const RankResult& result) {
   CompareReport report;
   report.tasks.push_back(summarize(RankRows::of(result)));
@@ -89,8 +96,7 @@ RankResult with_golden_only(bool diagnosed) {
   const std::string golden = entry("relu", 0, 0) + "," + entry("linear", 0, 0) + "," + entry("tanh", 0, 0) +
                              "," + entry("gelu", 0, 0) + "," + entry("sigmoid", 0, 0);
   RankResult result = judged(target, golden, Mode::statistics, false);
-  RankHistory past;
-  if (diagnosed) diagnose(result, nullptr, {}, default_rules(), false, past, nullptr);
+  if (diagnosed) give_diagnosis(result);
   return result;
 }
 
@@ -208,10 +214,9 @@ TEST_CASE("what golden alone has of an entry that both have stands behind its ro
   RankResult result = judged(entry("linear.0", off_by(0)) + "," + entry("relu.0", off_by(0)),
                              entry("linear.1", two) + "," + entry("relu.0", two), Mode::statistics, false);
   // As the alignment pairs them: linear.0 is golden's linear.1.
-  result.rows[0].pair.golden = 0;
-  result.rows[1].pair.golden = 2;
-  RankHistory past;
-  diagnose(result, nullptr, {}, default_rules(), false, past, nullptr);
+  result.rows[0].golden = 0;
+  result.rows[1].golden = 2;
+  give_diagnosis(result);
   const PackedRank packed = pack_rank(RankRows::of(result));
   const nlohmann::json names = nlohmann::json::parse(inflated(packed.names));
   CHECK(names["entries"] ==
@@ -251,8 +256,7 @@ TEST_CASE("an entry of golden alone is not the target's of the same name") {
       std::make_shared<diagnosis::Alignment>(diagnosis::align(result.target, result.golden));
   REQUIRE(alignment->golden_only.size() == 1);
   result.alignment = alignment;
-  RankHistory past;
-  diagnose(result, nullptr, {}, default_rules(), false, past, nullptr);
+  give_diagnosis(result);
   const PackedRank packed = pack_rank(RankRows::of(result));
   const nlohmann::json names = nlohmann::json::parse(inflated(packed.names));
   const PackedRows rows(packed.chunks[0], true);
@@ -269,7 +273,7 @@ TEST_CASE("what is explained is packed in two bytes a row") {
   };
   CHECK(std::isnan(value(0)));  // of golden alone
   CHECK(std::isnan(value(2)));  // an input
-  const std::uint32_t item = result.rows[3].pair.target;
+  const std::uint32_t item = result.rows[3].target;
   CHECK(value(7) == doctest::Approx(result.diagnosis->explained[item]).epsilon(1.0 / 256));
   CHECK(result.diagnosis->explained[item] < result.diagnosis->error[item]);
 }
@@ -326,8 +330,7 @@ TEST_CASE("where all is bad the first bad row is on the page all the same, and i
 
 TEST_CASE("an entry that the diagnosis speaks of is on every page") {
   RankResult result = long_rank(60);
-  RankHistory past;
-  diagnose(result, nullptr, {}, default_rules(), false, past, nullptr);
+  give_diagnosis(result);
   REQUIRE(result.diagnosis->findings.size() == 1);
   const PackedRank packed = pack_rank(RankRows::of(result), std::nullopt, 4);
   REQUIRE(packed.chunks.size() == 1);
@@ -380,8 +383,7 @@ TEST_CASE("the page knows who takes what from whom") {
   CHECK(names_of(result)["flow"] == nlohmann::json({1, 1, 1, 0, 1, 2}));
   CHECK(names_of(result)["goldenFlow"].empty());
   CHECK_FALSE(names_of(result).contains("microSteps"));
-  RankHistory past;
-  diagnose(result, nullptr, {}, default_rules(), false, past, nullptr);
+  give_diagnosis(result);
   const nlohmann::json names = names_of(result);
   REQUIRE(names["entries"][3] == "Torch.tanh.0.forward");
   CHECK(names["goldenFlow"] == nlohmann::json({3, 0, 1, 3}));

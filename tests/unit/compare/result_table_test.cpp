@@ -239,7 +239,7 @@ TEST_CASE("the stack stands on the first row of its entry") {
 TEST_CASE("messages are JSON whatever is in them") {
   RankResult result = matched(kEntry, kEntry, Mode::tensor, false);
   result.metrics[0].messages = {"a \"quote\", a \\ and a \x01", "\xff"};
-  result.rows[0].findings.add(Rule::remark);
+  result.judgement.findings[0].add(Rule::remark);
   CHECK(one(result, "Err_message") == R"(["a \"quote\", a \\ and a \u0001", "\ufffd"])");
 }
 

@@ -9,7 +9,6 @@
 #include "unit/diagnosis/rank_pairs.hpp"
 
 namespace msprobe::diagnosis::provenance_test {
-using testing::construct_of;
 using testing::count;
 using testing::diagnosed;
 using testing::first;
@@ -42,7 +41,7 @@ std::uint64_t independent(const RankDiagnosis& rank) {
       [](const Finding& each) { return each.is_evidence() && !each.downstream && !each.joined; }));
 }
 
-const dump::ConstructTable kModules = construct_of({
+const testing::Construct kModules = testing::modules_of({
     {"Module.block.Block.forward.0", ""},
     {"Module.block.att.Attention.forward.0", "Module.block.Block.forward.0"},
     {"Tensor.masked_fill.0.forward", "Module.block.att.Attention.forward.0"},
@@ -66,7 +65,7 @@ TEST_CASE("data comes in through all modules; what is made on the way is made by
                 inputs(inner, mask), {tensor(2)});
     two.forward("Tensor.masked_fill.0.forward", {tensor(1), other}, {tensor(2)}, {tensor(1), mask},
                 {tensor(2)});
-    return first(diagnosed(two, {}, &kModules));
+    return first(diagnosed(two, {}, kModules));
   };
   SUBCASE("handed to both") {
     const Finding found = block(true, true);
@@ -94,7 +93,7 @@ TEST_CASE("a part of data that a module was handed is data") {
               {tensor(1), tensor(7)}, {tensor(2)});
   two.forward("Tensor.masked_fill.0.forward", {tensor(1), rough(5, 0.2)}, {tensor(2)}, {tensor(1), tensor(5)},
               {tensor(2)});
-  CHECK(first(diagnosed(two, {}, &kModules)).kind == Kind::data);
+  CHECK(first(diagnosed(two, {}, kModules)).kind == Kind::data);
 }
 
 TEST_CASE("what is trained is no data, and what an optimizer takes") {
@@ -102,7 +101,7 @@ TEST_CASE("what is trained is no data, and what an optimizer takes") {
   SUBCASE("a parameter of no module, or a part of one") {
     two.forward("Functional.embedding.0.forward", {rough(5, 0.2, "[4, 64]", "torch.float32", kTrained)},
                 {tensor(2)}, {with(5, kTrained)}, {tensor(2)});
-    const Finding found = first(diagnosed(two, {}, &kModules));
+    const Finding found = first(diagnosed(two, {}, kModules));
     CHECK(found.kind == Kind::unrecorded);
     CHECK(
         found.next.ends_with("if it is a parameter as it stands, compare the checkpoints (msprobe "
@@ -110,13 +109,13 @@ TEST_CASE("what is trained is no data, and what an optimizer takes") {
   }
   SUBCASE("a gradient") {
     two.forward("Tensor.lerp_.0.forward", {rough(5, 0.2)}, {rough(2, 0.2)}, {tensor(5)}, {tensor(2)});
-    const Finding found = first(diagnosed(two, {}, &kModules));
+    const Finding found = first(diagnosed(two, {}, kModules));
     CHECK(found.kind == Kind::unrecorded);
     CHECK(found.next == "made by something not recorded: record optimizer with risk_level ALL or \"list\"");
   }
   SUBCASE("what a call overwrites, and leaves the same") {
     two.forward("Tensor.lerp_.0.forward", {rough(5, 0.2)}, {tensor(2)}, {tensor(5)}, {tensor(2)});
-    CHECK(testing::no_evidence(diagnosed(two, {}, &kModules)));
+    CHECK(testing::no_evidence(diagnosed(two, {}, kModules)));
     return;
   }
   SUBCASE("what a call is given to write to") {
@@ -131,12 +130,12 @@ TEST_CASE("what is trained is no data, and what an optimizer takes") {
     };
     call(two.target, 1e30);
     call(two.golden, 3);
-    CHECK(testing::no_evidence(diagnosed(two, {}, &kModules)));
+    CHECK(testing::no_evidence(diagnosed(two, {}, kModules)));
     return;
   }
   SUBCASE("of no module, and not trained") {
     two.forward("Functional.embedding.0.forward", {rough(5, 0.2)}, {tensor(2)}, {tensor(5)}, {tensor(2)});
-    CHECK(first(diagnosed(two, {}, &kModules)).kind == Kind::data);
+    CHECK(first(diagnosed(two, {}, kModules)).kind == Kind::data);
   }
 }
 
@@ -296,17 +295,14 @@ TEST_CASE("statistics and tensors are not held against each other") {
   two.forward("Functional.silu.0.forward", {rough(2, 1e-3)}, {tensor(3)}, {tensor(2)}, {tensor(3)});
   // The tensors say that the first is right; those of what takes it cannot be read.
   const auto partly = [&](bool readable) {
-    return diagnosed(two, [=](RankPair& pair, const dump::Side& target, const dump::Side& golden) {
-      with_tensors(pair, target, golden);
-      const auto all = pair.tensors;
-      pair.tensors = [&target, all, readable](std::uint32_t ours,
-                                              std::uint32_t theirs) -> std::optional<Measure> {
-        const std::string_view name = target.name(target.items[ours]);
-        Measure found = *all(ours, theirs);
+    return diagnosed(two, [=](testing::Asked& asked) {
+      with_tensors(asked);
+      for (std::size_t i = 0; i < asked.rank.rows.size(); ++i) {
+        const std::string_view name = asked.rank.name_of(asked.rank.rows[i]);
+        Measure& found = asked.rank.metrics[i].measure;
         if (name.starts_with("Functional.relu.0.forward.output")) found.e = found.b = 0;
-        if (name.starts_with("Functional.silu.0.forward.input") && !readable) return std::nullopt;
-        return found;
-      };
+        if (name.starts_with("Functional.silu.0.forward.input") && !readable) found.known = false;
+      }
     });
   };
   CHECK(first(partly(true)).kind == Kind::unrecorded);
@@ -345,11 +341,12 @@ TEST_CASE("what golden alone runs is named with golden's module and line") {
   two.forward("Functional.relu.0.forward", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
   two.golden.forward("Torch.norm.0.forward", {tensor(8)}, {tensor(9)});
   two.forward("Functional.silu.0.forward", {tensor(2)}, {rough(3, 0.1)}, {tensor(2)}, {tensor(3)});
-  const RankDiagnosis rank = diagnosed(two, [](RankPair& pair, const dump::Side&, const dump::Side&) {
-    pair.golden_parent = [](std::string_view entry) {
-      return entry == "Torch.norm.0.forward" ? std::string_view("clip_grad") : std::string_view();
-    };
-    pair.golden_where = [](std::string_view entry) { return "train.py of " + std::string(entry); };
+  struct Lines : testing::NoFiles {
+    std::string golden_line(std::string_view entry) override { return "train.py of " + std::string(entry); }
+  };
+  const RankDiagnosis rank = diagnosed(two, [](testing::Asked& asked) {
+    asked.rank.golden_construct = testing::modules_of({{"Torch.norm.0.forward", "clip_grad"}});
+    asked.reading = std::make_unique<Lines>();
   });
   CHECK(first(rank).kind == Kind::removed);
   CHECK(first(rank).module == "clip_grad");

@@ -8,12 +8,13 @@
 #include <functional>
 #include <memory>
 
-#include "diagnosis/operations.hpp"
 #include "diagnosis/sentences.hpp"
+#include "pairing/operations.hpp"
 #include "unit/diagnosis/rank_pairs.hpp"
 
 namespace msprobe::diagnosis::rank_diagnosis_test {
 using dump::Side;
+using testing::Asked;
 using testing::Chain;
 using testing::Configure;
 using testing::count;
@@ -262,12 +263,11 @@ TEST_CASE("calls that have changed places are not excused by what comes later") 
   two.golden.forward("Functional.linear.0.forward", {tensor(1), tensor(0.1, "[64, 64]")}, {tensor(2)});
   two.golden.forward("Functional.layer_norm.0.forward", {tensor(2)}, {normal});
   two.golden.forward("Torch.tanh.0.forward", {normal}, {tensor(0.6)});
-  const dump::ConstructTable construct =
-      testing::construct_of({{"Functional.linear.0.forward", "Module.a.A.forward.0"},
-                             {"Torch.tanh.0.forward", "Module.a.A.forward.0"},
-                             {"Functional.layer_norm.0.forward", "Module.a.A.forward.0"}});
+  const auto construct = testing::modules_of({{"Functional.linear.0.forward", "Module.a.A.forward.0"},
+                                              {"Torch.tanh.0.forward", "Module.a.A.forward.0"},
+                                              {"Functional.layer_norm.0.forward", "Module.a.A.forward.0"}});
   for (const bool tensors : {false, true}) {
-    const RankDiagnosis rank = diagnosed(two, tensors ? Configure(with_tensors) : Configure(), &construct);
+    const RankDiagnosis rank = diagnosed(two, tensors ? Configure(with_tensors) : Configure(), construct);
     CHECK(first(rank).is_evidence());
     CHECK(first(rank).entry == "Torch.tanh.0.forward");
     CHECK(first(rank).kind == Kind::feed);
@@ -314,16 +314,16 @@ TEST_CASE("what another framework computes by other operations") {
     two.forward("Functional.gelu.0.forward", {out}, {rough(4, error)}, {tensor(3)}, {tensor(4)});
     return two;
   };
-  const dump::ConstructTable construct =
-      testing::construct_of({{"Primitive.matmul.MatMul.0.forward", "Module.a.Dense.forward.0"},
-                             {"Functional.linear.0.forward", "Module.a.Dense.forward.0"}});
+  const auto construct =
+      testing::modules_of({{"Primitive.matmul.MatMul.0.forward", "Module.a.Dense.forward.0"},
+                           {"Functional.linear.0.forward", "Module.a.Dense.forward.0"}});
   Two two = with(5e-7);
-  CHECK(first(diagnosed(two, {}, &construct)).kind == Kind::exchanged);
+  CHECK(first(diagnosed(two, {}, construct)).kind == Kind::exchanged);
   two.framework = "mindspore";
-  CHECK(no_evidence(diagnosed(two, {}, &construct)));
+  CHECK(no_evidence(diagnosed(two, {}, construct)));
   two = with(1e-3);
   two.framework = "mindspore";
-  const Finding found = first(diagnosed(two, {}, &construct));
+  const Finding found = first(diagnosed(two, {}, construct));
   CHECK(found.kind == Kind::birth);
   CHECK(found.entry == "Module.a.Dense.forward.0");
 }
@@ -427,10 +427,10 @@ TEST_CASE("gradients of parameters that cancel are noise, others are not") {
     }
     return two;
   };
-  const auto construct = testing::construct_of({{"Module.fc.Linear.forward.0", ""}});
-  CHECK(no_evidence(diagnosed(with(tensor(2, "[64, 64]"), rough(1e-8, 1, "[64]")), {}, &construct)));
+  const auto construct = testing::modules_of({{"Module.fc.Linear.forward.0", ""}});
+  CHECK(no_evidence(diagnosed(with(tensor(2, "[64, 64]"), rough(1e-8, 1, "[64]")), {}, construct)));
   const Finding found =
-      first(diagnosed(with(rough(2, 0.1, "[64, 64]"), rough(1e-8, 1, "[64]")), {}, &construct));
+      first(diagnosed(with(rough(2, 0.1, "[64, 64]"), rough(1e-8, 1, "[64]")), {}, construct));
   CHECK(found.entry == "Module.fc.Linear.parameters_grad.0");
   CHECK(found.place == "weight");
   CHECK(found.module == "fc");
@@ -453,12 +453,19 @@ TEST_CASE("fused recurrent kernels approximate, and products may be computed in 
 TEST_CASE("replay convicts and acquits") {
   Chain chain;
   chain.outputs[1] = rough(3, 1e-4);
+  struct Files : testing::NoFiles {
+    Files(const Side& side, double ours, double theirs) : target(side), r(ours), golden_r(theirs) {}
+    std::vector<Replayed> replay(std::uint32_t api, std::uint32_t) override {
+      return {{target.apis[api].first + 2, r, golden_r, 1e-6}};
+    }
+    const Side& target;
+    double r;
+    double golden_r;
+  };
   const auto replaying = [](double ours, double theirs) {
-    return [=](RankPair& pair, const Side& target, const Side& golden) {
-      with_tensors(pair, target, golden);
-      pair.replay = [=, &target](std::uint32_t api, std::uint32_t) {
-        return std::vector<Replayed>{{target.apis[api].first + 2, ours, theirs, 1e-6}};
-      };
+    return [=](Asked& asked) {
+      with_tensors(asked);
+      asked.reading = std::make_unique<Files>(asked.rank.target, ours, theirs);
     };
   };
   CHECK(first(diagnosed(chain.text(), with_tensors)).kind == Kind::birth);
@@ -475,9 +482,9 @@ TEST_CASE("replay convicts and acquits") {
   CHECK(no_evidence(acquitted));
   CHECK(acquitted.explained[5] < acquitted.error[5]);  // by what came in, not by what it does
   CHECK(first(diagnosed(chain.text(), replaying(1e-4, 1e-4))).kind == Kind::birth);
-  const auto never = [&](RankPair& pair, const Side& target, const Side& golden) {
-    replaying(1e-4, 1e-8)(pair, target, golden);
-    pair.replay_mode = ReplayMode::never;
+  const auto never = [&](Asked& asked) {
+    replaying(1e-4, 1e-8)(asked);
+    asked.options.replay = ReplayMode::never;
   };
   CHECK(first(diagnosed(chain.text(), never)).kind == Kind::birth);
 }
@@ -485,9 +492,12 @@ TEST_CASE("replay convicts and acquits") {
 TEST_CASE("a third dump's noise explains as much") {
   Chain chain;
   chain.outputs[1] = rough(3, 1e-4);
-  const auto noisy = [](RankPair& pair, const Side& target, const Side& golden) {
-    with_tensors(pair, target, golden);
-    pair.noise = [](std::uint32_t) { return Noise{.error = 1e-4}; };
+  struct Noisy : testing::NoFiles {
+    Noise noise(std::uint32_t) override { return {.error = 1e-4}; }
+  };
+  const auto noisy = [](Asked& asked) {
+    with_tensors(asked);
+    asked.reading = std::make_unique<Noisy>();
   };
   CHECK(no_evidence(diagnosed(chain.text(), noisy)));
 }
@@ -498,11 +508,7 @@ TEST_CASE("a mask that flips at the kink of an operation is no fault") {
   two.forward("Functional.gelu.0.forward", {rough(2, 1e-4)}, {rough(3, 1e-4)}, {tensor(2)}, {tensor(3)});
   two.target.backward("Functional.relu.0.backward", {rough(5, 1e-4)}, {rough(6, 1e-2)});
   two.golden.backward("Functional.relu.0.backward", {tensor(5)}, {tensor(6)});
-  Configure configure = [](RankPair& pair, const Side& target, const Side& golden) {
-    with_tensors(pair, target, golden);
-    pair.noise = [](std::uint32_t) { return Noise(); };
-  };
-  const RankDiagnosis rank = diagnosed(two, configure);
+  const RankDiagnosis rank = diagnosed(two, with_tensors);
   for (const Finding& found : rank.findings) CHECK(found.entry != "Functional.relu.0.backward");
 }
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "diagnosis/rank_diagnosis.hpp"
+#include "diagnosis/rank_judge.hpp"
 #include "unit/diagnosis/dumps.hpp"
 
 namespace msprobe::diagnosis::testing {
@@ -69,35 +69,70 @@ struct Chain {
   }
 };
 
-using Configure = std::function<void(RankPair&, const dump::Side&, const dump::Side&)>;
+using Construct = std::shared_ptr<const dump::ConstructBeside>;
+/// Which module encloses each entry.
+inline Construct modules_of(
+    std::initializer_list<std::pair<std::string_view, std::string_view>> parents) {
+  return std::make_shared<const dump::ConstructBeside>(construct_of(parents));
+}
+
+/// What a rule would read once more; by default there is nothing to read.
+struct NoFiles : SecondReading {
+  std::vector<Replayed> replay(std::uint32_t, std::uint32_t) override { return {}; }
+  std::optional<Update> update(std::uint32_t, std::uint32_t) override { return std::nullopt; }
+  std::string golden_line(std::string_view) override { return {}; }
+  Noise noise(std::uint32_t) override { return {}; }
+};
+
+/// A rank about to be diagnosed.
+struct Asked {
+  compare::MeasuredRank rank;
+  DiagnosisOptions options;
+  std::unique_ptr<SecondReading> reading = std::make_unique<NoFiles>();
+  MeasureEntry measure_entry;
+
+  /// As the folders say.
+  void at_step(int step) {
+    for (dump::Side* side : {&rank.target, &rank.golden})
+      side->json = "run/step" + std::to_string(step) + "/rank0/dump.json";
+  }
+};
+
+using Configure = std::function<void(Asked&)>;
 
 inline RankDiagnosis diagnosed(const Two& two, History& history, const Configure& configure = {},
-                               const dump::ConstructTable* construct = nullptr) {
-  const dump::Side target = two.target.side("statistics", "mix", nullptr, two.framework);
-  const dump::Side golden = two.golden.side();
-  const Alignment alignment = align(target, golden, construct, construct);
-  RankPair pair;
-  pair.target = &target;
-  pair.golden = &golden;
-  pair.alignment = &alignment;
-  pair.precision =
-      std::make_shared<const StatisticsPrecision>(target, golden, pair_items(target, golden, alignment));
-  pair.target_construct = construct;
-  if (configure) configure(pair, target, golden);
-  return diagnose_rank(pair, history);
+                               const Construct& construct = nullptr) {
+  Asked asked;
+  compare::MeasuredRank& rank = asked.rank;
+  rank.target = two.target.side("statistics", "mix", nullptr, two.framework);
+  rank.golden = two.golden.side();
+  const dump::ConstructTable* const modules = construct ? &construct->table() : nullptr;
+  rank.alignment = std::make_shared<const Alignment>(align(rank.target, rank.golden, modules, modules));
+  rank.precision = std::make_shared<const StatisticsPrecision>(
+      rank.target, rank.golden, pair_items(rank.target, rank.golden, *rank.alignment));
+  rank.target_construct = construct;
+  if (configure) configure(asked);
+  history.precision = history.precision ? history.precision : rank.precision;
+  return RankJudge(rank, asked.options, {}, *asked.reading, history, asked.measure_entry).run();
 }
 
 inline RankDiagnosis diagnosed(const Two& two, const Configure& configure = {},
-                               const dump::ConstructTable* construct = nullptr) {
+                               const Construct& construct = nullptr) {
   History history;
   return diagnosed(two, history, configure, construct);
 }
 
-/// As if tensors had been read: what the statistics tell.
-inline void with_tensors(RankPair& pair, const dump::Side& target, const dump::Side& golden) {
-  pair.tensors = [&](std::uint32_t t, std::uint32_t g) -> std::optional<Measure> {
-    return measure(target, target.items[t], golden, golden.items[g]);
-  };
+/// As if tensors had been read: what the statistics show.
+inline void with_tensors(Asked& asked) {
+  compare::MeasuredRank& rank = asked.rank;
+  rank.mode = compare::Mode::tensor;
+  const std::vector<std::uint32_t> golden = pair_items(rank.target, rank.golden, *rank.alignment);
+  for (std::uint32_t i = 0; i < golden.size(); ++i) {
+    rank.rows.push_back({.target = i, .golden = golden[i]});
+    compare::TensorMetrics& metrics = rank.metrics.emplace_back();
+    if (golden[i] != kNone)
+      metrics.measure = measure(rank.target, rank.target.items[i], rank.golden, rank.golden.items[golden[i]]);
+  }
 }
 
 inline bool no_evidence(const RankDiagnosis& rank) {

@@ -12,6 +12,7 @@ namespace msprobe::diagnosis::rank_steps_test {
 namespace {
 
 using dump::Side;
+using testing::Asked;
 using testing::Chain;
 using testing::Configure;
 using testing::count;
@@ -26,16 +27,27 @@ using testing::tensor;
 using testing::Two;
 using testing::with_tensors;
 
-/// Stops at certain evidence, and counts how often the items of each entry under test were asked for.
-Configure stopping(std::vector<int>& asked, const Configure& more = {}) {
-  return [&asked, more](RankPair& pair, const Side& target, const Side& golden) {
-    if (more) more(pair, target, golden);
-    pair.stop_at_certain = true;
-    asked.assign(target.apis.size(), 0);
-    pair.tensors = [&](std::uint32_t t, std::uint32_t g) -> std::optional<Measure> {
-      ++asked[target.items[t].api];
-      return measure(target, target.items[t], golden, golden.items[g]);
-    };
+/// What every parameter's step was.
+struct Stepped : testing::NoFiles {
+  explicit Stepped(const Update& all) : update_of_all(all) {}
+  std::optional<Update> update(std::uint32_t, std::uint32_t) override { return update_of_all; }
+  Update update_of_all;
+};
+
+Configure stepped(const Update& update) {
+  return [=](Asked& asked) {
+    with_tensors(asked);
+    asked.reading = std::make_unique<Stepped>(update);
+  };
+}
+
+/// Stops at certain evidence, and counts how often each entry under test is measured.
+Configure stopping(std::vector<int>& measured, const Configure& configure = with_tensors) {
+  return [&measured, configure](Asked& asked) {
+    configure(asked);
+    asked.options.first = true;
+    measured.assign(asked.rank.target.apis.size(), 0);
+    asked.measure_entry = [&measured](std::uint32_t api) { ++measured[api]; };
   };
 }
 
@@ -44,12 +56,7 @@ Configure stopping(std::vector<int>& asked, const Configure& more = {}) {
 TEST_CASE("steps") {
   Chain chain;
   History history;
-  const auto updated = [](double gain) {
-    return [=](RankPair& pair, const Side& target, const Side& golden) {
-      with_tensors(pair, target, golden);
-      pair.update = [=](std::uint32_t, std::uint32_t) { return Update{4096, 1e-3, gain}; };
-    };
-  };
+  const auto updated = [](double gain) { return stepped({4096, 1e-3, gain}); };
   REQUIRE(no_evidence(diagnosed(chain.text(), history, with_tensors)));
   for (std::size_t i = 0; i < 3; ++i)
     chain.weights[i] = rough(0.1 + static_cast<double>(i), 1e-5, "[64, 64]");
@@ -81,7 +88,7 @@ TEST_CASE("a rank stops at its first certain evidence") {
     const RankDiagnosis whole = diagnosed(chain.text(), with_tensors);
     History history;
     const RankDiagnosis rank = diagnosed(chain.text(), history, stopping(asked));
-    CHECK(asked == std::vector<int>{3, 3, 0});
+    CHECK(asked == std::vector<int>{1, 1, 0});
     CHECK(history.certain);
     CHECK(rank.stopped);
     CHECK(rank.looked_at == 2);
@@ -100,7 +107,7 @@ TEST_CASE("a rank stops at its first certain evidence") {
     History history;
     const RankDiagnosis rank = diagnosed(born.text(), history, stopping(asked));
     CHECK(first(rank).confidence == Confidence::likely);
-    CHECK(asked == std::vector<int>{3, 3, 3});
+    CHECK(asked == std::vector<int>{1, 1, 1});
     CHECK(!rank.stopped);
     CHECK(!history.certain);
   }
@@ -128,7 +135,7 @@ TEST_CASE("a rank stops at its first certain evidence") {
     two.backward("Module.fc.Linear.backward.0", {tensor(3)}, {tensor(4)}, {tensor(3)}, {tensor(4)});
     History history;
     CHECK(!diagnosed(two, history, stopping(asked)).stopped);
-    CHECK(asked == std::vector<int>{2, 1, 2, 2});  // each once
+    CHECK(asked == std::vector<int>{1, 1, 1, 1});
   }
 }
 
@@ -139,24 +146,21 @@ TEST_CASE("behind a step, parameters are judged together before a rank stops") {
   Two two = chain.text();
   two.backward("Functional.linear.2.backward", {tensor(9)}, {tensor(9)}, {tensor(9)}, {tensor(9)});
   two.backward("Functional.linear.1.backward", {tensor(9)}, {tensor(9)}, {tensor(9)}, {tensor(9)});
-  const auto stepped = [](RankPair& pair, const Side&, const Side&) {
-    pair.update = [](std::uint32_t, std::uint32_t) { return Update{4096, 6, 7}; };
-  };
   std::vector<int> asked;
   SUBCASE("in a later step") {
     History history;
     history.steps = 1;
-    const RankDiagnosis rank = diagnosed(two, history, stopping(asked, stepped));
+    const RankDiagnosis rank = diagnosed(two, history, stopping(asked, stepped({4096, 6, 7})));
     CHECK(first(rank).kind == Kind::optimizer);
     CHECK(first(rank).concerned == 3);
-    CHECK(asked == std::vector<int>{3, 3, 3, 2, 0});
+    CHECK(asked == std::vector<int>{1, 1, 1, 1, 0});
     CHECK(rank.left_out == 1);
   }
   SUBCASE("in the first one there was no optimizer") {
     History history;
     const RankDiagnosis rank = diagnosed(two, history, stopping(asked));
     CHECK(first(rank).kind == Kind::parameter);
-    CHECK(asked == std::vector<int>{3, 0, 0, 0, 0});
+    CHECK(asked == std::vector<int>{1, 0, 0, 0, 0});
   }
 }
 
@@ -217,7 +221,7 @@ TEST_CASE("integers do not drift") {
     two.forward("Functional.cross_entropy.0.forward", {rough(4, kDrift), labels}, {rough(5, kDrift)},
                 {tensor(4), tensor(9, "[12]", dtype)}, {tensor(5)});
   };
-  const auto late = [](RankPair& pair, const Side&, const Side&) { pair.late = true; };
+  const auto late = [](Asked& asked) { asked.at_step(1); };
   SUBCASE("labels that differ are evidence") {
     loss(rough(9, 1e-2, "[12]", dtype));
     const Finding found = first(diagnosed(two, late));
@@ -284,17 +288,16 @@ TEST_CASE("what came in as data is data in later calls, whatever has happened si
                 {rough(3 + call, 3e-3, "[4, 64]", "torch.bfloat16", grad)}, {data, tensor(0.1, "[64, 64]")},
                 {out});
   };
-  const dump::ConstructTable construct =
-      testing::construct_of({{"Functional.linear.0.forward", "Module.a.A.forward.0"},
-                             {"Functional.linear.1.forward", "Module.a.A.forward.1"}});
+  const auto construct = testing::modules_of({{"Functional.linear.0.forward", "Module.a.A.forward.0"},
+                                              {"Functional.linear.1.forward", "Module.a.A.forward.1"}});
   Two right;
   part(right, 0, 0);
   part(right, 1, 0);
-  CHECK(no_evidence(diagnosed(right, {}, &construct)));
+  CHECK(no_evidence(diagnosed(right, {}, construct)));
   Two wrong;
   part(wrong, 0, 0);
   part(wrong, 1, 2e-2);
-  const Finding found = first(diagnosed(wrong, {}, &construct));
+  const Finding found = first(diagnosed(wrong, {}, construct));
   CHECK(found.kind == Kind::data);
   CHECK(found.entry == "Functional.linear.1.forward");
   CHECK(found.is_evidence());

@@ -134,11 +134,11 @@ TEST_CASE("where one side has modules alone, modules are compared as a whole") {
   two.forward("Module.fc.Linear.forward.0", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
   two.target.forward("Tensor.__add__.0.forward", {tensor(2), scalar("float", "0.001")}, {tensor(2.5)});
   two.forward(module, {tensor(2)}, {rough(3, 1e-3)}, {tensor(2)}, {tensor(3)});
-  const dump::ConstructTable construct = testing::construct_of({{"Tensor.__add__.0.forward", module}});
+  const auto construct = testing::modules_of({{"Tensor.__add__.0.forward", module}});
   for (const bool exchanged : {false, true}) {
     CAPTURE(exchanged);
     if (exchanged) std::swap(two.target, two.golden);
-    const RankDiagnosis rank = diagnosed(two, Configure(), &construct);
+    const RankDiagnosis rank = diagnosed(two, Configure(), construct);
     CHECK(rank.evidence == 1);
     CHECK(first(rank).entry == module);
     CHECK(first(rank).kind == Kind::birth);

@@ -44,12 +44,12 @@ RankResult paired(const std::string& target, const std::string& golden, bool by_
 std::vector<std::string> told(const RankResult& result) {
   const std::size_t front = std::string_view("Torch.a.0.forward.").size();
   std::vector<std::string> out;
-  for (const compare::Row& row : result.rows) {
+  for (const compare::Pair& row : result.rows) {
     std::string& text = out.emplace_back(result.name_of(row).substr(front));
     text += "=";
     if (row.matched()) text += result.golden.name(result.golden_item(row)).substr(front);
-    CHECK((row.pair.reason == Unmatched::no) == row.matched());
-    if (!row.matched()) CHECK(row.pair.reason == Unmatched::item_missing);
+    CHECK((row.reason == Unmatched::no) == row.matched());
+    if (!row.matched()) CHECK(row.reason == Unmatched::item_missing);
   }
   return out;
 }
@@ -82,7 +82,7 @@ TEST_CASE("rows of nodes without partner are told from those of partners without
                                        std::pair(kNoData, Unmatched::item_missing)}) {
     pair_items(result, {golden}, false);
     REQUIRE(result.rows.size() == 1);
-    CHECK(result.rows[0].pair.reason == reason);
+    CHECK(result.rows[0].reason == reason);
   }
 }
 
@@ -90,9 +90,9 @@ TEST_CASE("what is added to an item") {
   const auto members = [](std::string_view npu, std::string_view bench, bool python) {
     RankResult result = paired(R"({"input_args": [], "output": [)" + tensor_of(npu) + "]}",
                                R"({"input_args": [], "output": [)" + tensor_of(bench) + "]}", true);
-    result.traits.measure.numbers_only = python;
+    result.measure_traits.numbers_only = python;
     result.traits.judge.tells_unknown = !python;
-    compare::judge(result, compare::default_rules());
+    result.judgement = compare::judge(result, result.traits.judge, compare::default_rules());
     const std::string text = result_members(result, 0, python);
     return text.substr(0, text.find(R"(, "Min diff")")) + text.substr(text.find(R"(, "NormRelativeErr")"));
   };

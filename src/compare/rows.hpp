@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of one comparison as every output takes them, whatever the layout of the dumps. Rows are made on
+// demand and by number, so that outputs read them in parallel, in their own order, and format each cell once.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "measuring/choose_mode.hpp"
+#include "report/table.hpp"
+#include "verdict/finding.hpp"
+
+namespace msprobe::compare {
+
+class RankRows;
+
+struct RowFacts {
+  Verdict verdict = Verdict::pass;
+  bool target_only = false;
+  bool golden_only = false;
+  bool unreadable = false;  // its tensors could not be read or compared
+  bool left_out = false;    // nobody looked at it, as was asked for
+  bool unknown = false;     // no statistic of its tensors was recorded on both sides
+  bool measured = false;    // a tensor of both sides was compared
+};
+
+/// What is told of a row that stands out.
+struct NotedRow {
+  std::string name;
+  Verdict verdict = Verdict::pass;
+  std::string measure;  // the number that made it stand out, with its name
+  std::string reason;
+  double weight = 0;  // larger is worse
+  std::size_t index = 0;
+};
+
+/// The colour that a verdict has in tables.
+constexpr report::Severity severity_of(Verdict verdict) {
+  return verdict == Verdict::error     ? report::Severity::error
+         : verdict == Verdict::warning ? report::Severity::warning
+                                       : report::Severity::none;
+}
+
+class Rows : public report::Table {
+ public:
+  virtual Mode mode() const = 0;
+  virtual RowFacts facts(std::size_t row) const = 0;
+  virtual NotedRow note(std::size_t row) const = 0;
+  /// Items of the golden side that have no row.
+  virtual std::uint64_t golden_without_row() const { return 0; }
+  /// The metrics that rows can be weighed by; none: only their verdicts tell.
+  virtual std::vector<std::string> metrics() const { return {}; }
+  /// Weighs a row by one of these alone. False if it has no such number, or one that says that nothing
+  /// differs.
+  virtual bool weigh(std::size_t /*row*/, std::size_t /*metric*/, NotedRow& /*noted*/) const { return false; }
+  /// Itself, if the rows are those of entries, for outputs that show these; null: this layout has none.
+  virtual const RankRows* of_entries() const { return nullptr; }
+
+  report::Severity severity(std::size_t row) const final { return severity_of(facts(row).verdict); }
+};
+
+}  // namespace msprobe::compare

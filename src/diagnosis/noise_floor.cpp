@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis/noise_floor.hpp"
+
+#include <vector>
+
+#include "pairing/alignment.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+class ThirdDump final : public NoiseFloor {
+ public:
+  ThirdDump(const dump::RankDump& third, const Side& golden, const MeasureTraits& traits)
+      : golden_(golden),
+        traits_(traits),
+        third_(load_side(third, {.stacks = false, .stack_json = {}})),
+        partners_(diagnosis::pair_items(golden_, third_, diagnosis::align(golden_, third_))) {}
+
+  diagnosis::Noise operator()(std::uint32_t golden_item) const override {
+    if (partners_[golden_item] == diagnosis::kNone) return {};
+    const Item& golden = golden_.items[golden_item];
+    const Item& third = third_.items[partners_[golden_item]];
+    diagnosis::Measure measure = diagnosis::measure(third_, third, golden_, golden);
+    if (golden.data_name != 0 && third.data_name != 0) {
+      measure = compare_tensors(open_data(third_, third), open_data(golden_, golden), traits_).measure;
+    }
+    return {.error = measure.known ? measure.e : 0};
+  }
+
+ private:
+  const Side& golden_;
+  MeasureTraits traits_;
+  Side third_;
+  std::vector<std::uint32_t> partners_;  // of golden items
+};
+
+}  // namespace
+
+std::unique_ptr<NoiseFloor> noise_floor(const dump::RankDump& third, const Side& golden,
+                                        const MeasureTraits& traits) {
+  if (third.json.ends_with(".csv")) return noise_of_unstable_calls(*open_file(third.json), golden);
+  return std::make_unique<ThirdDump>(third, golden, traits);
+}
+
+}  // namespace msprobe::compare

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the diagnosis reads once more where a rule asks for it: the tensors of a call that is replayed, those
+// of a parameter before and after a step, the line that called an entry of golden, a noise floor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "diagnosis/noise_floor.hpp"
+#include "diagnosis/updates.hpp"
+#include "measuring/measured_rank.hpp"
+
+namespace msprobe::diagnosis {
+
+/// An output that was computed again, in double precision, from each side's own inputs.
+struct Replayed {
+  std::uint32_t item = 0;  // of the side under test
+  double target = 0;       // distance of what was recorded, relative to what was computed
+  double golden = 0;
+  double tolerance = 0;
+};
+
+/// Items and entries are numbers of the sides. Nothing throws for a file that cannot be read: what it would
+/// have shown is missing.
+class SecondReading {
+ public:
+  virtual ~SecondReading() = default;
+
+  /// The outputs that a statement can be made of.
+  virtual std::vector<Replayed> replay(std::uint32_t target_api, std::uint32_t golden_api) = 0;
+  /// Of a parameter, since the step before; nothing if that is not known.
+  virtual std::optional<Update> update(std::uint32_t target_item, std::uint32_t golden_item) = 0;
+  /// Of an entry of golden; empty if it is not known.
+  virtual std::string golden_line(std::string_view golden_entry) = 0;
+  /// Of an output of golden.
+  virtual Noise noise(std::uint32_t golden_item) = 0;
+};
+
+/// From the files of the two dumps. What is referred to must outlive it; `before`, the rank's step before,
+/// and `noise` may be null.
+class FileReading final : public SecondReading {
+ public:
+  FileReading(const compare::MeasuredRank& rank, const compare::MeasuredRank* before,
+              const compare::NoiseFloor* noise, const std::vector<std::string>& framework_frames);
+  ~FileReading() override;
+
+  std::vector<Replayed> replay(std::uint32_t target_api, std::uint32_t golden_api) override;
+  std::optional<Update> update(std::uint32_t target_item, std::uint32_t golden_item) override;
+  std::string golden_line(std::string_view golden_entry) override;
+  Noise noise(std::uint32_t golden_item) override;
+
+  /// How many entries and items have files that could not be read; the first of them, and why.
+  std::size_t unread() const { return unread_.size(); }
+  const std::string& first_unread() const { return first_unread_; }
+
+ private:
+  void failed(std::string_view name, const std::string& reason);
+
+  const compare::MeasuredRank& rank_;
+  const compare::NoiseFloor* noise_;
+  class Stacks;
+  std::unique_ptr<Stacks> golden_stacks_;
+  class StepUpdates;
+  std::unique_ptr<StepUpdates> updates_;
+  std::set<std::string, std::less<>> unread_;  // by name
+  std::string first_unread_;
+};
+
+}  // namespace msprobe::diagnosis

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pair of ranks whose rows are measured. Verdicts and the diagnosis are made of it and leave it as it is,
+// so that they may be made at the same time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "measuring/choose_mode.hpp"
+#include "measuring/precision.hpp"
+#include "measuring/statistics_difference.hpp"
+#include "measuring/tensor_factors.hpp"
+#include "measuring/tensor_metrics.hpp"
+#include "measuring/traits.hpp"
+#include "pairing/paired_rank.hpp"
+
+namespace msprobe::compare {
+
+struct MeasuredRank : PairedRank {
+  Mode mode = Mode::statistics;
+  MeasureTraits measure_traits;
+  /// What recorders make of sums; null where these count as they are.
+  std::shared_ptr<const diagnosis::StatisticsPrecision> precision;
+  std::vector<TensorMetrics> metrics;            // one a row in tensor mode, else empty
+  std::shared_ptr<const TensorFactors> factors;  // of tensors, of both sides; null: none have any
+  std::uint32_t entries_reached = UINT32_MAX;    // of the target; rows of those behind are left out (--first)
+
+  bool is_left_out(const Pair& row) const {
+    return row.has_target() && target_item(row).api >= entries_reached;
+  }
+  /// Of one statistic; `missing` for a row without partner, and for one that is left out.
+  ValueDifference difference(const Pair& row, std::size_t statistic) const {
+    if (!row.matched() || is_left_out(row)) return {.kind = DifferenceKind::missing};
+    return compare::difference(target_item(row).statistics[statistic], target.pool,
+                               golden_item(row).statistics[statistic], golden.pool, measure_traits);
+  }
+};
+
+}  // namespace msprobe::compare

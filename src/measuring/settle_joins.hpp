@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values that ranks hold in parts, against what the other side has of them: are they copies, shards along an
+// axis, or terms of a sum? Shapes, what the dump says of them, and the numbers themselves tell; names do not.
+#pragma once
+
+#include "measuring/measured_rank.hpp"
+
+namespace msprobe::compare {
+
+/// Before rows are paired by what entries do: items that are called alike on both sides get the shape of the
+/// whole where their ranks' shapes make it up.
+void guess_whole_shapes(PairedRank& result);
+
+/// Decides for each item of the rank's joins, and gives the items that have a partner the statistics and the
+/// shape of the whole. Marks the rows, which there must be, whose parts cannot be put together or whose
+/// copies are not equal.
+void settle_joins(MeasuredRank& result);
+
+}  // namespace msprobe::compare

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Difference and relative error of two recorded statistics (docs/rules.md, "Differences of statistics").
+#pragma once
+
+#include <cstdint>
+
+#include "measuring/traits.hpp"
+#include "pairing/side.hpp"
+#include "report/table.hpp"
+
+namespace msprobe::compare {
+
+/// What a difference cell says: a number, or one of the texts.
+enum class DifferenceKind : std::uint8_t { zero, number, nan, inf, neg_inf, differ, missing };
+
+struct ValueDifference {
+  DifferenceKind kind = DifferenceKind::zero;
+  bool is_integer = false;
+  std::int64_t integer = 0;        // target - golden, if both are integers
+  double difference = 0;           // target - golden
+  bool relative_infinite = false;  // golden is 0
+  bool relative_missing = false;   // the same, with MeasureTraits::numbers_only
+  double relative_percent = 0;     // |difference / golden * 100|
+};
+
+ValueDifference difference(const Value& target, const TextPool& target_pool, const Value& golden,
+                           const TextPool& golden_pool, const MeasureTraits& traits);
+
+report::Cell difference_cell(const ValueDifference& difference);
+report::Cell relative_cell(const ValueDifference& difference);
+
+/// The relative error as a fraction for the rules: 0.05 for `5.0%`. Infinite where golden is 0 or the
+/// difference prints as `inf` or `-inf`; NaN where there is no number to judge.
+double relative_fraction(const ValueDifference& difference);
+
+}  // namespace msprobe::compare

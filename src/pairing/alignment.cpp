@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pairing/alignment.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "dump/names.hpp"
+#include "pairing/roles.hpp"
+#include "pairing/sequence.hpp"
+#include "support/parallel.hpp"
+#include "support/text_pool.hpp"
+#include "support/wrapper_names.hpp"
+
+namespace msprobe::diagnosis {
+namespace {
+
+using dump::Api;
+using dump::ConstructTable;
+using dump::Direction;
+using dump::EntryName;
+using dump::Item;
+using dump::Side;
+
+constexpr std::string_view kKeywordFront = ".kwargs.";
+constexpr std::string_view kInputFront = ".input.";
+
+std::string_view api_name(const Side& side, std::uint32_t api) {
+  return side.text(side.apis[api].name);
+}
+
+/// Do both sides hold the same entries in the same order, with tensors of the same shapes? Texts of shapes
+/// are few and shared, so that each pair of them is looked at once.
+class SameSequence {
+ public:
+  SameSequence(const Side& target, const Side& golden) : target_(target), golden_(golden) {}
+
+  bool holds() {
+    if (target_.apis.size() != golden_.apis.size()) return false;
+    for (std::uint32_t i = 0; i < target_.apis.size(); ++i) {
+      if (api_name(target_, i) != api_name(golden_, i)) return false;
+    }
+    for (std::uint32_t i = 0; i < target_.apis.size(); ++i) {
+      if (!same_shapes(target_.apis[i], golden_.apis[i])) return false;
+    }
+    return true;
+  }
+
+ private:
+  bool same_shapes(const Api& target, const Api& golden) {
+    std::uint32_t t = 0;
+    std::uint32_t g = 0;
+    for (;; ++t, ++g) {
+      while (t < target.count && !target_.items[target.first + t].is_tensor) ++t;
+      while (g < golden.count && !golden_.items[golden.first + g].is_tensor) ++g;
+      if (t == target.count || g == golden.count) return t == target.count && g == golden.count;
+      if (!same_shape(target_.items[target.first + t].shape, golden_.items[golden.first + g].shape))
+        return false;
+    }
+  }
+
+  bool same_shape(std::uint32_t target, std::uint32_t golden) {
+    const auto [known, added] = equal_.try_emplace(target, golden);
+    if (!added && known->second == golden) return true;
+    if (target_.text(target) != golden_.text(golden)) return false;
+    known->second = golden;
+    return true;
+  }
+
+  const Side& target_;
+  const Side& golden_;
+  std::unordered_map<std::uint32_t, std::uint32_t> equal_;
+};
+
+/// A text cut into the parts between its dots, without those that wrappers add.
+std::string without_wrappers(std::string_view path) {
+  std::string out;
+  bool first = true;
+  while (!path.empty()) {
+    const std::size_t dot = path.find('.');
+    const std::string_view part = path.substr(0, dot);
+    path.remove_prefix(dot == std::string_view::npos ? path.size() : dot + 1);
+    if ((out.empty() && part == "module") || is_wrapper_component(part)) continue;
+    if (!first) out += '.';
+    first = false;
+    out += part;
+  }
+  return out;
+}
+
+std::uint64_t mixed(std::uint64_t seed, std::uint64_t value) {
+  seed ^= value + 0x9e3779b97f4a7c15ULL + (seed << 6) + (seed >> 2);
+  seed *= 0xff51afd7ed558ccdULL;
+  return seed ^ (seed >> 32);
+}
+
+/// What an entry does, where, and on what, as numbers that both sides share. Four grades: the next is used
+/// for what the one before left.
+enum SignatureGrade : std::size_t { kWithShapes, kWithoutShapes, kWithoutPath, kByName, kGrades };
+
+struct AlignedEntries {
+  std::vector<std::uint32_t> apis;  // of one direction, in order
+  std::array<std::vector<std::uint32_t>, kGrades> symbols;
+  std::vector<bool> has_path;
+};
+
+class Signatures {
+ public:
+  /// `other_classes`: one module's class has two names, that of the target and that of the reference.
+  explicit Signatures(bool other_classes) : other_classes_(other_classes) {}
+
+  AlignedEntries of(const Side& side, const ConstructTable* construct,
+                    const std::vector<std::uint32_t>& apis) {
+    AlignedEntries out;
+    out.apis = apis;
+    ++sides_;
+    shapes_.clear();
+    paths_.clear();
+    for (std::vector<std::uint32_t>& symbols : out.symbols) symbols.reserve(apis.size());
+    out.has_path.reserve(apis.size());
+    for (const std::uint32_t api : apis) {
+      const std::string_view name = api_name(side, api);
+      const std::optional<EntryName> parsed = dump::parse_entry_name(name);
+      const std::uint64_t place = path_hash(name, *parsed, construct);
+      std::uint64_t work = parsed->is_module ? 1 : 2;
+      // Of an API the prefix counts too: Tensor.add is not Functional.add. A module's base ends with its
+      // class.
+      work =
+          mixed(work, std::hash<std::string_view>{}(parsed->is_module ? parsed->operation() : parsed->base));
+      std::uint64_t shapes = 0;
+      const Api& entry = side.apis[api];
+      for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
+        const Item& item = side.items[i];
+        if (item.is_tensor)
+          shapes = mixed(mixed(shapes, static_cast<std::uint64_t>(item.state)), shape_hash(side, item));
+      }
+      out.has_path.push_back(place != 0);
+      const std::uint64_t at_place = mixed(parsed->is_module && other_classes_ ? 1 : work, place);
+      out.symbols[kWithShapes].push_back(number(mixed(at_place, shapes), 0));
+      // Without a path nothing but the name would be left to pair by.
+      out.symbols[kWithoutShapes].push_back(place != 0 ? number(at_place, 1) : number(sides_, 4));
+      out.symbols[kWithoutPath].push_back(number(mixed(work, shapes), 2));
+      out.symbols[kByName].push_back(number(at_place, 3));
+    }
+    return out;
+  }
+
+  std::uint32_t alphabet() const { return static_cast<std::uint32_t>(numbers_.size()); }
+
+ private:
+  std::uint32_t number(std::uint64_t hash, std::uint64_t grade) {
+    return numbers_.try_emplace(mixed(hash, grade), static_cast<std::uint32_t>(numbers_.size()))
+        .first->second;
+  }
+
+  std::uint64_t shape_hash(const Side& side, const Item& item) {
+    const auto [known, added] = shapes_.try_emplace(item.shape, 0);
+    if (added) known->second = std::hash<std::string_view>{}(side.text(item.shape));
+    return known->second;
+  }
+
+  /// 0 if there is none.
+  std::uint64_t path_hash(std::string_view name, const EntryName& parsed, const ConstructTable* construct) {
+    std::string_view around = name;
+    if (!parsed.is_module) {
+      if (construct == nullptr) return 0;
+      around = construct->parent(name);
+      if (around.empty()) return 0;
+    }
+    const auto [known, added] = paths_.try_emplace(around, 0);
+    if (added) {
+      const std::string_view path = module_path(around);
+      // What stands around an operation may be no module: "optimizer".
+      known->second = std::hash<std::string>{}(without_wrappers(path.empty() ? around : path)) | 1;
+    }
+    return known->second;
+  }
+
+  bool other_classes_;
+  std::uint64_t sides_ = 0;  // that have been numbered
+  std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
+  std::unordered_map<std::uint32_t, std::uint64_t> shapes_;    // of the side at hand
+  std::unordered_map<std::string_view, std::uint64_t> paths_;  // likewise
+};
+
+class EntryAligner {
+ public:
+  EntryAligner(const Side& target, const Side& golden, const ConstructTable* target_construct,
+               const ConstructTable* golden_construct)
+      : target_(target), golden_(golden) {
+    if (target_construct == nullptr || golden_construct == nullptr) return;
+    if (target_construct->size() == 0 || golden_construct->size() == 0) return;
+    target_construct_ = target_construct;
+    golden_construct_ = golden_construct;
+  }
+
+  Alignment run() {
+    out_.golden_of.assign(target_.apis.size(), kNone);
+    out_.target_of.assign(golden_.apis.size(), kNone);
+    if (SameSequence(target_, golden_).holds()) {
+      for (std::uint32_t i = 0; i < target_.apis.size(); ++i) out_.golden_of[i] = out_.target_of[i] = i;
+      return std::move(out_);
+    }
+    align_direction(Direction::forward);
+    index_names();
+    follow_forward();
+    align_direction(Direction::backward);
+    by_name();
+    finish();
+    return std::move(out_);
+  }
+
+ private:
+  /// Entries of a direction that have no partner yet.
+  static std::vector<std::uint32_t> entries(const Side& side, Direction direction,
+                                            const std::vector<std::uint32_t>& partners) {
+    std::vector<std::uint32_t> apis;
+    for (std::uint32_t i = 0; i < side.apis.size(); ++i) {
+      const auto parsed = dump::parse_entry_name(api_name(side, i));
+      if (parsed && parsed->direction == direction && partners[i] == kNone) apis.push_back(i);
+    }
+    return apis;
+  }
+
+  void align_direction(Direction direction) {
+    Signatures signatures(of_other_operations(target_, golden_));
+    const AlignedEntries t =
+        signatures.of(target_, target_construct_, entries(target_, direction, out_.golden_of));
+    const AlignedEntries g =
+        signatures.of(golden_, golden_construct_, entries(golden_, direction, out_.target_of));
+    std::vector<SequenceRange> gaps = {
+        {0, static_cast<std::uint32_t>(t.apis.size()), 0, static_cast<std::uint32_t>(g.apis.size())}};
+    for (std::size_t grade = 0; grade < kGrades; ++grade) {
+      SequenceAligner aligner(t.symbols[grade], g.symbols[grade], signatures.alphabet());
+      std::vector<SequenceRange> left;
+      for (const SequenceRange& gap : gaps) {
+        SequenceRange rest = gap;
+        const auto close = [&](std::uint32_t a, std::uint32_t b) {
+          rest.a_last = a;
+          rest.b_last = b;
+          if (rest.a_first < a && rest.b_first < b) left.push_back(rest);
+        };
+        const std::vector<SequenceMatch> found = aligner.align(gap);
+        for (std::size_t i = 0; i < found.size(); ++i) {
+          rest.a_last = i + 1 < found.size() ? found[i + 1].a : gap.a_last;
+          rest.b_last = i + 1 < found.size() ? found[i + 1].b : gap.b_last;
+          const SequenceMatch match = of_one_name(found[i], rest, t, g, grade);
+          pair(t.apis[match.a], g.apis[match.b]);
+          close(match.a, match.b);
+          rest.a_first = match.a + 1;
+          rest.b_first = match.b + 1;
+        }
+        close(gap.a_last, gap.b_last);
+      }
+      gaps = std::move(left);
+    }
+    pair_moved(t, g, signatures.alphabet());
+  }
+
+  /// Of several equal calls on one side, all free, the one that has the other's name: calls that are made
+  /// again, as recomputation does, are those that the other side lacks.
+  SequenceMatch of_one_name(SequenceMatch match, const SequenceRange& free, const AlignedEntries& t,
+                            const AlignedEntries& g, std::size_t grade) const {
+    const std::uint32_t symbol = t.symbols[grade][match.a];
+    const auto named = [&](const Side& side, const AlignedEntries& entries, std::uint32_t first,
+                           std::uint32_t last, std::string_view name, std::uint32_t otherwise) {
+      for (std::uint32_t i = first; i < last; ++i) {
+        if (entries.symbols[grade][i] == symbol && api_name(side, entries.apis[i]) == name) return i;
+      }
+      return otherwise;
+    };
+    const std::string_view ours = api_name(target_, t.apis[match.a]);
+    const std::string_view theirs = api_name(golden_, g.apis[match.b]);
+    if (ours == theirs) return match;
+    const std::uint32_t b = named(golden_, g, free.b_first, free.b_last, ours, match.b);
+    if (b != match.b) return {match.a, b};
+    return {named(target_, t, free.a_first, free.a_last, theirs, match.a), match.b};
+  }
+
+  /// What only its place in the order sets apart: the same entry on both sides, in one module or of one name.
+  void pair_moved(const AlignedEntries& t, const AlignedEntries& g, std::uint32_t alphabet) {
+    constexpr std::uint32_t kSeveral = kNone - 1;
+    std::vector<std::uint32_t> alone_in_golden(alphabet, kNone);
+    std::vector<std::uint32_t> alone_in_target(alphabet, kNone);
+    const auto collect = [](const AlignedEntries& side, const std::vector<std::uint32_t>& partners,
+                            std::vector<std::uint32_t>& alone) {
+      for (std::size_t i = 0; i < side.apis.size(); ++i) {
+        if (partners[side.apis[i]] != kNone) continue;
+        std::uint32_t& slot = alone[side.symbols[kWithShapes][i]];
+        slot = slot == kNone ? static_cast<std::uint32_t>(i) : kSeveral;
+      }
+    };
+    collect(t, out_.golden_of, alone_in_target);
+    collect(g, out_.target_of, alone_in_golden);
+    for (std::uint32_t symbol = 0; symbol < alphabet; ++symbol) {
+      if (alone_in_target[symbol] >= kSeveral || alone_in_golden[symbol] >= kSeveral) continue;
+      const std::uint32_t target = t.apis[alone_in_target[symbol]];
+      const std::uint32_t golden = g.apis[alone_in_golden[symbol]];
+      if (t.has_path[alone_in_target[symbol]] || api_name(target_, target) == api_name(golden_, golden))
+        pair(target, golden);
+    }
+  }
+
+  void pair(std::uint32_t target, std::uint32_t golden) {
+    out_.golden_of[target] = golden;
+    out_.target_of[golden] = target;
+  }
+
+  void index_names() {
+    const auto text_of = [this](std::uint32_t api) { return api_name(golden_, api); };
+    for (std::uint32_t i = 0; i < golden_.apis.size(); ++i) golden_names_.add(i, text_of);
+  }
+  std::uint32_t golden_named(std::string_view name) const {
+    const std::uint32_t found =
+        golden_names_.find(name, [this](std::uint32_t api) { return api_name(golden_, api); });
+    return found == TextIndex::kNone ? kNone : found;
+  }
+
+  /// A backward entry has base and call number of its forward, gradients of parameters the base of their
+  /// module.
+  void follow_forward() {
+    std::unordered_map<std::string_view, std::uint32_t> forward_of_base;  // the first
+    const auto text_of = [this](std::uint32_t api) { return api_name(target_, api); };
+    TextIndex target_names;
+    for (std::uint32_t i = 0; i < target_.apis.size(); ++i) {
+      target_names.add(i, text_of);
+      const auto parsed = dump::parse_entry_name(text_of(i));
+      if (parsed && parsed->direction == Direction::forward && out_.golden_of[i] != kNone)
+        forward_of_base.try_emplace(parsed->base, i);
+    }
+    std::string name;
+    for (std::uint32_t i = 0; i < target_.apis.size(); ++i) {
+      const std::string_view own = text_of(i);
+      const auto parsed = dump::parse_entry_name(own);
+      if (!parsed || out_.golden_of[i] != kNone) continue;
+      std::uint32_t forward = kNone;
+      if (parsed->direction == Direction::backward) {
+        name.assign(parsed->base);
+        name.append(parsed->call_first ? "." : ".forward.").append(parsed->call);
+        if (parsed->call_first) name += ".forward";
+        forward = target_names.find(name, text_of);
+      } else if (parsed->direction == Direction::parameters_grad) {
+        if (const auto found = forward_of_base.find(parsed->base); found != forward_of_base.end())
+          forward = found->second;
+      }
+      if (forward >= target_.apis.size() || out_.golden_of[forward] == kNone) continue;
+      const auto partner = dump::parse_entry_name(api_name(golden_, out_.golden_of[forward]));
+      name.assign(partner->base);
+      if (parsed->direction == Direction::backward) {
+        name.append(partner->call_first ? "." : ".backward.").append(partner->call);
+        if (partner->call_first) name += ".backward";
+      } else {
+        name.append(own.substr(parsed->base.size()));
+      }
+      const std::uint32_t golden = golden_named(name);
+      if (golden != kNone && out_.target_of[golden] == kNone) pair(i, golden);
+    }
+  }
+
+  /// Gradients of modules without a forward, and values saved by name.
+  void by_name() {
+    for (std::uint32_t i = 0; i < target_.apis.size(); ++i) {
+      if (out_.golden_of[i] != kNone) continue;
+      const auto parsed = dump::parse_entry_name(api_name(target_, i));
+      if (parsed && parsed->direction != Direction::parameters_grad && parsed->direction != Direction::debug)
+        continue;
+      const std::uint32_t golden = golden_named(api_name(target_, i));
+      if (golden != kNone && out_.target_of[golden] == kNone) pair(i, golden);
+    }
+  }
+
+  void finish() {
+    out_.same_order = target_.apis.size() == golden_.apis.size();
+    for (std::uint32_t i = 0; i < target_.apis.size(); ++i) {
+      const std::uint32_t golden = out_.golden_of[i];
+      out_.same_order = out_.same_order && golden == i;
+      if (golden != kNone && api_name(target_, i) != api_name(golden_, golden)) out_.renamed = true;
+    }
+    out_.golden_only = golden_only_of(out_.target_of);
+  }
+
+  const Side& target_;
+  const Side& golden_;
+  const ConstructTable* target_construct_ = nullptr;
+  const ConstructTable* golden_construct_ = nullptr;
+  Alignment out_;
+  TextIndex golden_names_;
+};
+
+struct PlaceHash {
+  std::size_t operator()(const std::pair<dump::State, Place>& key) const {
+    return mixed(mixed(std::hash<std::string_view>{}(key.second.rest), key.second.front.size()),
+                 static_cast<std::uint64_t>(key.first));
+  }
+};
+
+}  // namespace
+
+std::string_view module_path(std::string_view entry) {
+  const auto parsed = dump::parse_entry_name(entry);
+  if (!parsed || !parsed->is_module) return {};
+  const std::string_view base = dump::split_last(parsed->base).first;
+  const std::size_t dot = base.find('.');
+  return dot == std::string_view::npos ? std::string_view{} : base.substr(dot + 1);
+}
+
+std::vector<GoldenOnly> golden_only_of(const std::vector<std::uint32_t>& target_of) {
+  std::vector<GoldenOnly> alone;
+  std::uint32_t last = kNone;
+  for (std::uint32_t i = 0; i < target_of.size(); ++i) {
+    if (target_of[i] == kNone) {
+      alone.push_back({i, last});
+    } else {
+      last = target_of[i];
+    }
+  }
+  return alone;
+}
+
+Alignment align(const Side& target, const Side& golden, const ConstructTable* target_construct,
+                const ConstructTable* golden_construct) {
+  return EntryAligner(target, golden, target_construct, golden_construct).run();
+}
+
+Place place_of(const Side& side, const Item& item) {
+  const std::string_view entry = api_name(side, item.api);
+  std::string_view name = side.name(item);
+  if (!name.starts_with(entry)) return {{}, name};
+  name.remove_prefix(entry.size());
+  const bool keyword = name.starts_with(kKeywordFront);
+  if (keyword || name.starts_with(kInputFront))
+    return {kInputFront, name.substr(keyword ? kKeywordFront.size() : kInputFront.size())};
+  return {{}, name};
+}
+
+namespace {
+
+/// Items of two entries that stand at one place.
+void pair_by_place(const Side& target, const Api& ours, const Side& golden, const Api& theirs,
+                   std::vector<std::uint32_t>& partners) {
+  using Key = std::pair<dump::State, Place>;
+  const auto key = [](const Side& side, std::uint32_t item) {
+    return Key{side.items[item].state, place_of(side, side.items[item])};
+  };
+  // Nearly always the n-th item is the n-th.
+  std::uint32_t same = 0;
+  while (same < ours.count && same < theirs.count &&
+         key(target, ours.first + same) == key(golden, theirs.first + same)) {
+    partners[ours.first + same] = theirs.first + same;
+    ++same;
+  }
+  if (same == ours.count || same == theirs.count) return;
+  std::unordered_map<Key, std::uint32_t, PlaceHash> left;
+  for (std::uint32_t i = theirs.first + same; i < theirs.first + theirs.count; ++i)
+    left.try_emplace(key(golden, i), i);
+  for (std::uint32_t i = ours.first + same; i < ours.first + ours.count; ++i) {
+    const auto found = left.find(key(target, i));
+    if (found == left.end()) continue;
+    partners[i] = found->second;
+    left.erase(found);
+  }
+}
+
+/// Items that frameworks give in another order or call otherwise.
+void pair_by_role(const Side& target, const Api& ours, const Side& golden, const Api& theirs,
+                  std::vector<std::uint32_t>& partners) {
+  const RolePartners roles = by_role(target, ours, golden, theirs);
+  if (roles.partners.empty()) return;
+  auto role = roles.partners.begin();
+  for (std::uint32_t i = ours.first; i < ours.first + ours.count; ++i) {
+    if (target.items[i].state == roles.state) partners[i] = *role++;
+  }
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> pair_items(const Side& target, const Side& golden, const Alignment& alignment) {
+  std::vector<std::uint32_t> partners(target.items.size(), kNone);
+  const bool other_roles = pairs_by_role(target, golden);
+  parallel_blocks(target.apis.size(), [&](std::size_t t) {
+    if (alignment.golden_of[t] == kNone) return;
+    const Api& ours = target.apis[t];
+    const Api& theirs = golden.apis[alignment.golden_of[t]];
+    pair_by_place(target, ours, golden, theirs, partners);
+    if (other_roles) pair_by_role(target, ours, golden, theirs, partners);
+  });
+  return partners;
+}
+
+}  // namespace msprobe::diagnosis

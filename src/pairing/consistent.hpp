@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pairs a training of verl (the target) with its inference: modules by layer and mapped name, several of one
+// side with one of the other where an engine fuses them (docs/pairing.md, "--consistent_check").
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "pairing/matching.hpp"
+#include "pairing/side.hpp"
+
+namespace msprobe::compare {
+
+/// What trained.
+enum class Backend { fsdp, megatron };
+std::optional<Backend> backend_from_name(std::string_view name);
+
+/// Rows of both sides, also those that only one has. Adds items to a side for those that count as one.
+/// FormatError if repeated names would multiply the rows without bound, and where traits have it for a
+/// conflict.
+Matching match_consistent(Side& target, Side& golden, Backend backend, const PairingTraits& traits);
+
+}  // namespace msprobe::compare

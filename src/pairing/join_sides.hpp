@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The dumps of several ranks as that of one model, by the names of their entries.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "pairing/joins.hpp"
+#include "pairing/side.hpp"
+
+namespace msprobe::compare {
+
+struct RankSide {
+  std::int64_t number = 0;
+  Side side;
+};
+
+/// The first rank's side, with the entries that only others have behind its own, in the order of the ranks;
+/// and what all of them hold of each item. `ranks`: at least one.
+struct JoinedSides {
+  Side side;
+  std::shared_ptr<Joins> joins;
+};
+JoinedSides join_sides(std::vector<RankSide>&& ranks);
+
+}  // namespace msprobe::compare

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pairing/match.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "dump/names.hpp"
+#include "pairing/alignment.hpp"
+#include "pairing/default_api_table.hpp"
+#include "pairing/join.hpp"
+#include "pairing/layer_mapping.hpp"
+#include "pairing/mapping_file.hpp"
+#include "pairing/names.hpp"
+#include "pairing/roles.hpp"
+#include "support/error.hpp"
+
+namespace msprobe::compare {
+
+struct Mapping {
+  NameMapping names;      // data, cell
+  NameMapping api_table;  // built in
+  std::vector<ApiRule> api_rules;
+  LayerMapping layers;
+};
+
+namespace {
+
+using Rename = EntryKeys::Rename;
+
+DtypeCheck dtype_check(const Side& target, const Side& golden, const PairingTraits& traits) {
+  if (!traits.dtypes_by_framework) return DtypeCheck::canonical;
+  const bool cross = (target.header.is_mindspore() || target.header.framework == "mindtorch") &&
+                     golden.header.framework == "pytorch";
+  return cross ? DtypeCheck::classes : DtypeCheck::narrow;
+}
+
+std::unordered_set<std::string_view> operations(const Side& side) {
+  std::unordered_set<std::string_view> names;
+  for (const Api& api : side.apis) names.insert(operation_of(side.text(api.name)));
+  return names;
+}
+
+/// The rule from the golden side's point of view.
+ApiRule reversed(const ApiRule& rule) {
+  ApiRule other{rule.golden, rule.target, {}};
+  for (std::size_t i = 0; i < kSections; ++i) {
+    if (!rule.sections[i]) continue;
+    other.sections[i].emplace();
+    for (const auto& [from, to] : rule.sections[i]->entries()) other.sections[i]->add(to, from);
+  }
+  return other;
+}
+
+/// The section of a rule that speaks of a row, and what its name has between the entry and the number.
+std::pair<const std::optional<NameMapping>&, std::string_view> section_of(const ApiRule& rule, State state) {
+  constexpr std::array<std::string_view, kSections> kFronts = {".input.", ".output.", ".parameters.", "."};
+  const auto which = std::min<std::size_t>(static_cast<std::size_t>(state), kParametersGrad);
+  return {rule.sections[which], kFronts[which]};
+}
+
+bool is_gradients(std::string_view name) {
+  const auto parsed = dump::parse_entry_name(name);
+  return parsed && parsed->direction == dump::Direction::parameters_grad;
+}
+
+/// Do entries of parameters' gradients have call numbers? Those of the Python tool before 26 have none.
+/// Nothing where there are no such entries.
+std::optional<bool> numbers_gradients(const Side& side) {
+  for (const Api& api : side.apis) {
+    const std::string_view name = side.text(api.name);
+    if (is_gradients(name)) return !dump::parse_entry_name(name)->call.empty();
+  }
+  return std::nullopt;
+}
+
+Rename with_gradient_number(const Rename& rename) {
+  return [rename](std::string_view name) {
+    std::string out = rename ? rename(name) : std::string(name);
+    if (is_gradients(name)) out += ".0";
+    return out;
+  };
+}
+
+bool is_forward(std::string_view name) {
+  const auto parsed = dump::parse_entry_name(name);
+  return parsed && parsed->direction == dump::Direction::forward;
+}
+
+/// Gradients of a module's parameters, whose names may all be others: their entry is that of the module.
+class GradientEntries {
+ public:
+  GradientEntries(const Side& target, const Side& golden) : target_(target), golden_(golden) {}
+
+  /// For each entry of the target, in their order: `known` if it has a partner that way.
+  std::uint32_t partner(std::uint32_t api, std::uint32_t known) {
+    const std::string_view name = target_.text(target_.apis[api].name);
+    const auto parsed = dump::parse_entry_name(name);
+    if (!parsed || !parsed->is_module) return known;
+    if (parsed->direction == dump::Direction::forward && known != kUnmatched) {
+      const auto theirs = dump::parse_entry_name(golden_.text(golden_.apis[known].name));
+      if (theirs) modules_.try_emplace(parsed->base, theirs->base);
+    }
+    if (parsed->direction != dump::Direction::parameters_grad || known != kUnmatched) return known;
+    const auto module = modules_.find(parsed->base);
+    if (module == modules_.end()) return kUnmatched;
+    if (entries_.empty()) {
+      for (std::uint32_t i = 0; i < golden_.apis.size(); ++i)
+        entries_.try_emplace(std::string(golden_.text(golden_.apis[i].name)), i);
+    }
+    const auto found =
+        entries_.find(std::string(module->second) + std::string(name.substr(parsed->base.size())));
+    return found == entries_.end() ? kUnmatched : found->second;
+  }
+
+ private:
+  const Side& target_;
+  const Side& golden_;
+  std::unordered_map<std::string_view, std::string_view> modules_;
+  std::unordered_map<std::string, std::uint32_t> entries_;  // of the golden side
+};
+
+/// What one way of pairing makes of both sides.
+class Matcher {
+ public:
+  Matcher(const Side& target, const Side& golden, const MatchOptions& options, const PairingTraits& traits,
+          const Rules& rules, const Constructs& constructs)
+      : target_(target),
+        golden_(golden),
+        options_(options),
+        traits_(traits),
+        rules_(rules),
+        constructs_(constructs) {}
+
+  Matching run() {
+    const DtypeCheck check = dtype_check(target_, golden_, traits_);
+    Matching matching = by_method(check);
+    // Rows that the user names stay as they are.
+    if (options_.method == Method::data || traits_.roles_by_place ||
+        !diagnosis::pairs_by_role(target_, golden_)) {
+      return matching;
+    }
+    pair_by_role(matching.pairs);
+    Matching settled = finish_pairs(target_, golden_, std::move(matching.pairs), rules_,
+                                    options_.method == Method::layer ? DtypeCheck::none : check);
+    if (diagnosis::gives_gradients_otherwise(target_, golden_)) settle_no_gradients(settled);
+    settled.alignment = matching.alignment;
+    return settled;
+  }
+
+ private:
+  Matching by_method(DtypeCheck check) {
+    switch (options_.method) {
+      case Method::exact:
+        if (!options_.fuzzy && !traits_.pairs_by_name && !same_calls(target_, golden_)) return aligned(check);
+        return plain(keys(target_, {}, true), {}, check);
+      case Method::cell:
+        return cell(check);
+      case Method::api:
+        return api(check);
+      case Method::data:
+        return data();
+      case Method::layer:
+        break;
+    }
+    return layer();
+  }
+
+  /// They miss no partner: the other framework gives nothing for them.
+  void settle_no_gradients(Matching& matching) const {
+    std::vector<bool> used(golden_.items.size());
+    for (Pair& pair : matching.pairs) {
+      if (pair.golden != kUnmatched) used[pair.golden] = true;
+      if (pair.reason == Unmatched::item_missing &&
+          diagnosis::is_no_gradient(target_, target_.items[pair.target]))
+        pair.reason = Unmatched::nothing;
+    }
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      if (!used[i] && diagnosis::is_no_gradient(golden_, golden_.items[i])) --matching.golden_only;
+    }
+  }
+
+  /// What frameworks give in another order or call otherwise, of entries that have partners.
+  void pair_by_role(std::vector<Pair>& pairs) const {
+    GradientEntries gradients(target_, golden_);
+    for (std::size_t begin = 0, end = 0; begin < pairs.size(); begin = end) {
+      const std::uint32_t api = target_.items[pairs[begin].target].api;
+      std::uint32_t partner = kUnmatched;
+      for (; end < pairs.size() && target_.items[pairs[end].target].api == api; ++end) {
+        const Pair& pair = pairs[end];
+        const std::uint32_t golden = pair.golden != kUnmatched ? pair.golden : pair.candidate;
+        if (partner == kUnmatched && golden != kUnmatched) partner = golden_.items[golden].api;
+      }
+      partner = gradients.partner(api, partner);
+      if (partner == kUnmatched) continue;
+      const auto [state, roles] =
+          diagnosis::by_role(target_, target_.apis[api], golden_, golden_.apis[partner]);
+      std::vector<Pair*> of_state;
+      for (std::size_t i = begin; i < end; ++i) {
+        if (target_.items[pairs[i].target].state == state) of_state.push_back(&pairs[i]);
+      }
+      if (roles.size() != of_state.size()) continue;  // they pair as they stand, or names repeat
+      for (std::size_t i = 0; i < roles.size(); ++i) {
+        *of_state[i] = {.target = of_state[i]->target, .golden = roles[i]};
+        if (roles[i] == kUnmatched) of_state[i]->reason = Unmatched::item_missing;
+      }
+    }
+  }
+
+  bool is_fuzzy() const { return options_.fuzzy && options_.method < Method::data; }
+
+  /// The target's, where a mapping makes the pairs.
+  EntryKeys mapped_keys(const Rename& rename) const {
+    return keys(target_, rename, !traits_.renumbers_golden_only);
+  }
+
+  EntryKeys keys(const Side& side, const Rename& rename, bool renumber) const {
+    if (!options_.fuzzy) {
+      const Side& other = &side == &target_ ? golden_ : target_;
+      const bool lacks_numbers = !traits_.gradients_as_numbered && !numbers_gradients(side).value_or(true) &&
+                                 numbers_gradients(other).value_or(false);
+      return EntryKeys(side, lacks_numbers ? with_gradient_number(rename) : rename, renumber);
+    }
+    if (traits_.fuzzy_by_row_name || !is_fuzzy()) return EntryKeys(side, rename, false);
+    return EntryKeys(
+        side, [&](std::string_view name) { return without_call(rename ? rename(name) : std::string(name)); },
+        false);
+  }
+
+  Matching finish(const TargetKeys& target_keys, const Rename& golden_rename, DtypeCheck check) const {
+    const EntryKeys golden_keys = keys(golden_, golden_rename, true);
+    return is_fuzzy() ? fuzzy(target_keys, golden_keys, check)
+                      : join(target_, target_keys, golden_keys, rules_, check);
+  }
+
+  static auto entry_keys(const EntryKeys& keys) {
+    return [&keys](std::uint32_t api) { return keys.of_entry(api); };
+  }
+
+  /// Rows go by the keys that their entries' names give.
+  Matching plain(const EntryKeys& keys, const Rename& golden_rename, DtypeCheck check) const {
+    const auto key = [&](const Item& item, std::string& buffer) { return Key{keys.of(item, buffer)}; };
+    return finish({key, entry_keys(keys)}, golden_rename, check);
+  }
+
+  Matching fuzzy(const TargetKeys& target_keys, const EntryKeys& golden_keys, DtypeCheck check) const {
+    TextTable known;
+    const auto number = [&](std::string_view key) {
+      return known.intern(traits_.fuzzy_by_row_name ? python_fuzzy_name(key) : std::string(key));
+    };
+    std::vector<std::uint32_t> target_numbers;
+    std::vector<std::uint32_t> golden_numbers;
+    target_numbers.reserve(target_.items.size());
+    golden_numbers.reserve(golden_.items.size());
+    std::string buffer;
+    for (const Item& item : target_.items) {
+      const Key key = target_keys.of(item, buffer);
+      target_numbers.push_back(key.among == Key::Among::nothing ? kNoKey : number(key.text));
+    }
+    for (const Item& item : golden_.items) golden_numbers.push_back(number(golden_keys.of(item, buffer)));
+    const bool keep_surplus = !traits_.fuzzy_drops_surplus;
+    return finish_pairs(target_, golden_, pair_in_step(target_numbers, golden_numbers, keep_surplus), rules_,
+                        check);
+  }
+
+  Matching aligned(DtypeCheck check) const {
+    const auto table = [](const dump::ConstructBeside* construct) {
+      return construct == nullptr ? nullptr : &construct->table();
+    };
+    const auto alignment = std::make_shared<const diagnosis::Alignment>(
+        diagnosis::align(target_, golden_, table(constructs_.target), table(constructs_.golden)));
+    const std::vector<std::uint32_t> partners = diagnosis::pair_items(target_, golden_, *alignment);
+    std::vector<Pair> pairs;
+    pairs.reserve(partners.size());
+    for (std::uint32_t t = 0; t < partners.size(); ++t) {
+      Pair& pair = pairs.emplace_back(Pair{.target = t, .golden = partners[t]});
+      if (pair.golden != kUnmatched) continue;
+      pair.reason =
+          alignment->has_golden(target_.items[t].api) ? Unmatched::item_missing : Unmatched::entry_missing;
+    }
+    Matching matching = finish_pairs(target_, golden_, std::move(pairs), rules_, check);
+    matching.alignment = alignment;
+    return matching;
+  }
+
+  Matching cell(DtypeCheck check) const {
+    CellNames names(options_.mapping->names, options_.mapping_file, traits_);
+    return plain(mapped_keys(std::ref(names)), traits_.maps_target_only ? Rename() : cell_to_module, check);
+  }
+
+  /// Rows that the mapping names go by the name it gives, the others by their own.
+  Matching data() const {
+    const EntryKeys keys = mapped_keys({});
+    // The Python tool looks for the names as they stand among backward calls that it has numbered anew.
+    const Key::Among named = traits_.renumbers_golden_only ? Key::Among::keys : Key::Among::names;
+    const auto key = [&](const Item& item, std::string& buffer) -> Key {
+      const std::string* mapped = options_.mapping->names.find(target_.name(item));
+      if (mapped == nullptr) return {keys.of(item, buffer)};
+      return {*mapped, named};
+    };
+    return finish({key, entry_keys(keys)}, {}, DtypeCheck::none);
+  }
+
+  /// Names are those of PyTorch where one side is MindSpore's. The user's rules are written from MindSpore to
+  /// PyTorch, and reversed if it is the golden side that is MindSpore. Rows of operations that a rule names
+  /// go by their number in its lists.
+  Matching api(DtypeCheck check) const {
+    const NameMapping& table = options_.mapping->api_table;
+    const bool from_golden =
+        !traits_.maps_target_only && golden_.header.is_mindspore() && !target_.header.is_mindspore();
+    std::vector<ApiRule> rules = options_.mapping->api_rules;
+    if (from_golden) std::transform(rules.begin(), rules.end(), rules.begin(), reversed);
+    const auto target_operations = operations(target_);
+    const auto golden_operations = operations(golden_);
+    std::unordered_map<std::string_view, const ApiRule*> effective;
+    std::unordered_set<std::string_view> named;  // golden operations that rules lead to
+    for (const ApiRule& rule : rules) {
+      if (!target_operations.contains(rule.target) || !golden_operations.contains(rule.golden)) continue;
+      effective[rule.target] = &rule;
+      named.insert(rule.golden);
+    }
+    // MSAdapter's names are those of PyTorch; a dump that does not say where it is from is the one to be
+    // mapped.
+    const bool rename_target =
+        traits_.maps_target_only || (!golden_.header.is_mindspore() &&
+                                     (target_.header.is_mindspore() || target_.header.framework.empty()));
+    const Rename target_rename = [&](std::string_view name) {
+      const std::string_view operation = operation_of(name);
+      if (const auto rule = effective.find(operation); rule != effective.end())
+        return rule->second->golden + std::string(name.substr(operation.size()));
+      return rename_target ? to_pytorch(name, table) : std::string(name);
+    };
+    const Rename golden_rename = [&](std::string_view name) {
+      return named.contains(operation_of(name)) ? std::string(name) : to_pytorch(name, table);
+    };
+    const EntryKeys keys = mapped_keys(target_rename);
+    std::vector<const ApiRule*> rule_of;  // by entry
+    for (const Api& entry : target_.apis) {
+      const auto rule = effective.find(operation_of(target_.text(entry.name)));
+      rule_of.push_back(rule == effective.end() ? nullptr : rule->second);
+    }
+    const auto key = [&](const Item& item, std::string& buffer) -> Key {
+      const ApiRule* rule = rule_of[item.api];
+      const std::string_view entry = target_.text(target_.apis[item.api].name);
+      const std::string_view name = target_.name(item);
+      if (rule == nullptr || !name.starts_with(entry)) return {keys.of(item, buffer)};
+      const auto [section, front] = section_of(*rule, item.state);
+      if (!section) return {keys.of(item, buffer)};
+      const std::string_view rest = name.substr(entry.size());
+      const std::string* partner =
+          rest.starts_with(front) ? section->find(rest.substr(front.size())) : nullptr;
+      if (partner == nullptr) return {{}, Key::Among::nothing};
+      buffer.assign(keys.of_entry(item.api));
+      buffer += front;
+      buffer += *partner;
+      return {buffer};
+    };
+    return finish({key, entry_keys(keys)}, from_golden ? golden_rename : Rename(), check);
+  }
+
+  Matching layer() const {
+    const ModelPlaces target_places = read_model_places(target_, constructs_.target);
+    const ModelPlaces golden_places = read_model_places(golden_, constructs_.golden);
+    const auto partners =
+        map_layers(target_, target_places, golden_, golden_places, options_.mapping->layers, traits_);
+    const auto partner = [&](std::uint32_t api) {
+      return partners[api] == kUnmatched ? "" : golden_.text(golden_.apis[partners[api]].name);
+    };
+    const auto pairs = [&](Key::Among named) {
+      const auto key = [&](const Item& item, std::string& buffer) -> Key {
+        const std::string_view entry = target_.text(target_.apis[item.api].name);
+        const std::string_view name = target_.name(item);
+        if (partners[item.api] == kUnmatched || !name.starts_with(entry)) return {{}, Key::Among::nothing};
+        buffer.assign(partner(item.api));
+        buffer += name.substr(entry.size());
+        return {buffer, named};
+      };
+      return finish({key, partner}, {}, DtypeCheck::none);
+    };
+    Matching by_name = pairs(Key::Among::names);
+    if (!traits_.renumbers_golden_only) return by_name;
+    // The Python tool writes these pairs down, but then does not find all of them.
+    std::vector<std::uint32_t> meant(target_.items.size(), kUnmatched);
+    for (const Pair& pair : by_name.pairs) meant[pair.target] = pair.golden;
+    Matching found = pairs(Key::Among::keys);
+    for (Pair& pair : found.pairs) {
+      if (pair.golden == kUnmatched) pair.candidate = meant[pair.target];
+    }
+    return found;
+  }
+
+  const Side& target_;
+  const Side& golden_;
+  const MatchOptions& options_;
+  const PairingTraits& traits_;
+  const Rules& rules_;
+  const Constructs& constructs_;
+};
+
+}  // namespace
+
+bool same_calls(const Side& target, const Side& golden) {
+  const auto next_forward = [](const Side& side, std::size_t api) {
+    while (api < side.apis.size() && !is_forward(side.text(side.apis[api].name))) ++api;
+    return api;
+  };
+  for (std::size_t t = 0, g = 0;; ++t, ++g) {
+    t = next_forward(target, t);
+    g = next_forward(golden, g);
+    if (t == target.apis.size() || g == golden.apis.size())
+      return t == target.apis.size() && g == golden.apis.size();
+    if (target.text(target.apis[t].name) != golden.text(golden.apis[g].name)) return false;
+  }
+}
+
+void load_mapping(MatchOptions& options) {
+  const auto mapping = std::make_shared<Mapping>();
+  const bool file = !options.mapping_file.empty();
+  switch (options.method) {
+    case Method::exact:
+      break;
+    case Method::api:
+      mapping->api_table = read_name_mapping(*memory_source(kDefaultApiTable, "built-in api table"));
+      if (file) mapping->api_rules = read_api_mapping(*open_file(options.mapping_file));
+      break;
+    case Method::cell:
+    case Method::data:
+      if (file) mapping->names = read_name_mapping(*open_file(options.mapping_file));
+      break;
+    case Method::layer:
+      if (file) mapping->layers = read_layer_mapping(*open_file(options.mapping_file));
+      break;
+  }
+  options.mapping = mapping;
+}
+
+Matching match(const Side& target, const Side& golden, const MatchOptions& options,
+               const PairingTraits& traits, const Rules& rules, const Constructs& constructs) {
+  return Matcher(target, golden, options, traits, rules, constructs).run();
+}
+
+}  // namespace msprobe::compare

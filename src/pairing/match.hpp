@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ways of pairing that the command line offers (docs/pairing.md).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "dump/construct_json.hpp"
+#include "pairing/matching.hpp"
+
+namespace msprobe::compare {
+
+enum class Method {
+  exact,  // by row name; call numbers of backward entries count by order of appearance (recomputation)
+  api,    // operations of MindSpore by what they are called in PyTorch
+  cell,   // modules by a table of names
+  data,   // rows by a table of names
+  layer,  // by where an operation stands in the model: stack.json and construct.json
+};
+
+/// A mapping file, read and checked.
+struct Mapping;
+
+struct MatchOptions {
+  Method method = Method::exact;
+  bool fuzzy = false;                      // call numbers do not matter, the order of execution does
+  std::string mapping_file;                // YAML; empty: what the method knows by itself
+  std::shared_ptr<const Mapping> mapping;  // what load_mapping() made of it
+};
+
+/// Reads the mapping file and the built-in table, so that what is wrong with it is told before any work.
+/// IoError, FormatError.
+void load_mapping(MatchOptions& options);
+
+/// Which modules enclose the entries of both sides; null if that is not known.
+struct Constructs {
+  const dump::ConstructBeside* target = nullptr;
+  const dump::ConstructBeside* golden = nullptr;
+};
+
+/// Do both sides hold forward entries of the same names in the same order? Then names pair them.
+bool same_calls(const Side& target, const Side& golden);
+
+/// Pairs every row of the target, by a mapping that load_mapping() read. Without a mapping rows are paired by
+/// name if both sides hold the same entries, and else aligned. With Method::layer that and stack.json always
+/// are.
+Matching match(const Side& target, const Side& golden, const MatchOptions& options,
+               const PairingTraits& traits, const Rules& rules, const Constructs& constructs = {});
+
+}  // namespace msprobe::compare

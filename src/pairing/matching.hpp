@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which row of the reference belongs to which row under test, as every way of pairing tells it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "pairing/alignment.hpp"
+#include "pairing/rules.hpp"
+#include "pairing/side.hpp"
+
+namespace msprobe::compare {
+
+inline constexpr std::uint32_t kUnmatched = UINT32_MAX;
+
+/// Why a row has no partner.
+enum class Unmatched : std::uint8_t {
+  no,             // it has one
+  entry_missing,  // the reference has no such entry at all
+  item_missing,   // it has the entry, but not this input or output
+  dtype,          // the partner's dtype cannot be compared with this one
+  nothing,        // there is nothing to pair: a gradient that is null, which the other framework leaves out
+};
+
+/// How the reader learns that a row's partner has another name.
+enum class OtherName : std::uint8_t {
+  no,
+  aligned,  // the two do the same at the same place
+  fuzzy,    // -fm
+};
+
+/// A row: an item under test and its partner. Rows without a target item, which only some comparisons have
+/// (--consistent_check), are of items that only golden has.
+struct Pair {
+  std::uint32_t target = 0;
+  std::uint32_t golden = kUnmatched;
+  Unmatched reason = Unmatched::no;
+  std::uint32_t candidate = kUnmatched;  // the partner that it has not got, e.g. for its dtype
+  OtherName other_name = OtherName::no;
+  bool not_joined = false;     // of merged ranks: what they hold does not make up what golden has
+  bool copies_differ = false;  // of merged ranks: those that should hold the same do not
+
+  bool has_target() const { return target != kUnmatched; }
+  bool has_golden() const { return golden != kUnmatched; }
+  bool matched() const { return has_target() && has_golden(); }
+};
+
+struct Matching {
+  std::vector<Pair> pairs;        // every target item, in target order (several times where keys repeat)
+  std::uint64_t golden_only = 0;  // reference items without a partner; they give no row, or one of their own
+  bool conflict = false;          // no order keeps that of both sides: rows stand in that of the target
+  std::shared_ptr<const diagnosis::Alignment> alignment;  // by what entries do and where, if not by name
+};
+
+/// What can be otherwise, for the sake of the Python tool; the defaults are our way.
+struct PairingTraits {
+  bool pairs_by_name = false;          // even where the entries of both sides are not the same ones
+  bool ranks_by_position = false;      // even where both sides have numbers in common
+  bool first_mapping_wins = false;     // of several, which are refused otherwise
+  bool renumbers_golden_only = false;  // backward calls; mapped names are looked up among the new ones
+  bool maps_target_only = false;       // -am and -cm leave the golden side's names as they are
+  bool first_cell_anywhere = false;    // -cm: the first `Cell` of a name, wherever it is, becomes `Module`
+  bool repeats_module = false;         // -lm: names of parameter gradients with a number have theirs twice
+  bool fuzzy_by_row_name = false;      // -fm: what stands before the direction goes, not the call number
+  bool fuzzy_drops_surplus = false;    // -fm: no rows behind the golden side's end, but for statistics
+  bool fuzzy_loses_partners = false;   // -fm: statistics lose their partners, checksums their values
+  bool dtypes_by_framework = false;    // types pair by class if the headers name two frameworks
+  bool gradients_as_numbered = false;  // `parameters_grad` and `parameters_grad.0` are two entries
+  bool roles_by_place = false;         // gradients and parameters as they stand, also across frameworks
+  bool first_class_by_part = false;    // --consistent_check: a part of the first class' name is enough
+  bool refuses_conflict = false;       // --consistent_check: orders that contradict each other are an error
+};
+
+/// When may rows of different dtypes stay paired (docs/pairing.md, "Types")?
+enum class DtypeCheck {
+  groups,     // of one framework: within the rules' groups
+  narrow,     // as `groups`, but float64 with itself alone, as in the golden results of 26.x
+  canonical,  // as `groups`, and names of two frameworks within the rules' classes
+  classes,    // within the rules' classes, as the Python tool does across frameworks
+  none,       // the user named the pairs
+};
+bool dtypes_match(std::string_view target, std::string_view golden, const Rules& rules,
+                  DtypeCheck check = DtypeCheck::groups);
+
+}  // namespace msprobe::compare

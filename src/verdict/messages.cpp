@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verdict/result.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "measuring/sum_precision.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+std::string_view dtype_of_candidate(const RankResult& result, const Pair& row) {
+  return result.golden.text(result.golden.items[row.candidate].dtype);
+}
+
+/// The first rank, and the first one that does not hold what it holds.
+std::string words_of_copies(const RankResult& result, const Pair& row) {
+  const auto words = [](const Joins* joins, std::uint32_t item) -> std::string {
+    if (joins == nullptr || !joins->decision(item).differ) return {};
+    const std::span<const Part> parts = joins->parts(item);
+    const auto text = [&](const Part& part) { return dump::to_text(part.statistics[kNorm], joins->pool); };
+    for (std::size_t other = 1; other < parts.size(); ++other) {
+      if (same_statistics(parts.front().statistics, parts[other].statistics)) continue;
+      return fmt::format("The ranks {} and {} should hold the same, but do not: norms {} and {}.",
+                         joins->numbers(item).front(), joins->numbers(item)[other], text(parts.front()),
+                         text(parts[other]));
+    }
+    return fmt::format("The ranks {} should hold the same elements, but do not.",
+                       fmt::join(joins->numbers(item), ", "));
+  };
+  std::string told = row.has_target() ? words(result.target_joins.get(), row.target) : std::string();
+  if (told.empty() && row.has_golden()) told = "Bench: " + words(result.golden_joins.get(), row.golden);
+  return told;
+}
+
+/// `Not compared: Mean, L2norm (NPU alone has them).`
+std::string words_of_unknown(const RankResult& result, const Pair& row) {
+  constexpr std::array<const char*, kStatistics> kNames = {"Max", "Min", "Mean", "L2norm"};
+  std::array<std::vector<const char*>, 2> alone;
+  for (std::size_t which = 0; which < kStatistics; ++which) {
+    const bool ours = is_known(result.target, result.target_item(row), which);
+    if (ours == is_known(result.golden, result.golden_item(row), which)) continue;
+    alone[ours ? 0 : 1].push_back(kNames[which]);
+  }
+  std::vector<std::string> told;
+  for (std::size_t side = 0; side < alone.size(); ++side) {
+    if (!alone[side].empty())
+      told.push_back(
+          fmt::format("{} (only in {})", fmt::join(alone[side], ", "), side == 0 ? "NPU" : "Bench"));
+  }
+  return fmt::format("Not compared: {}.", fmt::join(told, ", "));
+}
+
+std::string words_of_parts(const RankResult& result, const Pair& row) {
+  const auto shapes = [](const Side& side, const Joins* joins, std::uint32_t item) {
+    if (joins == nullptr || !joins->is_split(item)) return std::string(side.text(side.items[item].shape));
+    constexpr std::size_t kShown = 4;
+    std::vector<std::string_view> texts;
+    for (const Part& part : joins->parts(item).first(std::min(kShown, joins->parts(item).size())))
+      texts.push_back(joins->pool.at(part.shape));
+    return fmt::format("{}{} of {} ranks", fmt::join(texts, ", "),
+                       joins->parts(item).size() > kShown ? ", ..." : "", joins->parts(item).size());
+  };
+  return fmt::format("The shapes do not make up one another: NPU {}, Bench {}.",
+                     shapes(result.target, result.target_joins.get(), row.target),
+                     shapes(result.golden, result.golden_joins.get(), row.golden));
+}
+
+}  // namespace
+
+std::string words_of(Rule rule, const RankResult& result, std::size_t index) {
+  const Pair& row = result.rows[index];
+  const Thresholds& limits = result.judgement.thresholds;
+  switch (rule) {
+    case Rule::fuzzy_pair:
+      return "Fuzzy matching data, the comparison accuracy may be affected.";
+    case Rule::aligned_pair:
+      return "Paired by what it does and where: the Bench has it under another name.";
+    case Rule::unknown:
+      return words_of_unknown(result, row);
+    case Rule::remark:
+      return result.metrics[index].messages.front();
+    case Rule::not_measured:
+      return result.metrics[index].messages.back();
+    case Rule::not_joined:
+      return words_of_parts(result, row);
+    case Rule::copies_differ:
+      return words_of_copies(result, row);
+    case Rule::target_missing:
+      return "NPU api/module unmatched.";
+    case Rule::entry_missing:
+      return "Bench api/module unmatched.";
+    case Rule::item_missing:
+      return "Bench has this api/module, but not this item.";
+    case Rule::dtype_unpaired:
+      return fmt::format("Unmatched, because the dtypes cannot be compared (Bench: {}).",
+                         dtype_of_candidate(result, row));
+    case Rule::non_finite:
+      return "There is nan/inf/-inf in the maximum or minimum value of NPU.";
+    case Rule::ratio_drop:
+      return fmt::format("The input/parameters of One Thousandth Err Ratio > {} while the output < {}.",
+                         limits.ratio_input_above,
+                         result.traits.judge.ratio_in_words.value_or(limits.ratio_output_below));
+    case Rule::norm_error:
+      return fmt::format("The NormRelativeErr of output is greater than {}.", limits.norm_error_output_above);
+    case Rule::requires_grad:
+      return "The Required_Grad of NPU and Bench are inconsistent";
+    case Rule::scalar_argument:
+      return "The scalar parameters of NPU and Bench are inconsistent.";
+    case Rule::dtype:
+      return "The dtype of NPU and Bench are inconsistent.";
+    case Rule::shape:
+      return "The shape of NPU and Bench are inconsistent.";
+    case Rule::norm_growth:
+      return fmt::format("The norm relative error of output is {} times that of input.",
+                         limits.norm_error_growth_above);
+    case Rule::cosine_drop:
+      return fmt::format("The input/parameters of Cosine > {}, and input/parameters - output > {}",
+                         limits.cosine_input_above, limits.cosine_drop_above);
+    case Rule::checksum:
+      return fmt::format("The {} value of NPU differs from that of the bench.",
+                         result.judgement.by_xor ? "XOR" : "CRC-32");
+    case Rule::checksum_missing:
+      return "The parameter of NPU does not match the bench.";
+    case Rule::left_out:
+      return fmt::format("Not compared: --first stopped behind {}.",
+                         result.target.text(result.target.apis[result.entries_reached - 1].name));
+    case Rule::no_checksum:
+      break;
+  }
+  return "Neither side recorded a checksum.";
+}
+
+std::vector<std::string> messages_of(const RankResult& result, std::size_t index) {
+  std::vector<std::string> messages;
+  result.findings(index).each([&](Rule rule) {
+    if (rule == Rule::remark) {
+      const TensorMetrics& metrics = result.metrics[index];
+      const std::size_t remarks = metrics.messages.size() - (metrics.failed ? 1 : 0);
+      for (std::size_t i = 0; i < remarks; ++i) messages.push_back(metrics.messages[i]);
+      return;
+    }
+    std::string words = words_of(rule, result, index);
+    const Verdict level = verdict_of(rule);
+    messages.push_back(level == Verdict::pass ? std::move(words)
+                                              : fmt::format("{}: {}", verdict_name(level), words));
+  });
+  return messages;
+}
+
+std::optional<Rule> decisive_rule(const Findings& findings) {
+  const Verdict verdict = findings.verdict();
+  std::optional<Rule> decisive;
+  if (verdict == Verdict::pass) return decisive;
+  findings.each([&](Rule rule) {
+    if (!decisive && verdict_of(rule) == verdict) decisive = rule;
+  });
+  return decisive;
+}
+
+}  // namespace msprobe::compare

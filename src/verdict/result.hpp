@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What comparing one pair of ranks yields, before anyone writes it down: rows that were measured, the
+// verdicts on them, and where errors come from.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measuring/measured_rank.hpp"
+#include "pairing/rules.hpp"
+#include "verdict/finding.hpp"
+#include "verdict/traits.hpp"
+
+namespace msprobe::diagnosis {
+struct RankDiagnosis;
+}
+
+namespace msprobe::compare {
+
+/// The verdicts on a rank's rows.
+struct Judgement {
+  Thresholds thresholds;           // that the findings speak of
+  bool by_xor = false;             // checksums are words, not CRC-32
+  std::vector<Findings> findings;  // one a row
+};
+
+struct RankResult : MeasuredRank {
+  RankTraits traits;
+  std::vector<std::string> framework_frames;  // see dump::user_frame(); what is not one is the user's
+  Judgement judgement;
+  std::shared_ptr<const diagnosis::RankDiagnosis> diagnosis;  // null: it was not asked for
+
+  const Findings& findings(std::size_t row) const { return judgement.findings[row]; }
+  Verdict verdict(std::size_t row) const { return findings(row).verdict(); }
+};
+
+/// What pairing and measuring noted of the rows, for a comparison without verdicts (-da).
+Judgement marks_of(const MeasuredRank& rank, const JudgeTraits& traits);
+/// The verdict on every row (docs/rules.md, "Verdicts").
+Judgement judge(const MeasuredRank& rank, const JudgeTraits& traits, const Rules& rules);
+
+/// One for each finding, those of a warning or error with that word in front.
+std::vector<std::string> messages_of(const RankResult& result, std::size_t row);
+/// What made the row's verdict: the first finding of that level. Nothing for a row that passes.
+std::optional<Rule> decisive_rule(const Findings& findings);
+/// The words of a finding, without its level.
+std::string words_of(Rule rule, const RankResult& result, std::size_t row);
+
+}  // namespace msprobe::compare

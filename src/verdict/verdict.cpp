@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verdict/result.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "dump/names.hpp"
+#include "measuring/choose_mode.hpp"
+#include "measuring/sum_precision.hpp"
+#include "support/parallel.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::compare {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Which rules an operation is exempt from.
+enum class Exemption { none, everything, inputs };
+
+bool is_non_finite(const Value& value, const TextPool& pool) {
+  // A text that spells infinity out is a number to Python, but not to this rule.
+  if (value.kind == ValueKind::text && pool.at(value.text).find_first_of("tT") != std::string_view::npos)
+    return false;
+  const ValueClass type = classify(value, pool).type;
+  return type == ValueClass::nan || type == ValueClass::inf || type == ValueClass::neg_inf;
+}
+
+/// torch.float32 and Float32 are one type under two names.
+bool same_dtype(std::string_view a, std::string_view b) {
+  if (a == b) return true;
+  const auto type = tensor::dtype_from_name(a);
+  return type && type == tensor::dtype_from_name(b);
+}
+
+class Judge {
+ public:
+  Judge(const MeasuredRank& rank, const JudgeTraits& traits, const Rules& rules, Judgement& judgement)
+      : rank_(rank),
+        rules_(rules),
+        traits_(traits),
+        out_(judgement),
+        consistent_(rank.consistent && (rank.mode == Mode::tensor || traits_.consistent_statistics)) {}
+
+  void run() {
+    if (traits_.tells_unmatched) explain_unmatched();
+    if (rank_.consistent) {
+      judge_scattered();
+      return;
+    }
+    // Entries say nothing about each other.
+    const std::vector<std::size_t> begins = first_rows();
+    constexpr std::size_t kTogether = 512;
+    parallel_for((begins.size() + kTogether - 1) / kTogether, [&](std::size_t block) {
+      Judge judge(*this);
+      std::vector<std::size_t> rows;
+      for (std::size_t i = block * kTogether; i < std::min(begins.size(), (block + 1) * kTogether); ++i) {
+        judge.judge_rows(begins[i], rows);
+      }
+    });
+  }
+
+ private:
+  const Side& target() const { return rank_.target; }
+  const Side& golden() const { return rank_.golden; }
+
+  /// Where two orders were merged, the rows of an entry need not stand together.
+  void judge_scattered() {
+    std::vector<std::uint32_t> order;
+    std::unordered_map<std::uint32_t, std::vector<std::size_t>> rows;
+    for (std::size_t i = 0; i < rank_.rows.size(); ++i) {
+      const Item* item = rank_.find_target(rank_.rows[i]);
+      if (item == nullptr) continue;
+      std::vector<std::size_t>& of_entry = rows[item->api];
+      if (of_entry.empty()) order.push_back(item->api);
+      of_entry.push_back(i);
+    }
+    for (const std::uint32_t api : order) judge_api(api, rows.at(api));
+  }
+
+  /// Where the rows of each entry begin.
+  std::vector<std::size_t> first_rows() const {
+    std::vector<std::size_t> begins;
+    const Item* before = nullptr;
+    for (std::size_t i = 0; i < rank_.rows.size(); ++i) {
+      const Item* const item = rank_.find_target(rank_.rows[i]);
+      if (item != nullptr && (before == nullptr || before->api != item->api)) begins.push_back(i);
+      before = item;
+    }
+    return begins;
+  }
+
+  void judge_rows(std::size_t begin, std::vector<std::size_t>& rows) {
+    const std::uint32_t api = rank_.find_target(rank_.rows[begin])->api;
+    rows.clear();
+    for (std::size_t i = begin; i < rank_.rows.size() && belongs_to(rank_.rows[i], api); ++i)
+      rows.push_back(i);
+    if (api < rank_.entries_reached) return judge_api(api, rows);
+    for (const std::size_t i : rows) out_.findings[i].add(Rule::left_out);
+  }
+
+  bool belongs_to(const Pair& row, std::uint32_t api) const {
+    const Item* item = rank_.find_target(row);
+    return item != nullptr && item->api == api;
+  }
+
+  void explain_unmatched() {
+    if (rank_.mode == Mode::md5) return;  // has a message of its own
+    for (std::size_t i = 0; i < rank_.rows.size(); ++i) {
+      const Pair& row = rank_.rows[i];
+      if (rank_.is_left_out(row)) continue;
+      if (!row.has_target()) {
+        out_.findings[i].add(Rule::target_missing);
+      } else if (row.reason == Unmatched::entry_missing) {
+        out_.findings[i].add(Rule::entry_missing);
+      } else if (row.reason == Unmatched::item_missing) {
+        out_.findings[i].add(Rule::item_missing);
+      } else if (row.reason == Unmatched::dtype) {
+        out_.findings[i].add(Rule::dtype_unpaired);
+      }
+    }
+  }
+
+  void judge_api(std::uint32_t api, const std::vector<std::size_t>& rows) {
+    inputs_.clear();
+    outputs_.clear();
+    for (const std::size_t i : rows) {
+      const Item& item = rank_.target_item(rank_.rows[i]);
+      const bool saved_by_name = traits_.saved_values_are_inputs && item.state == State::debug;
+      const bool is_output =
+          traits_.outputs_by_section
+              ? item.state == State::output
+              : !saved_by_name && target().name(item).find(".output.") != std::string::npos;
+      (is_output ? outputs_ : inputs_).push_back(i);
+    }
+    const Exemption exemption = exemption_of(api);
+    if (exemption == Exemption::everything) return;
+    if (rank_.mode == Mode::md5) {
+      if (exemption == Exemption::none) checksums(inputs_);
+      checksums(outputs_);
+      return;
+    }
+    const bool aggregate = exemption == Exemption::none;
+    per_row(Rule::non_finite, aggregate, &Judge::non_finite);
+    if (traits_.tells_unknown && rank_.mode == Mode::statistics)
+      per_row(Rule::unknown, aggregate, &Judge::unknown);
+    if (aggregate && rank_.mode == Mode::tensor) ratio_drop();
+    if (aggregate && rank_.mode == Mode::statistics) {
+      measure_norms();
+      norm_error();
+    }
+    // Inference has no gradients.
+    if (!consistent_) per_row(Rule::requires_grad, aggregate, &Judge::requires_grad);
+    if (aggregate) each(Rule::scalar_argument, inputs_, &Judge::scalar_argument);
+    per_row(Rule::dtype, aggregate, &Judge::dtype);
+    per_row(Rule::shape, aggregate, consistent_ ? &Judge::consistent_shape : &Judge::shape);
+    if (aggregate && rank_.mode == Mode::statistics) norm_growth();
+    if (aggregate && rank_.mode == Mode::tensor) cosine_drop();
+  }
+
+  Exemption exemption_of(std::uint32_t api) const {
+    std::string_view operation;
+    if (traits_.exempts_by_first_input) {
+      if (inputs_.empty()) return Exemption::none;
+      const std::string_view name = target().name(rank_.target_item(rank_.rows[inputs_.front()]));
+      const std::size_t dot = name.find('.');
+      if (dot == std::string_view::npos) return Exemption::none;
+      operation = name.substr(dot + 1, name.find('.', dot + 1) - dot - 1);
+    } else {
+      const auto parsed = dump::parse_entry_name(target().text(target().apis[api].name));
+      if (!parsed || parsed->is_module || parsed->direction == dump::Direction::debug) return Exemption::none;
+      operation = parsed->operation();
+    }
+    if (traits_.merged_ranks) operation = without_rank(operation);
+    if (rules_.never_judged.contains(operation)) return Exemption::everything;
+    return rules_.outputs_only.contains(operation) ? Exemption::inputs : Exemption::none;
+  }
+
+  /// `matmul` of `matmul_rank3`.
+  static std::string_view without_rank(std::string_view operation) {
+    const std::size_t at = operation.rfind("_rank");
+    return at != std::string_view::npos && dump::is_digits(operation.substr(at + 5)) ? operation.substr(0, at)
+                                                                                     : operation;
+  }
+
+  using OfRow = bool (Judge::*)(const Pair& row) const;
+  void each(Rule rule, const std::vector<std::size_t>& indices, OfRow speaks) {
+    for (const std::size_t i : indices) {
+      if ((this->*speaks)(rank_.rows[i])) out_.findings[i].add(rule);
+    }
+  }
+  void per_row(Rule rule, bool inputs_too, OfRow speaks) {
+    if (inputs_too) each(rule, inputs_, speaks);
+    each(rule, outputs_, speaks);
+  }
+
+  // Rule 1.
+  bool non_finite(const Pair& row) const {
+    const auto is_bad = [](const Item& item, const TextPool& pool) {
+      return is_non_finite(item.statistics[kMax], pool) || is_non_finite(item.statistics[kMin], pool);
+    };
+    if (!is_bad(rank_.target_item(row), target().pool)) return false;
+    return !row.matched() || !is_bad(rank_.golden_item(row), golden().pool);
+  }
+
+  bool unknown(const Pair& row) const {
+    if (!row.matched() || target().header.task == "structure" || golden().header.task == "structure")
+      return false;
+    const Item& ours = rank_.target_item(row);
+    const Item& theirs = rank_.golden_item(row);
+    if (!ours.is_tensor || !theirs.is_tensor) return false;
+    for (std::size_t which = 0; which < kStatistics; ++which) {
+      if (is_known(target(), ours, which) != is_known(golden(), theirs, which)) return true;
+    }
+    return false;
+  }
+
+  /// A metric of a row, if it is a number.
+  std::optional<double> metric(std::size_t index, Metric which) const {
+    const TensorMetrics& metrics = rank_.metrics[index];
+    if (metrics.status != MetricStatus::computed || metrics.is_scalar) return std::nullopt;
+    const double value = metrics.value[which];
+    return std::isnan(value) ? std::nullopt : std::optional(value);
+  }
+  double smallest(const std::vector<std::size_t>& indices, Metric which) const {
+    double low = 1.0;
+    for (const std::size_t i : indices) low = std::min(low, metric(i, which).value_or(1.0));
+    return low;
+  }
+
+  /// Marks the outputs that are bad, by their places among the outputs.
+  template <typename IsBad>
+  void mark_outputs(Rule rule, IsBad&& is_bad) {
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      if (is_bad(i)) out_.findings[outputs_[traits_.marks_first_output ? 0 : i]].add(rule);
+    }
+  }
+
+  // Rule 2.
+  void ratio_drop() {
+    if (smallest(inputs_, kOneThousandth) <= rules_.ratio_input_above) return;
+    mark_outputs(Rule::ratio_drop, [&](std::size_t i) {
+      return metric(outputs_[i], kOneThousandth).value_or(1.0) < rules_.ratio_output_below;
+    });
+  }
+
+  /// The relative error of a row's norm. What is not known is no error of an output, and explains one as an
+  /// input.
+  double norm_error_of(const Pair& row, bool output) const {
+    const double fraction = relative_fraction(rank_.difference(row, kNorm));
+    if (!(fraction > 0)) return fraction;
+    const SumDifference sums = sum_difference(rank_, row, kNorm);
+    if (sums == SumDifference::rounded) return 0;
+    return output && sums == SumDifference::unknown ? NAN : fraction;
+  }
+
+  /// For an aggregate: 0 where there is none.
+  double aggregated(double error) const {
+    return std::isnan(error) || (traits_.finite_growth_only && std::isinf(error)) ? 0 : error;
+  }
+
+  /// What rules 3 and 8 go by.
+  void measure_norms() {
+    input_norm_error_ = 0;
+    for (const std::size_t i : inputs_)
+      input_norm_error_ = std::max(input_norm_error_, aggregated(norm_error_of(rank_.rows[i], false)));
+    output_norm_errors_.clear();
+    for (const std::size_t i : outputs_) output_norm_errors_.push_back(norm_error_of(rank_.rows[i], true));
+  }
+
+  // Rule 3.
+  void norm_error() {
+    if (input_norm_error_ >= rules_.norm_error_input_below) return;
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      if (output_norm_errors_[i] > rules_.norm_error_output_above)
+        out_.findings[outputs_[i]].add(Rule::norm_error);
+    }
+  }
+
+  // Rule 4.
+  bool requires_grad(const Pair& row) const {
+    if (!row.has_target()) return false;
+    const RequiresGrad ours = rank_.target_item(row).requires_grad;
+    if (!row.matched()) return traits_.surplus_differs && ours != RequiresGrad::unknown;
+    const RequiresGrad theirs = rank_.golden_item(row).requires_grad;
+    // MindSpore's dumps do not tell it; within a framework its absence is a difference.
+    const bool told = ours != RequiresGrad::unknown && theirs != RequiresGrad::unknown;
+    if (traits_.null_says_nothing && !told) return false;
+    if (traits_.grad_needs_both_frameworks && !told && target().header.framework != golden().header.framework)
+      return false;
+    return ours != theirs;
+  }
+
+  // Rule 5.
+  bool scalar_argument(const Pair& row) const {
+    if (!row.matched()) return false;
+    const Item& item = rank_.target_item(row);
+    const Item& bench = rank_.golden_item(row);
+    const auto is_class = [](std::string_view dtype) {
+      return dtype.find("class") != std::string_view::npos;
+    };
+    if (!is_class(target().text(item.dtype)) || !is_class(golden().text(bench.dtype))) return false;
+    if (target().text(item.shape) != "[]") return false;
+    MeasureTraits measure = rank_.measure_traits;
+    if (measure.numbers_only) measure = {};  // texts count here, and 1 is 1.0
+    const ValueDifference difference = compare::difference(item.statistics[kMax], target().pool,
+                                                           bench.statistics[kMax], golden().pool, measure);
+    return difference.kind != DifferenceKind::zero;
+  }
+
+  // Rule 6.
+  bool dtype(const Pair& row) const {
+    if (!row.matched()) return is_surplus(row);
+    const Item& bench = rank_.golden_item(row);
+    const std::string_view a = target().text(rank_.target_item(row).dtype);
+    const std::string_view b = golden().text(bench.dtype);
+    if ((traits_.fused_dtypes_pass || rank_.consistent) && is_fused(golden().name(bench))) return false;
+    if (says_nothing(a) || says_nothing(b)) return false;
+    return traits_.dtypes_by_spelling ? a != b : !same_dtype(a, b);
+  }
+
+  /// Of a dtype or a shape.
+  bool says_nothing(std::string_view text) const { return traits_.null_says_nothing && text == "None"; }
+  bool is_surplus(const Pair& row) const {
+    return traits_.surplus_differs && row.has_target() && !row.has_golden() &&
+           !says_nothing(target().text(rank_.target_item(row).dtype));
+  }
+
+  static bool is_fused(std::string_view name) {
+    return name.find("qkv") != std::string_view::npos || name.find("gate_up") != std::string_view::npos;
+  }
+
+  // Rule 10: axes of length 1 do not count, and training with megatron has batch and sequence apart.
+  bool consistent_shape(const Pair& row) const {
+    if (!row.matched()) return false;
+    const Item& item = rank_.target_item(row);
+    const Item& bench = rank_.golden_item(row);
+    if (rank_.consistent == Backend::fsdp && is_fused(golden().name(bench))) return false;
+    std::vector<std::string> npu = axes_of(target().text(item.shape));
+    const std::vector<std::string> other = axes_of(golden().text(bench.shape));
+    if (rank_.consistent == Backend::megatron && npu.size() == 3 && other.size() != 3) {
+      const auto second = parse_number(npu[1]);
+      const auto third = parse_number(npu[2]);
+      if (second && third) npu = {npu[0], fmt::format("{:.0f}", *second * *third)};
+    }
+    return npu != other;
+  }
+
+  /// `[1, 3, 4]` without its axes of length 1.
+  static std::vector<std::string> axes_of(std::string_view shape) {
+    std::vector<std::string> axes;
+    std::string axis;
+    for (const char c : shape) {
+      if (c >= '0' && c <= '9') {
+        axis += c;
+      } else if (c == ',' || c == ']') {
+        if (!axis.empty() && axis != "1") axes.push_back(axis);
+        axis.clear();
+      } else if (c != ' ' && c != '[') {
+        return {std::string(shape)};  // several shapes, or none
+      }
+    }
+    return axes;
+  }
+
+  // Rule 7.
+  bool shape(const Pair& row) const {
+    if (traits_.merged_ranks) return false;
+    if (!row.matched()) return is_surplus(row);
+    const std::string_view a = target().text(rank_.target_item(row).shape);
+    const std::string_view b = golden().text(rank_.golden_item(row).shape);
+    return a != b && !says_nothing(a) && !says_nothing(b);
+  }
+
+  bool grows(double input, double output) const {
+    if (input == 0) return output > rules_.norm_error_from_zero_above;
+    if (input == kInfinity) return false;
+    return output / input > rules_.norm_error_growth_above;
+  }
+
+  // Rule 8.
+  void norm_growth() {
+    mark_outputs(Rule::norm_growth,
+                 [&](std::size_t i) { return grows(input_norm_error_, aggregated(output_norm_errors_[i])); });
+  }
+
+  // Rule 9.
+  void cosine_drop() {
+    const double input = smallest(inputs_, kCosine);
+    if (input <= rules_.cosine_input_above) return;
+    mark_outputs(Rule::cosine_drop, [&](std::size_t i) {
+      return input - metric(outputs_[i], kCosine).value_or(1.0) > rules_.cosine_drop_above;
+    });
+  }
+
+  void checksums(const std::vector<std::size_t>& indices) {
+    for (const std::size_t i : indices) {
+      if (const std::optional<Rule> rule = checksum(rank_.rows[i])) out_.findings[i].add(*rule);
+    }
+  }
+  std::optional<Rule> checksum(const Pair& row) const {
+    const Item& item = rank_.target_item(row);
+    if (!row.matched()) return rank_.checksums_lost ? std::nullopt : std::optional(Rule::checksum_missing);
+    const Item& bench = rank_.golden_item(row);
+    const std::string_view a = target().text(item.checksum);
+    const std::string_view b = golden().text(bench.checksum);
+    if (traits_.tensors_need_checksums && (item.is_tensor || bench.is_tensor) &&
+        (!item.has_checksum || !bench.has_checksum))
+      return item.has_checksum == bench.has_checksum ? Rule::no_checksum : Rule::checksum_missing;
+    // To graphs of the Python tool null is a value, which differs from others.
+    const auto absent = [&](std::string_view text) {
+      return (text.empty() && !traits_.null_says_nothing) || text == "N/A" || text == "Nan";
+    };
+    if (!rank_.checksums_lost && a == b) return std::nullopt;
+    const bool missing = !rank_.checksums_lost && (absent(a) || absent(b));
+    return missing ? Rule::checksum_missing : Rule::checksum;
+  }
+
+  const MeasuredRank& rank_;
+  const Rules& rules_;
+  const JudgeTraits& traits_;
+  Judgement& out_;
+  bool consistent_;
+  std::vector<std::size_t> inputs_;
+  std::vector<std::size_t> outputs_;
+  double input_norm_error_ = 0;             // the largest of the entry at hand
+  std::vector<double> output_norm_errors_;  // by output
+};
+
+}  // namespace
+
+std::string_view verdict_name(Verdict verdict) {
+  static constexpr std::array<std::string_view, 3> kNames = {"pass", "warning", "error"};
+  return kNames[static_cast<std::size_t>(verdict)];
+}
+
+Judgement marks_of(const MeasuredRank& rank, const JudgeTraits& traits) {
+  Judgement judgement;
+  judgement.findings.resize(rank.rows.size());
+  for (std::size_t i = 0; i < rank.rows.size(); ++i) {
+    const Pair& row = rank.rows[i];
+    Findings& findings = judgement.findings[i];
+    if (row.other_name == OtherName::fuzzy) findings.add(Rule::fuzzy_pair);
+    if (row.other_name == OtherName::aligned) findings.add(Rule::aligned_pair);
+    if (row.not_joined) findings.add(Rule::not_joined);
+    if (row.copies_differ) findings.add(Rule::copies_differ);
+    // Rows without partner are explained otherwise.
+    if (rank.metrics.empty() || !traits.tells_remarks || !row.matched() || rank.is_left_out(row)) continue;
+    const TensorMetrics& metrics = rank.metrics[i];
+    if (metrics.failed) findings.add(Rule::not_measured);
+    if (metrics.messages.size() > (metrics.failed ? 1 : 0)) findings.add(Rule::remark);
+  }
+  return judgement;
+}
+
+Judgement judge(const MeasuredRank& rank, const JudgeTraits& traits, const Rules& rules) {
+  Judgement judgement = marks_of(rank, traits);
+  judgement.thresholds = rules;
+  judgement.by_xor =
+      rank.mode == Mode::md5 && !traits.xors_as_written && are_xor(rank.target).value_or(false);
+  Judge(rank, traits, rules, judgement).run();
+  return judgement;
+}
+
+}  // namespace msprobe::compare

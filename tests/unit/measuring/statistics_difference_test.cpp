@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measuring/statistics_difference.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "unit/compare/dialects.hpp"
+
+namespace msprobe::compare_statistics_difference_test {
+
+using namespace msprobe::compare;
+using namespace msprobe;
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Cells {
+  std::string difference;
+  std::string relative;
+  bool operator==(const Cells&) const = default;
+};
+
+std::ostream& operator<<(std::ostream& out, const Cells& cells) {
+  return out << cells.difference << ", " << cells.relative;
+}
+
+struct Pools {
+  TextPool target;
+  TextPool golden;
+  Cells cells(const Value& npu, const Value& bench, bool python = false) const {
+    const ValueDifference result = difference(npu, target, bench, golden, dialect(python).rank.measure);
+    return {report::plain_text(difference_cell(result)), report::plain_text(relative_cell(result))};
+  }
+};
+
+Cells numbers(double npu, double bench, bool python = false) {
+  return Pools{}.cells(Value::of(npu), Value::of(bench), python);
+}
+
+Cells integers(std::int64_t npu, std::int64_t bench, bool python = false) {
+  return Pools{}.cells(Value::of(npu), Value::of(bench), python);
+}
+
+}  // namespace
+
+TEST_CASE("classes of both sides decide what the cells say") {
+  Pools pools;
+  // The first of each pair stands on the target's side, the second on the reference's; they are never equal
+  // as text, so that the table decides.
+  struct Class {
+    Value npu;
+    Value bench;
+  };
+  const std::array<Class, 7> classes = {{
+      {Value::of(2.0), Value::of(4.0)},
+      {Value::of(std::nan("")), Value::of_text(pools.golden.intern("nAn"))},
+      {Value::of(kInfinity), Value::of_text(pools.golden.intern("Infinity"))},
+      {Value::of(-kInfinity), Value::of_text(pools.golden.intern("-Infinity"))},
+      {Value::of_text(pools.target.intern("npu:0")), Value::of_text(pools.golden.intern("cuda:0"))},
+      {Value::missing(), Value::missing()},
+      {Value{}, Value::of(true)},
+  }};
+  // NUM, NAN, INF, NEG_INF, DEVICE, NA, OTHER; "=" where both print the same and the table has no say.
+  const char* const expected[7][7] = {
+      {"number", "Nan", "-inf", "inf", "Diff", "N/A", "Diff"},
+      {"Nan", "=", "Nan", "Nan", "Diff", "N/A", "Diff"},
+      {"inf", "Nan", "=", "inf", "Diff", "N/A", "Diff"},
+      {"-inf", "Nan", "-inf", "=", "Diff", "N/A", "Diff"},
+      {"Diff", "Diff", "Diff", "Diff", "N/A", "N/A", "Diff"},
+      {"N/A", "N/A", "N/A", "N/A", "N/A", "=", "N/A"},
+      {"Diff", "Diff", "Diff", "Diff", "Diff", "N/A", "Diff"},
+  };
+  for (const bool python : {false, true}) {
+    for (std::size_t i = 0; i < classes.size(); ++i) {
+      for (std::size_t j = 0; j < classes.size(); ++j) {
+        CAPTURE(i);
+        CAPTURE(j);
+        const std::string want = expected[i][j];
+        const Cells cells = pools.cells(classes[i].npu, classes[j].bench, python);
+        if (want == "=") continue;
+        if (want == "number") {
+          CHECK(cells == Cells{"-2.0", "50.0%"});
+        } else {
+          CHECK(cells == Cells{want, want});
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("what prints the same has no difference") {
+  Pools pools;
+  const auto same = [&](const Value& npu, const Value& bench) {
+    for (const bool python : {false, true}) CHECK(pools.cells(npu, bench, python) == Cells{"0", "0"});
+  };
+  same(Value::of(2.5), Value::of(2.5));
+  same(Value::of(std::nan("")), Value::of(-std::nan("")));
+  same(Value::of(std::nan("")), Value::of_text(pools.golden.intern("NaN")));
+  same(Value::of(kInfinity), Value::of(kInfinity));
+  same(Value::of(kInfinity), Value::of_text(pools.golden.intern("inf")));
+  same(Value{}, Value{});
+  same(Value{}, Value::of_text(pools.golden.intern("None")));
+  same(Value::missing(), Value::missing());
+  same(Value::of(true), Value::of(true));
+  same(Value::of(std::int64_t{7}), Value::of_text(pools.golden.intern("7")));
+  same(Value::of_text(pools.target.intern("npu:0")), Value::of_text(pools.golden.intern("npu:0")));
+}
+
+TEST_CASE("numbers: the examples of the manual") {
+  CHECK(numbers(2.5, -4.0) == Cells{"6.5", "162.5%"});
+  CHECK(Pools{}.cells(Value::of(2.5), Value::of(std::int64_t{3})) == Cells{"-0.5", "16.666666666666664%"});
+  CHECK(numbers(0.0, 2.5) == Cells{"-2.5", "100.0%"});
+  CHECK(numbers(2.5, 0.0) == Cells{"2.5", "inf"});
+  CHECK(numbers(1.1, 1.0) == Cells{"0.10000000000000009", "10.000000000000009%"});
+}
+
+TEST_CASE("equal numbers of different spelling: equal by our rules, infinitely off by Python's") {
+  CHECK(numbers(0.0, -0.0) == Cells{"0", "0"});
+  CHECK(numbers(-0.0, 0.0) == Cells{"0", "0"});
+  CHECK(numbers(0.0, -0.0, true) == Cells{"0.0", "inf"});
+  CHECK(numbers(-0.0, 0.0, true) == Cells{"-0.0", "inf"});
+  const Value one = Value::of(std::int64_t{1});
+  CHECK(Pools{}.cells(one, Value::of(1.0)) == Cells{"0", "0"});
+  CHECK(Pools{}.cells(one, Value::of(1.0), true) == Cells{"0.0", "0.0%"});
+}
+
+TEST_CASE("integers are exact") {
+  for (const bool python : {false, true}) {
+    CHECK(integers(3, 5, python) == Cells{"-2", "40.0%"});
+    CHECK(integers(5, 0, python) == Cells{"5", "inf"});
+    // Their difference does not fit: it becomes a real number instead of wrapping around.
+    CHECK(integers(INT64_MAX, INT64_MIN, python) == Cells{"1.8446744073709552e+19", "200.0%"});
+  }
+  CHECK(integers(9007199254740993, 9007199254740992).difference == "1");
+}
+
+TEST_CASE("integers beyond 64 bits are compared as numbers") {
+  Pools pools;
+  CHECK(pools.cells(Value::of_text(pools.target.intern("200000000000000000000")),
+                    Value::of_text(pools.golden.intern("100000000000000000000"))) ==
+        Cells{"1e+20", "100.0%"});
+}
+
+TEST_CASE("the largest numbers overflow to infinity, not to nonsense") {
+  CHECK(numbers(1.7e308, -1.7e308) == Cells{"inf", "inf%"});
+}
+
+TEST_CASE("relative errors as the rules take them") {
+  const auto fraction = [](const Value& npu, const Value& bench) {
+    const TextPool pool;
+    return relative_fraction(difference(npu, pool, bench, pool, {}));
+  };
+  CHECK(fraction(Value::of(1.0), Value::of(1.0)) == 0);
+  CHECK(fraction(Value::of(1.5), Value::of(1.0)) == 0.5);
+  CHECK(fraction(Value::of(1.0), Value::of(0.0)) == kInfinity);
+  CHECK(fraction(Value::of(kInfinity), Value::of(1.0)) == kInfinity);
+  CHECK(fraction(Value::of(1.0), Value::of(kInfinity)) == kInfinity);
+  CHECK(std::isnan(fraction(Value::of(1.0), Value::of(std::nan("")))));
+  CHECK(std::isnan(fraction(Value::of(1.0), Value{})));
+  CHECK(std::isnan(fraction(Value::missing(), Value::of(1.0))));
+}
+
+}  // namespace msprobe::compare_statistics_difference_test

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pairing/alignment.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+
+#include "unit/diagnosis/dumps.hpp"
+
+namespace msprobe::diagnosis::alignment_test {
+namespace {
+
+using dump::Side;
+using testing::construct_of;
+using testing::DumpText;
+using testing::named;
+using testing::tensor;
+
+std::string name_of(const Side& side, std::uint32_t api) {
+  return std::string(side.text(side.apis[api].name));
+}
+
+/// Partners by name.
+std::map<std::string, std::string> partners(const Side& target, const Side& golden,
+                                            const Alignment& alignment) {
+  std::map<std::string, std::string> names;
+  for (std::uint32_t i = 0; i < target.apis.size(); ++i) {
+    const std::uint32_t partner = alignment.golden_of[i];
+    names[name_of(target, i)] = partner == kNone ? "" : name_of(golden, partner);
+    if (partner != kNone) CHECK(alignment.target_of[partner] == i);
+  }
+  return names;
+}
+
+std::string item_name(const Side& side, std::uint32_t item) {
+  return item == kNone ? "" : std::string(side.name(side.items[item]));
+}
+
+DumpText& linear(DumpText& text, int call, std::string_view weight = "[64, 64]") {
+  return text.forward("Functional.linear." + std::to_string(call) + ".forward",
+                      {tensor(1), tensor(1, weight)}, {tensor(1)});
+}
+
+DumpText& unary(DumpText& text, std::string_view operation, int call) {
+  return text.forward(std::string(operation) + "." + std::to_string(call) + ".forward", {tensor(1)},
+                      {tensor(1)});
+}
+
+}  // namespace
+
+TEST_CASE("equal sequences are paired one by one") {
+  DumpText text;
+  linear(text, 0);
+  unary(text, "Functional.gelu", 0);
+  text.backward("Functional.gelu.0.backward", {tensor(1)}, {tensor(1)});
+  text.gradients("Module.fc.Linear.parameters_grad.0", {named("weight", "[" + tensor(1) + "]")});
+  const Side target = text.side();
+  const Side golden = text.side();
+  const Alignment alignment = align(target, golden);
+  CHECK(alignment.same_order);
+  CHECK_FALSE(alignment.renamed);
+  CHECK(alignment.golden_only.empty());
+  CHECK(alignment.golden_of == std::vector<std::uint32_t>{0, 1, 2, 3});
+  CHECK(alignment.target_of == std::vector<std::uint32_t>{0, 1, 2, 3});
+}
+
+TEST_CASE("an operation more shifts the names behind it, and nothing else") {
+  DumpText one;
+  linear(one, 0, "[64, 8]");
+  linear(one, 1, "[64, 64]");
+  unary(one, "Functional.relu", 0);
+  one.backward("Functional.linear.1.backward", {tensor(1)}, {tensor(1)});
+  DumpText other;
+  linear(other, 0, "[64, 8]");
+  linear(other, 1, "[8, 64]");
+  linear(other, 2, "[64, 64]");
+  unary(other, "Functional.relu", 0);
+  other.backward("Functional.linear.2.backward", {tensor(1)}, {tensor(1)});
+  other.backward("Functional.linear.1.backward", {tensor(1)}, {tensor(1)});
+  const Side less = one.side();
+  const Side more = other.side();
+
+  const Alignment golden_more = align(less, more);
+  auto names = partners(less, more, golden_more);
+  CHECK(names["Functional.linear.0.forward"] == "Functional.linear.0.forward");
+  CHECK(names["Functional.linear.1.forward"] == "Functional.linear.2.forward");
+  CHECK(names["Functional.relu.0.forward"] == "Functional.relu.0.forward");
+  CHECK(names["Functional.linear.1.backward"] == "Functional.linear.2.backward");
+  CHECK(golden_more.renamed);
+  CHECK_FALSE(golden_more.same_order);
+  REQUIRE(golden_more.golden_only.size() == 2);
+  CHECK(name_of(more, golden_more.golden_only[0].golden) == "Functional.linear.1.forward");
+  CHECK(golden_more.golden_only[0].after == 0);
+  CHECK(name_of(more, golden_more.golden_only[1].golden) == "Functional.linear.1.backward");
+  CHECK(golden_more.golden_only[1].after == 3);
+
+  const Alignment target_more = align(more, less);
+  names = partners(more, less, target_more);
+  CHECK(names["Functional.linear.1.forward"].empty());
+  CHECK(names["Functional.linear.2.forward"] == "Functional.linear.1.forward");
+  CHECK(names["Functional.linear.2.backward"] == "Functional.linear.1.backward");
+  CHECK(names["Functional.linear.1.backward"].empty());
+  CHECK(target_more.golden_only.empty());
+}
+
+TEST_CASE("an exchanged operation has no partner, and later calls keep theirs") {
+  DumpText one;
+  DumpText other;
+  for (int layer = 0, silu = 0, gelu = 0; layer < 3; ++layer) {
+    linear(one, layer);
+    linear(other, layer);
+    if (layer == 1) {
+      unary(one, "Functional.gelu", gelu++);
+    } else {
+      unary(one, "Functional.silu", silu++);
+    }
+    unary(other, "Functional.silu", layer);
+  }
+  const Side target = one.side();
+  const Side golden = other.side();
+  const Alignment alignment = align(target, golden);
+  auto names = partners(target, golden, alignment);
+  CHECK(names["Functional.silu.0.forward"] == "Functional.silu.0.forward");
+  CHECK(names["Functional.gelu.0.forward"].empty());
+  CHECK(names["Functional.silu.1.forward"] == "Functional.silu.2.forward");
+  CHECK(names["Functional.linear.2.forward"] == "Functional.linear.2.forward");
+  REQUIRE(alignment.golden_only.size() == 1);
+  CHECK(name_of(golden, alignment.golden_only[0].golden) == "Functional.silu.1.forward");
+  CHECK(name_of(target, alignment.golden_only[0].after) == "Functional.linear.1.forward");
+}
+
+TEST_CASE("other shapes alone leave the order to decide") {
+  DumpText one;
+  DumpText other;
+  for (int call = 0; call < 4; ++call) {
+    one.forward("Torch.mul." + std::to_string(call) + ".forward", {tensor(1, "[7]")}, {tensor(1, "[7]")});
+    other.forward("Torch.mul." + std::to_string(call) + ".forward", {tensor(1, "[9]")}, {tensor(1, "[9]")});
+  }
+  const Side target = one.side();
+  const Side golden = other.side();
+  const Alignment alignment = align(target, golden);
+  CHECK(alignment.same_order);
+  CHECK_FALSE(alignment.renamed);
+}
+
+TEST_CASE("the module around an operation tells equal operations apart") {
+  DumpText one;
+  linear(one, 0);
+  DumpText other;
+  linear(other, 0);
+  linear(other, 1);
+  const auto inside = construct_of({{"Functional.linear.0.forward", "Module.b.Linear.forward.0"}});
+  const auto both = construct_of({{"Functional.linear.0.forward", "Module.a.Linear.forward.0"},
+                                  {"Functional.linear.1.forward", "Module.b.Linear.forward.0"}});
+  const Side target = one.side();
+  const Side golden = other.side();
+  const Alignment alignment = align(target, golden, &inside, &both);
+  CHECK(partners(target, golden, alignment)["Functional.linear.0.forward"] == "Functional.linear.1.forward");
+  CHECK(alignment.renamed);
+  // One table alone says nothing that the other side could be held against.
+  CHECK_FALSE(align(target, golden, &inside, nullptr).renamed);
+}
+
+TEST_CASE("a recording that was cut within a module pairs calls there, not one behind the module") {
+  DumpText one;
+  DumpText other;
+  for (const int call : {0, 1}) unary(one, "Torch.exp", call);
+  for (const int call : {0, 1, 2}) unary(other, "Torch.exp", call);
+  other.forward("Torch.exp.3.forward", {tensor(1, "[3]")}, {tensor(1, "[3]")});
+  const Side target = one.side();
+  const Side golden = other.side();
+  // The module ends behind the cut, so that it is in no file of the target.
+  const auto cut = construct_of({{"Functional.linear.0.forward", "Module.a.Linear.forward.0"}});
+  const auto whole = construct_of({{"Torch.exp.0.forward", "Module.scan.Scan.forward.0"},
+                                   {"Torch.exp.1.forward", "Module.scan.Scan.forward.0"},
+                                   {"Torch.exp.2.forward", "Module.scan.Scan.forward.0"}});
+  CHECK(align(target, golden, &cut, &whole).golden_of == std::vector<std::uint32_t>{0, 1});
+}
+
+TEST_CASE("wrappers of parallel and compiled models do not part modules") {
+  DumpText one;
+  one.forward("Module.module.layers.0.fc.Linear.forward.0", {tensor(1)}, {tensor(1)});
+  one.forward("Module.module._orig_mod.layers.1.fc.Linear.forward.0", {tensor(1)}, {tensor(1)});
+  one.forward("Module.module.Model.forward.0", {tensor(1)}, {tensor(1)});
+  one.backward("Module.module.layers.0.fc.Linear.backward.0", {tensor(1)}, {tensor(1)});
+  one.gradients("Module.module.layers.0.fc.Linear.parameters_grad.0",
+                {named("weight", "[" + tensor(1) + "]")});
+  DumpText other;
+  other.forward("Module.layers.1.fc.Linear.forward.0", {tensor(1)}, {tensor(1)});
+  other.forward("Module.layers.0.fc.Linear.forward.0", {tensor(1)}, {tensor(1)});
+  other.forward("Module.layers.1.fc.Linear.forward.1", {tensor(1)}, {tensor(1)});
+  other.backward("Module.layers.0.fc.Linear.backward.0", {tensor(1)}, {tensor(1)});
+  other.gradients("Module.layers.0.fc.Linear.parameters_grad.0", {named("weight", "[" + tensor(1) + "]")});
+  const Side target = one.side();
+  const Side golden = other.side();
+  auto names = partners(target, golden, align(target, golden));
+  CHECK(names["Module.module.layers.0.fc.Linear.forward.0"] == "Module.layers.0.fc.Linear.forward.0");
+  CHECK(names["Module.module._orig_mod.layers.1.fc.Linear.forward.0"] ==
+        "Module.layers.1.fc.Linear.forward.1");
+  CHECK(names["Module.module.Model.forward.0"].empty());
+  CHECK(names["Module.module.layers.0.fc.Linear.backward.0"] == "Module.layers.0.fc.Linear.backward.0");
+  CHECK(names["Module.module.layers.0.fc.Linear.parameters_grad.0"] ==
+        "Module.layers.0.fc.Linear.parameters_grad.0");
+}
+
+TEST_CASE("modules called in another order are paired all the same") {
+  DumpText one;
+  one.forward("Module.a.Linear.forward.0", {tensor(1)}, {tensor(1)});
+  one.forward("Module.b.Linear.forward.0", {tensor(1)}, {tensor(1)});
+  DumpText other;
+  other.forward("Module.b.Linear.forward.0", {tensor(1)}, {tensor(1)});
+  other.forward("Module.a.Linear.forward.0", {tensor(1)}, {tensor(1)});
+  const Side target = one.side();
+  const Side golden = other.side();
+  const Alignment alignment = align(target, golden);
+  CHECK(partners(target, golden, alignment)["Module.a.Linear.forward.0"] == "Module.a.Linear.forward.0");
+  CHECK(partners(target, golden, alignment)["Module.b.Linear.forward.0"] == "Module.b.Linear.forward.0");
+  CHECK_FALSE(alignment.same_order);
+  CHECK_FALSE(alignment.renamed);
+}
+
+TEST_CASE("a forward that only one side computes again leaves the backward entries paired") {
+  DumpText one;
+  linear(one, 0);
+  linear(one, 1);
+  one.backward("Functional.linear.1.backward", {tensor(1)}, {tensor(1)});
+  DumpText other;
+  linear(other, 0);
+  other.backward("Functional.linear.0.backward", {tensor(1)}, {tensor(1)});
+  const Side target = one.side();
+  const Side golden = other.side();
+  CHECK(partners(target, golden, align(target, golden))["Functional.linear.1.backward"] ==
+        "Functional.linear.0.backward");
+}
+
+TEST_CASE("one side empty") {
+  DumpText text;
+  linear(text, 0);
+  const Side something = text.side();
+  const Side nothing = DumpText().side();
+  const Alignment all_golden = align(nothing, something);
+  REQUIRE(all_golden.golden_only.size() == 1);
+  CHECK(all_golden.golden_only[0].after == kNone);
+  const Alignment all_target = align(something, nothing);
+  CHECK(all_target.golden_of == std::vector<std::uint32_t>{kNone});
+  CHECK(pair_items(something, nothing, all_target) == std::vector<std::uint32_t>(3, kNone));
+}
+
+TEST_CASE("items are paired by their place in the entry") {
+  DumpText one;
+  one.forward("Torch.add.0.forward", {tensor(1), tensor(2)}, {tensor(3)}, {named("alpha", tensor(4))});
+  DumpText other;
+  other.forward("Torch.add.0.forward", {tensor(1)}, {tensor(3), tensor(5)}, {named("alpha", tensor(4))});
+  const Side target = one.side();
+  const Side golden = other.side();
+  const auto items = pair_items(target, golden, align(target, golden));
+  std::map<std::string, std::string> names;
+  for (std::uint32_t i = 0; i < items.size(); ++i) names[item_name(target, i)] = item_name(golden, items[i]);
+  CHECK(names["Torch.add.0.forward.input.0"] == "Torch.add.0.forward.input.0");
+  CHECK(names["Torch.add.0.forward.input.1"].empty());
+  CHECK(names["Torch.add.0.forward.input.alpha"] == "Torch.add.0.forward.input.alpha");
+  CHECK(names["Torch.add.0.forward.output.0"] == "Torch.add.0.forward.output.0");
+}
+
+TEST_CASE("a keyword argument with a data file is the one without") {
+  DumpText one;
+  one.forward("Torch.sum.0.forward", {tensor(1)}, {tensor(3)},
+              {named("other", tensor(1, "[2]", "torch.float32",
+                                     R"(, "data_name": "Torch.sum.0.forward.kwargs.other.pt")"))});
+  DumpText other;
+  other.forward("Torch.sum.0.forward", {tensor(1)}, {tensor(3)}, {named("other", tensor(1, "[2]"))});
+  const Side target = one.side();
+  const Side golden = other.side();
+  const auto items = pair_items(target, golden, align(target, golden));
+  CHECK(items == std::vector<std::uint32_t>{0, 1, 2});
+}
+
+TEST_CASE("items follow entries of other names") {
+  DumpText one;
+  unary(one, "Torch.exp", 3);
+  DumpText other;
+  unary(other, "Torch.exp", 0);
+  const Side target = one.side();
+  const Side golden = other.side();
+  CHECK(pair_items(target, golden, align(target, golden)) == std::vector<std::uint32_t>{0, 1});
+}
+
+}  // namespace msprobe::diagnosis::alignment_test
