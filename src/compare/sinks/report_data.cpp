@@ -12,8 +12,8 @@
 
 #include "archive/deflate.hpp"
 #include "compare/sinks/report_entries.hpp"
-#include "diagnosis/rank_diagnosis.hpp"
 #include "compare/sinks/row_sample.hpp"
+#include "diagnosis/rank_diagnosis.hpp"
 #include "dump/construct_json.hpp"
 #include "dump/names.hpp"
 #include "report/page.hpp"

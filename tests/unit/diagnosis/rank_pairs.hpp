@@ -71,8 +71,7 @@ struct Chain {
 
 using Construct = std::shared_ptr<const dump::ConstructBeside>;
 /// Which module encloses each entry.
-inline Construct modules_of(
-    std::initializer_list<std::pair<std::string_view, std::string_view>> parents) {
+inline Construct modules_of(std::initializer_list<std::pair<std::string_view, std::string_view>> parents) {
   return std::make_shared<const dump::ConstructBeside>(construct_of(parents));
 }
 
