@@ -206,9 +206,9 @@ class Curve {
     const { threshold } = this.comparison.overview.diagnosis;
     this.legend.replaceChildren(
       element("span", {}, element("i", { class: "key band" }),
-        element("span", { text: `explained${of}: what an entry received, and rounding, account for errors up to here (${threshold} times their size); more is evidence, unless replay acquits` })),
-      element("span", {}, element("i", { class: "key born" }), element("span", { text: "born" })),
-      ...(this.first?.mark === "born" ? [element("span", {}, element("i", { class: "key culprit" }), element("span", { text: "the culprit" }))] : []));
+        element("span", { text: `explained${of}: what an entry received, and rounding, account for errors up to here (${threshold} times their size); more is evidence, unless replay rules out a fault` })),
+      element("span", {}, element("i", { class: "key introduced" }), element("span", { text: "introduced" })),
+      ...(this.first?.mark === "introduced" ? [element("span", {}, element("i", { class: "key culprit" }), element("span", { text: "the culprit" }))] : []));
   }
 
   visible(plot) {
@@ -431,7 +431,7 @@ class Curve {
       const x = plot.x(i);
       const y = this.y(plot, value);
       context.fillStyle = grade >= BAD ? this.color(GRADES[grade].mark) : this.rankColor(series.rank.index);
-      if (grade === GRADE.born) {
+      if (grade === GRADE.introduced) {
         diamond(context, x, y, 6);
       } else if (value > 0 && value < Infinity) {
         context.beginPath();
@@ -441,13 +441,13 @@ class Curve {
         context.fillRect(x - 1, y - 5, 2, 10);
       }
     };
-    const born = [];
+    const introduced = [];
     for (let i = first; i < last; ++i) {
       const value = series.values[i];
       if (value === NOTHING || !kept(i)) continue;
       const grade = series.rank.grades[series.rows[i]];
-      if (grade === GRADE.born) {
-        born.push(i);
+      if (grade === GRADE.introduced) {
+        introduced.push(i);
         continue;
       }
       if (!dense) {
@@ -461,7 +461,7 @@ class Curve {
       if (other === undefined || series.rank.grades[series.rows[other]] < grade) worst.set(key, i);
     }
     for (const i of worst.values()) point(i);
-    born.forEach(point); // above all others
+    introduced.forEach(point); // above all others
   }
 
   drawStrip(plot, context) {

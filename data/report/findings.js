@@ -54,7 +54,7 @@ class Findings {
     }
   }
 
-  // Where a finding's entry is to be looked at, as open() takes it: where its error is born, or its first row;
+  // Where a finding's entry is to be looked at, as open() takes it: where its error is introduced, or its first row;
   // null if it has none.
   rowOf({ entry, step, rank, kind }) {
     const { ranks } = this.comparison;
@@ -62,7 +62,7 @@ class Findings {
     const group = place?.groupNamed(entry, kind === "removed");
     if (!group) return null;
     let row = group.first;
-    while (row < group.last && place.grades[row] !== GRADE.born) ++row;
+    while (row < group.last && place.grades[row] !== GRADE.introduced) ++row;
     return this.comparison.id(place, row < group.last ? row : group.first);
   }
 
@@ -78,7 +78,7 @@ class Findings {
   show(headline, place, box) {
     const culprit = this.culprit();
     headline.replaceChildren(
-      element("b", { class: `badge big ${culprit ? "born" : "rounding"}`, text: culprit ? "culprit" : "no culprit" }),
+      element("b", { class: `badge big ${culprit ? "introduced" : "rounding"}`, text: culprit ? "culprit" : "no culprit" }),
       ...(culprit ? [this.name(culprit)] : []));
     place.replaceChildren(...(culprit ? [`${placeWords(culprit)} `, copyButton(culprit.entry)] : []));
     box.replaceChildren(...this.sections.map((section) => this.section(section)));
@@ -101,7 +101,7 @@ class Findings {
     if (name === "culprit") return wordList([...told, ...more]);
     return element("details", { class: "finding" },
       element("summary", {},
-        element("b", { class: `badge ${isEvidence(finding) ? "born" : "rounding"}`, text: name }), " ",
+        element("b", { class: `badge ${isEvidence(finding) ? "introduced" : "rounding"}`, text: name }), " ",
         this.name(finding), element("span", { class: "muted", text: ` ${placeWords(finding)} ` }), copyButton(finding.entry)),
       wordList([...told, ...more]));
   }

@@ -11,9 +11,9 @@ const GRADES = [
   { name: "not compared", mark: "not-compared", tells: "there was nothing to measure, or no partner" },
   { name: "warning", mark: "warning", tells: "a warning by the rules" },
   { name: "only in golden", mark: "only-golden", tells: "the target has nothing like it" },
-  { name: "passed on", mark: "passed-on", tells: "the error came in with what the entry received" },
+  { name: "propagated", mark: "propagated", tells: "the error came in with what the entry received" },
   { name: "error", mark: "error", tells: "an error by the rules" },
-  { name: "born", mark: "born", tells: "the error begins here: what came in does not explain it" },
+  { name: "introduced", mark: "introduced", tells: "the error begins here: what came in does not explain it" },
 ];
 const GRADE = Object.fromEntries(GRADES.map(({ name }, index) => [name, index]));
 const BAD = GRADE.warning; // from here on a row is worth a stop

@@ -46,7 +46,7 @@ class Graph {
     this.holder.append(
       element("div", { class: "line" },
         ...(ranks.length > 1 ? [element("label", {}, "Rank ", this.menu)] : []),
-        ...(first ? [button(first.mark === "born" ? "To the culprit" : `To the first ${first.mark}`, () => this.goToFirst())] : []),
+        ...(first ? [button(first.mark === "introduced" ? "To the culprit" : `To the first ${first.mark}`, () => this.goToFirst())] : []),
         button("Close all", () => this.closeAll(), "Close all boxes"), this.steps),
       this.told, this.box, legend(), this.note);
     this.box.addEventListener("scroll", () => this.draw());
@@ -337,7 +337,7 @@ class Graph {
     const grade = GRADES[worst];
     const judged = this.tree.rank.errors !== null;
     const matches = this.tree.kept === null ? 1 : this.matchesIn(node);
-    const isCulprit = this.first?.mark === "born" && node.blamed && !open && (hasChildren || node.place?.rank === this.first.rank);
+    const isCulprit = this.first?.mark === "introduced" && node.blamed && !open && (hasChildren || node.place?.rank === this.first.rank);
     const states = [
       [open, "opened"], [node.side, "alone"], [node.blamed, "blamed"], [matches === 0, "dim"],
       [node === this.chosen, "selected"], [node.line === this.active, "active"],
@@ -360,7 +360,7 @@ class Graph {
       element("span", { class: "dot" }),
       element("span", { class: "label name", text: node.label }));
     const tell = (text, kind = "muted") => made.append(element("span", { class: kind, text }));
-    if (isCulprit) made.append(element("b", { class: "badge born", text: hasChildren ? "culprit inside" : "culprit" }));
+    if (isCulprit) made.append(element("b", { class: "badge introduced", text: hasChildren ? "culprit inside" : "culprit" }));
     if (node.side) tell(`${node.side} only`, "side muted");
     if (this.tree.kept !== null && hasChildren && matches > 0) tell(`${count(matches)} match`);
     if (node.alike) tell(`${count(node.alike)} alike`);
@@ -396,8 +396,8 @@ class Graph {
   }
 
   drawArcs(first, last, top, bottom) {
-    const paths = { golden: [], plain: [], passed: [], born: [], chosen: [] };
-    const kinds = ["golden", "plain", "passed", "born"];
+    const paths = { golden: [], plain: [], propagated: [], introduced: [], chosen: [] };
+    const kinds = ["golden", "plain", "propagated", "introduced"];
     const { lines, outgoing, incoming } = this.tree;
     const chosen = this.chosen === null ? -1 : this.chosen.line;
     let left = MOST_EDGES;
@@ -501,7 +501,7 @@ function legend() {
   const key = (kind, text) => element("span", {}, element("i", { class: `key ${kind}` }), text);
   return element("div", { class: "legend muted", "aria-hidden": "true" },
     key("arc", "takes what the other put out"),
-    key("arc passed", "with an error"),
+    key("arc propagated", "with an error"),
     key("dashed", "on one side only"),
     element("span", { text: "\u21c4 communication with other ranks" }));
 }

@@ -222,11 +222,11 @@ class GraphTree extends ModuleTree {
 
 const GRAPH_SIZES = { head: 26, box: 26, gap: 9 };
 // The later the worse.
-const EDGE = { golden: 0, plain: 1, passed: 2, born: 3 };
+const EDGE = { golden: 0, plain: 1, propagated: 2, introduced: 3 };
 
 function edgeKind(from) {
   const worst = from.worst();
-  return worst === GRADE.born ? EDGE.born : worst === GRADE["passed on"] || worst === GRADE.error ? EDGE.passed : EDGE.plain;
+  return worst === GRADE.introduced ? EDGE.introduced : worst === GRADE.propagated || worst === GRADE.error ? EDGE.propagated : EDGE.plain;
 }
 
 // Behind the last of the layers from `first` on that are alike and numbered one after the other.

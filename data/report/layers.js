@@ -11,11 +11,11 @@ class Layer {
     this.depth = parent === null ? -1 : parent.depth + 1;
     this.grades = new Int8Array(ranks).fill(-1);
     this.errors = new Float32Array(ranks);
-    this.born = new Uint8Array(ranks); // something is, or is to blame though it could not be compared
+    this.introduced = new Uint8Array(ranks); // something is, or is to blame though it could not be compared
   }
 
-  take(rank, grade, error, born) {
-    if (born) this.born[rank] = 1;
+  take(rank, grade, error, introduced) {
+    if (introduced) this.introduced[rank] = 1;
     if (this.grades[rank] < grade) this.grades[rank] = grade;
     if (this.errors[rank] < error) this.errors[rank] = error;
   }
@@ -48,12 +48,12 @@ class Layers {
       if (group.entry === NO_ENTRY) continue;
       const layer = (this.byEntry[rank.index][group.entry] ??= this.layerOf(rank, group.entry));
       for (let row = group.first; row < group.last; ++row) {
-        layer.take(rank.index, rank.grades[row], rank.errors?.[row], group.blamed || rank.grades[row] === GRADE.born);
+        layer.take(rank.index, rank.grades[row], rank.errors?.[row], group.blamed || rank.grades[row] === GRADE.introduced);
       }
     }
     for (const layer of this.known.values()) {
       for (let above = layer.parent; above !== null; above = above.parent) {
-        above.take(rank.index, layer.grades[rank.index], layer.errors[rank.index], layer.born[rank.index]);
+        above.take(rank.index, layer.grades[rank.index], layer.errors[rank.index], layer.introduced[rank.index]);
       }
     }
   }
@@ -104,7 +104,7 @@ class Layers {
       range.children = part;
       for (const child of part) {
         child.parent = range;
-        for (let rank = 0; rank < this.ranks; ++rank) range.take(rank, child.grades[rank], child.errors[rank], child.born[rank]);
+        for (let rank = 0; rank < this.ranks; ++rank) range.take(rank, child.grades[rank], child.errors[rank], child.introduced[rank]);
       }
     }
     this.deepen(layer);
@@ -117,7 +117,7 @@ class Layers {
     }
   }
 
-  // As deep as there is room, and down to where errors are born.
+  // As deep as there is room, and down to where errors are introduced.
   unfold(lines) {
     let level = [this.root];
     let shown = 0;
@@ -129,7 +129,7 @@ class Layers {
       level = next.filter((layer) => layer.children.length > 0);
     }
     for (const layer of this.known.values()) {
-      if (!layer.born.includes(1)) continue;
+      if (!layer.introduced.includes(1)) continue;
       for (let above = layer.parent; above !== null; above = above.parent) above.open = true;
     }
   }

@@ -50,8 +50,8 @@ class LayerMap {
 
   // Where to look first; a layer lies behind the modules around it.
   goToBorn() {
-    const isBorn = (layer) => layer.born.includes(1);
-    this.list.reveal(this.shown.findIndex((layer) => isBorn(layer) && !(layer.open && layer.children.some(isBorn))));
+    const isIntroduced = (layer) => layer.introduced.includes(1);
+    this.list.reveal(this.shown.findIndex((layer) => isIntroduced(layer) && !(layer.open && layer.children.some(isIntroduced))));
   }
 
   // Ranks from first to last in each cell.
@@ -89,13 +89,13 @@ class LayerMap {
 
   // The worst of the ranks of a cell.
   worst(layer, { first, last }) {
-    let [grade, error, born] = [-1, 0, false];
+    let [grade, error, introduced] = [-1, 0, false];
     for (let rank = first; rank <= last; ++rank) {
       grade = Math.max(grade, layer.grades[rank]);
       error = Math.max(error, layer.errors[rank]);
-      born ||= layer.born[rank] === 1;
+      introduced ||= layer.introduced[rank] === 1;
     }
-    return { grade, error, born };
+    return { grade, error, introduced };
   }
 
   line(layer, index) {
@@ -125,14 +125,14 @@ class LayerMap {
     const color = (name) => style.getPropertyValue(`--${name}`).trim();
     const gap = this.across > 6 ? 1 : 0;
     for (const [at, cell] of this.cells.entries()) {
-      const { grade, error, born } = this.worst(layer, cell);
+      const { grade, error, introduced } = this.worst(layer, cell);
       const x = at * this.across;
       if (grade >= 0) {
-        context.fillStyle = color(born ? "born" : GRADES[grade].mark);
-        context.globalAlpha = born ? 1 : grade >= BAD ? 0.45 + 0.55 * heatOf(error) : 0.15 + 0.6 * heatOf(error);
+        context.fillStyle = color(introduced ? "introduced" : GRADES[grade].mark);
+        context.globalAlpha = introduced ? 1 : grade >= BAD ? 0.45 + 0.55 * heatOf(error) : 0.15 + 0.6 * heatOf(error);
         context.fillRect(x, gap, this.across - gap, MAP_LINE - 2 * gap);
         context.globalAlpha = 1;
-        if (born && this.across > 5) {
+        if (introduced && this.across > 5) {
           context.fillStyle = color("panel");
           diamond(context, x + (this.across - gap) / 2, MAP_LINE / 2, Math.min(4, this.across / 3));
         }
@@ -164,14 +164,14 @@ class LayerMap {
 
   tell(layer = this.shown[this.list.active], column = this.column) {
     if (layer === undefined) {
-      this.told.textContent = "The worst of each layer, stronger for larger errors; a diamond where an error is born or an entry is to blame.";
+      this.told.textContent = "The worst of each layer, stronger for larger errors; a diamond where an error is introduced or an entry is to blame.";
       return;
     }
     const cell = column < 0 ? { first: 0, last: this.comparison.ranks.length - 1 } : this.cells[column];
-    const { grade, error, born } = this.worst(layer, cell);
+    const { grade, error, introduced } = this.worst(layer, cell);
     const where = column < 0 ? "all" : this.rankNames(cell);
     const size = this.comparison.overview.diagnosis ? `, largest error ${briefly(Number(error.toPrecision(3)))}` : "";
-    this.told.textContent = shown(`${tail(layer.path, 60)} on ${where}: ${grade < 0 ? "no rows" : (born && grade !== GRADE.born ? "to blame, " : "") + GRADES[grade].name + size}`);
+    this.told.textContent = shown(`${tail(layer.path, 60)} on ${where}: ${grade < 0 ? "no rows" : (introduced && grade !== GRADE.introduced ? "to blame, " : "") + GRADES[grade].name + size}`);
   }
 
   pick(index, event) {

@@ -110,7 +110,7 @@ class Report {
       const bad = this.comparison.firstBad();
       return bad && { ...bad, mark: VERDICTS[bad.verdict] };
     }
-    return { ...this.comparison.at(id), mark: "born" };
+    return { ...this.comparison.at(id), mark: "introduced" };
   }
 
   showVerdict() {

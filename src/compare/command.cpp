@@ -234,7 +234,8 @@ class CompareCommand final : public Command {
                      "Stop at the first certain evidence: what stands behind it is not read");
     options
         .add("--without-evidence", typed_.without,
-             "Rules of the diagnosis that are left out, to try it: a structure, b source, c replay, d birth, "
+             "Rules of the diagnosis that are left out, to try it: a structure, b source, c replay, d "
+             "introduced, "
              "e gain")
         .commas()
         .argument("LIST");

@@ -231,7 +231,7 @@ std::string render_differences(const DifferenceReport& report, bool color) {
   const bool differs = std::any_of(report.steps.begin(), report.steps.end(),
                                    [](const AnalyzedStep& step) { return !step.first.places.empty(); });
   if (differs)
-    out += "by fixed limits, which noise may pass; compare without -da names where the error is born\n";
+    out += "by fixed limits, which noise may pass; compare without -da names where the error is introduced\n";
   for (const std::string& line : report.one_sided)
     out += report::paint("not compared: ", report::Color::yellow, color) + display(line) + "\n";
   return out;

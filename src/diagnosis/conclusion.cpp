@@ -71,13 +71,13 @@ class StepRanks {
       const RankFindings& rank = all_[index];
       if (!call.arrived) continue;
       const double ahead = std::max(call.e_in, explained[node]);
-      const double j = call.e_out / (ahead + call.u);
-      if (!(j >= rank.threshold)) continue;
+      const double excess = call.e_out / (ahead + call.u);
+      if (!(excess >= rank.threshold)) continue;
       Finding found;
       found.kind = Kind::communication;
-      found.rule = Rule::birth;
+      found.rule = Rule::introduced;
       found.confidence = Confidence::likely;
-      found.j = j;
+      found.excess = excess;
       found.u = call.u;
       found.order = 2 * std::uint64_t{call.api} + 1;
       found.target_api = call.api;
@@ -187,8 +187,8 @@ class Conclusion {
       }
       out_.tensors = out_.tensors || rank.tensors;
       out_.threshold = std::max(out_.threshold, rank.threshold);
-      if (rank.largest_j > out_.largest_j) {
-        out_.largest_j = rank.largest_j;
+      if (rank.largest_excess > out_.largest_excess) {
+        out_.largest_excess = rank.largest_excess;
         out_.largest_entry = rank.largest_entry;
       }
       if (rank.visible > out_.visible) {
@@ -246,16 +246,16 @@ class Conclusion {
 
   void describe_culprit() {
     Finding& culprit = out_.findings.front();
-    culprit.passed_on = out_.count(Origin::passed_on);
+    culprit.propagated = out_.count(Origin::propagated);
     for (const RankFindings& rank : ranks_) {
       if (rank.rank == culprit.rank && rank.step == culprit.step) {
         out_.agreeing = rank.agreeing;
         out_.rounded = rank.rounded;
         out_.largest_before = rank.largest_before;
       }
-      if (!(rank.passed_on_largest > culprit.passed_on_largest)) continue;
-      culprit.passed_on_largest = rank.passed_on_largest;
-      culprit.passed_on_entry = rank.passed_on_entry;
+      if (!(rank.propagated_largest > culprit.propagated_largest)) continue;
+      culprit.propagated_largest = rank.propagated_largest;
+      culprit.propagated_entry = rank.propagated_entry;
     }
   }
 

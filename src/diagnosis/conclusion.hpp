@@ -25,11 +25,11 @@ struct Diagnosis {
   std::string first_broken_off;
   std::uint64_t agreeing = 0;  // entries ahead of the culprit, in its rank and step
   std::uint64_t rounded = 0;   // those of them that differ at all
-  double largest_before = 0;   // the largest J among them
+  double largest_before = 0;   // the largest excess among them
   std::uint64_t left_out = 0;  // entries behind certain evidence that nobody looked at
   bool tensors = false;
   double threshold = 0;
-  double largest_j = 0;
+  double largest_excess = 0;
   std::string largest_entry;
   double visible = 0;
   std::string visible_module;

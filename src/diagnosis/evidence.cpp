@@ -290,7 +290,7 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
     const double own =
         derived ? 4 * u : std::max(unit_roundoff(target_.text(item.dtype)), 4 * kSingleRoundoff);
     found = finding(entry, derived ? Kind::unrecorded : Kind::data, Rule::source, e / (ahead + own));
-    if (is_told(found.j)) {
+    if (is_told(found.excess)) {
       const bool made = derived || !may_be_data(entry, index);
       found.kind = made ? Kind::unrecorded : Kind::data;
       found.text =
@@ -354,7 +354,7 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
     found = finding(entry, fed ? Kind::feed : Kind::unrecorded, Rule::source,
                     certainly ? threshold_ * ratio : ratio);
     const std::string_view producer = producer_name(known ? from : kNone, golden_known ? golden_from : kNone);
-    if (is_told(found.j)) {
+    if (is_told(found.excess)) {
       const std::string place = place_text(target_, item);
       if (found.kind == Kind::feed) {
         found.text = fmt::format("{} is fed from {}, in golden from {}; it differs by {}", place, producer,
@@ -440,7 +440,7 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
   // Where gradients are nothing but noise, so are updates.
   constexpr double kNoise = 0.05;
   const bool noisy = gradient.value_or(0) > kNoise;
-  double j = e / (4 * u);
+  double excess = e / (4 * u);
   const auto position = position_of(target_, item);
   const bool is_running = position && is_running_statistic(entry.name.operation(), *position);
   const char* const what = is_running ? "a running statistic" : "a parameter";
@@ -455,7 +455,7 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
     const bool is_buffer = item.requires_grad == dump::RequiresGrad::no && !is_half(history_.coarsest);
     const double flips = is_buffer ? 0 : step.golden * (is_vector ? 2.5 : 0.25);
     const double limit = std::max((is_half(u) ? 2e-2 : 2e-3) * steps, flips);
-    j = noisy ? 0 : threshold_ * e / limit;
+    excess = noisy ? 0 : threshold_ * e / limit;
     text = fmt::format("{} differs by {} after the update, more than rounding explains",
                        place_text(target_, item), error_text(e));
     std::optional<Update> update;
@@ -471,7 +471,7 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
       // A gradient that cancels may be zero on one side; experts may have nothing to do on one side.
       const bool may_rest = (is_vector && !gradient) || history_.flipped;
       if (!may_rest && step.rests_alone(u)) {
-        j = kCertain * threshold_;
+        excess = kCertain * threshold_;
         text = fmt::format("{} was not updated{}", place_text(target_, item),
                            step.target == 0 ? ", in golden it was" : " in golden, here it was");
       }
@@ -480,7 +480,7 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
       constexpr double kOtherStep = 0.5;
       if (!noisy) updates_.add(*update);
       const double deviation = std::abs(update->gain - 1);
-      j = !noisy && deviation > kOtherStep && e > 1e-6 ? threshold_ * deviation / kOtherStep : 0;
+      excess = !noisy && deviation > kOtherStep && e > 1e-6 ? threshold_ * deviation / kOtherStep : 0;
       text = fmt::format("{} was updated by {:.3g} times the step of golden", place_text(target_, item),
                          update->gain);
     }
@@ -489,14 +489,14 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
   const double n = static_cast<double>(elements_of(target_.text(item.shape)));
   if ((tensors_ || history_.steps == 0) && std::isfinite(e) && n > 0 && !noisy) {
     const double shift = errors_.b[index] / (4 * e / std::sqrt(n) + 2.4e-7 + (is_half(u) ? u / 2 : 0));
-    if (shift >= 2 && threshold_ * shift / 2 > j) {
-      j = threshold_ * shift / 2;
+    if (shift >= 2 && threshold_ * shift / 2 > excess) {
+      excess = threshold_ * shift / 2;
       text = fmt::format("{} is {} whose norm differs by {} before it is used, more than rounding does",
                          place_text(target_, item), what, error_text(errors_.b[index]));
     }
   }
   if (drift_ && !drift_->stands_out(e, sizes_of(target_.text(item.shape)).size() < 2, gradient, u)) return;
-  Finding found = finding(entry, Kind::parameter, Rule::source, j);
+  Finding found = finding(entry, Kind::parameter, Rule::source, excess);
   found.item = index;
   found.place = place_text(target_, item);
   found.text = std::move(text);

@@ -11,7 +11,7 @@
 namespace msprobe::diagnosis {
 
 /// In the order in which evidence of one entry counts (docs/diagnosis.md, "Evidence").
-enum class Rule : std::uint8_t { structure, source, replay, birth, gain };
+enum class Rule : std::uint8_t { structure, source, replay, introduced, gain };
 inline constexpr std::string_view kRuleLetters = "abcde";
 
 enum class Kind : std::uint8_t {
@@ -29,11 +29,11 @@ enum class Kind : std::uint8_t {
   feed,           // comes from another entry
   gradient,       // of an output, as it arrives
   replay,         // does not compute what its name says
-  birth,          // its error does not follow from its inputs
+  introduced,     // its error does not follow from its inputs
   gain,           // nor does its size
-  random,         // birth, by other random numbers
+  random,         // the same, by other random numbers
   decision,       // a discrete choice flipped by noise
-  communication,  // birth, by what other ranks sent or by the exchange itself
+  communication,  // the same, by what other ranks sent or by the exchange itself
   checksum,       // the first that differs; nobody can tell by how much
 };
 std::string_view name_of(Kind kind);
@@ -42,16 +42,16 @@ enum class Confidence : std::uint8_t { hint, likely, certain };
 std::string_view name_of(Confidence confidence);
 
 /// Where the error of a tensor comes from.
-enum class Origin : std::uint8_t { equal, rounding, born, passed_on, not_compared };
+enum class Origin : std::uint8_t { equal, rounding, introduced, propagated, not_compared };
 inline constexpr std::size_t kOrigins = 5;
 std::string_view name_of(Origin origin);
 
 struct Finding {
-  Kind kind = Kind::birth;
-  Rule rule = Rule::birth;
+  Kind kind = Kind::introduced;
+  Rule rule = Rule::introduced;
   Confidence confidence = Confidence::hint;
-  double j = 0;
-  double u = 0;  // unit roundoff of the entry
+  double excess = 0;  // times the error is larger than what explains it
+  double u = 0;       // unit roundoff of the entry
   /// In the order of both sides' entries: 2 i + 1 for the entry under test of number i, even for those that
   /// only the reference has.
   std::uint64_t order = 0;
@@ -72,9 +72,9 @@ struct Finding {
   std::uint64_t concerned = 1;           // parameters or entries that this finding stands for
   std::uint64_t repeated = 0;            // more calls that were given the same argument
   std::vector<std::string> other_ranks;  // that show the same
-  std::uint64_t passed_on = 0;           // later tensors that differ by it
-  double passed_on_largest = 0;
-  std::string passed_on_entry;
+  std::uint64_t propagated = 0;          // later tensors that differ by it
+  double propagated_largest = 0;
+  std::string propagated_entry;
 
   bool is_evidence() const { return confidence != Confidence::hint; }
 };

@@ -106,7 +106,7 @@ void RankJudge::settle_run(Run& run, std::string_view consumer, double error, do
   Finding found;
   found.rule = Rule::structure;
   found.confidence = Confidence::certain;
-  found.j = kInfinite;
+  found.excess = kInfinite;
   found.order = run.order;
   const bool both = !run.target.empty() && !run.golden.empty();
   found.kind = both ? Kind::exchanged : run.target.empty() ? Kind::removed : Kind::added;

@@ -99,7 +99,7 @@ double RankJudge::amplification(const Entry& entry) const {
   return std::isfinite(factor) ? std::clamp(factor, 1.0, kMost) : 1.0;
 }
 
-/// What an error of the output follows from: J of its birth is the error over it.
+/// What explains an error of the output: its excess is the error over this.
 double RankJudge::received(const Entry& entry, std::uint32_t index, double sums) const {
   const Noise noise = noise_of(index);
   double in = entry.grown * (std::max(entry.e_in, entry.hidden) + (entry.grown > 1 ? kSingleRoundoff : 0));
@@ -116,9 +116,9 @@ Noise RankJudge::noise_of(std::uint32_t index) const {
   return noise;
 }
 
-std::vector<Replayed> RankJudge::replayed(const Entry& entry, double j) const {
+std::vector<Replayed> RankJudge::replayed(const Entry& entry, double excess) const {
   if (!tensors_ || replay_mode_ == ReplayMode::never) return {};
-  if (replay_mode_ == ReplayMode::suspects && j <= (any_certain_ ? threshold_ : kSuspect)) return {};
+  if (replay_mode_ == ReplayMode::suspects && excess <= (any_certain_ ? threshold_ : kSuspect)) return {};
   return reading_.replay(entry.target, entry.golden);
 }
 
@@ -143,7 +143,7 @@ void RankJudge::outputs(Entry& entry) {
     if (masked || errors_.by_statistics[i] != 0) entry.e_in = std::max(entry.e_in, forward_error());
   }
   entry.grown = amplification(entry);
-  double largest_j = 0;
+  double largest_excess = 0;
   std::vector<std::uint32_t> judged;
   for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
     const Item& item = item_of(i);
@@ -153,7 +153,7 @@ void RankJudge::outputs(Entry& entry) {
       continue;
     }
     judged.push_back(i);
-    largest_j = std::max(largest_j, e_of(i) / received(entry, i));
+    largest_excess = std::max(largest_excess, e_of(i) / received(entry, i));
   }
   if (judged.empty()) return;
   const double sees = threshold_ * (entry.grown * entry.e_in + entry.u);
@@ -165,7 +165,7 @@ void RankJudge::outputs(Entry& entry) {
     double e = 0;
     for (const std::uint32_t i : judged) e = std::max(e, e_of(i));
     if (e <= threshold_ * (entry.e_in + entry.u) || entry.e_in > 2 * (forward_error() + entry.u)) return;
-    Finding found = finding(entry, Kind::decision, Rule::birth, e / (entry.e_in + entry.u));
+    Finding found = finding(entry, Kind::decision, Rule::introduced, e / (entry.e_in + entry.u));
     found.confidence = Confidence::hint;
     flip(entry, e);
     found.text = fmt::format("a decision flipped: output error {}, inputs within rounding ({})",
@@ -173,16 +173,16 @@ void RankJudge::outputs(Entry& entry) {
     offer(entry, std::move(found));
     return;
   }
-  const std::vector<Replayed> replays = replayed(entry, largest_j);
+  const std::vector<Replayed> replays = replayed(entry, largest_excess);
   for (const std::uint32_t i : judged) judge_output(entry, i, e_of(i), errors_.b[i], replays);
 }
 
 void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double b,
                              const std::vector<Replayed>& replays, double sums) {
   const std::string place = place_text(target_, item_of(index));
-  const auto offered = [&](Kind kind, Rule rule, double j, std::string text, std::string side,
+  const auto offered = [&](Kind kind, Rule rule, double excess, std::string text, std::string side,
                            std::string next = {}) {
-    Finding found = finding(entry, kind, rule, j);
+    Finding found = finding(entry, kind, rule, excess);
     found.item = index;
     found.place = place;
     found.text = std::move(text);
@@ -195,7 +195,7 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
   const double scale = e > 0 && std::isfinite(e_of(index)) ? e_of(index) / e : 1;
   out_.explained[index] = static_cast<float>(threshold_ * explains * scale);
   std::string side;
-  bool acquitted = false;  // whatever its error: but a common factor below the rounding of one element shows
+  bool ruled_out = false;  // whatever its error: but a common factor below the rounding of one element shows
   for (const Replayed& replay : replays) {
     if (replay.item != index || !(replay.tolerance > 0)) continue;
     const double more = std::max(replay.target, replay.golden);
@@ -214,17 +214,17 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
       return;
     }
     if (more <= replay.tolerance) {
-      acquitted = true;
+      ruled_out = true;
       continue;
     }
     side = "neither side follows from its inputs by the operation's name";
   }
   if (e == 0) return;
-  const double j = e / explains;
-  if (!acquitted) {
+  const double excess = e / explains;
+  if (!ruled_out) {
     const bool random = entry.nature == Nature::random;
     std::string words;
-    if (is_told(j)) {
+    if (is_told(excess)) {
       words = fmt::format(
           "{}output error {} from inputs {}{}", random ? "draws random numbers, and draws others: " : "",
           error_text(e), error_text(entry.worst_in),
@@ -242,7 +242,7 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
                      : "; rounding changes single elements by up to " + error_text(most) + " there";
       }
     }
-    const Unseen unseen = is_told(j) && !random ? unseen_input(entry) : Unseen();
+    const Unseen unseen = is_told(excess) && !random ? unseen_input(entry) : Unseen();
     std::string next;
     if (!unseen.text.empty()) {
       words = fmt::format("output error {}; {}", error_text(e), unseen.text);
@@ -250,7 +250,8 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
       next = fmt::format("dump again with task tensor{}{}", unseen.maker.empty() ? "" : ", from before ",
                          unseen.maker);
     }
-    offered(random ? Kind::random : Kind::birth, Rule::birth, j, std::move(words), side, std::move(next));
+    offered(random ? Kind::random : Kind::introduced, Rule::introduced, excess, std::move(words), side,
+            std::move(next));
   }
   const double n = static_cast<double>(elements_of(target_.text(item_of(index).shape)));
   constexpr double kFewest = 64;
@@ -310,7 +311,7 @@ void RankJudge::compound_outputs(Entry& entry) {
     if (key == 0 || target_flow_.find(key) != ContentMap::kUnknown) continue;
     const double ahead = std::max(entry.e_in, forward_error());
     out_.explained[i] = static_cast<float>(threshold_ * (ahead + 4 * entry.u));
-    Finding found = finding(entry, Kind::birth, Rule::birth, e_of(i) / (ahead + 4 * entry.u));
+    Finding found = finding(entry, Kind::introduced, Rule::introduced, e_of(i) / (ahead + 4 * entry.u));
     found.item = i;
     found.place = place_text(target_, item);
     found.text = fmt::format(
@@ -340,7 +341,7 @@ bool RankJudge::input_checksums_differ(const Entry& entry) const {
 void RankJudge::checksum(Entry& entry) {
   if (any_checksum_) return;
   any_checksum_ = true;
-  Finding found = finding(entry, Kind::checksum, Rule::birth, 0);
+  Finding found = finding(entry, Kind::checksum, Rule::introduced, 0);
   found.confidence = Confidence::hint;
   found.text = !input_checksums_differ(entry)
                    ? "the first entry whose checksums differ, from equal inputs; rounding or a "

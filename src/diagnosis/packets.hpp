@@ -9,11 +9,11 @@
 namespace msprobe::diagnosis {
 
 void carry(auto& packet, Carried<Finding> auto& finding) {
-  packet(finding.kind, finding.rule, finding.confidence, finding.j, finding.u, finding.order,
+  packet(finding.kind, finding.rule, finding.confidence, finding.excess, finding.u, finding.order,
          finding.target_api, finding.item, finding.downstream, finding.joined, finding.entry,
          finding.golden_entry, finding.place, finding.step, finding.rank, finding.module, finding.side,
          finding.text, finding.where, finding.next, finding.concerned, finding.repeated, finding.other_ranks,
-         finding.passed_on, finding.passed_on_largest, finding.passed_on_entry);
+         finding.propagated, finding.propagated_largest, finding.propagated_entry);
 }
 
 void carry(auto& packet, Carried<CommPlace> auto& place) {
@@ -25,7 +25,7 @@ void carry(auto& packet, Carried<RankFindings> auto& rank) {
   packet(rank.step, rank.rank, rank.number, rank.tensors, rank.threshold, rank.findings, rank.evidence,
          rank.communication, rank.drifted, rank.apart, rank.notes, rank.stopped, rank.left_out, rank.counts,
          rank.measured, rank.unread, rank.broken_off, rank.first_broken_off, rank.agreeing, rank.rounded,
-         rank.largest_before, rank.passed_on_largest, rank.passed_on_entry, rank.largest_j,
+         rank.largest_before, rank.propagated_largest, rank.propagated_entry, rank.largest_excess,
          rank.largest_entry, rank.visible, rank.visible_module);
 }
 

@@ -91,12 +91,12 @@ struct RankFindings {
   std::string first_broken_off;
   std::uint64_t agreeing = 0;  // paired entries ahead of the first evidence
   std::uint64_t rounded = 0;   // those of them that differ at all
-  double largest_before = 0;   // the largest J among them
-  double passed_on_largest = 0;
-  std::string passed_on_entry;
+  double largest_before = 0;   // the largest excess among them
+  double propagated_largest = 0;
+  std::string propagated_entry;
 
   /// The entry nearest to evidence.
-  double largest_j = 0;
+  double largest_excess = 0;
   std::string largest_entry;
   /// The smallest error that would have been evidence, at the place where it is largest.
   double visible = 0;
@@ -110,8 +110,8 @@ struct RankDiagnosis : RankFindings {
   // Of each item under test:
   std::vector<std::uint32_t> golden_item;  // its partner, or kNone
   std::vector<float> error;                // e; NaN: not measured
-  /// The largest e that follows from what came in and from rounding; more is evidence unless replay acquits.
-  /// NaN: not judged by its size.
+  /// The largest e that follows from what came in and from rounding; more is evidence unless replay rules it
+  /// out. NaN: not judged by its size.
   std::vector<float> explained;
   std::vector<Origin> origin;
   std::uint32_t looked_at = 0;  // entries under test

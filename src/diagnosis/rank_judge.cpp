@@ -353,23 +353,23 @@ void RankJudge::name_places(Finding& found, std::uint32_t target_api, std::uint3
   }
 }
 
-Finding RankJudge::finding(const Entry& entry, Kind kind, Rule rule, double j) const {
+Finding RankJudge::finding(const Entry& entry, Kind kind, Rule rule, double excess) const {
   Finding found;
   found.kind = kind;
   found.rule = rule;
   // Infinite errors from infinite inputs say nothing.
-  if (std::isnan(j)) j = 0;
-  found.j = j;
+  if (std::isnan(excess)) excess = 0;
+  found.excess = excess;
   found.u = entry.u;
   found.order = order_of(entry.target);
   found.target_api = entry.target;  // names follow if it is kept
-  const bool by_values = rule == Rule::birth || rule == Rule::gain || kind == Kind::dtype ||
+  const bool by_values = rule == Rule::introduced || rule == Rule::gain || kind == Kind::dtype ||
                          kind == Kind::shape || kind == Kind::requires_grad;
   found.downstream = entry.touched || history_.evidence;
   found.joined = by_values && entry.tainted;
-  const bool sure = kind == Kind::replay || (rule == Rule::source && j >= kCertain * threshold_);
+  const bool sure = kind == Kind::replay || (rule == Rule::source && excess >= kCertain * threshold_);
   constexpr double kLost = 0.5;  // so large an error ahead leaves nothing to compare
-  const bool by_size = rule == Rule::birth || rule == Rule::gain || kind == Kind::gradient ||
+  const bool by_size = rule == Rule::introduced || rule == Rule::gain || kind == Kind::gradient ||
                        kind == Kind::unrecorded || kind == Kind::feed;
   // Parameters that have drifted apart are no independent errors: what adds them up may show more of them. So
   // may what is behind an update by the signs of gradients, or rounded to half types: single elements are
@@ -377,10 +377,10 @@ Finding RankJudge::finding(const Entry& entry, Kind kind, Rule rule, double j) c
   constexpr double kTogether = 2;
   const bool behind_update =
       !tensors_ && history_.steps > 0 &&
-      (entry.name.direction != Direction::forward || entry.optimizer || rule == Rule::birth);
+      (entry.name.direction != Direction::forward || entry.optimizer || rule == Rule::introduced);
   const bool drifted = (drift_ && drift_->median > 0) || behind_update;
   const double least = drifted && by_values ? kTogether * threshold_ : threshold_;
-  const bool weak = j < least || (drift_ && by_size && before_ >= kLost);
+  const bool weak = excess < least || (drift_ && by_size && before_ >= kLost);
   found.confidence = weak ? Confidence::hint : sure ? Confidence::certain : Confidence::likely;
   // Behind a decision that noise flipped, everything is different, and nothing is evidence.
   if (flipped_ && entry.touched && !any_evidence_) found.confidence = Confidence::hint;
@@ -391,12 +391,12 @@ Finding RankJudge::finding(const Entry& entry, Kind kind, Rule rule, double j) c
 void RankJudge::offer(Entry& entry, Finding found) {
   if (options_.without.contains(found.rule)) return;
   if (found.rule != Rule::structure && !found.is_evidence()) {
-    if (found.j > out_.largest_j && found.j < threshold_) {
-      records_.emplace_back(order_of(entry.target), found.j);
-      out_.largest_j = found.j;
+    if (found.excess > out_.largest_excess && found.excess < threshold_) {
+      records_.emplace_back(order_of(entry.target), found.excess);
+      out_.largest_excess = found.excess;
       out_.largest_entry = target_name(entry.target);
     }
-    if (found.j < kHint && found.kind != Kind::decision && found.kind != Kind::checksum) return;
+    if (found.excess < kHint && found.kind != Kind::decision && found.kind != Kind::checksum) return;
   }
   const auto key = [](const Finding& each) { return std::make_pair(!each.is_evidence(), each.rule); };
   if (!entry.best || key(found) < key(*entry.best)) entry.best = std::move(found);
@@ -479,8 +479,8 @@ void RankJudge::finish() {
       found.concerned += repeated.times;
     }
   }
-  for (const auto& [order, j] : records_) {
-    if (order < fault_order_) out_.largest_before = j;
+  for (const auto& [order, excess] : records_) {
+    if (order < fault_order_) out_.largest_before = excess;
   }
   if (out_.findings.size() > kMostFindings) out_.findings.resize(kMostFindings);
   take_notes();
@@ -513,8 +513,8 @@ void RankJudge::keep_parameters() {
     Finding found = all_updates ? std::move(*first_updated_) : std::move(*first_parameter_);
     found.kind = Kind::optimizer;
     found.rule = Rule::source;
-    if (all_updates) found.j = threshold_ * deviation / kWrongSetting;
-    found.confidence = found.j >= kCertain * threshold_ ? Confidence::certain : Confidence::likely;
+    if (all_updates) found.excess = threshold_ * deviation / kWrongSetting;
+    found.confidence = found.excess >= kCertain * threshold_ ? Confidence::certain : Confidence::likely;
     const std::size_t updated = by_tensors ? updates_.size() : steps_.parameters();
     found.concerned = all_updates ? updated : parameters_wrong_;
     found.text = all_updates

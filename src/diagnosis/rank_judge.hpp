@@ -23,7 +23,7 @@
 
 namespace msprobe::diagnosis {
 
-/// From here on a J is told, as a hint.
+/// From this excess on a finding is reported, as a hint.
 inline constexpr double kHint = 3;
 inline constexpr double kCertain = 10;  // thresholds
 
@@ -93,10 +93,11 @@ class RankJudge {
   bool may_stop(const Entry& entry) const;
   void leave_out(std::uint32_t first);
   void finish();
-  /// Will anyone read the words of a finding with this J? Most entries have none, and there is room for few.
-  bool is_told(double j) const { return j >= kHint && !full_; }
+  /// Will anyone read the words of a finding with this excess? Most entries have none, and there is room for
+  /// few.
+  bool is_told(double excess) const { return excess >= kHint && !full_; }
   void offer(Entry& entry, Finding finding);
-  Finding finding(const Entry& entry, Kind kind, Rule rule, double j) const;
+  Finding finding(const Entry& entry, Kind kind, Rule rule, double excess) const;
   void name_places(Finding& finding, std::uint32_t target_api, std::uint32_t golden_api) const;
   std::string module_around(std::uint32_t target_api, std::uint32_t golden_api) const;
   void keep(Finding finding, double before);
@@ -107,7 +108,7 @@ class RankJudge {
   void note_drift();
   void communicate(Entry& entry);
   void find_origins();
-  Origin origin_of(std::uint32_t item, const std::vector<const Finding*>& born, double clean) const;
+  Origin origin_of(std::uint32_t item, const std::vector<const Finding*>& introduced, double clean) const;
   void measure_inputs(Entry& entry);
   double forward_error() const;
 
@@ -149,7 +150,7 @@ class RankJudge {
   void gradients_pair(Entry& entry);
   bool is_square(const Entry& entry) const;
   double amplification(const Entry& entry) const;
-  std::vector<Replayed> replayed(const Entry& entry, double j) const;
+  std::vector<Replayed> replayed(const Entry& entry, double excess) const;
   double floor_of(double e_in) const;
   std::uint64_t data_place(const Entry& entry, std::uint32_t item) const;
   bool is_judged_gradient(std::uint32_t index, std::uint32_t partner) const;
@@ -234,10 +235,10 @@ class RankJudge {
   std::uint32_t golden_next_ = 0;
   std::uint32_t last_paired_ = kNone;
   std::uint32_t at_ = 0;                    // entry under test at hand
-  std::uint64_t fault_order_ = UINT64_MAX;  // behind it errors may be passed on
+  std::uint64_t fault_order_ = UINT64_MAX;  // behind it errors may be propagated
   std::vector<bool> touched_;               // by entry under test: evidence, or takes something from it
   std::vector<bool> untouched_;             // by item under test: it comes from none of those
-  std::vector<std::pair<std::uint64_t, double>> records_;  // of J below evidence, with their orders
+  std::vector<std::pair<std::uint64_t, double>> records_;  // excesses below evidence, with their orders
 
   double forward_ = 0;     // E
   double backward_ = 0;    // Eb

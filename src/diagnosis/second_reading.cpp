@@ -144,7 +144,7 @@ std::vector<Replayed> FileReading::replay(std::uint32_t target_api, std::uint32_
     const auto target = of_place(ours);
     const auto golden = of_place(theirs);
     if (target == ours.end() || golden == theirs.end()) continue;
-    // What was not looked at as a whole may be found wrong, but not right.
+    // What was not looked at as a whole may prove a fault, but cannot rule one out.
     const bool whole = target->covered == 1 && golden->covered == 1;
     if (!whole && target->r <= target->tolerance && golden->r <= golden->tolerance) continue;
     out.push_back({item, target->r, golden->r, std::max(target->tolerance, golden->tolerance)});

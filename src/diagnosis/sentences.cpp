@@ -91,9 +91,10 @@ std::string no_culprit(const Diagnosis& diagnosis) {
   }
   if (diagnosis.unread > 0) text += "; " + unread(diagnosis);
   if (diagnosis.broken_off > 0) text += "; " + broken_off(diagnosis);
-  if (diagnosis.largest_j > 0 && !diagnosis.apart) {
-    text += fmt::format("; closest to evidence: {} with J {:.1f} of {:.0f}", diagnosis.largest_entry,
-                        diagnosis.largest_j, diagnosis.threshold);
+  if (diagnosis.largest_excess > 0 && !diagnosis.apart) {
+    text +=
+        fmt::format("; closest to evidence: {}, {:.1f} times what is explained ({:.0f} would be evidence)",
+                    diagnosis.largest_entry, diagnosis.largest_excess, diagnosis.threshold);
   }
   if (diagnosis.visible > 0 && diagnosis.visible < 1 && !diagnosis.apart) {
     text += fmt::format("; errors above {} would have been seen everywhere", error_text(diagnosis.visible));
@@ -106,9 +107,9 @@ std::string no_culprit(const Diagnosis& diagnosis) {
 
 std::string_view name_of(Kind kind) {
   static constexpr std::array<std::string_view, 20> kNames = {
-      "added",     "removed",   "exchanged", "argument",   "dtype",         "shape",    "requires_grad",
-      "parameter", "optimizer", "data",      "unrecorded", "feed",          "gradient", "replay",
-      "birth",     "gain",      "random",    "decision",   "communication", "checksum"};
+      "added",      "removed",   "exchanged", "argument",   "dtype",         "shape",    "requires_grad",
+      "parameter",  "optimizer", "data",      "unrecorded", "feed",          "gradient", "replay",
+      "introduced", "gain",      "random",    "decision",   "communication", "checksum"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -118,8 +119,8 @@ std::string_view name_of(Confidence confidence) {
 }
 
 std::string_view name_of(Origin origin) {
-  static constexpr std::array<std::string_view, kOrigins> kNames = {"equal", "rounding", "born", "passed on",
-                                                                    "not compared"};
+  static constexpr std::array<std::string_view, kOrigins> kNames = {"equal", "rounding", "introduced",
+                                                                    "propagated", "not compared"};
   return kNames[static_cast<std::size_t>(origin)];
 }
 
@@ -167,7 +168,7 @@ std::string advice(const Finding& finding, bool tensors) {
     case Kind::checksum:
       return "dump again with statistics or tensors";
     case Kind::gradient:
-    case Kind::birth:
+    case Kind::introduced:
     case Kind::gain:
       break;
   }
@@ -202,13 +203,12 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
   }
   const Finding& culprit = diagnosis.culprit();
   add_finding(out, "culprit", culprit);
-  if (culprit.passed_on > 0) {
-    std::string text = fmt::format("{} later {} by it", number_of_rows(culprit.passed_on),
-                                   culprit.passed_on == 1 ? "differs" : "differ");
-    if (!culprit.passed_on_entry.empty())
+  if (culprit.propagated > 0) {
+    std::string text = "to " + number_of_rows(culprit.propagated);
+    if (!culprit.propagated_entry.empty())
       text +=
-          fmt::format(", largest {} at {}", error_text(culprit.passed_on_largest), culprit.passed_on_entry);
-    add("passed on", std::move(text));
+          fmt::format(", largest {} at {}", error_text(culprit.propagated_largest), culprit.propagated_entry);
+    add("propagated", std::move(text));
   }
   if (diagnosis.agreeing > 0) {
     const bool one = diagnosis.agreeing == 1;
@@ -216,9 +216,9 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
     if (diagnosis.rounded == 0) {
       text += one ? " entry is equal" : " entries are equal";
     } else {
-      text +=
-          fmt::format(" {} within rounding (largest J {:.1f} of {:.0f})",
-                      one ? "entry agrees" : "entries agree", diagnosis.largest_before, diagnosis.threshold);
+      text += fmt::format(
+          " {} within rounding (errors at most {:.1f} times what is explained; {:.0f} would be evidence)",
+          one ? "entry agrees" : "entries agree", diagnosis.largest_before, diagnosis.threshold);
     }
     add("before", std::move(text));
   }
@@ -252,8 +252,8 @@ std::string block(const Diagnosis& diagnosis) {
 
 std::string evidence_cell(const Finding* finding) {
   if (finding == nullptr) return {};
-  const std::string j = std::isfinite(finding->j) ? fmt::format("J {:.1f}: ", finding->j) : std::string();
-  return j + finding->text;
+  const bool known = finding->kind != Kind::checksum && std::isfinite(finding->excess);
+  return (known ? fmt::format("{:.1f} times what is explained: ", finding->excess) : "") + finding->text;
 }
 
 std::string to_json(const Finding& finding) {
@@ -267,9 +267,9 @@ std::string to_json(const Finding& finding) {
   json.member("rank", finding.rank);
   json.member("other_ranks", finding.other_ranks);
   json.member("module", finding.module);
-  json.key("J");
-  if (std::isfinite(finding.j)) {
-    json.value(finding.j);
+  json.key("excess");
+  if (std::isfinite(finding.excess)) {
+    json.value(finding.excess);
   } else {
     json.null();
   }
@@ -279,7 +279,7 @@ std::string to_json(const Finding& finding) {
   json.member("where", finding.where);
   json.member("next", finding.next);
   json.member("concerned", finding.concerned);
-  json.member("passed_on", finding.passed_on);
+  json.member("propagated", finding.propagated);
   json.close();
   return json.take();
 }
@@ -292,7 +292,7 @@ std::vector<std::string> to_json(const Diagnosis& diagnosis) {
     json.member("kind", "no_culprit");
     json.member("text", no_culprit(diagnosis));
     json.member("entry", diagnosis.largest_entry);
-    json.member("J", diagnosis.largest_j);
+    json.member("excess", diagnosis.largest_excess);
     json.member("threshold", diagnosis.threshold);
     json.member("visible", diagnosis.visible);
     json.close();

@@ -32,11 +32,11 @@ std::vector<Line> answer(const Diagnosis& diagnosis);
 /// The answer for the terminal: several lines, each ended. Names are made safe to show.
 std::string block(const Diagnosis& diagnosis);
 
-/// The cell of an entry: J and the sentence; empty for null.
+/// The cell of an entry: excess and the sentence; empty for null.
 std::string evidence_cell(const Finding* finding);
 
-/// A finding as one JSON object on one line: kind, entry, golden_entry, place, step, rank, module, J,
-/// confidence, side, text, next, where, passed_on, concerned, other_ranks. An infinite J is null.
+/// A finding as one JSON object on one line: kind, entry, golden_entry, place, step, rank, module, excess,
+/// confidence, side, text, next, where, propagated, concerned, other_ranks. An infinite excess is null.
 std::string to_json(const Finding& finding);
 
 /// All findings in their order, then the notes; one object of kind `no_culprit` ahead of hints where there is

@@ -175,7 +175,7 @@ def make_tests(msprobe, folder, schema):
         done = run(msprobe, ["compare", "-tp", "t", "-gp", "g", "--format", "jsonl", "-o", "-"], scratch)
         objects = [json.loads(line) for line in done.stdout.splitlines() if not line.startswith('{"kind": "row"')]
         named = [(one["entry"], one["kind"], one["rank"]) for one in objects if is_evidence(one)]
-        check_equal("evidence", named, [("Functional.relu.0.forward", "birth", "rank2"),
+        check_equal("evidence", named, [("Functional.relu.0.forward", "introduced", "rank2"),
                                         ("Distributed.all_reduce.0.forward", "communication", "rank0"),
                                         ("Distributed.all_reduce.0.forward", "communication", "rank1")])
 
@@ -312,7 +312,7 @@ def make_tests(msprobe, folder, schema):
             check("left out: 26 of 41 entries, behind Torch.matmul.1.forward" in done.stderr, done.stderr)
             check("step1/rank0  left out: an earlier step of this rank has certain evidence" in done.stderr, done.stderr)
             check("  left out  26 entries behind certain evidence" in done.stderr, done.stderr)
-            for key in ("kind", "entry", "text", "J", "confidence", "step", "rank"):
+            for key in ("kind", "entry", "text", "excess", "confidence", "step", "rank"):
                 check_equal(key, found[0][key], whole[0][key])
             read = [path.name for path in spoilt if path.stat().st_atime > 1]
             # A thread without work reads one tensor ahead.

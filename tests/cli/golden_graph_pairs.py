@@ -362,14 +362,14 @@ def check_overflow(msprobe, scratch, golden):
 
 def check_origins(msprobe, scratch, golden):
     """Where errors come from, in a table of its own, is what `compare` tells of the items of each node."""
-    born = {
+    introduced = {
         "stats": {"Functional.linear.3.forward", "Torch.mul.1.forward"},
         "tensor": {"Functional.linear.0.forward"},
         "md5": {"Functional.linear.1.forward"},
         "fuzzy": set(),
     }
-    weight = ("equal", "rounding", "not compared", "passed on", "born")
-    for case, wanted in born.items():
+    weight = ("equal", "rounding", "not compared", "propagated", "introduced")
+    for case, wanted in introduced.items():
         path, _ = compare(msprobe, scratch, golden / case, [])
         rows = by_id(rows_of(path, "tb_nodes"))
         origins = rows_of(path, "tb_origin")
@@ -385,8 +385,8 @@ def check_origins(msprobe, scratch, golden):
             items = [told[key] for key in items_of(rows[row["id"]])]
             harness.check_equal(row["id"], row["origin"], max(items, key=weight.index, default="equal"))
             harness.check(row["error"] is None or row["error"] >= 0, row)
-        names = {rows[row["id"]]["node_name"] for row in origins if row["origin"] == "born"}
-        harness.check_equal(f"{case}: born", names, wanted)
+        names = {rows[row["id"]]["node_name"] for row in origins if row["origin"] == "introduced"}
+        harness.check_equal(f"{case}: introduced", names, wanted)
         names = {rows[row["id"]]["node_name"] for row in origins if row["finding"]}
         harness.check_equal(f"{case}: findings", names, wanted)
     for options in (["-gp", str(golden / "stats" / "golden"), "--python-rules"], []):
@@ -402,7 +402,7 @@ def check_same_bytes(msprobe, scratch, golden):
 
 
 def check_told(msprobe, scratch, golden):
-    """The terminal says how many nodes passed, and where errors are born; collections count by what is in them."""
+    """The terminal says how many nodes passed, and where errors are introduced; collections count by what is in them."""
     for case, options in (("stats", []), ("md5", []), ("structure", []), ("ddp", []), ("fuzzy", []), ("layer_map", [])):
         path, messages = compare(msprobe, scratch, golden / case, options)
         counts = dict.fromkeys(("error", "warning", "pass", "without values", "target", "reference"), 0)
@@ -418,9 +418,9 @@ def check_told(msprobe, scratch, golden):
         harness.check(said, messages)
         harness.check_equal(f"{case}: counts", [int(each) for each in said.groups()], list(counts.values()))
         judged = case != "structure"  # nothing is, of shapes alone
-        born = [row["id"].split("_", 3)[3] for row in rows_of(path, "tb_origin") if row["finding"]] if judged else []
-        told = re.findall(r"^  born at (?:rank\d+: )?(\S+): ", messages, re.M)
-        harness.check_equal(f"{case}: born", told, born[:5])
+        introduced = [row["id"].split("_", 3)[3] for row in rows_of(path, "tb_origin") if row["finding"]] if judged else []
+        told = re.findall(r"^  introduced at (?:rank\d+: )?(\S+): ", messages, re.M)
+        harness.check_equal(f"{case}: introduced", told, introduced[:5])
 
 
 def check_ranks(msprobe, scratch, golden):

@@ -230,19 +230,19 @@ def make_tests(msprobe, samples, generator, diagnosis):
             " color: getComputedStyle(row).backgroundColor, error: Number(row.children[3].title) }))"
         )
         seen = {row["origin"]: row for row in rows}
-        check({"equal", "rounding", "born", "passed on"} <= seen.keys(), f"the table shows {sorted(seen)}")
+        check({"equal", "rounding", "introduced", "propagated"} <= seen.keys(), f"the table shows {sorted(seen)}")
         for row in rows:
             check_equal("mark", row["mark"], row["origin"].replace(" ", "-"))
         check_equal("colours", len({row["color"] for row in seen.values()}), len(seen))
-        passed_on = sorted((row["error"], int(row["tint"][:-1])) for row in rows if row["origin"] == "passed on" and row["error"] > 0)
-        check(passed_on[0][1] < passed_on[-1][1], f"the larger error has more colour: {passed_on}")
+        propagated = sorted((row["error"], int(row["tint"][:-1])) for row in rows if row["origin"] == "propagated" and row["error"] > 0)
+        check(propagated[0][1] < propagated[-1][1], f"the larger error has more colour: {propagated}")
         nodes = "[...document.querySelectorAll('#tree .node')]"
         culprit = browser.run(f"return {nodes}.find((node) => node.title.startsWith('Functional.layer_norm.3.forward')).className")
-        check("born" in culprit and "blamed" in culprit, culprit)
+        check("introduced" in culprit and "blamed" in culprit, culprit)
         check(browser.run(f"return {nodes}.some((node) => node.classList.contains('rounding'))"), "rounding has its colour in the tree")
         check_equal("green", browser.run("return document.querySelectorAll('.node.pass, .row.pass').length"), 0)
-        browser.click("#origin-chips .chip.born")
-        browser.wait("hiding what is born", f"{KEPT} === '206 of 210 rows'")
+        browser.click("#origin-chips .chip.introduced")
+        browser.wait("hiding what is introduced", f"{KEPT} === '206 of 210 rows'")
 
     def as_by_python_rules(browser):
         check_equal("headline", browser.run("return document.getElementById('verdict').innerText.replace(/\\s+/g, ' ')"), "error 4 errors and 0 warnings in 210 rows on 2 ranks")
@@ -262,25 +262,25 @@ def make_tests(msprobe, samples, generator, diagnosis):
         expected = {row["NPU Name"]: row for row in table if ".forward.output" in row["NPU Name"]}
         check_equal("errors", {name: f"{error:.4e}" for name, error, _ in shown}, {name: f"{float(row['Error']):.4e}" for name, row in expected.items()})
         for name, error, explained in shown:
-            born = expected[name]["Origin"] == "born"
-            check_equal(f"{name} lies above the band: {error} {explained}", error >= explained, born) if explained is not None else None
+            introduced = expected[name]["Origin"] == "introduced"
+            check_equal(f"{name} lies above the band: {error} {explained}", error >= explained, introduced) if explained is not None else None
         # docs/diagnosis.md, "In the report": T times the largest error that came in and the rounding of float32.
         received = max(float(row["Error"]) for row in table if row["NPU Name"].startswith("Functional.gelu.0.forward.input") and row["Error"] != "N/A")
         (band,) = [explained for name, _, explained in shown if name == "Functional.gelu.0.forward.output.0"]
         check(abs(band / (4 * (received + 2**-24)) - 1) < 0.01, f"band {band} of {received}")
         legend = browser.run("return document.querySelector('#curve .legend').innerText")
-        for part in ("explained on step0/rank0", "4 times", "born", "the culprit"):
+        for part in ("explained on step0/rank0", "4 times", "introduced", "the culprit"):
             check(part in legend, f"{part!r} is in the legend: {legend}")
-        # Pixels of the curve: the mark of what is born, and the band right of it.
+        # Pixels of the curve: the mark of what is introduced, and the band right of it.
         color_at = "(x, y) => [...plot.canvas.getContext('2d').getImageData(Math.round(x), Math.round(y), 1, 1).data].slice(0, 3).join()"
-        born, swatch, band, above = browser.run(
+        introduced, swatch, band, above = browser.run(
             f"const {{ curve }} = window.report; const plot = curve.plots[0]; const at = {color_at};"
-            "const [series] = plot.series; const i = series.rows.findIndex((row) => series.rank.grades[row] === GRADE.born);"
+            "const [series] = plot.series; const i = series.rows.findIndex((row) => series.rank.grades[row] === GRADE.introduced);"
             "const y = curve.y(plot, series.values[i]); const x = plot.x(i + 0.5);"
-            "const swatch = getComputedStyle(document.querySelector('.key.born')).backgroundColor.match(/[0-9]+/g).join();"
+            "const swatch = getComputedStyle(document.querySelector('.key.introduced')).backgroundColor.match(/[0-9]+/g).join();"
             "return [at(plot.x(i) + 3, y + 1), swatch, at(x + 4, plot.bottom - 14), at(plot.x(2), plot.scaleTop + 5)]"
         )
-        check(all(abs(int(a) - int(b)) < 4 for a, b in zip(born.split(","), swatch.split(","))), f"colour of what is born: {born}, {swatch}")
+        check(all(abs(int(a) - int(b)) < 4 for a, b in zip(introduced.split(","), swatch.split(","))), f"colour of what is introduced: {introduced}, {swatch}")
         check(band != above, f"the band shows: {band}, {above}")
 
     def two_faults_report(scratch):
@@ -300,7 +300,7 @@ def make_tests(msprobe, samples, generator, diagnosis):
         browser.click("#answer summary .link")
         entry_opens(browser, "Functional.linear.9.forward.output.0")
         text = browser.run("return document.getElementById('entry').innerText")
-        for part in ("born: the error begins here", "output error 3.0e-02 from inputs 1.0e-07", "dump again with task tensor"):
+        for part in ("introduced: the error begins here", "output error 3.0e-02 from inputs 1.0e-07", "dump again with task tensor"):
             check(part in text, f"{part!r} is in the panel")
         blamed = browser.run("return window.report.comparison.ranks.map((rank) => rank.groups.filter((group) => group.blamed).map((group) => rank.entries[group.entry]))")
         check_equal("to blame", blamed, [["Functional.linear.4.forward"], ["Functional.linear.9.forward"], ["Functional.linear.4.forward"]])
@@ -311,7 +311,7 @@ def make_tests(msprobe, samples, generator, diagnosis):
         heads = browser.run("return [...document.querySelectorAll('.map-head .cell')].map((cell) => cell.textContent)")
         check_equal("columns", heads, ["rank0", "rank1", "rank2"])
         cells = browser.run("const { layers } = window.report.map; return ['layers.3', 'layers.4', 'layers.9', 'layers'].map((path) => [...layers.known.get(path).grades].map((grade) => GRADES[grade].name))")
-        check_equal("cells", cells, [["rounding"] * 3, ["born", "rounding", "born"], ["passed on", "born", "passed on"], ["born"] * 3])
+        check_equal("cells", cells, [["rounding"] * 3, ["introduced", "rounding", "introduced"], ["propagated", "introduced", "propagated"], ["introduced"] * 3])
         line = browser.run("return window.report.map.shown.findIndex((layer) => layer.path === 'layers.9')")
         browser.run("window.report.map.list.reveal(arguments[0])", line)
         browser.click(f"#map-grid-{line} canvas", browser.run("const { map } = window.report; return [map.across * 1.5, 9]"))
@@ -319,7 +319,7 @@ def make_tests(msprobe, samples, generator, diagnosis):
         check_equal("rows", browser.run("return [...document.querySelectorAll('#table .row')].map((row) => row.children[1].title + ' ' + row.children[2].title)"),
                     ["step0/rank1 Functional.linear.9.forward.input.0", "step0/rank1 Functional.linear.9.forward.output.0"])
         told = browser.run("return document.querySelector('#map p').textContent")
-        check_equal("told", told, "layers.9 on rank1: born, largest error 0.03")
+        check_equal("told", told, "layers.9 on rank1: introduced, largest error 0.03")
         browser.click("#within")
         browser.wait("leaving", f"{KEPT} === '72 rows'")
         browser.run("document.getElementById('map-grid').focus()")
@@ -336,7 +336,7 @@ def make_tests(msprobe, samples, generator, diagnosis):
         check(browser.run("return document.querySelectorAll('.layer').length") < 60, "only visible layers are elements")
         check(browser.run("return window.report.map.shown.length") < 140, "a thousand layers stand together in ranges")
         seen = browser.run("return [...document.querySelectorAll('.layer')].filter((line) => line.getBoundingClientRect().top < document.getElementById('map').getBoundingClientRect().bottom - 20).map((line) => line.querySelector('.label').textContent)")
-        check("532" in seen, f"the map begins where something is born: {seen}")
+        check("532" in seen, f"the map begins where something is introduced: {seen}")
         line = browser.run("return window.report.map.shown.findIndex((layer) => layer.label === '32 \u2026 63')")
         check(line > 0, "there are ranges")
         took = browser.run("const start = performance.now(); window.report.map.pick(arguments[0], { type: 'keydown', target: {} }); return performance.now() - start", line)

@@ -175,7 +175,7 @@ def make_tests(msprobe, golden, samples, generator):
             judged = [row for row in report_page.rows(page, rank) if row["explained"] == row["explained"]]
             check(len(judged) > 20, "outputs are judged by their size")
             for row in judged:
-                check_equal(f"{row['NPU Name']} is more than explained", row["Error"] >= row["explained"], row["Origin"] == "born")
+                check_equal(f"{row['NPU Name']} is more than explained", row["Error"] >= row["explained"], row["Origin"] == "introduced")
             check(check_stacks(page, rank, table) > 10, "stacks were compared")
 
     def same_as_csv_beyond_one_chunk(scratch):

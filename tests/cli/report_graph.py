@@ -97,7 +97,7 @@ def make_tests(msprobe):
     def begins_at_the_culprit(browser):
         check_equal("chosen", browser.run(f"return {CHOSEN}"), CULPRIT)
         selected = browser.run("const one = document.querySelector('.gbox.selected'); const [a, b] = [one, document.getElementById('boxes')].map((it) => it.getBoundingClientRect());"
-                               " return [one.querySelector('.label').textContent, one.querySelector('.badge').textContent, one.classList.contains('born'), a.top > b.top && a.bottom < b.bottom]")
+                               " return [one.querySelector('.label').textContent, one.querySelector('.badge').textContent, one.classList.contains('introduced'), a.top > b.top && a.bottom < b.bottom]")
         check_equal("the box in sight", selected, ["Functional.gelu.5", "culprit", True, True])
         check_equal("rank", browser.run("return document.getElementById('graph-rank').selectedOptions[0].textContent"), "step0/rank1")
         labels = browser.run(f"return {LABELS}")
@@ -120,7 +120,7 @@ def make_tests(msprobe):
     def colours_of_closed_boxes(browser):
         browser.run("document.querySelectorAll('#graph button')[1].click()")
         check_equal("closed", browser.run(f"return {LABELS}"), ["forward", "Module.net.GPT.0", "backward", "Module.net.GPT.0"])
-        look = browser.run("return [...document.querySelectorAll('.gbox.module')].map((one) => [one.classList.contains('born'), one.querySelector('.badge')?.textContent ?? ''])")
+        look = browser.run("return [...document.querySelectorAll('.gbox.module')].map((one) => [one.classList.contains('introduced'), one.querySelector('.badge')?.textContent ?? ''])")
         check_equal("the worst inside", look[1], [True, "culprit inside"])
         check_equal("and where all is well", look[3], [False, ""])
 

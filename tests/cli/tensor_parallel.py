@@ -55,7 +55,7 @@ def check_whole(msprobe, scratch, archive):
         rows, messages = graph(msprobe, scratch, target, "one", *SPLIT)
         harness.check_equal(f"{target}: judged", set(judged(rows).values()), {0})
         harness.check(len(judged(rows)) >= 229, f"{target}: {len(judged(rows))} nodes")
-        harness.check("born at" not in messages, f"{target}: {messages}")
+        harness.check("introduced at" not in messages, f"{target}: {messages}")
     rows, _ = graph(msprobe, scratch, "tp", "one", *SPLIT)
     whole = json.loads((scratch / "one" / "rank0" / "dump.json").read_text())["data"]
     parts = [json.loads((scratch / "tp" / f"rank{rank}" / "dump.json").read_text())["data"] for rank in (0, 1)]
@@ -82,7 +82,7 @@ def check_half(msprobe, scratch, archive):
     unpack(archive, scratch, "one_bfloat16", "tp_bfloat16")
     rows, messages = graph(msprobe, scratch, "tp_bfloat16", "one_bfloat16", *SPLIT)
     harness.check(1 not in judged(rows).values(), "errors")
-    harness.check("born at" not in messages, messages)
+    harness.check("introduced at" not in messages, messages)
 
 
 def check_changed(msprobe, scratch, archive):
@@ -93,8 +93,8 @@ def check_changed(msprobe, scratch, archive):
     red = [name for name, index in judged(rows).items() if index == 1]
     harness.check_equal("red", red, [name for name, index in judged(expected).items() if index == 1])
     harness.check_equal("first red", red[0], WEIGHT)
-    born = [line for line in messages.splitlines() if "born at" in line]
-    harness.check(born[0].strip().startswith(f"born at {WEIGHT}: parameters.weight is a parameter"), born[0])
+    introduced = [line for line in messages.splitlines() if "introduced at" in line]
+    harness.check(introduced[0].strip().startswith(f"introduced at {WEIGHT}: parameters.weight is a parameter"), introduced[0])
     ahead = list(judged(rows))[: list(judged(rows)).index(WEIGHT)]
     harness.check_equal("ahead", {judged(rows)[name] for name in ahead if ".forward" in name}, {0})
 
@@ -103,7 +103,7 @@ def check_tensors(msprobe, scratch, archive):
     unpack(archive, scratch, "one_tensor", "tp_tensor", "tp_changed_tensor")
     rows, messages = graph(msprobe, scratch, "tp_tensor", "one_tensor", *SPLIT)
     harness.check_equal("judged", set(judged(rows).values()), {0})
-    harness.check("born at" not in messages, messages)
+    harness.check("introduced at" not in messages, messages)
     for node in ("Functional.linear.0.forward", "Functional.linear.3.forward"):  # shards, terms of a sum
         (output,) = items(rows[node], "output_data").values()
         harness.check(0 <= float(output["MaxAbsErr"]) < 1e-6, f"{node}: {output}")

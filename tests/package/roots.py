@@ -28,13 +28,13 @@ def check_compared(done, out):
     harness.check_equal("exit status", (done.returncode, done.stderr if done.returncode else ""), (0, ""))
     said = done.stdout + done.stderr
     harness.check("culprit   Functional.linear.6.forward   step0   rank1   certain\n" in said, said)
-    harness.check("210 rows: 116 equal, 78 rounding, 1 born here, 15 passed on, 0 not compared\n" in said, said)
+    harness.check("210 rows: 116 equal, 78 rounding, 1 introduced, 15 propagated, 0 not compared\n" in said, said)
     kinds = sorted(one.suffix for one in out.rglob("*") if one.is_file())
     harness.check_equal("files", kinds, [".csv", ".csv", ".html", ".xlsx", ".xlsx"])
     table = next(out.rglob("compare_result_rank1_*.csv"))
     with open(table, encoding="utf-8-sig", newline="") as file:
-        born = [row["NPU Name"] for row in csv.DictReader(file) if row["Origin"] == "born"]
-    harness.check_equal("born", born, ["Functional.linear.6.forward.output.0"])
+        introduced = [row["NPU Name"] for row in csv.DictReader(file) if row["Origin"] == "introduced"]
+    harness.check_equal("introduced", introduced, ["Functional.linear.6.forward.output.0"])
 
 
 def enter(root):

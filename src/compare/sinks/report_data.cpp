@@ -242,10 +242,10 @@ class Packer {
   Urgency urgency(const Line& line, std::optional<std::size_t> first_bad) const {
     if (line.golden_only) return Urgency::error;
     const Pair& row = result_.rows[line.row];
-    const bool born = result_.diagnosis && row.has_target() &&
-                      result_.diagnosis->origin[row.target] == diagnosis::Origin::born;
+    const bool introduced = result_.diagnosis && row.has_target() &&
+                            result_.diagnosis->origin[row.target] == diagnosis::Origin::introduced;
     if (first_bad == line.row) return Urgency::named;
-    if (born) return Urgency::cause;
+    if (introduced) return Urgency::cause;
     const Verdict verdict = result_.verdict(line.row);
     if (verdict == Verdict::error) return Urgency::error;
     return verdict == Verdict::warning ? Urgency::warning : Urgency::other;

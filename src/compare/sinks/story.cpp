@@ -124,8 +124,8 @@ class Story {
   }
 
   std::string origin(Origin which) const {
-    const report::Color color = which == Origin::born           ? report::Color::red
-                                : which == Origin::passed_on    ? report::Color::yellow
+    const report::Color color = which == Origin::introduced     ? report::Color::red
+                                : which == Origin::propagated   ? report::Color::yellow
                                 : which == Origin::not_compared ? report::Color::dim
                                                                 : report::Color::green;
     return report::paint(diagnosis::name_of(which), color, color_);
@@ -243,7 +243,7 @@ class Story {
   /// Where the entry's error comes from, and the largest, as columns.
   std::string origin_of(const Group& group) const {
     static constexpr std::array<Origin, diagnosis::kOrigins> kByWeight = {
-        Origin::equal, Origin::rounding, Origin::not_compared, Origin::passed_on, Origin::born};
+        Origin::equal, Origin::rounding, Origin::not_compared, Origin::propagated, Origin::introduced};
     std::size_t worst = 0;
     float largest = std::numeric_limits<float>::quiet_NaN();
     for (std::size_t k = group.first; k < group.last; ++k) {

@@ -8,7 +8,7 @@
 namespace msprobe::graph {
 namespace {
 
-constexpr std::size_t kShownBorn = 5;
+constexpr std::size_t kShownIntroduced = 5;
 
 }  // namespace
 
@@ -25,9 +25,10 @@ void NodeTally::add_target(std::string_view place, std::string_view node, const 
   } else {
     ++pass_;
   }
-  if (data.finding.empty() || born_++ >= kShownBorn) return;
+  if (data.finding.empty() || introduced_++ >= kShownIntroduced) return;
   const std::string rank = place.empty() ? "" : display(place) + ": ";
-  born_lines_.push_back(fmt::format("born at {}{}: {}", rank, display(node), display(data.finding)));
+  introduced_lines_.push_back(
+      fmt::format("introduced at {}{}: {}", rank, display(node), display(data.finding)));
 }
 
 void NodeTally::add_golden(std::string_view node, const NodeData& data) {
@@ -41,9 +42,9 @@ void NodeTally::add(const NodeTally& other) {
   without_values_ += other.without_values_;
   target_only_ += other.target_only_;
   golden_only_ += other.golden_only_;
-  born_ += other.born_;
-  for (const std::string& line : other.born_lines_) {
-    if (born_lines_.size() < kShownBorn) born_lines_.push_back(line);
+  introduced_ += other.introduced_;
+  for (const std::string& line : other.introduced_lines_) {
+    if (introduced_lines_.size() < kShownIntroduced) introduced_lines_.push_back(line);
   }
 }
 
@@ -54,9 +55,10 @@ std::vector<std::string> NodeTally::lines() const {
                   "target, {} of the reference",
                   human_count(error_), human_count(warning_), human_count(pass_),
                   human_count(without_values_), human_count(target_only_), human_count(golden_only_)));
-  lines.insert(lines.end(), born_lines_.begin(), born_lines_.end());
-  if (born_ > born_lines_.size())
-    lines.push_back(fmt::format("born at {} more nodes", human_count(born_ - born_lines_.size())));
+  lines.insert(lines.end(), introduced_lines_.begin(), introduced_lines_.end());
+  if (introduced_ > introduced_lines_.size())
+    lines.push_back(
+        fmt::format("introduced at {} more nodes", human_count(introduced_ - introduced_lines_.size())));
   return lines;
 }
 

@@ -17,7 +17,7 @@ class NodeTally {
   void add_golden(std::string_view node, const NodeData& data);
   void add(const NodeTally& other);
 
-  /// How many nodes passed and how many did not, then those where an error is born, with the evidence.
+  /// How many nodes passed and how many did not, then those where an error is introduced, with the evidence.
   std::vector<std::string> lines() const;
 
  private:
@@ -29,8 +29,8 @@ class NodeTally {
   std::size_t without_values_ = 0;  // in pairs
   std::size_t target_only_ = 0;
   std::size_t golden_only_ = 0;
-  std::size_t born_ = 0;
-  std::vector<std::string> born_lines_;  // of the first few
+  std::size_t introduced_ = 0;
+  std::vector<std::string> introduced_lines_;  // of the first few
 };
 
 }  // namespace msprobe::graph

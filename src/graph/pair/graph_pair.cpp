@@ -136,7 +136,7 @@ class JudgedSource final : public LinkedSource {
   void tell_origin(std::uint32_t api, NodeData& data) const {
     using diagnosis::Origin;
     static constexpr std::array<Origin, diagnosis::kOrigins> kByWeight = {
-        Origin::equal, Origin::rounding, Origin::not_compared, Origin::passed_on, Origin::born};
+        Origin::equal, Origin::rounding, Origin::not_compared, Origin::propagated, Origin::introduced};
     const diagnosis::RankDiagnosis& found = *result_.diagnosis;
     const dump::Api& entry = result_.target.apis[api];
     std::size_t worst = 0;

@@ -74,7 +74,7 @@ std::string forward_cause(const Comparison& comparison, const SeriesResult& firs
 
 std::string backward_cause(const Comparison& comparison) {
   return recorded(comparison, "actv")
-             ? "The forward of the step had not parted: the difference is born in the backward."
+             ? "The forward of the step had not parted: the difference is introduced in the backward."
              : "Backward is the first to part among what was recorded; forward was not (xy_distribution "
                "would tell).";
 }

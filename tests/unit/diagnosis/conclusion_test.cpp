@@ -17,7 +17,7 @@ Finding found_at(std::string_view entry, std::uint32_t api, Confidence confidenc
   finding.target_api = api;
   finding.order = 2 * std::uint64_t{api} + 1;
   finding.confidence = confidence;
-  finding.j = 50;
+  finding.excess = 50;
   finding.text = "output error 1.0e-02 from inputs 1.0e-07";
   return finding;
 }
@@ -76,7 +76,7 @@ TEST_CASE("what could not be read again is counted over ranks, and told with and
   CHECK(block(conclude(ranks)).find("unread") == std::string::npos);
 }
 
-TEST_CASE("what came in by communication is born where it was sent from") {
+TEST_CASE("what came in by communication is introduced where it was sent from") {
   std::vector<RankFindings> ranks;
   ranks.push_back(rank_of(0, {found_at("Functional.gelu.9.forward", 30)}));
   ranks.back().communication.push_back(all_reduce(20, 1e-7, 1e-2));
@@ -179,35 +179,37 @@ TEST_CASE("the block on the terminal") {
   finding.where = "model.py:94 in forward";
   finding.next = "set mode";
   RankFindings rank = rank_of(0, {finding});
-  rank.counts[static_cast<std::size_t>(Origin::passed_on)] = 1214;
+  rank.counts[static_cast<std::size_t>(Origin::propagated)] = 1214;
   rank.agreeing = 118;
   rank.rounded = 3;
-  rank.largest_j = 8.8;  // behind the culprit
+  rank.largest_excess = 8.8;  // behind the culprit
   rank.largest_before = 1.44;
-  rank.passed_on_largest = 0.33;
-  rank.passed_on_entry = "Module.out.Conv2d.forward.0";
+  rank.propagated_largest = 0.33;
+  rank.propagated_entry = "Module.out.Conv2d.forward.0";
   CHECK(block(conclude({rank})) ==
         "culprit   Functional.interpolate.1.forward   in decoder.up2   step0   rank0   certain\n"
         "  why     argument mode is 'bilinear', golden 'nearest'\n"
         "  golden  Functional.interpolate.0.forward\n"
         "  side    the code differs, not a kernel\n"
         "  where   model.py:94 in forward\n"
-        "  passed on  1,214 rows later differ by it, largest 3.3e-01 at Module.out.Conv2d.forward.0\n"
-        "  before  118 entries agree within rounding (largest J 1.4 of 10)\n"
+        "  propagated  to 1,214 rows, largest 3.3e-01 at Module.out.Conv2d.forward.0\n"
+        "  before  118 entries agree within rounding (errors at most 1.4 times what is explained; 10 would "
+        "be evidence)\n"
         "  next    set mode\n");
 }
 
 TEST_CASE("what is ahead of the culprit agrees, or is equal") {
   RankFindings rank = rank_of(0, {found_at("Functional.gelu.9.forward", 30)});
   rank.agreeing = 17;
-  rank.largest_j = 8.9;
+  rank.largest_excess = 8.9;
   CHECK(block(conclude({rank})).find("  before  17 entries are equal\n") != std::string::npos);
   rank.agreeing = 1;
   CHECK(block(conclude({rank})).find("  before  1 entry is equal\n") != std::string::npos);
   rank.rounded = 1;
   rank.largest_before = 0.5;
-  CHECK(block(conclude({rank})).find("  before  1 entry agrees within rounding (largest J 0.5 of 10)\n") !=
-        std::string::npos);
+  CHECK(block(conclude({rank}))
+            .find("  before  1 entry agrees within rounding (errors at most 0.5 times what is explained; 10 "
+                  "would be evidence)\n") != std::string::npos);
 }
 
 TEST_CASE("calls that were given the same, and tensors that could not be read, are told of the culprit") {
@@ -277,14 +279,14 @@ TEST_CASE("no culprit") {
   rank.measured = 7;
   CHECK(block(conclude({rank})) == "no culprit: all 7 rows that could be compared are equal\n");
   rank.counts[static_cast<std::size_t>(Origin::rounding)] = 2384;
-  rank.largest_j = 1.6;
+  rank.largest_excess = 1.6;
   rank.largest_entry = "Functional.linear.0.forward";
   rank.visible = 2e-6;
   rank.visible_module = "decoder";
   CHECK(block(conclude({rank})) ==
-        "no culprit: 2,384 rows differ by rounding only; closest to evidence: Functional.linear.0.forward "
-        "with J 1.6 "
-        "of 10; errors above 2.0e-06 would have been seen everywhere (smaller ones but in decoder)\n");
+        "no culprit: 2,384 rows differ by rounding only; closest to evidence: Functional.linear.0.forward, "
+        "1.6 times what is explained (10 would be evidence); errors above 2.0e-06 would have been seen "
+        "everywhere (smaller ones but in decoder)\n");
 }
 
 TEST_CASE("hostile names stay on their line") {
@@ -298,20 +300,20 @@ TEST_CASE("a finding as JSON") {
   Finding finding = found_at("Functional.linear.0.forward", 1);
   finding.place = "output.0";
   const auto json = nlohmann::json::parse(to_json(finding));
-  CHECK(json["kind"] == "birth");
+  CHECK(json["kind"] == "introduced");
   CHECK(json["entry"] == "Functional.linear.0.forward");
   CHECK(json["place"] == "output.0");
-  CHECK(json["J"] == 50.0);
+  CHECK(json["excess"] == 50.0);
   CHECK(json["confidence"] == "likely");
-  finding.j = std::numeric_limits<double>::infinity();
-  CHECK(nlohmann::json::parse(to_json(finding))["J"].is_null());
+  finding.excess = std::numeric_limits<double>::infinity();
+  CHECK(nlohmann::json::parse(to_json(finding))["excess"].is_null());
   CHECK(to_json(finding).find('\n') == std::string::npos);
 }
 
 TEST_CASE("the cell of an entry") {
   CHECK(evidence_cell(nullptr).empty());
   const Finding finding = found_at("Functional.linear.0.forward", 1);
-  CHECK(evidence_cell(&finding) == "J 50.0: output error 1.0e-02 from inputs 1.0e-07");
+  CHECK(evidence_cell(&finding) == "50.0 times what is explained: output error 1.0e-02 from inputs 1.0e-07");
 }
 
 }  // namespace msprobe::diagnosis::conclusion_test

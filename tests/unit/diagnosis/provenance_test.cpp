@@ -310,7 +310,7 @@ TEST_CASE("statistics and tensors are not held against each other") {
   CHECK(no_evidence(partly(false)));
 }
 
-TEST_CASE("inputs that evidence has no part in are not passed on") {
+TEST_CASE("inputs that evidence has no part in are not propagated") {
   Two two;
   two.forward("Functional.relu.0.forward", {tensor(1)}, {rough(2, 1e-7)}, {tensor(1)}, {tensor(2)});
   two.forward("Functional.silu.0.forward", {tensor(5)}, {rough(6, 0.1)}, {tensor(5)}, {tensor(6)});
@@ -320,11 +320,11 @@ TEST_CASE("inputs that evidence has no part in are not passed on") {
   CHECK(first(rank).entry == "Functional.silu.0.forward");
   REQUIRE(rank.origin.size() == 7);
   CHECK(rank.origin[4] == Origin::rounding);
-  CHECK(rank.origin[5] == Origin::passed_on);
-  CHECK(rank.origin[6] == Origin::passed_on);
+  CHECK(rank.origin[5] == Origin::propagated);
+  CHECK(rank.origin[6] == Origin::propagated);
 }
 
-TEST_CASE("the largest J ahead of the culprit is of what is ahead of it") {
+TEST_CASE("the largest excess ahead of the culprit is of what is ahead of it") {
   Two two;
   two.forward("Functional.relu.0.forward", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
   two.forward("Functional.silu.0.forward", {tensor(2)}, {rough(3, 0.1)}, {tensor(2)}, {tensor(3)});
@@ -333,7 +333,7 @@ TEST_CASE("the largest J ahead of the culprit is of what is ahead of it") {
   CHECK(rank.agreeing == 1);
   CHECK(rank.rounded == 0);
   CHECK(rank.largest_before == 0);
-  CHECK(rank.largest_j > 4);
+  CHECK(rank.largest_excess > 4);
 }
 
 TEST_CASE("what golden alone runs is named with golden's module and line") {

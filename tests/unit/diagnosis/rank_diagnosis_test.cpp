@@ -39,7 +39,7 @@ TEST_CASE("rounding is no evidence") {
     CHECK(count(rank, Origin::rounding) == 5);
     CHECK(count(rank, Origin::equal) == 4);
     CHECK(rank.agreeing == 3);
-    CHECK(rank.largest_j > 0);
+    CHECK(rank.largest_excess > 0);
   }
 }
 
@@ -62,13 +62,13 @@ TEST_CASE("an error is explained by what came in and rounding, up to the thresho
   }
 }
 
-TEST_CASE("an error that does not follow from what came in is born there") {
+TEST_CASE("an error that does not follow from what came in is introduced there") {
   Chain chain;
   chain.outputs[1] = rough(3, 1e-2);
   chain.inputs[2] = rough(3, 1e-2);
   chain.outputs[2] = rough(4, 2e-2);
   const RankDiagnosis rank = diagnosed(chain.text());
-  CHECK(first(rank).kind == Kind::birth);
+  CHECK(first(rank).kind == Kind::introduced);
   CHECK(first(rank).confidence == Confidence::likely);
   CHECK(first(rank).entry == "Functional.linear.1.forward");
   CHECK(first(rank).place == "output.0");
@@ -76,11 +76,11 @@ TEST_CASE("an error that does not follow from what came in is born there") {
   // e_out / (e_in + u), where norms that were summed in float32 hide this much of both: rounded, and for
   // 4,096 elements.
   constexpr double kHidden = 2 * (0x1p-24 + 4e-7 + 4096 * 3e-10);
-  CHECK(first(rank).j == doctest::Approx((1e-2 - kHidden) / (kHidden + 0x1p-24)).epsilon(1e-3));
-  CHECK(count(rank, Origin::born) == 1);
-  CHECK(count(rank, Origin::passed_on) == 2);
-  CHECK(rank.passed_on_entry == "Functional.linear.2.forward");
-  CHECK(rank.passed_on_largest == doctest::Approx(2e-2));
+  CHECK(first(rank).excess == doctest::Approx((1e-2 - kHidden) / (kHidden + 0x1p-24)).epsilon(1e-3));
+  CHECK(count(rank, Origin::introduced) == 1);
+  CHECK(count(rank, Origin::propagated) == 2);
+  CHECK(rank.propagated_entry == "Functional.linear.2.forward");
+  CHECK(rank.propagated_largest == doctest::Approx(2e-2));
   CHECK(rank.agreeing == 1);
 }
 
@@ -168,7 +168,7 @@ TEST_CASE("a parameter that differs before it is used") {
   CHECK(first(rank).kind == Kind::parameter);
   CHECK(first(rank).entry == "Functional.linear.1.forward");
   CHECK(first(rank).place == "input.1");
-  CHECK(first(rank).j == doctest::Approx(1e-4 / (4 * 0x1p-24)).epsilon(1e-4));
+  CHECK(first(rank).excess == doctest::Approx(1e-4 / (4 * 0x1p-24)).epsilon(1e-4));
   CHECK(rank.evidence == 1);
   SUBCASE("an ulp or two are the kernels'") {
     Chain near;
@@ -292,7 +292,7 @@ TEST_CASE("forms of another framework's calls are no evidence") {
     chain.outputs[2] = rough(4, 1e-3);
     two = chain.text();
     two.framework = "mindspore";
-    CHECK(first(diagnosed(two)).kind == Kind::birth);
+    CHECK(first(diagnosed(two)).kind == Kind::introduced);
     CHECK(first(diagnosed(two)).entry == "Functional.linear.1.forward");
   }
   SUBCASE("a result of another precision is") {
@@ -324,7 +324,7 @@ TEST_CASE("what another framework computes by other operations") {
   two = with(1e-3);
   two.framework = "mindspore";
   const Finding found = first(diagnosed(two, {}, construct));
-  CHECK(found.kind == Kind::birth);
+  CHECK(found.kind == Kind::introduced);
   CHECK(found.entry == "Module.a.Dense.forward.0");
 }
 
@@ -387,11 +387,11 @@ TEST_CASE("a decision that noise flips is a hint, and so is what follows") {
 TEST_CASE("gradients") {
   Chain chain;
   Two two = chain.text();
-  SUBCASE("one that is born in a backward") {
+  SUBCASE("one that is introduced in a backward") {
     two.backward("Functional.linear.2.backward", {rough(1.5, kNoise)}, {rough(0.7, 1e-2)}, {tensor(1.5)},
                  {tensor(0.7)});
     const Finding found = first(diagnosed(two));
-    CHECK(found.kind == Kind::birth);
+    CHECK(found.kind == Kind::introduced);
     CHECK(found.entry == "Functional.linear.2.backward");
   }
   SUBCASE("one that arrives wrong") {
@@ -450,7 +450,7 @@ TEST_CASE("fused recurrent kernels approximate, and products may be computed in 
   CHECK_FALSE(is_product("relu"));
 }
 
-TEST_CASE("replay convicts and acquits") {
+TEST_CASE("replay proves a fault and rules it out") {
   Chain chain;
   chain.outputs[1] = rough(3, 1e-4);
   struct Files : testing::NoFiles {
@@ -468,25 +468,25 @@ TEST_CASE("replay convicts and acquits") {
       asked.reading = std::make_unique<Files>(asked.rank.target, ours, theirs);
     };
   };
-  CHECK(first(diagnosed(chain.text(), with_tensors)).kind == Kind::birth);
+  CHECK(first(diagnosed(chain.text(), with_tensors)).kind == Kind::introduced);
   const Finding guilty = first(diagnosed(chain.text(), replaying(1e-4, 1e-8)));
   CHECK(guilty.kind == Kind::replay);
   CHECK(guilty.confidence == Confidence::certain);
-  CHECK(guilty.j == doctest::Approx(4 * 1e-4 / 1e-6));
+  CHECK(guilty.excess == doctest::Approx(4 * 1e-4 / 1e-6));
   CHECK(guilty.side == "this run computes with fewer bits, as TF32 does");
   CHECK(first(diagnosed(chain.text(), replaying(1e-8, 1e-4))).side ==
         "golden computes with fewer bits, as TF32 does");
   CHECK(first(diagnosed(chain.text(), replaying(1e-2, 1e-8))).side == "this run's kernel is wrong");
   CHECK(first(diagnosed(chain.text(), replaying(1e-8, 1e-2))).side == "golden's kernel is wrong");
-  const RankDiagnosis acquitted = diagnosed(chain.text(), replaying(1e-8, 1e-8));
-  CHECK(no_evidence(acquitted));
-  CHECK(acquitted.explained[5] < acquitted.error[5]);  // by what came in, not by what it does
-  CHECK(first(diagnosed(chain.text(), replaying(1e-4, 1e-4))).kind == Kind::birth);
+  const RankDiagnosis ruled_out = diagnosed(chain.text(), replaying(1e-8, 1e-8));
+  CHECK(no_evidence(ruled_out));
+  CHECK(ruled_out.explained[5] < ruled_out.error[5]);  // by what came in, not by what it does
+  CHECK(first(diagnosed(chain.text(), replaying(1e-4, 1e-4))).kind == Kind::introduced);
   const auto never = [&](Asked& asked) {
     replaying(1e-4, 1e-8)(asked);
     asked.options.replay = ReplayMode::never;
   };
-  CHECK(first(diagnosed(chain.text(), never)).kind == Kind::birth);
+  CHECK(first(diagnosed(chain.text(), never)).kind == Kind::introduced);
 }
 
 TEST_CASE("a third dump's noise explains as much") {
@@ -547,10 +547,10 @@ TEST_CASE("nothing, and what is not finite") {
   both.forward("Torch.exp.1.forward", {nan}, {nan}, {nan}, {nan});
   CHECK(no_evidence(diagnosed(both)));
 
-  Two born;
-  born.forward("Torch.exp.0.forward", {tensor(1)}, {nan}, {tensor(1)}, {tensor(2)});
-  born.forward("Torch.tanh.0.forward", {nan}, {nan}, {tensor(2)}, {tensor(3)});
-  const RankDiagnosis rank = diagnosed(born);
+  Two introduced;
+  introduced.forward("Torch.exp.0.forward", {tensor(1)}, {nan}, {tensor(1)}, {tensor(2)});
+  introduced.forward("Torch.tanh.0.forward", {nan}, {nan}, {tensor(2)}, {tensor(3)});
+  const RankDiagnosis rank = diagnosed(introduced);
   CHECK(first(rank).entry == "Torch.exp.0.forward");
   CHECK(first(rank).text == "output error without bound from inputs 0");
   CHECK(rank.evidence == 1);

@@ -102,10 +102,10 @@ TEST_CASE("a rank stops at its first certain evidence") {
     CHECK(whole.left_out == 0);
   }
   SUBCASE("but not at what is likely") {
-    Chain born;
-    born.outputs[1] = born.inputs[2] = rough(3, 1e-2);
+    Chain introduced;
+    introduced.outputs[1] = introduced.inputs[2] = rough(3, 1e-2);
     History history;
-    const RankDiagnosis rank = diagnosed(born.text(), history, stopping(asked));
+    const RankDiagnosis rank = diagnosed(introduced.text(), history, stopping(asked));
     CHECK(first(rank).confidence == Confidence::likely);
     CHECK(asked == std::vector<int>{1, 1, 1});
     CHECK(!rank.stopped);

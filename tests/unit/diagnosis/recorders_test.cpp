@@ -141,7 +141,7 @@ TEST_CASE("where one side has modules alone, modules are compared as a whole") {
     const RankDiagnosis rank = diagnosed(two, Configure(), construct);
     CHECK(rank.evidence == 1);
     CHECK(first(rank).entry == module);
-    CHECK(first(rank).kind == Kind::birth);
+    CHECK(first(rank).kind == Kind::introduced);
     REQUIRE(rank.notes.size() == 1);
     CHECK(rank.notes[0].find("1 operation is recorded in") == 0);
     CHECK(rank.notes[0].find("different levels") != std::string::npos);
