@@ -240,7 +240,7 @@ class Rank {
   }
 
   messages(row) {
-    if (this.isOnlyGolden(row)) return [`only the golden side has this${this.entryIsOnlyGolden(this.entryOf(row)) ? " entry" : ""}`];
+    if (this.isOnlyGolden(row)) return [`only golden has this${this.entryIsOnlyGolden(this.entryOf(row)) ? " entry" : ""}`];
     const text = this.byName.get("Err_message").text(row);
     return text === "[]" ? [] : JSON.parse(text);
   }

@@ -159,7 +159,7 @@ class Report {
         element("span", { class: "name", text: one.about.golden }), ` (${this.comparison.modes.join(", ")})`,
         ranks.length > 1 ? `, one of ${plural(ranks.length, "pair")}` : "")] : []),
       ...counts("unmatched", "rows of the target without a partner"),
-      ...counts("goldenOnly", "only in the golden side"),
+      ...counts("goldenOnly", "only in golden"),
       ...counts("unreadable", "not comparable"),
       ...counts("leftOut", "left out, behind the first certain evidence"),
       ...ranks.filter((rank) => rank.about.wholeLeftOut).map((rank) =>

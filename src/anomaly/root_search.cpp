@@ -103,7 +103,8 @@ class RootSearch {
   void warn_of_doubts() const {
     if (graph_.contradictory())
       tell_(Remark::warning,
-            "the communication of the ranks contradicts itself; entries are ordered by their places in each "
+            "the communication calls of the ranks contradict each other; entries are ordered by their "
+            "position within each "
             "rank");
     if (!graph_.uneven().empty()) {
       tell_(Remark::warning,

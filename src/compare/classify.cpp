@@ -41,17 +41,18 @@ void refuse_tree(const std::string& path, const dump::GraphSearch& graph) {
   const std::string& rank = tree->steps[0].ranks[0].label;
   if (tree->kind != dump::TreeKind::rank && !rank.empty() && tree->kind != dump::TreeKind::root)
     below += "/" + rank;
-  throw UsageError("--rank and --step choose parts of static-graph dumps, and " + display(path) + " is none",
-                   tree->kind == dump::TreeKind::rank
-                       ? "leave them out: that is the folder of one rank already"
-                       : "name the folder of a step or rank on both sides instead: " + display(below));
+  throw UsageError(
+      "--rank and --step choose parts of a static-graph dump, and " + display(path) + " is not one",
+      tree->kind == dump::TreeKind::rank
+          ? "leave them out: that is already the folder of one rank"
+          : "pass the folder of a step or rank on both sides instead: " + display(below));
 }
 
 }  // namespace
 
 Found classify_everywhere(const Inputs& inputs) {
   if (inputs.kind == DumpKind::atb || inputs.graph)
-    throw UsageError("--local takes dumps with a dump.json only");
+    throw UsageError("--local supports only dumps with a dump.json");
   Found found;
   found.target.tree.tree = dump::discover_everywhere(inputs.target, dump::RankNames::exact, true);
   found.golden.tree.tree = dump::discover_everywhere(inputs.golden, dump::RankNames::exact, true);
@@ -62,7 +63,7 @@ Found classify(const Inputs& inputs, bool parted) {
   const bool folders = is_folder(inputs.target) && is_folder(inputs.golden);
   Found found;
   if (inputs.kind == DumpKind::atb) {
-    if (!folders) throw UsageError("-m atb compares folders with a statistic.csv");
+    if (!folders) throw UsageError("-m atb needs folders with a statistic.csv");
     found.layout = Layout::atb;
     return found;
   }

@@ -76,7 +76,7 @@ std::vector<report::Format> chosen_formats(const Typed& typed) {
     if (name == kHtml || name == kMarkdown) continue;
     const auto format = report::format_from_name(name);
     if (!format)
-      throw UsageError("--format: '" + display(name) + "' is none of csv, xlsx, json, jsonl, html, md");
+      throw UsageError("--format: '" + display(name) + "' is not one of csv, xlsx, json, jsonl, html, md");
     if (std::find(formats.begin(), formats.end(), *format) == formats.end()) formats.push_back(*format);
   }
   if (typed.xlsx && formats.empty()) formats.push_back(report::Format::xlsx);
@@ -105,7 +105,7 @@ Outputs to_outputs(Typed typed) {
   outputs.suggest_mapping = typed.pairing.suggest;
   outputs.story.entry = typed.explain;
   if (typed.output == "-") {
-    if (!typed.output_file.empty()) throw UsageError("-o - and --output-file exclude each other");
+    if (!typed.output_file.empty()) throw UsageError("-o - and --output-file cannot be combined");
     outputs.file = "-";
   }
   // A bare name belongs into the folder that was asked for.
@@ -114,7 +114,7 @@ Outputs to_outputs(Typed typed) {
     outputs.file = typed.output + "/" + outputs.file;
   }
   if (!outputs.file.empty() && outputs.formats.size() + outputs.html + outputs.markdown > 1) {
-    throw UsageError("one output file takes one --format");
+    throw UsageError("one output file can have only one --format");
   }
   return outputs;
 }
@@ -130,7 +130,7 @@ CompareOptions to_options(const Typed& typed) {
     options.rank.print_rows = typed.print_rows;
   } else {
     if (!typed.target.empty() || !typed.golden.empty()) {
-      throw UsageError("-i names both paths already: leave out -tp and -gp");
+      throw UsageError("-i already names both paths: leave out -tp and -gp");
     }
     read_request(typed.request, typed.stack_mode, options);
   }
@@ -146,15 +146,17 @@ CompareOptions to_options(const Typed& typed) {
   for (const std::string& letter : typed.without) {
     const std::size_t rule = diagnosis::kRuleLetters.find(letter);
     if (letter.size() != 1 || rule == std::string_view::npos)
-      throw UsageError("--without-evidence: '" + display(letter) + "' is none of a, b, c, d, e");
+      throw UsageError("--without-evidence: '" + display(letter) + "' is not one of a, b, c, d, e");
     options.rank.diagnosis.without.insert(static_cast<diagnosis::Rule>(rule));
   }
   if (typed.python_rules && (typed.fail_on == "culprit" || !typed.noise_floor.empty() || typed.first)) {
     throw UsageError(
-        "--python-rules names no culprit: leave it out, or --fail-on culprit, --noise-floor and --first");
+        "--python-rules does not look for a culprit: it cannot be combined with --fail-on culprit, "
+        "--noise-floor or "
+        "--first");
   }
   if (typed.first && typed.strict)
-    throw UsageError("--first leaves rows out, and --strict asks for all of them: they exclude each other");
+    throw UsageError("--first and --strict cannot be combined: --first leaves rows out");
   options.rules_file = typed.rules;
   options.factors_file = typed.config;
   options.summary = typed.summary;
@@ -162,7 +164,8 @@ CompareOptions to_options(const Typed& typed) {
   options.rank.first_difference = typed.diff_analyze;
   apply_layouts(typed.layouts, options);
   if (typed.first && (options.rank.backend || typed.diff_analyze))
-    throw UsageError("--first stops at evidence, which --consistent_check and -da do not look for");
+    throw UsageError(
+        "--first cannot be combined with --consistent_check or -da, which do not look for evidence");
   options.outputs = to_outputs(typed);
   return options;
 }
@@ -170,7 +173,7 @@ CompareOptions to_options(const Typed& typed) {
 class CompareCommand final : public Command {
  public:
   std::string_view name() const override { return "compare"; }
-  std::string_view summary() const override { return "Compare two dumps and find where they part"; }
+  std::string_view summary() const override { return "Compare two dumps and find where they first diverge"; }
 
   std::vector<std::pair<std::string, std::string>> aliases() const override {
     // The pairing options among them are known by name only, so that they are refused as themselves and not
@@ -183,7 +186,7 @@ class CompareCommand final : public Command {
   void declare(OptionList& options) override {
     options.add("--target_path", typed_.target, "Dump under test: dump.json, rank, step or dump folder")
         .argument("PATH");
-    options.add("--golden_path", typed_.golden, "Reference dump, of the same kind").argument("PATH");
+    options.add("--golden_path", typed_.golden, "Golden dump, of the same kind").argument("PATH");
     options.add("-i,--input_path", typed_.request, "JSON file with npu_path and bench_path (as in 8.1.1)")
         .argument("FILE");
     typed_.output_option =
@@ -193,65 +196,62 @@ class CompareCommand final : public Command {
             .values(0, 1);
     options
         .add("--output-file", typed_.output_file,
-             "One result file of this name (in the folder of -o) or path, or - for standard output; its "
-             "ending tells the format if nothing else does")
+             "Write one result file of this name (in the folder of -o) or path, or - for standard output; "
+             "without "
+             "--format its extension selects the format")
         .argument("FILE");
     options.add("-m,--mode", typed_.mode, "Kind of the dumps: auto, atb")
         .suggest({"auto", "atb"})
         .show_default();
-    options.add("--format", typed_.formats, "Any of csv, xlsx, json, jsonl, html, md, separated by commas")
+    options
+        .add("--format", typed_.formats,
+             "Result formats, separated by commas: csv, xlsx, json, jsonl, html, md")
         .commas()
         .suggest({"csv", "xlsx", "json", "jsonl", "html", "md"})
         .argument("LIST");
     options.add_flag("--xlsx", typed_.xlsx, "The same as --format xlsx");
-    options.add_flag("-s,--stack_mode", typed_.stack_mode,
-                     "With -i: show the stacks of the stack_path it names");
+    options.add_flag("-s,--stack_mode", typed_.stack_mode, "With -i: show the call stacks of its stack_path");
     options.add_flag("-c,--compare_only", typed_.compare_only,
-                     "Accepted for 8.1.1: there is no advisor to leave out");
+                     "Accepted for compatibility with 8.1.1; has no effect");
     options.add_flag("--is_print_compare_log", typed_.print_rows, "Log one line for each pair of tensors");
-    options
-        .add("--fail-on", typed_.fail_on,
-             "Exit with 1 if there is: culprit, error, warning, unmatched, never")
+    options.add("--fail-on", typed_.fail_on, "Exit with 1 on: culprit, error, warning, unmatched, never")
         .one_of({"culprit", "error", "warning", "unmatched", "never"})
         .show_default();
     options.add_flag("--strict", typed_.strict,
                      "Exit with 2 if any pair of tensors or ranks could not be compared");
     options.add_flag("--python-rules", typed_.python_rules,
-                     "Verdicts, messages and numbers of the Python tool 26.x");
+                     "Give the verdicts, messages and numbers of the Python tool 26.x");
     options
         .add("--replay", typed_.replay,
-             "Operations that are done again in double precision to see which side is wrong, from tensors: "
-             "suspects, all, never")
+             "With tensors: operations to recompute in float64, to see which side is wrong: suspects, all, "
+             "never")
         .one_of({"suspects", "all", "never"})
         .show_default();
     options
         .add("--noise-floor", typed_.noise_floor,
-             "Third dump, of the golden code on other kernels, or what free_benchmark found in it: what "
-             "differs there "
-             "is rounding")
+             "Third dump, from the golden code on other kernels, or golden's free_benchmark results: its "
+             "differences count as rounding")
         .argument("PATH");
     options.add_flag("--first", typed_.first,
-                     "Stop at the first certain evidence: what stands behind it is not read");
+                     "Stop at the first certain evidence and do not compare what follows");
     options
         .add("--without-evidence", typed_.without,
-             "Rules of the diagnosis that are left out, to try it: a structure, b source, c replay, d "
-             "introduced, "
+             "Diagnosis rules to leave out, for experiments: a structure, b source, c replay, d introduced, "
              "e gain")
         .commas()
         .argument("LIST");
     options.add_flag("--diff_analyze", typed_.diff_analyze,
-                     "Search all ranks of a step for the entries where the runs part first; writes JSON");
-    options.add("--rules", typed_.rules, "YAML file with thresholds in place of the built-in ones")
+                     "Search all ranks of a step for the entries where the runs first diverge; writes JSON");
+    options.add("--rules", typed_.rules, "YAML file with thresholds that replace the built-in ones")
         .argument("FILE");
     options
-        .add("--config", typed_.config,
-             "YAML file with matrices that tensors are multiplied by before they are compared")
+        .add("--config", typed_.config, "YAML file of matrices to multiply tensors by before comparing them")
         .argument("FILE");
-    options.add("--top", typed_.summary.top, "How many of the worst rows the summary shows").show_default();
-    options.add("--by", typed_.summary.by, "Metric that sorts the worst rows, by the name of its column")
+    options.add("--top", typed_.summary.top, "Number of worst rows in the summary").show_default();
+    options.add("--by", typed_.summary.by, "Sort the worst rows by this metric, named as its column")
         .suggest(RankRows::all_metrics());
     options.add("--explain", typed_.explain,
-                "Print all that is known of this entry or row instead of writing results");
+                "Print everything known about this entry or row instead of writing results");
     declare_pairing(options, typed_.pairing);
     declare_layouts(options, typed_.layouts);
   }
@@ -264,7 +264,7 @@ class CompareCommand final : public Command {
     CompareOptions options = to_options(typed_);
     options.inputs.local = context.local;
     if (context.local && !typed_.noise_floor.empty())
-      throw UsageError("--local and --noise-floor exclude each other");
+      throw UsageError("--local and --noise-floor cannot be combined");
     options.outputs.story.width = report::terminal_width(STDOUT_FILENO);
     options.outputs.story.color = context.color && report::is_terminal(STDOUT_FILENO);
     if (const std::optional<Outcome> outcome = diff_analyze(options, context)) return *outcome;
@@ -287,12 +287,13 @@ class CompareCommand final : public Command {
   /// -da; nothing if it is not asked for.
   std::optional<Outcome> diff_analyze(CompareOptions& options, const Context& context) const {
     if (!options.rank.first_difference) return std::nullopt;
-    if (!options.outputs.file.empty()) throw UsageError("-da writes several files: name a folder with -o");
-    if (!typed_.formats.empty()) throw UsageError("-da writes JSON and takes no --format");
-    if (options.rank.backend) throw UsageError("-da and --consistent_check exclude each other");
-    if (!typed_.explain.empty()) throw UsageError("-da and --explain exclude each other");
-    if (!typed_.config.empty()) throw UsageError("-da and --config exclude each other: -da opens no tensor");
-    if (!typed_.pairing.suggest.empty()) throw UsageError("-da and --suggest-mapping exclude each other");
+    if (!options.outputs.file.empty()) throw UsageError("-da writes several files: pass a folder with -o");
+    if (!typed_.formats.empty()) throw UsageError("-da writes JSON: leave out --format");
+    if (options.rank.backend) throw UsageError("-da and --consistent_check cannot be combined");
+    if (!typed_.explain.empty()) throw UsageError("-da and --explain cannot be combined");
+    if (!typed_.config.empty())
+      throw UsageError("-da and --config cannot be combined: -da compares statistics, not tensors");
+    if (!typed_.pairing.suggest.empty()) throw UsageError("-da and --suggest-mapping cannot be combined");
     if (is_single_pair(options)) {
       const char* reason = "-da searches the ranks of a step; it needs folders with ranks, not single dumps";
       if (!options.dialect.ignores_idle_options) throw UsageError(reason);

@@ -96,7 +96,7 @@ void refuse_pairing(const CompareOptions& options) {
       match.method != Method::exact || match.fuzzy || !options.outputs.suggest_mapping.empty();
   if (!pairing || options.dialect.ignores_idle_options) return;
   throw UsageError(
-      "these dumps pair by the names of their files: leave out -fm, -am, -cm, -dm, -lm and "
+      "these dumps are paired by file name: leave out -fm, -am, -cm, -dm, -lm and "
       "--suggest-mapping");
 }
 
@@ -104,9 +104,9 @@ CompareReport compare_found(const Found& found, const CompareOptions& options, c
                             Progress* progress) {
   const Plan plan = make_plan(found, options, rules, progress);
   if (!plan.entries && options.rank.diagnosis.first)
-    throw UsageError("--first needs dumps with a dump.json: nothing else has entries with evidence");
+    throw UsageError("--first needs dumps with a dump.json: only their entries are diagnosed");
   if (!plan.entries && options.rank.merge_ranks)
-    throw UsageError("--merge-ranks needs dumps with a dump.json: nothing else tells what ranks hold");
+    throw UsageError("--merge-ranks needs dumps with a dump.json: only it describes what each rank holds");
   if (!plan.entries && options.rank.factors)
     throw UsageError("--config needs dumps with a dump.json: it names their data files");
   if (!plan.entries) refuse_pairing(options);
@@ -122,7 +122,7 @@ void tell_missing(const std::string& part, const std::vector<std::string>& here,
                   const std::vector<std::string>& there, const char* where, CompareReport& report) {
   for (const std::string& name : here) {
     if (!std::binary_search(there.begin(), there.end(), name))
-      report.one_sided.push_back(part + "/" + name + ": only in the " + where);
+      report.one_sided.push_back(part + "/" + name + ": only in " + where);
   }
 }
 
@@ -154,14 +154,14 @@ void compare_part(const std::string& place, const CompareOptions& options, const
 CompareReport compare_parts(const std::vector<std::string>& parts, const CompareOptions& options,
                             const Rules& rules, Progress* progress) {
   if (!options.outputs.file.empty()) {
-    throw UsageError("a dump with graph and pynative folders gives several files: name a folder with -o");
+    throw UsageError("a dump with graph and pynative folders gives several files: pass a folder with -o");
   }
   CompareReport all;
   for (const std::string& part : parts) {
     const std::vector<std::string> targets = names_in(options.inputs.target + "/" + part, Named::folders);
     const std::vector<std::string> goldens = names_in(options.inputs.golden + "/" + part, Named::folders);
     tell_missing(part, targets, goldens, "target", all);
-    tell_missing(part, goldens, targets, "golden side", all);
+    tell_missing(part, goldens, targets, "golden", all);
     for (const std::string& name : targets) {
       if (std::binary_search(goldens.begin(), goldens.end(), name))
         compare_part(part + "/" + name, options, rules, progress, all);

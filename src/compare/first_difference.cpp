@@ -220,7 +220,7 @@ std::string render_differences(const DifferenceReport& report, bool color) {
     if (places.size() > kMostPlaces)
       out += fmt::format("  and {} more at the same point\n", human_count(places.size() - kMostPlaces));
     if (places.empty() && differing > 0)
-      out += "  what differs is nothing that is named as the first difference (never_first in the rules)\n";
+      out += "  only entries differ that the rules never name as the first difference (never_first)\n";
     if (!step.first.doubt.empty())
       out += "  " + report::paint("doubtful: ", report::Color::yellow, color) + step.first.doubt + "\n";
     for (const AnalyzedRank& rank : step.ranks) {
@@ -231,7 +231,9 @@ std::string render_differences(const DifferenceReport& report, bool color) {
   const bool differs = std::any_of(report.steps.begin(), report.steps.end(),
                                    [](const AnalyzedStep& step) { return !step.first.places.empty(); });
   if (differs)
-    out += "by fixed limits, which noise may pass; compare without -da names where the error is introduced\n";
+    out +=
+        "judged by fixed limits, which noise may exceed; compare without -da shows where the error is "
+        "introduced\n";
   for (const std::string& line : report.one_sided)
     out += report::paint("not compared: ", report::Color::yellow, color) + display(line) + "\n";
   return out;

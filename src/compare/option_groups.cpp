@@ -40,13 +40,13 @@ void apply_merge(const LayoutArguments& arguments, CompareOptions& options) {
                       : options.inputs.kind != DumpKind::automatic                     ? "-m"
                       : arguments.rank_option.given() || arguments.step_option.given() ? "--rank and --step"
                                                                                        : nullptr;
-  if (other != nullptr) throw UsageError(std::string("--merge-ranks and ") + other + " exclude each other");
+  if (other != nullptr) throw UsageError(std::string("--merge-ranks and ") + other + " cannot be combined");
   options.rank.merge_ranks = true;
   for (std::size_t side = 0; side < arguments.tp.size(); ++side) {
     const std::optional<double> number = parse_number(arguments.tp[side]);
     constexpr double kMostRanks = 1e6;
     if (!number || !(*number >= 1) || *number > kMostRanks || *number != std::floor(*number))
-      throw UsageError("--tp " + display(arguments.tp[side]) + ": no number of ranks");
+      throw UsageError("--tp " + display(arguments.tp[side]) + ": not a number of ranks");
     options.rank.merged[side] = static_cast<std::size_t>(*number);
   }
 }
@@ -55,25 +55,25 @@ void apply_merge(const LayoutArguments& arguments, CompareOptions& options) {
 
 void declare_pairing(OptionList& options, PairingArguments& arguments) {
   options.add_flag("--fuzzy_match", arguments.fuzzy,
-                   "Pair rows whose names differ in the call number only, in order of execution");
+                   "Pair rows whose names differ only in the call number, in order of execution");
   const auto add = [&](PairingArguments::Mapping& mapping, const char* name, const char* help) -> Option& {
     mapping.option = options.add(name, mapping.file, help).argument("FILE");
     return mapping.option;
   };
   add(arguments.api, "--api_mapping",
-      "Pair MindSpore's operations with PyTorch's, by a built-in table and this YAML file")
+      "Pair MindSpore operations with PyTorch operations, by a built-in table and this YAML file")
       .values(0, 1);
   add(arguments.cell, "--cell_mapping",
-      "Pair MindSpore's cells with PyTorch's modules, and modules by this YAML file of names")
+      "Pair MindSpore cells with PyTorch modules, and modules by the names in this YAML file")
       .values(0, 1);
-  add(arguments.data, "--data_mapping", "Pair rows by this YAML file of target row names and golden ones");
+  add(arguments.data, "--data_mapping", "Pair rows by this YAML file of target and golden row names");
   add(arguments.layer, "--layer_mapping",
-      "Pair operations that stand at one place of the model (construct.json, stack.json), places by this "
-      "YAML file")
+      "Pair operations by their position in the model (construct.json, stack.json), using the layer names "
+      "in this YAML file")
       .values(0, 1);
   options
       .add("--suggest-mapping", arguments.suggest,
-           "Write a proposal for -dm: which rows without partner could belong together")
+           "Write a suggested mapping for -dm that pairs unmatched rows")
       .argument("FILE");
 }
 
@@ -97,7 +97,7 @@ MatchOptions to_match_options(const PairingArguments& arguments, const PairingTr
       chosen = &choice;
     } else if (!traits.first_mapping_wins) {
       throw UsageError(std::string(chosen->name) + " and " + choice.name +
-                       " exclude each other: one mapping makes the pairs");
+                       " cannot be combined: only one mapping can pair the rows");
     }
   }
   if (chosen == nullptr) return options;
@@ -106,7 +106,7 @@ MatchOptions to_match_options(const PairingArguments& arguments, const PairingTr
   const bool names_rows = options.method == Method::data || options.method == Method::layer;
   if (options.fuzzy && names_rows && !traits.first_mapping_wins) {
     throw UsageError(std::string("-fm and ") + chosen->name +
-                     " exclude each other: the mapping names every row with its call number");
+                     " cannot be combined: the mapping names every row with its call number");
   }
   return options;
 }
@@ -119,34 +119,33 @@ DumpKind dump_kind(const std::string& mode) {
   };
   if (mode == "torchair") {
     refuse(
-        "which operators were fused stands in the text of the vendor's graph engine, and only its own parser "
-        "reads that");
+        "the fused operators are listed in a text format of the vendor's graph engine, which only its own "
+        "parser reads");
   }
   if (mode == "offline_data") refuse("it runs the comparison tool of an installed CANN toolkit");
   if (mode == "offline_model") {
-    refuse("it runs the ONNX and the OM model itself, with onnxruntime and the inference runtime of CANN");
+    refuse("it runs the ONNX and OM models itself, with onnxruntime and the CANN inference runtime");
   }
-  throw UsageError("-m: '" + display(mode) + "' is none of auto, atb");
+  throw UsageError("-m: '" + display(mode) + "' is not one of auto, atb");
 }
 
 void declare_layouts(OptionList& options, LayoutArguments& arguments) {
   arguments.rank_option =
-      options.add("--rank", arguments.ranks, "Static-graph dumps of MindSpore: only these ranks, 0,2-5")
+      options.add("--rank", arguments.ranks, "MindSpore static-graph dumps: only these ranks, such as 0,2-5")
           .argument("LIST");
   arguments.step_option =
-      options.add("--step", arguments.steps, "Static-graph dumps of MindSpore: only these steps")
+      options.add("--step", arguments.steps, "MindSpore static-graph dumps: only these steps")
           .argument("LIST");
   options.add_flag("--merge-ranks", arguments.merge_ranks,
-                   "The ranks of a step are parts of one model: compare the whole");
+                   "Merge the ranks of a step into one model and compare the whole");
   options
       .add("--tp", arguments.tp,
-           "With --merge-ranks: how many neighbouring ranks make up a model (a second value: -gp); else all "
-           "do")
+           "With --merge-ranks: neighbouring ranks per model (a second value: of golden); default: all")
       .argument("N")
       .values(1, 2);
   options.add_flag("--consistent_check", arguments.consistent_check,
-                   "The target is a training of verl, the golden side its inference");
-  options.add("--backend", arguments.backend, "What trained, for --consistent_check: fsdp, megatron")
+                   "Compare a verl training (target) with its inference (golden)");
+  options.add("--backend", arguments.backend, "Training backend for --consistent_check: fsdp, megatron")
       .suggest({"fsdp", "megatron"})
       .argument("NAME");
 }
@@ -158,7 +157,7 @@ void apply_layouts(const LayoutArguments& arguments, CompareOptions& options) {
       throw UsageError("--consistent_check needs --backend fsdp or --backend megatron");
     }
     if (options.rank.match.method != Method::exact || options.rank.match.fuzzy) {
-      throw UsageError("--consistent_check pairs rows by itself: leave out the options that pair them");
+      throw UsageError("--consistent_check pairs rows itself: leave out the pairing options");
     }
   } else if (!arguments.backend.empty()) {
     throw UsageError("--backend belongs to --consistent_check");
@@ -179,8 +178,8 @@ void read_layout_keys(const nlohmann::json& request, const std::string& file, Co
   }
   if ((common != request.end() && common->get<bool>()) || request.contains("map_dict")) {
     throw FormatError(display(file),
-                      "common and map_dict ask for the comparison of folders with .npy files that 8.1.1 had, "
-                      "which is not supported: 26.x has no such command either");
+                      "common and map_dict request the comparison of .npy folders of 8.1.1, "
+                      "which is not supported: 26.x does not have it either");
   }
   if (request.contains("rank_id") || request.contains("step_id")) {
     options.inputs.graph =

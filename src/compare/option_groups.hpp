@@ -28,7 +28,7 @@ struct PairingArguments {
 
 void declare_pairing(OptionList& options, PairingArguments& arguments);
 
-/// UsageError for options that exclude each other, unless the traits let one of them win.
+/// UsageError for options that cannot be combined, unless the traits let one of them win.
 MatchOptions to_match_options(const PairingArguments& arguments, const PairingTraits& traits);
 
 /// What was typed.

@@ -47,7 +47,7 @@ struct Task {
 
 struct Plan {
   std::vector<Task> tasks;
-  std::vector<std::string> one_sided;  // "step0/rank3: only in the target", …
+  std::vector<std::string> one_sided;  // "step0/rank3: only in target", …
   bool entries = false;                // rows are those of entries: Rows::of_entries() is there
   bool one_at_a_time = false;          // each task is parallel in itself and keeps much
 };

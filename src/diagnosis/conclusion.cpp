@@ -50,7 +50,7 @@ class StepRanks {
     }
   }
 
-  /// Calls that left more than all who gave brought.
+  /// Calls whose result has a larger error than any contribution.
   void judge_exchanges(std::vector<Placed>& out) const {
     std::vector<double> explained(graph_->nodes());
     std::vector<bool> known(graph_->nodes());
@@ -87,14 +87,14 @@ class StepRanks {
       found.where = call.where;
       found.step = rank.step;
       found.rank = rank.rank;
-      found.text =
-          known[node] ? fmt::format("what came out has error {}, nothing that any rank gave has more than {}",
-                                    error_text(call.e_out), error_text(ahead))
-                      : fmt::format(
-                            "what came in from other ranks has error {}, this rank's own part {}; their "
-                            "dumps are not here",
-                            error_text(call.e_out), error_text(call.e_in));
-      found.side = known[node] ? "the exchange itself, or what it was given unrecorded" : "";
+      found.text = known[node]
+                       ? fmt::format("the result has error {}, the contributions of all ranks at most {}",
+                                     error_text(call.e_out), error_text(ahead))
+                       : fmt::format(
+                             "data from other ranks has error {}, this rank's own contribution {}; the "
+                             "other ranks' dumps are missing",
+                             error_text(call.e_out), error_text(call.e_in));
+      found.side = known[node] ? "the exchange itself, or unrecorded data that it was given" : "";
       found.next = advice(found, rank.tensors);
       const Moment when{step_, graph_->done_layer(node), true, 0};
       out.push_back({std::move(found), when, index});
@@ -182,8 +182,8 @@ class Conclusion {
       out_.drifted = out_.drifted || rank.drifted;
       out_.apart = out_.apart || rank.apart;
       for (const std::string& note : rank.notes) {
-        const bool told = std::find(out_.notes.begin(), out_.notes.end(), note) != out_.notes.end();
-        if (!told && out_.notes.size() < kMostNotes) out_.notes.push_back(note);
+        const bool known = std::find(out_.notes.begin(), out_.notes.end(), note) != out_.notes.end();
+        if (!known && out_.notes.size() < kMostNotes) out_.notes.push_back(note);
       }
       out_.tensors = out_.tensors || rank.tensors;
       out_.threshold = std::max(out_.threshold, rank.threshold);
@@ -206,9 +206,10 @@ class Conclusion {
       stopped = stops;
       ranks.judge_exchanges(placed_);
       if (out_.doubt.empty()) {
-        out_.doubt = ranks.graph().contradictory() ? "the communication of the ranks contradicts itself; "
-                                                     "entries are ordered by their places in each rank"
-                                                   : ranks.graph().uneven();
+        out_.doubt = ranks.graph().contradictory()
+                         ? "the communication calls of the ranks contradict each other; "
+                           "entries are ordered by their position within each rank"
+                         : ranks.graph().uneven();
       }
     }
   }

@@ -138,14 +138,15 @@ void RankJudge::structure(Entry& entry, double& scalar_error) {
   const std::string given = fmt::format("{} is {}, golden {}", what, difference.target, difference.golden);
   const auto shown = [&]() -> std::string {
     const std::string errors =
-        fmt::format("{} of the output, {} of the inputs", error_text(e_out), error_text(entry.worst_in));
+        fmt::format("output {}, inputs {}", error_text(e_out), error_text(entry.worst_in));
     if (!other_outputs.empty()) return other_outputs;
     if (effect)
       return fmt::format("output error {} from inputs {}", error_text(e_out), error_text(entry.worst_in));
     if (hidden && below)
-      return fmt::format("its effect is below what the recorded statistics show, {}", error_text(shown_from));
-    if (hidden) return "its effect is hidden in the errors there: " + errors;
-    return e_out == 0 ? "without effect on the output" : "no effect is told from the errors there: " + errors;
+      return fmt::format("its effect is below the resolution of the recorded statistics, {}",
+                         error_text(shown_from));
+    if (hidden) return "its effect is hidden by the errors there: " + errors;
+    return e_out == 0 ? "no effect on the output" : "no effect beyond the errors there: " + errors;
   };
   found.text = given + "; " + shown();
   found.side = "the code differs, not a kernel";
@@ -183,7 +184,7 @@ void RankJudge::show_effect(Entry& entry, std::uint32_t forward, double error, d
   if (at == quiet_at_.end() || quiet_calls_[at->second].entry.empty()) return;
   Finding& found = quiet_calls_[at->second];
   entry.touched = true;
-  found.text += fmt::format(", but its gradients: error {} at {}, {} before", error_text(error),
+  found.text += fmt::format(", but its gradients differ: error {} at {}, {} before", error_text(error),
                             target_name(entry.target), error_text(before));
   confirm(std::exchange(found, {}), before);
 }
@@ -293,17 +294,14 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
     if (is_told(found.excess)) {
       const bool made = derived || !may_be_data(entry, index);
       found.kind = made ? Kind::unrecorded : Kind::data;
-      found.text =
-          fmt::format("{} {} and differs by {}", place_text(target_, item),
-                      made ? "is made by something not recorded" : "comes from outside of what is recorded",
-                      error_text(e));
+      found.text = fmt::format("{} comes from {} and differs by {}", place_text(target_, item),
+                               made ? "unrecorded code" : "outside the recorded code", error_text(e));
       if (settled && !data && (forward_ > 0 || rounded_ > 0)) {
-        found.text += ", as integers do not by rounding";
+        found.text += "; integers do not differ by rounding";
         // A decision that nobody recorded may have made them.
         found.confidence = std::min(found.confidence, Confidence::likely);
       } else {
-        found.text += fmt::format("; {} by more than {}",
-                                  data ? "what came in there before did not" : "nothing ahead of it",
+        found.text += fmt::format("; {} by at most {}", data ? "earlier data there" : "everything before it",
                                   error_text(ahead));
       }
       if (made) {
@@ -357,17 +355,17 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
     if (is_told(found.excess)) {
       const std::string place = place_text(target_, item);
       if (found.kind == Kind::feed) {
-        found.text = fmt::format("{} is fed from {}, in golden from {}; it differs by {}", place, producer,
+        found.text = fmt::format("{} comes from {}, in golden from {}; it differs by {}", place, producer,
                                  golden_name(golden_.items[golden_from].api), error_text(e));
       } else if (other_operations_) {
         found.text = fmt::format(
-            "{} differs by {}, what is compared ahead of it by no more than {}; {} made it, "
+            "{} differs by {}, everything compared before it by at most {}; it was produced by {}, "
             "which has no partner",
             place, error_text(e), error_text(q), producer);
       } else {
-        found.text = fmt::format(
-            "between {} and this entry something not recorded changed {}: error {} there, {} here", producer,
-            place, error_text(q), error_text(e));
+        found.text =
+            fmt::format("unrecorded code between {} and this entry changed {}: error {} there, {} here",
+                        producer, place, error_text(q), error_text(e));
       }
     }
     // What that producer made of evidence is downstream; the change itself is not, unless it is known who
@@ -472,8 +470,8 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
       const bool may_rest = (is_vector && !gradient) || history_.flipped;
       if (!may_rest && step.rests_alone(u)) {
         excess = kCertain * threshold_;
-        text = fmt::format("{} was not updated{}", place_text(target_, item),
-                           step.target == 0 ? ", in golden it was" : " in golden, here it was");
+        text = fmt::format("{} was updated in {} only", place_text(target_, item),
+                           step.target == 0 ? "golden" : "this run");
       }
     }
     if (update) {
@@ -481,7 +479,7 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
       if (!noisy) updates_.add(*update);
       const double deviation = std::abs(update->gain - 1);
       excess = !noisy && deviation > kOtherStep && e > 1e-6 ? threshold_ * deviation / kOtherStep : 0;
-      text = fmt::format("{} was updated by {:.3g} times the step of golden", place_text(target_, item),
+      text = fmt::format("{} was updated by {:.3g} times golden's step", place_text(target_, item),
                          update->gain);
     }
   }
@@ -491,7 +489,7 @@ void RankJudge::parameter(Entry& entry, std::uint32_t index, std::uint64_t key) 
     const double shift = errors_.b[index] / (4 * e / std::sqrt(n) + 2.4e-7 + (is_half(u) ? u / 2 : 0));
     if (shift >= 2 && threshold_ * shift / 2 > excess) {
       excess = threshold_ * shift / 2;
-      text = fmt::format("{} is {} whose norm differs by {} before it is used, more than rounding does",
+      text = fmt::format("{} is {} whose norm differs by {} before it is used, more than rounding explains",
                          place_text(target_, item), what, error_text(errors_.b[index]));
     }
   }

@@ -28,7 +28,7 @@ enum class Kind : std::uint8_t {
   unrecorded,     // changed between two entries
   feed,           // comes from another entry
   gradient,       // of an output, as it arrives
-  replay,         // does not compute what its name says
+  replay,         // recomputed, its output does not follow from its inputs
   introduced,     // its error does not follow from its inputs
   gain,           // nor does its size
   random,         // the same, by other random numbers

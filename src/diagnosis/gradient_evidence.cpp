@@ -175,9 +175,9 @@ void RankJudge::backward_pair(Entry& entry) {
                               e_of(i) / (std::max(ahead, onset / 2) + entry.u + kUnseenKernel));
       found.item = i;
       found.place = place_text(target_, item_of(i));
-      found.text = fmt::format(
-          "the gradient of its output arrives with error {}; nothing ahead of it has more than {}",
-          error_text(e_of(i)), error_text(ahead));
+      found.text =
+          fmt::format("the gradient of its output arrives with error {}; everything before it has at most {}",
+                      error_text(e_of(i)), error_text(ahead));
       if (found.is_evidence() && !found.downstream) {
         missing_backward(entry, e_of(i), ahead);
         found.downstream = entry.touched;

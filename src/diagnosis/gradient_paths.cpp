@@ -139,7 +139,7 @@ std::string RankJudge::paths_of_one_side(std::uint32_t forward) {
 void RankJudge::show_cuts() {
   for (auto& [found, before] : std::exchange(cuts_, {})) {
     const std::string paths = paths_of_one_side(found.target_api);
-    found.text += "; " + (paths.empty() ? "gradients go through it on one side alone" : paths);
+    found.text += "; " + (paths.empty() ? "gradients pass through it on one side only" : paths);
     confirm(std::move(found), before);
   }
 }

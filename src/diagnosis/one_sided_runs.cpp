@@ -138,7 +138,7 @@ void RankJudge::settle_run(Run& run, std::string_view consumer, double error, do
     found.side = "the code differs, not a kernel";
   } else {
     found.confidence = Confidence::hint;
-    if (!tell_end(run, found)) found.text += "; without effect";
+    if (!tell_end(run, found)) found.text += "; no effect";
   }
   keep(std::move(found), run.error);
 }
@@ -166,12 +166,12 @@ bool RankJudge::tell_end(const Run& run, Finding& found) const {
   }
   const std::string_view shorter_is = by_target ? "golden" : "this run";
   const std::string_view longer_is = by_target ? "this run" : "golden";
-  found.text = fmt::format("{} {}, {} goes on for {} more {}", shorter_is,
-                           others ? "records no more calls of operations" : "ends here", longer_is,
+  found.text = fmt::format("{} {}, {} continues for {} more {}", shorter_is,
+                           others ? "records no more operation calls" : "ends here", longer_is,
                            human_count(more), more == 1 ? "entry" : "entries");
   found.next =
-      "see whether both recordings were stopped at the same place, whether one met an exception or stopped "
-      "recomputing (checkpoints), and whether the code does less there";
+      "check whether both recordings stopped at the same place, whether one hit an exception or stopped "
+      "recomputing (checkpointing), and whether the code does less there";
   return true;
 }
 

@@ -202,22 +202,22 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
     const double less = std::min(replay.target, replay.golden);
     if (more > replay.tolerance && more > 4 * less) {
       const bool ours = replay.target > replay.golden;
-      offered(
-          Kind::replay, Rule::replay, threshold_ * more / replay.tolerance,
-          fmt::format(
-              "does not compute what its name says: computed again in double precision from its own inputs, "
-              "{} is off by {}, {} by {}",
-              ours ? "this run" : "golden", error_text(more), ours ? "golden" : "this run", error_text(less)),
-          like_tf32(entry.name.operation(), more, errors_.u[entry.target])
-              ? fmt::format("{} computes with fewer bits, as TF32 does", ours ? "this run" : "golden")
-              : std::string(ours ? "this run's kernel is wrong" : "golden's kernel is wrong"));
+      offered(Kind::replay, Rule::replay, threshold_ * more / replay.tolerance,
+              fmt::format("its output does not follow from its inputs: recomputed in float64 from its own "
+                          "inputs, {} is off "
+                          "by {}, {} by {}",
+                          ours ? "this run" : "golden", error_text(more), ours ? "golden" : "this run",
+                          error_text(less)),
+              like_tf32(entry.name.operation(), more, errors_.u[entry.target])
+                  ? fmt::format("{} computes with fewer bits, as TF32 does", ours ? "this run" : "golden")
+                  : std::string(ours ? "this run's kernel is wrong" : "golden's kernel is wrong"));
       return;
     }
     if (more <= replay.tolerance) {
       ruled_out = true;
       continue;
     }
-    side = "neither side follows from its inputs by the operation's name";
+    side = "on neither side does the output follow from the inputs";
   }
   if (e == 0) return;
   const double excess = e / explains;
@@ -225,20 +225,19 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
     const bool random = entry.nature == Nature::random;
     std::string words;
     if (is_told(excess)) {
-      words = fmt::format(
-          "{}output error {} from inputs {}{}", random ? "draws random numbers, and draws others: " : "",
-          error_text(e), error_text(entry.worst_in),
-          like_tf32(entry.name.operation(), e, errors_.u[entry.target]) && e > 16 * entry.worst_in
-              ? "; products in TF32 are as far off"
-              : "");
+      words =
+          fmt::format("{}output error {} from inputs {}{}", random ? "draws different random numbers: " : "",
+                      error_text(e), error_text(entry.worst_in),
+                      like_tf32(entry.name.operation(), e, errors_.u[entry.target]) && e > 16 * entry.worst_in
+                          ? "; products in TF32 have errors of this size"
+                          : "");
       if (const std::string integers = integers_without_sums(entry); !integers.empty())
-        words += fmt::format(
-            "; of the integers of {} only the largest and the least are recorded: others may differ",
-            integers);
+        words += fmt::format("; only the largest and smallest integers of {} are recorded: others may differ",
+                             integers);
       const double most = noise_of(index).element;
       if (most >= e) {
         words += std::isinf(most)
-                     ? "; rounding changes signs there, or makes NaN"
+                     ? "; rounding flips signs there, or produces NaN"
                      : "; rounding changes single elements by up to " + error_text(most) + " there";
       }
     }
@@ -246,7 +245,7 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
     std::string next;
     if (!unseen.text.empty()) {
       words = fmt::format("output error {}; {}", error_text(e), unseen.text);
-      if (!unseen.maker.empty()) words += fmt::format(": {} may have made it otherwise", unseen.maker);
+      if (!unseen.maker.empty()) words += fmt::format(": {} may have computed it differently", unseen.maker);
       next = fmt::format("dump again with task tensor{}{}", unseen.maker.empty() ? "" : ", from before ",
                          unseen.maker);
     }
@@ -267,7 +266,7 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
   const double gain = threshold_ / 2.5 * b / expected;
   std::string words;
   if (is_told(gain)) {
-    words = fmt::format("its size differs by {}, which errors of {} do not do by chance", error_text(b),
+    words = fmt::format("its norm differs by {}, more than errors of {} cause by chance", error_text(b),
                         error_text(e));
   }
   offered(Kind::gain, Rule::gain, gain, std::move(words), side);
@@ -315,7 +314,7 @@ void RankJudge::compound_outputs(Entry& entry) {
     found.item = i;
     found.place = place_text(target_, item);
     found.text = fmt::format(
-        "what it computes behind its recorded operations has error {}, nothing within more than {}",
+        "what it computes outside its recorded operations has error {}, everything recorded in it at most {}",
         error_text(e_of(i)), error_text(ahead));
     offer(entry, std::move(found));
   }
@@ -337,16 +336,17 @@ bool RankJudge::input_checksums_differ(const Entry& entry) const {
   return false;
 }
 
-/// Checksums tell where the first difference is, and no more.
+/// Checksums show only where the first difference is.
 void RankJudge::checksum(Entry& entry) {
   if (any_checksum_) return;
   any_checksum_ = true;
   Finding found = finding(entry, Kind::checksum, Rule::introduced, 0);
   found.confidence = Confidence::hint;
-  found.text = !input_checksums_differ(entry)
-                   ? "the first entry whose checksums differ, from equal inputs; rounding or a "
-                     "fault, checksums cannot tell"
-                   : "the first entry whose checksums differ, and its inputs do already";
+  found.text =
+      !input_checksums_differ(entry)
+          ? "the first entry whose checksums differ, with equal inputs; checksums do not show whether "
+            "by rounding or by a fault"
+          : "the first entry whose checksums differ; its inputs already differ";
   offer(entry, std::move(found));
 }
 

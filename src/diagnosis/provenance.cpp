@@ -110,7 +110,8 @@ RankJudge::Unseen RankJudge::unseen_input(const Entry& entry) const {
     const double least = number_of(target_, item, dump::kMin);
     const double largest = number_of(target_, item, dump::kMax);
     Unseen unseen;
-    unseen.text = fmt::format("{} holds {}, where statistics are blind", place_text(target_, item),
+    unseen.text = fmt::format("{} contains {}, which hides other differences from statistics",
+                              place_text(target_, item),
                               std::isinf(least)     ? "-inf"
                               : std::isinf(largest) ? "inf"
                                                     : "NaN or numbers too large for a norm");

@@ -518,9 +518,9 @@ void RankJudge::keep_parameters() {
     const std::size_t updated = by_tensors ? updates_.size() : steps_.parameters();
     found.concerned = all_updates ? updated : parameters_wrong_;
     found.text = all_updates
-                     ? fmt::format("the optimizer: the step of {} parameters is {:.3g} times that of golden",
-                                   updated, by_tensors ? updates_.median_gain() : steps_.median())
-                     : fmt::format("the optimizer: {} of {} parameters differ after the update, by up to {}",
+                     ? fmt::format("optimizer: the step of {} parameters is {:.3g} times golden's", updated,
+                                   by_tensors ? updates_.median_gain() : steps_.median())
+                     : fmt::format("optimizer: {} of {} parameters differ after the update, by up to {}",
                                    parameters_wrong_, parameters_judged_, error_text(parameter_largest_));
     if (found.order < fault_order_) clean_ = 0;
     keep(std::move(found), 0);
@@ -528,7 +528,8 @@ void RankJudge::keep_parameters() {
     Finding found = std::move(*first_parameter_);
     found.concerned = parameters_wrong_;
     if (parameters_wrong_ > 1)
-      found.text += fmt::format("; so do {} more of {}", parameters_wrong_ - 1, parameters_judged_);
+      found.text +=
+          fmt::format("; so do {} more of {} parameters", parameters_wrong_ - 1, parameters_judged_);
     if (found.order < fault_order_) clean_ = before_first_parameter_;
     keep(std::move(found), before_first_parameter_);
   }

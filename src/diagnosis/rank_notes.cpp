@@ -61,7 +61,7 @@ void RankJudge::note_drift() {
   out_.drifted = true;
   out_.apart = !drift_->small;
   out_.notes.push_back(fmt::format(
-      "{} of {} parameters differ already before the step, by up to {}: record from {} to see where that "
+      "{} of {} parameters already differ before the step, by up to {}: record from {} to see where that "
       "comes from{}",
       drift_->differing, drift_->parameters, error_text(drift_->largest),
       out_.apart ? "the first step" : "an earlier step",
@@ -98,15 +98,17 @@ void RankJudge::take_notes() {
     if (calls.by_level()) {
       const bool one = calls.calls() == 1;
       out_.notes.push_back(fmt::format(
-          "{} {} recorded in {} alone, as the dumps are of different levels: modules are compared as a whole",
+          "{} {} recorded in {} only, because the dumps have different levels: modules are compared as a "
+          "whole",
           one ? "1 operation" : human_count(calls.calls()) + " operations", one ? "is" : "are", whose));
       return;
     }
-    out_.notes.push_back(fmt::format(
-        "{} of {} {} recorded in {} alone: {} recorder leaves such operations out, which is taken for no "
-        "difference",
-        calls.calls() == 1 ? "1 call" : human_count(calls.calls()) + " calls", calls.names(),
-        calls.calls() == 1 ? "is" : "are", whose, others));
+    out_.notes.push_back(
+        fmt::format("{} of {} {} recorded in {} only: {} recorder does not record such operations, so they "
+                    "do not count as "
+                    "a difference",
+                    calls.calls() == 1 ? "1 call" : human_count(calls.calls()) + " calls", calls.names(),
+                    calls.calls() == 1 ? "is" : "are", whose, others));
   };
   tell(target_only_, "this run", "golden's");
   tell(golden_only_, "golden", "this run's");
@@ -116,21 +118,21 @@ void RankJudge::take_notes() {
     constexpr std::size_t kPart = 20;
     if (behind < std::max(kFewest, all / kPart)) return;
     out_.notes.push_back(
-        fmt::format("{} ends early in {}: {} goes on for {} more entries, which are not compared", shorter,
+        fmt::format("{} ends early in {}: {} continues for {} more entries, which are not compared", shorter,
                     out_.step.empty() ? "the step" : out_.step, longer, human_count(behind)));
   };
   ends(entries_behind(golden_, alignment_.target_of), golden_.apis.size(), "this run", "golden");
   ends(entries_behind(target_, alignment_.golden_of), target_.apis.size(), "golden", "this run");
   const auto partly = std::count(errors_.partial.begin(), errors_.partial.end(), 1);
   if (partly > 0) {
-    out_.notes.push_back(fmt::format("of {} {} a statistic is known on one side alone: it is not compared",
+    out_.notes.push_back(fmt::format("{} {} a statistic on one side only: it is not compared",
                                      human_count(static_cast<std::uint64_t>(partly)),
-                                     partly == 1 ? "tensor" : "tensors"));
+                                     partly == 1 ? "tensor has" : "tensors have"));
   }
   const auto unmasked = std::count(errors_.unmasked.begin(), errors_.unmasked.end(), 1);
   if (unmasked > 0) {
     out_.notes.push_back(fmt::format(
-        "{} of activations in place {} recorded ahead of them by one recorder, and not compared",
+        "{} of in-place activations {} recorded before them by one recorder, and not compared",
         unmasked == 1 ? "a gradient" : human_count(static_cast<std::uint64_t>(unmasked)) + " gradients",
         unmasked == 1 ? "is" : "are"));
   }

@@ -45,8 +45,8 @@ void add_finding(std::vector<Line>& out, std::string_view title, const Finding& 
                    finding.is_evidence() ? fmt::format("   {}", name_of(finding.confidence)) : "")});
   add("why", finding.text);
   if (finding.repeated > 0)
-    add("same", fmt::format("{} more {} given the same", human_count(finding.repeated),
-                            finding.repeated == 1 ? "call is" : "calls are"));
+    add("same", fmt::format("{} more {} the same argument", human_count(finding.repeated),
+                            finding.repeated == 1 ? "call gets" : "calls get"));
   if (finding.golden_entry != finding.entry) add("golden", finding.golden_entry);
   add("side", finding.side);
   add("where", finding.where);
@@ -57,13 +57,13 @@ std::string number_of_rows(std::uint64_t count) {
 }
 
 std::string broken_off(const Diagnosis& diagnosis) {
-  return fmt::format("{} {} not be followed to {} end: {}", human_count(diagnosis.broken_off),
-                     diagnosis.broken_off == 1 ? "place could" : "places could",
-                     diagnosis.broken_off == 1 ? "its" : "their", diagnosis.first_broken_off);
+  return fmt::format("could not reread {} for evidence: {}",
+                     diagnosis.broken_off == 1 ? "1 place" : human_count(diagnosis.broken_off) + " places",
+                     diagnosis.first_broken_off);
 }
 
 std::string unread(const Diagnosis& diagnosis) {
-  return fmt::format("the tensors of {} could not be read, their statistics had to do",
+  return fmt::format("could not read the tensors of {} and used their statistics instead",
                      number_of_rows(diagnosis.unread));
 }
 
@@ -74,20 +74,20 @@ std::string no_culprit(const Diagnosis& diagnosis) {
   const bool checksums = std::ranges::any_of(
       diagnosis.findings, [](const Finding& finding) { return finding.kind == Kind::checksum; });
   if (checksums) {
-    text += "checksums differ, which do not tell by how much";
+    text += "checksums differ; they do not show by how much";
     return equal == 0 ? text
                       : text + "; " + number_of_rows(equal) + (equal == 1 ? " is equal" : " are equal");
   }
   if (rounding + equal == 0) return text + "nothing could be compared";
   if (diagnosis.measured == 0) return text + "no tensor could be compared";
   if (diagnosis.apart) {
-    text += "the runs are too far apart before this step to tell what goes wrong in it";
+    text += "the runs are too far apart before this step to determine what goes wrong in it";
   } else if (rounding == 0) {
     text += equal == 1 ? "the one row that could be compared is equal"
                        : "all " + number_of_rows(equal) + " that could be compared are equal";
   } else {
     text += number_of_rows(rounding) + (rounding == 1 ? " differs" : " differ") +
-            (diagnosis.drifted ? " by no more than the parameters do already" : " by rounding only");
+            (diagnosis.drifted ? " by no more than the parameters already do" : " by rounding only");
   }
   if (diagnosis.unread > 0) text += "; " + unread(diagnosis);
   if (diagnosis.broken_off > 0) text += "; " + broken_off(diagnosis);
@@ -97,8 +97,10 @@ std::string no_culprit(const Diagnosis& diagnosis) {
                     diagnosis.largest_entry, diagnosis.largest_excess, diagnosis.threshold);
   }
   if (diagnosis.visible > 0 && diagnosis.visible < 1 && !diagnosis.apart) {
-    text += fmt::format("; errors above {} would have been seen everywhere", error_text(diagnosis.visible));
-    if (!diagnosis.visible_module.empty()) text += " (smaller ones but in " + diagnosis.visible_module + ")";
+    text +=
+        fmt::format("; errors above {} would have been detected everywhere", error_text(diagnosis.visible));
+    if (!diagnosis.visible_module.empty())
+      text += " (smaller ones, too, outside " + diagnosis.visible_module + ")";
   }
   return text;
 }
@@ -126,7 +128,7 @@ std::string_view name_of(Origin origin) {
 
 std::string error_text(double error) {
   if (error == 0) return "0";
-  if (!std::isfinite(error)) return "without bound";
+  if (!std::isfinite(error)) return "infinite";
   return fmt::format("{:.1e}", error);
 }
 
@@ -135,7 +137,7 @@ std::string advice(const Finding& finding, bool tensors) {
   switch (finding.kind) {
     case Kind::argument:
       return fmt::format(
-          "set {} {} as in golden; or record only that part with task tensor and compare again",
+          "set {} {} to golden's value; or record only that part with task tensor and compare again",
           finding.place, module);
     case Kind::added:
     case Kind::removed:
@@ -143,28 +145,29 @@ std::string advice(const Finding& finding, bool tensors) {
     case Kind::dtype:
     case Kind::shape:
     case Kind::requires_grad:
-      return fmt::format("look at the code {} on both sides{}", module,
-                         finding.where.empty() ? "" : ", from the line of the call");
+      return fmt::format("compare the code {} on both sides{}", module,
+                         finding.where.empty() ? "" : ", starting at the line of the call");
     case Kind::parameter:
       return finding.concerned > 1
-                 ? "compare the checkpoints that both runs began from (msprobe ckpt_compare), and the seeds"
-                 : "compare the checkpoints (msprobe ckpt_compare), and how this parameter is set up";
+                 ? "compare the checkpoints that both runs started from (msprobe ckpt_compare), and the seeds"
+                 : "compare the checkpoints (msprobe ckpt_compare), and how this parameter is initialized";
     case Kind::optimizer:
       return "compare the optimizer's settings (learning rate, betas, decay, clipping) and its state";
     case Kind::data:
-      return "compare the loaders of data and their seeds";
+      return "compare the data loaders and their seeds";
     case Kind::unrecorded:
     case Kind::feed:
-      return "record with risk_level ALL, or the module around with \"list\", to see what lies between";
+      return "record with risk_level ALL, or the enclosing module with \"list\", to see what happens in "
+             "between";
     case Kind::replay:
       return "run the operation alone with the saved inputs on both devices";
     case Kind::random:
-      return "seed both runs alike (seed_all), or take the random operation out";
+      return "seed both runs alike (seed_all), or remove the random operation";
     case Kind::communication:
-      return "compare the dumps of all ranks of the group; then look at the exchange and at what is not "
-             "recorded ahead of it";
+      return "compare the dumps of all ranks of the group; then check the exchange and the unrecorded code "
+             "before it";
     case Kind::decision:
-      return "look at how close the candidates are; a flip within rounding is no fault";
+      return "check how close the candidates are; a flip within rounding is not a fault";
     case Kind::checksum:
       return "dump again with statistics or tensors";
     case Kind::gradient:
@@ -174,16 +177,16 @@ std::string advice(const Finding& finding, bool tensors) {
   }
   if (!tensors) return "dump again with task tensor and a scope from two entries before to two after it";
   if (finding.u > 1e-6)
-    return "give a third dump of golden with other kernels (--noise-floor); run the operation alone in "
+    return "add a third dump, of golden with other kernels (--noise-floor); run the operation alone in "
            "float32";
-  return "run the operation alone with the saved inputs on both devices, or in double precision";
+  return "run the operation alone with the saved inputs on both devices, or in float64";
 }
 
 std::string made_unrecorded(std::string_view module, bool trained) {
-  std::string text = "made by something not recorded: record ";
+  std::string text = "produced by unrecorded code: record ";
   text += module.empty() ? "it" : std::string(module);
   text += " with risk_level ALL or \"list\"";
-  if (trained) text += "; if it is a parameter as it stands, compare the checkpoints (msprobe ckpt_compare)";
+  if (trained) text += "; if it is itself a parameter, compare the checkpoints (msprobe ckpt_compare)";
   return text;
 }
 
@@ -206,8 +209,8 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
   if (culprit.propagated > 0) {
     std::string text = "to " + number_of_rows(culprit.propagated);
     if (!culprit.propagated_entry.empty())
-      text +=
-          fmt::format(", largest {} at {}", error_text(culprit.propagated_largest), culprit.propagated_entry);
+      text += fmt::format(", largest error {} at {}", error_text(culprit.propagated_largest),
+                          culprit.propagated_entry);
     add("propagated", std::move(text));
   }
   if (diagnosis.agreeing > 0) {
@@ -224,14 +227,14 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
   }
   if (diagnosis.left_out > 0) {
     add("left out",
-        fmt::format("{} {} behind certain evidence, as asked for", human_count(diagnosis.left_out),
+        fmt::format("{} {} after certain evidence, because of --first", human_count(diagnosis.left_out),
                     diagnosis.left_out == 1 ? "entry" : "entries"));
   }
   add("next", culprit.next);
   if (const Finding* second = diagnosis.second()) {
     add_finding(out, "also", *second);
     if (diagnosis.independent > 2)
-      add("and", fmt::format("{} more that nothing recorded leads to from these", diagnosis.independent - 2));
+      add("and", fmt::format("{} more with no recorded path from these", diagnosis.independent - 2));
   }
   if (diagnosis.unread > 0) add("unread", unread(diagnosis));
   if (diagnosis.broken_off > 0) add("unread", broken_off(diagnosis));

@@ -11,14 +11,14 @@
 
 namespace msprobe::diagnosis {
 
-/// `2.1e-01`; `0`; `without bound`, where one side alone is not finite.
+/// `2.1e-01`; `0`; `infinite`, where only one side is not finite.
 std::string error_text(double error);
 
 /// What to do next, by kind.
 std::string advice(const Finding& finding, bool tensors);
 
-/// The same for what is made by something that nobody recorded, in a module or in none; `trained`: it may be
-/// a parameter as it stands.
+/// The same for the output of unrecorded code, in a module or in none; `trained`: it may itself be a
+/// parameter.
 std::string made_unrecorded(std::string_view module, bool trained);
 
 /// One line of the answer.

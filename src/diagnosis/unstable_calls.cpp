@@ -95,18 +95,18 @@ class UnstableCalls final : public NoiseFloor {
     while (rows.next(fields)) {
       if (++count % 4096 == 0) check_interrupt();
       if (fields.size() != width)
-        throw FormatError(
-            file_, fmt::format("line {}: {} fields in place of {}", rows.line(), fields.size(), width));
+        throw FormatError(file_,
+                          fmt::format("line {}: {} fields instead of {}", rows.line(), fields.size(), width));
       std::array<std::string_view, kCallColumnCount> cells;
       for (std::size_t i = 0; i < kCallColumnCount; ++i) cells[i] = fields[places[i]];
       const auto change = change_of(cells[kCallLargest]);
       if (!change)
         throw FormatError(
-            file_, fmt::format("line {}: '{}' is no max_rel", rows.line(), display(cells[kCallLargest])));
+            file_, fmt::format("line {}: '{}' is not a max_rel", rows.line(), display(cells[kCallLargest])));
       used += take(cells, *change) ? 1 : 0;
     }
     if (count != 0 && used == 0) {
-      log_warning(fmt::format("{}: none of its {} rows is of an output of {}", file_, human_count(count),
+      log_warning(fmt::format("{}: none of its {} rows matches an output of {}", file_, human_count(count),
                               display(golden_.json)));
     }
   }

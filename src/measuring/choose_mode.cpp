@@ -34,9 +34,9 @@ std::optional<bool> are_xor(const Side& side) {
 Mode choose_mode(const Side& target, const Side& golden) {
   const auto check = [](const Side& side, std::string_view name) {
     if (side.header.task.empty())
-      throw FormatError(display(side.json), fmt::format("'task' of the {} side is missing or empty", name));
+      throw FormatError(display(side.json), fmt::format("'task' of {} is missing or empty", name));
     if (!side.header.has_data)
-      throw FormatError(display(side.json), fmt::format("'data' of the {} side is missing", name));
+      throw FormatError(display(side.json), fmt::format("'data' of {} is missing", name));
   };
   check(target, "target");
   check(golden, "golden");
@@ -61,8 +61,8 @@ Mode choose_mode(const Side& target, const Side& golden) {
   const std::optional<bool> theirs = are_xor(golden);
   if (ours && theirs && *ours != *theirs) {
     throw FormatError(
-        fmt::format("the checksums of {} are made by xor, those of the other side are CRC-32: both "
-                    "sides must be dumped with the same summary_mode",
+        fmt::format("{} has XOR checksums, the other side CRC-32: both sides must be dumped with the same "
+                    "summary_mode",
                     display(*ours ? target.json : golden.json)));
   }
   return Mode::md5;

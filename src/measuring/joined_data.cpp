@@ -30,7 +30,7 @@ formats::StoredTensor open_joined(const Joins& joins, std::size_t item, std::siz
   const std::span<const Part> parts = joins.parts(item);
   const Decision& decision = joins.decision(item);
   if (parts.size() == 1 || decision.share == Share::copies) return open_part(joins, parts.front());
-  if (decision.share == Share::undecided) throw FormatError("what the ranks hold cannot be put together");
+  if (decision.share == Share::undecided) throw FormatError("the parts of the ranks cannot be merged");
   std::vector<formats::StoredTensor> terms;
   for (std::size_t i = 0; i < parts.size(); i += decision.block) terms.push_back(open_part(joins, parts[i]));
   if (decision.share == Share::sums) return formats::add_tensors(terms);

@@ -299,15 +299,15 @@ std::vector<std::string> StatisticsPrecision::limits() const {
       const char* const part = sums.half_as_bfloat16 ? "0.4 %" : "0.05 %";
       const bool integers = sums.integers_without_sums;
       out.push_back(
-          fmt::format("mean and norm of {} are rounded to {}{}: errors below {} of them{} cannot be seen; "
+          fmt::format("mean and norm of {} are rounded to {}{}: errors below {} of them{} go undetected; "
                       "record with msprobe's collector, or with task tensor",
-                      whose, type, integers ? ", and integers have neither" : "", part,
-                      integers ? ", and other integers between the same largest and least," : ""));
+                      whose, type, integers ? ", and integers have no mean and norm" : "", part,
+                      integers ? ", and different integers with the same maximum and minimum," : ""));
     }
     if (sums.digits > 0) {
       out.push_back(
-          fmt::format("the statistics of {} were printed with {} digits: smaller differences cannot "
-                      "be seen",
+          fmt::format("the statistics of {} were printed with {} digits: smaller differences go "
+                      "undetected",
                       whose, sums.digits));
     }
   };

@@ -58,7 +58,7 @@ class TensorFactors::Reader {
   void read() {
     const Node& root = file_.root();
     if (root.kind != Kind::map)
-      file_.fail(root, "a mapping with right_matmul, left_matmul or left_right_matmul is expected");
+      file_.fail(root, "expected a mapping with right_matmul, left_matmul or left_right_matmul");
     for (const auto& [section, maps] : file_.members(root)) check(*section, *maps);
     for (const FactorKey& key : kFactorKeys) {
       for (const auto& [section, maps] : file_.members(root)) {
@@ -82,7 +82,7 @@ class TensorFactors::Reader {
   void check(const Node& section, const Node& maps) {
     const auto in_section = [&](const FactorKey& key) { return key.section == section.text; };
     if (std::none_of(kFactorKeys.begin(), kFactorKeys.end(), in_section))
-      return remark(section, "there is no key '" + display(section.text) + "'");
+      return remark(section, "unknown key '" + display(section.text) + "'");
     if (maps.is_null()) return;
     if (maps.kind != Kind::map)
       file_.fail(maps, section.text + " must be a mapping of matrices to data names");
@@ -91,7 +91,7 @@ class TensorFactors::Reader {
           kFactorKeys.begin(), kFactorKeys.end(),
           [&, name = &map->text](const FactorKey& key) { return in_section(key) && key.map == *name; });
       if (!known) {
-        remark(*map, "there is no key '" + display(map->text) + "' in " + section.text);
+        remark(*map, "unknown key '" + display(map->text) + "' in " + section.text);
       } else if (!matrices->is_null() && matrices->kind != Kind::map) {
         file_.fail(*matrices, map->text + " must be a mapping of matrices to data names");
       }
@@ -102,21 +102,21 @@ class TensorFactors::Reader {
     std::unordered_map<std::string, const Node*> taken;  // of one map the last matrix counts
     std::vector<const std::string*> order;
     for (const auto& [matrix, names] : file_.members(matrices)) {
-      if (!matrix->is_text()) file_.fail(*matrix, "the file of a matrix is expected");
+      if (!matrix->is_text()) file_.fail(*matrix, "expected the file of a matrix");
       if (names->kind != Kind::list) {
         remark(*names, display(matrix->text) + " has no list of data names");
         continue;
       }
       for (const Node* name : file_.elements(*names)) {
         if (!name->is_text()) {
-          remark(*name, "no data name, for " + display(matrix->text));
+          remark(*name, "not a data name, for " + display(matrix->text));
           continue;
         }
         const auto [place, is_new] = taken.try_emplace(name->text, matrix);
         if (is_new) {
           order.push_back(&place->first);
         } else if (place->second->text != matrix->text) {
-          remark(*name, fmt::format("{} stands under {}, too, which does not count", display(name->text),
+          remark(*name, fmt::format("{} is also listed under {}, which is ignored", display(name->text),
                                     display(place->second->text)));
           place->second = matrix;
         }

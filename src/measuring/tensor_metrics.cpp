@@ -292,7 +292,7 @@ double round_12(double value) {
 
 std::string behind_valid_length(std::int64_t rows) {
   return fmt::format(
-      "NPU elements from [{}] on were taken as 0: they are behind the valid length of the call.", rows);
+      "NPU elements from [{}] on were taken as 0: they are beyond the valid length of the call.", rows);
 }
 
 formats::StoredTensor open_data(const Side& side, const Item& item) {

@@ -285,7 +285,7 @@ TensorMetrics TensorRows::measured_joined(const Pair& row) const {
     if (reading.valid_rows && in_parts) {
       reading.valid_rows.reset();
       reading.notes.messages.emplace_back(
-          "NPU elements behind the valid length of the call count: each rank has a length of its own.");
+          "NPU elements beyond the valid length of the call are compared: each rank has its own length.");
     }
     const formats::StoredTensor target = opened(FactorSide::target, row.target, chunks, reading);
     const formats::StoredTensor golden = opened(FactorSide::golden, row.golden, chunks, reading);
@@ -296,7 +296,7 @@ TensorMetrics TensorRows::measured_joined(const Pair& row) const {
            joins->decision(item).share == Share::sums;
   };
   if (is_untold(result_.target_joins.get(), row.target) || is_untold(result_.golden_joins.get(), row.golden))
-    return unsupported("The ranks hold terms that are masked before they are added up.", false);
+    return unsupported("The ranks hold terms that are masked before they are summed.", false);
   TensorMetrics metrics = compared_in(1);
   constexpr double kApart = 0.01;
   if (metrics.failed || !(metrics.measure.e > kApart)) return metrics;

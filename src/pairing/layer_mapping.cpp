@@ -323,7 +323,7 @@ ModelPlaces read_model_places(const Side& side, const dump::ConstructBeside* bes
   const std::string construct = (folder / "construct.json").string();
   if (std::error_code ignored; !std::filesystem::exists(construct, ignored)) {
     throw IoError(display(construct),
-                  "not found; --layer_mapping needs it to know where an operation stands in the model");
+                  "not found; --layer_mapping needs it to locate operations in the model");
   }
   if (beside == nullptr) {
     places.construct =

@@ -30,7 +30,7 @@ class Reader {
  public:
   Reader(const ByteSource& file, std::uint64_t max_size, std::uint64_t max_nodes)
       : document_(text_of(file, max_size), file.name(), {.max_depth = 8, .max_nodes = max_nodes}) {
-    if (document_.empty()) throw FormatError(display(file.name()), "there is nothing in it");
+    if (document_.empty()) throw FormatError(display(file.name()), "the file is empty");
   }
 
   const Node& root() const { return document_.root(); }
@@ -67,7 +67,7 @@ class Reader {
   std::size_t size(const Node& node) const { return document_.size(node); }
 
   [[noreturn]] void fail_twice(const Node& node, std::string_view key) const {
-    fail(node, fmt::format("'{}': stands here twice", shown(key)));
+    fail(node, fmt::format("'{}': appears twice", shown(key)));
   }
 
   /// A key in a message: whole files may be one line.
@@ -97,7 +97,7 @@ bool read_rule(const Reader& reader, const Node& node, ApiRule& rule) {
         const std::string_view name = std::string_view(known).substr(std::min<std::size_t>(3, known.size()));
         const bool has_side = known.starts_with("ms_") || known.starts_with("pt_");
         if (!has_side || (name != "api" && std::ranges::find(kSectionNames, name) == kSectionNames.end()))
-          reader.fail(at, fmt::format("'{}': is not known here", Reader::shown(key)));
+          reader.fail(at, fmt::format("'{}': unknown key", Reader::shown(key)));
         if (!members.emplace(known, &value).second) reader.fail_twice(at, key);
       });
   const auto operation = [&](const std::string& key) {
@@ -125,8 +125,7 @@ bool read_rule(const Reader& reader, const Node& node, ApiRule& rule) {
     NameMapping& mapping = rule.sections[section].emplace();
     for (std::size_t i = 0; i < target.size(); ++i) {
       if (!mapping.add(target[i], golden[i]))
-        reader.fail(*members.at(key),
-                    fmt::format("'{}': {} stands here twice", key, Reader::shown(target[i])));
+        reader.fail(*members.at(key), fmt::format("'{}': {} appears twice", key, Reader::shown(target[i])));
     }
   }
   return true;

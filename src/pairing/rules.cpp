@@ -50,7 +50,7 @@ void set_differs_above(Rules& rules, const RuleFile& file, const Node& node) {
   if (node.kind != RuleKind::map) file.fail(node, "differs_above must name metrics and numbers");
   for (const auto& [metric, value] : file.members(node)) {
     if (!kMetricNames.contains(metric->text))
-      file.fail(*metric, "differs_above: there is no metric '" + display(metric->text) + "'");
+      file.fail(*metric, "differs_above: unknown metric '" + display(metric->text) + "'");
     rules.differs_above[metric->text] = to_threshold(file, *value, metric->text);
   }
 }
@@ -107,7 +107,7 @@ void apply(Rules& rules, const RuleFile& file) {
   if (file.root().kind != RuleKind::map) file.fail(file.root(), "rules must be a mapping of names to values");
   for (const auto& [name, value] : file.members(file.root())) {
     const auto setter = setters.find(name->text);
-    if (setter == setters.end()) file.fail(*name, "there is no rule '" + display(name->text) + "'");
+    if (setter == setters.end()) file.fail(*name, "unknown rule '" + display(name->text) + "'");
     setter->second(*value, name->text);
   }
 }

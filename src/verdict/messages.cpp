@@ -27,11 +27,11 @@ std::string words_of_copies(const RankResult& result, const Pair& row) {
     const auto text = [&](const Part& part) { return dump::to_text(part.statistics[kNorm], joins->pool); };
     for (std::size_t other = 1; other < parts.size(); ++other) {
       if (same_statistics(parts.front().statistics, parts[other].statistics)) continue;
-      return fmt::format("The ranks {} and {} should hold the same, but do not: norms {} and {}.",
+      return fmt::format("Ranks {} and {} should hold equal values, but do not: norms {} and {}.",
                          joins->numbers(item).front(), joins->numbers(item)[other], text(parts.front()),
                          text(parts[other]));
     }
-    return fmt::format("The ranks {} should hold the same elements, but do not.",
+    return fmt::format("Ranks {} should hold equal elements, but do not.",
                        fmt::join(joins->numbers(item), ", "));
   };
   std::string told = row.has_target() ? words(result.target_joins.get(), row.target) : std::string();
@@ -39,7 +39,7 @@ std::string words_of_copies(const RankResult& result, const Pair& row) {
   return told;
 }
 
-/// `Not compared: Mean, L2norm (NPU alone has them).`
+/// `Not compared: Mean, L2norm (only in NPU).`
 std::string words_of_unknown(const RankResult& result, const Pair& row) {
   constexpr std::array<const char*, kStatistics> kNames = {"Max", "Min", "Mean", "L2norm"};
   std::array<std::vector<const char*>, 2> alone;
@@ -67,7 +67,7 @@ std::string words_of_parts(const RankResult& result, const Pair& row) {
     return fmt::format("{}{} of {} ranks", fmt::join(texts, ", "),
                        joins->parts(item).size() > kShown ? ", ..." : "", joins->parts(item).size());
   };
-  return fmt::format("The shapes do not make up one another: NPU {}, Bench {}.",
+  return fmt::format("The shapes cannot be merged to match: NPU {}, Bench {}.",
                      shapes(result.target, result.target_joins.get(), row.target),
                      shapes(result.golden, result.golden_joins.get(), row.golden));
 }
@@ -81,7 +81,7 @@ std::string words_of(Rule rule, const RankResult& result, std::size_t index) {
     case Rule::fuzzy_pair:
       return "Fuzzy matching data, the comparison accuracy may be affected.";
     case Rule::aligned_pair:
-      return "Paired by what it does and where: the Bench has it under another name.";
+      return "Paired by operation and position: Bench has it under another name.";
     case Rule::unknown:
       return words_of_unknown(result, row);
     case Rule::remark:
@@ -129,7 +129,7 @@ std::string words_of(Rule rule, const RankResult& result, std::size_t index) {
     case Rule::checksum_missing:
       return "The parameter of NPU does not match the bench.";
     case Rule::left_out:
-      return fmt::format("Not compared: --first stopped behind {}.",
+      return fmt::format("Not compared: --first stopped after {}.",
                          result.target.text(result.target.apis[result.entries_reached - 1].name));
     case Rule::no_checksum:
       break;

@@ -52,7 +52,7 @@ ADDED = [
     (r"Not compared: .* \(only in (NPU|Bench)\)\.", ["D106"]),
     (r"(NPU|Bench) tensor (multiplied by .* from the (left|right)|not multiplied: .*)\.", ["D24"]),
     (r"NPU elements from \[\d+\] on were taken as 0: .*\.", ["D108"]),
-    (r"Paired by what it does and where: the Bench has it under another name\.", ["D98"]),
+    (r"Paired by operation and position: Bench has it under another name\.", ["D98"]),
     (r"Fuzzy matching data, the comparison accuracy may be affected\.", ["D42"]),
 ]
 

@@ -35,7 +35,7 @@ NO_ITEM = "warning: Bench has this api/module, but not this item."
 NO_FILE = "NPU does not have data file."
 ZERO_D = ("This is type of 0-d tensor, can not calculate 'Cosine', 'EucDist', 'One Thousandth Err Ratio' and "
           "'Five Thousandths Err Ratio'.")
-ALIGNED = "Paired by what it does and where: the Bench has it under another name."
+ALIGNED = "Paired by operation and position: Bench has it under another name."
 FUZZY = "Fuzzy matching data, the comparison accuracy may be affected."
 
 # Messages that are not those of the Python tool.

@@ -254,8 +254,8 @@ def make_tests(msprobe, program, data, generate):
         spread_out(scratch, places, places.get)
         status, _, said = on_two_machines(scratch, "compare", "-tp", "target", "-gp", "golden", "-o", str(scratch / "out"), "--local")
         harness.check_equal(f"status, {said}", status, 2)
-        harness.check("step0/rank3: only in the target" in said or "rank3: only in the target" in said, said)
-        harness.check("rank1  failed: no process sees both target/step0/rank1/dump.json (on " in said, said)
+        harness.check("step0/rank3: only in target" in said or "rank3: only in target" in said, said)
+        harness.check("rank1  failed: no process can read both target/step0/rank1/dump.json (on " in said, said)
         harness.check_equal("files", len(files_in(scratch / "out")), 2)
 
     @test("a process that sees nothing does not help, and is told of")

@@ -138,7 +138,7 @@ def check_copies(msprobe, scratch, archive):
     harness.check_equal(
         "words",
         json.loads(weight["Err_message"]),
-        ["error: The ranks 0 and 1 should hold the same, but do not: norms 8.0 and 10.0."],
+        ["error: Ranks 0 and 1 should hold equal values, but do not: norms 8.0 and 10.0."],
     )
     # The same in tensors whose numbers say nothing of it.
     folder = scratch / "tp_tensor" / "rank1" / "dump_tensor_data"
@@ -209,7 +209,7 @@ def check_experts(msprobe, scratch, _):
     write_model(scratch / "seven" / "rank0", model([0, 1], 7))
     result, table = compare(msprobe, scratch, "split", "seven", "--fail-on", "warning")
     harness.check_equal("seven", result.returncode, 1)
-    harness.check("The shapes do not make up one another" in result.stdout, result.stdout)
+    harness.check("The shapes cannot be merged to match" in result.stdout, result.stdout)
 
 
 def check_progress(msprobe, scratch, archive):
@@ -228,11 +228,11 @@ def check_progress(msprobe, scratch, archive):
 def check_refused(msprobe, scratch, archive):
     unpack(archive, scratch, "one", "tp", "one_tensor")
     for arguments, reason in (
-        (["tp", "tp", "--tp", "2", "1"], "merged, the target has 1 models and the golden side 2"),
-        (["tp", "one", "--tp", "3"], "2 ranks cannot be shared out to models of 3"),
-        (["tp", "one", "--tp", "0"], "--tp 0: no number of ranks"),
-        (["tp", "one", "--python-rules"], "--merge-ranks and --python-rules exclude each other"),
-        (["tp", "one", "-da"], "--merge-ranks and -da exclude each other"),
+        (["tp", "tp", "--tp", "2", "1"], "merged, target has 1 models and golden 2"),
+        (["tp", "one", "--tp", "3"], "2 ranks cannot be split into models of 3"),
+        (["tp", "one", "--tp", "0"], "--tp 0: not a number of ranks"),
+        (["tp", "one", "--python-rules"], "--merge-ranks and --python-rules cannot be combined"),
+        (["tp", "one", "-da"], "--merge-ranks and -da cannot be combined"),
         (["tp", "one_tensor"], "the dump tasks differ"),
         (["tp/rank0/dump.json", "missing"], "missing"),
     ):

@@ -77,7 +77,7 @@ void take_file_statistics(RankResult& result) {
     }
   }
   if (failed == 0) return;
-  log_warning(fmt::format("{}the recorded statistics of {} tensor{} count, whose files cannot be read: {}{}",
+  log_warning(fmt::format("{}using the recorded statistics of {} tensor{} whose files cannot be read: {}{}",
                           result.rank.empty() ? "" : display(result.rank) + ": ", failed,
                           failed == 1 ? "" : "s", first, failed == 1 ? "" : ", …"));
 }

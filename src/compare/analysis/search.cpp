@@ -51,7 +51,8 @@ FirstDifference search_first_difference(const std::vector<RankDifferences>& rank
   result.doubt = graph.uneven();
   if (graph.contradictory())
     result.doubt =
-        "the communication of the ranks contradicts itself; entries are ordered by their places in each rank";
+        "the communication calls of the ranks contradict each other; entries are ordered by their position "
+        "within each rank";
   return result;
 }
 

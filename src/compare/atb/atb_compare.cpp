@@ -106,10 +106,10 @@ void tell_one_sided(const ByName& names, const ByName& others, const char* where
   std::size_t count = 0;
   for (const auto& [name, items] : names) {
     if (others.contains(name)) continue;
-    if (++count <= kMostOneSided) lines.push_back(std::string(name) + ": only in the " + where);
+    if (++count <= kMostOneSided) lines.push_back(std::string(name) + ": only in " + where);
   }
   if (count > kMostOneSided) {
-    lines.push_back(fmt::format("{} more only in the {}", human_count(count - kMostOneSided), where));
+    lines.push_back(fmt::format("{} more only in {}", human_count(count - kMostOneSided), where));
   }
 }
 
@@ -272,7 +272,7 @@ AtbDumps read_atb(const std::string& target, const std::string& golden) {
                  read_atb_csv(*open_file(golden + "/statistic.csv"))};
   for (const auto& [side, folder] : {std::pair(&dumps.target, &target), std::pair(&dumps.golden, &golden)}) {
     if (side->skipped > 0) {
-      log_warning(fmt::format("{}/statistic.csv: {} rows of another form left out", display(*folder),
+      log_warning(fmt::format("{}/statistic.csv: {} rows of an unknown form left out", display(*folder),
                               human_count(side->skipped)));
     }
   }
@@ -321,7 +321,7 @@ AtbSide read_atb_csv(const ByteSource& file) {
     side.items.push_back(std::move(item));
   }
   if (side.items.empty()) {
-    throw FormatError(display(file.name()), "no rows of an ATB dump: 15 columns are expected");
+    throw FormatError(display(file.name()), "not an ATB dump: expected 15 columns");
   }
   return side;
 }
@@ -334,7 +334,7 @@ Plan plan_atb(const std::string& target, const std::string& golden, const AtbTra
   const ByName targets = by_name(dumps->target);
   const ByName goldens = by_name(dumps->golden);
   tell_one_sided(targets, goldens, "target", plan.one_sided);
-  tell_one_sided(goldens, targets, "golden side", plan.one_sided);
+  tell_one_sided(goldens, targets, "golden", plan.one_sided);
   Task& task = plan.tasks.emplace_back();
   task.target = target;
   task.golden = golden;

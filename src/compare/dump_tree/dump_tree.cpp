@@ -52,15 +52,14 @@ void imitate_python_fuzzy(MeasuredRank& result) {
 /// Training against inference (--consistent_check); rows of both sides.
 void pair_consistent_rows(MeasuredRank& result, Backend backend, const PairingTraits& traits) {
   if (result.mode == Mode::md5) {
-    throw FormatError(
-        display(result.target.json),
-        "--consistent_check compares tensors or statistics; parts of a tensor have other checksums");
+    throw FormatError(display(result.target.json),
+                      "--consistent_check cannot compare checksums: those of a tensor's parts differ from "
+                      "that of the whole");
   }
   result.consistent = backend;
   Matching matching = match_consistent(result.target, result.golden, backend, traits);
   if (matching.conflict) {
-    log_warning(
-        "training and inference ran modules in different orders: rows stand in the order of training");
+    log_warning("training and inference ran modules in different orders: rows are in the order of training");
   }
   take_pairs(result, std::move(matching));
 }
@@ -85,14 +84,14 @@ void load_merged(PairedRank& result, const RankPair& pair, const LoadOptions& ta
     for (std::size_t i = begin; i < end; ++i) ranks.push_back(std::move(sides[i]));
     for (const RankSide& rank : ranks) {
       if (rank.side.header.task != ranks.front().side.header.task) {
-        throw FormatError(fmt::format("the ranks of one model are of different tasks: {}, {}",
+        throw FormatError(fmt::format("the ranks of one model have different tasks: {}, {}",
                                       display(ranks.front().side.json), display(rank.side.json)));
       }
       if (rank.side.has_md5) {
         throw FormatError(
             display(rank.side.json),
-            "checksums of parts say nothing of the whole: ranks that recorded checksums are not "
-            "merged");
+            "ranks with checksums cannot be merged: the checksum of a whole tensor does not follow from "
+            "those of its parts");
       }
     }
     return join_sides(std::move(ranks));
@@ -118,7 +117,7 @@ void add_noise_floor(RankPairs& ranks, const dump::Tree& golden, const std::stri
   if (!table.empty()) {
     if (ranks.pairs.size() != 1) {
       throw UsageError(
-          fmt::format("--noise-floor: {} is of one rank of one step, and {} are compared: name the "
+          fmt::format("--noise-floor: {} covers one rank of one step, but {} are compared: pass the "
                       "folder of its steps",
                       display(table), ranks.pairs.size()));
     }
@@ -177,7 +176,7 @@ std::string stage_of(const RankPair& pair, std::string_view what) {
 MeasuredRank read_and_pair(const RankPair& pair, const RankOptions& options, const RankTraits& traits,
                            const Rules& rules, BytesAhead& bytes, bool diagnosed) {
   if (dump::is_debug_json(pair.target.json) != dump::is_debug_json(pair.golden.json)) {
-    throw FormatError(fmt::format("a debug.json is compared with a debug.json only: {}, {}",
+    throw FormatError(fmt::format("a debug.json can only be compared with a debug.json: {}, {}",
                                   display(pair.target.json), display(pair.golden.json)));
   }
   MeasuredRank result;
@@ -290,10 +289,10 @@ SeenBy seen_by(const RankPair& pair) {
   for (const dump::RankDump* other : others) {
     seen.processes = processes_in_both(seen.processes, other->seen->processes);
     if (!seen.processes.empty()) continue;
-    seen.apart =
-        fmt::format("no process sees both {} (on {}) and {} (on {}): copy one to where the other lies",
-                    display(pair.target.json), display(pair.target.seen->host), display(other->json),
-                    display(other->seen->host));
+    seen.apart = fmt::format(
+        "no process can read both {} (on {}) and {} (on {}): copy one to the machine of the other",
+        display(pair.target.json), display(pair.target.seen->host), display(other->json),
+        display(other->seen->host));
     return seen;
   }
   return seen;
@@ -408,7 +407,7 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
     if (!task.rank.empty()) task.suffix = "_" + task.rank;
     std::shared_ptr<diagnosis::RankHistory> history;
     if (options.diagnosis.first && !task.prefix.empty())
-      throw UsageError("--first needs the entries of a dump.json: values saved by name have no evidence");
+      throw UsageError("--first needs the entries of a dump.json: values saved by name are not diagnosed");
     if (options.diagnosis.wanted && !options.backend && task.prefix.empty()) {
       Chain& chain = chains[pair.target.label];
       chain.add(task.processes);

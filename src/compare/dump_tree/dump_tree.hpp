@@ -36,7 +36,7 @@ struct RankPair {
 
 struct RankPairs {
   std::vector<RankPair> pairs;
-  std::vector<std::string> one_sided;  // "step0/rank3: only in the target", …
+  std::vector<std::string> one_sided;  // "step0/rank3: only in target", …
   std::vector<std::string> remarks;    // on how ranks were paired, where that needs a word
 };
 

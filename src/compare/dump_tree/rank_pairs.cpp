@@ -30,14 +30,14 @@ void pair_up(const std::vector<T>& targets, const std::vector<T>& goldens, const
   for (const T& target : targets) {
     const auto other = std::ranges::find_if(goldens, [&](const T& golden) { return same(target, golden); });
     if (other == goldens.end()) {
-      one_sided.push_back(place + target.label + ": only in the target");
+      one_sided.push_back(place + target.label + ": only in target");
     } else {
       pair(target, *other);
     }
   }
   for (const T& golden : goldens) {
     if (std::ranges::none_of(targets, [&](const T& target) { return same(target, golden); }))
-      one_sided.push_back(place + golden.label + ": only in the golden side");
+      one_sided.push_back(place + golden.label + ": only in golden");
   }
 }
 
@@ -61,8 +61,8 @@ void pair_step(const std::string& step, const StepDump& target, const StepDump& 
     return;
   }
   if (!by_position && (target.ranks.size() != 1 || golden.ranks.size() != 1)) {
-    plan.remarks.push_back("no rank number is common to both sides" + (step.empty() ? "" : " in " + step) +
-                           "; ranks are paired by position");
+    plan.remarks.push_back("the two sides have no rank number in common" +
+                           (step.empty() ? "" : " in " + step) + "; ranks are paired by position");
   }
   pair_up(target.ranks, golden.ranks, place, plan.one_sided, same_position, add);
 }
@@ -125,7 +125,7 @@ RankPairs pair_merged(const Tree& target, const Tree& golden, const std::array<s
     if (size == 0) size = step.ranks.size();
     if (step.ranks.size() % size != 0) {
       throw UsageError(display(tree.path) + ": " + std::to_string(step.ranks.size()) +
-                       " ranks cannot be shared out to models of " + std::to_string(size));
+                       " ranks cannot be split into models of " + std::to_string(size));
     }
     for (std::size_t i = 0; i < step.ranks.size(); i += size) {
       const auto begin = step.ranks.begin() + static_cast<std::ptrdiff_t>(i);
@@ -137,10 +137,9 @@ RankPairs pair_merged(const Tree& target, const Tree& golden, const std::array<s
     auto targets = groups_of(ours, target, group[0]);
     auto goldens = groups_of(theirs, golden, group[1]);
     if (targets.size() != goldens.size()) {
-      throw UsageError(
-          "merged, the target has " + std::to_string(targets.size()) + " models and the golden side " +
-              std::to_string(goldens.size()),
-          "--tp says how many neighbouring ranks make up one, of the target and of the golden side");
+      throw UsageError("merged, target has " + std::to_string(targets.size()) + " models and golden " +
+                           std::to_string(goldens.size()),
+                       "--tp sets the number of ranks per model, of target and of golden");
     }
     for (std::size_t i = 0; i < targets.size(); ++i) {
       RankPair& pair = plan.pairs.emplace_back();
@@ -155,7 +154,7 @@ RankPairs pair_merged(const Tree& target, const Tree& golden, const std::array<s
   };
   if (!has_steps(target) || !has_steps(golden)) {
     if (target.steps.size() != 1 || golden.steps.size() != 1)
-      throw UsageError("one side holds several steps, the other one is of one step");
+      throw UsageError("one side has several steps, the other only one");
     add_step("", target.steps[0], golden.steps[0]);
     return plan;
   }

@@ -191,10 +191,10 @@ void tell_missing(const std::string& tag, const SavedArrays& here, const SavedAr
   for (const auto& [key, file] : here) {
     if (there != nullptr && there->contains(key)) continue;
     if (++missing > kMostOneSided) continue;
-    lines.push_back(fmt::format("{} {}: only in the {}", tag, saved_name(key), where));
+    lines.push_back(fmt::format("{} {}: only in {}", tag, saved_name(key), where));
   }
   if (missing > kMostOneSided)
-    lines.push_back(fmt::format("{}: {} more only in the {}", tag, missing - kMostOneSided, where));
+    lines.push_back(fmt::format("{}: {} more only in {}", tag, missing - kMostOneSided, where));
 }
 
 }  // namespace
@@ -259,7 +259,7 @@ Plan plan_single_saves(const FoundSaves& target, const FoundSaves& golden, const
   }
   for (const auto& [tag, arrays] : golden.tags) {
     const auto other = target.tags.find(tag);
-    tell_missing(tag, arrays, other == target.tags.end() ? nullptr : &other->second, "golden side",
+    tell_missing(tag, arrays, other == target.tags.end() ? nullptr : &other->second, "golden",
                  plan.one_sided);
   }
   if (plan.tasks.empty()) throw FormatError("the two trees of saved arrays have no tag in common");

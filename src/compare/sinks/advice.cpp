@@ -136,35 +136,33 @@ std::string words(const Advice& advice) {
   const auto shown = [](std::string_view path) {
     return path.empty() ? std::string("nothing") : "'" + display(path) + "'";
   };
-  const std::string levels = fmt::format("the dumps are of different levels ({} and {})",
+  const std::string levels = fmt::format("the dumps have different levels ({} and {})",
                                          display(advice.target), display(advice.golden));
   switch (advice.cause) {
     case Advice::Cause::levels:
       return levels + "; dump both at one level, or one at mix";
     case Advice::Cause::operations:
       return fmt::format(
-          "the two are of different frameworks, which name operations differently; {} pairs {}",
-          advice.option, advice.option == "-lm" ? "those that stand at one place of the model" : "them");
+          "the dumps are from different frameworks, which name operations differently; {} pairs {}",
+          advice.option, advice.option == "-lm" ? "them by their position in the model" : "them");
     case Advice::Cause::modules:
-      return fmt::format("the two are of different frameworks, which name modules differently; {} pairs them",
-                         advice.option);
-    case Advice::Cause::call_numbers:
-      return std::string("the numbers of the calls differ; ") +
-             (advice.option.empty() ? "look at the mapping" : "-fm pairs calls in their order");
-    case Advice::Cause::root:
       return fmt::format(
-          "{} in front of the modules' names is {} on the golden side; {} FILE writes a mapping "
-          "for -dm",
-          shown(advice.target), shown(advice.golden), advice.option);
+          "the dumps are from different frameworks, which name modules differently; {} pairs them",
+          advice.option);
+    case Advice::Cause::call_numbers:
+      return std::string("the call numbers differ; ") +
+             (advice.option.empty() ? "check the mapping" : "-fm pairs calls in order");
+    case Advice::Cause::root:
+      return fmt::format("module names begin with {}, in golden with {}; {} FILE writes a mapping for -dm",
+                         shown(advice.target), shown(advice.golden), advice.option);
     case Advice::Cause::part_of_mix:
-      return levels + ", so that one has entries of both kinds";
+      return levels + ": one has entries of both kinds";
     case Advice::Cause::nothing_left:
-      return "the golden side has nothing left that could be their partner";
+      return "golden has no entries left to pair them with";
     case Advice::Cause::names:
       break;
   }
-  return fmt::format("their names are not on the golden side; {} FILE proposes partners for -dm",
-                     advice.option);
+  return fmt::format("golden does not have their names; {} FILE suggests partners for -dm", advice.option);
 }
 
 }  // namespace

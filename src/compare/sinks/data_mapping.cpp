@@ -164,7 +164,7 @@ class MappingProposal final : public Sink {
     if (write_suggestion(pairs_, path_)) {
       report.tasks.front().files.push_back(path_);
     } else {
-      log_warning("--suggest-mapping: there is nothing to propose, and no file");
+      log_warning("--suggest-mapping: nothing to suggest, no file written");
     }
   }
 
@@ -242,8 +242,7 @@ NamePairs suggest_pairs(const RankResult& result) {
 
 bool write_suggestion(const std::vector<NamePairs>& ranks, const std::string& path) {
   std::unordered_set<std::string_view> written;
-  std::string text =
-      "# Proposed by `msprobe compare --suggest-mapping`; look it through, then use it with -dm.\n";
+  std::string text = "# Suggested by `msprobe compare --suggest-mapping`; review it, then use it with -dm.\n";
   for (const NamePairs& pairs : ranks) {
     for (const auto& [from, to] : pairs) {
       if (written.insert(from).second) append_mapping_line(text, from, to);

@@ -74,7 +74,7 @@ class FactorNotesSink final : public Sink {
     for (const std::string& remark : factors_->remarks()) tell(display(file_) + ", " + remark);
     const bool tensors =
         std::any_of(found_.begin(), found_.end(), [](const Found& found) { return found.tensors; });
-    if (!tensors) return tell("no tensors were compared, and --config says nothing of anything else");
+    if (!tensors) return tell("no tensors were compared, and --config affects nothing else");
     Failures failures;
     std::vector<char> met(factors_->all().size());
     for (const Found& found : found_) {
@@ -89,7 +89,7 @@ class FactorNotesSink final : public Sink {
     for (std::size_t i = 0; i < met.size(); ++i) {
       const TensorFactors::Named& named = factors_->all()[i];
       if (met[i] == 0)
-        tell(fmt::format("no row has the data name {} on the {} side", display(named.data_name),
+        tell(fmt::format("no row of {1} has the data name {0}", display(named.data_name),
                          named.side == FactorSide::target ? "target" : "golden"));
     }
     constexpr std::size_t kMostLines = 20;

@@ -137,7 +137,7 @@ class HtmlReport final : public Sink {
 
   void begin(const Plan& plan) override {
     if (!plan.entries) {
-      throw UsageError("--format html shows dumps with a dump.json only: take csv, xlsx, json or jsonl here");
+      throw UsageError("--format html supports only dumps with a dump.json: use csv, xlsx, json or jsonl");
     }
     if (path_ != "-") prepare_output(path_);
     kept_.resize(plan.tasks.size());
@@ -149,7 +149,7 @@ class HtmlReport final : public Sink {
     const RankRows& entries = *rows->of_entries();
     const dump::ConstructBeside* const construct = entries.result().target_construct.get();
     if (construct != nullptr && !construct->problem().empty())
-      log_warning(construct->problem() + "; the report shows the modules by the names of entries");
+      log_warning(construct->problem() + "; the report takes the modules from the entry names");
     Kept kept;
     std::optional<std::size_t> first_bad;
     if (summary.first_bad) first_bad = summary.first_bad->index;

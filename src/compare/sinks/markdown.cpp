@@ -34,7 +34,7 @@ std::string heading(const TaskSummary& task) {
       task.unknown > 0 ? fmt::format("; {} not compared", human_count(task.unknown)) : "",
       task.rows_left_out > 0 ? fmt::format("; {} left out", human_count(task.rows_left_out)) : "",
       task.unmatched > 0 ? fmt::format("; {} unmatched", human_count(task.unmatched)) : "",
-      task.golden_only > 0 ? fmt::format("; {} only in the golden side", human_count(task.golden_only)) : "");
+      task.golden_only > 0 ? fmt::format("; {} only in golden", human_count(task.golden_only)) : "");
 }
 
 /// For a block of code: nothing in it ends the block.
@@ -76,7 +76,7 @@ class Markdown final : public Sink {
       text += (text.empty() ? "" : "\n") + head;
       append_rows(bad_[i], report.tasks[i], text);
     }
-    if (tasks_left > 0) text += fmt::format("\nand {} comparisons more\n", tasks_left);
+    if (tasks_left > 0) text += fmt::format("\nand {} more comparisons\n", tasks_left);
     for (const std::string& line : report.one_sided) {
       if (text.size() + line.size() > kMostBytes) break;
       text += "\nnot compared: " + markdown_cell(line) + "\n";
@@ -105,7 +105,7 @@ class Markdown final : public Sink {
       text += line;
       ++told;
     }
-    if (told < all) text += fmt::format("\nand {} rows more\n", human_count(all - told));
+    if (told < all) text += fmt::format("\nand {} more rows\n", human_count(all - told));
   }
 
   std::string path_;

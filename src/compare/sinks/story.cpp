@@ -23,7 +23,7 @@ namespace {
 using diagnosis::Origin;
 
 constexpr std::size_t kNeighbours = 3;
-constexpr std::size_t kMostStoryRows = 64;  // of one entry, told in full
+constexpr std::size_t kMostStoryRows = 64;  // of one entry, shown in full
 constexpr std::size_t kSuggestions = 5;
 
 /// Rows of one entry; they stand together.
@@ -51,7 +51,7 @@ std::vector<Group> groups_of(const RankResult& result) {
   return groups;
 }
 
-/// What one line tells of a row: a property on both sides and, where there is one, their difference.
+/// What one line shows of a row: a property on both sides and, where there is one, their difference.
 struct Property {
   const char* label;
   Field target;
@@ -89,7 +89,8 @@ class Story {
     if (result_.diagnosis && first.has_target()) find_producers(result_.target_item(first).api);
     const std::size_t end = std::min(told.last, told.first + kMostStoryRows);
     for (std::size_t i = told.first; i < end; ++i) tell_row(i);
-    if (end < told.last) out_ += fmt::format("\nand {} rows more, to be named one by one\n", told.last - end);
+    if (end < told.last)
+      out_ += fmt::format("\nand {} more rows; pass their names to see them\n", told.last - end);
     tell_stack(entry);
     tell_neighbours(groups, which);
     return std::move(out_);
@@ -193,7 +194,7 @@ class Story {
     out_ += report::render_columns({}, lines, style());
   }
 
-  /// The user's own frames say where in the model this is; what lies between them and the call comes after.
+  /// The user's own frames come first: they show where in the model this is.
   void tell_stack(std::string_view entry) {
     const auto* frames = result_.target.stacks ? result_.target.stacks->find(entry) : nullptr;
     out_ += "\ncalled from\n";
@@ -282,7 +283,7 @@ class Story {
   }
   std::string hint;
   for (const std::string& one : names) hint += (hint.empty() ? "the nearest names are " : ", ") + one;
-  throw UsageError("--explain: no entry or row is called '" + display(name) + "'", hint);
+  throw UsageError("--explain: no entry or row is named '" + display(name) + "'", hint);
 }
 
 class Stories final : public Sink {
@@ -290,7 +291,7 @@ class Stories final : public Sink {
   explicit Stories(const StoryOptions& options) : options_(options) {}
 
   void begin(const Plan& plan) override {
-    if (!plan.entries) throw UsageError("--explain tells of dumps with a dump.json only");
+    if (!plan.entries) throw UsageError("--explain supports only dumps with a dump.json");
     stories_.resize(plan.tasks.size());
     similar_.resize(plan.tasks.size());
   }

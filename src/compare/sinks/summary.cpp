@@ -33,10 +33,10 @@ std::size_t find_metric(const Rows& rows, const std::string& name) {
                                   [&](const std::string& one) { return lower(one) == lower(name); });
   if (found != metrics.end()) return static_cast<std::size_t>(found - metrics.begin());
   if (metrics.empty()) {
-    throw UsageError(rows.mode() == Mode::md5 ? "--by: a comparison of checksums has no metrics"
-                                              : "--by: it weighs rows of dumps with a dump.json only");
+    throw UsageError(rows.mode() == Mode::md5 ? "--by: checksum comparisons have no metrics"
+                                              : "--by: supported only for dumps with a dump.json");
   }
-  throw UsageError(fmt::format("--by: '{}' is no metric of a {} comparison: {}", display(name),
+  throw UsageError(fmt::format("--by: '{}' is not a metric of a {} comparison: {}", display(name),
                                mode_name(rows.mode()), fmt::join(metrics, ", ")));
 }
 
@@ -65,15 +65,14 @@ std::string counts(const TaskSummary& rank, bool color) {
   if (rank.rows_left_out > 0) line += fmt::format("; {} left out", human_count(rank.rows_left_out));
   if (rank.unmatched > 0) line += fmt::format("; {} unmatched", human_count(rank.unmatched));
   if (rank.unknown > 0)
-    line += fmt::format("; {} not compared, as no statistic was recorded on both sides",
+    line += fmt::format("; {} not compared, because no statistic was recorded on both sides",
                         human_count(rank.unknown));
   if (rank.unreadable > 0) line += fmt::format("; {} not comparable", human_count(rank.unreadable));
-  if (rank.golden_only > 0)
-    line += fmt::format("; {} only in the golden side", human_count(rank.golden_only));
+  if (rank.golden_only > 0) line += fmt::format("; {} only in golden", human_count(rank.golden_only));
   return line;
 }
 
-/// What became of all rows, in words that say something.
+/// How many rows have which origin.
 std::string origins(const diagnosis::Diagnosis& diagnosis) {
   using diagnosis::Origin;
   std::uint64_t rows = 0;
@@ -88,7 +87,7 @@ std::string origins(const diagnosis::Diagnosis& diagnosis) {
   return line;
 }
 
-/// One row told in full: the name is never cut.
+/// One row in full: its name is never cut.
 std::string first_bad(const NotedRow& row, bool color) {
   std::string out =
       "  first in execution order: " + report::paint(row.name, report::Color::bold, color) + "\n";
@@ -216,7 +215,7 @@ std::unique_ptr<Sink> summary_sink(const SummaryOptions& options, const MatchOpt
 
 std::string render_summary(const CompareReport& report, bool color) {
   std::string out;
-  const char* const replaced = report.replaced ? ", in place of the file that was there" : "";
+  const char* const replaced = report.replaced ? ", replacing an existing file" : "";
   if (report.diagnosis) out += diagnosis::block(*report.diagnosis) + "\n" + origins(*report.diagnosis);
   for (const TaskSummary& rank : report.tasks) {
     const std::string label = rank.label.empty() ? "" : display(rank.label) + "  ";
@@ -232,7 +231,7 @@ std::string render_summary(const CompareReport& report, bool color) {
     out += fmt::format("{}{} against {} ({})\n", label, display(rank.target), display(rank.golden),
                        mode_name(rank.mode));
     if (rank.rows == 0) {
-      out += "  no rows: there is nothing to compare in the target\n";
+      out += "  no rows: the target has nothing to compare\n";
       if (rank.no_values) out += no_values(false);
       continue;
     }
@@ -242,7 +241,7 @@ std::string render_summary(const CompareReport& report, bool color) {
       out += report::paint("  no tensor was compared", report::Color::red, color) + "\n";
     if (!rank.stopped_behind.empty()) {
       out += "  " + report::paint("left out: ", report::Color::yellow, color) +
-             fmt::format("{} of {} entries, behind {}\n", human_count(rank.entries_left_out),
+             fmt::format("{} of {} entries, after {}\n", human_count(rank.entries_left_out),
                          human_count(rank.entries), display(rank.stopped_behind));
     }
     if (!rank.advice.empty())
@@ -252,11 +251,11 @@ std::string render_summary(const CompareReport& report, bool color) {
     for (const std::string& file : rank.files) out += "  written: " + display(file) + replaced + "\n";
   }
   if (speaks_of_npu(report))
-    out += "NPU is the run under test, Bench the golden one, on whatever device: the Python tool's words\n";
+    out += "NPU is target, Bench is golden, on any device (the terms of the Python tool)\n";
   if (!report.html_file.empty()) out += "report: " + display(report.html_file) + replaced + "\n";
   if (report.rows_not_in_html > 0)
-    out += "the report has no room for all rows: what differs comes first, and " +
-           human_count(report.rows_not_in_html) + " rows are not in it\n";
+    out += "the report cannot hold all rows: those that differ come first, and " +
+           human_count(report.rows_not_in_html) + " are left out\n";
   for (const std::string& line : report.one_sided) {
     out += report::paint("not compared: ", report::Color::yellow, color) + display(line) + "\n";
   }

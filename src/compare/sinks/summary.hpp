@@ -18,7 +18,7 @@ struct SummaryOptions {
   std::string by;  // a metric, by the name of its column; empty: the verdict and what it speaks of
 };
 
-/// UsageError if the comparison has no metric of the name that is asked for.
+/// UsageError if the comparison has no metric of the given name.
 TaskSummary summarize(const Rows& rows, const SummaryOptions& options = {});
 
 /// Summarizes each task and makes one diagnosis of those of all tasks: where it first goes wrong. `match` is

@@ -36,7 +36,7 @@ class JoinedTable final : public report::Table {
     for (const JoinedPart& part : parts_) {
       ends_.push_back(part.rows->rows() + (ends_.empty() ? 0 : ends_.back()));
       if (part.rows->columns() != parts_.front().rows->columns()) {
-        throw UsageError("the ranks give tables with different columns, which do not fit into one file",
+        throw UsageError("the tables of the ranks have different columns and cannot share one file",
                          "leave out --output-file to get one file for each rank");
       }
     }
@@ -116,7 +116,7 @@ class OneFile final : public Sink {
   void begin(const Plan& plan) override {
     plan_ = &plan;
     if (!plan.entries && plan.tasks.size() > 1) {
-      throw UsageError(fmt::format("there are {} results, which do not fit into one file", plan.tasks.size()),
+      throw UsageError(fmt::format("{} results cannot share one file", plan.tasks.size()),
                        "leave out --output-file to get one file for each");
     }
     if (options_.file != "-") prepare_output(options_.file);

@@ -125,7 +125,7 @@ Plan plan_static_graphs(const FoundGraphs& target, const FoundGraphs& golden, co
     const std::string label = fmt::format("rank {} step {}", place.first, place.second);
     const auto other = goldens.find(place);
     if (other == goldens.end()) {
-      plan.one_sided.push_back(label + ": only in the target");
+      plan.one_sided.push_back(label + ": only in target");
       continue;
     }
     Task& task = plan.tasks.emplace_back();
@@ -139,8 +139,7 @@ Plan plan_static_graphs(const FoundGraphs& target, const FoundGraphs& golden, co
   }
   for (const auto& [place, folders] : goldens) {
     if (!targets.contains(place))
-      plan.one_sided.push_back(
-          fmt::format("rank {} step {}: only in the golden side", place.first, place.second));
+      plan.one_sided.push_back(fmt::format("rank {} step {}: only in golden", place.first, place.second));
   }
   if (plan.tasks.empty()) {
     throw FormatError("the two static-graph dumps have no rank and step in common" +

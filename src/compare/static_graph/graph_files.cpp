@@ -129,7 +129,7 @@ void read_statistic_csv(const ByteSource& file, GraphSide& side) {
     };
     GraphItem& item = side.items.emplace_back();
     const std::string_view time = trimmed(fields[kTime]);
-    if (!dump::is_digits(time)) fail(file, rows, "the time '" + display(fields[kTime]) + "' is no number");
+    if (!dump::is_digits(time)) fail(file, rows, "the time '" + display(fields[kTime]) + "' is not a number");
     item.time = without_zeros(time);
     item.key = valid_utf8(fields[kOpName] + "." + fields[kTaskId] + "." + fields[kIo] + "." + fields[kSlot]);
     item.file = file.name();
@@ -141,7 +141,7 @@ void read_statistic_csv(const ByteSource& file, GraphSide& side) {
       const std::string& text = field(*values[i]);
       const auto number = statistic(text);
       if (!number && !text.empty()) {
-        fail(file, rows, std::string(kValueColumns[i]) + " '" + display(text) + "' is no number");
+        fail(file, rows, std::string(kValueColumns[i]) + " '" + display(text) + "' is not a number");
       }
       if (number) item.statistics[i] = *number;
     }

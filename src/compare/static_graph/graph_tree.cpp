@@ -36,7 +36,7 @@ NumberList NumberList::parse(std::string_view option, std::string_view text) {
     list.add(*first, *last);
     if (comma == std::string_view::npos) break;
     text.remove_prefix(comma + 1);
-    if (text.empty()) throw UsageError(fmt::format("{}: a number is missing behind the last comma", option));
+    if (text.empty()) throw UsageError(fmt::format("{}: a number is missing after the last comma", option));
   }
   return list;
 }

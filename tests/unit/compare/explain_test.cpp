@@ -96,7 +96,7 @@ TEST_CASE("what no rank has gets the nearest names") {
     sink->end(report);
     FAIL("the entry was found");
   } catch (const UsageError& error) {
-    CHECK(std::string(error.what()) == "--explain: no entry or row is called 'x\\x1b[2J'");
+    CHECK(std::string(error.what()) == "--explain: no entry or row is named 'x\\x1b[2J'");
     CHECK(contains(error.hint(), "Torch.e3.0.forward, "));
   }
 }

@@ -82,7 +82,7 @@ TEST_CASE("a folder without a dump.json has its debug.json; with both on both si
 TEST_CASE("ranks pair by number") {
   const Dumps dumps({"rank0", "rank2", "rank10"}, {"rank10", "rank0", "rank3"});
   CHECK(dumps.pairs() == Lines{"rank0 = rank0", "rank10 = rank10"});
-  CHECK(dumps.one_sided() == Lines{"rank2: only in the target", "rank3: only in the golden side"});
+  CHECK(dumps.one_sided() == Lines{"rank2: only in target", "rank3: only in golden"});
 }
 
 TEST_CASE("ranks pair by position where no number is common, and with Python's rules always") {
@@ -97,9 +97,9 @@ TEST_CASE("ranks pair by position where no number is common, and with Python's r
 TEST_CASE("surplus ranks are named, whichever side has them") {
   const Dumps more({"rank0", "rank2"}, {"rank1"});
   CHECK(more.pairs() == Lines{"rank0 = rank1"});
-  CHECK(more.one_sided() == Lines{"rank2: only in the target"});
+  CHECK(more.one_sided() == Lines{"rank2: only in target"});
   const Dumps less({"rank0"}, {"rank1", "rank2"});
-  CHECK(less.one_sided() == Lines{"rank2: only in the golden side"});
+  CHECK(less.one_sided() == Lines{"rank2: only in golden"});
 }
 
 TEST_CASE("folders of processes have no number and pair with each other") {
@@ -118,8 +118,8 @@ TEST_CASE("dump roots pair the steps that both have") {
   const Dumps dumps({"step0/rank0", "step2/rank0", "step2/rank1", "step10/rank0"},
                     {"step2/rank0", "step10/rank0", "step11/rank0"});
   CHECK(dumps.pairs() == Lines{"step2 rank0 = rank0", "step10 rank0 = rank0"});
-  CHECK(dumps.one_sided() == Lines{"step0: only in the target", "step2/rank1: only in the target",
-                                   "step11: only in the golden side"});
+  CHECK(dumps.one_sided() ==
+        Lines{"step0: only in target", "step2/rank1: only in target", "step11: only in golden"});
 }
 
 TEST_CASE("dump roots without a common step are refused") {

@@ -173,8 +173,8 @@ TEST_CASE("static graph: a statistic.csv that lies is refused with file and line
   };
   refused("Add,op,0,1,7,output,0,24,float32,\"(2,3)\",1,2\n", "fewer than 13 columns");
   refused("Add,op,0,1,7,output,0,24,float32,\"(2,3)\",1,2,3\n", "fewer columns than the header");
-  refused("Add,op,0,1,soon,output,0,24,float32,\"(2,3)\",1,2,3,4\n", "'soon' is no number");
-  refused("Add,op,0,1,7,output,0,24,float32,\"(2,3)\",much,2,3,4\n", "Max Value 'much' is no number");
+  refused("Add,op,0,1,soon,output,0,24,float32,\"(2,3)\",1,2,3,4\n", "'soon' is not a number");
+  refused("Add,op,0,1,7,output,0,24,float32,\"(2,3)\",much,2,3,4\n", "Max Value 'much' is not a number");
   CHECK_THROWS_WITH_AS(read_statistics(""), Contains("empty file"), FormatError);
 }
 
@@ -270,7 +270,7 @@ TEST_CASE("static graph: ranks and steps of one side only are named, none in com
   put("g/rank_1/Net/0/1");
   put("g/rank_1/Net/0/2");
   CHECK(planned(scratch / "t", scratch / "g").one_sided ==
-        Lines{"rank 0 step 1: only in the target", "rank 1 step 2: only in the golden side"});
+        Lines{"rank 0 step 1: only in target", "rank 1 step 2: only in golden"});
   GraphSelection selection;
   selection.ranks = NumberList::parse("--rank", "0");
   CHECK_THROWS_AS(planned(scratch / "t", scratch / "g", selection), FormatError);

@@ -59,7 +59,7 @@ TEST_CASE("counts of rows by verdict and kind") {
   CHECK(summary.worst[0].name == "Torch.e2.0.forward.output.0");
   const std::string text = render(summary);
   CHECK(contains(text, "t/dump.json against g/dump.json (statistics)"));
-  CHECK(contains(text, "8 rows: 1 error, 3 warning, 4 pass; 2 unmatched; 1 only in the golden side"));
+  CHECK(contains(text, "8 rows: 1 error, 3 warning, 4 pass; 2 unmatched; 1 only in golden"));
   CHECK(contains(text, "Torch.e2.0.forward.output.0"));
   CHECK(contains(text, "NormRelativeErr of output is greater than 0.5"));
   CHECK(contains(text, "200%"));
@@ -132,11 +132,11 @@ TEST_CASE("failures, sides that lack a rank, and nothing to compare") {
   report.tasks[0].label = "rank0";
   report.tasks[0].failure = "t/rank0/dump.json: the file is empty (byte 0)";
   report.tasks[1].label = "rank1";
-  report.one_sided = {"rank2: only in the target"};
+  report.one_sided = {"rank2: only in target"};
   const std::string text = render_summary(report, false);
   CHECK(contains(text, "rank0  failed: t/rank0/dump.json: the file is empty (byte 0)\n"));
-  CHECK(contains(text, "no rows: there is nothing to compare in the target"));
-  CHECK(contains(text, "not compared: rank2: only in the target"));
+  CHECK(contains(text, "no rows: the target has nothing to compare"));
+  CHECK(contains(text, "not compared: rank2: only in target"));
 }
 
 TEST_CASE("names from a dump cannot drive the terminal") {

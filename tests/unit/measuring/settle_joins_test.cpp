@@ -161,7 +161,7 @@ TEST_CASE("settle_joins: placements tell more than numbers") {
   CHECK(share(result, 0) == Share::copies);
   CHECK(result.rows[0].copies_differ);
   CHECK(messages_of(result, 0).front() ==
-        "error: The ranks 0 and 1 should hold the same, but do not: norms 3 and 4.");
+        "error: Ranks 0 and 1 should hold equal values, but do not: norms 3 and 4.");
   result = with(R"({"Shard": {"dim": 1}})", kFirst, kSecond);
   CHECK(result.rows[0].not_joined);
 }
@@ -181,7 +181,7 @@ TEST_CASE("settle_joins: shapes that make up nothing are told") {
               call(tensor(kJoined, "[7]"), kNothing));
   CHECK(share(result, 0) == Share::undecided);
   CHECK(messages_of(result, 0).front() ==
-        "warning: The shapes do not make up one another: NPU [3], [3] of 2 ranks, Bench [7].");
+        "warning: The shapes cannot be merged to match: NPU [3], [3] of 2 ranks, Bench [7].");
 }
 
 TEST_CASE("settle_joins: sizes beyond all bounds, and shapes that are none") {

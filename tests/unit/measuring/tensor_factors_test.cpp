@@ -102,11 +102,10 @@ TEST_CASE("what has no effect in a file of factors is a remark with its line") {
   other_map: {}
 middle_matmul: {}
 )");
-  CHECK(factors.remarks() == Lines{"line 4: a.pt stands under one.npy, too, which does not count",
-                                   "line 4: no data name, for two.npy",
-                                   "line 5: three.npy has no list of data names",
-                                   "line 6: there is no key 'other_map' in right_matmul",
-                                   "line 7: there is no key 'middle_matmul'"});
+  CHECK(factors.remarks() ==
+        Lines{"line 4: a.pt is also listed under one.npy, which is ignored",
+              "line 4: not a data name, for two.npy", "line 5: three.npy has no list of data names",
+              "line 6: unknown key 'other_map' in right_matmul", "line 7: unknown key 'middle_matmul'"});
   REQUIRE(factors.all().size() == 1);
   CHECK(factors.all()[0].factors.size() == 1);
   CHECK(factors.all()[0].factors[0].matrix == "two.npy");
@@ -116,7 +115,7 @@ TEST_CASE("a file of factors of another form is refused with its line") {
   const auto refused = [](const char* text, const char* reason) {
     CHECK_THROWS_WITH_AS(read(text), Contains(reason), FormatError);
   };
-  refused("", "a mapping with right_matmul, left_matmul or left_right_matmul is expected");
+  refused("", "expected a mapping with right_matmul, left_matmul or left_right_matmul");
   refused("- right_matmul", "a mapping with right_matmul");
   refused("right_matmul: [a, b]", "right_matmul must be a mapping of matrices to data names");
   refused("right_matmul:\n  golden_tensor_map: a", "line 2: golden_tensor_map must be a mapping");

@@ -435,7 +435,7 @@ TEST_CASE("what is behind the valid length of the target is 0, and the row tells
   CHECK(metrics.value[kMaxAbs] == 0);
   CHECK(metrics.messages == std::vector<std::string>{behind_valid_length(1)});
   CHECK(behind_valid_length(1) ==
-        "NPU elements from [1] on were taken as 0: they are behind the valid length of the call.");
+        "NPU elements from [1] on were taken as 0: they are beyond the valid length of the call.");
   // Nothing is behind it.
   const TensorMetrics whole = compare_tensors(golden, golden, dialect(false).rank.measure, 2);
   CHECK(whole.messages.empty());

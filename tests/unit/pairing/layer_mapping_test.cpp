@@ -155,8 +155,8 @@ TEST_CASE("construct.json is needed, stack.json is not") {
   Side side = load_side(*open_file(scratch / "dump.json"));
   CHECK_THROWS_WITH_AS(
       read_model_places(side),
-      (scratch / "construct.json: not found; --layer_mapping needs it to know where an operation "
-                 "stands in the model")
+      (scratch / "construct.json: not found; --layer_mapping needs it to locate operations in "
+                 "the model")
           .c_str(),
       IoError);
   test::put_file(scratch / "construct.json", R"({"T.f.0.forward": "Cell.n.a.L.forward.0"})");

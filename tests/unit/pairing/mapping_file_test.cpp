@@ -49,14 +49,14 @@ TEST_CASE("a flat mapping keeps the order of the file") {
 }
 
 TEST_CASE("a flat mapping that is none says where") {
-  CHECK(names_failure("") == "map.yaml: there is nothing in it");
+  CHECK(names_failure("") == "map.yaml: the file is empty");
   CHECK(names_failure("- a\n- b\n") == "map.yaml: line 1: the file must be a mapping of names to names");
   CHECK(names_failure("just text") == "map.yaml: line 1: the file must be a mapping of names to names");
   CHECK(names_failure("a: b\nc: [d]\n") == "map.yaml: line 2: 'c': must be a name, not a list");
   CHECK(names_failure("a: b\nc: {d: e}\n") == "map.yaml: line 2: 'c': must be a name, not a mapping");
   CHECK(names_failure("a: b\nc: ~\n") == "map.yaml: line 2: 'c': has no value");
   CHECK(names_failure("a: ''\n") == "map.yaml: line 1: 'a': has no value");
-  CHECK(names_failure("a: b\nc: d\na: e\n") == "map.yaml: line 3: 'a': stands here twice");
+  CHECK(names_failure("a: b\nc: d\na: e\n") == "map.yaml: line 3: 'a': appears twice");
   CHECK(names_failure("? [a, b]\n: c\n") == "map.yaml: line 1: a list or mapping cannot be a name");
   CHECK(names_failure("x: &x y\n<<: *x\n") == "map.yaml: line 2: merge keys (<<) are not accepted here");
   CHECK(names_failure("a: b\n---\nc: d\n").find("second document") != std::string::npos);
@@ -96,11 +96,11 @@ TEST_CASE("an api mapping that is none says where") {
   CHECK(api_failure("- ms_api: a.a\n  pt_api: b.b\n  ms_args: 1\n  pt_args: [1]\n") ==
         "map.yaml: line 3: 'ms_args': must be a list");
   CHECK(api_failure("- ms_api: a.a\n  pt_api: b.b\n  ms_args: [0, 0]\n  pt_args: [0, 1]\n") ==
-        "map.yaml: line 3: 'ms_args': 0 stands here twice");
+        "map.yaml: line 3: 'ms_args': 0 appears twice");
   CHECK(api_failure("- ms_api: a.a\n  pt_api: b.b\n  ms_arg: [0]\n") ==
-        "map.yaml: line 3: 'ms_arg': is not known here");
+        "map.yaml: line 3: 'ms_arg': unknown key");
   CHECK(api_failure("- ms_api: a.a\n  pt_api: b.b\n  ms_output: [0]\n  ms_outputs: [0]\n") ==
-        "map.yaml: line 4: 'ms_outputs': stands here twice");
+        "map.yaml: line 4: 'ms_outputs': appears twice");
 }
 
 TEST_CASE("a layer mapping is a mapping of mappings") {
@@ -113,9 +113,8 @@ TEST_CASE("a layer mapping is a mapping of mappings") {
   CHECK(block.lengths.at("a") == std::vector<std::size_t>{3, 2, 1});
   CHECK(layer_failure("Block: name\n") == "map.yaml: line 1: 'Block' must be a mapping of names to names");
   CHECK(layer_failure("Block:\n  a: [b]\n") == "map.yaml: line 2: 'a': must be a name, not a list");
-  CHECK(layer_failure("Block:\n  a: b\n  a: c\n") == "map.yaml: line 3: 'a': stands here twice");
-  CHECK(layer_failure("Cell: {a: b}\nTopLayer: {a: b}\n") ==
-        "map.yaml: line 2: 'TopLayer': stands here twice");
+  CHECK(layer_failure("Block:\n  a: b\n  a: c\n") == "map.yaml: line 3: 'a': appears twice");
+  CHECK(layer_failure("Cell: {a: b}\nTopLayer: {a: b}\n") == "map.yaml: line 2: 'TopLayer': appears twice");
 }
 
 TEST_CASE("aliases cannot explode, and files have limits") {

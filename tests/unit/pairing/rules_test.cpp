@@ -79,7 +79,7 @@ TEST_CASE("lists may be empty, groups replace the built-in ones") {
 
 TEST_CASE("what is no rule, or not of its type, is said with its line") {
   CHECK(failure("ratio_input_above: 0.9\nratio_outptu_below: 0.6\n") ==
-        "line 2: there is no rule 'ratio_outptu_below'");
+        "line 2: unknown rule 'ratio_outptu_below'");
   CHECK(failure("ratio_input_above: high\n") == "line 1: ratio_input_above must be a number");
   CHECK(failure("ratio_input_above: [0.9]\n") == "line 1: ratio_input_above must be a number");
   CHECK(failure("ratio_input_above: .nan\n") == "line 1: ratio_input_above must be a number");
@@ -89,7 +89,7 @@ TEST_CASE("what is no rule, or not of its type, is said with its line") {
   CHECK(failure("never_judged:\n  - to\n  - [a]\n") == "line 3: never_judged must be a list of names");
   CHECK(failure("dtype_groups: 7\n") == "line 1: dtype_groups must be a list of lists");
   CHECK(failure("dtype_groups: [a, b]\n") == "line 1: dtype_groups must be a list of names");
-  CHECK(failure("[a]: 1\n").find("there is no rule") != std::string::npos);
+  CHECK(failure("[a]: 1\n").find("unknown rule") != std::string::npos);
   CHECK(failure("- ratio_input_above\n") == "line 1: rules must be a mapping of names to values");
   CHECK(failure("").find("rules must be a mapping of names to values") != std::string::npos);
 }
