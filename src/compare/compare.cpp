@@ -118,8 +118,8 @@ CompareReport compare_found(const Found& found, const CompareOptions& options, c
   return report;
 }
 
-void tell_missing(const std::string& part, const std::vector<std::string>& here,
-                  const std::vector<std::string>& there, const char* where, CompareReport& report) {
+void report_missing(const std::string& part, const std::vector<std::string>& here,
+                    const std::vector<std::string>& there, const char* where, CompareReport& report) {
   for (const std::string& name : here) {
     if (!std::binary_search(there.begin(), there.end(), name))
       report.one_sided.push_back(part + "/" + name + ": only in " + where);
@@ -160,8 +160,8 @@ CompareReport compare_parts(const std::vector<std::string>& parts, const Compare
   for (const std::string& part : parts) {
     const std::vector<std::string> targets = names_in(options.inputs.target + "/" + part, Named::folders);
     const std::vector<std::string> goldens = names_in(options.inputs.golden + "/" + part, Named::folders);
-    tell_missing(part, targets, goldens, "target", all);
-    tell_missing(part, goldens, targets, "golden", all);
+    report_missing(part, targets, goldens, "target", all);
+    report_missing(part, goldens, targets, "golden", all);
     for (const std::string& name : targets) {
       if (std::binary_search(goldens.begin(), goldens.end(), name))
         compare_part(part + "/" + name, options, rules, progress, all);

@@ -38,7 +38,7 @@ struct Outputs {
   bool html = false;                    // the report on all tasks, too
   bool markdown = false;                // and the verdict for a comment
   std::string suggest_mapping;          // where to write a proposal for rows without partner; empty: nowhere
-  StoryOptions story;                   // told instead of all that is written otherwise
+  StoryOptions story;                   // printed instead of writing results
 };
 
 struct CompareOptions {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `msprobe compare -da`: all ranks of a step compared, and the entries where the two runs part first. What is
-// found goes into diff_analyze_*.json, and in words to the terminal.
+// `msprobe compare -da`: all ranks of a step compared, and the entries where the two runs first diverge. What
+// is found goes into diff_analyze_*.json, and in words to the terminal.
 #pragma once
 
 #include <string>

@@ -25,7 +25,7 @@ struct RowFacts {
   bool measured = false;    // a tensor of both sides was compared
 };
 
-/// What is told of a row that stands out.
+/// What the summary shows of a row.
 struct NotedRow {
   std::string name;
   Verdict verdict = Verdict::pass;
@@ -49,7 +49,7 @@ class Rows : public report::Table {
   virtual NotedRow note(std::size_t row) const = 0;
   /// Items of the golden side that have no row.
   virtual std::uint64_t golden_without_row() const { return 0; }
-  /// The metrics that rows can be weighed by; none: only their verdicts tell.
+  /// The metrics that rows can be weighed by; none: only their verdicts count.
   virtual std::vector<std::string> metrics() const { return {}; }
   /// Weighs a row by one of these alone. False if it has no such number, or one that says that nothing
   /// differs.

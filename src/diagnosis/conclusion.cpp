@@ -182,8 +182,8 @@ class Conclusion {
       out_.drifted = out_.drifted || rank.drifted;
       out_.apart = out_.apart || rank.apart;
       for (const std::string& note : rank.notes) {
-        const bool known = std::find(out_.notes.begin(), out_.notes.end(), note) != out_.notes.end();
-        if (!known && out_.notes.size() < kMostNotes) out_.notes.push_back(note);
+        const bool noted = std::find(out_.notes.begin(), out_.notes.end(), note) != out_.notes.end();
+        if (!noted && out_.notes.size() < kMostNotes) out_.notes.push_back(note);
       }
       out_.tensors = out_.tensors || rank.tensors;
       out_.threshold = std::max(out_.threshold, rank.threshold);

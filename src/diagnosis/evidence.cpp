@@ -276,7 +276,7 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
   Finding found;
   if (!known && !golden_known) {
     // What comes first has no noise of half types yet. What is computed from data by something unrecorded is
-    // told from data by whether anything came before, or by what came in at the same place before.
+    // distinguished from data by whether anything came before, or by what came in at the same place before.
     const std::optional<double> data = data_error(entry, index);
     // Rounding and drift leave integers as they are, but for what a decision made of it.
     const bool settled = is_integer(target_.text(item.dtype));
@@ -291,7 +291,7 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
     const double own =
         derived ? 4 * u : std::max(unit_roundoff(target_.text(item.dtype)), 4 * kSingleRoundoff);
     found = finding(entry, derived ? Kind::unrecorded : Kind::data, Rule::source, e / (ahead + own));
-    if (is_told(found.excess)) {
+    if (is_shown(found.excess)) {
       const bool made = derived || !may_be_data(entry, index);
       found.kind = made ? Kind::unrecorded : Kind::data;
       found.text = fmt::format("{} comes from {} and differs by {}", place_text(target_, item),
@@ -352,7 +352,7 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
     found = finding(entry, fed ? Kind::feed : Kind::unrecorded, Rule::source,
                     certainly ? threshold_ * ratio : ratio);
     const std::string_view producer = producer_name(known ? from : kNone, golden_known ? golden_from : kNone);
-    if (is_told(found.excess)) {
+    if (is_shown(found.excess)) {
       const std::string place = place_text(target_, item);
       if (found.kind == Kind::feed) {
         found.text = fmt::format("{} comes from {}, in golden from {}; it differs by {}", place, producer,
@@ -381,7 +381,7 @@ void RankJudge::source(Entry& entry, std::uint32_t index) {
   offer(entry, std::move(found));
 }
 
-/// The last step of a parameter on both sides, as far as its statistics tell.
+/// The last step of a parameter on both sides, as far as its statistics show.
 ParameterStep RankJudge::last_step(std::uint32_t index) {
   const Item& item = item_of(index);
   const ParameterTrace now{parameter_statistics(target_, item),

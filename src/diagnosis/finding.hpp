@@ -34,7 +34,7 @@ enum class Kind : std::uint8_t {
   random,         // the same, by other random numbers
   decision,       // a discrete choice flipped by noise
   communication,  // the same, by what other ranks sent or by the exchange itself
-  checksum,       // the first that differs; nobody can tell by how much
+  checksum,       // the first that differs; by how much is unknown
 };
 std::string_view name_of(Kind kind);
 

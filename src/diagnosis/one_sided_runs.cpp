@@ -138,13 +138,13 @@ void RankJudge::settle_run(Run& run, std::string_view consumer, double error, do
     found.side = "the code differs, not a kernel";
   } else {
     found.confidence = Confidence::hint;
-    if (!tell_end(run, found)) found.text += "; no effect";
+    if (!note_end(run, found)) found.text += "; no effect";
   }
   keep(std::move(found), run.error);
 }
 
 /// Where one side has no call of an operation behind: its recording may have ended, whatever the code does.
-bool RankJudge::tell_end(const Run& run, Finding& found) const {
+bool RankJudge::note_end(const Run& run, Finding& found) const {
   const bool by_target = run.golden.empty();
   if (!by_target && !run.target.empty()) return false;
   const Side& longer = by_target ? target_ : golden_;

@@ -224,7 +224,7 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
   if (!ruled_out) {
     const bool random = entry.nature == Nature::random;
     std::string words;
-    if (is_told(excess)) {
+    if (is_shown(excess)) {
       words =
           fmt::format("{}output error {} from inputs {}{}", random ? "draws different random numbers: " : "",
                       error_text(e), error_text(entry.worst_in),
@@ -241,7 +241,7 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
                      : "; rounding changes single elements by up to " + error_text(most) + " there";
       }
     }
-    const Unseen unseen = is_told(excess) && !random ? unseen_input(entry) : Unseen();
+    const Unseen unseen = is_shown(excess) && !random ? unseen_input(entry) : Unseen();
     std::string next;
     if (!unseen.text.empty()) {
       words = fmt::format("output error {}; {}", error_text(e), unseen.text);
@@ -265,7 +265,7 @@ void RankJudge::judge_output(Entry& entry, std::uint32_t index, double e, double
                           kCommon * entry.u + (drift_ ? drift_->quarter : 0) + 2.4e-7;
   const double gain = threshold_ / 2.5 * b / expected;
   std::string words;
-  if (is_told(gain)) {
+  if (is_shown(gain)) {
     words = fmt::format("its norm differs by {}, more than errors of {} cause by chance", error_text(b),
                         error_text(e));
   }

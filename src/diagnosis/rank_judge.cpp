@@ -419,7 +419,7 @@ bool RankJudge::may_stop(const Entry& entry) const {
   if (forward && waits) return false;
   if (any_certain_) return true;
   if (!first_parameter_ || first_parameter_->confidence != Confidence::certain) return false;
-  // Behind a step the optimizer may have done it, which all parameters tell together, where they are used.
+  // Behind a step the optimizer may have done it, which all parameters show together, where they are used.
   return history_.steps == 0 || !forward;
 }
 

@@ -95,7 +95,7 @@ class RankJudge {
   void finish();
   /// Will anyone read the words of a finding with this excess? Most entries have none, and there is room for
   /// few.
-  bool is_told(double excess) const { return excess >= kHint && !full_; }
+  bool is_shown(double excess) const { return excess >= kHint && !full_; }
   void offer(Entry& entry, Finding finding);
   Finding finding(const Entry& entry, Kind kind, Rule rule, double excess) const;
   void name_places(Finding& finding, std::uint32_t target_api, std::uint32_t golden_api) const;
@@ -118,7 +118,7 @@ class RankJudge {
   void target_alone(std::uint32_t api);
   void look_at_runs(const Entry& entry);
   void settle_run(Run& run, std::string_view consumer, double error, double before);
-  bool tell_end(const Run& run, Finding& found) const;
+  bool note_end(const Run& run, Finding& found) const;
 
   // provenance.cpp: where inputs come from
   void follow_inputs(Entry& entry);

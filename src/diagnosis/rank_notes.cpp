@@ -13,7 +13,7 @@
 
 namespace msprobe::diagnosis {
 
-/// The error of a tensor ahead of its turn; where tensors are read one by one, as far as statistics tell.
+/// The error of a tensor ahead of its turn; where tensors are read one by one, as far as statistics show.
 double RankJudge::foreseen(std::uint32_t item, std::uint32_t golden) const {
   if (!options_.first) return errors_.e[item];
   const Measure found = errors_.by_statistics_of(item, golden);
@@ -37,7 +37,7 @@ void RankJudge::assess_drift() {
   if (drift_) foresee_gradients();
 }
 
-/// The gradients behind the step tell which parameters were moved by noise before it.
+/// The gradients behind the step show which parameters were moved by noise before it.
 void RankJudge::foresee_gradients() {
   std::vector<double> errors;
   for (std::uint32_t api = 0; api < target_.apis.size(); ++api) {
@@ -71,7 +71,7 @@ void RankJudge::note_drift() {
 namespace {
 
 /// How many entries stand behind the last one that has a partner, none of which calls an operation: those are
-/// told as a hint.
+/// reported as a hint.
 std::size_t entries_behind(const dump::Side& side, const std::vector<std::uint32_t>& partners) {
   std::size_t behind = 0;
   for (std::size_t i = side.apis.size(); i > 0 && partners[i - 1] == kNone; --i) {
@@ -93,7 +93,7 @@ void RankJudge::take_notes() {
   if (!tensors_) {
     for (std::string& limit : history_.precision->limits()) out_.notes.push_back(std::move(limit));
   }
-  const auto tell = [&](const OneRecorder& calls, const char* whose, const char* others) {
+  const auto note = [&](const OneRecorder& calls, const char* whose, const char* others) {
     if (calls.calls() == 0) return;
     if (calls.by_level()) {
       const bool one = calls.calls() == 1;
@@ -110,8 +110,8 @@ void RankJudge::take_notes() {
                     calls.calls() == 1 ? "1 call" : human_count(calls.calls()) + " calls", calls.names(),
                     calls.calls() == 1 ? "is" : "are", whose, others));
   };
-  tell(target_only_, "this run", "golden's");
-  tell(golden_only_, "golden", "this run's");
+  note(target_only_, "this run", "golden's");
+  note(golden_only_, "golden", "this run's");
   const auto ends = [&](std::size_t behind, std::size_t all, const char* shorter, const char* longer) {
     // Some recorders leave a few gradients out.
     constexpr std::size_t kFewest = 8;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of free_benchmark.csv: results that changed when a call was made again with the last bits of its
-// inputs changed. A row tells the largest change of a single element alone. How much of the whole tensor that
+// inputs changed. A row has only the largest change of a single element. How much of the whole tensor that
 // is, is estimated from the tensor's size as if all elements changed by as much.
 #include <fmt/format.h>
 

@@ -112,7 +112,8 @@ ParameterStep step_between(const ParameterTrace& before, const ParameterTrace& n
 bool ParameterStep::rests_alone(double u) const {
   constexpr double kFewElements = 32;
   if (n == 0 || (target > 0) == (golden > 0)) return false;
-  // Where norms do not show a step, a single element that rests by rounding is not told from all that do.
+  // Where norms do not show a step, a single element that rests by rounding is not distinguished from all
+  // that do.
   constexpr double kSteps = 4;
   return std::max(target, golden) >
          std::max({kFewElements * u / static_cast<double>(n), 1e-6, kSteps * coarse});

@@ -42,7 +42,7 @@ inline double median_of(std::vector<double> values) {
 /// Max, Min, Mean and Norm as recorded.
 std::array<double, 4> parameter_statistics(const dump::Side& side, const dump::Item& item);
 
-/// What statistics tell of the last step of a parameter.
+/// What statistics show of the last step of a parameter.
 struct ParameterStep {
   std::uint64_t n = 0;  // elements; 0 if the step before is not known
   double target = 1;    // size of the step, in parts of the parameter's

@@ -12,7 +12,7 @@ namespace msprobe::compare {
 enum class Mode { statistics, md5, tensor };
 std::string_view mode_name(Mode mode);
 
-/// Whether the checksums are words of 64 bits (xor), not CRC-32; nothing where no tensor tells.
+/// Whether the checksums are words of 64 bits (xor), not CRC-32; nothing where no tensor shows it.
 std::optional<bool> are_xor(const Side& side);
 
 /// FormatError for dumps that do not go together: another task, checksums on one side alone or of two kinds.

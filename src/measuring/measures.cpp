@@ -133,7 +133,7 @@ Measure measure(const Side& target, const Item& item, const Side& golden, const 
   };
   Tolerance tolerance = known;
   if (is_constant(ours) && is_constant(theirs)) {
-    // Their extremes tell all. Sums of equal numbers, one after the other in float32, are rounded one way.
+    // Their extremes say all. Sums of equal numbers, one after the other in float32, are rounded one way.
     constexpr double kOfAnElement = 0x1p-26;
     tolerance.norm += kOfAnElement * static_cast<double>(out.n);
     tolerance.mean += kOfAnElement * static_cast<double>(out.n);
@@ -145,7 +145,7 @@ Measure measure(const Side& target, const Item& item, const Side& golden, const 
                        tolerance.mean * mean + tolerance.sum + tolerance.mean_sum * rms),
                     of(dump::kMax, std::max(largest, rms), tolerance.extreme * largest),
                     of(dump::kMin, std::max(least, rms), tolerance.extreme * least)});
-  // Checksums tell that they differ, not by how much.
+  // Checksums show that they differ, not by how much.
   if (checksums && out.e == 0) out.e = out.b = NAN;
   const bool finite = std::isfinite(theirs[dump::kMax].value) && std::isfinite(theirs[dump::kMin].value);
   out.blind = out.e == 0 && !(finite && theirs[dump::kMax].present && theirs[dump::kMin].present) &&

@@ -65,7 +65,7 @@ double real_of(const Item& item, dump::Statistic which) {
   return value.kind == ValueKind::real ? value.real : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// How many tensors tell with how many digits numbers were printed. Numbers that happen to be short, as those
+/// How many tensors show with how many digits numbers were printed. Numbers that happen to be short, as those
 /// of small examples, say nothing; of all digits float32 takes nine.
 constexpr int kFewestDigitSamples = 16;
 constexpr int kMostDigitSamples = 64;
@@ -231,7 +231,7 @@ void StatisticsPrecision::learn(const Samples& samples) {
 }
 
 /// A recorder whose sums are off for tensors of one type is not exact for another, of which there were too
-/// few to learn from. What is rounded to half types tells of these alone.
+/// few to learn from. What is rounded to half types shows only these.
 void StatisticsPrecision::lend() {
   const std::array<bool, kTypes> rounded = {target_.half_as_bfloat16 || golden_.half_as_bfloat16,
                                             target_.half_as_float16 || golden_.half_as_float16, false};

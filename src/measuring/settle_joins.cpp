@@ -33,7 +33,7 @@ constexpr double kClose = 1e-3;  // numbers of one value that was computed in tw
 /// A value as the ranks of one side hold it; a value that is whole is one part.
 struct Holding {
   std::vector<dump::StatisticValues> statistics;
-  std::vector<Axes> shapes;  // empty: not told
+  std::vector<Axes> shapes;  // empty: unknown
   bool same = true;          // all ranks have the same numbers
   bool same_shape = true;
   std::optional<Placement> placement;  // of all ranks
@@ -314,7 +314,7 @@ class JoinSettler {
   }
 
   void apply(std::size_t row) {
-    std::array<bool, 2> told{};
+    std::array<bool, 2> known{};
     for (std::size_t side = 0; side < 2; ++side) {
       if (is_split(row, side)) put_together(row, side);
       if (is_split(row, side) && decision(row, side).untold) {
@@ -322,11 +322,11 @@ class JoinSettler {
         return;
       }
       for (std::size_t which = 0; which < kStatistics; ++which)
-        told[side] = told[side] || item(row, side).statistics[which].kind != dump::ValueKind::none;
+        known[side] = known[side] || item(row, side).statistics[which].kind != dump::ValueKind::none;
     }
     // A tensor that nobody had waited for has no numbers in a dump.
-    if (told[0] == told[1] || !item(row, 0).is_tensor || !item(row, 1).is_tensor) return;
-    const std::size_t side = told[0] ? 1 : 0;
+    if (known[0] == known[1] || !item(row, 0).is_tensor || !item(row, 1).is_tensor) return;
+    const std::size_t side = known[0] ? 1 : 0;
     One& one = sides_[side];
     one.side.items[item_of(row, side)].statistics.fill(Value::missing());
     if (is_split(row, side)) decision(row, side).untold = true;
@@ -342,12 +342,12 @@ class JoinSettler {
                                 std::size_t which, const diagnosis::Tolerance& tolerance) {
     const double rounding = 0x1p-22 + (which == kNorm ? tolerance.norm : which == kMean ? tolerance.mean : 0);
     const std::optional<double> ours = number_of(joined);
-    const Value told = other.statistics[which];
-    const std::optional<double> theirs = number_of(told);
+    const Value recorded = other.statistics[which];
+    const std::optional<double> theirs = number_of(recorded);
     if (!ours || !theirs) return joined;
     double scale = std::fabs(*theirs);
     for (const Value& value : values) scale = std::max(scale, std::fabs(*number_of(value)));
-    return std::fabs(*ours - *theirs) <= rounding * scale ? told : joined;
+    return std::fabs(*ours - *theirs) <= rounding * scale ? recorded : joined;
   }
 
   void put_together(std::size_t row, std::size_t side) {

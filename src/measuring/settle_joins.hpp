@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values that ranks hold in parts, against what the other side has of them: are they copies, shards along an
-// axis, or terms of a sum? Shapes, what the dump says of them, and the numbers themselves tell; names do not.
+// axis, or terms of a sum? Shapes, what the dump says of them, and the numbers themselves decide; names do
+// not.
 #pragma once
 
 #include "measuring/measured_rank.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the recorded mean and norm of two dumps can tell (docs/statistics.md), for the verdicts of rows.
+// What the recorded mean and norm of two dumps can show (docs/statistics.md), for the verdicts of rows.
 #pragma once
 
 #include <cstddef>

@@ -54,8 +54,8 @@ struct FactorNotes {
   std::vector<std::string> failures;  // matrix and reason
 };
 
-/// The tensor times its factors; one that cannot be applied leaves it as it is, and is told. Elements whose
-/// first index is not below `valid_rows` are 0 before; it is reset where that was done.
+/// The tensor times its factors; one that cannot be applied leaves it as it is, and is reported. Elements
+/// whose first index is not below `valid_rows` are 0 before; it is reset where that was done.
 formats::StoredTensor multiplied(const formats::StoredTensor& tensor, const TensorFactors::Named& named,
                                  std::optional<std::int64_t>& valid_rows, FactorNotes& notes);
 

@@ -123,7 +123,7 @@ class SideKeys {
         const std::string number = std::to_string(next[std::string(base)]++);
         key = parsed->call_first ? number + ".forward" : "forward." + number;
       }
-      // Parts are told apart by a byte that no name has.
+      // Parts are separated by a byte that no name has.
       const std::string_view module = module_of(base, training, backend);
       for (const std::string_view part : {layer_of(base), mapped_module(module, training, backend)})
         (key += '\0') += part;

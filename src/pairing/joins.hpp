@@ -87,7 +87,7 @@ std::optional<double> number_of(const Value& value);
 bool same_statistics(const dump::StatisticValues& a, const dump::StatisticValues& b);
 
 /// The statistic of the whole. `weights`: elements of the parts; empty: as many in each. Nothing if a part
-/// has no number; `missing` if the parts do not tell it.
+/// has no number; `missing` if the parts do not determine it.
 std::optional<Value> join_statistic(std::size_t which, std::span<const Value> values,
                                     std::span<const double> weights, Share share);
 

@@ -28,7 +28,7 @@ struct MatchOptions {
   std::shared_ptr<const Mapping> mapping;  // what load_mapping() made of it
 };
 
-/// Reads the mapping file and the built-in table, so that what is wrong with it is told before any work.
+/// Reads the mapping file and the built-in table, so that errors in it are reported before any work.
 /// IoError, FormatError.
 void load_mapping(MatchOptions& options);
 

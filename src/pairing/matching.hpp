@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which row of the reference belongs to which row under test, as every way of pairing tells it.
+// Which golden row belongs to which target row: the result of every way of pairing.
 #pragma once
 
 #include <cstdint>

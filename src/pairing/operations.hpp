@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the name of an operation tells about how errors go through it.
+// What the name of an operation says about how errors propagate through it.
 #pragma once
 
 #include <cstddef>

@@ -14,7 +14,7 @@
 
 namespace msprobe::diagnosis {
 
-/// Two that both tell theirs: calls have other forms, which says nothing.
+/// Two that both record theirs: calls have other forms, which says nothing.
 bool of_other_frameworks(const dump::Side& target, const dump::Side& golden);
 /// MindSpore on one side alone: its operations are others, too. Those of MSAdapter are PyTorch's.
 bool of_other_operations(const dump::Side& target, const dump::Side& golden);

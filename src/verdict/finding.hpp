@@ -13,14 +13,14 @@ namespace msprobe::compare {
 enum class Verdict : std::uint8_t { pass, warning, error };
 std::string_view verdict_name(Verdict verdict);
 
-/// In the order in which a row tells them; the numbers are those of docs/rules.md, "Verdicts".
+/// In the order in which a row lists them; the numbers are those of docs/rules.md, "Verdicts".
 enum class Rule : std::uint8_t {
   fuzzy_pair,     // the partner has another name (-fm)
   aligned_pair,   // the same, where the two do the same at the same place
   unknown,        // a statistic is known on one side alone
   remark,         // the metrics say something of how they came about
   not_measured,   // the tensors could not be compared
-  not_joined,     // what the ranks hold does not make up what the golden side has
+  not_joined,     // the parts of the ranks cannot be merged to match golden
   copies_differ,  // between ranks that should hold the same
   target_missing,
   entry_missing,    // the golden side has no such entry

@@ -34,9 +34,9 @@ std::string words_of_copies(const RankResult& result, const Pair& row) {
     return fmt::format("Ranks {} should hold equal elements, but do not.",
                        fmt::join(joins->numbers(item), ", "));
   };
-  std::string told = row.has_target() ? words(result.target_joins.get(), row.target) : std::string();
-  if (told.empty() && row.has_golden()) told = "Bench: " + words(result.golden_joins.get(), row.golden);
-  return told;
+  std::string text = row.has_target() ? words(result.target_joins.get(), row.target) : std::string();
+  if (text.empty() && row.has_golden()) text = "Bench: " + words(result.golden_joins.get(), row.golden);
+  return text;
 }
 
 /// `Not compared: Mean, L2norm (only in NPU).`
@@ -48,13 +48,13 @@ std::string words_of_unknown(const RankResult& result, const Pair& row) {
     if (ours == is_known(result.golden, result.golden_item(row), which)) continue;
     alone[ours ? 0 : 1].push_back(kNames[which]);
   }
-  std::vector<std::string> told;
+  std::vector<std::string> sides;
   for (std::size_t side = 0; side < alone.size(); ++side) {
     if (!alone[side].empty())
-      told.push_back(
+      sides.push_back(
           fmt::format("{} (only in {})", fmt::join(alone[side], ", "), side == 0 ? "NPU" : "Bench"));
   }
-  return fmt::format("Not compared: {}.", fmt::join(told, ", "));
+  return fmt::format("Not compared: {}.", fmt::join(sides, ", "));
 }
 
 std::string words_of_parts(const RankResult& result, const Pair& row) {

@@ -289,10 +289,10 @@ class Judge {
     const RequiresGrad ours = rank_.target_item(row).requires_grad;
     if (!row.matched()) return traits_.surplus_differs && ours != RequiresGrad::unknown;
     const RequiresGrad theirs = rank_.golden_item(row).requires_grad;
-    // MindSpore's dumps do not tell it; within a framework its absence is a difference.
-    const bool told = ours != RequiresGrad::unknown && theirs != RequiresGrad::unknown;
-    if (traits_.null_says_nothing && !told) return false;
-    if (traits_.grad_needs_both_frameworks && !told && target().header.framework != golden().header.framework)
+    // MindSpore's dumps do not have it; within a framework its absence is a difference.
+    const bool known = ours != RequiresGrad::unknown && theirs != RequiresGrad::unknown;
+    if (traits_.null_says_nothing && !known) return false;
+    if (traits_.grad_needs_both_frameworks && !known && target().header.framework != golden().header.framework)
       return false;
     return ours != theirs;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries of a rank as JSON, in the Python tool's words.
+// The entries of a rank as JSON, in the Python tool's form.
 #pragma once
 
 #include <cstddef>

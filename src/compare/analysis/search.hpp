@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what differs on every rank to the entries where the two runs part first.
+// From what differs on every rank to the entries where the two runs first diverge.
 #pragma once
 
 #include <cstddef>

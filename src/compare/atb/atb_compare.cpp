@@ -101,8 +101,8 @@ ByName by_name(const AtbSide& side) {
   return names;
 }
 
-void tell_one_sided(const ByName& names, const ByName& others, const char* where,
-                    std::vector<std::string>& lines) {
+void report_one_sided(const ByName& names, const ByName& others, const char* where,
+                      std::vector<std::string>& lines) {
   std::size_t count = 0;
   for (const auto& [name, items] : names) {
     if (others.contains(name)) continue;
@@ -333,8 +333,8 @@ Plan plan_atb(const std::string& target, const std::string& golden, const AtbTra
   plan.one_at_a_time = true;
   const ByName targets = by_name(dumps->target);
   const ByName goldens = by_name(dumps->golden);
-  tell_one_sided(targets, goldens, "target", plan.one_sided);
-  tell_one_sided(goldens, targets, "golden", plan.one_sided);
+  report_one_sided(targets, goldens, "target", plan.one_sided);
+  report_one_sided(goldens, targets, "golden", plan.one_sided);
   Task& task = plan.tasks.emplace_back();
   task.target = target;
   task.golden = golden;

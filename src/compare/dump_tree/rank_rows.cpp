@@ -326,7 +326,7 @@ void RankRows::measure_tensors(const TensorMetrics& metrics, NotedRow& noted) co
   }
 }
 
-/// The number that tells most about a row, and how bad it is.
+/// The number that says most about a row, and how bad it is.
 void RankRows::measure(std::size_t index, std::optional<Rule> rule, NotedRow& noted) const {
   const Pair& row = result_->rows[index];
   if (!row.matched() || result_->mode == Mode::md5) return;
@@ -353,7 +353,7 @@ void RankRows::measure(std::size_t index, std::optional<Rule> rule, NotedRow& no
   }
 }
 
-void RankRows::tell_row(std::size_t index, NotedRow& noted) const {
+void RankRows::describe_row(std::size_t index, NotedRow& noted) const {
   noted.name = std::string(result_->name_of(result_->rows[index]));
   noted.verdict = result_->verdict(index);
   noted.index = index;
@@ -361,7 +361,7 @@ void RankRows::tell_row(std::size_t index, NotedRow& noted) const {
 
 NotedRow RankRows::note(std::size_t index) const {
   NotedRow noted;
-  tell_row(index, noted);
+  describe_row(index, noted);
   const std::optional<Rule> rule = decisive_rule(result_->findings(index));
   if (rule) noted.reason = words_of(*rule, *result_, index);
   measure(index, rule, noted);
@@ -406,7 +406,7 @@ bool RankRows::weigh(std::size_t index, std::size_t metric, NotedRow& noted) con
     }
   }
   if (!(noted.weight > 0)) return false;
-  tell_row(index, noted);
+  describe_row(index, noted);
   return true;
 }
 

@@ -24,7 +24,7 @@ struct ListedRow {
   std::string name;  // for the summary
   Verdict verdict = Verdict::pass;
   std::string reason;   // why it is not a pass
-  std::string measure;  // the number that tells most
+  std::string measure;  // the number that says most
   double weight = 0;    // larger is worse
   bool target_only = false;
   bool golden_only = false;

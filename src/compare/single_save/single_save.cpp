@@ -184,8 +184,8 @@ ListedRow saved_row(const SavedKey& key, const std::string& target_file, const s
   return row;
 }
 
-void tell_missing(const std::string& tag, const SavedArrays& here, const SavedArrays* there,
-                  const char* where, std::vector<std::string>& lines) {
+void report_missing(const std::string& tag, const SavedArrays& here, const SavedArrays* there,
+                    const char* where, std::vector<std::string>& lines) {
   constexpr std::size_t kMostOneSided = 20;
   std::size_t missing = 0;
   for (const auto& [key, file] : here) {
@@ -243,8 +243,8 @@ Plan plan_single_saves(const FoundSaves& target, const FoundSaves& golden, const
   plan.one_at_a_time = true;
   for (const auto& [tag, arrays] : target.tags) {
     const auto other = golden.tags.find(tag);
-    tell_missing(tag, arrays, other == golden.tags.end() ? nullptr : &other->second, "target",
-                 plan.one_sided);
+    report_missing(tag, arrays, other == golden.tags.end() ? nullptr : &other->second, "target",
+                   plan.one_sided);
     if (other == golden.tags.end()) continue;
     Task& task = plan.tasks.emplace_back();
     task.label = tag;
@@ -259,8 +259,8 @@ Plan plan_single_saves(const FoundSaves& target, const FoundSaves& golden, const
   }
   for (const auto& [tag, arrays] : golden.tags) {
     const auto other = target.tags.find(tag);
-    tell_missing(tag, arrays, other == target.tags.end() ? nullptr : &other->second, "golden",
-                 plan.one_sided);
+    report_missing(tag, arrays, other == target.tags.end() ? nullptr : &other->second, "golden",
+                   plan.one_sided);
   }
   if (plan.tasks.empty()) throw FormatError("the two trees of saved arrays have no tag in common");
   return plan;

@@ -21,7 +21,7 @@
 namespace msprobe::compare {
 namespace {
 
-/// An entry without any partner, and what tells it from others.
+/// An entry without any partner, and what distinguishes it.
 struct LooseEntry {
   std::uint32_t api = 0;
   std::string signature;  // direction, and suffix, shape and kind of each row

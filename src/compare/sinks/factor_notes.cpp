@@ -70,11 +70,11 @@ class FactorNotesSink final : public Sink {
 
   void end(CompareReport& report) override {
     std::vector<std::string>& lines = report.not_multiplied;
-    const auto tell = [&](const std::string& line) { lines.push_back(line); };
-    for (const std::string& remark : factors_->remarks()) tell(display(file_) + ", " + remark);
+    const auto add = [&](const std::string& line) { lines.push_back(line); };
+    for (const std::string& remark : factors_->remarks()) add(display(file_) + ", " + remark);
     const bool tensors =
         std::any_of(found_.begin(), found_.end(), [](const Found& found) { return found.tensors; });
-    if (!tensors) return tell("no tensors were compared, and --config affects nothing else");
+    if (!tensors) return add("no tensors were compared, and --config affects nothing else");
     Failures failures;
     std::vector<char> met(factors_->all().size());
     for (const Found& found : found_) {
@@ -84,19 +84,19 @@ class FactorNotesSink final : public Sink {
     for (const Failure& failure : failures.take()) {
       const std::string more =
           failure.rows > 1 ? fmt::format(" and {} more", human_count(failure.rows - 1)) : "";
-      tell(fmt::format("{}{}: {}", display(failure.first), more, failure.reason));
+      add(fmt::format("{}{}: {}", display(failure.first), more, failure.reason));
     }
     for (std::size_t i = 0; i < met.size(); ++i) {
       const TensorFactors::Named& named = factors_->all()[i];
       if (met[i] == 0)
-        tell(fmt::format("no row of {1} has the data name {0}", display(named.data_name),
-                         named.side == FactorSide::target ? "target" : "golden"));
+        add(fmt::format("no row of {1} has the data name {0}", display(named.data_name),
+                        named.side == FactorSide::target ? "target" : "golden"));
     }
     constexpr std::size_t kMostLines = 20;
     if (lines.size() <= kMostLines) return;
     const std::uint64_t rest = lines.size() - kMostLines;
     lines.resize(kMostLines);
-    tell(fmt::format("and {} more", human_count(rest)));
+    add(fmt::format("and {} more", human_count(rest)));
   }
 
  private:

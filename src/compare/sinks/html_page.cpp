@@ -144,7 +144,7 @@ class HtmlReport final : public Sink {
   }
 
   void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& summary) override {
-    // Of several tasks some are packed while others are compared, and that is what progress tells of then.
+    // Of several tasks some are packed while others are compared, and then that is what progress shows.
     if (progress_ != nullptr && kept_.size() == 1) progress_->begin("making the report", 0, "");
     const RankRows& entries = *rows->of_entries();
     const dump::ConstructBeside* const construct = entries.result().target_construct.get();

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMostBytes = 60'000;
 constexpr std::size_t kMostRows = 500;  // kept of a task; more would not fit anyway
-constexpr std::size_t kTail = 200;      // room for the lines that tell what is left out
+constexpr std::size_t kTail = 200;      // room for the lines on what is left out
 
 std::string heading(const TaskSummary& task) {
   const std::string label = task.label.empty() ? task.target : task.label;
@@ -96,16 +96,16 @@ class Markdown final : public Sink {
     const std::uint64_t all = task.errors + task.warnings;
     if (rows.empty()) return;
     text += "\n| Result | Name | Measure | Reason |\n|---|---|---|---|\n";
-    std::uint64_t told = 0;
+    std::uint64_t shown = 0;
     for (const NotedRow& row : rows) {
       const std::string line =
           fmt::format("| {} | {} | {} | {} |\n", verdict_name(row.verdict), markdown_cell(row.name),
                       markdown_cell(row.measure), markdown_cell(row.reason));
       if (text.size() + line.size() + kTail > kMostBytes) break;
       text += line;
-      ++told;
+      ++shown;
     }
-    if (told < all) text += fmt::format("\nand {} more rows\n", human_count(all - told));
+    if (shown < all) text += fmt::format("\nand {} more rows\n", human_count(all - shown));
   }
 
   std::string path_;

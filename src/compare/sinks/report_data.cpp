@@ -253,9 +253,9 @@ class Packer {
 
   /// Keeps `room` lines at most, and all or none of an entry: they are looked at together.
   void sample(std::optional<std::size_t> first_bad, std::size_t room) {
-    std::set<std::string_view> told;  // entries that the diagnosis speaks of
+    std::set<std::string_view> named;  // entries that have findings
     if (result_.diagnosis) {
-      for (const diagnosis::Finding& finding : result_.diagnosis->findings) told.insert(finding.entry);
+      for (const diagnosis::Finding& finding : result_.diagnosis->findings) named.insert(finding.entry);
     }
     std::vector<RowGroup> groups;
     EntryOf before;
@@ -264,7 +264,7 @@ class Packer {
       const EntryOf entry = entry_of(line);
       if (groups.empty() || entry != before) {
         groups.emplace_back();
-        if (entry.side != nullptr && told.contains(entry.side->text(entry.side->apis[entry.api].name)))
+        if (entry.side != nullptr && named.contains(entry.side->text(entry.side->apis[entry.api].name)))
           groups.back().urgency = Urgency::named;
       }
       before = entry;

@@ -183,7 +183,7 @@ void ReportEntries::add_to(JsonWriter& json) const {
 }
 
 /// For each entry with inputs that another one made: how many others ahead of it were left out, how many made
-/// them, and how far ahead of it each stands. Layers that are alike tell the same, and deflate to nothing.
+/// them, and how far ahead of it each stands. Layers that are alike have the same, and deflate to nothing.
 void ReportEntries::add_flow(JsonWriter& json) const {
   std::vector<std::int64_t> numbers;
   std::int64_t next = 0;

@@ -75,8 +75,8 @@ class Story {
   Story(const RankRows& rows, const StoryOptions& options)
       : rows_(rows), result_(rows.result()), width_(options.width), color_(options.color) {}
 
-  /// `told` are the rows to be told of those of the entry.
-  std::string tell(const std::vector<Group>& groups, std::size_t which, Group told) {
+  /// `shown` are the rows of the entry to show.
+  std::string text(const std::vector<Group>& groups, std::size_t which, Group shown) {
     const std::string_view entry = entry_of(result_, result_.rows[groups[which].first]);
     out_ = report::paint(entry, report::Color::bold, color_) + "\n";
     out_ += fmt::format("  {} of {} entries{}\n", which + 1, groups.size(),
@@ -87,12 +87,12 @@ class Story {
       if (finding != nullptr) out_ += "  evidence: " + display(diagnosis::evidence_cell(finding)) + "\n";
     }
     if (result_.diagnosis && first.has_target()) find_producers(result_.target_item(first).api);
-    const std::size_t end = std::min(told.last, told.first + kMostStoryRows);
-    for (std::size_t i = told.first; i < end; ++i) tell_row(i);
-    if (end < told.last)
-      out_ += fmt::format("\nand {} more rows; pass their names to see them\n", told.last - end);
-    tell_stack(entry);
-    tell_neighbours(groups, which);
+    const std::size_t end = std::min(shown.last, shown.first + kMostStoryRows);
+    for (std::size_t i = shown.first; i < end; ++i) add_row(i);
+    if (end < shown.last)
+      out_ += fmt::format("\nand {} more rows; pass their names to see them\n", shown.last - end);
+    add_stack(entry);
+    add_neighbours(groups, which);
     return std::move(out_);
   }
 
@@ -147,7 +147,7 @@ class Story {
   }
 
   /// The entry that put an input out, and how far off it was there.
-  void tell_producer(const Pair& row) {
+  void add_producer(const Pair& row) {
     if (!result_.diagnosis || !row.has_target() || result_.target_item(row).state != State::input) return;
     const std::uint32_t from =
         producers_.find(diagnosis::content_key(result_.target, result_.target_item(row)));
@@ -157,7 +157,7 @@ class Story {
                         origin(there.origin), error_of(there));
   }
 
-  void tell_row(std::size_t index) {
+  void add_row(std::size_t index) {
     const Pair& row = result_.rows[index];
     report::Scratch scratch;
     rows_.row(index, cells_, scratch);
@@ -168,7 +168,7 @@ class Story {
     }
     out_ += verdict(result_.verdict(index)) + "\n";
     for (const std::string& message : messages_of(result_, index)) out_ += "  " + display(message) + "\n";
-    tell_producer(row);
+    add_producer(row);
     const bool differences = result_.mode == Mode::statistics;
     std::vector<std::string> header = {"", "target", "golden"};
     if (differences) header.insert(header.end(), {"difference", "relative"});
@@ -195,7 +195,7 @@ class Story {
   }
 
   /// The user's own frames come first: they show where in the model this is.
-  void tell_stack(std::string_view entry) {
+  void add_stack(std::string_view entry) {
     const auto* frames = result_.target.stacks ? result_.target.stacks->find(entry) : nullptr;
     out_ += "\ncalled from\n";
     if (frames == nullptr) {
@@ -208,13 +208,13 @@ class Story {
         if (dump::is_framework_frame(frame, result_.framework_frames) == own) continue;
         if (first && !own) out_ += "  in the framework\n";
         first = false;
-        tell_frame(frame, own ? 2 : 4);
+        add_frame(frame, own ? 2 : 4);
       }
     }
   }
 
   /// A frame's second line is the code.
-  void tell_frame(std::string_view frame, std::size_t indent) {
+  void add_frame(std::string_view frame, std::size_t indent) {
     const std::size_t line_end = std::min(frame.find('\n'), frame.size());
     std::string_view place = frame.substr(0, line_end);
     while (place.ends_with(' ') || place.ends_with(',')) place.remove_suffix(1);
@@ -224,7 +224,7 @@ class Story {
     if (!code.empty()) out_ += std::string(indent + 4, ' ') + display(code) + "\n";
   }
 
-  void tell_neighbours(const std::vector<Group>& groups, std::size_t which) {
+  void add_neighbours(const std::vector<Group>& groups, std::size_t which) {
     out_ += "\nbefore and after\n";
     const std::size_t end = std::min(groups.size(), which + kNeighbours + 1);
     for (std::size_t i = which - std::min(which, kNeighbours); i < end; ++i) {
@@ -330,10 +330,10 @@ std::string explain(const RankRows& rows, const StoryOptions& options) {
   const std::vector<Group> groups = groups_of(result);
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const std::string_view entry = entry_of(result, result.rows[groups[i].first]);
-    if (entry == options.entry) return Story(rows, options).tell(groups, i, groups[i]);
+    if (entry == options.entry) return Story(rows, options).text(groups, i, groups[i]);
     for (std::size_t k = groups[i].first; k < groups[i].last; ++k) {
       if (result.name_of(result.rows[k]) == options.entry)
-        return Story(rows, options).tell(groups, i, {k, k + 1});
+        return Story(rows, options).text(groups, i, {k, k + 1});
     }
   }
   return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One entry's whole story on the terminal, as the report's panel tells it.
+// Everything about one entry, for the terminal (--explain); the report's panel shows the same.
 #pragma once
 
 #include <cstddef>

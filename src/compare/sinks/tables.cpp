@@ -97,7 +97,7 @@ class FileForEach final : public Sink {
     if (rows->rows() == 0 || formats.empty()) return;
     const std::string stem = result_stem(options_.directory, task, task.name, options_.time);
     create_directories(std::filesystem::path(stem).parent_path().string());
-    // Of several tasks some are written while others are compared, and that is what progress tells of then.
+    // Of several tasks some are written while others are compared, and then that is what progress shows.
     Progress* const progress = plan_->tasks.size() == 1 ? options_.progress : nullptr;
     for (std::string& file : write_files(*rows, formats, stem, true, progress))
       summary.files.push_back(std::move(file));

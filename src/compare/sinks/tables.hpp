@@ -18,7 +18,7 @@ struct TableOptions {
   std::vector<report::Format> formats;
   bool formats_chosen = false;   // else a task's own usual one goes before these
   std::string time;              // in the names of files
-  Progress* progress = nullptr;  // null: nobody is told
+  Progress* progress = nullptr;  // null: not shown
 };
 
 /// `DIR/[step/]compare_result[_rank]_TIMESTAMP`, without extension: the Python tool's name. `what` stands for

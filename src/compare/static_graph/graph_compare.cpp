@@ -67,7 +67,7 @@ std::vector<ItemPair> join(const GraphSide& target, const GraphSide& golden) {
   return pairs;
 }
 
-void tell_gaps(const GraphSide& side, const std::vector<std::string>& folders) {
+void report_gaps(const GraphSide& side, const std::vector<std::string>& folders) {
   for (const std::string& gap : side.gaps) log_warning(gap);
   if (side.unnamed > 0) {
     log_warning(fmt::format("{}: {} .npy files left out: their names are not those of dumped tensors",
@@ -96,8 +96,8 @@ std::shared_ptr<const Rows> compare_graphs(const std::vector<std::string>& targe
     if (side == 0) target = read_graph_side(target_folders);
     if (side == 1) golden = read_graph_side(golden_folders);
   });
-  tell_gaps(target, target_folders);
-  tell_gaps(golden, golden_folders);
+  report_gaps(target, target_folders);
+  report_gaps(golden, golden_folders);
   const bool tensors = target.mode == Mode::tensor;
   if (target.mode != golden.mode) {
     throw FormatError(fmt::format("only {} has .npy files, {} has statistic.csv: there is nothing to compare",

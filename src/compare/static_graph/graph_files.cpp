@@ -50,7 +50,7 @@ void check_room(const GraphSide& side, const std::string& file) {
   if (side.items.size() >= kMaxGraphItems) throw FormatError(display(file), "more than 5,000,000 tensors");
 }
 
-/// Long names are replaced by hashes in the folder; mapping.csv tells them.
+/// Long names are replaced by hashes in the folder; mapping.csv has them.
 std::map<std::string, std::string, std::less<>> read_mapping(const std::string& path) {
   std::map<std::string, std::string, std::less<>> names;
   std::error_code ignored;

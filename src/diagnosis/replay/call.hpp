@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One recorded call of an operation, as its entry of a dump tells it: what it is called, its arguments, its
-// outputs.
+// One recorded call of an operation, as its entry of a dump describes it: what it is called, its arguments,
+// its outputs.
 #pragma once
 
 #include <cstdint>
@@ -67,7 +67,7 @@ struct Call {
   std::string operation;  // `linear`, `__iadd__`; the class of a module
   bool is_module = false;
   bool is_mindspore = false;  // its tensors are MindSpore's
-  bool has_inputs = false;    // whether the entry tells the arguments
+  bool has_inputs = false;    // whether the entry has the arguments
   bool has_parameters = false;
   std::vector<Value> positional;
   std::vector<NamedValue> keywords;

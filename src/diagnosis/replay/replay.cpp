@@ -56,7 +56,8 @@ bool applies(Where where, const Call& call) {
     return where == Where::module && (prefix == "Module" || prefix == "Cell");
   }
   const bool is_mint = prefix == "Mint" || prefix == "MintFunctional";
-  // MindSpore's operations of the same prefix are others; of MSAdapter only `Torch` can be told from them.
+  // MindSpore's operations of the same prefix are others; of MSAdapter only `Torch` can be distinguished from
+  // them.
   const bool is_torch =
       prefix == "Torch" || (!call.is_mindspore && (prefix == "Functional" || prefix == "Tensor"));
   const bool is_functional = prefix == "Functional" || prefix == "MintFunctional";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does a recorded output follow from the recorded inputs? The operation is done again in double precision,
-// and the distance of what was recorded is told beside the distance that rounding explains.
+// and the distance of what was recorded is given beside the distance that rounding explains.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,7 @@ bool is_transposed(const Matrices& matrices) {
          counts_by(matrices.batch, rows * matrices.column.size());
 }
 
-/// What is told of the numbers of a stream besides their products.
+/// What is known of the numbers of a stream besides their products.
 struct Seen {
   double squares = 0;
   double largest = 0;
