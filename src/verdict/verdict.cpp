@@ -292,7 +292,8 @@ class Judge {
     // MindSpore's dumps do not have it; within a framework its absence is a difference.
     const bool known = ours != RequiresGrad::unknown && theirs != RequiresGrad::unknown;
     if (traits_.null_says_nothing && !known) return false;
-    if (traits_.grad_needs_both_frameworks && !known && target().header.framework != golden().header.framework)
+    if (traits_.grad_needs_both_frameworks && !known &&
+        target().header.framework != golden().header.framework)
       return false;
     return ours != theirs;
   }
