@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where this Python looks for modules below a prefix, for Meson: Debian's looks elsewhere than Meson puts them.
+"""Prints, for Meson, the module folder of this Python below a prefix. Debian's Python searches a different folder
+than Meson's default.
 
 usage: find_folder.py PREFIX
 """

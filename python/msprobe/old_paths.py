@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths by which programs import from releases of the Python tool, 8.x and 26.x: old_paths.json has them.
+"""Import paths of the Python tool's releases 8.x and 26.x, listed in old_paths.json.
 
-Nothing of it is looked at before somebody asks, so that importing msprobe stays quick. A name that cannot be there says
-so when it is used; it can be imported, as programs import more than they use.
+The table is read on first use, so that importing msprobe stays fast. An unsupported name can be imported, because
+programs import more than they use; it reports that it is unsupported when used.
 """
 
 import functools
@@ -22,7 +22,7 @@ def _table():
 
 
 def names_of(module):
-    """The __getattr__ of a module: what the table has for it."""
+    """The __getattr__ of a module: looks names up in the table."""
     def find(name):
         found = _table().get(module, {}).get(name)
         if found is None:

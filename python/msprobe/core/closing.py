@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last lines of a run: what was asked for and did not come, and why, so that it is not found out days later."""
+"""The last lines of a run: requests that matched nothing, with the reason, so that the user learns of them at once.
+"""
 
 import difflib
 import re
@@ -11,7 +12,8 @@ _LONGEST = 80  # of a name that is shown
 
 
 def lines(info, last_step, processes):
-    """One for each thing. last_step: of the last start(), None if there was none; processes: their number if known."""
+    """One line for each request. last_step: the step of the last start(), None if there was none; processes: their
+    number if known."""
     told = []
     if info["enabled"] and info["steps"]:
         never = steps_that_never_came(info, last_step)
@@ -49,7 +51,7 @@ def _found_in(lines, pattern):
 
 
 def steps_that_never_came(info, last_step):
-    """None if all did."""
+    """None if all steps occurred."""
     wanted = session.setting("step") or []
     ended = last_step if last_step is not None else info["step"]
     never = [] if info["finished"] else [step for step in wanted if step > ended]
@@ -101,7 +103,7 @@ def _why_no_entries(info, told):
 
 
 def numbers(listed):
-    """All numbers of a list such as [0, "2-4"]; None for all there are."""
+    """All numbers of a list such as [0, "2-4"]; None for an empty list, which means all."""
     if not listed:
         return None
     found = set()
@@ -112,7 +114,7 @@ def numbers(listed):
 
 
 def printable(text):
-    """Nothing that drives a terminal."""
+    """Removes characters that control a terminal."""
     return text if text.isprintable() else ascii(text)[1:-1]
 
 

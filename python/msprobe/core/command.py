@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command msprobe that belongs to this package, for what it does better than Python would."""
+"""The native command of this package, which does the offline work."""
 
 import os
 import re
@@ -12,7 +12,7 @@ _ELF = b"\x7fELF"
 
 
 def find():
-    """Its path; None if it is not installed. The Python tool, whose command has the same name, is not taken for it."""
+    """Its path; None if it is not installed. The Python tool's command of the same name is skipped."""
     for path in _candidates():
         if _is_ours(path):
             return path
@@ -20,7 +20,7 @@ def find():
 
 
 def run(arguments, quiet=False):
-    """Runs it. What it prints is seen, unless `quiet`, when stderr is returned. MsprobeException if it fails."""
+    """Runs it. Its output is shown, unless `quiet`, which returns stderr. Raises MsprobeException on failure."""
     command = find()
     if command is None:
         raise MsprobeException(MsprobeException.INTERFACE_USAGE_ERROR,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparisons by the names that scripts know from the Python tool. The command does them."""
+"""Comparisons under the names that scripts know from the Python tool. The native command performs them."""
 
 import json
 import os
@@ -19,7 +19,7 @@ _PATHS = {"npu_path": ("npu_path", "npu_json_path", "target_path"),
 
 
 def compare(input_param, output_path="./output", stack_mode=False, **options):
-    """Compares two dumps. input_param: a dict with npu_path, bench_path and perhaps stack_path and
+    """Compares two dumps. input_param: a dict with npu_path, bench_path and optionally stack_path and
     is_print_compare_log, or the path of a JSON file that holds one."""
     if isinstance(input_param, (str, os.PathLike)):
         return _compare(["-i", input_param], output_path, stack_mode, options)

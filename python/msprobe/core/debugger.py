@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PrecisionDebugger as far as it is the same for every framework, and module_dump() beside it."""
+"""The framework-independent part of PrecisionDebugger, and module_dump()."""
 
 import functools
 import os
@@ -23,7 +23,7 @@ def invalid(text):
 
 
 def verb(method):
-    """One of these at a time. In a child of the process with the session they do nothing."""
+    """Serializes the public calls. In a forked child of the process with the session they have no effect."""
     @functools.wraps(method)
     def serialised(*args, **kwargs):
         if session.in_child():
@@ -34,15 +34,15 @@ def verb(method):
 
 
 def models_in(given):
-    """Of what start() is given."""
+    """The models among the arguments of start()."""
     return given if isinstance(given, (list, tuple)) else [given] if given is not None else []
 
 
 class Debugger:
-    """Records a training run. There is one in a process; its verbs find it by themselves.
+    """Records a training run. There is one per process; its class methods find it themselves.
 
-    A front end gives `hooks` (see hooks.py), `registry` (see wrapping.py), `saved` (see saving.py) and the methods below
-    that do nothing here.
+    A front end supplies `hooks` (see hooks.py), `registry` (see wrapping.py), `saved` (see saving.py) and the methods
+    below whose default does nothing.
     """
 
     hooks = None
@@ -257,7 +257,7 @@ class Debugger:
     @classmethod
     @verb
     def restart_step(cls):
-        """The step begins anew: what service.reset_status() is for."""
+        """Restarts the step, for service.reset_status()."""
         self = cls._get_instance()
         self._ending_step()
         self._pause()

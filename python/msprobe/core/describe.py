@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of values that are neither plain numbers, texts, containers nor plain tensors, in any framework.
+"""How values are recorded that are not plain numbers, strings, containers or plain tensors, in any framework.
 
-A front end's describe(value) gives None (null), JSON text (a leaf), a Record (a tensor that is not plain), or something
-simpler to go on with: a plain container or a plain tensor.
+A front end's describe(value) returns None (null), JSON text (a leaf), a Record (a tensor that is not plain), or a
+simpler value to continue with: a plain container or a plain tensor.
 """
 
 import dataclasses
@@ -18,16 +18,17 @@ NUMPY_DTYPES = {name: number for name, (number, _, has_numpy) in _native.dtypes.
 class Record(tuple):
     """(elements, type, dtype text, dtype number, shape, requires_grad, extra JSON, statistics, deferred[, source])
 
-    elements: a plain tensor on the host or a NumPy array that has them, or None, and then dtype number and shape count.
-    deferred: called with the slot that the statistics go into later; None if they are known or there are none.
-    source: the tensor whose elements these are, or a copy of: what has been saved of it is not written again.
+    elements: a plain tensor on the host or a NumPy array with the elements; or None, in which case dtype number and
+    shape are used. deferred: called later with the slot for the statistics; None if they are known or there are none.
+    source: the tensor that owns these elements, or whose copy they are: if it has been saved, it is not written
+    again.
     """
 
     __slots__ = ()
 
 
 class Json(str):
-    """A leaf that is JSON already, inside a container that describe() gives."""
+    """A leaf that is already JSON, inside a container that describe() returns."""
 
     __slots__ = ()
 
@@ -59,7 +60,7 @@ def slice_leaf(value, number_or_none):
 
 
 def other(value):
-    """Of the types that no row is for."""
+    """Handles types that no other rule covers."""
     if value is Ellipsis:
         return json.dumps({"type": "ellipsis", "value": "..."})
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hooks on modules, whatever a framework calls them: their calls, as far as that is the same for every framework.
+"""Hooks on modules: the framework-independent handling of their calls.
 
-What stays on the user's modules are hooks that neither a copy nor a pickle takes along: there they do nothing.
+The user's modules only hold hooks that neither a copy nor a pickle carries along: there they have no effect.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ _this_thread = threading.local()
 
 
 class Hook:
-    """Base of the hooks. A copy or a pickle of one is something of the standard library that does nothing."""
+    """Base of the hooks. A copy or a pickle of one becomes a standard-library object that does nothing."""
 
     __slots__ = ("hooked",)
 
@@ -30,7 +30,7 @@ class Hook:
 
 
 class Before(Hook):
-    """Called with the arguments of a call that begins."""
+    """Called with the arguments when a call begins."""
 
     __slots__ = ()
 
@@ -41,7 +41,7 @@ class Before(Hook):
 
 
 class After(Hook):
-    """Called with the result of a call, or for cleaning up after one that raised."""
+    """Called with the result of a call, or to clean up after a call that raised."""
 
     __slots__ = ()
 
@@ -68,16 +68,16 @@ class _Call:
 
 
 def open_calls():
-    """The calls that have begun in this thread and not ended; None if there never was one."""
+    """The unfinished calls of this thread; None if there never was one."""
     return getattr(_this_thread, "calls", None)
 
 
 class Hooked:
-    """A module with our hooks. A front end gives:
+    """A module with our hooks. A front end supplies:
 
-    Backward: the class whose hook_inputs(args) and hook_outputs(output) hook the backward of a call;
-    parameters: an object with named() -> the module's own parameters, hook() for their gradients, and remove();
-    register(module, before, after) -> handles of the hooks, each with remove().
+    Backward: the class whose hook_inputs(args) and hook_outputs(output) hook the backward of a call; parameters: an
+    object with named() -> the module's own parameters, hook() for their gradients, and remove(); register(module,
+    before, after) -> handles of the hooks, each with remove().
     """
 
     Backward = None
@@ -106,7 +106,7 @@ class Hooked:
             self._handles = self.register(module, Before(self), After(self))
 
     def pause(self):
-        """Takes the hooks off until resume(): for modules that do something else where there are hooks."""
+        """Removes the hooks until resume(), for modules that behave differently when they have hooks."""
         for handle in self._handles:
             handle.remove()
         self._handles = []
@@ -163,7 +163,7 @@ class Hooked:
 
 
 def own_parameters(module):
-    """Those that a module of PyTorch, or one made like these, has itself: {name: parameter}, each once."""
+    """The parameters that a module of PyTorch, or a compatible one, owns itself: {name: parameter}, each once."""
     named = {}
     seen = set()
     for name, parameter in module._parameters.items():
@@ -177,7 +177,7 @@ def own_parameters(module):
 
 
 class Hooks:
-    """All hooked modules of the process. A front end gives `kind`, is_supported() and attach_one()."""
+    """All hooked modules of the process. A front end supplies `kind`, is_supported() and attach_one()."""
 
     kind = "module"    # as it is called in messages
     prefix = "Module"  # of entries
@@ -199,7 +199,7 @@ class Hooks:
         return hooked if hooked is not None and hooked.module() is module else None
 
     def attach(self, models):
-        """Hooks all modules inside a model, or inside each of a list of models; once."""
+        """Hooks all modules inside a model, or inside each model of a list; once."""
         listed = isinstance(models, (list, tuple))
         everything = list(models) if listed else [models]
         if all(id(model) in self._attached and self._attached[id(model)]() is model for model in everything):
@@ -210,7 +210,7 @@ class Hooks:
             self.attach_one(model, "%s.%d." % (self.prefix, index) if listed else self.prefix + ".", everything)
 
     def hook(self, module, name, *more):
-        """Hooks one module; its entries are called `name`."""
+        """Hooks one module; its entries are named `name`."""
         hooked = self._hooked_type(name, module, *more)
         self._hooked[id(module)] = hooked
         weakref.finalize(module, self._forget, id(module), hooked).atexit = False
@@ -221,10 +221,10 @@ class Hooks:
             del self._hooked[key]
 
     def pause(self):
-        """Nothing is recorded until resume()."""
+        """Pauses recording until resume()."""
 
     def resume(self):
-        """Something is recorded."""
+        """Resumes recording."""
 
     def is_hooked(self, module):
         return self.known(module) is not None
@@ -241,11 +241,11 @@ class Hooks:
         self._attached.clear()
 
     def forget_calls(self):
-        """A step ends: calls that began and never ended are over."""
+        """Discards calls that began in this step and never ended."""
         _this_thread.calls = []
 
     def count_calls(self, model, count):
-        """Calls count() before every call of a model; the handle of that hook."""
+        """Calls count() before every call of a model; returns the handle of that hook."""
         return model.register_forward_pre_hook(_Counting(count))
 
 

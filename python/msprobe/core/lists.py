@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of names in groups, as of support_wrap_ops.yaml: the part of YAML that such a list needs."""
+"""Lists of names in groups, such as support_wrap_ops.yaml: a parser for the subset of YAML that they need."""
 
 from .common.exceptions import FileCheckException
 
@@ -7,7 +7,7 @@ _LARGEST = 1 << 20  # characters
 
 
 def read_lists(path):
-    """{group: names}. FileCheckException if it is something else, or cannot be read."""
+    """{group: names}. Raises FileCheckException if the file is malformed or unreadable."""
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read(_LARGEST + 1)

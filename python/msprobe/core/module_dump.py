@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""module_dump() and module_dump_end(): one module is recorded, whatever start() is given."""
+"""module_dump() and module_dump_end(): record one module, whatever model start() is given."""
 
 from msprobe import _native
 from msprobe.core.common import log
@@ -10,7 +10,7 @@ from .debugger import invalid
 
 
 class ModuleDump:
-    """The two verbs of a kind of debugger."""
+    """The two calls for one kind of debugger."""
 
     def __init__(self, debugger, prefix):
         self._debugger = debugger

@@ -5,7 +5,7 @@ import sys
 
 
 def is_torch():
-    """Whether `torch` is imported, and is MSAdapter's."""
+    """Whether `torch` is imported and belongs to MSAdapter."""
     kind = _tensor_of("torch")
     base = _tensor_of("mindspore")
     return isinstance(kind, type) and isinstance(base, type) and issubclass(kind, base)

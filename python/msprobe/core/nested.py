@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors inside of arguments and results: in tuples, lists and dicts, however deep.
+"""Tensors inside arguments and results: in tuples, lists and dicts, at any depth.
 
-`chosen(value, in_place)` tells which tensors are meant; in_place: it stands in a list or dict of the program's own.
+`chosen(value, in_place)` selects tensors; in_place: it is in a list or dict of the user's program.
 """
 
 import copy
@@ -11,7 +11,7 @@ _DEEPEST = 400
 
 
 def collect(value, chosen, found, depth=0, in_place=False):
-    """Appends the chosen tensors to `found`, from left to right."""
+    """Appends the selected tensors to `found`, from left to right."""
     if depth > _DEEPEST:
         return
     if chosen(value, in_place):
@@ -28,8 +28,8 @@ def collect(value, chosen, found, depth=0, in_place=False):
 
 
 def replace(value, chosen, tensors, put=None, depth=0, in_place=False):
-    """The same structure with `tensors`, an iterator, in the place of the chosen ones. Tuples are made anew; lists and
-    dicts are copied, or put(container, key, new) changes them as they are."""
+    """The same structure with `tensors`, an iterator, in place of the selected ones. Tuples are rebuilt; lists and
+    dicts are copied, or changed in place by put(container, key, new)."""
     if depth > _DEEPEST:
         return value
     if chosen(value, in_place):

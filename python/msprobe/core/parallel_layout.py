@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which ranks of a parallel training hold which layers, as a picture: plot_model_parallelism(ParallelConfig(...))."""
+"""Draws which ranks of a parallel training hold which layers: plot_model_parallelism(ParallelConfig(...))."""
 
 import os
 
@@ -9,7 +9,7 @@ _DIMENSIONS = ("tp", "cp", "ep", "dp", "pp")
 
 
 class ParallelConfig:
-    """How a training is split, by the names that Megatron has. ValueError for what does not go together."""
+    """How a training is split, in Megatron's terms. Raises ValueError for inconsistent values."""
 
     def __init__(self, world_size, num_layers, tensor_parallel_size=1, pipeline_parallel_size=1,
                  num_layers_per_virtual_pipeline_stage=None, order="tp-cp-ep-dp-pp", standalone_embedding_stage=False,
@@ -49,7 +49,8 @@ class ParallelConfig:
                 "pp": self.pipeline_parallel_size}.get(name, 1)
 
     def groups(self):
-        """[(ranks, copy, stage)] of those that hold the same layers in parts, in the order of their first ranks."""
+        """[(ranks, copy, stage)] of the ranks that hold parts of the same layers, in the order of their first ranks.
+        """
         groups = {}
         for rank in range(self.world_size):
             place, rest = {"dp": 0, "pp": 0}, rank
@@ -59,7 +60,7 @@ class ParallelConfig:
         return sorted((ranks, copy, stage) for (copy, stage), ranks in groups.items())
 
     def content(self, stage, chunk):
-        """What a stage holds in its chunk: `Embed+L1-2`; nothing for a chunk of a stage for the embedding alone."""
+        """The contents of a stage in a chunk: `Embed+L1-2`; empty for a chunk of an embedding-only stage."""
         first_with_layers = int(self.standalone_embedding_stage)
         parts = ["Embed"] if stage == chunk == 0 else []
         if stage >= first_with_layers:
@@ -102,7 +103,7 @@ def ranks_text(ranks):
 
 
 def plot_model_parallelism(config):
-    """Draws it as a PNG in the folder of the configuration, in place of one that is there, and returns its path."""
+    """Draws a PNG in the folder of the configuration, replacing an existing one, and returns its path."""
     if not isinstance(config, ParallelConfig):
         raise TypeError("plot_model_parallelism takes a ParallelConfig")
     try:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that a program has taken before they were wrapped: `from torch.nn.functional import relu`, or an attribute
-of a module, `self.act = F.silu`. These are recorded too, and `self.act is F.silu` is true whether something is recorded
-or not: the wrapper stands there as long as it stands where the function came from.
-"""
+"""Functions that a program imported before they were wrapped: `from torch.nn.functional import relu`, or an attribute
+of a module, `self.act = F.silu`. These are recorded too, and `self.act is F.silu` is true whether recording is on or
+off: the wrapper is installed there as long as it is installed in the function's own module."""
 
 import gc
 import sys
@@ -36,7 +35,8 @@ class _Counts:
 
 
 class References:
-    """module_type: of the framework's modules. frameworks: its packages, whose own Python modules are left alone."""
+    """module_type: the type of the framework's modules. frameworks: its packages, whose own Python modules are left
+    alone."""
 
     def __init__(self, module_type, frameworks):
         self._module_type = module_type
@@ -53,7 +53,7 @@ class References:
         self._wrappers_held = _Counts()
 
     def prepare(self, functions, wrappers):
-        """The functions that are wrapped, and by what; nobody has taken a wrapper yet."""
+        """Takes the wrapped functions and their wrappers; no program holds a wrapper yet."""
         self._functions = functions
         self._wrappers = wrappers
         # One function may stand in several places, under several names of entries: the first one counts.
@@ -61,7 +61,7 @@ class References:
         self._wrappers_held.note(wrappers)
 
     def install(self):
-        """The functions are wrapped now where they come from."""
+        """Called when the wrappers are installed in the functions' own modules."""
         if self._functions_held.grown(self._functions):
             for module in gc.get_objects():
                 if issubclass(type(module), self._module_type):
@@ -81,7 +81,7 @@ class References:
                     self._look(module)
 
     def look_into_model(self, model):
-        """A model that may have come after the last search; once."""
+        """Searches a model that may have been created after the last search; once."""
         known = self._models.get(id(model))
         if known is not None and known() is model:
             return
@@ -122,7 +122,7 @@ class References:
         self._functions_held.note(self._functions)
 
     def take_back(self):
-        """A program that took a wrapper while it was there has the function from now on."""
+        """Restores the function where a program imported a wrapper."""
         grown = self._wrappers_held.grown(self._wrappers)
         if not grown:
             return

@@ -23,8 +23,8 @@ class _Gradient:
 
 
 class Saved:
-    """What a framework's save() takes: tensors of a type, some of which get a gradient, that is detached first.
-    register_hook(tensor, hook): tells the gradient; default: the tensor's own method."""
+    """What a framework's save() accepts: tensors of a type, some of which can have a gradient and are detached first.
+    register_hook(tensor, hook): reports the gradient; default: the tensor's own method."""
 
     def __init__(self, tensor_type, gets_gradient, detach, register_hook=None):
         self._tensor_type = tensor_type
@@ -33,7 +33,7 @@ class Saved:
         self._register_hook = register_hook or (lambda tensor, hook: tensor.register_hook(hook))
 
     def save(self, variable, name, save_backward):
-        """Never raises: what cannot be saved is told and left out."""
+        """Never raises: values that cannot be saved are reported and left out."""
         if not isinstance(name, str) or not isinstance(save_backward, bool):
             log.warn("save: the name must be a string, and save_backward a bool")
             return

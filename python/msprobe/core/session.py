@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one session of the process: opening it, its switches, the rank, the end of the process."""
+"""The single session of the process: opening it, its switches, the rank, closing at exit."""
 
 import atexit
 import functools
@@ -31,7 +31,8 @@ _process = [None]  # that has opened the session
 
 
 def open_session(config_path, config_text, overrides, framework, binding, rank_of_process, file_suffix="pt"):
-    """Reads the configuration; raises what is wrong with it. `binding`: what the extension needs of the framework."""
+    """Reads the configuration and raises on errors in it. `binding`: the framework objects that the extension needs.
+    """
     end()
     _process[0] = os.getpid()
     _rank[0] = None
@@ -47,14 +48,14 @@ def open_session(config_path, config_text, overrides, framework, binding, rank_o
 
 
 def bind(binding):
-    """Gives the extension what it needs of the framework."""
+    """Passes the framework objects to the extension."""
     binding.format_stack = stacks.format_stack
     binding.format_exception = stacks.format_exception
     _native.bind(binding)
 
 
 def checked(function, *args):
-    """Calls the extension; its errors become the exceptions that users know."""
+    """Calls the extension and translates its errors into the exceptions that users know."""
     try:
         return function(*args)
     except RuntimeError as error:
@@ -71,7 +72,8 @@ def checked(function, *args):
 
 
 def attempted(function, *args):
-    """Calls the extension for a verb: a disk that fails is told once, and is no error of the training. None then."""
+    """Calls the extension for a public call: a disk error is reported once and not raised into the training; returns
+    None then."""
     if in_child():
         return None
     try:
@@ -89,7 +91,7 @@ def setting(key):
 
 
 def in_child():
-    """Whether this is a process that was forked off the one with the session."""
+    """Whether this process was forked from the one with the session."""
     return _process[0] not in (None, os.getpid())
 
 
@@ -100,7 +102,7 @@ def update_switches(backward=None):
 
 
 def guard(where):
-    """Writes the exception being handled into the error log. Training goes on."""
+    """Writes the current exception to the error log. The training continues."""
     error = sys.exc_info()[1]
     try:
         kind, text = stacks.format_exception(error)
@@ -122,7 +124,7 @@ def know_rank(rank):
 
 
 def discover_rank():
-    """Asks the framework, as long as no rank is known."""
+    """Asks the framework while the rank is unknown."""
     if _rank[0] is None:
         try:
             know_rank(_rank_of_process[0]())
@@ -136,7 +138,7 @@ _at_end = []
 
 
 def at_end(function):
-    """Called before the session closes."""
+    """Registers a function to call before the session closes."""
     _at_end.append(function)
 
 
@@ -148,7 +150,7 @@ def _watch_process():
 
 
 def end():
-    """Closes the session if one is open: at the end of the process, or before another one."""
+    """Closes the session if one is open: at exit, or before a new one."""
     if in_child():
         return
     forward_switch[0] = False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call stacks as text. Asked for once for each distinct stack."""
+"""Call stacks as text. Each distinct stack is formatted once."""
 
 import linecache
 import os

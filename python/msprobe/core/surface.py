@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""debugger.config, debugger.service and debugger.service.config: what programs read there is true, what they write
-takes effect at the next start() or is told to have none.
+"""debugger.config, debugger.service and debugger.service.config: values that programs read are correct; values that
+they write take effect at the next start(), or a message says that they have none.
 
-Programs that call the Python tool know these objects of it. They stand here for what such programs use, and for nothing
-else.
+Programs that call the Python tool use these objects. Only the attributes that such programs use exist here.
 """
 
 import os
@@ -36,7 +35,7 @@ class _Told:
 
 
 class Settings(_Told):
-    """The configuration after defaults: debugger.config, as the debugger was made with it."""
+    """debugger.config: the configuration after defaults, as the debugger was constructed with it."""
 
     _path = "debugger.config"
 
@@ -99,7 +98,7 @@ class Service(_Told):
 
     @property
     def current_iter(self):
-        """The number of the step of the last start(), also behind its step()."""
+        """The number of the step of the last start(), also after its step()."""
         last = self._debugger.last_step
         return _native.info()["step"] if last is None else last
 
@@ -123,13 +122,13 @@ class Service(_Told):
 
     @property
     def should_stop_service(self):
-        """Whether all steps that were asked for are over."""
+        """Whether all requested steps are over."""
         return bool(_native.info()["finished"])
 
     # ------------------------------------------------------------------ what is called
 
     def reset_status(self):
-        """The numbers of calls begin anew; that of the step stays."""
+        """Restarts the call numbers; the step number stays."""
         self._debugger.restart_step()
 
     _reset_status = reset_status

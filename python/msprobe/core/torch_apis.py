@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of PyTorch's functions, for every front end that records them under these: api_names.json of the front end
-for PyTorch, and the list of the user beside it.
-"""
+"""The names of PyTorch's functions, for every front end that records them under these names: api_names.json of the
+PyTorch front end, and the user's list beside it."""
 
 import os
 import sys
@@ -23,7 +22,7 @@ _MINDSPEED = "mindspeed.ops"
 
 
 def use_list(path=None):
-    """Takes the user's list: the one in the package, or another one."""
+    """Reads the user's list: the one in the package, or another file."""
     for group, listed in lists.read_lists(path or os.path.join(_FOLDER, "support_wrap_ops.yaml")).items():
         if group in _LISTED:
             names.extend(_LISTED[group], listed)
@@ -40,7 +39,7 @@ def _of_mindspeed():
 
 
 def find_listed(registry):
-    """Wraps the listed functions of Python modules that are imported by now."""
+    """Wraps the listed functions of Python modules that have been imported by now."""
     known = {"%s.%s" % (_MINDSPEED, name) for name in names.add("mindspeed")}  # of which releases lack some
     for module, listed in list(_of_modules.items()):
         found = sys.modules.get(module)
@@ -56,12 +55,12 @@ def find_listed(registry):
 
 
 def add(prefix, name):
-    """The number of a function at the extension; its calls are `<prefix>.<name>.<n>`."""
+    """Registers a function with the extension and returns its number; its calls are named `<prefix>.<name>.<n>`."""
     return wrapping.add_api(names, prefix, name, prefix == "Distributed", prefix == "Functional" and name in _DROPOUTS)
 
 
 def print_listed(functions):
-    """As support_wrap_ops.yaml lists them."""
+    """Prints the functions in the format of support_wrap_ops.yaml."""
     for listed, group in _LISTED.items():
         print("%s:" % listed)
         for function in functions.get(group) or (_of_mindspeed() if group == "mindspeed" else ()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How functions are found by rules and wrapped, whatever framework they are of."""
+"""Finds functions by rules and wraps them, for any framework."""
 
 import contextlib
 import fnmatch
@@ -20,7 +20,7 @@ _switch = session.forward_switch
 
 
 class Names:
-    """A file api_names.json: per group patterns to leave out, and names that no rule finds."""
+    """The file api_names.json: for each group, patterns to leave out and names that no rule finds."""
 
     def __init__(self, path):
         with open(path, encoding="utf-8") as file:
@@ -34,7 +34,7 @@ class Names:
         return self.group(group).get("add", [])
 
     def extend(self, group, names):
-        """Names to find besides, or, with a "-" in front, to leave out."""
+        """Additional names to find or, with a "-" in front, to leave out."""
         there = self._groups.setdefault(group, {})
         there["add"] = there.get("add", []) + [name for name in names if not name.startswith("-")]
         self._never.setdefault(group, set()).update(name[1:] for name in names if name.startswith("-"))
@@ -47,8 +47,8 @@ class Names:
                 if name not in exact and not any(fnmatch.fnmatchcase(name, glob) for glob in globs)]
 
     def choose(self, candidates, namespaces):
-        """{group: sorted names} of {group: names that the rules find}, as far as namespaces(group) has them; all of
-        them without namespaces."""
+        """{group: sorted names} from {group: names that the rules find}, restricted to names in namespaces(group);
+        all of them without namespaces."""
         found = {}
         for group, listed in candidates.items():
             kept = (set(self.without_left_out(group, listed)) | set(self.add(group))) - self._never.get(group, set())
@@ -79,7 +79,8 @@ def public_functions(namespace):
 
 
 def add_api(names, prefix, name, distributed=False, dropout=False):
-    """The number of a function at the extension. distributed: its output are its arguments; dropout: see there."""
+    """Registers a function with the extension and returns its number. distributed: its arguments are its output;
+    dropout: see there."""
     rules = names.group("masked").get("%s.%s" % (prefix, name), {})
     return _native.add_api("%s.%s" % (prefix, name), distributed, dropout, _bits(rules.get("input", [])),
                            _bits(rules.get("output", [])), rules.get("keyword"))
@@ -90,7 +91,7 @@ def _bits(positions):
 
 
 def make_wrapper(number, original, is_compiling=None):
-    """The function that stands in for `original`. While nothing is recorded it costs one test."""
+    """The function that replaces `original`. While nothing is recorded it costs one test."""
     switch = _switch
     call_api = _call_api
 
@@ -108,7 +109,7 @@ def make_wrapper(number, original, is_compiling=None):
 
 
 def dress(wrapper, original, owner, name, library):
-    """Gives a wrapper the looks of the function it stands for."""
+    """Copies the metadata of the wrapped function to its wrapper."""
     functools.update_wrapper(wrapper, original)
     if not hasattr(original, "__code__"):  # a builtin: it is found, also by pickle, where it is wrapped
         if isinstance(owner, type):
@@ -207,11 +208,11 @@ class _Space:
 
 
 class Registry:
-    """All wrapped functions of the process. They are wrapped while something is recorded, and only then: programs, and
-    frameworks themselves, ask whether a function is a certain one.
+    """All wrapped functions of the process. They are wrapped only while something is recorded, because programs and
+    frameworks themselves check the identity of functions.
 
-    find_functions() -> {group: names}; namespaces(group) -> those that show its functions; wrap(function, name, group,
-    owner) and wrap_custom(function, name, prefix, owner) -> wrapper; references: see references.py.
+    find_functions() -> {group: names}; namespaces(group) -> those that export its functions; wrap(function, name,
+    group, owner) and wrap_custom(function, name, prefix, owner) -> wrapper; references: see references.py.
     """
 
     def __init__(self, find_functions, namespaces, wrap, wrap_custom, references=None):
@@ -245,7 +246,7 @@ class Registry:
         return patches
 
     def prepare(self):
-        """Makes the wrappers, so that install() takes no longer the first time."""
+        """Makes the wrappers in advance, so that the first install() is fast."""
         if self._patches is None:
             self._patches = self._make_patches()
             self._forget_places()
@@ -266,7 +267,7 @@ class Registry:
             self._references.install()
 
     def look_into(self, model):
-        """Functions are wrapped where this model holds them, too."""
+        """Also wraps functions that this model holds."""
         if self.installed and self._references is not None:
             self._references.look_into_model(model)
 
@@ -283,7 +284,7 @@ class Registry:
 
     @contextlib.contextmanager
     def originals(self):
-        """Within it the functions are what they were: compilers look at them."""
+        """Context in which the original functions are in place, for compilers, which inspect them."""
         again = self.installed
         self.remove()
         try:
@@ -293,8 +294,8 @@ class Registry:
                 self.install()
 
     def call_unwrapped(self, function, args, kwargs):
-        """A call of a wrapped function while it stands where it comes from: others are told of the call and ask which
-        function that is."""
+        """Calls a wrapped function with the original in its own module, because those notified of the call check
+        which function it is."""
         if self._places is None:
             self._places = {}
             for patch in self._patches:
@@ -321,7 +322,7 @@ class Registry:
     # -- functions that the user names, or a library brings along
 
     def add_custom(self, module, name, prefix):
-        """Wrapped from now on, until remove_custom()."""
+        """Wraps a function until remove_custom()."""
         key = (id(module), name)
         if key in self._custom:
             return
@@ -334,7 +335,7 @@ class Registry:
             patch.remove()
 
     def add_found(self, owner, name, prefix):
-        """Wrapped as those of the framework are: while something is recorded."""
+        """Wraps a function like those of the framework: while something is recorded."""
         self.prepare()
         patch = self._custom_patch(owner, name, prefix)
         self._patches.append(patch)

@@ -36,7 +36,7 @@ def _namespaces(group):
 
 
 def find_functions():
-    """{group: sorted names} of what is wrapped in the installed MindSpore."""
+    """{group: sorted names} of the functions to wrap in the installed MindSpore."""
     by_list = ("distributed", "mint_distributed")
     return _names.choose({group: [] if group in by_list else
                           [name for space in _namespaces(group) for name in wrapping.public_functions(space)]

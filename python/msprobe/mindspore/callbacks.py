@@ -5,7 +5,7 @@ from mindspore.train import Callback
 
 
 class MsprobeStep(Callback):
-    """Every step of the training is one of the debugger's."""
+    """Each training step becomes a step of the debugger."""
 
     def __init__(self, debugger):
         super().__init__()

@@ -83,7 +83,7 @@ class HookedCell(Hooked):
 
 
 def register_after(cell, after, **keys):
-    """Also of a cell with a backward of its own, which refuses hooks, although it calls them."""
+    """Also for a cell with a custom backward, which refuses hooks although it calls them."""
     refuses = getattr(cell, "has_bprop", False)
     if not refuses:
         return cell.register_forward_hook(after, **keys)
@@ -111,7 +111,7 @@ class _Hooks(Hooks):
 
 
 def named_cells(model):
-    """(path, cell) of a model and all cells inside, each once, as far as they are not compiled."""
+    """(path, cell) of a model and all cells inside it that are not compiled, each once."""
     seen = set()
     waiting = [("", model)]
     while waiting:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MindSpore's compiler of graphs reads the source of functions: it finds the originals, and a warning is given."""
+"""MindSpore's graph compiler reads the source of functions: give it the originals, and warn."""
 
 import functools
 import types
@@ -19,7 +19,7 @@ def is_compiling():
 
 
 def use(registry):
-    """Another registry than that of MindSpore's functions."""
+    """Uses a registry other than that of MindSpore's functions."""
     _registry[0] = registry
 
 
@@ -50,7 +50,7 @@ def _with_originals(call):
 
 
 def is_compiled(cell):
-    """Whether the cell's construct is decorated by jit."""
+    """Whether the cell's construct is decorated with jit."""
     return _has_jit_inside(getattr(type(cell), "construct", None), 0) or _has_jit_inside(cell.construct, 0)
 
 

@@ -25,7 +25,7 @@ def _nothing():
 
 
 def binding(parameter_type=framework.Parameter, make_backward=gradients.backward_of):
-    """The objects that the extension needs. Tensors are read by describe()."""
+    """The framework objects that the extension needs. Tensors are read by describe()."""
     return types.SimpleNamespace(
         dtypes=[],
         tensor_type=framework.Tensor,
@@ -51,8 +51,8 @@ _TOO_LATE = ("torch is MSAdapter's, but it came after the PrecisionDebugger, whi
 
 
 class PrecisionDebugger(debugger.Debugger):
-    """Records a training run of MindSpore, or of MSAdapter where `torch` is that. There is one in a process; its verbs
-    find it by themselves."""
+    """Records a MindSpore training run, or one of MSAdapter if `torch` is MSAdapter's. There is one per process; its
+    class methods find it themselves."""
 
     _is_of_msadapter = False
     _framework = "mindspore"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of MindSpore's values that are neither plain numbers, texts nor containers."""
+"""How MindSpore values are recorded that are not plain numbers, strings or containers."""
 
 import json
 import zlib
@@ -23,7 +23,7 @@ def describe(value):
 
 
 def describe_named(key, value):
-    """JSON of an argument called dtype; None if it is nothing of that kind."""
+    """JSON of an argument named dtype; None for any other value."""
     if key != "dtype" or isinstance(value, (framework.Tensor, list, tuple, dict)):
         return None
     return _dtype(value)
@@ -34,7 +34,7 @@ def _dtype(value):
 
 
 def dtype_text(dtype):
-    """As MindSpore writes it, `Float32`, also where MSAdapter lets it write something else, `mindspore.float32`."""
+    """In MindSpore's spelling, `Float32`, even where MSAdapter makes it print `mindspore.float32`."""
     text = str(dtype)
     if session.python_compatible[0] or not text.startswith("mindspore."):
         return text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between the versions of MindSpore, and what the extension needs of it."""
+"""Differences between MindSpore versions, and the framework objects that the extension needs."""
 
 import functools
 import importlib
@@ -46,12 +46,12 @@ def may_have_gradient(value):
 
 
 def requires_grad():
-    """Whether the gradients of what runs now will be asked for."""
+    """Whether gradients will be computed for the code that runs now."""
     return executor.requires_grad()
 
 
 def allow_in_place(tensor):
-    """What a border lets pass is a view, which refuses operations in place unless told otherwise."""
+    """Tensors that passed a hook node are views, which refuse in-place operations unless told otherwise."""
     if CreationType is not None and isinstance(tensor, Tensor):
         executor.set_creation_type(tensor, CreationType.DEFAULT)
 
@@ -73,7 +73,8 @@ _TAKES_OBJECTS = _takes_objects()
 
 
 def cell_hook(hook):
-    """One of core.hooks as a cell takes it. A copy of the cell shares a function: it does nothing there."""
+    """Converts a hook of core.hooks to the form that a cell accepts. A copy of the cell shares the function, which
+    does nothing there."""
     if _TAKES_OBJECTS:
         return hook
     owner = hook.hooked.module
@@ -84,7 +85,8 @@ def cell_hook(hook):
 
 
 def register_hook(tensor, hook):
-    """Calls the hook with the gradient of a tensor. MindSpore's own method, wherever MSAdapter has put another one."""
+    """Calls the hook with the gradient of a tensor. Uses MindSpore's own method, even where MSAdapter has replaced
+    it."""
     if Tensor.register_hook.__module__.split(".")[0] == "mindspore":
         return tensor.register_hook(hook if _TAKES_OBJECTS else lambda gradient: hook(gradient))
     from mindspore.common.hook_handle import _TensorHookHandle

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The backward of a call: gradients at its result and its arguments.
 
-Tensors pass through borders: identities of MindSpore's own for hooks, that tell the gradients that come back.
+Tensors pass through borders: MindSpore's own identity nodes for hooks, which report the incoming gradients.
 """
 
 import itertools
@@ -17,7 +17,8 @@ _numbers = itertools.count()  # of borders: MindSpore tells them apart by name
 
 
 def backward_of(call, by_argument):
-    """What hooks the backward of one call. `by_argument`: gradients of arguments are recorded as they come."""
+    """Selects the class that hooks the backward of one call. `by_argument`: gradients of arguments are recorded in
+    the order of arrival."""
     return ByArgument(call) if by_argument else Backward(call)
 
 
@@ -31,7 +32,7 @@ def _guarded(told):
 
 
 class Backward:
-    """Of a cell or a function: one border around all arguments and all results."""
+    """For a cell or a function: one border around all arguments and one around all results."""
 
     __slots__ = ("call", "border")
 
@@ -42,15 +43,15 @@ class Backward:
     put = staticmethod(operator.setitem)  # a tensor into a list or dict that a cell gets
 
     def is_hooked(self, value, in_place):
-        """Tensors inside of lists and dicts stay as they are."""
+        """Tensors inside lists and dicts are not hooked."""
         return isinstance(value, _Tensor) and not in_place
 
     def hook_inputs(self, args):
-        """Of a cell: positional arguments."""
+        """For a cell: positional arguments."""
         return self._hook_inputs(args, self.put)
 
     def hook_arguments(self, args, kwargs):
-        """Of a function."""
+        """For a function."""
         return self._hook_inputs((args, kwargs or {}), None)
 
     def _hook_inputs(self, values, put):
@@ -70,11 +71,11 @@ class Backward:
         return nested.replace(output, self.is_hooked, iter(self.leave(tensors)), operator.setitem)
 
     def enter(self, tensors):
-        """What a call gets instead of the tensors among its arguments."""
+        """Returns the tensors that a call receives in place of its tensor arguments."""
         return self.pass_through(self.border, tensors)
 
     def leave(self, tensors):
-        """What a call gives instead of the tensors of its result."""
+        """Returns the tensors that a call returns in place of its tensor results."""
         if self.border is not None:
             tensors = self.pass_through(self.border, tensors)
         before = _make_border(lambda cell, grad_outputs: self._arrived(grad_outputs))
@@ -119,7 +120,7 @@ def _pass(border, tensors):
 
 
 class ByArgument:
-    """Of an operator: every tensor has a border of its own, and gradients stand in the order in which they come."""
+    """For an operator: every tensor has its own border, and gradients are recorded in the order of arrival."""
 
     __slots__ = ("call", "left", "grad_inputs", "grad_outputs")
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saving values from within networks, compiled ones included: MindSpore's own TensorDump writes them.
+"""Saves values from inside networks, including compiled ones, with MindSpore's own TensorDump.
 
-Files are <save_dir>/step<N>/rank<R>/<name>_<dtype>_<number>.npy; of values in lists, tuples and dicts the names go on with
-their places: `hidden.0`, `hidden.mask`. MindSpore has the operator for NPUs; on a CPU it
+Files are named <save_dir>/step<N>/rank<R>/<name>_<dtype>_<number>.npy; for values in lists, tuples and dicts their
+positions are appended to the names: `hidden.0`, `hidden.mask`. MindSpore has this operator for NPUs; on a CPU it
 writes in the dynamic graph only, and compiling a network that saves fails with `Unsupported op [TensorDump] on CPU`.
-What stands here is compiled with the network that calls it, and so keeps to what MindSpore's compiler reads.
+This code is compiled with the network that calls it, and so is limited to what MindSpore's compiler can read.
 """
 import os
 
@@ -40,7 +40,7 @@ def _file(save_dir, name):
 
 
 def save(save_dir, name, data):
-    """Saves a tensor, or those of lists, tuples and dicts; None is nothing."""
+    """Saves a tensor, or those in lists, tuples and dicts; None is ignored."""
     _save(_file(save_dir, name), data)
 
 
@@ -58,14 +58,14 @@ class _GradientBorder:
 
 
 def save_grad(save_dir, name, data):
-    """Returns the tensor `data`, to be used in its place: what comes back to it in the backward is saved as `<name>_grad`."""
+    """Returns the tensor `data`, to be used in its place: its gradient is saved as `<name>_grad`."""
     if not isinstance(data, ms.Tensor):
         raise TypeError("save_grad: data has to be a tensor")
     return _GradientBorder(_file(save_dir, name + "_grad"))(data)
 
 
 def step():
-    """Ends a step: what is saved from now on is the next one's. Called outside of compiled networks."""
+    """Ends a step: later values belong to the next step. Call it outside compiled networks."""
     if ms.get_context("device_target") == "CPU":
         log.warn_once("step: MindSpore counts the steps of what save() writes on NPUs only; here all of it goes to step0")
         return

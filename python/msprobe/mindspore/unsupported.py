@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that scripts import and that are of other modes of MindSpore: they tell so when they are used."""
+"""Names that scripts import and that belong to other modes of MindSpore: using one reports that it is unsupported."""
 
 from msprobe.core.common.exceptions import MsprobeException
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of MSAdapter whose calls are recorded: those that PyTorch's list names, and api_names.json, which tells
-what MSAdapter has besides.
-"""
+"""The functions of MSAdapter whose calls are recorded: those in PyTorch's list, and api_names.json for functions that
+only MSAdapter has."""
 
 import os
 import sys
@@ -33,7 +32,7 @@ def _tensor_candidates(functions):
 
 
 def find_functions():
-    """{group: sorted names} of what is wrapped."""
+    """{group: sorted names} of the functions to wrap."""
     functions = _candidates("torch", "", ".ops")
     return torch_apis.names.choose({
         "functional": _candidates("functional", ".nn.functional", ".nn.functional"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PrecisionDebugger for MSAdapter: that of MindSpore, with the functions and modules of PyTorch."""
+"""PrecisionDebugger for MSAdapter: MindSpore's, with the functions and modules of PyTorch."""
 
 from msprobe.core import session, torch_apis
 from msprobe.core.debugger import models_in

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where MSAdapter keeps its functions, and what of its tensors is MindSpore's."""
+"""Where MSAdapter keeps its functions, and which parts of its tensors are MindSpore's."""
 
 import importlib
 import sys
@@ -33,7 +33,7 @@ _identity = ops.Identity()
 
 
 def for_writing(tensors):
-    """The same tensors as operations in place can work on."""
+    """Copies, if needed, on which in-place operations work."""
     return [_identity(tensor) for tensor in tensors] if ON_HOST else tensors
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backward of a call under MSAdapter: MindSpore's borders, also around tensors inside of lists and dicts.
+"""The backward of a call under MSAdapter: MindSpore's borders, also around tensors inside lists and dicts.
 
-What a border lets pass is another tensor object. It gets what MSAdapter has noted on the first one; and where the call
-writes to it, as operations in place do, the first one gets that, too.
+A border returns a different tensor object. The attributes that MSAdapter keeps on the first object are copied to it;
+if the call writes to it, as in-place operations do, the first object is updated, too.
 """
 
 import functools
@@ -44,7 +44,7 @@ def backward_of(call, by_argument):
 
 
 class Backward(gradients.Backward):
-    """Of a module."""
+    """For a module."""
 
     __slots__ = ("stand_ins", "replaced")
 
@@ -120,7 +120,7 @@ def _at(container, key):
 
 
 class OfFunction(Backward):
-    """Of a function: what it returns as it got it has no backward."""
+    """For a function: a result that is an unchanged argument has no backward."""
 
     __slots__ = ("unchanged",)
 

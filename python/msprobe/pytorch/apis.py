@@ -24,7 +24,7 @@ def _torch_candidates():
 
 
 def find_functions():
-    """{group: sorted names} of what is wrapped in the installed PyTorch."""
+    """{group: sorted names} of the functions to wrap in the installed PyTorch."""
     return torch_apis.names.choose({
         "functional": _public_functions(torch.nn.functional),
         "tensor": _public_functions(torch.Tensor),
@@ -104,7 +104,8 @@ registry = wrapping.Registry(find_functions, _namespaces, _wrap_of_group, wrap,
 
 @contextlib.contextmanager
 def originals():
-    """Within it the functions are what they were: compilers that look at functions by identity need that."""
+    """Context in which the original functions are in place: compilers that check the identity of functions need this.
+    """
     with registry.originals():
         versions_again = versions.remove()
         try:

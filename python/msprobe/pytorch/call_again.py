@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls recorded operations once more: the hands of `msprobe acc_check`, one process a device or core.
+"""Calls recorded operations again: the runner of `msprobe acc_check`, one process per device or core.
 
-The command starts it, from a copy of its own, and speaks with it over open files: requests (3) and answers (4) are
-lines of JSON, tensors are plain bytes in two files without names (5 for inputs, 6 for outputs). The copy itself is a
-file, too (7), with fused_references.py behind it. What is called and in
-which types is the command's decision; here a function is looked up once, called on the device and on the CPU, and what
-comes out handed back. Standard output is free for what libraries print.
+The command starts it from its own copy of this file, and communicates over open files: requests (3) and answers (4)
+are lines of JSON, tensors are plain bytes in two unnamed files (5 for inputs, 6 for outputs). The copy itself is also
+a file (7), with fused_references.py appended. The command decides what is called and in which types; the runner looks
+a function up once, calls it on the device and on the CPU, and returns the results. Standard output is left to the
+libraries.
 """
 
 import contextlib
@@ -38,15 +38,15 @@ GRACE_S = 30
 
 
 class Refusal(Exception):
-    """An explanation that is ours."""
+    """An error with our own explanation."""
 
 
 class NoFunction(Refusal):
-    """Nothing of that name is here."""
+    """There is no function of that name."""
 
 
 def limit_memory(share):
-    """Of what one process may take, so that a call of absurd size costs nothing but itself."""
+    """Limits the memory of one process, so that a call of absurd size only affects itself."""
     import resource
 
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -66,7 +66,7 @@ def go_first_if_memory_ends():
 
 
 def choose_device(torch, wanted, jit):
-    """What is there by default; the name of a kind with or without a number."""
+    """By default the device present; otherwise a device type, with or without an index."""
     kind, _, number = wanted.partition(":")
     present = ["cpu"]
     if torch.cuda.is_available():
@@ -179,7 +179,7 @@ class Arguments:
 
 
 def own_references(told):
-    """The functions of a user's file by the operators that they stand for."""
+    """The functions of a user's file, by the operators for which they are references."""
     if not told:
         return {}
     wanted = json.loads(told)
@@ -296,7 +296,7 @@ class Runner:
         return self.functions[key]
 
     def reference(self, kind, name):
-        """What an operation is judged by: itself, on the CPU, or for an operator of an NPU what it computes."""
+        """The reference of an operation: the operation itself on the CPU, or for an NPU operator its formula."""
         if kind != "NPU":
             return self.function(kind, name)
         if self.fused is None:
@@ -309,7 +309,7 @@ class Runner:
         return function
 
     def look_up(self, kind, name):
-        """Only operations: a name comes out of a file, and modules hold more than those."""
+        """Looks up operations only: the name comes from a file, and modules contain more than operations."""
         torch = self.torch
         if name in NEVER or (kind != "Aten" and name.startswith("_") and name not in OPERATORS and
                              not (kind == "Torch" and name.startswith("_foreach_"))):
@@ -354,7 +354,7 @@ class Runner:
         return result, leaves
 
     def casts(self, dtype):
-        """Automatic casts to a type; none where this PyTorch knows none to it on this device."""
+        """Automatic casts to a type; none if this PyTorch does not support them to it on this device."""
         if dtype is None:
             return contextlib.nullcontext()
         cast = {"device_type": self.device.partition(":")[0], "dtype": self.dtype(dtype)}

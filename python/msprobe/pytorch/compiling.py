@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compilers of PyTorch look at functions and modules themselves: they find the originals, and a warning is given."""
+"""PyTorch's compilers inspect functions and modules themselves: give them the originals, and warn."""
 
 import functools
 

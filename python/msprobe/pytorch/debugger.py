@@ -24,7 +24,7 @@ def _follow_asynchronous(call, result, args, kwargs):
 
 
 def binding():
-    """The objects that the extension needs."""
+    """The framework objects that the extension needs."""
     base = torch._C._TensorBase
     return types.SimpleNamespace(
         dtypes=framework.dtype_table(),
@@ -51,7 +51,7 @@ def binding():
 
 
 class PrecisionDebugger(debugger.Debugger):
-    """Records a training run of PyTorch. There is one in a process; its verbs find it by themselves."""
+    """Records a PyTorch training run. There is one per process; its class methods find it themselves."""
 
     _framework = "pytorch"
     hooks = modules.hooks
@@ -69,7 +69,7 @@ class PrecisionDebugger(debugger.Debugger):
     @classmethod
     @debugger.verb
     def monitor(cls, model):
-        """Task grad_probe: from now on each step of an optimizer is one of the recording. Other tasks: nothing."""
+        """Task grad_probe: from now on each step of an optimizer is a recorded step. Other tasks: no effect."""
         self = cls._get_instance()
         if not cls._is_task("grad_probe"):
             return

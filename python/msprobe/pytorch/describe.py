@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of PyTorch's values that are neither plain numbers, texts, containers nor plain tensors."""
+"""How PyTorch values are recorded that are not plain numbers, strings, containers or plain tensors."""
 
 import json
 import zlib
@@ -20,7 +20,7 @@ def describe(value):
 
 
 def describe_named(key, value):
-    """JSON of an argument called dtype, output_dtype or device; None if it is nothing of that kind."""
+    """JSON of an argument named dtype, output_dtype or device; None for any other value."""
     if value is None or isinstance(value, (torch.Tensor, list, tuple, dict)):
         return None
     if key == "device":
@@ -164,7 +164,7 @@ def _torchrec(value):
 
 
 class PlainFunctions:
-    """No __torch_function__ of a subclass or mode while we look at a tensor."""
+    """Disables __torch_function__ of subclasses and modes while we inspect a tensor."""
 
     def __enter__(self):
         self._guard = torch._C.DisableTorchFunction()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors on a device (CUDA, NPU, ...): measured there, by kernels of the framework, without waiting for it.
+"""Tensors on a device (CUDA, NPU, ...): measured there, by kernels of the framework, without synchronizing.
 
-The results of many tensors lie in one buffer on the device. It is fetched when it is full, and when a step is stopped
-or ends; the extension holds the records open until then. Elements are copied to the host only where a checksum or a
-file wants them.
+The results of many tensors share one buffer on the device. It is fetched when it is full, and when a step is stopped
+or ends; the extension keeps the records open until then. Elements are copied to the host only for a checksum or a
+file.
 """
 
 import math
@@ -38,7 +38,7 @@ def describe(tensor, kind=None, requires_grad=None, extra=None):
 
 
 def is_captured(tensor):
-    """While a graph is captured nothing is computed yet, and waiting for anything would end that."""
+    """While a graph is captured nothing is computed yet, and any synchronization would end the capture."""
     return tensor.device.type == "cuda" and torch.cuda.is_current_stream_capturing()
 
 

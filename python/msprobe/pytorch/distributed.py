@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Communication that is still under way when its function returns: its output is recorded when it is waited for."""
+"""Communication that is still pending when its function returns: its output is recorded when it is waited for."""
 
 import functools
 
@@ -34,7 +34,7 @@ class _Transfer:
 
 
 def follow(call, result, args, kwargs):
-    """Whether the result is a handle, or a list of them, to be waited for."""
+    """Whether the result is a handle, or a list of handles, to be waited for."""
     work_type = _work_type()
     if work_type is None:
         return False
@@ -50,7 +50,7 @@ def follow(call, result, args, kwargs):
 
 
 def forget_pending():
-    """A step ends: what was never waited for is recorded as it is now, and let go."""
+    """At the end of a step: communication that was never waited for is recorded in its current state and released."""
     left = {id(transfer): transfer for _, transfer in _pending.values()}
     _pending.clear()
     for transfer in left.values():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between the versions of PyTorch, and what the extension needs of it."""
+"""Differences between PyTorch versions, and the framework objects that the extension needs."""
 
 import importlib
 import re
@@ -46,7 +46,7 @@ def _find_is_compiling():
 is_compiling = _find_is_compiling()
 
 def find_compile_context():
-    """Tells, unless it returns None, that a compiler is at work in this thread. None where there is no such thing."""
+    """A function that returns None unless a compiler is active in this thread. None if this version has none."""
     context = getattr(getattr(torch, "_guards", None), "TracingContext", None)
     return getattr(context, "try_get", None)
 
@@ -67,13 +67,14 @@ HAS_ALWAYS_CALL = _has_always_call()
 
 
 def make_tables():
-    """Makes the tables of functions that PyTorch keeps from when it first needs them: of the functions as they are."""
+    """Builds the function tables that PyTorch otherwise builds on first use, while the original functions are in
+    place."""
     if VERSION >= (2, 0):
         importlib.import_module("torch.utils._device")._device_constructors()
 
 
 def rank_of_process():
-    """The rank in the default process group; None while there is none."""
+    """The rank in the default process group; None if there is none."""
     return torch.distributed.get_rank() if _has_processes() else None
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What fused operators of an NPU compute, written with operations of PyTorch: references by which `msprobe acc_check`
-judges them on any machine. Each takes the arguments of the operator, in whatever types, and computes in these.
+"""References of fused NPU operators, written with PyTorch operations, with which `msprobe acc_check` checks them on
+any machine. Each takes the arguments of the operator, in any types, and computes in these.
 
-An argument that asks for something no formula here gives raises NoReference with the reason.
+An argument that no formula here covers raises NoReference with the reason.
 """
 
 import torch
@@ -12,7 +12,7 @@ EVERYTHING = 2**31 - 1  # how far attention looks by default
 
 
 class NoReference(Exception):
-    """Nothing can be said of a call with these arguments."""
+    """A call with these arguments cannot be judged."""
 
 
 def npu_rms_norm(x, gamma, epsilon=1e-6):
@@ -122,7 +122,7 @@ def heads_of(tensor, layout, heads):
 
 
 def attention_mask(mask, mode, queries, keys, before, behind):
-    """What does not take part; none: all do."""
+    """The excluded positions; None if there are none."""
     if mode not in (0, 1, 2, 3, 4):
         raise NoReference(f"sparse_mode {mode} has no reference")
     if mode == 4 and queries != keys:

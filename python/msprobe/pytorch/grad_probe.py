@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Task grad_probe: gradients as they are when an optimizer takes its step. Every optimizer of the process counts."""
+"""Task grad_probe: the gradients at the moment an optimizer steps. Every optimizer of the process counts."""
 
 import functools
 import importlib

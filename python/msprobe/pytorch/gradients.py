@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The backward of a module: gradients at its outputs and its inputs.
 
-Tensors pass through nodes of the autograd graph that change nothing; their hooks tell the gradients. A view
-(`view_as`) is such a node, and in-place operations on it keep their meaning. Several tensors go through one node of
-PyTorch's own for module hooks, so that all their gradients come together, where in-place operations can be allowed on
-it; else through one view each.
+Tensors pass through identity nodes of the autograd graph; hooks on these report the gradients. A view (`view_as`) is
+such a node, and in-place operations on it keep their meaning. Several tensors share one node of PyTorch's own kind
+for module hooks, so that all their gradients arrive together, if it can allow in-place operations; otherwise each
+passes through its own view.
 """
 
 import operator
@@ -28,7 +28,7 @@ _CAN_JOIN = None not in (_get_creation_meta, _set_creation_meta, _CreationMeta)
 
 
 class Backward:
-    """What is known of the backward of one call."""
+    """The state of the backward of one call."""
 
     __slots__ = ("call", "inputs", "grad_outputs", "grad_inputs")
 
@@ -87,15 +87,16 @@ def _replace(value, tensors):
 
 
 def accumulation_of(parameter):
-    """The node that adds up the gradient of a parameter. PyTorch keeps it, and its hooks, only as long as somebody does."""
+    """The node that accumulates the gradient of a parameter. PyTorch keeps it, and its hooks, only while it is
+    referenced."""
     with torch.enable_grad():
         return framework.expand_as(parameter, parameter).grad_fn.next_functions[0][0]
 
 
 def node_of_change(tensor):
-    """The node of the operation that has just changed the tensor in place. The one a view shows afterwards is that of
-    the view, made anew, through which gradients pass as they are; where the view is the whole of its base, as at the
-    border of a module, the node of the base is the operation's."""
+    """The node of the operation that has just changed the tensor in place. The one that a view shows afterwards is a
+    new node of the view, through which gradients pass unchanged; if the view is the whole of its base, as at the
+    boundary of a module, the node of the base is the operation's."""
     base = tensor._base
     if base is not None and base.shape == tensor.shape and _stride(base) == _stride(tensor):
         behind = base.grad_fn
@@ -114,8 +115,8 @@ def leaving(grad_inputs, grad_outputs):
 
 
 def hook_tensors(tensors, choose, complete, progress):
-    """The tensors behind nodes. In the backward `complete` is called with all gradients; before that, where they come
-    one by one, `progress` with those that have come."""
+    """Hooks the nodes behind the tensors. In the backward `complete` is called with all gradients; before that, if
+    they arrive one by one, `progress` with those that have arrived."""
     if len(tensors) == 1:
         return [_hook_node(_view_as(tensors[0], tensors[0]), choose, complete)]
     if _CAN_JOIN:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Section `load` of the configuration: calls of modules get the tensors that another run recorded as their inputs, so
+"""Section `load` of the configuration: module calls receive the tensors that another run recorded as their inputs, so
 that a module is judged on that run's inputs. A call gets all of them or none."""
 
 import difflib
@@ -55,7 +55,7 @@ class Loading:
     # ------------------------------------------------------------------ verbs
 
     def start(self, models):
-        """Of a model or of a list of models, as start() of the debugger was given it."""
+        """For a model or a list of models, as passed to start() of the debugger."""
         listed = isinstance(models, (list, tuple))
         known = {}
         for index, model in enumerate(models if listed else [models]):
@@ -82,7 +82,7 @@ class Loading:
         self._counts.clear()
 
     def told(self):
-        """What is to be said at the end."""
+        """The messages for the end of the run."""
         missing = sorted("%s.forward.%d" % (name, number) for name, wanted in self._wanted.items() for number in wanted
                          if (name, number) not in self._met)
         lines = ["loaded the inputs of %d call%s from %s" % (self.loaded, "" if self.loaded == 1 else "s", self._path)]
@@ -187,7 +187,7 @@ class Loading:
 
 
 def followed(loading):
-    """What the configuration asks for now, which may be what it asked for before; None if nothing."""
+    """The loading that the configuration asks for now, possibly the same as before; None if it asks for none."""
     settings = session.setting("load")
     if loading is not None:
         if loading.settings == settings:

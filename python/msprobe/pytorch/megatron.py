@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pipelines of Megatron: which micro batch an event belongs to, and outputs whose memory is given back early."""
+"""Megatron's pipelines: the micro-batch to which an event belongs, and outputs whose memory is released early."""
 
 import functools
 import sys
@@ -30,7 +30,7 @@ def install():
 
 
 def forget():
-    """A step ends."""
+    """Called at the end of a step."""
     _counts.update(forward=-1, backward=-1)
 
 

@@ -163,7 +163,7 @@ _original_call = None
 
 
 def patch_calls():
-    """Before PyTorch 2.1 no hook is called when a module raises: its call does that here."""
+    """Before PyTorch 2.1 no hook is called when a module raises: this patches the call to do so."""
     global _original_call
     if framework.HAS_ALWAYS_CALL or _original_call is not None:
         return

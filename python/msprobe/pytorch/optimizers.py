@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions called by an optimizer, or by the clipping of gradients, have that as their parent in construct.json."""
+"""Gives functions called by an optimizer, or by gradient clipping, that as their parent in construct.json."""
 
 import functools
 import importlib
@@ -15,7 +15,7 @@ _MEGATRON = "megatron.core.optimizer"
 
 
 def install():
-    """Called again, as Megatron may be imported later."""
+    """May be called again, because Megatron may be imported later."""
     _install_for_torch()
     megatron = getattr(sys.modules.get(_MEGATRON), "MegatronOptimizer", None)
     if megatron is not None:

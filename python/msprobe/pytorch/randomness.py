@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repeatable runs: seed_all() fixes every source of randomness, random_save() writes down who asks for numbers."""
+"""Reproducible runs: seed_all() fixes every source of randomness, random_save() logs every draw of random numbers."""
 
 import csv
 import functools
@@ -180,7 +180,7 @@ _random_log = None
 
 
 def random_save(output_path="./output"):
-    """From now on every draw of random numbers is written to a CSV file with its call stack."""
+    """From now on each draw of random numbers is written to a CSV file with its call stack."""
     global _random_log
     if _random_log is not None:
         return

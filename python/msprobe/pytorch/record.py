@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tensor as the extension takes it where it cannot read PyTorch's own."""
+"""The form in which the extension accepts a tensor that it cannot read directly."""
 
 from msprobe.core.describe import Record
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launches of Triton kernels, recorded as Triton.<kernel>.<n>.forward; the output are the arguments afterwards."""
+"""Launches of Triton kernels, recorded as Triton.<kernel>.<n>.forward; the output is the arguments after the launch.
+"""
 
 import functools
 import sys

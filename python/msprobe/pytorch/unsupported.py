@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that scripts import and that need a runtime of an NPU: they tell so when they are used.
+"""Names that scripts import and that need an NPU runtime: using one reports that it is unsupported.
 
-Programs ask whether AclGraphDumper and acl_save are None, as they are in the Python tool without torch_npu.
+Programs check whether AclGraphDumper and acl_save are None, as they are in the Python tool without torch_npu.
 """
 
 import importlib.util

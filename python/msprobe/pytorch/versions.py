@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes that autograd's version counters do not tell: results known of tensors are not used again after them."""
+"""Detects writes that autograd's version counters miss: cached results for tensors are not used after them."""
 
 import torch
 
@@ -14,8 +14,8 @@ _installed = False
 
 
 def install():
-    """`tensor.data` leads to a tensor with a counter of its own: whoever asks for it may write through it. So does an
-    array of NumPy over the same memory. From the first recording on to the end."""
+    """`tensor.data` returns a tensor with its own counter: code that asks for it may write through it. So does a
+    NumPy array over the same memory. Installed from the first recording to the end."""
     global _installed
     if _installed:
         return
@@ -30,7 +30,7 @@ def install():
 
 
 def remove():
-    """Until install() is called again. Whether there is anything to be installed again."""
+    """Removes the hooks until install() is called again. Returns whether there is anything to install again."""
     global _installed
     if not _installed:
         return False

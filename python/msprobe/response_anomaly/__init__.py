@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether answers of a language model are ill: rare characters, garbled text, repetition."""
+"""Detects anomalous answers of a language model: rare characters, garbled text, repetition."""
 
 import os
 
@@ -9,7 +9,8 @@ _FOLDER = os.path.dirname(os.path.realpath(__file__))
 
 
 def analyze_output_anomaly(topk_logprobs, tokens, model_configs):
-    """[[is it ill, which kind], ...] of some answers: each a list of {token: logprob}, its tokens, the model's name."""
+    """[[is it anomalous, kind], ...] for answers, each given as a list of {token: logprob}, its tokens, and the
+    model's name."""
     files = [os.path.join(_FOLDER, *name) for name in (("configs", "config.yaml"), ("configs", "mtype_config.json"),
                                                         ("token2category",))]
     return ILLDetector(*files).run(topk_logprobs, tokens, model_configs)

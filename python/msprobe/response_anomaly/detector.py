@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The detector of ill answers: thresholds and tables from files, what was generated to the native part."""
+"""The detector of anomalous answers: reads thresholds and tables from files, and passes the generated answers to the
+native part."""
 
 from dataclasses import dataclass
 
@@ -16,8 +17,8 @@ class DetectionResult:
 
 
 class ILLDetector:
-    """Each threshold is an attribute that may be written at any time. Nothing is kept from one answer to the next, so
-    that threads can share a detector."""
+    """Each threshold is an attribute that may be set at any time. Nothing is kept between answers, so threads can
+    share a detector."""
 
     def __init__(self, config_path="./configs/config.yaml", mtype_path="./configs/mtype_config.json",
                  tk2cat_path="./token2category/"):
@@ -38,7 +39,8 @@ class ILLDetector:
         return [[one.is_ill, one.ill_type] for one in results]
 
     def detector(self, topk_logprobs, tokens, model_config=None):
-        """The result of one answer. One that cannot be judged is not ill, which is told: what serves goes on."""
+        """The result for one answer. One that cannot be judged counts as not anomalous, which is reported, so that
+        serving continues."""
         try:
             if topk_logprobs is None or tokens is None or len(topk_logprobs) == 0 or len(tokens) == 0:
                 return DetectionResult()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which category (script, punctuation, ...) each token of a model is of: NAME_LASTTOKEN.json, one for each model."""
+"""The category (script, punctuation, ...) of each token of a model: NAME_LASTTOKEN.json, one per model."""
 
 import array
 import functools
@@ -12,7 +12,7 @@ _MOST_TOKENS = 10_000_000
 
 
 def read_models(path):
-    """Name of a model -> the tokens that its answers end with."""
+    """Model name -> the tokens with which its answers end."""
     models = _read(path)
     if not all(isinstance(one, dict) for one in models.values()):
         raise ValueError("%s: each model must have an object with its eos" % path)
@@ -20,14 +20,14 @@ def read_models(path):
 
 
 def find_tables(folder):
-    """Name of a model -> the last token that counts."""
+    """Model name -> the last token that counts."""
     found = (re.fullmatch(r"([^_]+)_(\d{1,9})\.json", name) for name in sorted(os.listdir(folder)))
     return {one.group(1): int(one.group(2)) for one in found if one}
 
 
 def of(detector, last_token, model_config):
-    """(numbers of categories by token as bytes, last token that counts), or None if it is not known which model it was:
-    by its name, and that its answer ends with one of its own tokens."""
+    """(category numbers by token as bytes, last token that counts), or None if the model is unknown: it is recognised
+    by its name, and by an answer that ends with one of its own tokens."""
     name = _known_name(model_config, detector.mtype2token)
     ends = detector.mtype2token[name].get("eos") if name is not None else None
     if last_token not in (ends if isinstance(ends, list) else [ends]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The thresholds of the detector, as config.yaml has them."""
+"""The thresholds of the detector, from config.yaml."""
 
 _WIDEST = 16384  # tokens of a window: work grows with its square
 
@@ -40,7 +40,7 @@ NAMES = ("window_size", "stride", "rare_explogp_sum_thresh", "rare_cat_thresh", 
 
 
 def read(path):
-    """Attribute -> threshold. ValueError names what is wrong, and where."""
+    """Attribute -> threshold. A ValueError names the error and its place."""
     with open(path, encoding="utf-8") as file:
         values = _numbers(path, file)
     found = {}

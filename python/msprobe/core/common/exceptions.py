@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions that a script may want to catch. Nothing else leaves the tool."""
+"""The exceptions that a script may want to catch. The package raises no others."""
 
 
 class CodedException(Exception):
-    """An error with a number; the text begins with what kind of error it is."""
+    """An error with a code; the text begins with the kind of error."""
 
     categories = {}
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages to the person who trains: one line each, on stderr, never more than once where it could repeat.
+"""Messages to the user: one line each, on stderr; repeating messages are printed once.
 
-MSPROBE_LOG_LEVEL, as the Python tool has it: 2 leaves out what is no warning, 3 and 4 warnings, too.
+MSPROBE_LOG_LEVEL works as in the Python tool: 2 suppresses messages below warnings, 3 and 4 also warnings.
 """
 
 import os
@@ -26,7 +26,7 @@ def warn(text):
 
 
 def warn_once(text, about=None):
-    """Once for each text, or for each thing that it is about."""
+    """Warns once for each text, or for each subject."""
     if (about or text) not in _said:
         _said.add(about or text)
         warn(text)

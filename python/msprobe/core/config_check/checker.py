@@ -22,7 +22,7 @@ def _invalid(text):
 
 
 class ConfigChecker:
-    """Create one after the model was built."""
+    """Create one after the model has been built."""
 
     _arguments = None  # of Megatron
     _patched_arguments = False
@@ -48,7 +48,7 @@ class ConfigChecker:
 
     @staticmethod
     def apply_patches(fmk="pytorch"):
-        """At the start of the program: counts calls for random numbers, and keeps the arguments of Megatron."""
+        """Call at the start of the program: counts calls for random numbers, and keeps Megatron's arguments."""
         if fmk != "pytorch":
             raise _invalid("the framework %r is not supported" % (fmk,))
         randoms.patch()
@@ -97,7 +97,7 @@ class ConfigChecker:
             self._handle = model.register_forward_pre_hook(hook)
 
     def remove(self):
-        """Takes the hook off the model."""
+        """Removes the hook from the model."""
         if self._handle is not None:
             self._handle.remove()
             self._handle = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packs: zip archives that several processes of one host add to."""
+"""Packs: zip archives to which several processes of one host can add."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ class Pack:
         self.path = os.path.abspath(path)
 
     def create(self):
-        """Begins anew: what stood under this name is gone."""
+        """Starts a new pack; an existing file of this name is removed."""
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
         with zipfile.ZipFile(self.path, "w"):
             pass
@@ -49,7 +49,7 @@ class Pack:
 
 
 def environment():
-    """All variables of the process; the values of those that hold keys are hidden."""
+    """All environment variables of the process; the values of those that hold keys are masked."""
     return {name: "******" if any(word in name.upper() for word in _SECRET) else value
             for name, value in os.environ.items()}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who called for random numbers, counted by call stack."""
+"""Counts calls for random numbers by call stack."""
 
 import functools
 import linecache
@@ -22,7 +22,7 @@ _patched = False
 
 
 def patch():
-    """Counts from now on. A second call changes nothing."""
+    """Starts counting. A second call has no effect."""
     global _patched
     if _patched:
         return

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the monitors of all frameworks share: the native engine as hooks use it, names, targets."""
+"""Code shared by the monitors of all frameworks: the native engine as used by hooks, names, targets."""

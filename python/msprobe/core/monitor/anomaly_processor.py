@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python3 -m msprobe.core.monitor.anomaly_processor: the ranking of alerts, by the command msprobe."""
+"""python3 -m msprobe.core.monitor.anomaly_processor: ranks alerts with the native command."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from .. import command
 
 
 def main(arguments=None):
-    """Does not return: the command takes the place of this process."""
+    """Does not return: the command replaces this process."""
     found = command.find()
     if found is None:
         sys.exit("the command msprobe of this package is not installed")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The native monitor as hooks use it: nothing that it does, or that they do, is ever raised into the training."""
+"""The native monitor as used by hooks. Its errors, and those of the hooks, are never raised into the training."""
 
 import json
 import os
@@ -14,7 +14,7 @@ _TASKS = {"grad_reduced": "post_grad", "grad_unreduced": "acc_grad"}  # as tags 
 
 
 class Engine:
-    """One monitor: its series, its files. In a process that was forked off it does nothing."""
+    """One monitor: its series and its files. In a forked process it does nothing."""
 
     def __init__(self, config_path, options):
         self._native = _native.Monitor(config_path, None, options)
@@ -32,14 +32,14 @@ class Engine:
         return json.loads(self._native.setting(key))
 
     def tell_warnings(self):
-        """Those that are new."""
+        """Reports new warnings."""
         warnings = self.setting("warnings")
         for text in warnings[self._told:]:
             log.warn("monitor: " + text)
         self._told = len(warnings)
 
     def series(self, quantity, stage, name, micro_step=-1, scope=""):
-        """The number of a series, registered when it is first asked for."""
+        """The number of a series, registered on first use."""
         key = (quantity, stage, name, micro_step, scope)
         number = self._ids.get(key)
         if number is None:
@@ -56,7 +56,7 @@ class Engine:
         self._native.set_step(step)
 
     def held(self, quantity, rank):
-        """(tag, statistics) of each series of a quantity that has figures in this step."""
+        """(tag, statistics) of each series of a quantity that has values in this step."""
         for (kind, stage, name, micro_step, scope), number in self._ids.items():
             text = self._native.value(number) if kind == quantity else None
             if text is not None:
@@ -65,7 +65,7 @@ class Engine:
                 yield "%d:%s%s/rank%d/%s" % (stage, name, micro, rank, task), json.loads(text)
 
     def step_end(self):
-        """What became of the step, whose rows are in the files now: written, finished, alerts."""
+        """The result of the step, whose rows are now in the files: written, finished, alerts."""
         result = self._native.step_end()
         if result["warning"]:
             log.warn("monitor: " + result["warning"])
@@ -75,7 +75,7 @@ class Engine:
         return json.loads(self._native.alerts())
 
     def reload(self):
-        """1: the configuration file says to begin anew; 2: it says to stop; 0: nothing."""
+        """1: the configuration file asks for a restart; 2: it asks to stop; 0: no change."""
         _, changed, error = self._native.reload()
         if error:
             log.warn("monitor: " + error)
@@ -100,13 +100,13 @@ def _never():
 
 
 def guard(where):
-    """Tells of the exception being handled, once for each place. Training goes on."""
+    """Reports the current exception, once for each place in the code. The training continues."""
     kind, error = sys.exc_info()[:2]
     log.warn_once("monitor: %s failed: %s: %s" % (where, getattr(kind, "__name__", kind), error), "monitor " + where)
 
 
 def guarded(where, function, *args):
-    """The result of the function; None where it failed."""
+    """The result of the function; None if it failed."""
     try:
         return function(*args)
     except Exception:

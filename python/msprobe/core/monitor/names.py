@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of modules and parameters in the monitor's files, and which of them the targets mean."""
+"""Names of modules and parameters in the monitor's files, and the ones that the targets select."""
 
 import fnmatch
 import re
@@ -19,7 +19,7 @@ def squash(name):
 
 
 class Names:
-    """Gives each object its name; a squashed one that is taken already stays whole."""
+    """Gives each object its name; if a squashed name is already taken, the full one is kept."""
 
     def __init__(self, squashes):
         self._squashes = squashes
@@ -34,7 +34,7 @@ class Names:
 
 
 class Targets:
-    """The keys of `targets`: whole names, or patterns of the shell, with the stage and a colon in front or without."""
+    """The keys of `targets`: whole names or shell patterns, optionally with the stage and a colon in front."""
 
     def __init__(self, keys, squashes):
         self._keys = [key for key in keys if key]
@@ -55,7 +55,7 @@ class Targets:
         return any(_fits(one, key) for key in self._keys for one in names)
 
     def has_parameter(self, stage, name):
-        """Those inside a module that a key means, or with such a name themselves."""
+        """Parameters inside a module that a key selects, or whose own name matches."""
         if not self._keys:
             return True
         names = self._names(stage, name)
@@ -68,5 +68,5 @@ def _fits(name, key):
 
 
 def numbered(name, index, count):
-    """`name`, or `name_3` where there are several."""
+    """`name`, or `name_3` if there are several."""
     return name if count == 1 else "%s_%d" % (name, index)

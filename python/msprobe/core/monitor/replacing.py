@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of others that tell us before they run, and after."""
+"""Replaces functions of other packages to be notified before and after they run."""
 
 import functools
 import inspect
@@ -7,8 +7,8 @@ import types
 
 
 class Replaced:
-    """`owner.name` with a function called before it, with the same arguments, and one after it, with its result and
-    these arguments. What they raise reaches the caller: they guard themselves."""
+    """`owner.name` with a function called before it, with the same arguments, and one called after it, with its
+    result and these arguments. Their exceptions reach the caller, so they must guard themselves."""
 
     def __init__(self, owner, name, before=None, after=None):
         self._owner = owner
@@ -34,7 +34,8 @@ class Replaced:
         setattr(owner, name, self._wrapper)
 
     def remove(self):
-        """Puts the original back, unless somebody else stands before it by now: then ours is silent."""
+        """Restores the original, unless another replacement has been installed on top; then ours only becomes
+        inactive."""
         self._active = False
         if vars(self._owner).get(self._name) is not self._wrapper:
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TrainerMon as far as it is the same for every framework: figures of a training, a row a step, while it runs."""
+"""The framework-independent part of TrainerMon: records statistics of a running training, one row per step."""
 
 import atexit
 import os
@@ -14,7 +14,7 @@ _trainers = weakref.WeakSet()
 
 
 class Training:
-    """What set_monitor() was told: the stages of the models, and the optimizers."""
+    """The arguments of set_monitor(): the stages of the models, and the optimizers."""
 
     def __init__(self):
         self.models = []
@@ -24,7 +24,7 @@ class Training:
         self.dp_group = None
 
     def add(self, models, optimizers, micro_batches):
-        """The optimizers that are new."""
+        """Adds new optimizers and returns them."""
         for model in models:
             if not any(model is known for known in self.models):
                 self.models.append(model)
@@ -35,9 +35,10 @@ class Training:
 
 
 class Trainer:
-    """Made as early as possible where communication is watched; set_monitor() when model and optimizer exist.
+    """Construct it as early as possible if communication is watched; call set_monitor() when model and optimizer
+    exist.
 
-    A front end gives its name, and what the methods below ask of a framework.
+    A front end supplies its name, and the framework-specific methods below.
     """
 
     framework = None
@@ -98,7 +99,7 @@ class Trainer:
     # ------------------------------------------------------------------ as scripts call it
 
     def set_monitor(self, model, optimizer, grad_acc_steps=1, tp_group=None, dp_group=None, start_iteration=0):
-        """Watches a model, or a list of stages, with its optimizer, or several. Called again: more of them."""
+        """Watches a model, or a list of stages, with one or more optimizers. Further calls add more."""
         models = list(model) if isinstance(model, (list, tuple)) else [model]
         optimizers = list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer]
         self._check_models(models)
@@ -127,7 +128,7 @@ class Trainer:
         self._wrapped_optimizer = optimizer
 
     def set_alert_callback(self, function):
-        """function(list of alerts) is called after each step that has some."""
+        """function(list of alerts) is called after each step with alerts."""
         self._alert_callback = function
 
     @property
@@ -155,26 +156,26 @@ class Trainer:
         return {tensor: "%d:%s" % (one.stage, one.name) for tensor, one in self._attachment.parameters.items()}
 
     def generate_xy_metrics(self):
-        """Activations and their gradients of the step under way: tag -> statistic -> tensor."""
+        """Activations and their gradients in the current step: tag -> statistic -> tensor."""
         return self._held("actv"), self._held("actv_grad")
 
     def generate_wgrad_metrics(self, post_grad_dict=None):
-        """Gradients of the step under way, reduced and before that."""
+        """Gradients in the current step, before and after reduction."""
         return self._held("grad_reduced"), self._held("grad_unreduced")
 
     def reload_xy(self, xy_distribution=False):
-        """Hooks everything anew."""
+        """Attaches all hooks again."""
         log.warn("monitor: reload_xy() is deprecated")
         if self._attachment is not None:
             self._attach()
 
     def adhoc_check(self, target_tensor, module_name, tensor_name, rank_list, ops_list):
-        """Statistics of one tensor, in the file `other` of the step under way."""
+        """Statistics of one tensor, written to the file `other` of the current step."""
         if self._attachment is not None and (not rank_list or self.rank in rank_list) and self._engine.collecting():
             guarded("adhoc_check", self._attachment.observe, 0, "%s.%s" % (module_name, tensor_name), target_tensor)
 
     def stop(self):
-        """Takes all hooks off and closes the files."""
+        """Removes all hooks and closes the files."""
         self.end_open_step()
         self._detach()
         for hooks in self._step_hooks:
@@ -208,7 +209,7 @@ class Trainer:
             self._end_step()
 
     def end_open_step(self):
-        """Of several optimizers one has stepped, and the others will not: its figures are a step's all the same."""
+        """Ends the step if only some of several optimizers have stepped and the others will not."""
         if self._stepped:
             self._end_step()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all parts of a monitor at work share: the engine, the configuration as it is now, names, counts."""
+"""State shared by the parts of an active monitor: the engine, the current configuration, names, counters."""
 
 from msprobe.core.common import log
 
@@ -12,7 +12,7 @@ _KEYS = ("all_xy", "backward_only", "cc_distribution", "eps", "forward_only", "l
 
 
 class Settings:
-    """The keys of the configuration that the hooks need, as the engine understood them."""
+    """The configuration keys that the hooks need, as parsed by the engine."""
 
     def __init__(self, engine):
         for key in _KEYS:
@@ -20,7 +20,7 @@ class Settings:
 
 
 class Calls:
-    """Counts the calls of something in turns of the micro batches."""
+    """Counts calls modulo the number of micro-batches."""
 
     __slots__ = ("_turns", "_count")
 
@@ -39,7 +39,7 @@ class Calls:
 
 class Watch:
     def __init__(self, engine, micro_batches):
-        """`micro_batches`: of each stage."""
+        """`micro_batches`: per stage."""
         self.engine = engine
         self.settings = Settings(engine)
         self.micro_batches = micro_batches
@@ -53,7 +53,7 @@ class Watch:
 
 
 class CallFigures:
-    """What goes in and out of the calls of one module: `actv` forward, `actv_grad` backward."""
+    """Inputs and outputs of the calls of one module: `actv` in the forward, `actv_grad` in the backward."""
 
     def __init__(self, watch, stage, name):
         self._watch = watch
@@ -63,7 +63,7 @@ class CallFigures:
         self._backwards = Calls(watch.micro_batches[stage])
 
     def forward(self, **values):
-        """Values by the word that names them: input, output."""
+        """Values, keyed by `input` or `output`."""
         self._observe("actv", self._forwards.next(), values)
 
     def backward(self, **values):
@@ -82,7 +82,7 @@ class CallFigures:
 
 
 class WatchedCalls:
-    """Which modules, or cells, are watched, and by what. WORD, parts_of() and hooked() are a framework's."""
+    """The watched modules or cells and their hooks. WORD, parts_of() and hooked() are supplied by the framework."""
 
     WORD = "module"
 
@@ -91,11 +91,11 @@ class WatchedCalls:
         self._watched = []
 
     def parts_of(self, models):
-        """Stage, path and module of all there are."""
+        """Stage, path and module of all modules."""
         raise NotImplementedError
 
     def hooked(self, stage, path, module, forward, backward):
-        """What watches the calls, with step_ends() and remove()."""
+        """An object that watches the calls, with step_ends() and remove()."""
         raise NotImplementedError
 
     def attach(self, models):

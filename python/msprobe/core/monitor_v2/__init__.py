@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TrainerMonitorV2: five monitors, each with a file of its own, whatever the framework."""
+"""TrainerMonitorV2: five monitors, each with its own file, for any framework."""
 
 import importlib
 
@@ -12,7 +12,8 @@ _FRONT_ENDS = {"pytorch": "msprobe.pytorch.monitor.v2"}
 
 
 class TrainerMonitorV2:
-    """start() when model and optimizer exist; then every step of the optimizer is a step, or every call of step()."""
+    """Call start() when model and optimizer exist; then each step of the optimizer, or each call of step(), is a
+    step."""
 
     def __init__(self, config_path, fr=None):
         self._engine = Engine(config_path, {"layout": 2, "framework": fr or "", "rank": 0})
@@ -39,7 +40,7 @@ class TrainerMonitorV2:
                               optimizer, _micro_batches(monitors, context), self._optimizer_stepped)
 
     def step(self):
-        """Ends a step, unless the optimizer's own steps do."""
+        """Ends a step, unless the optimizer's steps do so."""
         if self._follows_optimizer:
             log.warn_once("monitor: every step of the optimizer is one of the monitor: step() does nothing")
             return
@@ -48,7 +49,7 @@ class TrainerMonitorV2:
         self._end_step()
 
     def stop(self):
-        """Takes the hooks off and closes the files."""
+        """Removes the hooks and closes the files."""
         self._remove_hooks()
         guarded("closing the files", self._engine.close)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that were saved one by one, of two runs: `msprobe compare` reads them."""
+"""Compares arrays saved one by one in two runs, with `msprobe compare`."""
 
 import os
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that a program saves by name, one file a tensor: `msprobe compare` and SingleComparator read them."""
+"""Saves values by name, one file per tensor, for `msprobe compare` and SingleComparator."""
 
 import json
 import os
@@ -12,8 +12,8 @@ _KINDS = "a real tensor, or a list, a tuple or a dict of such"
 
 
 class SingleSave:
-    """data/<name>/step<S>/rank<R>/micro_step<M>/<name>[.<index or key>].npy, and the statistics in <name>.json. There
-    is one in a process."""
+    """Writes data/<name>/step<S>/rank<R>/micro_step<M>/<name>[.<index or key>].npy, and the statistics to
+    <name>.json. There is one per process."""
 
     _instance = None
 
@@ -30,14 +30,14 @@ class SingleSave:
         pass  # what is given to a second construction does not count
 
     def save(self, data):
-        """{name: value}. A name that comes again in a step is its next micro step."""
+        """{name: value}. A name that occurs again within a step is its next micro step."""
         for name, value in self._named(data):
             number = self._micro_steps.get(name, 0)
             if self._write(name, value, "micro_step%d" % number):
                 self._micro_steps[name] = number + 1
 
     def save_ex(self, data, micro_batch=None):
-        """The same, of a micro step that the program counts, or of none."""
+        """Like save(), with a micro step counted by the program, or with none."""
         for name, value in self._named(data):
             self._write(name, value, "" if micro_batch is None else "micro_step%s" % micro_batch)
 
@@ -46,7 +46,7 @@ class SingleSave:
         self._micro_steps.clear()
 
     def save_config(self, data):
-        """Anything that JSON has, as configurations.json."""
+        """Writes any JSON-serializable value to configurations.json."""
         try:
             self._put("configurations.json", json.dumps(data, indent=4).encode())
         except (OSError, TypeError, ValueError) as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All hooks of a monitor, from when it begins to collect to when it ends."""
+"""All hooks of a monitor while it is collecting."""
 
 from msprobe.core.common import log
 from msprobe.core.monitor.engine import guarded
@@ -35,21 +35,21 @@ class Attachment:
         return {name: one for name, one in self.parameters.items() if name in own or (not own and number == 0)}
 
     def before_step(self, number, inputs):
-        """The optimizer of this number begins to step, with these arguments."""
+        """Called before the optimizer with this number steps, with these arguments."""
         self._figures[number].before_step(inputs)
 
     def after_step(self, number):
         self._figures[number].after_step()
 
     def fetch(self):
-        """Figures are taken at once."""
+        """Statistics are computed immediately, so there is nothing to fetch."""
 
     def step_ends(self):
         self._cells.step_ends()
         self._unreduced.step_ends()
 
     def observe(self, stage, name, tensor):
-        """A tensor that the training hands over itself."""
+        """Records a tensor that the training passes in directly."""
         self._watch.observer.observe(self._watch.engine.series("other", stage, name), tensor)
 
     def remove(self):

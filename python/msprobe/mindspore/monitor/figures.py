@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured when an optimizer steps: the gradients that it is given, moments and parameters before it, parameters
-after it."""
+"""Statistics recorded when an optimizer steps: the gradients passed to it, moments and parameters before the step,
+parameters after it."""
 
 import numpy
 
@@ -14,7 +14,7 @@ _MOMENTS = (("exp_avg", "exp_avg_sq"), ("moment1", "moment2"), ("moments1", "mom
 
 
 class StepFigures:
-    """Of the parameters of one optimizer."""
+    """For the parameters of one optimizer."""
 
     def __init__(self, watch, optimizer, parameters):
         self._watch = watch
@@ -22,7 +22,7 @@ class StepFigures:
         self._parameters = parameters
 
     def before_step(self, inputs):
-        """`inputs`: what the optimizer is called with."""
+        """`inputs`: the arguments of the optimizer's call."""
         settings = self._watch.settings
         own = [parameter.name for parameter in getattr(self._optimizer, "parameters", ())]
         gradients = dict(zip(own, _gradients(inputs)))

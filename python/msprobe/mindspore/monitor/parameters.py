@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters that are watched, and their gradients as they come out of a backward."""
+"""The watched parameters, and their gradients as computed by a backward."""
 
 from msprobe.core.monitor.engine import guarded
 from msprobe.core.monitor.watch import Calls
@@ -15,7 +15,7 @@ class Parameter:
 
 
 def find(watch, models):
-    """Parameter of each name of MindSpore's that is wanted; one that several cells share has its first name."""
+    """Parameters by MindSpore's names, for those selected; one that several cells share has its first name."""
     found = {}
     for stage, model in enumerate(models):
         for name, tensor in model.parameters_and_names():
@@ -26,7 +26,7 @@ def find(watch, models):
 
 
 class Unreduced:
-    """Hooks on the gradients of parameters: MindSpore hands each backward's own, not their sum."""
+    """Hooks on parameter gradients: MindSpore reports the gradient of each backward, not their sum."""
 
     def __init__(self, watch, parameters):
         self._watch = watch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors on their way to the engine, as arrays of NumPy: MindSpore copies to the host what lies on a device."""
+"""Passes tensors to the engine as NumPy arrays: MindSpore copies data on a device to the host."""
 
 from .. import describe, framework
 
@@ -9,7 +9,7 @@ class Observer:
         self._engine = engine
 
     def observe(self, series, value):
-        """A tensor, or what stands where one could be: that has no figures."""
+        """Records a tensor; any other value in its place counts as absent."""
         elements = describe.elements_of(value) if isinstance(value, framework.Tensor) else None
         if elements is None:
             self._engine.absent(series)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all parts of a monitor at work share."""
+"""State shared by the parts of an active monitor."""
 
 from msprobe.core.monitor import watch
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A path by which older scripts import."""
+"""An import path of older scripts."""
 
 from ..randomness import seed_all
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether what torch.compile made of a module computes what the module does."""
+"""Checks whether a module compiled by torch.compile computes the same as the original module."""
 
 from .precision_checker import PrecisionChecker
 

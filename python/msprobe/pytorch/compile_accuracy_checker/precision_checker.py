@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles chosen modules and holds each call of one to what the module itself computes of the same inputs, forward and
-backward. The training goes on with what is compiled."""
+"""Compiles selected modules and compares each call of one with the original module on the same inputs, forward and
+backward. The training continues with the compiled result."""
 
 import contextlib
 import copy
@@ -27,8 +27,8 @@ class _Call:
 class PrecisionChecker:
     def __init__(self, backend="aot_eager", threshold=1e-4, dump_graphs=False, graph_dir="./graph_dump",
                  cast_dtype=None, capture_input=True, single_pass=True):
-        """cast_dtype: the type in which the modules themselves compute. single_pass=False: compare() computes the loss
-        of the model that is not compiled, too. capture_input has no effect: both sides have the same inputs."""
+        """cast_dtype: the type in which the original modules compute. single_pass=False: compare() also computes the
+        loss of the uncompiled model. capture_input has no effect: both sides have the same inputs."""
         if not hasattr(torch, "compile"):
             raise NotImplementedError(
                 "PrecisionChecker needs torch.compile, which PyTorch %s has not" % torch.__version__)
@@ -49,7 +49,7 @@ class PrecisionChecker:
         return module
 
     def wrap_by_policy(self, model, module_types):
-        """All of these types, but for those inside of such."""
+        """Selects all modules of these types, except those inside others of these types."""
         inside = ""
         for name, module in model.named_modules():
             if isinstance(module, module_types) and not (inside and name.startswith(inside)):
@@ -64,7 +64,7 @@ class PrecisionChecker:
         return model
 
     def ignore(self, module):
-        """Neither compiled nor compared, whatever else was said."""
+        """Neither compiled nor compared, overriding any other selection."""
         self._ignored.update(map(id, module.modules()))
         return module
 
@@ -77,7 +77,7 @@ class PrecisionChecker:
     # ------------------------------------------------------------------ checking
 
     def install(self, model):
-        """Compiles the chosen modules of a model where they are."""
+        """Compiles the selected modules of a model in place."""
         for path, module in model.named_modules():
             chosen = self._chosen.get(id(module))
             if chosen is not None and id(module) not in self._ignored:
@@ -85,7 +85,7 @@ class PrecisionChecker:
         return model
 
     def collect(self, loss=None):
-        """What the calls since the last time came to; after the backward, if that is to be judged."""
+        """The results of the calls since the last collect(); call it after the backward to include that."""
         diffs = [self._judged(call) for call in self._calls]
         self._calls = []
         if loss is not None:
@@ -94,11 +94,12 @@ class PrecisionChecker:
         return report.CompareResult(all(map(report.passes, diffs)), diffs, value, cast_dtype=self._cast)
 
     def record_loss(self, loss):
-        """For the next collect()."""
+        """Stores a loss for the next collect()."""
         self._loss = float(loss.detach())
 
     def compare(self, fn, model):
-        """The same of fn(model), which gives the loss, of a copy of the model, and of its backward, which fn may run."""
+        """The same for fn(model), which returns the loss, for a copy of the model, and for the backward, which fn may
+        run."""
         made = copy.deepcopy(model)
         for (name, own), module in zip(model.named_modules(), made.modules()):
             if id(own) in self._chosen and id(own) not in self._ignored:

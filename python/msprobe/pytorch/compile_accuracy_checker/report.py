@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PrecisionChecker found, as objects, as text and as a table."""
+"""The results of PrecisionChecker as objects, text and a table."""
 
 import csv
 import dataclasses
@@ -20,7 +20,7 @@ class TensorDiff:
 
 @dataclasses.dataclass
 class ModuleDiff:
-    """None where nothing was compared."""
+    """None if nothing was compared."""
     name: str
     fwd_input: typing.Optional[list] = None
     fwd_output: typing.Optional[list] = None
@@ -40,7 +40,7 @@ class CompareResult:
 
 
 def diff_of(made, expected, threshold):
-    """Of a tensor that the compiled module gave, and of that of the module itself."""
+    """The difference between a tensor of the compiled module and that of the original module."""
     if made.shape != expected.shape:
         return TensorDiff(float("inf"), float("inf"), float("inf"), False, tuple(made.shape))
     made, expected = made.detach().double(), expected.detach().double().to(made.device)

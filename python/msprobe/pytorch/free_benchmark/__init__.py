@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Task free_benchmark: each call is made once more with perturbed inputs, and what comes of it is compared."""
+"""Task free_benchmark: repeats each call with perturbed inputs and compares the results."""
 
 from .task import Task
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far apart two results of one call are, and how far they may be."""
+"""Measures how far apart two results of one call are, and how far apart they may be."""
 
 import math
 
@@ -19,12 +19,12 @@ FLIPPED = "symbol_flipping"
 
 
 def limit_of(mode, dtype):
-    """The ratio of both results that still passes."""
+    """The largest ratio of both results that passes."""
     return 1.0 if mode == "no_change" else _LIMITS.get(dtype, _OTHER_LIMIT)
 
 
 def floor_of(dtype, backward):
-    """What is smaller counts as this."""
+    """Smaller elements are raised to this value."""
     return _GRADIENT_FLOOR if backward else perturbing.root_of_noise(dtype)
 
 
@@ -38,8 +38,8 @@ def _pieces(first, second):
 
 
 def ratio(first, second, floor):
-    """The largest ratio of elements of two tensors of one shape: 1 if they are equal, infinite where one of two is NaN.
-    FLIPPED if a sign changes beyond the floor."""
+    """The largest ratio of elements of two tensors of the same shape: 1 if they are equal, infinite if only one is
+    NaN. FLIPPED if a sign changes beyond the floor."""
     parts = []
     with torch.no_grad():
         for one, other in _pieces(first, second):
@@ -65,7 +65,7 @@ def as_number(found):
 
 
 def agrees_with_host(result, reference):
-    """Whether a result is as near to that of the host, made in single precision, as its dtype allows."""
+    """Whether a result is as close to the host's single-precision result as its dtype allows."""
     limit = _CPU_LIMITS.get(result.dtype, _CPU_LIMITS[torch.float32])
     parts = []
     with torch.no_grad():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The perturbations: by `pert_mode`, of the first tensor of floats among the inputs, or of all of them."""
+"""The perturbations, by `pert_mode`: of the first floating-point tensor among the inputs, or of all of them."""
 
 import torch
 
@@ -56,7 +56,7 @@ _OF_ALL = {"improve_precision": _to_float, "to_cpu": _to_host}
 
 
 def of_all(mode):
-    """Whether all inputs are changed; else it is the first one."""
+    """Whether all inputs are changed; otherwise only the first one."""
     return mode in _OF_ALL
 
 
@@ -75,5 +75,5 @@ def perturbed(mode, values):
 
 
 def device_to_host(values):
-    """Arguments that name a device name the host."""
+    """Replaces device arguments by the host."""
     return [torch.device("cpu") if isinstance(value, torch.device) else value for value in values]

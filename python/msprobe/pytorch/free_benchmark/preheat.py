@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits that are learnt in the first steps: as wide as results that agree with the host's are apart."""
+"""Calibrates limits in the first steps: as wide as the spread of results that agree with the host's."""
 
 _FIRST_LIMIT = 2.05
 
 
 class Preheat:
-    """The first step counts calls; those up to `steps` compare some of them with the host as well."""
+    """The first step counts calls; the steps up to `steps` also compare some of them with the host."""
 
     def __init__(self, steps, most):
         self._steps = steps
@@ -19,7 +19,7 @@ class Preheat:
         return self._position >= self._steps
 
     def wants(self, api, number):
-        """Whether this call is one to sample; it is counted, too."""
+        """Whether to sample this call; also counts it."""
         if self._position == 0:
             self._counts[api] = self._counts.get(api, 0) + 1
             return False

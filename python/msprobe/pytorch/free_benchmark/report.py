@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""free_benchmark.csv in the folder of the step: one row for each result that is not consistent."""
+"""free_benchmark.csv in the folder of the step: one row for each inconsistent result."""
 
 import csv
 import io
@@ -22,12 +22,12 @@ class Report:
         self.unstable = 0  # of them
 
     def move(self, dump_path):
-        """From now on rows go there."""
+        """Writes further rows to this folder."""
         self._root = os.path.abspath(dump_path)
         self._begun = None
 
     def add(self, rows):
-        """One call that was made again, and a row (mode, stage, API, max_rel, dtype, shape, index) for each of its
+        """Counts one repeated call, and adds a row (mode, stage, API, max_rel, dtype, shape, index) for each of its
         results that differs too much."""
         with self._lock:
             self.calls += 1
@@ -60,7 +60,7 @@ class Report:
 
 
 def settings():
-    """What the section asks for, with defaults."""
+    """The values of the section, with defaults."""
     def of(key, default):
         found = session.setting("section." + key)
         return default if found is None else found

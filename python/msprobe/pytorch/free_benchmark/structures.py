@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors inside of arguments and results: lists, tuples, dicts of them."""
+"""Tensors inside arguments and results: lists, tuples, dicts of them."""
 
 import torch
 
@@ -7,7 +7,7 @@ _DEEPEST = 32
 
 
 def changed(value, change, depth=0):
-    """The same structure with change(tensor) for each tensor; what holds none is not copied."""
+    """The same structure with change(tensor) in place of each tensor; parts without tensors are not copied."""
     if isinstance(value, torch.Tensor):
         return change(value)
     if depth > _DEEPEST:
@@ -45,5 +45,5 @@ def tensors_in(value, found=None, depth=0):
 
 
 def others_in(values, kind):
-    """Objects of a kind that stand directly among arguments."""
+    """Objects of a kind directly among the arguments."""
     return [value for value in values if isinstance(value, kind)]

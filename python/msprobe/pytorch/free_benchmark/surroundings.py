@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a second call must find as the first one did, and leave as that did: random numbers, autocast, saved tensors."""
+"""State that a second call must find and leave as the first one did: random numbers, autocast, saved tensors."""
 
 import contextlib
 
@@ -36,7 +36,7 @@ def _generator_of(device):
 
 
 class Generators:
-    """Those that a call may draw from: the host's, those of its devices, and those among its arguments."""
+    """The generators that a call may draw from: the host's, its devices', and those among its arguments."""
 
     def __init__(self, devices, given=()):
         self._all = [torch.default_generator]
@@ -77,7 +77,7 @@ def _autocast_of(device_type):
 
 
 def autocasts(devices):
-    """[(type of device, dtype)] of where autocast is on."""
+    """[(device type, dtype)] where autocast is on."""
     found = []
     for kind in sorted({device.type for device in devices} | {"cpu"}):
         on, dtype = _autocast_of(kind)
@@ -88,7 +88,7 @@ def autocasts(devices):
 
 @contextlib.contextmanager
 def casting(wanted, on):
-    """Autocast as it was (on), or off, where it is on. Casts of copies stay out of its cache."""
+    """Restores autocast as it was (on), or turns it off. Casts of copies are kept out of its cache."""
     with contextlib.ExitStack() as stack:
         for kind, dtype in wanted:
             stack.enter_context(torch.autocast(kind, dtype=dtype, enabled=on, cache_enabled=False))
@@ -103,7 +103,8 @@ def _forget(tensor):
 
 
 def without_saved_tensors():
-    """Within it nothing is kept for a backward that does not come, and hooks of others are not told of it."""
+    """Context in which nothing is saved for a backward that never runs, and saved-tensor hooks of others are not
+    called."""
     return torch.autograd.graph.saved_tensors_hooks(_forget, _forget)
 
 
@@ -116,7 +117,7 @@ def _as_it_is(tensor):
 
 
 def own_saved_tensors():
-    """Within it tensors are kept as they are, whatever hooks of others do with those they see."""
+    """Context in which tensors are saved unchanged, regardless of saved-tensor hooks of others."""
     return torch.autograd.graph.saved_tensors_hooks(_kept, _as_it_is)
 
 
@@ -124,7 +125,7 @@ def own_saved_tensors():
 
 
 def is_watched():
-    """Whether a mode sees each operation, and would count, or record, those of a second call."""
+    """Whether a mode intercepts each operation, and would count or record those of a second call."""
     depth = getattr(torch._C, "_len_torch_dispatch_stack", None)
     if depth is not None:
         return depth() > 0
@@ -133,5 +134,5 @@ def is_watched():
 
 
 def is_captured(devices):
-    """While a graph is captured nothing can be asked for."""
+    """While a graph is captured no values can be read."""
     return any(device.type == "cuda" for device in devices) and torch.cuda.is_current_stream_capturing()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The second call: when it is made, with what, and what becomes of its result.
+"""The second call: when and with which inputs it is made, and how its result is used.
 
-Nothing of it reaches the training: it works on tensors cut off its graph, finds random numbers as the first call did
-and leaves them as that did, and what it raises goes into dump_error_info.log.
+It never affects the training: it works on tensors detached from its graph, starts from the same random state as the
+first call and restores the state that call left, and writes its exceptions to dump_error_info.log.
 """
 
 import torch
@@ -263,7 +263,7 @@ def _pairs(first, second):
 
 
 class Task:
-    """The task as it is configured, and what was found."""
+    """The task as configured, and its results."""
 
     def __init__(self):
         self.mode = None
@@ -274,7 +274,7 @@ class Task:
         self._names = {}
 
     def name(self, number, prefix, api):
-        """`number` of the extension is this API."""
+        """Notes that the extension's `number` stands for this API."""
         self._names[number] = prefix, api
 
     def configure(self):
@@ -346,7 +346,7 @@ class Task:
         return api in self._changing or kwargs.get("inplace") is True
 
     def learn_to_copy(self, api):
-        """It has changed an argument: from now on its arguments are copied before it is called."""
+        """Notes that this API changed an argument: from now on its arguments are copied before the call."""
         self._changing.add(api.split(".", 1)[1])
 
     # ------------------------------------------------------------------ verdicts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All hooks of a monitor, from when it begins to collect to when it ends."""
+"""All hooks of a monitor while it is collecting."""
 
 from msprobe.core.monitor.engine import guarded
 
@@ -33,7 +33,7 @@ class Attachment:
                          for optimizer, own in zip(optimizers, _shared_out(self.parameters, optimizers))]
 
     def before_step(self, number):
-        """The optimizer of this number begins to step."""
+        """Called before the optimizer with this number steps."""
         self._figures[number].before_step()
 
     def after_step(self, number):
@@ -47,7 +47,7 @@ class Attachment:
             part.step_ends()
 
     def observe(self, stage, name, tensor):
-        """A tensor that the training hands over itself."""
+        """Records a tensor that the training passes in directly."""
         self._watch.observer.observe(self._watch.engine.series("other", stage, name), tensor)
 
     def _observe_unreduced(self, parameter, gradient, number, task):

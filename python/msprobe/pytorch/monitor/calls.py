@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of modules, as hooks see them: what goes in, what comes out, and the gradients of both."""
+"""Calls of modules as seen by hooks: inputs, outputs, and the gradients of both."""
 
 import sys
 
@@ -13,7 +13,7 @@ _graph_task = getattr(torch._C, "_current_graph_task_id", None)
 
 
 def is_recomputing():
-    """Whether a backward is under way in this thread: a forward in it is one that checkpointing does again."""
+    """Whether a backward is running in this thread: a forward in it is a recomputation by checkpointing."""
     if _graph_task is not None:
         return _graph_task() != -1
     frame = sys._getframe(1)
@@ -51,17 +51,17 @@ class _After(Hook):
 
 
 def hook_calls(module, hooked, before=True):
-    """The handles of hooks that call hooked.before() and hooked.after()."""
+    """Installs hooks that call hooked.before() and hooked.after(), and returns their handles."""
     keys = {"with_kwargs": True} if framework.HAS_HOOKS_WITH_KWARGS else {}
     handles = [module.register_forward_pre_hook(_Before(hooked), **keys)] if before else []
     return handles + [module.register_forward_hook(_After(hooked), **keys)]
 
 
 class HookedModule:
-    """A module with hooks. What is made of it says is_on(), and what becomes of the values."""
+    """A module with hooks. Subclasses supply is_on() and handle the values."""
 
     def __init__(self, module, backward, before=False):
-        """`before`: call_begins() is wanted, too."""
+        """`before`: also call call_begins()."""
         self._with_backward = backward
         self._open = []  # backwards of calls that have begun
         self._handles = hook_calls(module, self, backward or before)
@@ -70,13 +70,13 @@ class HookedModule:
         raise NotImplementedError
 
     def call_begins(self, inputs):
-        """The tensors among the arguments."""
+        """Receives the tensors among the arguments."""
 
     def call_done(self, inputs, output):
-        """A call that was no recomputation."""
+        """Called after a call that was not a recomputation."""
 
     def backward_done(self, grad_inputs, grad_outputs):
-        """Gradients of the positional arguments and the outputs, None for what has none."""
+        """Receives the gradients of the positional arguments and the outputs, None where there is none."""
 
     def step_ends(self):
         self._open.clear()
@@ -205,7 +205,7 @@ def _spread(arrived, positions, count):
 
 
 def can_have_backward(module):
-    """Not with a hook of the old kind, which PyTorch cannot call beside others."""
+    """Not with a hook of the old kind, which PyTorch cannot combine with others."""
     return not (len(module._backward_hooks) > 0 and module._is_full_backward_hook is False)
 
 

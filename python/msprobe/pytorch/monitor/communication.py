@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Communication (cc_distribution): tensors before and after calls of torch.distributed, and where these come from."""
+"""Communication (cc_distribution): tensors before and after calls of torch.distributed, and the source lines of these
+calls."""
 
 import json
 import re
@@ -47,7 +48,7 @@ class Communication:
         self._pending.clear()  # what nobody has waited for
 
     def log_and_leave(self, step, rank):
-        """With cc_log_only: the second step tells what was called in the first, and ends the training."""
+        """With cc_log_only: the second step reports the calls of the first, and ends the training."""
         if not self._only_logs or step < 1:
             return
         if rank == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Event files of TensorBoard, made of a monitor's csv files by the command msprobe."""
+"""TensorBoard event files, made from a monitor's csv files by the native command."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ _TYPES = ("actv", "actv_grad", "exp_avg", "exp_avg_sq", "grad_unreduced", "grad_
 
 def csv2tensorboard_by_step(monitor_path, time_start=None, time_end=None, process_num=1, data_type_list=None,
                             output_dirpath=None):
-    """As in the Python tool: RuntimeError for a time that is none, ValueError for other arguments that are wrong."""
+    """As in the Python tool: raises RuntimeError for an invalid time, ValueError for other invalid arguments."""
     start, end = _time(time_start), _time(time_end)
     if start is not None and end is not None and start > end:
         raise ValueError("time_start(%s) greater than time_end(%s)" % (time_start, time_end))

@@ -8,7 +8,7 @@ ZERO = "DeepSpeedZeroOptimizer"
 
 
 def find_buckets(optimizer, parameters, told):
-    """The source for parameters of such an optimizer, which are taken out of `parameters`."""
+    """The gradient source for parameters of such an optimizer, which are removed from `parameters`."""
     if type(optimizer).__name__ != ZERO:
         return []
     for group in optimizer.bit16_groups:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features of single layers (recording_l2_features): how sharp attention is, how a weight stretches, what a router of
-experts does."""
+"""Features of single layers (recording_l2_features): the sharpness of attention, the stretch of a weight, the routing
+of experts."""
 
 import math
 
@@ -53,7 +53,7 @@ def stretch(weight, start):
 
 
 def router_similarity(weight):
-    """Mean cosine of the weights of two experts. There are fewer experts than features."""
+    """Mean cosine between the weights of two experts. There are fewer experts than features."""
     weight = weight.to(torch.float32)
     if weight.shape[0] > weight.shape[1]:
         weight = weight.transpose(0, 1)
@@ -64,7 +64,7 @@ def router_similarity(weight):
 
 
 def expert_entropy(logits):
-    """Mean entropy of the choice that a router makes for a token."""
+    """Mean entropy of a router's choice for a token."""
     return [_entropy(torch.softmax(logits.to(torch.float32), dim=-1)).mean()]
 
 
@@ -177,7 +177,7 @@ class Features:
                     self._features += [feature] if feature is not None else []
 
     def step_ends(self):
-        """Nothing is kept from one step to the next."""
+        """Nothing is kept between steps."""
 
     def remove(self):
         for feature in self._features:

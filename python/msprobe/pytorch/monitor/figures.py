@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured when an optimizer steps: reduced gradients, moments, parameters; parameters again after it."""
+"""Statistics recorded when an optimizer steps: reduced gradients, moments, parameters; parameters again after the
+step."""
 
 import torch
 
@@ -11,7 +12,7 @@ from .tensors import plain_of
 
 
 class StepFigures:
-    """Of the parameters of one optimizer's model."""
+    """For the parameters of one optimizer's model."""
 
     def __init__(self, watch, optimizer, parameters, skips_empty):
         self._watch = watch

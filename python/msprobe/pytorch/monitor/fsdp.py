@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of fully sharded parameters: whole on a rank only between its backward and the reduction."""
+"""Gradients of fully sharded parameters: complete on a rank only between its backward and the reduction."""
 
 import importlib
 
@@ -14,7 +14,7 @@ def is_flat(module):
 
 
 def check(models):
-    """FSDP1 without the original parameters has none whose names anybody knows."""
+    """FSDP1 without the original parameters has no parameters with usable names."""
     for model in models:
         for module in model.modules():
             if is_flat(module) and not getattr(module, "_use_orig_params", True):
@@ -25,7 +25,7 @@ def check(models):
 
 
 def find_flat(models, parameters, told):
-    """The source for parameters inside FSDP1, which are taken out of `parameters`."""
+    """The gradient source for parameters inside FSDP1, which are removed from `parameters`."""
     units = [module for model in models for module in model.modules() if is_flat(module)]
     managed = [tensor for unit in units for tensor in _originals(getattr(unit, "_handle", None))]
     taken = [parameters.pop(tensor) for tensor in managed if tensor in parameters]
@@ -58,7 +58,8 @@ def _tell_slices(flat, told):
 
 
 def find_sharded(models, parameters, told):
-    """The source for parameters of modules that fully_shard() was called on, which are taken out of `parameters`."""
+    """The gradient source for parameters of modules on which fully_shard() was called, which are removed from
+    `parameters`."""
     if not any(_is_sharding(module) for model in models for module in model.modules()):
         return []
     wanted = [tensor for tensor in parameters if hasattr(tensor, "_local_tensor")]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients in Megatron's buffers: complete when their bucket begins to be reduced. What counts is whether parameters
-lie in such buffers, not whether Megatron can be imported."""
+"""Gradients in Megatron's buffers: complete when the reduction of their bucket begins. The criterion is whether
+parameters are in such buffers, not whether Megatron can be imported."""
 
 import sys
 
@@ -12,7 +12,7 @@ _CLASSES = ("_ParamAndGradBucketGroup", "Bucket", "_ParamAndGradBucket")  # the 
 
 
 def find_buckets(parameters, told):
-    """The source for parameters with a main gradient, which are taken out of `parameters`."""
+    """The gradient source for parameters with a main gradient, which are removed from `parameters`."""
     module = sys.modules.get(_MODULE)
     kinds = [getattr(module, name, None) for name in _CLASSES]
     kind = next((kind for kind in kinds if hasattr(kind, "start_grad_sync")), None)

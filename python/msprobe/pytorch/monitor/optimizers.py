@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What optimizers hold for a parameter: its copy in full precision, its moments, its reduced gradient. The name of the
-class decides, so that nothing of Megatron's or DeepSpeed's needs to be imported."""
+"""The state that optimizers hold for a parameter: its copy in full precision, its moments, its reduced gradient. The
+class name decides, so that nothing of Megatron or DeepSpeed needs to be imported."""
 
 import torch
 
@@ -8,7 +8,7 @@ from . import deepspeed
 
 
 def reader_of(optimizer, gradient_of):
-    """A reader; gradient_of(parameter) gives the gradient where the model has it."""
+    """A reader; gradient_of(parameter) returns the gradient from the model."""
     members = getattr(optimizer, "chained_optimizers", None) or _contained(optimizer)
     if members:
         return _Chained([reader_of(member, gradient_of) for member in members])

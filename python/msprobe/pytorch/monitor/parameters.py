@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters that are watched, and their gradients before they are reduced over the ranks."""
+"""The watched parameters, and their gradients before reduction over the ranks."""
 
 import torch
 
@@ -14,7 +14,7 @@ from .watch import gradient_of
 
 
 class Parameter:
-    """A parameter with its name. `is_duplicate`: another rank of its group tells of its reduced gradient."""
+    """A parameter with its name. `is_duplicate`: another rank of its group reports its reduced gradient."""
 
     __slots__ = ("tensor", "stage", "name", "is_duplicate", "micro_batches", "arrivals")
 
@@ -28,7 +28,7 @@ class Parameter:
 
 
 def find(watch, models, tp_group=None, dp_group=None):
-    """Parameter of each tensor that is wanted; one that several modules share has its first name."""
+    """The Parameter of each selected tensor; one that several modules share has its first name."""
     found = {}
     copies = _Copies(tp_group, dp_group)
     for stage, model in enumerate(models):
@@ -61,10 +61,10 @@ class _Copies:
 
 
 class Unreduced:
-    """Tells of a gradient when it is complete on this rank. Who knows that depends on what reduces it."""
+    """Reports a gradient when it is complete on this rank. The completion is detected by the code that reduces it."""
 
     def __init__(self, parameters, each, main_gradients, collecting, told):
-        """`each`: of every micro batch, else of the last. told(parameter, gradient, micro batch, task)."""
+        """`each`: for every micro-batch, otherwise for the last one. told(parameter, gradient, micro batch, task)."""
         self._parameters = parameters
         self._each = each
         self._main_gradients = main_gradients

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where each module is called from (stack_info): a file of the first step that is written."""
+"""The call stacks of each module (stack_info): a file for the first step that is written."""
 
 import csv
 import linecache
@@ -15,7 +15,7 @@ _OURS = (os.path.dirname(os.path.abspath(__file__)) + os.sep,
 
 
 def frames_above_hooks():
-    """The frames of the program and the framework, the innermost first."""
+    """The frames of the program and the framework, innermost first."""
     frame = sys._getframe(1)
     while frame is not None:
         if not frame.f_code.co_filename.startswith(_OURS):

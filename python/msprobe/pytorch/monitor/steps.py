@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls before and after every step of an optimizer."""
+"""Calls before and after each step of an optimizer."""
 
 from msprobe.core.monitor.replacing import Replaced
 
 
 class StepHooks:
-    """before() and after() around optimizer.step(), whatever becomes of the method later."""
+    """before() and after() around optimizer.step(), even if the method is replaced later."""
 
     def __init__(self, optimizer, before, after):
         self._handles = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes in and out of every module (print_struct): written at the first step, where the training ends."""
+"""Inputs and outputs of every module (print_struct): written at the first step, which ends the training."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors on their way to the engine: those of the host are measured there, others by kernels on their device, whose
-results lie in one buffer a device and are fetched together when the step ends."""
+"""Passes tensors to the engine: tensors on the host are measured there, others by kernels on their device, whose
+results share one buffer per device and are fetched together when the step ends."""
 
 import math
 
@@ -13,7 +13,7 @@ _COLUMNS = ("max", "min", "mean", "norm", "nans", "infs", "below")
 
 
 def plain_of(tensor):
-    """The strided tensor whose elements this process holds: the local part of a DTensor, all of a sparse one."""
+    """The strided tensor whose elements this process holds: the local part of a DTensor, all of a sparse tensor."""
     tensor = getattr(tensor, "_local_tensor", tensor)
     wait = getattr(tensor, "trigger_wait", None)
     if wait is not None:
@@ -33,7 +33,7 @@ class Observer:
         self._values = {}  # device -> [(series, tensor)]
 
     def observe(self, series, value):
-        """A tensor, or what stands where one could be: that has no figures."""
+        """Records a tensor; any other value in its place counts as absent."""
         if not isinstance(value, torch.Tensor):
             self._engine.absent(series)
             return
@@ -49,14 +49,14 @@ class Observer:
             pack.add(series, tensor.detach(), self._eps)
 
     def values(self, series, numbers):
-        """The columns of a row, in a tensor."""
+        """The columns of a row, as a tensor."""
         if numbers.is_cpu:
             self._engine.observe_values(series, numbers.tolist())
         else:
             self._values.setdefault(numbers.device, []).append((series, numbers))
 
     def fetch(self):
-        """Hands over what was measured on devices."""
+        """Passes on the results measured on devices."""
         for rows in self._values.values():
             fetched = torch.cat([numbers for _, numbers in rows]).tolist()
             for series, numbers in rows:
@@ -98,7 +98,7 @@ class _Pack:
 
 
 def measure(tensor, eps):
-    """The figures of a tensor in the order of _COLUMNS, on its device, without waiting for it."""
+    """The statistics of a tensor in the order of _COLUMNS, on its device, without synchronizing."""
     with torch.no_grad():
         if tensor.is_complex():
             tensor = tensor.real  # as norm and mean are defined

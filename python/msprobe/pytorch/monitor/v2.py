@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hooks of TrainerMonitorV2 for PyTorch: five monitors over the same engine as TrainerMon's."""
+"""The hooks of TrainerMonitorV2 for PyTorch: five monitors on the same engine as TrainerMon's."""
 
 import torch
 
@@ -20,10 +20,10 @@ rank_of_process = framework.rank_of_process
 
 
 class Hooks:
-    """All hooks of a monitor that has been started."""
+    """All hooks of a started monitor."""
 
     def __init__(self, engine, monitors, models, is_list, optimizer, micro_batches, told):
-        """`monitors`: name as it is spelled -> its settings; told(): the optimizer has stepped."""
+        """`monitors`: name as spelled -> its settings; told(): called after the optimizer has stepped."""
         session.bind(debugger.binding())
         self._engine = engine
         self._observer = Observer(engine, 0.0)
@@ -124,7 +124,7 @@ class Hooks:
         self._measure_parameters("param_updated")
 
     def measure_gradients(self):
-        """The reduced ones."""
+        """Measures the reduced gradients."""
         if not self.has("weight_grad"):
             return
         for tensor, one in self._parameters.items():
@@ -142,7 +142,7 @@ class Hooks:
     # ------------------------------------------------------------------ steps
 
     def without_optimizer(self):
-        """A step ends of which no optimizer tells: what there is to be seen is measured now."""
+        """Ends a step that no optimizer reports: the available values are measured now."""
         if self._optimizer is None and self.is_on():
             guarded("the figures of a step", self.measure_gradients)
             guarded("the figures of a step", self._measure_parameters, "param_updated")

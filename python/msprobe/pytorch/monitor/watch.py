@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all parts of a monitor at work share: besides names and counts, where gradients are."""
+"""State shared by the parts of an active monitor: names, counters, and the location of gradients."""
 
 from msprobe.core.monitor import watch
 
@@ -17,6 +17,6 @@ class Watch(watch.Watch):
 
 
 def gradient_of(parameter, main_gradients):
-    """Where a parameter has a main gradient, and those are wanted, that; else its own. None if it has none."""
+    """The main gradient if the parameter has one and it is wanted, otherwise its own. None if there is none."""
     gradient = getattr(parameter, "main_grad", None) if main_gradients else None
     return parameter.grad if gradient is None else gradient

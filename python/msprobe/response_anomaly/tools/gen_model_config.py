@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the files by which the detector of ill answers knows a model: ../configs/mtype_config.json, and the category of
-each token in ../token2category, seen from where it is called.
+"""Makes the files that describe a model to the detector of anomalous answers: ../configs/mtype_config.json, and the
+category of each token in ../token2category, relative to the current directory.
 
-Categories follow from what Unicode says of the characters of a token. Nothing of the model's folder is run: its
-tokenizer.json is read by the package tokenizers.
+Categories follow from the Unicode properties of a token's characters. Nothing from the model's folder is executed:
+the package tokenizers reads its tokenizer.json.
 """
 
 import argparse
@@ -74,7 +74,7 @@ def _write(path, value):
 
 
 def category_of(text):
-    """That of most of its characters, of the first ones where there are as many."""
+    """The category of most of its characters, or of the first ones if there is a tie."""
     counts = collections.Counter(map(_class_of, text)) or collections.Counter(["other"])
     total = sum(counts.values())
     most = max(counts, key=counts.get)
