@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the viewer is told of a data base: what is in it, and of a comparison its colours and the words on
-// them (docs/formats.md, "The graph data base").
+// them (docs/formats.md, "The graph database").
 #pragma once
 
 #include <cstdint>

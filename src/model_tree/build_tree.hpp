@@ -56,7 +56,7 @@ struct BuiltTree {
 BuiltTree build_tree(const TreeInput& input, const TreeTraits& traits);
 
 /// Activation checkpointing runs layers a second time, outside of their parents: they go where their first
-/// run is (docs/rules.md, "Layers that ran again"). Top nodes are the root's children.
+/// run is (docs/rules.md, "Recomputed layers"). Top nodes are the root's children.
 void place_recomputed(ModelTree& tree, const TreeInput& input);
 
 }  // namespace msprobe::model_tree

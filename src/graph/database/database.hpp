@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data base that the viewer opens (docs/formats.md, "The graph data base").
+// The database that the viewer opens (docs/formats.md, "The graph database").
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data base of trends that the viewer opens (docs/formats.md, "The trend data base").
+// The trend database that the viewer opens (docs/formats.md, "The trend database").
 #pragma once
 
 #include <cstdint>
