@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the oldest glibc that an ELF file loads on, as 2.17; 0 for a file that needs none. Other libraries than glibc's
-own and libgcc_s, or a symbol version of theirs above what manylinux_2_17 allows, end it with status 1.
+"""Prints the oldest glibc on which an ELF file loads, such as 2.17; 0 for a file that needs none. Exits with status 1 if
+the file needs libraries other than glibc and libgcc_s, or a version of their symbols that manylinux_2_17 does not allow.
 
 usage: needs_glibc.py FILE
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a wheel of a folder: the same bytes for the same files. What pip has to know stands in pyproject.toml.
+"""Makes a reproducible wheel from a folder. The metadata comes from pyproject.toml.
 
 usage: wheel.py TREE PLATFORM TARGET_FOLDER
   TREE      purelib content: msprobe/..., and scripts, data and licences in folders of these names beside it
