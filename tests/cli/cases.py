@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the cases of one folder.
+"""Runs the cases of one file.
 
-usage: cases.py MSPROBE DATA CASES
+usage: cases.py MSPROBE DATA CASES [NAME...]
 
-A case is a folder with `cmd`, a bash script that runs in a scratch folder of its own and finds msprobe on its PATH and
-the test data in $DATA, and the expected `stdout`, `stderr` and `exit`; a file that is not there means empty and 0. The
-scratch folder, the data folder, times in file names, durations and the version are written as SCRATCH, DATA, TIME,
-DURATION and VERSION. MSPROBE_TEST_ACCEPT=1 writes the expectations anew and reports the cases as skipped.
+Below a line `=== case NAME` stands a bash script, below `=== stdout`, `=== stderr` and `=== exit STATUS` what it gives;
+what is not there is empty or 0. An empty line stands before each of these lines and belongs to no text. A line of a text
+that begins with `===` has one more `=` in the file.
+
+The script runs in a scratch folder of its own and finds msprobe on its PATH and the test data in $DATA. The scratch
+folder, the data folder, times in file names, durations and the version are written as SCRATCH, DATA, TIME, DURATION and
+VERSION. NAMEs, which may have wildcards, choose cases. MSPROBE_TEST_ACCEPT=1 writes the expectations anew and reports
+the cases as skipped.
 """
 
 import difflib
+import fnmatch
 import os
 import pathlib
 import re
@@ -18,7 +23,40 @@ import subprocess
 
 import harness
 
-FILES = ("stdout", "stderr", "exit")
+SECTION = re.compile(r"\n?^=== (.+)\n", re.MULTILINE)
+NOTHING = {"stdout": "", "stderr": "", "exit": "0"}
+
+
+def parse(text):
+    """What stands before the first case; and by name the cases: `script`, and what is not NOTHING."""
+    head, *parts = SECTION.split(text)
+    cases = {}
+    for title, body in zip(parts[::2], parts[1::2]):
+        kind, _, value = title.partition(" ")
+        body = re.sub(r"^====", "===", body, flags=re.MULTILINE)
+        if kind == "case":
+            harness.check(value not in cases, f"two cases are named {value}")
+            case = cases[value] = {"script": body}
+        else:
+            known = kind in NOTHING and kind not in case and bool(value) == (kind == "exit")
+            harness.check(known, f"=== {title}: not expected here")
+            case[kind] = value or body
+    return head, cases
+
+
+def write(head, cases):
+    text = head
+    for name, case in cases.items():
+        text += section(f"case {name}", case["script"])
+        for kind, nothing in NOTHING.items():
+            if (value := case.get(kind, nothing)) != nothing:
+                text += section(f"exit {value}", "") if kind == "exit" else section(kind, value)
+    return text
+
+
+def section(title, body):
+    body = re.sub(r"^===", "====", body, flags=re.MULTILINE)
+    return f"\n=== {title}\n{body}"
 
 
 def normalise(text, replacements):
@@ -29,9 +67,9 @@ def normalise(text, replacements):
     return re.sub(r"\b\d+(\.\d+)? m?s\b", "DURATION", text)
 
 
-def run_case(folder, msprobe, data, version, scratch):
+def run_script(name, script, msprobe, data, version, scratch):
     result = subprocess.run(
-        ["bash", "-eu", str(folder / "cmd")],
+        ["bash", "-eu", "-c", script, name],
         cwd=scratch,
         env={**harness.environment(msprobe, scratch), "DATA": str(data)},
         capture_output=True,
@@ -44,46 +82,43 @@ def run_case(folder, msprobe, data, version, scratch):
     return {
         "stdout": normalise(result.stdout, replacements),
         "stderr": normalise(result.stderr, replacements),
-        "exit": "" if result.returncode == 0 else f"{result.returncode}\n",
+        "exit": str(result.returncode),
     }
 
 
-def accept(folder, got):
-    for name in FILES:
-        path = folder / name
-        if got[name]:
-            path.write_text(got[name], encoding="utf-8")
-        else:
-            path.unlink(missing_ok=True)
-    raise harness.Skip("expectations written")
-
-
-def compare(folder, got):
+def compare(case, got):
     differences = []
-    for name in FILES:
-        path = folder / name
-        expected = path.read_text(encoding="utf-8") if path.exists() else ""
-        differences += difflib.unified_diff(
-            expected.splitlines(), got[name].splitlines(), f"expected {name}", f"got {name}", lineterm=""
+    for kind, nothing in NOTHING.items():
+        expected = case.get(kind, nothing)
+        lines = difflib.unified_diff(
+            expected.splitlines(), got[kind].splitlines(), f"expected {kind}", f"got {kind}", lineterm=""
         )
+        differences += lines if got[kind] == expected else [*lines] or [f"{kind}: only line ends differ"]
     harness.check(not differences, "\n".join(differences))
 
 
-def make_tests(msprobe, data, cases):
+def make_tests(msprobe, data, file, *names):
     data = pathlib.Path(data).resolve()
+    file = pathlib.Path(file)
     version = harness.run(msprobe, ["--version"], ".").stdout.split("\n")[0].removeprefix("msprobe ")
     accepting = os.environ.get("MSPROBE_TEST_ACCEPT") == "1"
+    head, cases = parse(file.read_text(encoding="utf-8"))
 
-    def test(folder):
+    def test(name):
         def body(scratch):
-            got = run_case(folder, msprobe, data, version, scratch)
-            (accept if accepting else compare)(folder, got)
+            got = run_script(name, cases[name]["script"], msprobe, data, version, scratch)
+            if not accepting:
+                compare(cases[name], got)
+                return
+            cases[name].update(got)
+            file.write_text(write(head, cases), encoding="utf-8")
+            raise harness.Skip("expectations written")
 
         return body
 
-    folders = sorted(path.parent for path in pathlib.Path(cases).resolve().glob("*/cmd"))
-    harness.check(folders, f"no cases in {cases}")
-    return [(folder.name, test(folder)) for folder in folders]
+    chosen = [name for name in cases if not names or any(fnmatch.fnmatchcase(name, one) for one in names)]
+    harness.check(chosen, f"no such cases in {file}")
+    return [(name, test(name)) for name in chosen]
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import re
 import harness
 
 FOLDERS = (".ci", "benchmarks", "data", "docs", "include", "man", "packaging", "python", "scripts", "src", "tests")
-SUFFIXES = {"", ".build", ".c", ".cpp", ".h", ".hpp", ".in", ".json", ".md", ".py", ".roff", ".sh", ".yaml"}
+SUFFIXES = {"", ".build", ".c", ".cases", ".cpp", ".h", ".hpp", ".in", ".json", ".md", ".py", ".roff", ".sh", ".yaml"}
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 # A comment goes on in the next line.
 LINE_END = re.compile(r"\s*\n\s*(?://+|#+|\*)?\s*")
