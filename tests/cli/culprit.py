@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The culprit that compare names: on recorded pairs with a planted fault, and on pairs that differ in kernels alone.
 
-usage: culprit.py MSPROBE CASES SCHEMA
+usage: culprit.py MSPROBE DATA_FOLDER SCHEMA
+
+DATA_FOLDER is tests/data/diagnosis.
 """
 
 import json
@@ -13,7 +15,7 @@ import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from harness import check, check_equal, run, tap  # noqa: E402
+from harness import check, check_equal, data, run, tap  # noqa: E402
 
 
 def number(label):
@@ -59,7 +61,7 @@ def forward(inputs, outputs, **keywords):
     return {"input_args": inputs, "input_kwargs": keywords, "output": outputs}
 
 
-def make_tests(msprobe, folder, schema):
+def make_tests(msprobe, cases, folder, schema):
     def of_case(case, task):
         def test(scratch):
             done, objects = findings_of(msprobe, folder, case, task, scratch)
@@ -406,7 +408,6 @@ def make_tests(msprobe, folder, schema):
         check_equal("results at 8 threads", many.stdout, one.stdout)
         check_equal("answer at 8 threads", many.stderr, one.stderr)
 
-    cases = {path.stem: json.loads(path.read_text()) for path in sorted((folder / "cases").glob("*.json"))}
     tests = [(f"{name}, {task}", of_case(case, task)) for name, case in cases.items() for task in case["tasks"]]
     return [*tests, ("--python-rules names nobody", without), ("--noise-floor", noise_floor),
             ("--noise-floor of free_benchmark", noise_of_calls), ("the gate", gate), ("groups of ranks", groups),
@@ -420,8 +421,10 @@ def main():
     if len(sys.argv) != 4:
         print(__doc__, file=sys.stderr)
         return 2
-    folder = pathlib.Path(sys.argv[2]).resolve()
-    return tap(make_tests(str(pathlib.Path(sys.argv[1]).resolve()), folder, json.loads(pathlib.Path(sys.argv[3]).read_text())))
+    msprobe, folder = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
+    cases = {path.stem: json.loads(path.read_text()) for path in sorted((folder / "cases").glob("*.json"))}
+    schema = json.loads(pathlib.Path(sys.argv[3]).read_text())
+    return tap(make_tests(str(msprobe), cases, data(folder / "runs").parent, schema))
 
 
 if __name__ == "__main__":

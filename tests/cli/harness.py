@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the end-to-end tests share: running msprobe in a clean environment, and reporting in TAP."""
+"""What the end-to-end tests share: running msprobe in a clean environment, packed test data, and reporting in TAP."""
 
+import atexit
+import functools
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import traceback
 
@@ -46,6 +50,18 @@ def run(msprobe, arguments, folder, **more):
         check=False,
         **more,
     )
+
+
+@functools.cache
+def data(folder):
+    """A folder of the test data that is kept as FOLDER.tar.xz; it is unpacked once, for as long as the process lasts."""
+    scratch = tempfile.mkdtemp(prefix="msprobe-data-")
+    atexit.register(shutil.rmtree, scratch)
+    unpacked = pathlib.Path(scratch).resolve() / pathlib.Path(folder).name
+    with tarfile.open(f"{folder}.tar.xz") as archive:
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Debian 12 has none
+        archive.extractall(unpacked)
+    return unpacked
 
 
 def check(condition, message):

@@ -12,12 +12,10 @@ import importlib.util
 import json
 import pathlib
 import sys
-import tarfile
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from culprit import findings_of, is_evidence, is_named  # noqa: E402
-from harness import check, check_equal, tap  # noqa: E402
+from harness import check, check_equal, data, tap  # noqa: E402
 
 # One run by six recorders; the first two have the wrong runs, too.
 ONE_RUN = ("ours", "python_tool", "python_tool_1.3.0", "python_tool_8.1.1", "python_tool_8.3.3",
@@ -137,30 +135,28 @@ def told(retelling, folder, case, task, names, scratch):
     return {**case, "expect": retelling.expectation(case, entries)} if expect else case
 
 
-def retold(msprobe, folder, retelling, name, task, floor):
+def retold(msprobe, cases, folder, retelling, name, task, floor):
     def test(scratch):
-        cases = [told(retelling, folder, case, task, retelling.names_of(name), scratch)
-                 for case in cases_of(folder) if task in case["tasks"]]
-        lost = [case["name"] for case in cases if not case["benign"] and not case["expect"]]
+        retold_cases = [told(retelling, folder, case, task, retelling.names_of(name), scratch)
+                        for case in cases if task in case["tasks"]]
+        lost = [case["name"] for case in retold_cases if not case["benign"] and not case["expect"]]
         check(not lost, f"without their guilty entry: {lost}")
-        check_answers(msprobe, cases, task, floor, scratch)
+        check_answers(msprobe, retold_cases, task, floor, scratch)
 
     return f"told differently: {name}, {task}", test
 
 
-def make_tests(msprobe, folder, retelling, scratch):
-    for name in ("one_run", "recorders"):
-        with tarfile.open(folder / f"{name}.tar.xz") as packed:
-            packed.extractall(scratch / name)
-    yield from one_run(msprobe, scratch / "one_run" / "recorders", "fp32")
-    yield from one_run(msprobe, scratch / "one_run" / "recorders", "bf16")
+def make_tests(msprobe, folder, retelling):
+    yield from one_run(msprobe, data(folder / "one_run") / "recorders", "fp32")
+    yield from one_run(msprobe, data(folder / "one_run") / "recorders", "bf16")
     for target in RECORDERS:
         for golden in RECORDERS:
-            yield by_two(msprobe, scratch / "recorders" / "recorders", target, golden)
+            yield by_two(msprobe, data(folder / "recorders") / "recorders", target, golden)
+    cases, runs = cases_of(folder), data(folder / "runs").parent
     for name, floors in RETOLD.items():
         for task, floor in zip(("statistics", "tensor"), floors):
             if floor is not None:
-                yield retold(msprobe, folder, retelling, name, task, floor)
+                yield retold(msprobe, cases, runs, retelling, name, task, floor)
 
 
 def load(path):
@@ -175,8 +171,7 @@ def main():
         print(__doc__, file=sys.stderr)
         return 2
     msprobe, folder = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
-    with tempfile.TemporaryDirectory(prefix="msprobe-recorders-") as scratch:
-        return tap(list(make_tests(str(msprobe), folder, load(sys.argv[3]), pathlib.Path(scratch).resolve())))
+    return tap(list(make_tests(str(msprobe), folder, load(sys.argv[3]))))
 
 
 if __name__ == "__main__":

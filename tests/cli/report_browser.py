@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 from browser import Browser
-from harness import check, check_equal, main, run
+from harness import check, check_equal, data, main, run
 from report_file import HOSTILE, tensor, write_dump, write_hostile
 
 FIRST_BAD = "Functional.layer_norm.3.forward.input.4"
@@ -82,7 +82,7 @@ def contrast_of(*colors):
 
 def make_tests(msprobe, samples, generator, diagnosis):
     samples = pathlib.Path(samples).resolve()
-    runs = pathlib.Path(diagnosis).resolve() / "runs"
+    runs = data(pathlib.Path(diagnosis).resolve() / "runs")
     def sample_report(scratch):
         return write_report(msprobe, scratch, samples / "target", samples / "golden")
 
