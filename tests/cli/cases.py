@@ -8,10 +8,10 @@ Below a line `=== case NAME` stands a bash script, below `=== stdout`, `=== stde
 what is not there is empty or 0. An empty line stands before each of these lines and belongs to no text. A line of a text
 that begins with `===` has one more `=` in the file.
 
-The script runs in a scratch folder of its own and finds msprobe on its PATH and the test data in $DATA. The scratch
-folder, the data folder, times in file names, durations and the version are written as SCRATCH, DATA, TIME, DURATION and
-VERSION. NAMEs, which may have wildcards, choose cases. MSPROBE_TEST_ACCEPT=1 writes the expectations anew and reports
-the cases as skipped.
+The script runs in a scratch folder of its own and finds msprobe on its PATH, data/samples in $SAMPLES and in $DATA what
+it names there of tests/data, as in $DATA/formats and $DATA/golden/compare. These folders, times in file names, durations
+and the version are written as SCRATCH, SAMPLES, DATA, TIME, DURATION and VERSION. NAMEs, which may have wildcards, choose
+cases. MSPROBE_TEST_ACCEPT=1 writes the expectations anew and reports the cases as skipped.
 """
 
 import difflib
@@ -67,18 +67,18 @@ def normalise(text, replacements):
     return re.sub(r"\b\d+(\.\d+)? m?s\b", "DURATION", text)
 
 
-def run_script(name, script, msprobe, data, version, scratch):
+def run_script(name, script, msprobe, folders, version, scratch):
     result = subprocess.run(
         ["bash", "-eu", "-c", script, name],
         cwd=scratch,
-        env={**harness.environment(msprobe, scratch), "DATA": str(data)},
+        env={**harness.environment(msprobe, scratch), **folders},
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
         timeout=harness.TIME_LIMIT_S,
         check=False,
     )
-    replacements = ((str(scratch), "SCRATCH"), (str(data), "DATA"), (version, "VERSION"))
+    replacements = [(path, name) for name, path in folders.items()] + [(str(scratch), "SCRATCH"), (version, "VERSION")]
     return {
         "stdout": normalise(result.stdout, replacements),
         "stderr": normalise(result.stderr, replacements),
@@ -98,15 +98,21 @@ def compare(case, got):
 
 
 def make_tests(msprobe, data, file, *names):
-    data = pathlib.Path(data).resolve()
     file = pathlib.Path(file)
     version = harness.run(msprobe, ["--version"], ".").stdout.split("\n")[0].removeprefix("msprobe ")
     accepting = os.environ.get("MSPROBE_TEST_ACCEPT") == "1"
     head, cases = parse(file.read_text(encoding="utf-8"))
+    chosen = [name for name in cases if not names or any(fnmatch.fnmatchcase(name, one) for one in names)]
+    harness.check(chosen, f"no such cases in {file}")
+    used = {name for one in chosen for name in re.findall(r'\$DATA"?/((?:golden/)?\w+)', cases[one]["script"])}
+    folders = {
+        "DATA": str(harness.data(data, *sorted(used))),
+        "SAMPLES": str(pathlib.Path(data).resolve().parents[1] / "data" / "samples"),
+    }
 
     def test(name):
         def body(scratch):
-            got = run_script(name, cases[name]["script"], msprobe, data, version, scratch)
+            got = run_script(name, cases[name]["script"], msprobe, folders, version, scratch)
             if not accepting:
                 compare(cases[name], got)
                 return
@@ -116,8 +122,6 @@ def make_tests(msprobe, data, file, *names):
 
         return body
 
-    chosen = [name for name in cases if not names or any(fnmatch.fnmatchcase(name, one) for one in names)]
-    harness.check(chosen, f"no such cases in {file}")
     return [(name, test(name)) for name in chosen]
 
 

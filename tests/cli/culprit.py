@@ -424,7 +424,7 @@ def main():
     msprobe, folder = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
     cases = {path.stem: json.loads(path.read_text()) for path in sorted((folder / "cases").glob("*.json"))}
     schema = json.loads(pathlib.Path(sys.argv[3]).read_text())
-    return tap(make_tests(str(msprobe), cases, data(folder / "runs").parent, schema))
+    return tap(make_tests(str(msprobe), cases, data(folder, "runs"), schema))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import golden_compare  # noqa: E402
+import harness  # noqa: E402
 import result_cells  # noqa: E402
 
 EXPECTED = pathlib.Path(__file__).resolve().parent / "differences_expected.json"
@@ -265,7 +266,7 @@ def main():
         print(__doc__, file=sys.stderr)
         return 2
     binary = sys.argv[1]
-    folder = pathlib.Path(sys.argv[2]).resolve()
+    folder = harness.data(sys.argv[2], "compare", "real")
     documented = documented_items(pathlib.Path(sys.argv[3]))
     problems, found = [], {}
     with tempfile.TemporaryDirectory(prefix="msprobe-differences-") as scratch:

@@ -13,11 +13,12 @@ import harness
 
 
 PACKS = ("bench.zip", "cmp.zip")
+SETS = ("anomaly", "ckpt", "compare", "config_check", "monitor", "parse", "prechecks", "visualize/cases")
 
 
 def arguments(command, inputs, data):
     """A command line that would work: `inputs` False gives inputs that do not exist."""
-    golden = pathlib.Path(data).resolve() / "golden"
+    golden = harness.data(f"{data}/golden", *SETS)
     compare = golden / "compare" / "stats_pairs"
     lines = {
         "compare": [
@@ -44,10 +45,10 @@ def arguments(command, inputs, data):
     checkpoints = golden / "ckpt" / "checkpoints"
     first = str(checkpoints / "tp1pp1") if inputs else "missing/tp1pp1"
     lines["ckpt_compare"] = [first, str(checkpoints / "tp2pp2")]
-    step = pathlib.Path(data).resolve() / "golden" / "anomaly" / "cases" / "a02_before_comm_one_rank" / "step0"
+    step = golden / "anomaly" / "cases" / "a02_before_comm_one_rank" / "step0"
     for name in ("nan_analyze", "overflow_check"):
         lines[name] = ["-i", str(step) if inputs else "missing/step0"]
-    tree = golden / "visualize" / "tree" / "target"
+    tree = golden / "visualize/cases" / "tree" / "target"
     for name in ("graph", "graph_visualize"):
         lines[name] = ["-tp", str(tree) if inputs else "missing/rank0", "-o", "output"]
     gradients = golden / "monitor" / "grad_probe"

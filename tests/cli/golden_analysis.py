@@ -7,7 +7,6 @@ usage: golden_analysis.py MSPROBE GOLDEN_FOLDER
 """
 
 import json
-import pathlib
 import re
 
 import harness
@@ -88,7 +87,7 @@ def check_recommended(msprobe, case, scratch):
 
 
 def make_tests(msprobe, golden):
-    cases = sorted((pathlib.Path(golden).resolve() / "compare").glob("da_*"))
+    cases = sorted((harness.data(golden, "compare") / "compare").glob("da_*"))
     harness.check_equal("number of cases", len(cases), 8)
     tests = []
     for case in cases:

@@ -15,6 +15,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import harness  # noqa: E402
 import result_cells  # noqa: E402
 
 TIME_STAMP = re.compile(r"_\d{14}(?=(_part_\d+)?\.csv$)")
@@ -199,8 +200,7 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path, help="leave the result files here")
     options = parser.parse_args()
 
-    folder = options.folder.resolve()
-    cases = find_cases(folder)
+    cases = find_cases(harness.data(options.folder, "compare", "real"))
     if options.case:
         unknown = set(options.case) - {case.name for case in cases}
         if unknown:

@@ -9,7 +9,6 @@ A case has the folder of a rank, `target` or `golden`, and the rows of the Pytho
 """
 
 import json
-import pathlib
 import re
 import shutil
 import sqlite3
@@ -250,7 +249,7 @@ def check_odd_structure(msprobe, scratch, _):
 
 
 def make_tests(msprobe, folder):
-    golden = pathlib.Path(folder).resolve() / "visualize"
+    golden = harness.data(folder, "visualize/cases") / "visualize/cases"
     tests = []
     for case in sorted(path for path in golden.iterdir() if path.is_dir()):
         for expected in sorted(case.glob("expected*")):

@@ -7,7 +7,6 @@ usage: golden_graph_merge.py MSPROBE GOLDEN_FOLDER
 """
 
 import json
-import pathlib
 import re
 import shlex
 import shutil
@@ -271,7 +270,7 @@ CASES = ("tp_merge", "pp_merge", "vpp_merge", "tppp_merge", "full_merge", "pp_ro
 
 
 def make_tests(msprobe, folder):
-    golden = pathlib.Path(folder).resolve() / "visualize"
+    golden = harness.data(folder, "visualize/cases") / "visualize/cases"
     tests = []
     for case in CASES:
         for name, function in ((f"{case} --python-rules", check_python_rows), (case, check_mended_rows)):

@@ -8,7 +8,6 @@ usage: golden_graph_pairs.py MSPROBE GOLDEN_FOLDER
 """
 
 import json
-import pathlib
 import re
 import shutil
 
@@ -510,7 +509,7 @@ def check_odd_structure(msprobe, scratch, _):
 
 
 def make_tests(msprobe, folder):
-    golden = pathlib.Path(folder).resolve() / "visualize"
+    golden = harness.data(folder, "visualize/cases") / "visualize/cases"
     tests = []
     for name, runs in CASES.items():
         for expected, options in runs.items():

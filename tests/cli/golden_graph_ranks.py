@@ -7,7 +7,6 @@ usage: golden_graph_ranks.py MSPROBE GOLDEN_FOLDER
 """
 
 import json
-import pathlib
 import shutil
 import sqlite3
 
@@ -402,7 +401,7 @@ def check_progress_lines(msprobe, scratch, golden):
 
 
 def make_tests(msprobe, folder):
-    golden = pathlib.Path(folder).resolve() / "visualize"
+    golden = harness.data(folder, "visualize/cases") / "visualize/cases"
     return [
         (name, lambda scratch, function=function: function(msprobe, scratch, golden))
         for name, function in (

@@ -9,7 +9,6 @@ A case has folders `expected_811*`; of each file the first line is all but its n
 """
 
 import json
-import pathlib
 import re
 import shutil
 
@@ -370,7 +369,7 @@ def check_merge_request(msprobe, scratch, golden):
 
 
 def make_tests(msprobe, folder):
-    golden = pathlib.Path(folder).resolve() / "visualize"
+    golden = harness.data(folder, "visualize/cases") / "visualize/cases"
     tests = []
     for expected in sorted(golden.glob("*/expected_811*")):
         for python_rules in (True, False):

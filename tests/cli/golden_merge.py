@@ -9,7 +9,6 @@ usage: golden_merge.py MSPROBE GOLDEN_FOLDER
 import csv
 import io
 import json
-import pathlib
 
 import harness
 import sheets
@@ -77,7 +76,7 @@ def check_csv(msprobe, case, name, scratch):
 
 
 def make_tests(msprobe, golden):
-    case = pathlib.Path(golden).resolve() / "compare" / "merge_result"
+    case = harness.data(golden, "compare") / "compare" / "merge_result"
     tests = []
     for name in ("all", "subset"):
         for kind, function in (("workbooks", check_workbooks), ("csv", check_csv)):

@@ -103,7 +103,7 @@ def list_of_differences(name, theirs, ours, problems):
 
 
 def make_tests(msprobe, folder, documented):
-    folder = (pathlib.Path(folder) / "relatives").resolve()
+    folder = harness.data(folder, "relatives") / "relatives"
 
     def python_rules(name):
         def body(scratch):

@@ -7,7 +7,6 @@ usage: graph_merge.py MSPROBE GOLDEN_FOLDER
 """
 
 import json
-import pathlib
 import re
 
 import harness
@@ -476,7 +475,7 @@ def check_hostile(msprobe, scratch, _):
 
 
 def make_tests(msprobe, folder):
-    golden = pathlib.Path(folder).resolve() / "visualize"
+    golden = harness.data(folder, "visualize/cases") / "visualize/cases"
     return [
         (name, lambda scratch, function=function: function(msprobe, scratch, golden))
         for name, function in (

@@ -11,6 +11,7 @@ import sys
 import tarfile
 import tempfile
 import traceback
+import uuid
 
 TIME_LIMIT_S = 60
 
@@ -53,15 +54,21 @@ def run(msprobe, arguments, folder, **more):
 
 
 @functools.cache
-def data(folder):
-    """A folder of the test data that is kept as FOLDER.tar.xz; it is unpacked once, for as long as the process lasts."""
-    scratch = tempfile.mkdtemp(prefix="msprobe-data-")
-    atexit.register(shutil.rmtree, scratch)
-    unpacked = pathlib.Path(scratch).resolve() / pathlib.Path(folder).name
-    with tarfile.open(f"{folder}.tar.xz") as archive:
-        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Debian 12 has none
-        archive.extractall(unpacked)
-    return unpacked
+def data(folder, *names):
+    """These folders of the test data under one roof, for as long as the process lasts; some are kept as NAME.tar.xz."""
+    roof = pathlib.Path(tempfile.gettempdir(), f"msprobe-data-{uuid.uuid4().hex}").resolve()  # nothing to escape in it
+    roof.mkdir(mode=0o700)
+    atexit.register(shutil.rmtree, roof)
+    for name in names:
+        source = pathlib.Path(folder, name).resolve()
+        if source.exists():
+            (roof / name).parent.mkdir(parents=True, exist_ok=True)
+            (roof / name).symlink_to(source)
+            continue
+        with tarfile.open(f"{source}.tar.xz") as archive:
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Debian 12 has none
+            archive.extractall(roof / name)
+    return roof
 
 
 def check(condition, message):

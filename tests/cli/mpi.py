@@ -90,8 +90,7 @@ def write_steps(generate, scratch, kind, steps=2, **options):
 
 
 def make_tests(msprobe, program, data, generate):
-    data = pathlib.Path(data)
-    golden = data / "golden"
+    golden = harness.data(f"{data}/golden", "ckpt", "compare")
     program = program if program == "-" else str(pathlib.Path(program).resolve())
     job = Job(msprobe, program)
     tests = []

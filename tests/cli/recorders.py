@@ -147,16 +147,17 @@ def retold(msprobe, cases, folder, retelling, name, task, floor):
 
 
 def make_tests(msprobe, folder, retelling):
-    yield from one_run(msprobe, data(folder / "one_run") / "recorders", "fp32")
-    yield from one_run(msprobe, data(folder / "one_run") / "recorders", "bf16")
+    unpacked = data(folder, "one_run", "recorders", "runs")
+    yield from one_run(msprobe, unpacked / "one_run" / "recorders", "fp32")
+    yield from one_run(msprobe, unpacked / "one_run" / "recorders", "bf16")
     for target in RECORDERS:
         for golden in RECORDERS:
-            yield by_two(msprobe, data(folder / "recorders") / "recorders", target, golden)
-    cases, runs = cases_of(folder), data(folder / "runs").parent
+            yield by_two(msprobe, unpacked / "recorders" / "recorders", target, golden)
+    cases = cases_of(folder)
     for name, floors in RETOLD.items():
         for task, floor in zip(("statistics", "tensor"), floors):
             if floor is not None:
-                yield retold(msprobe, cases, runs, retelling, name, task, floor)
+                yield retold(msprobe, cases, unpacked, retelling, name, task, floor)
 
 
 def load(path):

@@ -82,7 +82,7 @@ def contrast_of(*colors):
 
 def make_tests(msprobe, samples, generator, diagnosis):
     samples = pathlib.Path(samples).resolve()
-    runs = data(pathlib.Path(diagnosis).resolve() / "runs")
+    runs = data(diagnosis, "runs") / "runs"
     def sample_report(scratch):
         return write_report(msprobe, scratch, samples / "target", samples / "golden")
 

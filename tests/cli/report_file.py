@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 import report_page
-from harness import check, check_equal, main, run
+from harness import check, check_equal, data, main, run
 
 VERDICTS = ["pass", "warning", "error"]
 ONLY_IN_GOLDEN = 3
@@ -118,7 +118,7 @@ def check_stacks(page, rank, table):
 
 
 def make_tests(msprobe, golden, samples, generator):
-    golden, samples = pathlib.Path(golden), pathlib.Path(samples)
+    golden, samples = data(golden, "compare"), pathlib.Path(samples)
 
     def policy(scratch):
         page, _ = report(msprobe, scratch, samples / "target", samples / "golden")

@@ -16,7 +16,6 @@ import concurrent.futures
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cli"))
 import golden_compare  # noqa: E402
+import harness  # noqa: E402
 import result_cells  # noqa: E402
 from forked_runs import python_tool  # noqa: E402
 
@@ -73,10 +73,9 @@ def dump_jobs(folder):
     return jobs
 
 
-def copy_golden(source, folder):
+def copy_golden(source):
     """git keeps no empty folder, but the Python tool refuses tensor dumps without one for tensors."""
-    for part in ("compare", "real"):
-        shutil.copytree(source / part, folder / part)
+    folder = harness.data(source, "compare", "real")
     for dump in folder.rglob("dump.json"):
         if json.loads(dump.read_text(encoding="utf-8")).get("task") == "tensor":
             (dump.parent / "dump_tensor_data").mkdir(exist_ok=True)
@@ -206,7 +205,7 @@ def main():
         if options.dumps and not jobs:
             parser.error(f"{options.dumps}: no dumps here")
         if options.golden:
-            jobs += golden_jobs(copy_golden(options.golden, root / "golden"), options.framework)
+            jobs += golden_jobs(copy_golden(options.golden), options.framework)
         if options.only:
             jobs = [job for job in jobs if job.name.startswith(tuple(options.only))]
             if not jobs:
