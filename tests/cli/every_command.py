@@ -13,7 +13,7 @@ import harness
 
 
 PACKS = ("bench.zip", "cmp.zip")
-SETS = ("anomaly", "ckpt", "compare", "config_check", "monitor", "parse", "prechecks", "visualize/cases")
+SETS = ("anomaly", "ckpt", "compare", "config_check", "monitor", "parse", "prechecks", "visualize")
 
 
 def arguments(command, inputs, data):
@@ -48,7 +48,7 @@ def arguments(command, inputs, data):
     step = golden / "anomaly" / "cases" / "a02_before_comm_one_rank" / "step0"
     for name in ("nan_analyze", "overflow_check"):
         lines[name] = ["-i", str(step) if inputs else "missing/step0"]
-    tree = golden / "visualize/cases" / "tree" / "target"
+    tree = golden / "visualize" / "cases" / "tree" / "target"
     for name in ("graph", "graph_visualize"):
         lines[name] = ["-tp", str(tree) if inputs else "missing/rank0", "-o", "output"]
     gradients = golden / "monitor" / "grad_probe"

@@ -53,7 +53,7 @@ PLACES = int(os.environ.get("MSPROBE_TEST_FAULTS", "0"))
 
 def cases(data):
     """name: arguments, with inputs small enough for thousands of runs."""
-    golden = harness.data(data / "golden", "anomaly", "ckpt", "compare", "config_check", "parse", "prechecks", "visualize/cases")
+    golden = harness.data(data / "golden", "anomaly", "ckpt", "compare", "config_check", "parse", "prechecks", "visualize")
     compare = golden / "compare"
     packs = golden / "config_check" / "packs"
     checkpoints = golden / "ckpt" / "checkpoints"
@@ -71,7 +71,7 @@ def cases(data):
         "merge_result": ["merge_result", "-i", merge / "input", "-o", "out", "-config", merge / "config_all.yaml"],
         "nan_analyze": ["nan_analyze", "-i", anomaly, "-o", "out"],
         "overflow_check": ["overflow_check", "-i", anomaly, "-o", "out"],
-        "graph_visualize": ["graph_visualize", "-tp", golden / "visualize/cases" / "tree" / "target", "-o", "out", "-oc"],
+        "graph_visualize": ["graph_visualize", "-tp", golden / "visualize" / "cases" / "tree" / "target", "-o", "out", "-oc"],
         "ckpt_compare": ["ckpt_compare", checkpoints / "tp1pp1", checkpoints / "tp2pp2", "-o", "out.json"],
         "api_precision_compare": ["api_precision_compare", "-npu", precision / "duplicate_npu.csv", "-gpu",
                                   precision / "duplicate_gpu.csv", "-o", "out", "--format", "csv,xlsx,json"],

@@ -8,7 +8,6 @@ usage: golden_config_check.py MSPROBE GOLDEN_FOLDER
 
 import json
 import math
-import pathlib
 import shutil
 import subprocess
 import zipfile
@@ -375,7 +374,7 @@ def check_openpyxl(msprobe, golden, scratch):
 
 
 def make_tests(msprobe, golden):
-    golden = pathlib.Path(golden).resolve() / "config_check"
+    golden = harness.data(golden, "config_check") / "config_check"
     edge = json.loads((golden / "edge_packs" / "cases.json").read_text(encoding="utf-8"))
     hyper = json.loads((golden / "hyper_compare" / "compare_param_cases.json").read_text(encoding="utf-8"))
     tests = []

@@ -6,7 +6,6 @@ usage: golden_config_collect.py MSPROBE GOLDEN_FOLDER
 """
 
 import json
-import pathlib
 import shutil
 import stat
 import subprocess
@@ -301,7 +300,7 @@ def check_interpreter(msprobe, golden, scratch):
 
 
 def make_tests(msprobe, golden):
-    golden = pathlib.Path(golden).resolve() / "config_check"
+    golden = harness.data(golden, "config_check") / "config_check"
     scripts = {path.name: path.read_bytes() for path in sorted((golden / "static_parse").glob("*.sh"))}
     scripts.update({name: text.encode() for name, text in SCRIPTS.items()})
     tests = []

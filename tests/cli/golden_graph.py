@@ -249,7 +249,7 @@ def check_odd_structure(msprobe, scratch, _):
 
 
 def make_tests(msprobe, folder):
-    golden = harness.data(folder, "visualize/cases") / "visualize/cases"
+    golden = harness.data(folder, "visualize") / "visualize" / "cases"
     tests = []
     for case in sorted(path for path in golden.iterdir() if path.is_dir()):
         for expected in sorted(case.glob("expected*")):

@@ -270,7 +270,7 @@ CASES = ("tp_merge", "pp_merge", "vpp_merge", "tppp_merge", "full_merge", "pp_ro
 
 
 def make_tests(msprobe, folder):
-    golden = harness.data(folder, "visualize/cases") / "visualize/cases"
+    golden = harness.data(folder, "visualize") / "visualize" / "cases"
     tests = []
     for case in CASES:
         for name, function in ((f"{case} --python-rules", check_python_rows), (case, check_mended_rows)):

@@ -509,7 +509,7 @@ def check_odd_structure(msprobe, scratch, _):
 
 
 def make_tests(msprobe, folder):
-    golden = harness.data(folder, "visualize/cases") / "visualize/cases"
+    golden = harness.data(folder, "visualize") / "visualize" / "cases"
     tests = []
     for name, runs in CASES.items():
         for expected, options in runs.items():

@@ -401,7 +401,7 @@ def check_progress_lines(msprobe, scratch, golden):
 
 
 def make_tests(msprobe, folder):
-    golden = harness.data(folder, "visualize/cases") / "visualize/cases"
+    golden = harness.data(folder, "visualize") / "visualize" / "cases"
     return [
         (name, lambda scratch, function=function: function(msprobe, scratch, golden))
         for name, function in (

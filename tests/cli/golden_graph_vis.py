@@ -369,7 +369,7 @@ def check_merge_request(msprobe, scratch, golden):
 
 
 def make_tests(msprobe, folder):
-    golden = harness.data(folder, "visualize/cases") / "visualize/cases"
+    golden = harness.data(folder, "visualize") / "visualize" / "cases"
     tests = []
     for expected in sorted(golden.glob("*/expected_811*")):
         for python_rules in (True, False):

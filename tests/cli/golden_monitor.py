@@ -438,7 +438,7 @@ def several_roots(msprobe):
 
 def make_tests(msprobe, golden):
     msprobe = str(pathlib.Path(msprobe).resolve())
-    golden = pathlib.Path(golden).resolve() / "monitor"
+    golden = harness.data(golden, "monitor") / "monitor"
     tests = []
     analyse = golden / "analyse"
     for name, summary in json.loads((analyse / "summary.json").read_text(encoding="utf-8")).items():

@@ -10,7 +10,6 @@ Figures of floating-point outputs depend on the kernels of a processor and of a 
 
 import csv
 import json
-import pathlib
 import shutil
 import sys
 
@@ -331,7 +330,7 @@ def in_place_on_a_view(msprobe):
 
 
 def make_tests(msprobe, golden):
-    case = pathlib.Path(golden).resolve() / "prechecks" / "acc_check"
+    case = harness.data(golden, "prechecks/acc_check") / "prechecks/acc_check"
     return [
         ("tensors, 26", like_golden(msprobe, case, "dump_tensor/dump.json", "out_tensor", ())),
         ("tensors, 8.1.1", like_golden(msprobe, case, "dump_tensor/dump.json", "out_tensor_8.1.1", ("--release", "8"))),

@@ -8,7 +8,6 @@ usage: golden_precheck_compare.py MSPROBE GOLDEN_FOLDER
 
 import csv
 import json
-import pathlib
 import re
 
 import harness
@@ -261,7 +260,7 @@ def check_hostile(msprobe, case, scratch):
 
 
 def make_tests(msprobe, golden):
-    case = pathlib.Path(golden).resolve() / "prechecks" / "precision_compare"
+    case = harness.data(golden, "prechecks/precision_compare") / "prechecks/precision_compare"
     tests = []
     for release, folder in RELEASES.items():
         for name in ("main", "duplicate", "empty", *(["random"] if release == "26" else [])):

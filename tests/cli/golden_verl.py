@@ -6,7 +6,6 @@ usage: golden_verl.py MSPROBE GOLDEN_FOLDER
 """
 
 import json
-import pathlib
 
 import harness
 
@@ -79,7 +78,7 @@ def check_verl_verify(msprobe, golden, scratch):
 
 
 def make_tests(msprobe, golden):
-    golden = pathlib.Path(golden).resolve() / "config_check"
+    golden = harness.data(golden, "config_check") / "config_check"
     names = [path.name.removesuffix(".json") for path in sorted((golden / "verl" / "expected").iterdir())]
     tests = [(f"verl log: {name}", lambda s, n=name: check_verl_log(msprobe, golden, n, s)) for name in names]
     tests.append(("verl compare", lambda s: check_verl_compare(msprobe, golden, s)))

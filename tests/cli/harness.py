@@ -55,20 +55,28 @@ def run(msprobe, arguments, folder, **more):
 
 @functools.cache
 def data(folder, *names):
-    """These folders of the test data under one roof, for as long as the process lasts; some are kept as NAME.tar.xz."""
+    """These folders of the test data under one roof, as they would be if nothing were kept as NAME.tar.xz. It lasts as long
+    as the process."""
     roof = pathlib.Path(tempfile.gettempdir(), f"msprobe-data-{uuid.uuid4().hex}").resolve()  # nothing to escape in it
     roof.mkdir(mode=0o700)
     atexit.register(shutil.rmtree, roof)
     for name in names:
-        source = pathlib.Path(folder, name).resolve()
-        if source.exists():
-            (roof / name).parent.mkdir(parents=True, exist_ok=True)
-            (roof / name).symlink_to(source)
-            continue
+        (roof / name).parent.mkdir(parents=True, exist_ok=True)
+        lay_out(pathlib.Path(folder, name).resolve(), roof / name)
+    return roof
+
+
+def lay_out(source, place):
+    if not source.exists():
         with tarfile.open(f"{source}.tar.xz") as archive:
             archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Debian 12 has none
-            archive.extractall(roof / name)
-    return roof
+            archive.extractall(place)
+    elif any(source.rglob("*.tar.xz")):
+        place.mkdir()
+        for name in {path.name.removesuffix(".tar.xz") for path in source.iterdir()}:
+            lay_out(source / name, place / name)
+    else:
+        place.symlink_to(source)
 
 
 def check(condition, message):

@@ -6,7 +6,6 @@ usage: op_generate_cases.py MSPROBE GOLDEN_FOLDER
 """
 
 import json
-import pathlib
 import shutil
 import subprocess
 import sys
@@ -208,7 +207,7 @@ def hostile_dumps(msprobe, _golden):
 
 
 def make_tests(msprobe, golden):
-    golden = pathlib.Path(golden).resolve()
+    golden = harness.data(golden, "prechecks/acc_check")
     tests = [
         ("recorded tensors", recorded_tensors(msprobe, golden)),
         ("random tensors", random_tensors(msprobe, golden)),

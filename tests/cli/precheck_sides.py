@@ -8,7 +8,6 @@ usage: precheck_sides.py MSPROBE GOLDEN_FOLDER
 
 import csv
 import json
-import pathlib
 import shutil
 import sys
 
@@ -197,7 +196,7 @@ def refused(msprobe, case):
 
 
 def make_tests(msprobe, golden):
-    case = pathlib.Path(golden).resolve() / "prechecks" / "acc_check"
+    case = harness.data(golden, "prechecks/acc_check") / "prechecks/acc_check"
     return [
         ("a wrong kernel on either side", each_side(msprobe, case)),
         ("neither side", neither(msprobe, case)),
