@@ -7,7 +7,6 @@ usage: golden_anomaly.py MSPROBE GOLDEN_FOLDER
 """
 
 import json
-import pathlib
 import re
 
 import harness
@@ -89,7 +88,7 @@ def check_recommended(msprobe, folder, name, case, scratch):
 
 
 def make_tests(msprobe, golden):
-    folder = pathlib.Path(golden).resolve() / "anomaly"
+    folder = harness.data(golden, "anomaly") / "anomaly"
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     tests = []
     for name, case in summary.items():

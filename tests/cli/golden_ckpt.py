@@ -64,7 +64,7 @@ NUMBERS = {
 
 
 def compare(msprobe, data, first, second, scratch, *options):
-    folder = pathlib.Path(data).resolve() / "golden" / "ckpt" / "checkpoints"
+    folder = harness.data(data, "golden/ckpt") / "golden" / "ckpt" / "checkpoints"
     words = ["ckpt_compare", str(folder / first), str(folder / second), *options]
     return harness.run(msprobe, [*words, "--details", "details.csv"], scratch)
 
@@ -107,7 +107,7 @@ def check_numbers(msprobe, data, pair, corrected, scratch):
     first, second = pair.split("__")
     result = compare(msprobe, data, first, second, scratch)
     harness.check_equal("exit status", result.returncode, 0)
-    path = pathlib.Path(data) / "golden" / "ckpt" / "python_result" / f"{pair}.json"
+    path = harness.data(data, "golden/ckpt") / "golden" / "ckpt" / "python_result" / f"{pair}.json"
     expected = json.loads(path.read_text(encoding="utf-8"))
     ours = similarity(scratch)
     harness.check_equal("names", sorted(ours), sorted(expected))

@@ -15,15 +15,19 @@ import struct
 import sys
 import zipfile
 
-HERE = pathlib.Path(__file__).parent
-FIXTURES = HERE.parents[1] / "data" / "formats"
-ANOMALY = HERE.parents[1] / "data" / "golden" / "anomaly"
-GRAPHS = HERE.parents[1] / "data" / "golden" / "visualize"
-CONFIG = HERE.parents[1] / "data" / "golden" / "config_check"
-CKPT = HERE.parents[1] / "data" / "ckpt"
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "cli"))
+import harness  # noqa: E402
+
+DATA = harness.data(HERE.parents[1] / "data", "formats", "ckpt", "golden")
+FIXTURES = DATA / "formats"
+ANOMALY = DATA / "golden" / "anomaly"
+GRAPHS = DATA / "golden" / "visualize" / "cases"
+CONFIG = DATA / "golden" / "config_check"
+CKPT = DATA / "ckpt"
 REAL_CKPT = CKPT / "real"
-GOLDEN_CKPT = HERE.parents[1] / "data" / "golden" / "ckpt" / "checkpoints"
-GOLDEN = HERE.parents[1] / "data" / "golden" / "parse"
+GOLDEN_CKPT = DATA / "golden" / "ckpt" / "checkpoints"
+GOLDEN = DATA / "golden" / "parse"
 
 
 def put(target, name, data):
