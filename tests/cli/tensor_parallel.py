@@ -9,8 +9,7 @@ usage: tensor_parallel.py MSPROBE DATA_FOLDER
 
 import csv
 import json
-import pathlib
-import tarfile
+import shutil
 
 import harness
 from golden_graph import rows_of
@@ -21,11 +20,9 @@ SPLIT = ("--rank_size", "2", "1", "--tp", "2", "1", "--pp", "1", "1")
 WHOLE = ("--rank_size", "1", "1", "--tp", "1", "1", "--pp", "1", "1")
 
 
-def unpack(archive, scratch, *names):
-    with tarfile.open(archive) as packed:
-        packed.extractall(
-            scratch, [entry for entry in packed.getmembers() if entry.name.partition("/")[0] in names]
-        )
+def copy(models, scratch, *names):
+    for name in names:
+        shutil.copytree(models / name, scratch / name)
 
 
 def graph(msprobe, scratch, target, golden, *options):
@@ -48,9 +45,9 @@ def items(row, column):
     return json.loads(row[column])
 
 
-def check_whole(msprobe, scratch, archive):
+def check_whole(msprobe, scratch, models):
     """No difference but rounding: torch's parallelize_module, and transformers' own plan."""
-    unpack(archive, scratch, "one", "tp", "plan")
+    copy(models, scratch, "one", "tp", "plan")
     for target in ("tp", "plan"):
         rows, messages = graph(msprobe, scratch, target, "one", *SPLIT)
         harness.check_equal(f"{target}: judged", set(judged(rows).values()), {0})
@@ -77,17 +74,17 @@ def check_whole(msprobe, scratch, archive):
     )
 
 
-def check_half(msprobe, scratch, archive):
+def check_half(msprobe, scratch, models):
     """Terms of sums are rounded before they are added: there are differences, and none of them is evidence."""
-    unpack(archive, scratch, "one_bfloat16", "tp_bfloat16")
+    copy(models, scratch, "one_bfloat16", "tp_bfloat16")
     rows, messages = graph(msprobe, scratch, "tp_bfloat16", "one_bfloat16", *SPLIT)
     harness.check(1 not in judged(rows).values(), "errors")
     harness.check("introduced at" not in messages, messages)
 
 
-def check_changed(msprobe, scratch, archive):
+def check_changed(msprobe, scratch, models):
     """Red are the node with the weight, which is named first, and what follows from it, as in the whole model."""
-    unpack(archive, scratch, "one", "one_changed", "tp_changed")
+    copy(models, scratch, "one", "one_changed", "tp_changed")
     rows, messages = graph(msprobe, scratch, "tp_changed", "one", *SPLIT)
     expected, _ = graph(msprobe, scratch, "one_changed", "one", *WHOLE)
     red = [name for name, index in judged(rows).items() if index == 1]
@@ -99,8 +96,8 @@ def check_changed(msprobe, scratch, archive):
     harness.check_equal("ahead", {judged(rows)[name] for name in ahead if ".forward" in name}, {0})
 
 
-def check_tensors(msprobe, scratch, archive):
-    unpack(archive, scratch, "one_tensor", "tp_tensor", "tp_changed_tensor")
+def check_tensors(msprobe, scratch, models):
+    copy(models, scratch, "one_tensor", "tp_tensor", "tp_changed_tensor")
     rows, messages = graph(msprobe, scratch, "tp_tensor", "one_tensor", *SPLIT)
     harness.check_equal("judged", set(judged(rows).values()), {0})
     harness.check("introduced at" not in messages, messages)
@@ -122,9 +119,9 @@ def edit(path, change):
     path.write_text(json.dumps(dump))
 
 
-def check_copies(msprobe, scratch, archive):
+def check_copies(msprobe, scratch, models):
     """A weight that all ranks should have alike, and one has not."""
-    unpack(archive, scratch, "one", "tp", "one_tensor", "tp_tensor")
+    copy(models, scratch, "one", "tp", "one_tensor", "tp_tensor")
     norm = "Module.model.layers.1.input_layernorm.LlamaRMSNorm.forward.0"
 
     def change(data):
@@ -158,9 +155,9 @@ def compare(msprobe, scratch, target, golden, *options):
     return result, list(csv.DictReader(result.stdout.splitlines()))
 
 
-def check_table(msprobe, scratch, archive):
+def check_table(msprobe, scratch, models):
     """compare --merge-ranks."""
-    unpack(archive, scratch, "one", "tp", "tp_changed", "plan", "one_tensor", "tp_tensor")
+    copy(models, scratch, "one", "tp", "tp_changed", "plan", "one_tensor", "tp_tensor")
     for target, golden in (("tp", "one"), ("plan", "one"), ("tp", "tp"), ("one", "one"), ("tp_tensor", "one_tensor")):
         result, rows = compare(msprobe, scratch, target, golden, "--fail-on", "error")
         harness.check_equal(f"{target} {golden}: {result.stderr}", result.returncode, 0)
@@ -212,8 +209,8 @@ def check_experts(msprobe, scratch, _):
     harness.check("The shapes cannot be merged to match" in result.stdout, result.stdout)
 
 
-def check_progress(msprobe, scratch, archive):
-    unpack(archive, scratch, "one", "tp")
+def check_progress(msprobe, scratch, models):
+    copy(models, scratch, "one", "tp")
     result = harness.run(
         msprobe,
         ["graph_visualize", "-tp", "tp", "-gp", "one", "-o", "out", *SPLIT, "-progress_log"],
@@ -225,8 +222,8 @@ def check_progress(msprobe, scratch, archive):
     harness.check_equal("running", [line["process_running"] for line in lines][-1], False)
 
 
-def check_refused(msprobe, scratch, archive):
-    unpack(archive, scratch, "one", "tp", "one_tensor")
+def check_refused(msprobe, scratch, models):
+    copy(models, scratch, "one", "tp", "one_tensor")
     for arguments, reason in (
         (["tp", "tp", "--tp", "2", "1"], "merged, target has 1 models and golden 2"),
         (["tp", "one", "--tp", "3"], "2 ranks cannot be split into models of 3"),
@@ -245,9 +242,9 @@ def check_refused(msprobe, scratch, archive):
 
 
 def make_tests(msprobe, folder):
-    archive = pathlib.Path(folder).resolve() / "graph" / "tensor_parallel.tar.xz"
+    models = harness.data(folder, "graph") / "graph" / "tensor_parallel"
     return [
-        (name, lambda scratch, function=function: function(msprobe, scratch, archive))
+        (name, lambda scratch, function=function: function(msprobe, scratch, models))
         for name, function in (
             ("whole", check_whole),
             ("half precision", check_half),
