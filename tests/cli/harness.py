@@ -67,16 +67,18 @@ def data(folder, *names):
 
 
 def lay_out(source, place):
-    if not source.exists():
-        with tarfile.open(f"{source}.tar.xz") as archive:
+    """A folder may be kept in part: what unit tests read of it, as files, and the others in the archive."""
+    packed = pathlib.Path(f"{source}.tar.xz")
+    if packed.exists():
+        with tarfile.open(packed) as archive:
             archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Debian 12 has none
             archive.extractall(place)
-    elif any(source.rglob("*.tar.xz")):
-        place.mkdir()
-        for name in {path.name.removesuffix(".tar.xz") for path in source.iterdir()}:
+    if packed.exists() or any(source.rglob("*.tar.xz")):
+        place.mkdir(exist_ok=True)
+        for name in {path.name.removesuffix(".tar.xz") for path in source.glob("*")}:
             lay_out(source / name, place / name)
     else:
-        place.symlink_to(source)
+        place.symlink_to(source.resolve(strict=True))
 
 
 def check(condition, message):
