@@ -18,7 +18,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-import call_again  # noqa: E402
+import op_runner  # noqa: E402
 
 COLUMNS = ("output", "dtype", "shape", "max abs err", "max rel err", "units", "cosine", "verdict")
 VERDICTS = ("pass", "warning", "error")
@@ -26,7 +26,7 @@ MASK = 2.0 ** 64  # inputs as large stand for infinity
 RAISED = {"float16": "float64", "bfloat16": "float64", "float32": "float64"}
 
 
-class Case(call_again.Runner):
+class Case(op_runner.Runner):
     """The request of case.json, with tensors that are files."""
 
     def __init__(self, told, wanted):
@@ -36,7 +36,7 @@ class Case(call_again.Runner):
         self.functions = {}
         self.can_cast = {}
         self.open_mappings = True
-        self.device = call_again.choose_device(torch, wanted, False)
+        self.device = op_runner.choose_device(torch, wanted, False)
         self.told = told
         self.request = told["request"]
         self.files = told["tensors"]
@@ -46,12 +46,12 @@ class Case(call_again.Runner):
         if offset not in self.loaded:
             file = self.files[str(offset)]
             if os.path.basename(file) != file:
-                raise call_again.Refusal(f"case.json: {file!r} is no name of a file")
+                raise op_runner.Refusal(f"case.json: {file!r} is no name of a file")
             self.loaded[offset] = self.torch.load(os.path.join(HERE, "tensors", file), map_location="cpu",
                                                   weights_only=True)
         tensor = self.loaded[offset]
         if tensor.dtype != self.dtype(name) or list(tensor.shape) != list(shape):
-            raise call_again.Refusal(f"{self.files[str(offset)]} is not the tensor of this case any more")
+            raise op_runner.Refusal(f"{self.files[str(offset)]} is not the tensor of this case any more")
         return tensor
 
     def results(self, side, backward):
@@ -182,7 +182,7 @@ def spelled(value):
 def run(options, told):
     case = Case(told, options.device)
     print(f"{told['name']} on {case.device} with PyTorch {case.torch.__version__}"
-          + (", inputs made of recorded ranges" if told["made_up"] else ""))
+          + (", inputs made of recorded ranges" if told["synthetic"] else ""))
     reference = case.results("reference", not options.forward)
     first = None
     worst, reason, unsteady = 0, "", 0
@@ -224,7 +224,7 @@ def main():
             told = json.load(file)
         return run(options, told)
     except Exception as error:  # noqa: BLE001 - whatever the call raises is told
-        name = "" if isinstance(error, call_again.Refusal) else type(error).__name__ + ": "
+        name = "" if isinstance(error, op_runner.Refusal) else type(error).__name__ + ": "
         print(f"the operation cannot be called: {name}{error}", file=sys.stderr)
         return 2
 

@@ -17,7 +17,7 @@ try:
 except ImportError:
     torch = None
 
-FILES = ["call_again.py", "case.json", "entries.json", "run.py", "tensors"]
+FILES = ["case.json", "entries.json", "op_runner.py", "run.py", "tensors"]
 
 
 def run_case(folder, *words, before=""):
@@ -117,7 +117,7 @@ def random_tensors(msprobe, golden):
         tensors = golden / "prechecks" / "acc_check" / "dump_tensor" / "dump.json"
         generate(msprobe, scratch, "-api_info", tensors, "--api", "Torch.topk.0", "--data", "random")
         case = json.loads((scratch / "out" / "Torch.topk.0" / "case.json").read_text())
-        harness.check(case["made_up"], "recorded tensors were taken")
+        harness.check(case["synthetic"], "recorded tensors were taken")
         script = (folder / "run.py").read_bytes()
         harness.check_equal("one script for all", (scratch / "out" / "Torch.topk.0" / "run.py").read_bytes(), script)
 

@@ -34,14 +34,14 @@ for line in os.fdopen(3, "rb"):
     request = json.loads(line)
     name = request["name"]
     print("noise" * 10000, flush=True)
-    stored, _, shape, offset, _ = request["args"][0]["t"]
+    stored, shape, offset, _, _ = request["args"][0]["tensor"]
     size = 4
     for length in shape:
         size *= length
     os.ftruncate(6, 0)
     os.pwrite(6, os.pread(5, size, offset) + bytes(64 - size) + os.pread(5, size, offset), 0)
-    made = {{"t": [stored, shape, 0]}}
-    other = {{"t": [stored, shape, 64]}}
+    made = {{"tensor": [stored, shape, 0]}}
+    other = {{"tensor": [stored, shape, 64]}}
     answer = {{"id": request["id"], "forward": {{"reference": made, "device": other}}}}
 {faults}
     tell(answer)
@@ -55,12 +55,12 @@ FAULTS = {
     "other_id": "answer['id'] += 1",
     "no_json": "os.write(4, b'what?\\n'); continue",
     "no_outputs": "answer.pop('forward')",
-    "beyond": "made['t'][2] = 1 << 40",
-    "huge": "made['t'][1] = [1 << 40, 1 << 40]",
-    "minus": "made['t'][1] = [-1]",
+    "beyond": "made['tensor'][2] = 1 << 40",
+    "huge": "made['tensor'][1] = [1 << 40, 1 << 40]",
+    "minus": "made['tensor'][1] = [-1]",
     "deep": "answer = json.loads('[' * 900 + ']' * 900)",
     "shrinks": "os.ftruncate(6, 0)",
-    "types": "made['t'][0] = 'what'",
+    "types": "made['tensor'][0] = 'what'",
 }
 REASONS = {
     "segv": "the runner died of signal 11 (SIGSEGV)",

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <string_view>
@@ -19,7 +18,7 @@
 #include "precheck/acc_check/recorded.hpp"
 #include "precheck/acc_check/recorded_statistics.hpp"
 #include "precheck/calls/not_rebuilt.hpp"
-#include "precheck/calls/treatment.hpp"
+#include "precheck/calls/operator_policy.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/text.hpp"
@@ -94,7 +93,7 @@ PreparedCall Caller::prepare(std::uint64_t index, RequestBuilder& builder) {
                           call.name);
     prepared.request = builder.build(index, call, prepared.forward,
                                      call.backward ? &prepared.backward : nullptr, runner_.inputs());
-    const bool is_type = treatment().types.contains(call.api.type);
+    const bool is_type = operator_policy().types.contains(call.api.type);
     if (python && is_type && !listable_names().contains(call.api.name))
       throw NotRebuilt("the Python tool does not record it", "'NoneType' object is not subscriptable");
     if (python && !is_type) {
@@ -113,16 +112,11 @@ PreparedCall Caller::prepare(std::uint64_t index, RequestBuilder& builder) {
 }
 
 std::optional<CallAnswer> Caller::ask(std::uint64_t index, const PreparedCall& prepared, std::string& lost) {
-  const double seconds = job_.options.time_limit;
-  const milliseconds limit(static_cast<std::int64_t>(seconds * 1000));
+  const milliseconds limit(static_cast<std::int64_t>(job_.options.time_limit * 1000));
   try {
     runner_.start();
-    std::string line = prepared.request.json;
-    line.insert(line.size() - 1,
-                fmt::format(",\"timeout\":{}", static_cast<std::int64_t>(std::ceil(seconds))));
-    line += '\n';
     runner_.outputs().clear();
-    runner_.process().send(line, limit);
+    runner_.process().send(prepared.request.json + '\n', limit);
     CallAnswer answer = read_answer(runner_.process().receive(limit), index, runner_.outputs());
     if (answer.leave) runner_.end();
     return answer;
@@ -169,7 +163,7 @@ OperationReport Caller::judged(const PlannedCall& call, const PreparedCall& prep
   OperationReport result;
   result.name = call.name;
   RecordedOutputs recorded;
-  const bool first_alone = treatment().first_output_alone.contains(call.api.name);
+  const bool first_alone = operator_policy().first_output_alone.contains(call.api.name);
   if (first_alone) {
     keep_first(answer.forward->reference);
     keep_first(answer.forward->device);

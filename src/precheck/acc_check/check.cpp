@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -62,6 +64,7 @@ RequestTraits request_traits(const CheckOptions& options, const std::string& dev
   traits.hf32 = options.python_rules || (device.starts_with("npu") && !options.recorded);
   traits.real_data_only = options.recorded;
   traits.device_call = !options.recorded;
+  traits.timeout = static_cast<std::int64_t>(std::ceil(options.time_limit));
   return traits;
 }
 
@@ -142,7 +145,7 @@ CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, cons
   OrderedResults results(take, progress);
   std::mutex mutex;
   std::size_t next = 0;
-  std::atomic<std::uint64_t> made_up = 0;
+  std::atomic<std::uint64_t> synthetic = 0;
   const auto work = [&](std::size_t worker) {
     Caller& caller = *callers[worker];
     RequestBuilder own_builder(plan.tensor_directory, traits);
@@ -157,7 +160,7 @@ CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, cons
         if (options.python_rules) prepared = caller.prepare(todo[place], shared_builder);
       }
       if (!options.python_rules) prepared = caller.prepare(todo[place], own_builder);
-      if (prepared.request.made_up) ++made_up;
+      if (prepared.request.synthetic) ++synthetic;
       results.put(place, caller.make(todo[place], prepared));
     }
   };
@@ -169,7 +172,7 @@ CheckSummary check_calls(const CheckOptions& options, const CallPlan& plan, cons
   }
   if (progress != nullptr) progress->end();
   summary.calls = results.told();
-  summary.made_up = made_up;
+  summary.synthetic = synthetic;
   for (const auto& caller : callers) summary.lost_runners += caller->lost();
   return summary;
 }

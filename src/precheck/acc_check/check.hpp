@@ -43,7 +43,7 @@ struct CheckSummary {
   std::uint64_t calls = 0;  // told now
   std::uint64_t done_before = 0;
   std::uint64_t duplicates = 0;
-  std::uint64_t made_up = 0;  // calls with random data
+  std::uint64_t synthetic = 0;  // calls with random data
   std::uint64_t lost_runners = 0;
   std::string torch;
   std::string device;

@@ -12,7 +12,7 @@
 
 #include "dump/entry.hpp"
 #include "dump/member_stream.hpp"
-#include "precheck/calls/treatment.hpp"
+#include "precheck/calls/operator_policy.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"

@@ -62,7 +62,7 @@ std::string remarks(const CheckSummary& summary) {
     text += fmt::format("; {} were there before", human_count(summary.done_before));
   if (summary.duplicates > 0)
     text += fmt::format("; {} left out that differ in values only", human_count(summary.duplicates));
-  if (summary.made_up > 0) text += fmt::format("; {} with random data", human_count(summary.made_up));
+  if (summary.synthetic > 0) text += fmt::format("; {} with random data", human_count(summary.synthetic));
   if (summary.lost_runners > 0) text += fmt::format("; {} lost a runner", human_count(summary.lost_runners));
   return text;
 }

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "precheck/calls/treatment.hpp"
+#include "precheck/calls/operator_policy.hpp"
 
 namespace msprobe::precheck {
 
@@ -62,8 +62,8 @@ std::optional<DType> autocast_type(const std::set<DType>& floats, const std::opt
 }
 
 bool is_random(const PlannedCall& call, const Entry& forward, Node arguments, Node keywords) {
-  const auto rule = treatment().random_by_probability.find(call.api.name);
-  if (rule == treatment().random_by_probability.end()) return false;
+  const auto rule = operator_policy().random_by_probability.find(call.api.name);
+  if (rule == operator_policy().random_by_probability.end()) return false;
   const auto plain = [&](Node node) {
     return forward.is(node, NodeKind::object) ? forward.find(node, "value") : node;
   };
@@ -88,7 +88,7 @@ bool is_random(const PlannedCall& call, const Entry& forward, Node arguments, No
   if (keywords != Entry::kNone && forward.is(keywords, NodeKind::object)) {
     forward.children(keywords, [&](Node child) {
       const std::string_view key = forward.key(child);
-      const auto& names = treatment().probability_names;
+      const auto& names = operator_policy().probability_names;
       if (std::find(names.begin(), names.end(), key) != names.end()) look(child);
       const Node content = plain(child);
       if (key == "training" && content != Entry::kNone && forward.is(content, NodeKind::boolean))

@@ -11,7 +11,7 @@
 
 #include "dump/dump_json.hpp"
 #include "dump/names.hpp"
-#include "precheck/calls/treatment.hpp"
+#include "precheck/calls/operator_policy.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
@@ -86,7 +86,7 @@ class Skipper {
   Skipper(const CallLists& lists, const PlanTraits& traits) : lists_(lists), traits_(traits) {}
 
   std::string reason(const std::string& name, const ApiName& api) const {
-    const Treatment& rules = treatment();
+    const OperatorPolicy& rules = operator_policy();
     const bool communication = api.type == "Distributed" || api.type == "MindSpeed";
     const bool listed_black = lists_.black.contains(api.name) || rules.never_called.contains(api.name);
     const bool not_white = !lists_.white.empty() && !lists_.white.contains(api.name);

@@ -19,7 +19,8 @@
 #include "formats/tensor_file.hpp"
 #include "precheck/calls/call_types.hpp"
 #include "precheck/calls/not_rebuilt.hpp"
-#include "precheck/calls/treatment.hpp"
+#include "precheck/calls/operator_policy.hpp"
+#include "precheck/runner/tags.hpp"
 #include "support/byte_source.hpp"
 #include "support/crc32.hpp"
 #include "support/json_writer.hpp"
@@ -106,7 +107,7 @@ class ArgumentWriter {
   /// Which of float16, bfloat16, float32 were seen.
   std::set<DType> floats;
   bool float8 = false;
-  bool made_up = false;
+  bool synthetic = false;
   double scale = 0;
   std::vector<RequestTensor> tensors;
   bool may_require_grad = true;
@@ -173,7 +174,7 @@ class ArgumentWriter {
       for (std::size_t j = 0; j < kSide; ++j) row[j] = std::byte{j > i ? std::uint8_t{1} : std::uint8_t{0}};
       payload_.append(row);
     }
-    tell_tensor(json, DType::boolean, DType::boolean, {kSide, kSide}, offset, false);
+    tagged_tensor(json, DType::boolean, DType::boolean, {kSide, kSide}, offset, false);
   }
 
   [[noreturn]] void refuse(const std::string& reason, std::string python = {}) const {
@@ -203,14 +204,11 @@ class ArgumentWriter {
     if ((library != "torch" && library != "numpy") || !plain)
       refuse(fmt::format("is the element type '{}', which is none", display(name)));
     has_dtype = true;
-    json.open_object();
-    json.member("d", name);
-    json.close();
+    tagged(json, Tag::dtype, name);
   }
 
   void list(JsonWriter& json, const Entry& entry, Node node, int depth, bool is_positional, bool as_tuple) {
-    json.open_object();
-    json.key(as_tuple ? "u" : "l");
+    open_tagged(json, as_tuple ? Tag::tuple : Tag::list);
     json.open_list();
     entry.children(node, [&](Node child) {
       json.element();
@@ -250,13 +248,24 @@ class ArgumentWriter {
         return;
       default:
         if (is_positional && traits_.python) refuse("is a plain value");
-        tell("v", json, entry, node);
+        tagged(json, Tag::plain, entry, node);
     }
   }
 
-  static void tell(std::string_view kind, JsonWriter& json, const Entry& entry, Node node) {
+  /// The object is closed behind its content.
+  static void open_tagged(JsonWriter& json, Tag tag) {
     json.open_object();
-    json.key(kind);
+    json.key(name_of(tag));
+  }
+
+  static void tagged(JsonWriter& json, Tag tag, const auto& content) {
+    open_tagged(json, tag);
+    json.value(content);
+    json.close();
+  }
+
+  static void tagged(JsonWriter& json, Tag tag, const Entry& entry, Node node) {
+    open_tagged(json, tag);
     dump::append_json(json, entry, node);
     json.close();
   }
@@ -274,9 +283,7 @@ class ArgumentWriter {
       return;
     }
     if (type == "torch.memory_format" && !traits_.python) {
-      json.open_object();
-      json.member("m", text_member(entry, node, "format"));
-      json.close();
+      tagged(json, Tag::memory_format, text_member(entry, node, "format"));
       return;
     }
     if (content == Entry::kNone)
@@ -284,32 +291,27 @@ class ArgumentWriter {
                           : fmt::format("is a {}, which cannot be made again", display(type)),
              "'value'");
     if (type.starts_with("numpy.")) {
-      numpy(json, entry, node, content, type);
+      numpy(json, entry, content, type);
     } else if (type == "torch.Size") {
-      tell("z", json, entry, content);
+      tagged(json, Tag::size, entry, content);
     } else if (type == "slice") {
-      tell("s", json, entry, content);
+      tagged(json, Tag::slice, entry, content);
     } else if (type == "ellipsis") {
-      json.open_object();
-      json.member("e", 0);
-      json.close();
+      tagged(json, Tag::ellipsis, true);
     } else if (type == "torch.device") {
-      json.open_object();
-      json.member("g", 0);
-      json.close();
+      tagged(json, Tag::device, true);
     } else if (type == "torch.dtype" && !traits_.python) {
       dtype(json, entry, node);
     } else {
       const NodeKind kind = entry.kind(content);
       if (!traits_.python && (kind == NodeKind::array || kind == NodeKind::object))
         refuse(fmt::format("is a {}, which cannot be made again", display(type)));
-      tell("v", json, entry, content);
+      tagged(json, Tag::plain, entry, content);
     }
   }
 
   void mapping(JsonWriter& json, const Entry& entry, Node node, int depth, bool is_positional) {
-    json.open_object();
-    json.key("k");
+    open_tagged(json, Tag::mapping);
     json.open_object();
     entry.children(node, [&](Node child) {
       json.key(entry.key(child));
@@ -319,12 +321,11 @@ class ArgumentWriter {
     json.close();
   }
 
-  void numpy(JsonWriter& json, const Entry& entry, Node, Node content, std::string_view type) {
+  void numpy(JsonWriter& json, const Entry& entry, Node content, std::string_view type) {
     if (std::find(kNumpyScalars.begin(), kNumpyScalars.end(), type) == kNumpyScalars.end())
       refuse(fmt::format("is a {}, which cannot be made again", display(type)),
              fmt::format("{} is not supported now", type));
-    json.open_object();
-    json.key("n");
+    open_tagged(json, Tag::numpy);
     json.open_list();
     json.value(type.substr(std::string_view("numpy.").size()));
     json.element();
@@ -333,18 +334,17 @@ class ArgumentWriter {
     json.close();
   }
 
-  void tell_tensor(JsonWriter& json, DType stored, DType dtype, const std::vector<std::uint64_t>& shape,
-                   std::uint64_t offset, bool requires_grad) {
+  void tagged_tensor(JsonWriter& json, DType stored, DType dtype, const std::vector<std::uint64_t>& shape,
+                     std::uint64_t offset, bool requires_grad) {
     std::uint64_t size = tensor::info(stored).size;
     for (const std::uint64_t length : shape) size *= length;
     tensors.push_back({gradients_, leaves_++, stored, shape, offset, size});
-    json.open_object();
-    json.key("t");
+    open_tagged(json, Tag::tensor);
     json.open_list();
     json.value(tensor::info(stored).name);
-    json.value(tensor::info(dtype).name);
     json.value(shape);
     json.value(offset);
+    json.value(tensor::info(dtype).name);
     json.value(requires_grad);
     json.close();
     json.close();
@@ -435,7 +435,7 @@ class ArgumentWriter {
       random.min.kind = Bound::Kind::integer;
       random.min.integer = 0;
     }
-    made_up = made_up || random.count > 0;
+    synthetic = synthetic || random.count > 0;
     const std::uint64_t offset = payload_.begin_tensor();
     const bool rounded = is_rounded(dtype);
     std::vector<std::byte> piece;
@@ -451,12 +451,13 @@ class ArgumentWriter {
                       payload_.append(piece);
                     });
     note(dtype);
-    tell_tensor(json, dtype, is_target && dtype == DType::int32 ? DType::int64 : dtype, shape, offset,
-                requires_grad);
+    tagged_tensor(json, dtype, is_target && dtype == DType::int32 ? DType::int64 : dtype, shape, offset,
+                  requires_grad);
   }
 
   bool is_rounded(DType dtype) const {
-    return traits_.hf32 && dtype == DType::float32 && treatment().rounded_to_hf32.contains(call_.api.name);
+    return traits_.hf32 && dtype == DType::float32 &&
+           operator_policy().rounded_to_hf32.contains(call_.api.name);
   }
 
   void dumped(JsonWriter& json, DType dtype, const std::string& file, bool requires_grad) {
@@ -481,7 +482,7 @@ class ArgumentWriter {
     if (call_.api.name == "cross_entropy" && position_ == 1 && dtype == DType::int32) dtype = DType::int64;
     if (call_.api.name == "histc" && tensor::info(dtype).kind == tensor::Kind::integer)
       dtype = DType::float32;
-    tell_tensor(json, stored.dtype, dtype, shape, offset, requires_grad);
+    tagged_tensor(json, stored.dtype, dtype, shape, offset, requires_grad);
   }
 
   const PlannedCall& call_;
@@ -516,7 +517,7 @@ std::size_t length_of(const Entry& entry, Node node) {
 CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, const Entry& forward,
                                   const Entry* backward, SharedFile& payload) {
   payload.clear();
-  const Treatment& rules = treatment();
+  const OperatorPolicy& rules = operator_policy();
   const Node arguments = forward.is(0, NodeKind::object) ? forward.find(0, "input_args") : Entry::kNone;
   if (arguments == Entry::kNone || !forward.is(arguments, NodeKind::array))
     throw NotRebuilt("its arguments were not recorded", "'input_args'");
@@ -586,10 +587,11 @@ CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, con
   }
   json.member("first_gradient", traits_.python);
   json.member("first_output", traits_.python && rules.gradient_of_first_output.contains(call.api.name));
+  json.member("timeout", traits_.timeout);
   json.close();
   request.json = json.take();
   request.float8_input = writer.float8;
-  request.made_up = writer.made_up;
+  request.synthetic = writer.synthetic;
   request.input_scale = writer.scale;
   request.tensors = std::move(writer.tensors);
   return request;

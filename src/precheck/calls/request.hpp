@@ -19,8 +19,9 @@ struct RequestTraits {
   /// Random data as the Python tool makes it, from one stream for all calls; its way of raising; its words.
   bool python = false;
   bool hf32 = false;                  // inputs of convolutions are rounded as an NPU does
-  bool real_data_only = false;        // nothing is made up
+  bool real_data_only = false;        // nothing is synthetic
   bool device_call = true;            // else the reference alone
+  std::int64_t timeout = 0;           // seconds; 0: none
   std::optional<std::uint32_t> seed;  // of random data; without it each call has its own
 };
 
@@ -45,7 +46,7 @@ struct CallRequest {
   BackwardPlan backward;
   bool float8_input = false;
   std::optional<tensor::DType> cast;  // what automatic casts made of inputs in float32
-  bool made_up = false;               // some tensor is random
+  bool synthetic = false;             // some tensor is random
   std::vector<RequestTensor> tensors;
   double input_scale = 0;  // the largest finite magnitude in the tensors that go in
 };

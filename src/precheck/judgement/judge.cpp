@@ -141,7 +141,7 @@ class OutputJudge {
     row.reason.clear();
     const std::size_t count = std::max(references->elements.size(), devices->elements.size());
     for (std::size_t i = 0; i < count; ++i) {
-      Opinion opinion = {Verdict::error, "one side has no such output"};
+      OutputVerdict opinion = {Verdict::error, "one side has no such output"};
       if (i < references->elements.size() && i < devices->elements.size()) {
         OutputRow inner = judge_element(references->elements[i], devices->elements[i]);
         opinion = {inner.verdict, std::move(inner.reason)};
@@ -291,9 +291,9 @@ class OutputJudge {
 
   void judge_by_us_alone(OutputRow& row, const TensorOutput& reference, const TensorOutput& device) const {
     const Kind kind = tensor::info(device.dtype).kind;
-    Opinion opinion = {Verdict::error,
-                       fmt::format("the types are {} and {}", tensor::info(reference.dtype).name,
-                                   tensor::info(device.dtype).name)};
+    OutputVerdict opinion = {Verdict::error,
+                             fmt::format("the types are {} and {}", tensor::info(reference.dtype).name,
+                                         tensor::info(device.dtype).name)};
     if (reference.shape != device.shape) {
       opinion.reason = "the shapes are " + tuple_text(reference.shape) + " and " + tuple_text(device.shape);
     } else if (kind == tensor::info(reference.dtype).kind && is_empty(device)) {
@@ -315,7 +315,7 @@ class OutputJudge {
     const IntegerFigures figures = integer_figures(reference, device);
     const bool quantized =
         standards_.may_differ_by_one(operation_) && tensor::info(device.dtype).kind == Kind::integer;
-    Opinion opinion = judge_integers(figures, device, quantized);
+    OutputVerdict opinion = judge_integers(figures, device, quantized);
     row.verdict = opinion.verdict;
     row.reason = std::move(opinion.reason);
     if (quantized && newer_) {
@@ -375,7 +375,7 @@ class OutputJudge {
       remark = "The data type " + torch_name(device.dtype) + " is not supported for new precision standard.";
     }
     row.status = status_of(row, figures, device.dtype, remark);
-    Opinion opinion = judge_floats(figures, device, standards_, traits_);
+    OutputVerdict opinion = judge_floats(figures, device, standards_, traits_);
     row.verdict = opinion.verdict;
     row.reason = std::move(opinion.reason);
   }

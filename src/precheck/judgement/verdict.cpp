@@ -57,8 +57,8 @@ std::string place_of(std::uint64_t element, const std::vector<std::uint64_t>& sh
   return fmt::format("[{}]", fmt::join(index, ", "));
 }
 
-Opinion judge_floats(const FloatFigures& figures, const TensorOutput& device, const Standards& standards,
-                     const CallTraits& traits) {
+OutputVerdict judge_floats(const FloatFigures& figures, const TensorOutput& device,
+                           const Standards& standards, const CallTraits& traits) {
   const TypeLimits& limits = standards.type(device.dtype);
   if (figures.odd_unequal != 0) {
     return {
@@ -70,7 +70,7 @@ Opinion judge_floats(const FloatFigures& figures, const TensorOutput& device, co
             float_place(figures.odd_unequal_at, device), shown(figures.odd_device_at),
             shown(figures.odd_reference_at))};
   }
-  Opinion opinion;
+  OutputVerdict opinion;
   const auto largest = [&](std::optional<double> limit) {
     return fmt::format("{} is off by {} units in the last place of {}{}: {} in place of {}",
                        float_place(figures.max_units_at, device), shown(figures.max_units),
@@ -103,7 +103,8 @@ Opinion judge_floats(const FloatFigures& figures, const TensorOutput& device, co
   return opinion;
 }
 
-Opinion judge_integers(const IntegerFigures& figures, const TensorOutput& device, bool may_differ_by_one) {
+OutputVerdict judge_integers(const IntegerFigures& figures, const TensorOutput& device,
+                             bool may_differ_by_one) {
   if (figures.unequal == 0) return {};
   const std::string what =
       fmt::format("{} of {} elements differ, by {} at most; the first is {}: {} in place of {}",

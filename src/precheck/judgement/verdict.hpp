@@ -14,14 +14,15 @@
 
 namespace msprobe::precheck {
 
-struct Opinion {
+struct OutputVerdict {
   Verdict verdict = Verdict::pass;
   std::string reason;
 };
 
-Opinion judge_floats(const FloatFigures& figures, const TensorOutput& device, const Standards& standards,
-                     const CallTraits& traits);
-Opinion judge_integers(const IntegerFigures& figures, const TensorOutput& device, bool may_differ_by_one);
+OutputVerdict judge_floats(const FloatFigures& figures, const TensorOutput& device,
+                           const Standards& standards, const CallTraits& traits);
+OutputVerdict judge_integers(const IntegerFigures& figures, const TensorOutput& device,
+                             bool may_differ_by_one);
 
 /// `[3, 4]` of an element of a shape.
 std::string place_of(std::uint64_t element, const std::vector<std::uint64_t>& shape);

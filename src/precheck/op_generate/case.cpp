@@ -20,7 +20,7 @@
 #include "precheck/calls/plan.hpp"
 #include "precheck/calls/request.hpp"
 #include "precheck/op_generate/case_script.hpp"
-#include "precheck/runner/call_again.hpp"
+#include "precheck/runner/op_runner.hpp"
 #include "precheck/runner/shared_file.hpp"
 #include "precheck/standards/standards.hpp"
 #include "support/byte_source.hpp"
@@ -128,7 +128,7 @@ std::string case_text(const std::string& name, const CaseRequest& wanted, const 
   json.member("msprobe", kVersion);
   json.member("name", name);
   json.member("iterations", wanted.iterations);
-  json.member("made_up", request.made_up);
+  json.member("synthetic", request.synthetic);
   json.member("input_scale", request.input_scale);
   json.key("limits");
   json.open_object();
@@ -219,7 +219,7 @@ WrittenCase write_case(const CaseRequest& wanted, const std::string& output) {
   save_inputs(folder + "/tensors", call.name, request, payload);
   const std::string entries = entries_text(call.name, forward, with_backward ? &backward : nullptr);
   write_text(folder + "/entries.json", entries);
-  write_text(folder + "/call_again.py", kCallAgain);
+  write_text(folder + "/op_runner.py", kOpRunner);
   write_text(folder + "/case.json", case_text(call.name, wanted, request));
   write_text(folder + "/run.py", kCaseScript);
   if (!wanted.extract.empty() && !wanted.dump_json.empty()) {
@@ -229,7 +229,7 @@ WrittenCase write_case(const CaseRequest& wanted, const std::string& output) {
     write_text(wanted.extract, entries);
   }
   guard.keep();
-  return {folder, request.tensors.size(), request.backward.wanted, request.made_up};
+  return {folder, request.tensors.size(), request.backward.wanted, request.synthetic};
 }
 
 }  // namespace msprobe::precheck

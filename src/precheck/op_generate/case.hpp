@@ -15,7 +15,7 @@ struct WrittenCase {
   std::string folder;
   std::uint64_t tensors = 0;
   bool backward = false;
-  bool made_up = false;  // some of the tensors are random
+  bool synthetic = false;  // some of the tensors are random
 };
 
 /// Writes `output`/<API>/. IoError, FormatError, Error: why there is no such case; nothing is left of it

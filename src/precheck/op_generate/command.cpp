@@ -68,7 +68,7 @@ class OpGenerateCommand final : public Command {
     log_info(fmt::format("{}: {}, {}{}\n  written: {}\n  to run it: python3 {}/run.py", request.api,
                          written.backward ? "forward and backward" : "forward",
                          counted(written.tensors, "tensor", "tensors"),
-                         written.made_up ? ", made of recorded ranges" : "", display(written.folder),
+                         written.synthetic ? ", made of recorded ranges" : "", display(written.folder),
                          display(written.folder)));
     return Outcome::clean;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "precheck/runner/answer.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "dump/entry.hpp"
 #include "dump/member_stream.hpp"
 #include "precheck/runner/process.hpp"
+#include "precheck/runner/tags.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
@@ -85,20 +87,42 @@ class OutputReader {
       ++members;
     });
     if (members != 1) refuse("an output is not one");
-    const std::string_view kind = entry_.key(content);
-    if (kind == "t") {
-      result.value = tensor(content);
-    } else if (kind == "l" || kind == "u") {
-      Output::List list;
-      list.tuple = kind == "u";
-      entry_.children(content, [&](Node child) { list.elements.push_back(output(child)); });
-      result.value = std::move(list);
-    } else if (kind == "o") {
-      result.value = OtherOutput{std::string(text(content))};
-    } else {
-      result.value = scalar(content, kind);
+    switch (tag_of(entry_.key(content))) {
+      case Tag::tensor:
+        result.value = tensor(content);
+        break;
+      case Tag::list:
+        result.value = list(content, false);
+        break;
+      case Tag::tuple:
+        result.value = list(content, true);
+        break;
+      case Tag::boolean:
+        if (!entry_.is(content, NodeKind::boolean)) refuse("a truth value is none");
+        result.value = ScalarOutput{ScalarOutput::Kind::boolean, entry_.boolean(content) ? "True" : "False"};
+        break;
+      case Tag::integer:
+        result.value = ScalarOutput{ScalarOutput::Kind::integer, std::string(text(content))};
+        break;
+      case Tag::real:
+        result.value = real(content);
+        break;
+      case Tag::text:
+        result.value = ScalarOutput{ScalarOutput::Kind::text, python_repr(text(content))};
+        break;
+      case Tag::other:
+        result.value = OtherOutput{std::string(text(content))};
+        break;
+      default:
+        refuse("an output is of an unknown kind");
     }
     return result;
+  }
+
+  static Tag tag_of(std::string_view name) {
+    const auto* const found = std::find(kTagNames.begin(), kTagNames.end(), name);
+    if (found == kTagNames.end()) refuse("an output is of an unknown kind");
+    return static_cast<Tag>(found - kTagNames.begin());
   }
 
   std::string_view text(Node node) const {
@@ -106,27 +130,18 @@ class OutputReader {
     return entry_.text(node);
   }
 
-  ScalarOutput scalar(Node node, std::string_view kind) const {
-    ScalarOutput result;
-    if (kind == "b") {
-      if (!entry_.is(node, NodeKind::boolean)) refuse("a truth value is none");
-      result.kind = ScalarOutput::Kind::boolean;
-      result.repr = entry_.boolean(node) ? "True" : "False";
-    } else if (kind == "i") {
-      result.repr = text(node);
-    } else if (kind == "f") {
-      result.kind = ScalarOutput::Kind::real;
-      result.repr = text(node);
-      const auto value = parse_number(result.repr);
-      if (!value) refuse("a number is none");
-      result.real = *value;
-    } else if (kind == "s") {
-      result.kind = ScalarOutput::Kind::text;
-      result.repr = python_repr(text(node));
-    } else {
-      refuse("an output is of an unknown kind");
-    }
+  Output::List list(Node node, bool tuple) {
+    Output::List result;
+    result.tuple = tuple;
+    entry_.children(node, [&](Node child) { result.elements.push_back(output(child)); });
     return result;
+  }
+
+  ScalarOutput real(Node node) const {
+    const std::string_view spelled = text(node);
+    const auto value = parse_number(spelled);
+    if (!value) refuse("a number is none");
+    return {ScalarOutput::Kind::real, std::string(spelled), *value};
   }
 
   TensorOutput tensor(Node node) {

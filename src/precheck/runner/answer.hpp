@@ -18,7 +18,7 @@ struct CallError {
   std::string stage;  // "lookup", "reference", "device", "backward"
   std::string kind;   // the exception's type
   std::string text;
-  bool ours = false;  // an explanation of call_again.py
+  bool ours = false;  // an explanation of op_runner.py
 };
 
 struct SideOutputs {

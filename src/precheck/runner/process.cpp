@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
-#include "precheck/runner/call_again.hpp"
 #include "precheck/runner/fused_references.hpp"
+#include "precheck/runner/op_runner.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 
@@ -34,7 +34,7 @@ constexpr std::size_t kMaxAnswer = std::size_t{16} << 20;
 constexpr std::size_t kKeptMessages = 4096;
 constexpr int kFirstOwnDescriptor = 10;
 constexpr int kLook = 100;  // milliseconds between looks at Ctrl-C
-// What call_again.py calls them.
+// What op_runner.py calls them.
 constexpr int kRequests = 3;
 constexpr int kAnswers = 4;
 constexpr int kInputs = 5;
@@ -43,7 +43,7 @@ constexpr int kScript = 7;
 // Nothing is imported from the folder that the command was started in.
 constexpr const char* kLoader =
     "import sys; sys.path[:] = [p for p in sys.path if p]; import os; "
-    "exec(compile(os.pread(7, 1 << 20, 0).split(b'\\0')[0], 'call_again.py', 'exec'))";
+    "exec(compile(os.pread(7, 1 << 20, 0).split(b'\\0')[0], 'op_runner.py', 'exec'))";
 
 class Descriptor {
  public:
@@ -83,7 +83,7 @@ int script_file() {
   const std::lock_guard lock(mutex);
   if (!file) {
     auto made = std::make_unique<SharedFile>();
-    const std::string program = std::string(kCallAgain) + '\0' + std::string(kFusedReferences);
+    const std::string program = std::string(kOpRunner) + '\0' + std::string(kFusedReferences);
     made->append(std::as_bytes(std::span(program)));
     file = std::move(made);
   }

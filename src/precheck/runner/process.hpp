@@ -24,7 +24,7 @@ struct RunnerStart {
   std::string device;       // "auto", "cpu", "cuda:1"
   double memory_share = 1;  // of the machine's memory, at most, where it calls on the CPU
   bool jit = false;         // operations are compiled, on an NPU
-  std::string references;   // of the user, as JSON that call_again.py takes; empty: none
+  std::string references;   // of the user, as JSON that op_runner.py takes; empty: none
 
   bool operator==(const RunnerStart&) const = default;
 };

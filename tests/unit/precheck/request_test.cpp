@@ -75,29 +75,29 @@ std::string hex_of(const SharedFile& file, std::uint64_t offset, std::size_t siz
 /// One rebuilt argument as the golden file tells it.
 void check_argument(const json& made, const json& expected, const SharedFile& file) {
   if (expected.is_array()) {
-    REQUIRE(made.contains("l"));
-    REQUIRE(made["l"].size() == expected.size());
-    for (std::size_t i = 0; i < expected.size(); ++i) check_argument(made["l"][i], expected[i], file);
+    REQUIRE(made.contains("list"));
+    REQUIRE(made["list"].size() == expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) check_argument(made["list"][i], expected[i], file);
   } else if (expected.is_object() && expected.contains("tensor")) {
-    REQUIRE(made.contains("t"));
-    const json& tensor = made["t"];
-    CHECK(tensor[2] == expected["shape"]);
+    REQUIRE(made.contains("tensor"));
+    const json& tensor = made["tensor"];
+    CHECK(tensor[1] == expected["shape"]);
     if (expected.contains("note")) return;
     CHECK(tensor[4] == expected["requires_grad"]);
     const std::string bytes = expected["bytes_le"];
     if (expected["tensor"] == "bool") {
       std::string hex;
       for (const std::string value : expected["values"]) hex += value == "True" ? "01" : "00";
-      CHECK(hex_of(file, tensor[3], hex.size() / 2) == hex);
+      CHECK(hex_of(file, tensor[2], hex.size() / 2) == hex);
     } else if (tensor[0] == expected["tensor"]) {
-      CHECK(hex_of(file, tensor[3], bytes.size() / 2) == bytes);
+      CHECK(hex_of(file, tensor[2], bytes.size() / 2) == bytes);
     } else {
       // Made as int32 and handed on as int64.
-      CHECK(tensor[1] == expected["tensor"]);
+      CHECK(tensor[3] == expected["tensor"]);
       std::size_t at = 0;
       for (const std::string value : expected["values"]) {
         std::int32_t number = 0;
-        REQUIRE(file.read_at(tensor[3].get<std::uint64_t>() + 4 * at++,
+        REQUIRE(file.read_at(tensor[2].get<std::uint64_t>() + 4 * at++,
                              std::as_writable_bytes(std::span(&number, 1))));
         CHECK(std::to_string(number) == value);
       }
@@ -108,10 +108,10 @@ void check_argument(const json& made, const json& expected, const SharedFile& fi
     if (text.starts_with("NoneType")) {
       CHECK(made.is_null());
     } else if (text.starts_with("int: ") || text.starts_with("bool: ") || text.starts_with("float: ")) {
-      CHECK((made["v"].is_boolean() ? (made["v"].get<bool>() ? "True" : "False") : made["v"].dump()) ==
-            value);
+      CHECK((made["plain"].is_boolean() ? (made["plain"].get<bool>() ? "True" : "False")
+                                        : made["plain"].dump()) == value);
     } else if (text.starts_with("str: ")) {
-      CHECK(python_repr(made["v"].get<std::string>()) == value);
+      CHECK(python_repr(made["plain"].get<std::string>()) == value);
     }
   }
 }

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls recorded operations again: the runner of `msprobe acc_check`, one process per device or core.
 
-The command starts it from its own copy of this file, and communicates over open files: requests (3) and answers (4)
-are lines of JSON, tensors are plain bytes in two unnamed files (5 for inputs, 6 for outputs). The copy itself is also
-a file (7), with fused_references.py appended. The command decides what is called and in which types; the runner looks
-a function up once, calls it on the device and on the CPU, and returns the results. Standard output is left to the
-libraries.
+The command starts it from its own copy of this file, and communicates as data/precheck/PROTOCOL.md describes. The
+command decides what is called and in which types; the runner looks a function up once, calls it on the device and on
+the CPU, and returns the results.
 """
 
 import contextlib
@@ -35,6 +33,28 @@ OPERATORS = {
 }
 # So long after its time a call is ended even if nobody is there any more to do so.
 GRACE_S = 30
+
+
+class Tag:
+    """The kinds of values in requests and answers. The build makes the command's `enum class Tag` of these lines."""
+
+    TENSOR = "tensor"
+    LIST = "list"
+    TUPLE = "tuple"
+    MAPPING = "mapping"
+    PLAIN = "plain"
+    SIZE = "size"
+    SLICE = "slice"
+    ELLIPSIS = "ellipsis"
+    DEVICE = "device"
+    MEMORY_FORMAT = "memory_format"
+    DTYPE = "dtype"
+    NUMPY = "numpy"
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    REAL = "real"
+    TEXT = "text"
+    OTHER = "other"
 
 
 class Refusal(Exception):
@@ -111,11 +131,11 @@ class Arguments:
     def value(self, told):
         if told is None:
             return None
-        ((kind, content),) = told.items()
-        return getattr(self, "_" + kind)(content)
+        ((tag, content),) = told.items()
+        return self.MAKERS[tag](self, content)
 
-    def _t(self, content):
-        stored, dtype, shape, offset, requires_grad = content
+    def make_tensor(self, content):
+        stored, shape, offset, dtype, requires_grad = content
         dtype = self.raised.get(dtype, dtype)
         tensor = self.runner.stored(stored, shape, offset)
         if self.narrow is not None and stored == "float32":
@@ -128,34 +148,16 @@ class Arguments:
         self.leaves.append(tensor)
         return tensor.clone()  # operations in place are not for leaves
 
-    def _l(self, content):
+    def make_list(self, content):
         return [self.value(one) for one in content]
 
-    def _u(self, content):
-        return tuple(self.value(one) for one in content)
-
-    def _k(self, content):
+    def make_mapping(self, content):
         return {key: self.value(one) for key, one in content.items()}
 
-    def _v(self, content):
-        return content
+    def make_memory_format(self, content):
+        return self.attribute(content, self.runner.torch.memory_format)
 
-    def _z(self, content):
-        return self.runner.torch.Size(content)
-
-    def _s(self, content):
-        return slice(*content)
-
-    def _e(self, _):
-        return Ellipsis
-
-    def _g(self, _):
-        return self.device
-
-    def _m(self, content):
-        return self._attribute(content, self.runner.torch.memory_format)
-
-    def _d(self, content):
+    def make_dtype(self, content):
         library, _, name = content.partition(".")
         if library == "numpy":
             import numpy
@@ -164,18 +166,33 @@ class Arguments:
         if self.raise_dtype:
             name = {"float16": "float32", "half": "float32", "bfloat16": "float32", "float32": "float64",
                     "float": "float64"}.get(name, name)
-        return self._attribute(name, self.runner.torch.dtype)
+        return self.attribute(name, self.runner.torch.dtype)
 
-    def _n(self, content):
+    def make_numpy(self, content):
         import numpy
 
         return getattr(numpy, content[0])(content[1])
 
-    def _attribute(self, name, kind):
+    def attribute(self, name, kind):
         value = getattr(self.runner.torch, name, None)
         if not isinstance(value, kind):
             raise Refusal(f"this PyTorch has no {kind.__name__} {name}")
         return value
+
+    MAKERS = {
+        Tag.TENSOR: make_tensor,
+        Tag.LIST: make_list,
+        Tag.TUPLE: lambda self, content: tuple(self.make_list(content)),
+        Tag.MAPPING: make_mapping,
+        Tag.PLAIN: lambda self, content: content,
+        Tag.SIZE: lambda self, content: self.runner.torch.Size(content),
+        Tag.SLICE: lambda self, content: slice(*content),
+        Tag.ELLIPSIS: lambda self, content: Ellipsis,
+        Tag.DEVICE: lambda self, content: self.device,
+        Tag.MEMORY_FORMAT: make_memory_format,
+        Tag.DTYPE: make_dtype,
+        Tag.NUMPY: make_numpy,
+    }
 
 
 def own_references(told):
@@ -246,7 +263,7 @@ class Runner:
     def write_tensor(self, tensor):
         tensor = tensor.detach()
         if tensor.layout != self.torch.strided or tensor.is_quantized:
-            return {"o": f"tensor of layout {tensor.layout}"}
+            return {Tag.OTHER: f"tensor of layout {tensor.layout}"}
         tensor = tensor.to("cpu").resolve_conj().resolve_neg().contiguous()
         size = tensor.numel() * tensor.element_size()
         begin = (self.end + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
@@ -258,7 +275,7 @@ class Runner:
                 left = left[done:]
                 at += done
         self.end = begin + size
-        return {"t": [str(tensor.dtype).split(".")[-1], list(tensor.shape), begin]}
+        return {Tag.TENSOR: [str(tensor.dtype).split(".")[-1], list(tensor.shape), begin]}
 
     def told(self, value, depth=0):
         if value is None:
@@ -266,18 +283,19 @@ class Runner:
         if isinstance(value, self.torch.Tensor):
             return self.write_tensor(value)
         if isinstance(value, bool):
-            return {"b": value}
+            return {Tag.BOOLEAN: value}
         if isinstance(value, int):
-            return {"i": str(int(value))}
+            return {Tag.INTEGER: str(int(value))}
         if isinstance(value, float):
-            return {"f": repr(float(value))}
+            return {Tag.REAL: repr(float(value))}
         if isinstance(value, str):
-            return {"s": value[:MOST_TEXT]}
+            return {Tag.TEXT: value[:MOST_TEXT]}
         if isinstance(value, (list, tuple)) and depth < 8:
-            return {"u" if isinstance(value, tuple) else "l": [self.told(one, depth + 1) for one in value]}
+            tag = Tag.TUPLE if isinstance(value, tuple) else Tag.LIST
+            return {tag: [self.told(one, depth + 1) for one in value]}
         if isinstance(value, dict) and self.open_mappings and depth < 8:
-            return {"l": [self.told(one, depth + 1) for one in value.values()]}
-        return {"o": str(type(value))}
+            return {Tag.LIST: [self.told(one, depth + 1) for one in value.values()]}
+        return {Tag.OTHER: str(type(value))}
 
     # ------------------------------------------------------------------ calls
 
@@ -431,7 +449,7 @@ class Runner:
                     self.wait(side)
                     if not request["device"]:
                         gradients["last"] = last  # what a dump has of an operation made of several
-                answer["backward"] = {side: {"l": [self.told(one) for one in many]}
+                answer["backward"] = {side: {Tag.LIST: [self.told(one) for one in many]}
                                       for side, many in gradients.items()}
         except Exception as error:  # noqa: BLE001 - whatever a call raises is its row's
             ours = isinstance(error, Refusal) or type(error).__name__ == "NoReference"

@@ -10,7 +10,7 @@
 
 namespace msprobe::precheck {
 
-struct Treatment {
+struct OperatorPolicy {
   using Names = std::set<std::string, std::less<>>;
   Names never_called;
   Names types;
@@ -27,9 +27,9 @@ struct Treatment {
 };
 
 /// The built-in one.
-const Treatment& treatment();
+const OperatorPolicy& operator_policy();
 
 /// Names that white and black lists may hold.
-const Treatment::Names& listable_names();
+const OperatorPolicy::Names& listable_names();
 
 }  // namespace msprobe::precheck

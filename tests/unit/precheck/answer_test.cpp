@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precheck/runner/answer.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "precheck/runner/process.hpp"
+#include "precheck/runner/tags.hpp"
+
+namespace msprobe::precheck_answer_test {
+
+using namespace msprobe::precheck;
+
+namespace {
+
+/// `In answers:` of data/precheck/PROTOCOL.md: tag, example, what it is in Python.
+std::vector<std::array<std::string, 3>> rows_of_the_page() {
+  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
+  REQUIRE(root != nullptr);
+  std::ifstream file(std::string(root) + "/data/precheck/PROTOCOL.md");
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  text.erase(0, text.find("\nIn answers:\n"));
+  const std::regex row("\\n\\| `(\\w+)` \\| .+ \\| `(.+)` \\| `(.+)` \\|");
+  std::vector<std::array<std::string, 3>> rows;
+  for (std::sregex_iterator at(text.begin(), text.end(), row); at != std::sregex_iterator(); ++at)
+    rows.push_back({(*at)[1], (*at)[2], (*at)[3]});
+  return rows;
+}
+
+std::string python_text(const Output& output) {
+  if (const auto* tensor = std::get_if<TensorOutput>(&output.value))
+    return fmt::format("tensor({}, [{}])", tensor::info(tensor->dtype).name, fmt::join(tensor->shape, ", "));
+  if (const auto* scalar = std::get_if<ScalarOutput>(&output.value)) return scalar->repr;
+  if (const auto* other = std::get_if<OtherOutput>(&output.value)) return other->type;
+  const auto* list = std::get_if<Output::List>(&output.value);
+  if (list == nullptr) return "None";
+  std::vector<std::string> elements;
+  for (const Output& element : list->elements) elements.push_back(python_text(element));
+  return fmt::format("{}{}{}", list->tuple ? '(' : '[', fmt::join(elements, ", "), list->tuple ? ')' : ']');
+}
+
+CallAnswer answer_of(const std::string& value) {
+  return read_answer(R"({"id": 1, "forward": {"reference": )" + value + "}}", 1, SharedFile());
+}
+
+}  // namespace
+
+TEST_CASE("an answer may have each value of the protocol's page") {
+  const auto rows = rows_of_the_page();
+  CHECK(rows.size() == 8);
+  for (const auto& [tag, example, meaning] : rows) {
+    CAPTURE(example);
+    const CallAnswer answer = answer_of(example);
+    REQUIRE(answer.forward);
+    // What it is is not handed over, but for the name of its type.
+    const std::string expected = tag == "other" ? "<class 'set'>" : meaning;
+    CHECK(python_text(answer.forward->reference) == expected);
+  }
+}
+
+TEST_CASE("an answer with the tag of an argument, or with one that there is not, is none") {
+  std::vector<std::string_view> tags(kTagNames.begin(), kTagNames.end());
+  for (const auto& [tag, example, meaning] : rows_of_the_page()) std::erase(tags, tag);
+  tags.push_back("t");
+  for (const std::string_view tag : tags) {
+    CAPTURE(tag);
+    CHECK_THROWS_WITH_AS(answer_of(fmt::format(R"({{"{}": true}})", tag)),
+                         "gave an answer that is none: an output is of an unknown kind", RunnerLost);
+  }
+}
+
+}  // namespace msprobe::precheck_answer_test
