@@ -58,16 +58,15 @@ std::string describe_sections(const Entry& entry, std::initializer_list<std::str
   for (const std::string_view name : names) {
     const Entry::Index section = entry.find(0, name);
     if (section == Entry::kNone || entry.falsy(section)) continue;
-    const bool container = entry.is(section, NodeKind::array) || entry.is(section, NodeKind::object);
     if (!out.empty()) out += "; ";
-    out += container ? describe_items(entry, section, "; ") : describe(entry, section);
+    out += entry.is_container(section) ? describe_items(entry, section, "; ") : describe(entry, section);
   }
   return out.empty() ? "none" : out;
 }
 
 std::string bad_parameters(const Entry& entry) {
   const Entry::Index section = entry.find(0, "parameters");
-  if (section == Entry::kNone || !entry.is(section, NodeKind::object)) return {};
+  if (!entry.is(section, NodeKind::object)) return {};
   std::string names;
   entry.children(section, [&](Entry::Index item) {
     if (bad_anywhere(entry, item) != 0) names += (names.empty() ? "" : ", ") + std::string(entry.key(item));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "dump/dump_json.hpp"
+#include "dump/recorded_call.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -29,12 +30,6 @@ std::string reference_folder(const std::string& step_folder, const std::string& 
   return found[0];
 }
 
-std::string text_of(const dump::Entry& entry, dump::Entry::Index object, std::string_view key) {
-  const dump::Entry::Index value = entry.find(object, key);
-  if (value == dump::Entry::kNone || !entry.is(value, dump::NodeKind::string)) return {};
-  return std::string(entry.text(value));
-}
-
 }  // namespace
 
 Bench::Bench(const std::string& path, const std::string& step, const std::string& leaf) {
@@ -44,18 +39,15 @@ Bench::Bench(const std::string& path, const std::string& step, const std::string
     Reference reference;
     for (const bool output : {false, true}) {
       const dump::Entry::Index list = entry.find(0, output ? "output" : "input_args");
-      if (list == dump::Entry::kNone || !entry.is(list, dump::NodeKind::array)) continue;
+      if (!entry.is(list, dump::NodeKind::array)) continue;
       std::uint64_t index = 0;
       entry.children(list, [&](dump::Entry::Index item) {
         const std::uint64_t place = index++;
-        if (!entry.is(item, dump::NodeKind::object) || text_of(entry, item, "type") != "torch.Tensor") return;
-        Tensor tensor{text_of(entry, item, "md5"), {}};
-        if (const dump::Entry::Index shape = entry.find(item, "shape"); shape != dump::Entry::kNone) {
-          entry.children(shape, [&](dump::Entry::Index length) {
-            tensor.shape.push_back(static_cast<std::int64_t>(entry.number(length)));
-          });
-        }
-        (output ? reference.outputs : reference.inputs).emplace(place, std::move(tensor));
+        const dump::TensorRecord record = dump::read_tensor(entry, item);
+        if (record.type != "torch.Tensor") return;
+        (output ? reference.outputs : reference.inputs)
+            .emplace(place, Tensor{std::string(entry.string(item, "md5")),
+                                   record.shape.value_or(std::vector<std::int64_t>())});
       });
     }
     entries_.insert_or_assign(std::string(name), std::move(reference));

@@ -144,8 +144,7 @@ std::vector<Operation> read_calls(const pack::Pack& pack, const pack::Member& me
     entry.children(child, [&](Entry::Index item) {
       const Entry::Index count = entry.find(item, "count");
       const Entry::Index stack = entry.find(item, "stack");
-      if (count == Entry::kNone || stack == Entry::kNone || !entry.is(stack, dump::NodeKind::array))
-        fail(operation.name);
+      if (count == Entry::kNone || !entry.is(stack, dump::NodeKind::array)) fail(operation.name);
       Call call;
       call.count = cell_of(pack::from_entry(entry, count, pack.name()));
       entry.children(stack, [&](Entry::Index frame) { call.stack.push_back(entry.python_str(frame)); });

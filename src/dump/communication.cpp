@@ -2,7 +2,6 @@
 #include "dump/communication.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 namespace msprobe::dump {
 namespace {
@@ -11,16 +10,12 @@ constexpr std::array<std::string_view, kRankKeywords> kKeywordNames = {"src",   
                                                                        "dst_group", "group_src", "group_dst"};
 
 std::optional<std::int64_t> integer(const Entry& entry, Entry::Index node) {
-  if (node == Entry::kNone || !entry.is(node, NodeKind::integer)) return std::nullopt;
-  const std::string_view text = entry.text(node);
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value == kNoRank) return std::nullopt;
-  return value;
+  const auto value = entry.integer(node);
+  return value == kNoRank ? std::nullopt : value;
 }
 
 bool is_text(const Entry& entry, Entry::Index node, std::string_view text) {
-  return node != Entry::kNone && entry.is(node, NodeKind::string) && entry.text(node) == text;
+  return entry.is(node, NodeKind::string) && entry.text(node) == text;
 }
 
 RankArgument rank_argument(const Entry& entry, Entry::Index node) {
@@ -86,11 +81,11 @@ class CallReader {
   /// Is the object a process group with its ranks?
   bool group(Entry::Index node) {
     if (const auto id = entry_.find(node, "group_id");
-        id != Entry::kNone && entry_.is(id, NodeKind::string) && entry_.find(node, "peer") == Entry::kNone) {
+        entry_.is(id, NodeKind::string) && entry_.find(node, "peer") == Entry::kNone) {
       call_.group_id = entry_.text(id);
     }
     const Entry::Index list = entry_.find(node, "group_ranks");
-    if (list == Entry::kNone || !entry_.is(list, NodeKind::array)) return false;
+    if (!entry_.is(list, NodeKind::array)) return false;
     std::vector<std::int64_t> ranks;
     entry_.children(list, [&](Entry::Index item) {
       if (const auto rank = integer(entry_, item)) ranks.push_back(*rank);

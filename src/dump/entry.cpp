@@ -94,6 +94,15 @@ double Entry::number(Index node) const {
   return parse_number(digits).value_or(0);
 }
 
+std::optional<std::int64_t> Entry::integer(Index node) const {
+  if (!is(node, NodeKind::integer)) return std::nullopt;
+  const std::string_view digits = text(node);
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return value;
+}
+
 Entry::Index Entry::find(Index object, const Key& key) const {
   if (!is(object, NodeKind::object)) return kNone;
   for (Index child = object + 1; child < nodes_[object].end; child = nodes_[child].end) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,7 +31,10 @@ class Entry {
   static constexpr Index kNone = UINT32_MAX;
 
   NodeKind kind(Index node) const { return nodes_[node].kind; }
-  bool is(Index node, NodeKind kind) const { return nodes_[node].kind == kind; }
+  /// False for kNone.
+  bool is(Index node, NodeKind kind) const { return node != kNone && nodes_[node].kind == kind; }
+  bool is_number(Index node) const { return is(node, NodeKind::integer) || is(node, NodeKind::real); }
+  bool is_container(Index node) const { return is(node, NodeKind::array) || is(node, NodeKind::object); }
   /// Member name in an object; empty elsewhere.
   std::string_view key(Index node) const { return view(nodes_[node].key); }
   /// String: its value. Number: its digits as written.
@@ -46,8 +50,18 @@ class Entry {
     std::string_view text;
     std::uint32_t tag;
   };
-  /// Member `key` of an object, or kNone.
+  /// Member `key` of an object, or kNone; that of kNone and of what is no object, too.
   Index find(Index object, const Key& key) const;
+  /// The value of a string; empty for all else.
+  std::string_view string(Index node) const { return is(node, NodeKind::string) ? text(node) : ""; }
+  std::string_view string(Index object, const Key& key) const { return string(find(object, key)); }
+  /// Is it true? What is not there, and what is no boolean, is not.
+  bool flag(Index object, const Key& key) const {
+    const Index node = find(object, key);
+    return is(node, NodeKind::boolean) && boolean(node);
+  }
+  /// Of an integer that fits; nothing for all else.
+  std::optional<std::int64_t> integer(Index node) const;
   /// Several members of an object in one pass; kNone for those that it has not.
   template <std::size_t N>
   std::array<Index, N> find_all(Index object, const std::array<Key, N>& keys) const {

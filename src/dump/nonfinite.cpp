@@ -16,9 +16,7 @@ constexpr double kLargestHalf = 65504;
 
 /// `torch.float16` and `Float16` are `float16`.
 std::string dtype_of(const Entry& entry, Entry::Index item) {
-  const Entry::Index dtype = entry.find(item, "dtype");
-  if (dtype == Entry::kNone || !entry.is(dtype, NodeKind::string)) return {};
-  std::string name(entry.text(dtype));
+  std::string name(entry.string(item, "dtype"));
   std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
   constexpr std::string_view kPrefix = "torch.";
   if (name.starts_with(kPrefix)) name.erase(0, kPrefix.size());
@@ -28,7 +26,7 @@ std::string dtype_of(const Entry& entry, Entry::Index item) {
 double elements_of(const Entry& entry, Entry::Index item) {
   const Entry::Index shape = entry.find(item, "shape");
   double elements = 1;
-  if (shape == Entry::kNone || !entry.is(shape, NodeKind::array)) return elements;
+  if (!entry.is(shape, NodeKind::array)) return elements;
   entry.children(shape, [&](Entry::Index size) { elements *= number_of(entry, size).value_or(1); });
   return elements;
 }
@@ -109,17 +107,15 @@ bool shows_bad(const Entry& entry, Entry::Index node, bool as_is) {
 }
 
 std::optional<double> number_of(const Entry& entry, Entry::Index node) {
-  if (node == Entry::kNone || (!entry.is(node, NodeKind::integer) && !entry.is(node, NodeKind::real)))
-    return std::nullopt;
+  if (!entry.is_number(node)) return std::nullopt;
   const double value = entry.number(node);
   if (std::isnan(value)) return std::nullopt;
   return value;
 }
 
 bool NormJump::is_tensor(Entry::Index item) const {
-  const Entry::Index type = entry_.find(item, "type");
-  return type != Entry::kNone &&
-         (entry_.text(type) == "torch.Tensor" || entry_.text(type) == "mindspore.Tensor");
+  const std::string_view type = entry_.string(item, "type");
+  return type == "torch.Tensor" || type == "mindspore.Tensor";
 }
 
 void NormJump::input(Entry::Index item) {

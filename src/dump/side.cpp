@@ -114,10 +114,10 @@ class Flattener {
       entry.children(node, [&](Entry::Index child) { descend(child, std::to_string(index++)); });
     } else if (entry.is(node, NodeKind::object)) {
       const LeafMembers members = entry.find_all(node, kLeafKeys);
-      if (text_of(members[kClassType]) == kP2POp) {
+      if (entry.string(members[kClassType]) == kP2POp) {
         add_p2p(node);
         note_place(node);
-      } else if (members[kType] != Entry::kNone && entry.is(members[kType], NodeKind::string)) {
+      } else if (entry.is(members[kType], NodeKind::string)) {
         add_leaf(node, members);
         note_place(node);
       } else {
@@ -156,12 +156,6 @@ class Flattener {
       "class_type", "type", "dtype",         "shape",     "Max",   "Min",       "Mean",
       "Norm",       "md5",  "requires_grad", "data_name", "value", "placements"};
   using LeafMembers = std::array<Entry::Index, kMembers>;
-
-  /// Empty if it is no text.
-  std::string_view text_of(Entry::Index node) const {
-    if (node == Entry::kNone || !entry_->is(node, NodeKind::string)) return {};
-    return entry_->text(node);
-  }
 
   std::uint32_t add_path_as_name() {
     if (path_.size() > name_budget_) {
@@ -209,14 +203,14 @@ class Flattener {
     Item item;
     item.api = api_index_;
     item.state = state_;
-    const std::string_view data_name = text_of(members[kDataName]);
+    const std::string_view data_name = entry.string(members[kDataName]);
     if (data_name.empty()) {
       item.name = add_path_as_name();
     } else {
       item.data_name = pool.add(data_name);
       item.name = pool.add(data_name.substr(0, data_name.rfind('.')));
     }
-    if (const Entry::Index grad = members[kGrad]; grad != Entry::kNone && entry.is(grad, NodeKind::boolean)) {
+    if (const Entry::Index grad = members[kGrad]; entry.is(grad, NodeKind::boolean)) {
       item.requires_grad = entry.boolean(grad) ? RequiresGrad::yes : RequiresGrad::no;
     }
     const Entry::Index md5 = members[kChecksum];
@@ -248,7 +242,7 @@ class Flattener {
   Placement placement_of(Entry::Index list) const {
     const Entry& entry = *entry_;
     Placement found;
-    if (list == Entry::kNone || !entry.is(list, NodeKind::array)) return found;
+    if (!entry.is(list, NodeKind::array)) return found;
     bool known = true;
     entry.children(list, [&](Entry::Index each) {
       Placement one;
@@ -257,7 +251,7 @@ class Flattener {
       entry.children(each, [&](Entry::Index kind) {
         if (entry.key(kind) == "Replicate") one.kind = Placement::Kind::replicate;
         if (entry.key(kind) == "Partial" && entry.is(kind, NodeKind::object)) {
-          const bool sum = text_of(entry.find(kind, "reduce_op")) == "sum";
+          const bool sum = entry.string(kind, "reduce_op") == "sum";
           one = {Placement::Kind::partial, sum ? std::uint8_t{0} : kMasked};
         } else if (entry.key(kind).find("Partial") != std::string_view::npos) {
           one = {Placement::Kind::partial, kMasked};
@@ -318,7 +312,7 @@ class Flattener {
   }
 
   std::string slice_shape(Entry::Index value) const {
-    if (value == Entry::kNone || !entry_->is(value, NodeKind::array)) return "()";
+    if (!entry_->is(value, NodeKind::array)) return "()";
     std::size_t count = 0;
     entry_->children(value, [&](Entry::Index) { ++count; });
     return fmt::format("({},)", count);

@@ -89,8 +89,7 @@ class RankInspector {
     if (entry.is(node, dump::NodeKind::object)) {
       if (entry.find(node, "dtype") != dump::Entry::kNone) ++facts_.tensors;
       const dump::Entry::Index name = entry.find(node, "data_name");
-      if (name != dump::Entry::kNone && entry.is(name, dump::NodeKind::string))
-        names_.emplace_back(entry.text(name));
+      if (entry.is(name, dump::NodeKind::string)) names_.emplace_back(entry.text(name));
     } else if (!entry.is(node, dump::NodeKind::array)) {
       return;
     }

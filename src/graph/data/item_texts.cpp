@@ -55,7 +55,7 @@ class ItemWriter {
         entry_.find(place, "class_type") != Entry::kNone && items_.side.transfer(item) != nullptr;
     bool closed = false;
     const Entry::Index value = transfer ? entry_.find(place, "tensor") : place;
-    if (value == Entry::kNone || !entry_.is(value, NodeKind::object)) {
+    if (!entry_.is(value, NodeKind::object)) {
       put("value", kNull);
       closed = traits_.hide_null;
     } else if (const Entry::Index type = entry_.find(value, "type");
@@ -96,8 +96,7 @@ class ItemWriter {
   /// Ranks that are named are numbers like others to releases 8.x.
   std::string_view dtype_of(const dump::Item& item, Entry::Index value) const {
     const Entry::Index number = entry_.find(value, "value");
-    if (traits_.as_release8 && number != Entry::kNone && entry_.is(number, NodeKind::integer))
-      return "<class 'int'>";
+    if (traits_.as_release8 && entry_.is(number, NodeKind::integer)) return "<class 'int'>";
     return items_.side.text(item.dtype);
   }
 

@@ -55,9 +55,7 @@ class LevelFinder {
  private:
   Entry::Index section(std::string_view name) const {
     const Entry::Index found = entry_.find(0, name);
-    return found != Entry::kNone && (entry_.is(found, NodeKind::array) || entry_.is(found, NodeKind::object))
-               ? found
-               : Entry::kNone;
+    return entry_.is_container(found) ? found : Entry::kNone;
   }
 
   template <typename Visit>

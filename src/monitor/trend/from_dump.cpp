@@ -189,7 +189,7 @@ class DumpTrend {
   }
 
   void add_list(const Entry& entry, Entry::Index list, const std::string& start) {
-    if (list == Entry::kNone || !entry.is(list, NodeKind::array)) return;
+    if (!entry.is(list, NodeKind::array)) return;
     std::size_t place = 0;
     entry.children(list,
                    [&](Entry::Index item) { add_item(entry, item, fmt::format("{}.{}", start, place++)); });
@@ -224,9 +224,7 @@ class DumpTrend {
   }
 
   static double value_of(const Entry& entry, Entry::Index node) {
-    const bool number =
-        node != Entry::kNone && (entry.is(node, NodeKind::integer) || entry.is(node, NodeKind::real));
-    return number ? entry.number(node) : std::numeric_limits<double>::quiet_NaN();
+    return entry.is_number(node) ? entry.number(node) : std::numeric_limits<double>::quiet_NaN();
   }
 
   const TrendOptions& options_;

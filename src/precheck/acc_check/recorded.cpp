@@ -10,6 +10,7 @@
 #include <utility>
 #include <variant>
 
+#include "dump/recorded_call.hpp"
 #include "formats/stored_tensor.hpp"
 #include "formats/tensor_file.hpp"
 #include "precheck/calls/not_rebuilt.hpp"
@@ -19,6 +20,7 @@
 namespace msprobe::precheck {
 namespace {
 
+using dump::ArgumentKind;
 using dump::Entry;
 using dump::NodeKind;
 using Node = Entry::Index;
@@ -26,35 +28,15 @@ using Node = Entry::Index;
 constexpr std::uint64_t kMaxRecorded = std::uint64_t{16} << 30;
 constexpr int kMaxOutputNesting = 16;
 
-void count_files(const Entry& entry, Node node, int depth, std::size_t& tensors, std::size_t& files) {
-  if (depth > kMaxOutputNesting) return;
-  if (entry.is(node, NodeKind::object) && entry.find(node, "dtype") != Entry::kNone) {
-    const Node file = entry.find(node, "data_name");
-    ++tensors;
-    files += file != Entry::kNone && entry.is(file, NodeKind::string) ? 1 : 0;
-  } else if (entry.is(node, NodeKind::array) || entry.is(node, NodeKind::object)) {
-    entry.children(node, [&](Node child) { count_files(entry, child, depth + 1, tensors, files); });
-  }
-}
-
-bool is_true(const Entry& entry, Node node) {
-  const Node value =
-      node != Entry::kNone && entry.is(node, NodeKind::object) ? entry.find(node, "value") : Entry::kNone;
-  return value != Entry::kNone && entry.is(value, NodeKind::boolean) && entry.boolean(value);
-}
-
 /// `relu_`, `__iadd__`, `relu(x, inplace=True)`; functions have that argument last.
 bool is_in_place(const ApiName& api, const Entry& forward) {
   const std::string_view name = api.name;
   if (name.starts_with("__i") || (name.ends_with('_') && !name.ends_with("__"))) return true;
-  if (api.type != "Functional" || !forward.is(0, NodeKind::object)) return false;
+  if (api.type != "Functional") return false;
   const auto [args, kwargs] = forward.find_all(0, std::array<Entry::Key, 2>{"input_args", "input_kwargs"});
   Node last = Entry::kNone;
-  if (args != Entry::kNone && forward.is(args, NodeKind::array))
-    forward.children(args, [&](Node child) { last = child; });
-  const bool by_keyword = kwargs != Entry::kNone && forward.is(kwargs, NodeKind::object) &&
-                          is_true(forward, forward.find(kwargs, "inplace"));
-  return by_keyword || is_true(forward, last);
+  if (forward.is(args, NodeKind::array)) forward.children(args, [&](Node child) { last = child; });
+  return forward.flag(forward.find(kwargs, "inplace"), "value") || forward.flag(last, "value");
 }
 
 class RecordedReader {
@@ -65,40 +47,35 @@ class RecordedReader {
   Output output(Node node, int depth) {
     Output result;
     if (depth > kMaxOutputNesting) throw NotRebuilt("its outputs are nested too deep", "");
-    if (entry_.is(node, NodeKind::null)) return result;
-    if (entry_.is(node, NodeKind::array)) {
-      result.value = list(node, depth);
-      return result;
-    }
-    if (!entry_.is(node, NodeKind::object)) throw NotRebuilt("an output was not recorded", "");
-    const std::string_view type = text(node, "type");
-    if (entry_.find(node, "shape") != Entry::kNone && entry_.find(node, "dtype") != Entry::kNone) {
-      result.value = tensor(node);
-    } else if (type.empty()) {
-      result.value = list(node, depth);  // a tuple with names
-    } else if (const Node content = entry_.find(node, "value"); content != Entry::kNone) {
-      result.value = scalar(content, type);
-    } else {
-      result.value = OtherOutput{std::string(type)};
+    const dump::Argument argument = dump::read_argument(entry_, node);
+    switch (argument.kind) {
+      case ArgumentKind::none:
+        break;
+      case ArgumentKind::plain:
+        throw NotRebuilt("an output was not recorded", "");
+      case ArgumentKind::list:
+      case ArgumentKind::mapping:  // a tuple with names
+        result.value = list(node, depth);
+        break;
+      case ArgumentKind::tensor:
+        result.value = tensor(node);
+        break;
+      case ArgumentKind::typed:
+        result.value = typed(argument);
     }
     return result;
   }
 
  private:
-  std::string_view text(Node node, std::string_view key) const {
-    const Node member = entry_.find(node, key);
-    return member != Entry::kNone && entry_.is(member, NodeKind::string) ? entry_.text(member)
-                                                                         : std::string_view();
-  }
-
   Output::List list(Node node, int depth) {
     Output::List list;
     entry_.children(node, [&](Node child) { list.elements.push_back(output(child, depth + 1)); });
     return list;
   }
 
-  std::variant<std::monostate, TensorOutput, ScalarOutput, Output::List, OtherOutput> scalar(
-      Node node, std::string_view type) {
+  decltype(Output::value) typed(const dump::Argument& argument) {
+    const auto& [kind, type, node] = argument;
+    if (node == Entry::kNone) return OtherOutput{std::string(type)};
     ScalarOutput result;
     switch (entry_.kind(node)) {
       case NodeKind::boolean:
@@ -123,7 +100,7 @@ class RecordedReader {
   }
 
   TensorOutput tensor(Node node) {
-    const std::string_view file = text(node, "data_name");
+    const std::string_view file = dump::read_tensor(entry_, node).file;
     if (file.empty() || tensors_.empty()) throw NotRebuilt("its outputs were not dumped as tensors", "");
     const formats::StoredTensor stored = formats::open_tensor(open_file_beneath(tensors_, std::string(file)));
     const std::uint64_t width = tensor::info(stored.dtype).size;
@@ -149,17 +126,15 @@ class RecordedReader {
 }  // namespace
 
 bool has_files(const Entry& entry) {
-  const Node output = entry.is(0, NodeKind::object) ? entry.find(0, "output") : Entry::kNone;
-  if (output == Entry::kNone) return true;
-  std::size_t tensors = 0;
-  std::size_t files = 0;
-  count_files(entry, output, 0, tensors, files);
-  return tensors == 0 || files > 0;
+  const std::vector<Node> tensors = dump::tensors_in(entry, entry.find(0, "output"));
+  return tensors.empty() || std::ranges::any_of(tensors, [&](Node tensor) {
+           return !dump::read_tensor(entry, tensor).file.empty();
+         });
 }
 
 RecordedOutputs recorded_outputs(const Entry& entry, const std::string& tensors, std::string_view member) {
   RecordedOutputs outputs;
-  const Node node = entry.is(0, NodeKind::object) ? entry.find(0, member) : Entry::kNone;
+  const Node node = entry.find(0, member);
   if (node == Entry::kNone || entry.is(node, NodeKind::null))
     throw NotRebuilt("its outputs were not recorded", "");
   RecordedReader reader(entry, tensors, outputs);

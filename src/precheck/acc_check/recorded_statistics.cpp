@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "dump/recorded_call.hpp"
 #include "precheck/calls/not_rebuilt.hpp"
 #include "support/text.hpp"
 #include "tensor/convert.hpp"
@@ -23,7 +24,6 @@ namespace msprobe::precheck {
 namespace {
 
 using dump::Entry;
-using dump::NodeKind;
 using Node = Entry::Index;
 
 constexpr const char* kNoTensors = "its outputs were not dumped as tensors";
@@ -80,19 +80,8 @@ void flatten(const Output& output, std::vector<const TensorOutput*>& tensors) {
   }
 }
 
-void flatten(const Entry& entry, Node node, int depth, std::vector<Node>& tensors) {
-  constexpr int kDeepest = 16;
-  if (depth > kDeepest) return;
-  if (entry.is(node, NodeKind::object) && entry.find(node, "dtype") != Entry::kNone) {
-    tensors.push_back(node);
-  } else if (entry.is(node, NodeKind::array) || entry.is(node, NodeKind::object)) {
-    entry.children(node, [&](Node child) { flatten(entry, child, depth + 1, tensors); });
-  }
-}
-
 OutputRow judge_one_by_statistics(const Entry& entry, Node node, const TensorOutput& reference) {
-  const Node type = entry.find(node, "dtype");
-  const auto dtype = tensor::dtype_from_torch(entry.is(type, NodeKind::string) ? entry.text(type) : "");
+  const auto dtype = tensor::dtype_from_torch(entry.string(node, "dtype"));
   if (!dtype) throw NotRebuilt(kNoTensors, "");
   OutputRow row;
   row.reference_dtype = fmt::format("torch.{}", tensor::info(reference.dtype).name);
@@ -115,8 +104,7 @@ OutputRow judge_one_by_statistics(const Entry& entry, Node node, const TensorOut
   int known = 0;
   for (std::size_t i = 0; i < kFigures; ++i) {
     const Node figure = entry.find(node, kFigureNames[i]);
-    if (figure == Entry::kNone || !(entry.is(figure, NodeKind::real) || entry.is(figure, NodeKind::integer)))
-      continue;
+    if (!entry.is_number(figure)) continue;
     ++known;
     const double recorded = entry.number(figure);
     if (agree(recorded, made.figures[i], tolerances[i])) continue;
@@ -135,9 +123,7 @@ Judgement judge_recorded_statistics(const std::string& prefix, const Entry& entr
                                     bool first_alone) {
   std::vector<const TensorOutput*> made;
   flatten(reference, made);
-  std::vector<Node> recorded;
-  const Node output = entry.is(0, NodeKind::object) ? entry.find(0, "output") : Entry::kNone;
-  if (output != Entry::kNone) flatten(entry, output, 0, recorded);
+  std::vector<Node> recorded = dump::tensors_in(entry, entry.find(0, "output"));
   if (first_alone && recorded.size() > 1) recorded.resize(1);
   const auto is_complex = [](const TensorOutput* tensor) {
     return tensor::info(tensor->dtype).kind == tensor::Kind::complex;

@@ -18,12 +18,6 @@ using dump::NodeKind;
 using tensor::DType;
 using Node = Entry::Index;
 
-std::optional<DType> dtype_at(const Entry& entry, Node object) {
-  const Node type = entry.find(object, "dtype");
-  if (type == Entry::kNone || !entry.is(type, NodeKind::string)) return std::nullopt;
-  return tensor::dtype_from_torch(entry.text(type));
-}
-
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> raised_types(const std::set<DType>& floats, bool python) {
@@ -39,13 +33,12 @@ std::vector<std::pair<std::string, std::string>> raised_types(const std::set<DTy
 
 std::optional<DType> output_type(const Entry& forward) {
   const Node output = forward.find(0, "output");
-  if (output == Entry::kNone || !forward.is(output, NodeKind::array)) return std::nullopt;
-  std::optional<Node> found;
-  bool first = true;
+  if (!forward.is(output, NodeKind::array)) return std::nullopt;
+  Node found = Entry::kNone;
   forward.children(output, [&](Node child) {
-    if (std::exchange(first, false) && forward.is(child, NodeKind::object)) found = child;
+    if (found == Entry::kNone) found = child;
   });
-  const std::optional<DType> dtype = found ? dtype_at(forward, *found) : std::nullopt;
+  const std::optional<DType> dtype = tensor::dtype_from_torch(forward.string(found, "dtype"));
   if (!dtype || tensor::info(*dtype).kind != tensor::Kind::floating) return std::nullopt;
   return *dtype;
 }
@@ -72,26 +65,24 @@ bool is_random(const PlannedCall& call, const Entry& forward, Node arguments, No
   const auto look = [&](Node node) {
     given = true;
     const Node number = plain(node);
-    if (number == Entry::kNone) return;
-    if (forward.is(number, NodeKind::integer) || forward.is(number, NodeKind::real))
-      certain = certain || forward.number(number) == 0;
+    if (forward.is_number(number)) certain = certain || forward.number(number) == 0;
   };
   std::size_t index = 0;
   forward.children(arguments, [&](Node child) {
     if (index == rule->second) look(child);
     const Node content = plain(child);
     // dropout(input, p, training)
-    if (rule->second == 1 && index == 2 && content != Entry::kNone && forward.is(content, NodeKind::boolean))
+    if (rule->second == 1 && index == 2 && forward.is(content, NodeKind::boolean))
       certain = certain || !forward.boolean(content);
     ++index;
   });
-  if (keywords != Entry::kNone && forward.is(keywords, NodeKind::object)) {
+  if (forward.is(keywords, NodeKind::object)) {
     forward.children(keywords, [&](Node child) {
       const std::string_view key = forward.key(child);
       const auto& names = operator_policy().probability_names;
       if (std::find(names.begin(), names.end(), key) != names.end()) look(child);
       const Node content = plain(child);
-      if (key == "training" && content != Entry::kNone && forward.is(content, NodeKind::boolean))
+      if (key == "training" && forward.is(content, NodeKind::boolean))
         certain = certain || !forward.boolean(content);
     });
   }

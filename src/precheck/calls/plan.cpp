@@ -37,7 +37,7 @@ std::optional<ApiName> api_name_of(std::string_view name) {
 
 /// What tells calls of one operation apart for `-f`: all but the values, which are statistics and file names.
 void append_form(std::string& out, const Entry& entry, Node node, bool python) {
-  if (entry.is(node, NodeKind::array) || entry.is(node, NodeKind::object)) {
+  if (entry.is_container(node)) {
     const bool is_object = entry.is(node, NodeKind::object);
     out += is_object ? '{' : '[';
     entry.children(node, [&](Node child) {
@@ -63,7 +63,7 @@ std::string form_of(const Entry& entry, bool python) {
   std::string form;
   if (!entry.is(0, NodeKind::object)) return form;
   const Node arguments = entry.find(0, "input_args");
-  if (arguments != Entry::kNone && entry.is(arguments, NodeKind::array)) {
+  if (entry.is(arguments, NodeKind::array)) {
     entry.children(arguments, [&](Node child) {
       if (python && !entry.is(child, NodeKind::object)) return;
       append_form(form, entry, child, python);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -15,6 +14,7 @@
 #include <utility>
 
 #include "dump/names.hpp"
+#include "dump/recorded_call.hpp"
 #include "formats/stored_tensor.hpp"
 #include "formats/tensor_file.hpp"
 #include "precheck/calls/call_types.hpp"
@@ -30,6 +30,7 @@
 namespace msprobe::precheck {
 namespace {
 
+using dump::ArgumentKind;
 using dump::Entry;
 using dump::NodeKind;
 using Node = Entry::Index;
@@ -45,12 +46,6 @@ constexpr std::array<std::string_view, 20> kNumpyScalars{
     "numpy.float64", "numpy.complex64",  "numpy.complex128",  "numpy.bool_",    "numpy.str_",
     "numpy.bytes_",  "numpy.datetime64", "numpy.timedelta64", "numpy.longlong", "numpy.bool",
 };
-
-std::string_view text_member(const Entry& entry, Node node, std::string_view key) {
-  const Node member = entry.find(node, key);
-  return member != Entry::kNone && entry.is(member, NodeKind::string) ? entry.text(member)
-                                                                      : std::string_view();
-}
 
 bool is_tensor_type(std::string_view type) {
   return type == "torch.Tensor" || type == "torch.nn.parameter.Parameter";
@@ -70,14 +65,13 @@ Bound bound_of(const Entry& entry, Node node, std::string_view key) {
     bound.kind = Bound::Kind::integer;
     bound.integer = entry.boolean(member) ? 1 : 0;
   } else if (entry.is(member, NodeKind::integer)) {
-    const std::string_view digits = entry.text(member);
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), bound.integer);
-    if (error == std::errc()) {
-      bound.kind = Bound::Kind::integer;
-      return bound;
+    const auto integer = entry.integer(member);
+    bound.kind = integer ? Bound::Kind::integer : Bound::Kind::real;
+    if (integer) {
+      bound.integer = *integer;
+    } else {
+      bound.real = entry.number(member);
     }
-    bound.kind = Bound::Kind::real;
-    bound.real = entry.number(member);
   } else if (entry.is(member, NodeKind::real)) {
     bound.kind = Bound::Kind::real;
     bound.real = entry.number(member);
@@ -159,10 +153,7 @@ class ArgumentWriter {
   bool is_causal_mask(const Entry& entry, Node keywords) const {
     if (call_.api.name != "npu_fusion_attention") return false;
     const Node mode = entry.find(keywords, "sparse_mode");
-    if (mode == Entry::kNone) return false;
-    const Node number = entry.is(mode, NodeKind::object) ? entry.find(mode, "value") : mode;
-    if (number == Entry::kNone || !entry.is(number, NodeKind::integer)) return false;
-    const double value = entry.number(number);
+    const auto value = entry.integer(entry.is(mode, NodeKind::object) ? entry.find(mode, "value") : mode);
     return value == 2 || value == 3 || value == 4;
   }
 
@@ -182,13 +173,12 @@ class ArgumentWriter {
   }
 
   void keyword(JsonWriter& json, const Entry& entry, Node node) {
-    const std::string_view type = entry.is(node, NodeKind::object) ? text_member(entry, node, "type") : "";
     if (entry.is(node, NodeKind::array)) {
       // The Python tool's rule: tensors in lists among the keywords never require gradients.
       const bool before = std::exchange(may_require_grad, !traits_.python && may_require_grad);
       value(json, entry, node, 0, false);
       may_require_grad = before;
-    } else if (type == "torch.dtype") {
+    } else if (entry.string(node, "type") == "torch.dtype") {
       dtype(json, entry, node);
     } else {
       value(json, entry, node, 0, false);
@@ -196,7 +186,7 @@ class ArgumentWriter {
   }
 
   void dtype(JsonWriter& json, const Entry& entry, Node node) {
-    const std::string_view name = text_member(entry, node, "value");
+    const std::string_view name = entry.string(node, "value");
     const auto [library, attribute] = dump::split_last(name);
     const bool plain = !attribute.empty() && std::all_of(attribute.begin(), attribute.end(), [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
@@ -223,8 +213,7 @@ class ArgumentWriter {
     if (traits_.python || (call_.api.name != "__getitem__" && call_.api.name != "__setitem__")) return false;
     bool special = false;
     entry.children(node, [&](Node child) {
-      const std::string_view type =
-          entry.is(child, NodeKind::object) ? text_member(entry, child, "type") : "";
+      const std::string_view type = entry.string(child, "type");
       special = special || type == "slice" || type == "ellipsis" || type == "torch.Tensor" ||
                 entry.is(child, NodeKind::null);
     });
@@ -233,22 +222,36 @@ class ArgumentWriter {
 
   void value(JsonWriter& json, const Entry& entry, Node node, int depth, bool is_positional) {
     if (depth > kMaxArgumentNesting) refuse("is nested too deep");
-    const bool is_tensor =
-        entry.is(node, NodeKind::object) && is_tensor_type(text_member(entry, node, "type"));
-    if (!entry.is(node, NodeKind::array) && !is_tensor) ++leaves_;
-    switch (entry.kind(node)) {
-      case NodeKind::null:
+    const dump::Argument argument = dump::read_argument(entry, node);
+    const bool is_tensor = argument.kind == ArgumentKind::tensor && is_tensor_type(argument.type);
+    if (argument.kind != ArgumentKind::list && !is_tensor) ++leaves_;
+    switch (argument.kind) {
+      case ArgumentKind::none:
         json.null();
         return;
-      case NodeKind::array:
-        list(json, entry, node, depth, is_positional, depth == 0 && is_index(entry, node));
-        return;
-      case NodeKind::object:
-        object(json, entry, node, depth, is_positional);
-        return;
-      default:
+      case ArgumentKind::plain:
         if (is_positional && traits_.python) refuse("is a plain value");
         tagged(json, Tag::plain, entry, node);
+        return;
+      case ArgumentKind::list:
+        list(json, entry, node, depth, is_positional, depth == 0 && is_index(entry, node));
+        return;
+      case ArgumentKind::mapping:
+        if (traits_.python) {
+          const Node content = entry.find(node, "value");
+          if (content == Entry::kNone) refuse("was not recorded", "'value'");
+          tagged(json, Tag::plain, entry, content);
+        } else {
+          if (entry.empty(node)) refuse("was not recorded");
+          mapping(json, entry, node, depth, is_positional);
+        }
+        return;
+      case ArgumentKind::tensor:
+        if (!is_tensor) refuse_type(argument.type);
+        tensor(json, entry, node);
+        return;
+      case ArgumentKind::typed:
+        typed(json, entry, node, argument);
     }
   }
 
@@ -270,27 +273,17 @@ class ArgumentWriter {
     json.close();
   }
 
-  void object(JsonWriter& json, const Entry& entry, Node node, int depth, bool is_positional) {
-    const std::string_view type = text_member(entry, node, "type");
-    if (is_tensor_type(type)) {
-      tensor(json, entry, node);
-      return;
-    }
-    const Node content = entry.find(node, "value");
-    if (type.empty() && !traits_.python && content == Entry::kNone) {
-      if (entry.empty(node)) refuse("was not recorded");
-      mapping(json, entry, node, depth, is_positional);
-      return;
-    }
+  [[noreturn]] void refuse_type(std::string_view type) const {
+    refuse(fmt::format("is a {}, which cannot be made again", display(type)), "'value'");
+  }
+
+  void typed(JsonWriter& json, const Entry& entry, Node node, const dump::Argument& argument) {
+    const auto& [kind, type, content] = argument;
     if (type == "torch.memory_format" && !traits_.python) {
-      tagged(json, Tag::memory_format, text_member(entry, node, "format"));
-      return;
-    }
-    if (content == Entry::kNone)
-      refuse(type.empty() ? "was not recorded"
-                          : fmt::format("is a {}, which cannot be made again", display(type)),
-             "'value'");
-    if (type.starts_with("numpy.")) {
+      tagged(json, Tag::memory_format, entry.string(node, "format"));
+    } else if (content == Entry::kNone) {
+      refuse_type(type);
+    } else if (type.starts_with("numpy.")) {
       numpy(json, entry, content, type);
     } else if (type == "torch.Size") {
       tagged(json, Tag::size, entry, content);
@@ -302,10 +295,9 @@ class ArgumentWriter {
       tagged(json, Tag::device, true);
     } else if (type == "torch.dtype" && !traits_.python) {
       dtype(json, entry, node);
+    } else if (!traits_.python && entry.is_container(content)) {
+      refuse_type(type);
     } else {
-      const NodeKind kind = entry.kind(content);
-      if (!traits_.python && (kind == NodeKind::array || kind == NodeKind::object))
-        refuse(fmt::format("is a {}, which cannot be made again", display(type)));
       tagged(json, Tag::plain, entry, content);
     }
   }
@@ -350,23 +342,6 @@ class ArgumentWriter {
     json.close();
   }
 
-  std::vector<std::uint64_t> shape_of(const Entry& entry, Node node) const {
-    const Node member = entry.find(node, "shape");
-    if (member == Entry::kNone || !entry.is(member, NodeKind::array)) refuse("has no shape");
-    std::vector<std::uint64_t> shape;
-    entry.children(member, [&](Node child) {
-      std::uint64_t length = 0;
-      const std::string_view digits =
-          entry.is(child, NodeKind::integer) ? entry.text(child) : std::string_view();
-      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), length);
-      if (digits.empty() || error != std::errc() || end != digits.data() + digits.size())
-        refuse("has a shape that is none");
-      shape.push_back(length);
-    });
-    if (shape.size() > 64) refuse("has more than 64 axes");
-    return shape;
-  }
-
   std::uint64_t count_of(const std::vector<std::uint64_t>& shape, DType dtype) {
     std::uint64_t count = 1;
     bool too_large = false;
@@ -403,21 +378,19 @@ class ArgumentWriter {
   }
 
   void tensor(JsonWriter& json, const Entry& entry, Node node) {
-    const auto recorded = tensor::dtype_from_torch(text_member(entry, node, "dtype"));
+    const dump::TensorRecord record = dump::read_tensor(entry, node);
+    const auto recorded = tensor::dtype_from_torch(record.dtype);
     if (!recorded)
-      refuse(fmt::format("has elements of the type '{}', which is not known",
-                         display(text_member(entry, node, "dtype"))));
+      refuse(fmt::format("has elements of the type '{}', which is not known", display(record.dtype)));
     DType dtype = *recorded;
-    const Node grad = entry.find(node, "requires_grad");
-    const bool requires_grad =
-        may_require_grad && grad != Entry::kNone && entry.is(grad, NodeKind::boolean) && entry.boolean(grad);
-    std::string_view file = text_member(entry, node, "data_name");
-    if (file.empty()) file = text_member(entry, node, "datapath");
-    if (!file.empty() && !tensors_.empty()) {
-      dumped(json, dtype, std::string(file), requires_grad);
+    const bool requires_grad = may_require_grad && record.requires_grad;
+    if (!record.file.empty() && !tensors_.empty()) {
+      dumped(json, dtype, std::string(record.file), requires_grad);
       return;
     }
-    const std::vector<std::uint64_t> shape = shape_of(entry, node);
+    if (!record.shape) refuse("has a shape that is none");
+    if (record.shape->size() > 64) refuse("has more than 64 axes");
+    const std::vector<std::uint64_t> shape(record.shape->begin(), record.shape->end());
     // There is no file of a tensor without elements.
     if (traits_.real_data_only && std::find(shape.begin(), shape.end(), 0U) == shape.end())
       refuse("was not dumped as a tensor");
@@ -506,20 +479,14 @@ void tell_type(JsonWriter& json, std::string_view key, const std::optional<DType
   }
 }
 
-std::size_t length_of(const Entry& entry, Node node) {
-  std::size_t length = 0;
-  if (node != Entry::kNone && entry.is(node, NodeKind::array)) entry.children(node, [&](Node) { ++length; });
-  return length;
-}
-
 }  // namespace
 
 CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, const Entry& forward,
                                   const Entry* backward, SharedFile& payload) {
   payload.clear();
   const OperatorPolicy& rules = operator_policy();
-  const Node arguments = forward.is(0, NodeKind::object) ? forward.find(0, "input_args") : Entry::kNone;
-  if (arguments == Entry::kNone || !forward.is(arguments, NodeKind::array))
+  const Node arguments = forward.find(0, "input_args");
+  if (!forward.is(arguments, NodeKind::array))
     throw NotRebuilt("its arguments were not recorded", "'input_args'");
   const Node keywords = forward.find(0, "input_kwargs");
   if (keywords != Entry::kNone && !forward.is(keywords, NodeKind::object))
@@ -567,13 +534,13 @@ CallRequest RequestBuilder::build(std::uint64_t id, const PlannedCall& call, con
             ? "function with out=... arguments don't support automatic differentiation, skip backward."
             : "there is no gradient through the argument out";
   } else if (backward != nullptr) {
-    const Node gradients = backward->is(0, NodeKind::object) ? backward->find(0, "input") : Entry::kNone;
-    const std::size_t count = gradients == Entry::kNone ? 0 : length_of(*backward, gradients);
+    const Node gradients = backward->find(0, "input");
+    const bool recorded = backward->is(gradients, NodeKind::array) && !backward->empty(gradients);
     if (traits_.python && rules.backward_not_supported.contains(call.api.name)) {
       request.backward.skip = "This API does not support backward ut, skip backward.";
-    } else if (count == 0 && traits_.python) {
+    } else if (!recorded && traits_.python) {
       throw NotRebuilt("its gradients were not recorded", "");
-    } else if (count == 0) {
+    } else if (!recorded) {
       request.backward.skip = "its gradients were not recorded";
     } else {
       request.backward.wanted = true;

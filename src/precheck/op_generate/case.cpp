@@ -68,7 +68,7 @@ std::shared_ptr<const ByteSource> extracted_dump(const std::string& path) {
   dump::read_json(text, entry, path);
   if (!entry.is(0, dump::NodeKind::object)) throw FormatError(path, "it is no JSON object");
   const Entry::Index data = entry.find(0, "data");
-  const bool whole = data != Entry::kNone && entry.is(data, dump::NodeKind::object);
+  const bool whole = entry.is(data, dump::NodeKind::object);
   return memory_source(
       whole ? std::string(text) : "{\"framework\": \"pytorch\", \"data\": " + std::string(text) + "}", path);
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <string_view>
 #include <vector>
@@ -39,14 +38,10 @@ class CaseConfig {
   std::optional<std::uint32_t> number(std::string_view key, std::uint32_t least, std::uint32_t most) const {
     const Entry::Index node = entry_.find(0, key);
     if (node == Entry::kNone || entry_.is(node, NodeKind::null)) return std::nullopt;
-    std::uint32_t value = 0;
-    const std::string_view digits =
-        entry_.is(node, NodeKind::integer) ? entry_.text(node) : std::string_view();
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (digits.empty() || error != std::errc() || end != digits.data() + digits.size() || value < least ||
-        value > most)
+    const auto value = entry_.integer(node);
+    if (!value || *value < least || *value > most)
       fail(key, fmt::format("must be a whole number from {} to {}", least, most));
-    return value;
+    return static_cast<std::uint32_t>(*value);
   }
 
   std::string choice(std::string_view key, std::array<std::string_view, 2> choices) const {

@@ -2,7 +2,6 @@
 #include "precheck/runner/answer.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <utility>
 
@@ -38,24 +37,11 @@ Entry parse(std::string_view line) {
   return entry;
 }
 
-std::string text_of(const Entry& entry, Node object, std::string_view key) {
-  const Node node = entry.find(object, key);
-  if (node == Entry::kNone || !entry.is(node, NodeKind::string)) return {};
-  return std::string(entry.text(node));
-}
-
-bool flag_of(const Entry& entry, Node object, std::string_view key) {
-  const Node node = entry.find(object, key);
-  return node != Entry::kNone && entry.is(node, NodeKind::boolean) && entry.boolean(node);
-}
-
 std::uint64_t whole_number(const Entry& entry, Node node) {
-  std::uint64_t value = 0;
   if (!entry.is(node, NodeKind::integer)) refuse("a number is none");
-  const std::string_view digits = entry.text(node);
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size()) refuse("a number is out of range");
-  return value;
+  const auto value = entry.integer(node);
+  if (!value || *value < 0) refuse("a number is out of range");
+  return static_cast<std::uint64_t>(*value);
 }
 
 class OutputReader {
@@ -180,7 +166,8 @@ class OutputReader {
 
 RunnerHello read_hello(std::string_view line) {
   const Entry entry = parse(line);
-  RunnerHello hello{text_of(entry, 0, "torch"), text_of(entry, 0, "device"), text_of(entry, 0, "fatal")};
+  const auto text = [&](std::string_view key) { return std::string(entry.string(0, key)); };
+  RunnerHello hello{text("torch"), text("device"), text("fatal")};
   if (hello.fatal.empty() && (hello.torch.empty() || hello.device.empty())) refuse("it tells no version");
   return hello;
 }
@@ -190,7 +177,7 @@ CallAnswer read_answer(std::string_view line, std::uint64_t id, const SharedFile
   const Node number = entry.find(0, "id");
   if (number == Entry::kNone || whole_number(entry, number) != id) refuse("it is to another request");
   CallAnswer answer;
-  answer.leave = flag_of(entry, 0, "leave");
+  answer.leave = entry.flag(0, "leave");
   OutputReader reader(entry, outputs, answer.bytes);
   if (const Node forward = entry.find(0, "forward"); forward != Entry::kNone)
     answer.forward = reader.sides(forward);
@@ -198,8 +185,8 @@ CallAnswer read_answer(std::string_view line, std::uint64_t id, const SharedFile
     answer.backward = reader.sides(backward);
   if (const Node error = entry.find(0, "error"); error != Entry::kNone) {
     if (!entry.is(error, NodeKind::object)) refuse("the error is no object");
-    answer.error = CallError{text_of(entry, error, "stage"), text_of(entry, error, "kind"),
-                             text_of(entry, error, "text"), flag_of(entry, error, "ours")};
+    const auto text = [&](std::string_view key) { return std::string(entry.string(error, key)); };
+    answer.error = CallError{text("stage"), text("kind"), text("text"), entry.flag(error, "ours")};
   }
   if (!answer.forward && !answer.error) refuse("it has neither outputs nor an error");
   return answer;
