@@ -16,7 +16,6 @@
 #include "graph/merge/build_merged.hpp"
 #include "graph/merge/merge_options.hpp"
 #include "graph/request.hpp"
-#include "graph/vis/build_vis.hpp"
 #include "pairing/mapping_file.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
@@ -117,7 +116,7 @@ class GraphCommand final : public Command {
                        .sums_as_is = true,
                        .section_from_name = true};
       options_.edges = {.keywords_only = true};
-      options_.config = {.of_first_graph = true};
+      options_.config = {.of_first_graph = !merges()};
       options_.pair.traits = python_pair_traits();
       options_.origins = false;
     }
@@ -131,9 +130,7 @@ class GraphCommand final : public Command {
     GraphProgress progress{context.progress, {}};
     ProgressLog log;
     if (progress_log_) progress.tell = [&](double percent) { log.tell(percent); };
-    const GraphResult result = merges()          ? merge(progress)
-                               : merge_.as_vis() ? build_vis(options_, complete_stack_, progress)
-                                                 : build_graph(options_, progress);
+    const GraphResult result = merges() ? merge(progress) : build_graph(options_, progress);
     if (progress_log_) log.end(result.problems);
     report(result);
     return result.problems.empty() ? Outcome::clean : Outcome::failure;
@@ -172,6 +169,8 @@ class GraphCommand final : public Command {
   void choose_release8() {
     if (merges())
       throw UsageError("--file_type vis is for single ranks: ranks that are merged go into a data base");
+    options_.as_vis = true;
+    options_.whole_stacks = complete_stack_;
     options_.data.as_release8 = true;
     options_.pair.as_release8 = true;
     if (!python_rules_) return;

@@ -7,14 +7,12 @@
 #include <array>
 #include <cstddef>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <tuple>
 #include <utility>
 
 #include "dump/communication_graph.hpp"
 #include "graph/pair/release8.hpp"
-#include "support/json_writer.hpp"
 
 namespace msprobe::graph {
 namespace {
@@ -57,9 +55,8 @@ std::string first_output(std::string_view node, const NodeData& data) {
   std::string told;
   for (const ItemText& item : data.items) {
     if (item.key != key) continue;
-    const auto json = nlohmann::json::parse("{" + item.members + "}", nullptr, false);
-    for (const char* const member : {"dtype", "shape", "Max", "Min", "Mean", "Norm"})
-      told += json.contains(member) ? json[member].dump() + "," : ",";
+    for (const std::string_view name : {"dtype", "shape", "Max", "Min", "Mean", "Norm"})
+      told += std::string(item.member(name)) + ',';
   }
   return told;
 }
@@ -197,17 +194,11 @@ void Edges::add(std::string_view data_source, std::int64_t step, std::int64_t ra
   sides_[{step, std::string(data_source)}].push_back({rank, std::move(calls)});
 }
 
-void Edges::write(Database& database) const {
-  tell([&](std::int64_t, std::int64_t row, const std::string& json) {
-    database.set_communication(row, json);
-  });
+void Edges::tell(const Sink& sink, const JsonWriter& blank) const {
+  for (const auto& [side, ranks] : sides_) tell_side(ranks, sink, blank);
 }
 
-void Edges::tell(const Sink& sink) const {
-  for (const auto& [side, ranks] : sides_) tell_side(ranks, sink);
-}
-
-void Edges::tell_side(const std::vector<Rank>& ranks, const Sink& sink) const {
+void Edges::tell_side(const std::vector<Rank>& ranks, const Sink& sink, const JsonWriter& blank) const {
   std::vector<dump::RankCommunication> communication;
   std::vector<const RankCalls::Call*> calls;  // of the nodes
   BatchPartners batches;
@@ -243,7 +234,7 @@ void Edges::tell_side(const std::vector<Rank>& ranks, const Sink& sink) const {
     const Communication& call = *calls[node]->communication;
     if (traits_.as_release8 && call.operation == kBatchOfTransfers) {
       const auto partners = batches.of(place_of(node), call.call.transfers);
-      JsonWriter json;
+      JsonWriter json = blank;
       if (partners.size() > 1) json.open_list();
       for (std::size_t i = 0; i < partners.size(); ++i) {
         if (!partners[i]) continue;
@@ -260,7 +251,7 @@ void Edges::tell_side(const std::vector<Rank>& ranks, const Sink& sink) const {
     if (own.partners.empty()) continue;
     std::vector<std::size_t> partners;
     for (const auto& [place, partner] : own.partners) partners.push_back(partner);
-    JsonWriter json;
+    JsonWriter json = blank;
     put_edge(json, type_of(own), partners);
     sink(place_of(node), calls[node]->row, json.take());
   }

@@ -15,7 +15,7 @@
 #include "dump/communication.hpp"
 #include "dump/entry.hpp"
 #include "graph/data/node_source.hpp"
-#include "graph/database/database.hpp"
+#include "support/json_writer.hpp"
 
 namespace msprobe::graph {
 
@@ -61,11 +61,9 @@ class Edges {
   explicit Edges(const EdgeTraits& traits) : traits_(traits) {}
 
   void add(std::string_view data_source, std::int64_t step, std::int64_t rank, RankCalls calls);
-  /// Hands over what the column matched_distributed of each connected row says.
+  /// Hands over what the column matched_distributed of each connected row says, as `blank` writes it.
   using Sink = std::function<void(std::int64_t rank, std::int64_t row, const std::string& json)>;
-  void tell(const Sink& sink) const;
-  /// Writes that column.
-  void write(Database& database) const;
+  void tell(const Sink& sink, const JsonWriter& blank = JsonWriter()) const;
 
  private:
   using Side = std::pair<std::int64_t, std::string>;  // step, data source
@@ -73,7 +71,7 @@ class Edges {
     std::int64_t number = 0;
     RankCalls calls;
   };
-  void tell_side(const std::vector<Rank>& ranks, const Sink& sink) const;
+  void tell_side(const std::vector<Rank>& ranks, const Sink& sink, const JsonWriter& blank) const;
 
   EdgeTraits traits_;
   std::map<Side, std::vector<Rank>> sides_;

@@ -17,7 +17,9 @@ class RankSource final : public NodeSource {
       : rank_(rank), traits_(traits), overflow_check_(overflow_check) {}
 
   const model_tree::ModelTree& tree() const override { return rank_.built.tree; }
-  std::optional<std::string> tensor_folder() const override { return rank_.tensor_folder(); }
+  std::optional<std::string> tensor_folder() const override {
+    return traits_.as_release8 ? rank_.header.data_directory : rank_.tensor_folder();
+  }
   NodeData data(model_tree::NodeIndex node) const override;
 
  private:

@@ -32,14 +32,15 @@ class ItemWriter {
 
   ItemText write(std::size_t number) {
     const dump::Item& item = items_.side.items[number];
-    out_.clear();
+    constexpr std::size_t kUsualMembers = 24;  // with what a comparison adds
+    out_.reserve(kUsualMembers);
     ItemText text;
     text.number = number;
     text.key = items_.side.name(item);
     text.output = is_output(item, text.key);
     if (traits_.as_release8 && items_.side.transfer(item) != nullptr) text.key += ".tensor";
     text.closed = write_members(item, items_.places[number]);
-    text.members = out_;
+    text.members = std::exchange(out_, {});
     return text;
   }
 
@@ -152,22 +153,22 @@ class ItemWriter {
       put(key, text_of(member));
   }
 
-  void put(std::string_view key, std::string_view text) { add_text(out_, key, text); }
+  void put(std::string_view key, std::string text) { out_.emplace_back(key, std::move(text)); }
+  void put(std::string_view key, std::string_view text) { put(key, std::string(text)); }
 
   const dump::EntryItems& items_;
   const Entry& entry_;
   std::string_view node_;
   const DataTraits& traits_;
-  std::string out_;
+  TextMembers out_;
 };
 
 }  // namespace
 
-void add_text(std::string& members, std::string_view key, std::string_view text) {
-  if (!members.empty()) members += ", ";
-  append_json_string(members, key);
-  members += ": ";
-  append_json_string(members, text);
+std::string_view ItemText::member(std::string_view name) const {
+  const auto found = std::find_if(members.rbegin(), members.rend(),
+                                  [&](const auto& member) { return member.first == name; });
+  return found == members.rend() ? std::string_view() : found->second;
 }
 
 std::string rounded_text(double value) {
@@ -213,11 +214,10 @@ std::vector<ItemText> item_texts(const dump::EntryItems& items, const Entry& ent
   return texts;
 }
 
-std::string joined(const std::vector<ItemText>& items, bool outputs) {
+void put_items(JsonWriter& json, const std::vector<ItemText>& items, bool outputs) {
   std::vector<const ItemText*> parts;
   TextIndex places;
   const auto key_of = [&](std::uint32_t place) -> std::string_view { return parts[place]->key; };
-  std::size_t size = 2;
   for (const ItemText& item : items) {
     if (item.output != outputs) continue;
     const std::uint32_t known = places.find(item.key, key_of);
@@ -227,18 +227,10 @@ std::string joined(const std::vector<ItemText>& items, bool outputs) {
     }
     parts.push_back(&item);
     places.add(static_cast<std::uint32_t>(parts.size() - 1), key_of);
-    size += item.key.size() + item.members.size() + 8;
   }
-  std::string out = "{";
-  out.reserve(size);
-  for (const ItemText* part : parts) {
-    if (out.size() > 1) out += ", ";
-    append_json_string(out, part->key);
-    out += ": {";
-    out += part->members;
-    out += '}';
-  }
-  return out += '}';
+  json.open_object();
+  for (const ItemText* part : parts) json.member(part->key, part->members);
+  json.close();
 }
 
 }  // namespace msprobe::graph

@@ -6,10 +6,15 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "dump/entry.hpp"
 #include "dump/entry_items.hpp"
+
+namespace msprobe {
+class JsonWriter;
+}
 
 namespace msprobe::graph {
 
@@ -17,21 +22,27 @@ inline constexpr std::array<std::string_view, dump::kStatistics> kStatisticKeys 
                                                                                    "Norm"};
 
 struct DataTraits {
-  bool strip_quotes = false;       // no ' in any text, and `null` for every None
-  bool hide_null = false;          // an item whose Max is null loses all else
-  bool drop_checksums = false;     // of a graph that is not compared
-  bool add_checksums = false;      // of values that have none recorded, where they are compared by them
-  bool as_release8 = false;        // numbers have six decimals, and requires_grad is not told
-  bool sums_as_is = false;         // for overflow levels, infinite means of finite elements count, and masks
+  bool strip_quotes = false;    // no ' in any text, and `null` for every None
+  bool hide_null = false;       // an item whose Max is null loses all else
+  bool drop_checksums = false;  // of a graph that is not compared
+  bool add_checksums = false;   // of values that have none recorded, where they are compared by them
+  bool as_release8 = false;  // numbers have six decimals, requires_grad is not told; folders are as recorded
+  bool sums_as_is = false;   // for overflow levels, infinite means of finite elements count, and masks
   bool section_from_name = false;  // what is called `.output.` is an output, whatever it is
 };
+
+/// Members of a JSON object that are texts, in their order.
+using TextMembers = std::vector<std::pair<std::string, std::string>>;
 
 struct ItemText {
   std::string key;
   std::size_t number = 0;  // of the item
   bool output = false;
   bool closed = false;  // says nothing of a comparison
-  std::string members;  // of a JSON object, without its braces
+  TextMembers members;
+
+  /// Empty if there is none.
+  std::string_view member(std::string_view name) const;
 };
 
 /// A number with more than six decimals, perhaps a percentage, is shortened to six; other texts stay.
@@ -44,10 +55,7 @@ std::string rounded_text(double value);
 std::vector<ItemText> item_texts(const dump::EntryItems& items, const dump::Entry& entry,
                                  std::string_view node, const DataTraits& traits);
 
-/// Adds a member that is a text to the members of a JSON object.
-void add_text(std::string& members, std::string_view key, std::string_view text);
-
 /// A JSON object of the outputs, or of all else. Of equal keys the first gives the place, the last the value.
-std::string joined(const std::vector<ItemText>& items, bool outputs);
+void put_items(JsonWriter& json, const std::vector<ItemText>& items, bool outputs);
 
 }  // namespace msprobe::graph

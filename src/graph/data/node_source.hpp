@@ -26,7 +26,7 @@ struct NodeData {
   std::vector<ItemText> items;      // in the order of the entry
   std::string_view overflow_level;  // empty: none
   std::optional<double> precision_index;
-  std::string matched_node_link = "[]";  // JSON list of the partner's ancestors and its name
+  std::vector<std::string_view> partner;  // the names of its ancestors and its own; empty: there is none
   Release8 release8;
   std::string parallel_merge_info;  // JSON list of sentences, or empty
   // Of a node under test that was judged; empty: nobody did.
@@ -41,7 +41,7 @@ class NodeSource {
   virtual ~NodeSource() = default;
 
   virtual const model_tree::ModelTree& tree() const = 0;
-  /// What the column dump_data_dir says.
+  /// What dump_data_dir says.
   virtual std::optional<std::string> tensor_folder() const = 0;
   /// Of one node; several threads may ask at once. Throws IoError, FormatError.
   virtual NodeData data(model_tree::NodeIndex node) const = 0;

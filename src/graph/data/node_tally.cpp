@@ -14,7 +14,7 @@ constexpr std::size_t kShownIntroduced = 5;
 
 void NodeTally::add_target(std::string_view place, std::string_view node, const NodeData& data) {
   if (node.starts_with(model_tree::kCollectionName)) return;  // what is in it counts
-  if (!has_partner(data)) {
+  if (data.partner.empty()) {
     ++target_only_;
   } else if (!data.precision_index) {
     ++without_values_;
@@ -32,7 +32,7 @@ void NodeTally::add_target(std::string_view place, std::string_view node, const 
 }
 
 void NodeTally::add_golden(std::string_view node, const NodeData& data) {
-  if (!node.starts_with(model_tree::kCollectionName) && !has_partner(data)) ++golden_only_;
+  if (!node.starts_with(model_tree::kCollectionName) && data.partner.empty()) ++golden_only_;
 }
 
 void NodeTally::add(const NodeTally& other) {

@@ -21,8 +21,6 @@ class NodeTally {
   std::vector<std::string> lines() const;
 
  private:
-  static bool has_partner(const NodeData& data) { return data.matched_node_link != "[]"; }
-
   std::size_t error_ = 0;
   std::size_t warning_ = 0;
   std::size_t pass_ = 0;

@@ -30,6 +30,7 @@ struct Prepared {
   NodeData data;
   std::string id;
   std::string sub_nodes;
+  std::string partner;
   std::string input;
   std::string output;
 };
@@ -71,9 +72,18 @@ class GraphWriter {
     Prepared node;
     node.data = source_.data(index);
     node.id = fmt::format("{}_{}", graph_id_, tree_.name(index));
-    node.sub_nodes = names_of(tree_.node(index).children);
-    node.input = joined(node.data.items, false);
-    node.output = joined(node.data.items, true);
+    if (const auto& children = tree_.node(index).children; !children.empty()) {
+      JsonWriter json;
+      json.open_list();
+      for (const NodeIndex child : children) json.value(tree_.name(child));
+      json.close();
+      node.sub_nodes = json.take();
+    }
+    JsonWriter partner;
+    partner.value(node.data.partner);
+    node.partner = partner.take();
+    node.input = items_of(node.data, false);
+    node.output = items_of(node.data, true);
     node.data.items = {};  // what it took is free for the next node of this thread
     return node;
   }
@@ -100,7 +110,7 @@ class GraphWriter {
     row.precision_index = data.precision_index;
     if (!data.overflow_level.empty()) row.overflow_level = data.overflow_level;
     row.micro_step = node.micro_step;
-    row.matched_node_link = data.matched_node_link;
+    row.matched_node_link = prepared.partner;
     row.stack_id = stack;
     row.parallel_merge_info = data.parallel_merge_info;
     row.input_data = prepared.input;
@@ -118,12 +128,9 @@ class GraphWriter {
     database_.add_origin(origin);
   }
 
-  std::string names_of(const std::vector<NodeIndex>& nodes) const {
-    if (nodes.empty()) return {};
+  static std::string items_of(const NodeData& data, bool outputs) {
     JsonWriter json;
-    json.open_list();
-    for (const NodeIndex node : nodes) json.value(tree_.name(node));
-    json.close();
+    put_items(json, data.items, outputs);
     return json.take();
   }
 

@@ -4,11 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string_view>
 
 #include "graph/data/node_source.hpp"
 #include "graph/database/database.hpp"
+#include "graph/output.hpp"
 
 namespace msprobe::graph {
 
@@ -17,12 +17,6 @@ struct GraphKey {
   std::string_view data_source = "NPU";  // or `Bench`
   std::int64_t step = 0;
   std::int64_t rank = 0;
-};
-
-/// What is told while a graph is written, in the order of its rows.
-struct GraphObserver {
-  std::function<void(std::size_t nodes)> written;  // of how many more
-  std::function<void(std::int64_t row, std::string_view node, const NodeData& data)> node;
 };
 
 /// The number of its nodes. Texts are made by several threads, rows are written by one. Throws what the

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks merged into one model as a data base for the viewer.
+// Ranks merged into one model for the viewer, or as a dump of its own.
 #pragma once
 
 #include <vector>
 
-#include "graph/build.hpp"
+#include "graph/job.hpp"
 #include "graph/merge/parallel_plan.hpp"
 
 namespace msprobe::graph {

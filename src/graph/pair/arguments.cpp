@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,11 +18,9 @@ std::vector<TypeAndShape> types_and_shapes(const NodeData& data, bool outputs) {
   std::vector<TypeAndShape> found;
   for (const ItemText& item : data.items) {
     if (item.output != outputs) continue;
-    const auto json = nlohmann::json::parse("{" + item.members + "}", nullptr, false);
-    const auto text = [&](const char* key) {
-      const auto member = json.find(key);
-      // What is not there is null.
-      return member != json.end() && member->is_string() ? member->get<std::string>() : std::string("null");
+    const auto text = [&](std::string_view key) {
+      const std::string_view member = item.member(key);
+      return std::string(member.empty() ? "null" : member);  // what is not there is null
     };
     found.emplace_back(text("type"), text("shape"));
   }

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -17,13 +18,13 @@
 #include "graph/pair/release8.hpp"
 #include "graph/pair/result_members.hpp"
 #include "measuring/bytes_ahead.hpp"
+#include "measuring/choose_mode.hpp"
 #include "measuring/settle_joins.hpp"
 #include "measuring/sum_precision.hpp"
 #include "measuring/tensor_rows.hpp"
 #include "pairing/alignment.hpp"
 #include "pairing/layer_mapping.hpp"
 #include "pairing/match.hpp"
-#include "support/json_writer.hpp"
 
 namespace msprobe::graph {
 namespace {
@@ -48,7 +49,7 @@ NodeEntries entries_of(const ModelTree& tree, const dump::Side& side) {
 
 /// From the root to the node. A node that stands so deep that the names above it would fill the file is named
 /// alone.
-std::string path_json(const ModelTree& tree, NodeIndex node) {
+std::vector<std::string_view> path_to(const ModelTree& tree, NodeIndex node) {
   constexpr std::size_t kMostText = std::size_t{8} << 10;
   std::vector<std::string_view> names;
   std::size_t size = 0;
@@ -61,9 +62,7 @@ std::string path_json(const ModelTree& tree, NodeIndex node) {
     }
   }
   std::reverse(names.begin(), names.end());
-  JsonWriter json;
-  json.value(names);
-  return json.take();
+  return names;
 }
 
 /// Operations whose result is whatever the memory held.
@@ -84,7 +83,7 @@ class LinkedSource : public NodeSource {
   std::optional<std::string> tensor_folder() const override { return source_.tensor_folder(); }
   NodeData data(NodeIndex node) const override {
     NodeData data = source_.data(node);
-    if (partners_[node] != kNoNode) data.matched_node_link = path_json(other_, partners_[node]);
+    if (partners_[node] != kNoNode) data.partner = path_to(other_, partners_[node]);
     return data;
   }
 
@@ -118,11 +117,10 @@ class JudgedSource final : public LinkedSource {
     const std::uint32_t first = result_.target.apis[entries_[node]].first;
     for (ItemText& item : data.items) {
       if (item.closed) continue;
-      const std::string members =
-          as_release8_ ? release8_members(result_, first + item.number, item, traits_.python_texts)
-                       : result_members(result_, first + item.number, traits_.python_texts);
-      if (members.empty()) continue;
-      item.members += item.members.empty() ? members : ", " + members;
+      TextMembers members = as_release8_
+                                ? release8_members(result_, first + item.number, item, traits_.python_texts)
+                                : result_members(result_, first + item.number, traits_.python_texts);
+      std::move(members.begin(), members.end(), std::back_inserter(item.members));
     }
     return data;
   }
@@ -237,165 +235,131 @@ PairTraits python_pair_traits() {
   return traits;
 }
 
-struct GraphPair::Impl {
-  Impl(GraphSide&& target, GraphSide&& golden, ComparedBy compared_by, const PairOptions& asked,
-       const compare::Rules& rules, diagnosis::RankHistory* past)
-      : options(asked), task(compared_by), target_tree(target.tree), golden_tree(golden.tree) {
-    result.mode = mode_of(task);
-    result.traits = options.traits.rank;
-    result.measure_traits = result.traits.measure;
-    result.framework_frames = rules.framework_frames;
-    result.traits.judge.outputs_by_section = !options.traits.python_texts;
-    result.target = std::move(target.items);
-    result.golden = std::move(golden.items);
-    result.target_joins = std::move(target.joins);
-    result.golden_joins = std::move(golden.joins);
-    target_entries = entries_of(target_tree, result.target);
-    golden_entries = entries_of(golden_tree, result.golden);
-    pair_nodes(target, golden);
-    if (!golden_tree.steps_recorded)
-      pair_micro_steps(target_tree, golden_tree, pairs, options.traits.number_from_name);
-    if (task != ComparedBy::structure) {
-      result.target_construct = {std::shared_ptr<void>(), target.construct};  // it is kept elsewhere
-      result.golden_construct = {std::shared_ptr<void>(), golden.construct};
-      compare_items(rules, past);
-    }
-    const LinkedSource linked(target.source, golden_tree, pairs.golden_of);
-    judged.emplace(linked, result, target_entries, task, options);
-    other.emplace(golden.source, target_tree, pairs.target_of);
-  }
-
-  void pair_nodes(const GraphSide& target, const GraphSide& golden) {
-    const TreePair trees = {target_tree, golden_tree, target_entries, golden_entries};
-    const PairTraits& traits = options.traits;
-    MayPair may_pair;
-    if (target.arguments != nullptr && golden.arguments != nullptr) {
-      may_pair = [&](NodeIndex ours, NodeIndex theirs) {
-        return same_arguments(target.arguments->data(ours), golden.arguments->data(theirs),
-                              options.pairing == NodePairing::calls);
-      };
-    }
-    if (options.pairing == NodePairing::calls) {
-      pairs = pair_calls(trees, traits.tells_counts, traits.across_ranks, may_pair);
-    } else if (options.pairing == NodePairing::layers) {
-      pairs = pair_entries(trees, layer_partners(target.construct, golden.construct));
-    } else if (traits.pairs_by_name || compare::same_calls(result.target, result.golden)) {
-      pairs = pair_names(trees, traits.same_ancestors, may_pair);
-    } else {
-      result.alignment = std::make_shared<const diagnosis::Alignment>(diagnosis::align(
-          result.target, result.golden, table_of(target.construct), table_of(golden.construct)));
-      pairs = pair_aligned(trees, result.alignment->golden_of);
-    }
-  }
-
-  std::vector<std::uint32_t> layer_partners(const dump::ConstructBeside* target,
-                                            const dump::ConstructBeside* golden) const {
-    const auto places = [&](const dump::Side& side, const dump::ConstructBeside* construct) {
-      compare::ModelPlaces found = compare::read_model_places(side, construct);
-      if (options.traits.old_stacks_only) found.stacks = {};
-      return found;
-    };
-    std::vector<std::uint32_t> partners =
-        compare::map_layers(result.target, places(result.target, target), result.golden,
-                            places(result.golden, golden), options.layers, options.traits.rank.pairing);
-    // Names of too few parts have no place; they go by themselves.
-    constexpr std::size_t kPartsOfPlace = 4;
-    for (std::uint32_t api = 0; api < partners.size(); ++api) {
-      const std::string_view name = result.target.text(result.target.apis[api].name);
-      if (partners[api] != kUnmatched || dump::split(name).size() >= kPartsOfPlace) continue;
-      const NodeIndex node = golden_tree.find(name);
-      if (node != kNoNode) partners[api] = golden_entries[node];
-    }
-    return partners;
-  }
-
-  void compare_items(const compare::Rules& rules, diagnosis::RankHistory* past) {
-    std::vector<std::uint32_t> golden_of(result.target.apis.size(), kUnmatched);
-    for (NodeIndex node = 0; node < target_entries.size(); ++node) {
-      const NodeIndex partner = pairs.golden_of[node];
-      if (target_entries[node] == kNoEntry || partner == kNoNode) continue;
-      golden_of[target_entries[node]] =
-          golden_entries[partner] == kNoEntry ? kNoData : golden_entries[partner];
-    }
-    pair_items(result, golden_of, options.traits.items_by_position);
-    tell_other_names();
-    compare::settle_joins(result);
-    std::optional<compare::TensorRows> tensors;
-    compare::BytesAhead uncounted(nullptr, 1, 0);
-    if (result.mode == compare::Mode::tensor) {
-      tensors.emplace(result, uncounted);
-      tensors->finish(options.print_rows);
-    }
-    if (!options.traits.rank.judge.sums_as_recorded) compare::learn_precision(result);
-    result.judgement = compare::judge(result, result.traits.judge, rules);
-    if (past == nullptr) return;
-    compare::align_entries(result, options.pairing != NodePairing::automatic);
-    diagnosis::DiagnosisOptions diagnosis;
-    // Nobody recorded what goes into the operations of merged ranks as a whole.
-    const bool merged = result.target_joins || result.golden_joins;
-    if (merged) diagnosis.replay = diagnosis::ReplayMode::never;
-    result.diagnosis = std::make_shared<const diagnosis::RankDiagnosis>(
-        diagnosis::diagnose(result, diagnosis, rules.framework_frames, *past));
-    if (tensors && !merged) past->before = shared_result;
-  }
-
-  /// Pairs of other names are told, unless the user named them.
-  void tell_other_names() {
-    if (options.traits.python_texts || options.pairing == NodePairing::layers ||
-        options.traits.rank.judge.merged_ranks)
-      return;
-    const auto mark =
-        options.pairing == NodePairing::calls ? compare::OtherName::fuzzy : compare::OtherName::aligned;
-    compare::mark_other_names(result, mark, [](const dump::Side& side, const dump::Item& item) {
-      return side.text(side.apis[item.api].name);
-    });
-  }
-
-  std::uint32_t micro_steps() const {
-    if (options.traits.steps_of_target) return target_tree.micro_steps;
-    std::uint32_t most = std::max(target_tree.micro_steps, std::uint32_t{1});
-    for (NodeIndex node = 1; node < golden_tree.size(); ++node)
-      most = std::max(most, golden_tree.node(node).micro_step + 1);
-    return most;
-  }
-
-  PairOptions options;
-  ComparedBy task;
-  ModelTree& target_tree;
-  ModelTree& golden_tree;
-  NodeEntries target_entries;
-  NodeEntries golden_entries;
-  NodePairs pairs;
-  std::shared_ptr<RankResult> shared_result = std::make_shared<RankResult>();
-  RankResult& result = *shared_result;
-  std::optional<JudgedSource> judged;
-  std::optional<LinkedSource> other;
-};
+ComparedBy compared_by(const dump::Side& target, const dump::Side& golden) {
+  const compare::Mode mode = compare::choose_mode(target, golden);
+  if (target.header.task == "structure") return ComparedBy::structure;
+  if (mode == compare::Mode::tensor) return ComparedBy::tensors;
+  return mode == compare::Mode::md5 ? ComparedBy::md5 : ComparedBy::statistics;
+}
 
 GraphPair::GraphPair(GraphSide target, GraphSide golden, ComparedBy task, const PairOptions& options,
                      const compare::Rules& rules, diagnosis::RankHistory* past)
-    : impl_(std::make_unique<Impl>(std::move(target), std::move(golden), task, options, rules, past)) {}
-
-GraphPair::~GraphPair() = default;
-
-const NodeSource& GraphPair::target() const {
-  return *impl_->judged;
+    : options_(options), task_(task), target_tree_(target.tree), golden_tree_(golden.tree) {
+  result_.mode = mode_of(task_);
+  result_.traits = options_.traits.rank;
+  result_.measure_traits = result_.traits.measure;
+  result_.framework_frames = rules.framework_frames;
+  result_.traits.judge.outputs_by_section = !options_.traits.python_texts;
+  result_.target = std::move(target.items);
+  result_.golden = std::move(golden.items);
+  result_.target_joins = std::move(target.joins);
+  result_.golden_joins = std::move(golden.joins);
+  target_entries_ = entries_of(target_tree_, result_.target);
+  golden_entries_ = entries_of(golden_tree_, result_.golden);
+  pair_nodes(target, golden);
+  if (!golden_tree_.steps_recorded)
+    pair_micro_steps(target_tree_, golden_tree_, pairs_, options_.traits.number_from_name);
+  if (task_ != ComparedBy::structure) {
+    result_.target_construct = {std::shared_ptr<void>(), target.construct};  // it is kept elsewhere
+    result_.golden_construct = {std::shared_ptr<void>(), golden.construct};
+    compare_items(rules, past);
+  }
+  const LinkedSource linked(target.source, golden_tree_, pairs_.golden_of);
+  target_ = std::make_unique<JudgedSource>(linked, result_, target_entries_, task_, options_);
+  golden_ = std::make_unique<LinkedSource>(golden.source, target_tree_, pairs_.target_of);
 }
 
-const NodeSource& GraphPair::golden() const {
-  return *impl_->other;
+void GraphPair::pair_nodes(const GraphSide& target, const GraphSide& golden) {
+  const TreePair trees = {target_tree_, golden_tree_, target_entries_, golden_entries_};
+  const PairTraits& traits = options_.traits;
+  MayPair may_pair;
+  if (target.arguments != nullptr && golden.arguments != nullptr) {
+    may_pair = [&](NodeIndex ours, NodeIndex theirs) {
+      return same_arguments(target.arguments->data(ours), golden.arguments->data(theirs),
+                            options_.pairing == NodePairing::calls);
+    };
+  }
+  if (options_.pairing == NodePairing::calls) {
+    pairs_ = pair_calls(trees, traits.tells_counts, traits.across_ranks, may_pair);
+  } else if (options_.pairing == NodePairing::layers) {
+    pairs_ = pair_entries(trees, layer_partners(target.construct, golden.construct));
+  } else if (traits.pairs_by_name || compare::same_calls(result_.target, result_.golden)) {
+    pairs_ = pair_names(trees, traits.same_ancestors, may_pair);
+  } else {
+    result_.alignment = std::make_shared<const diagnosis::Alignment>(diagnosis::align(
+        result_.target, result_.golden, table_of(target.construct), table_of(golden.construct)));
+    pairs_ = pair_aligned(trees, result_.alignment->golden_of);
+  }
+}
+
+std::vector<std::uint32_t> GraphPair::layer_partners(const dump::ConstructBeside* target,
+                                                     const dump::ConstructBeside* golden) const {
+  const auto places = [&](const dump::Side& side, const dump::ConstructBeside* construct) {
+    compare::ModelPlaces found = compare::read_model_places(side, construct);
+    if (options_.traits.old_stacks_only) found.stacks = {};
+    return found;
+  };
+  std::vector<std::uint32_t> partners =
+      compare::map_layers(result_.target, places(result_.target, target), result_.golden,
+                          places(result_.golden, golden), options_.layers, options_.traits.rank.pairing);
+  // Names of too few parts have no place; they go by themselves.
+  constexpr std::size_t kPartsOfPlace = 4;
+  for (std::uint32_t api = 0; api < partners.size(); ++api) {
+    const std::string_view name = result_.target.text(result_.target.apis[api].name);
+    if (partners[api] != kUnmatched || dump::split(name).size() >= kPartsOfPlace) continue;
+    const NodeIndex node = golden_tree_.find(name);
+    if (node != kNoNode) partners[api] = golden_entries_[node];
+  }
+  return partners;
+}
+
+void GraphPair::compare_items(const compare::Rules& rules, diagnosis::RankHistory* past) {
+  std::vector<std::uint32_t> golden_of(result_.target.apis.size(), kUnmatched);
+  for (NodeIndex node = 0; node < target_entries_.size(); ++node) {
+    const NodeIndex partner = pairs_.golden_of[node];
+    if (target_entries_[node] == kNoEntry || partner == kNoNode) continue;
+    golden_of[target_entries_[node]] =
+        golden_entries_[partner] == kNoEntry ? kNoData : golden_entries_[partner];
+  }
+  pair_items(result_, golden_of, options_.traits.items_by_position);
+  tell_other_names();
+  compare::settle_joins(result_);
+  std::optional<compare::TensorRows> tensors;
+  compare::BytesAhead uncounted(nullptr, 1, 0);
+  if (result_.mode == compare::Mode::tensor) {
+    tensors.emplace(result_, uncounted);
+    tensors->finish(options_.print_rows);
+  }
+  if (!options_.traits.rank.judge.sums_as_recorded) compare::learn_precision(result_);
+  result_.judgement = compare::judge(result_, result_.traits.judge, rules);
+  if (past == nullptr) return;
+  compare::align_entries(result_, options_.pairing != NodePairing::automatic);
+  diagnosis::DiagnosisOptions diagnosis;
+  // Nobody recorded what goes into the operations of merged ranks as a whole.
+  const bool merged = result_.target_joins || result_.golden_joins;
+  if (merged) diagnosis.replay = diagnosis::ReplayMode::never;
+  result_.diagnosis = std::make_shared<const diagnosis::RankDiagnosis>(
+      diagnosis::diagnose(result_, diagnosis, rules.framework_frames, *past));
+  if (tensors && !merged) past->before = shared_result_;
+}
+
+void GraphPair::tell_other_names() {
+  if (options_.traits.python_texts || options_.pairing == NodePairing::layers ||
+      options_.traits.rank.judge.merged_ranks)
+    return;
+  const auto mark =
+      options_.pairing == NodePairing::calls ? compare::OtherName::fuzzy : compare::OtherName::aligned;
+  compare::mark_other_names(result_, mark, [](const dump::Side& side, const dump::Item& item) {
+    return side.text(side.apis[item.api].name);
+  });
 }
 
 std::uint32_t GraphPair::micro_steps() const {
-  return impl_->micro_steps();
-}
-
-const std::vector<std::string>& GraphPair::warnings() const {
-  return impl_->pairs.warnings;
-}
-
-const compare::RankResult& GraphPair::result() const {
-  return impl_->result;
+  if (options_.traits.steps_of_target) return target_tree_.micro_steps;
+  std::uint32_t most = std::max(target_tree_.micro_steps, std::uint32_t{1});
+  for (NodeIndex node = 1; node < golden_tree_.size(); ++node)
+    most = std::max(most, golden_tree_.node(node).micro_step + 1);
+  return most;
 }
 
 }  // namespace msprobe::graph

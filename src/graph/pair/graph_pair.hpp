@@ -59,23 +59,43 @@ struct GraphSide {
   std::shared_ptr<compare::Joins> joins = nullptr;  // of merged ranks: what each holds of the items
 };
 
+ComparedBy compared_by(const dump::Side& target, const dump::Side& golden);
+
 class GraphPair {
  public:
   /// Compares. Throws what the readers of tensors and of stack.json throw.
   /// `past`: given, it is judged where errors come from, as the next step of that rank.
   GraphPair(GraphSide target, GraphSide golden, ComparedBy task, const PairOptions& options,
             const compare::Rules& rules, diagnosis::RankHistory* past = nullptr);
-  ~GraphPair();
+  GraphPair(const GraphPair&) = delete;
+  GraphPair& operator=(const GraphPair&) = delete;
 
-  const NodeSource& target() const;
-  const NodeSource& golden() const;
+  const NodeSource& target() const { return *target_; }
+  const NodeSource& golden() const { return *golden_; }
+  ComparedBy task() const { return task_; }
   std::uint32_t micro_steps() const;
-  const std::vector<std::string>& warnings() const;
-  const compare::RankResult& result() const;
+  const std::vector<std::string>& warnings() const { return pairs_.warnings; }
+  const compare::RankResult& result() const { return result_; }
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  void pair_nodes(const GraphSide& target, const GraphSide& golden);
+  std::vector<std::uint32_t> layer_partners(const dump::ConstructBeside* target,
+                                            const dump::ConstructBeside* golden) const;
+  void compare_items(const compare::Rules& rules, diagnosis::RankHistory* past);
+  /// Pairs of other names are told, unless the user named them.
+  void tell_other_names();
+
+  PairOptions options_;
+  ComparedBy task_;
+  model_tree::ModelTree& target_tree_;
+  model_tree::ModelTree& golden_tree_;
+  NodeEntries target_entries_;
+  NodeEntries golden_entries_;
+  NodePairs pairs_;
+  std::shared_ptr<compare::RankResult> shared_result_ = std::make_shared<compare::RankResult>();
+  compare::RankResult& result_ = *shared_result_;
+  std::unique_ptr<const NodeSource> target_;
+  std::unique_ptr<const NodeSource> golden_;
 };
 
 }  // namespace msprobe::graph

@@ -2,44 +2,42 @@
 // A rank and its reference, read and compared.
 #pragma once
 
-#include <cstdint>
-#include <memory>
+#include <array>
+#include <optional>
 #include <string>
-#include <vector>
 
-#include "graph/data/item_texts.hpp"
+#include "dump/construct_json.hpp"
+#include "dump/side.hpp"
+#include "graph/options.hpp"
 #include "graph/pair/graph_pair.hpp"
 #include "graph/rank_graph.hpp"
-#include "model_tree/build_tree.hpp"
+#include "graph/rank_source.hpp"
 
 namespace msprobe::graph {
-
-struct RankPairOptions {
-  bool overflow_check = false;
-  model_tree::TreeTraits tree;
-  DataTraits data;
-  PairOptions pair;
-};
 
 class RankPair {
  public:
   /// The folders of both. IoError, FormatError: a file cannot be read, or the two do not go together.
   /// `past`: as for GraphPair.
-  RankPair(const std::string& target, const std::string& golden, const RankPairOptions& options,
+  RankPair(const std::string& target, const std::string& golden, const GraphOptions& options,
            diagnosis::RankHistory* past = nullptr);
-  ~RankPair();
 
-  const NodeSource& target() const;
-  const NodeSource& golden() const;
-  const RankGraph& target_graph() const;
-  const RankGraph& golden_graph() const;
-  ComparedBy task() const;
-  std::uint32_t micro_steps() const;
-  const std::vector<std::string>& warnings() const;
+  const GraphPair& graphs() const { return *pair_; }
+  const RankGraph& target() const { return ranks_[0].graph; }
+  const RankGraph& golden() const { return ranks_[1].graph; }
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  /// A rank and all that its dump.json holds.
+  struct LoadedRank {
+    RankGraph graph;
+    dump::Side items;
+    std::optional<dump::ConstructBeside> construct;
+    std::optional<RankSource> source;
+  };
+  static GraphSide side_of(LoadedRank& rank, const NodeSource* arguments);
+
+  std::array<LoadedRank, 2> ranks_;
+  std::optional<GraphPair> pair_;
 };
 
 }  // namespace msprobe::graph

@@ -264,40 +264,38 @@ std::string relative_text(const ValueDifference& difference) {
   return short_decimal(report::plain_text(compare::relative_cell(difference)));
 }
 
-std::string difference_members(const RankResult& result, const Pair& row, bool as_written) {
+TextMembers difference_members(const RankResult& result, const Pair& row, bool as_written) {
   const bool is_blank = as_written && !row.matched();
-  std::string out;
+  TextMembers out;
   std::array<ValueDifference, compare::kStatistics> differences;
   for (std::size_t i = 0; i < differences.size(); ++i) {
     differences[i] = difference_of(result, row, i);
     const bool is_equal = differences[i].kind == DifferenceKind::zero;
-    add_text(out, kDifferenceKeys[i],
-             is_blank   ? " "
-             : is_equal ? std::string(no_difference(result, row, i).value_or("N/A"))
-                        : difference_text(differences[i], as_written));
+    out.emplace_back(kDifferenceKeys[i], is_blank ? " "
+                                         : is_equal
+                                             ? std::string(no_difference(result, row, i).value_or("N/A"))
+                                             : difference_text(differences[i], as_written));
   }
   for (std::size_t i = 0; i < differences.size(); ++i) {
     // The columns of a row without partner are two short: what follows them is here.
     constexpr std::size_t kBlanks = 2;
     const bool is_equal = differences[i].kind == DifferenceKind::zero;
-    add_text(out, kRelativeKeys[i],
-             is_blank   ? (i < kBlanks ? " " : value_text(result, row, i - kBlanks))
-             : is_equal ? (no_difference(result, row, i) ? "0.0%" : "N/A")
-                        : relative_text(differences[i]));
+    out.emplace_back(kRelativeKeys[i], is_blank   ? (i < kBlanks ? " " : value_text(result, row, i - kBlanks))
+                                       : is_equal ? (no_difference(result, row, i) ? "0.0%" : "N/A")
+                                                  : relative_text(differences[i]));
   }
   return out;
 }
 
-std::string metric_members(const RankResult& result, std::size_t row, bool as_written) {
+TextMembers metric_members(const RankResult& result, std::size_t row, bool as_written) {
   const TensorMetrics& metrics = result.metrics[row];
   const bool is_blank = as_written && !result.rows[row].matched();
-  std::string out;
+  TextMembers out;
   for (std::size_t i = 0; i < kMetricKeys.size(); ++i) {
     const bool is_number = metrics.has(i) && std::isfinite(metrics.value[i]);
-    add_text(out, kMetricKeys[i],
-             is_blank    ? " "
-             : is_number ? rounded_text(metrics.value[i])
-                         : metric_text(metrics, i));
+    out.emplace_back(kMetricKeys[i], is_blank    ? " "
+                                     : is_number ? rounded_text(metrics.value[i])
+                                                 : metric_text(metrics, i));
   }
   return out;
 }
@@ -329,16 +327,15 @@ std::string index_text(const Release8& node) {
   return text;
 }
 
-std::string release8_members(const RankResult& result, std::size_t row, const ItemText& item,
+TextMembers release8_members(const RankResult& result, std::size_t row, const ItemText& item,
                              bool as_written) {
   if (result.mode == Mode::tensor) return metric_members(result, row, as_written);
   // The Python tool looks for results among the results alone, and for all else among all else.
   if (as_written && item.output != (item.key.find(".output.") != std::string::npos)) return {};
   if (result.mode == Mode::statistics) return difference_members(result, result.rows[row], as_written);
-  std::string out;
   const bool alone = as_written && !result.rows[row].matched();
-  add_text(out, "Result", alone ? "Nan" : has_same_checksum(result, result.rows[row]) ? kPass : kDifferent);
-  return out;
+  const bool same = has_same_checksum(result, result.rows[row]);
+  return {{"Result", std::string(alone ? "Nan" : same ? kPass : kDifferent)}};
 }
 
 }  // namespace msprobe::graph

@@ -23,8 +23,8 @@ Release8 release8_collection(const std::vector<Release8>& held, bool by_checksum
 /// The index as it is written.
 std::string index_text(const Release8& node);
 
-/// What is added to an item: members of a JSON object without its braces; empty for nothing.
-std::string release8_members(const compare::RankResult& result, std::size_t row, const ItemText& item,
+/// What is added to an item.
+TextMembers release8_members(const compare::RankResult& result, std::size_t row, const ItemText& item,
                              bool as_written);
 
 }  // namespace msprobe::graph

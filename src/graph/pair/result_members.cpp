@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "graph/data/item_texts.hpp"
 #include "report/table.hpp"
 #include "support/json_writer.hpp"
 
@@ -24,7 +23,7 @@ class MemberWriter {
   MemberWriter(const RankResult& result, std::size_t index, bool python_texts)
       : result_(result), row_(result.rows[index]), index_(index), python_texts_(python_texts) {}
 
-  std::string write() {
+  TextMembers write() {
     if (result_.mode == Mode::statistics) put_differences();
     if (result_.mode == Mode::tensor) put_metrics();
     if (result_.mode == Mode::md5) {
@@ -72,15 +71,15 @@ class MemberWriter {
     put("Requires_grad Consistent", same ? "True" : "False");
   }
 
-  void put_verdict() { put("Result", compare::verdict_name(result_.verdict(index_))); }
+  void put_verdict() { put("Result", std::string(compare::verdict_name(result_.verdict(index_)))); }
 
-  void put(std::string_view key, std::string_view text) { add_text(out_, key, text); }
+  void put(std::string_view key, std::string text) { out_.emplace_back(key, std::move(text)); }
 
   const RankResult& result_;
   const Pair& row_;
   std::size_t index_;
   bool python_texts_;
-  std::string out_;
+  TextMembers out_;
 };
 
 }  // namespace
@@ -93,7 +92,7 @@ std::string metric_text(const compare::TensorMetrics& metrics, std::size_t metri
                              : std::string(kAbsent[static_cast<std::size_t>(metrics.status)]);
 }
 
-std::string result_members(const RankResult& result, std::size_t row, bool python_texts) {
+TextMembers result_members(const RankResult& result, std::size_t row, bool python_texts) {
   return MemberWriter(result, row, python_texts).write();
 }
 

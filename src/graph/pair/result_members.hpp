@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "graph/data/item_texts.hpp"
 #include "verdict/result.hpp"
 
 namespace msprobe::graph {
@@ -23,9 +24,8 @@ inline constexpr std::array<std::string_view, compare::kMetrics> kMetricKeys = {
                                                                                 "One Thousandth Err Ratio",
                                                                                 "Five Thousandths Err Ratio"};
 
-/// Members of a JSON object, all of them texts, without its braces. `python_texts`: a row without partner
-/// has blanks for numbers, and infinite differences end with a TAB.
-std::string result_members(const compare::RankResult& result, std::size_t row, bool python_texts);
+/// `python_texts`: a row without partner has blanks for numbers, and infinite differences end with a TAB.
+TextMembers result_members(const compare::RankResult& result, std::size_t row, bool python_texts);
 
 /// What a metric says, or why there is none.
 std::string metric_text(const compare::TensorMetrics& metrics, std::size_t metric);

@@ -4,14 +4,16 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "dump/names.hpp"
-#include "support/json_writer.hpp"
 
 namespace msprobe::graph {
+
+using dump::Entry;
+
 namespace {
 
 bool is_letter(char c) {
@@ -54,24 +56,23 @@ bool is_module_name(std::string_view node) {
 
 }  // namespace
 
-std::string short_stack(std::string_view node, std::string_view stack) {
-  const auto lines = nlohmann::json::parse(stack, nullptr, false);
-  if (!lines.is_array() || lines.size() < 2) return std::string(stack);
-  std::optional<std::size_t> kept;
+Entry::Index line_that_counts(std::string_view node, const Entry& stack) {
   const bool is_module = is_module_name(node);
   const std::optional<std::string_view> name = is_module ? own_name(node) : std::nullopt;
-  if (is_module && !name) return std::string(stack);
+  if (is_module && !name) return Entry::kNone;
   const std::string call = is_module ? std::string(*name) + "(" : "";
-  for (std::size_t i = 0; i < lines.size() && !kept; ++i) {
-    if (!lines[i].is_string()) continue;
-    const auto& line = lines[i].get_ref<const std::string&>();
-    if (is_module && line.find(call) != std::string::npos) kept = i;
-    if (!is_module && i + 1 < lines.size() && calls_wrapper(line)) kept = i + 1;
-  }
-  if (!kept || !lines[*kept].is_string()) return std::string(stack);
-  JsonWriter json;
-  json.value(std::vector<std::string>{lines[*kept].get<std::string>()});
-  return json.take();
+  Entry::Index found = Entry::kNone;
+  std::size_t lines = 0;
+  bool is_next = false;
+  stack.children(0, [&](Entry::Index line) {
+    ++lines;
+    if (found != Entry::kNone) return;
+    const std::string_view text = stack.string(line);
+    if (is_module ? text.find(call) != std::string_view::npos : is_next) found = line;
+    is_next = calls_wrapper(text);
+  });
+  // One alone is shown as it is.
+  return lines > 1 && stack.is(found, dump::NodeKind::string) ? found : Entry::kNone;
 }
 
 }  // namespace msprobe::graph

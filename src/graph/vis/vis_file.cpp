@@ -2,8 +2,11 @@
 #include "graph/vis/vis_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
+#include "dump/entry.hpp"
+#include "dump/member_stream.hpp"
 #include "graph/pair/release8.hpp"
 #include "graph/vis/short_stack.hpp"
 #include "graph/vis/vis_words.hpp"
@@ -23,48 +26,10 @@ constexpr int kVisIndent = 4;
 constexpr std::size_t kVisNodesAtOnce = 512;
 constexpr std::size_t kVisNodesInTurn = 16;
 
-/// JSON of one line, spread over lines; its own begins at `level`.
-std::string spread(std::string_view json, int level) {
-  std::string out;
-  out.reserve(json.size() * 2);
-  bool in_text = false;
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    const char c = json[i];
-    if (in_text) {
-      out += c;
-      if (c == '\\' && i + 1 < json.size()) {
-        out += json[++i];
-      } else if (c == '"') {
-        in_text = false;
-      }
-      continue;
-    }
-    if (c == '"') in_text = true;
-    const bool opens = c == '{' || c == '[';
-    if (opens && i + 1 < json.size() && (json[i + 1] == '}' || json[i + 1] == ']')) {
-      out += c;
-      out += json[++i];
-    } else if (opens) {
-      out += c;
-      append_json_line(out, ++level, kVisIndent);
-    } else if (c == '}' || c == ']') {
-      append_json_line(out, --level, kVisIndent);
-      out += c;
-    } else if (c == ',') {
-      out += c;
-      append_json_line(out, level, kVisIndent);
-      if (i + 1 < json.size() && json[i + 1] == ' ') ++i;
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
 struct MadeNode {
   NodeData data;
   std::string text;
-  std::size_t gap = 0;  // where in the text more members may follow
+  std::size_t gap = 0;  // behind the last member
 };
 
 class NodeMaker {
@@ -78,52 +43,57 @@ class NodeMaker {
   MadeNode make(NodeIndex index) const {
     MadeNode made;
     made.data = source_.data(index);
-    const std::string_view name = tree_.name(index);
-    made.text = index == kRoot ? "" : ",";
-    append_json_line(made.text, level_, kVisIndent);
-    append_json_string(made.text, name);
-    made.text += ": ";
-    made.text += spread(json_of(index, made.data), level_);
-    // Behind the last member stand the end of the line, the indentation and the brace.
-    made.gap = made.text.size() - 2 - static_cast<std::size_t>(level_) * kVisIndent;
-    return made;
-  }
-
- private:
-  std::string json_of(NodeIndex index, const NodeData& data) const {
     const model_tree::Node& node = tree_.node(index);
-    JsonWriter json;
+    const std::string_view name = tree_.name(index);
+    JsonWriter json({.indent = kVisIndent}, level_);
+    if (index != kRoot) json.text() += ',';
+    append_json_line(json.text(), level_, kVisIndent);
+    append_json_string(json.text(), name);
+    json.text() += ": ";
     json.open_object();
-    json.member("id", tree_.name(index));
+    json.member("id", name);
     json.member("node_type", static_cast<int>(node.type));
     json.key("output_data");
-    json.raw(joined(data.items, true));
+    put_items(json, made.data.items, true);
     json.key("input_data");
-    json.raw(joined(data.items, false));
+    put_items(json, made.data.items, false);
     json.member("upnode", node.parent == kNoNode ? "None" : tree_.name(node.parent));
     json.key("subnodes");
     json.open_list();
     for (const NodeIndex child : node.children) json.value(tree_.name(child));
     json.close();
-    json.key("matched_node_link");
-    json.raw(data.matched_node_link);
+    json.member("matched_node_link", made.data.partner);
     json.key("suggestions");
-    json.raw("{}");
+    json.open_object();
+    json.close();
     json.key("stack_info");
-    const std::string_view stack = tree_.stack(node.stack);
-    json.raw(whole_stacks_ ? std::string(stack) : short_stack(tree_.name(index), stack));
+    put_stack(json, name, tree_.stack(node.stack));
     if (is_top_[index]) json.member("micro_step_id", node.micro_step);
     json.key("data");
     json.open_object();
-    if (data.release8.index) {
+    if (made.data.release8.index) {
       json.key("precision_index");
-      json.raw(index_text(data.release8));
+      json.raw(index_text(made.data.release8));
     }
-    if (!data.release8.result.empty()) json.member("Result", data.release8.result);
-    if (!data.overflow_level.empty()) json.member("overflow_level", data.overflow_level);
+    if (!made.data.release8.result.empty()) json.member("Result", made.data.release8.result);
+    if (!made.data.overflow_level.empty()) json.member("overflow_level", made.data.overflow_level);
     json.close();
+    made.gap = json.text().size();
     json.close();
-    return json.take();
+    made.text = json.take();
+    return made;
+  }
+
+ private:
+  void put_stack(JsonWriter& json, std::string_view node, std::string_view stack) const {
+    dump::Entry lines;
+    dump::read_json(stack, lines, std::string(node));
+    const dump::Entry::Index kept = whole_stacks_ ? dump::Entry::kNone : line_that_counts(node, lines);
+    if (kept == dump::Entry::kNone) {
+      dump::append_json(json, lines, 0);
+    } else {
+      json.value(std::array{lines.text(kept)});
+    }
   }
 
   const NodeSource& source_;
@@ -140,31 +110,28 @@ VisWriter::VisWriter(OutputFile& out, bool compared, bool whole_stacks)
   put("{");
 }
 
-std::size_t VisWriter::add(const NodeSource& source, const std::optional<std::string>& tensor_folder,
-                           const GraphObserver& observer) {
+std::size_t VisWriter::add(const NodeSource& source, const GraphObserver& observer) {
   const ModelTree& tree = source.tree();
   const int own_level = level() + 1;
-  std::string head;
+  JsonWriter head({.indent = kVisIndent}, level());
   if (compared_) {
-    if (sides_ > 0) head += ',';
-    append_json_line(head, 1, kVisIndent);
-    head += sides_ == 0 ? "\"NPU\": {" : "\"Bench\": {";
+    if (sides_ > 0) head.text() += ',';
+    append_json_line(head.text(), 1, kVisIndent);
+    head.text() += sides_ == 0 ? "\"NPU\": " : "\"Bench\": ";
   }
   ++sides_;
-  append_json_line(head, own_level, kVisIndent);
-  head += "\"root\": ";
-  append_json_string(head, model_tree::kRootName);
-  head += ',';
-  append_json_line(head, own_level, kVisIndent);
-  head += "\"dump_data_dir\": ";
-  if (tensor_folder) {
-    append_json_string(head, *tensor_folder);
+  head.open_object();
+  head.member("root", model_tree::kRootName);
+  head.key("dump_data_dir");
+  if (const std::optional<std::string> folder = source.tensor_folder()) {
+    head.value(*folder);
   } else {
-    head += "null";
+    head.null();
   }
-  head += ',';
-  append_json_line(head, own_level, kVisIndent);
-  put(head + "\"node\": {");
+  head.key("node");
+  head.open_object();
+  // The object of a single run is that of the file, which is open.
+  put(head.take().substr(compared_ ? 0 : 1));
   const NodeMaker maker(source, whole_stacks_, own_level + 1);
   std::vector<MadeNode> nodes;
   for (NodeIndex begin = kRoot; begin < tree.size(); begin += static_cast<NodeIndex>(nodes.size())) {
@@ -197,19 +164,19 @@ std::size_t VisWriter::add(const NodeSource& source, const std::optional<std::st
 }
 
 void VisWriter::end(const VisFrame& frame) {
-  JsonWriter json;
+  JsonWriter json({.indent = kVisIndent});
   json.open_object();
   if (frame.task) {
     json.member("ToolTip", vis_tool_tip(*frame.task));
     json.key("Colors");
-    json.raw(vis_colors(*frame.task));
+    put_vis_colors(json, *frame.task);
   }
   json.member("MicroSteps", frame.micro_steps);
   if (frame.task) json.member("task", task_name(*frame.task));
   json.member("OverflowCheck", frame.overflow_check);
   json.close();
   // The members follow those that are there.
-  put("," + spread(json.take(), 0).substr(1));
+  put("," + json.take().substr(1));
 }
 
 void VisWriter::put(std::string_view text) {
@@ -218,12 +185,15 @@ void VisWriter::put(std::string_view text) {
   failed_ = false;
 }
 
+JsonWriter communication_text(bool compared) {
+  return JsonWriter({.indent = kVisIndent}, compared ? 4 : 3);
+}
+
 std::string communication_member(std::string_view json, bool compared) {
-  const int level = compared ? 4 : 3;
   std::string out = ",";
-  append_json_line(out, level, kVisIndent);
+  append_json_line(out, compared ? 4 : 3, kVisIndent);
   out += "\"matched_distributed\": ";
-  return out + spread(json, level);
+  return out += json;
 }
 
 }  // namespace msprobe::graph

@@ -11,7 +11,8 @@
 
 #include "graph/config.hpp"
 #include "graph/data/node_source.hpp"
-#include "graph/database/graph_rows.hpp"
+#include "graph/output.hpp"
+#include "support/json_writer.hpp"
 #include "support/output_file.hpp"
 
 namespace msprobe::graph {
@@ -30,8 +31,7 @@ class VisWriter {
   VisWriter(OutputFile& out, bool compared, bool whole_stacks);
 
   /// The number of nodes. The observer's row is the place in `out` where the communication of the node goes.
-  std::size_t add(const NodeSource& source, const std::optional<std::string>& tensor_folder,
-                  const GraphObserver& observer);
+  std::size_t add(const NodeSource& source, const GraphObserver& observer);
   void end(const VisFrame& frame);
   /// Was anything refused? Then nothing can be added any more.
   bool failed() const { return failed_; }
@@ -47,7 +47,9 @@ class VisWriter {
   bool failed_ = false;
 };
 
-/// The member that tells the communication of a node, for its place.
+/// What the communication of a node is told by.
+JsonWriter communication_text(bool compared);
+/// The member that tells it, for its place.
 std::string communication_member(std::string_view json, bool compared);
 
 }  // namespace msprobe::graph

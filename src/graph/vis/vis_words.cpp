@@ -3,9 +3,10 @@
 
 #include <array>
 #include <cstddef>
+#include <string_view>
+#include <vector>
 
 #include "graph/pair/result_members.hpp"
-#include "support/json_writer.hpp"
 
 namespace msprobe::graph {
 namespace {
@@ -27,35 +28,37 @@ constexpr std::string_view kSameWords = "与标杆相比, 此节点所有输入�
 constexpr std::string_view kOtherWords = "与标杆相比, 此节点任意输入输出的md5值不同";
 constexpr std::string_view kAloneWords = "比对过程中节点未匹配上";
 
-void put_range(JsonWriter& json, std::string_view color, std::string_view range, std::string_view words) {
+using Bounds = std::vector<std::string_view>;
+
+void put_range(JsonWriter& json, std::string_view color, const Bounds& bounds, std::string_view words) {
   json.key(color);
   json.open_object();
   json.key("value");
-  json.raw(range);
+  json.open_list();
+  for (const std::string_view bound : bounds) json.raw(bound);
+  json.close();
   json.member("description", words);
   json.close();
 }
 
 }  // namespace
 
-std::string vis_colors(ComparedBy task) {
-  static constexpr std::array<std::string_view, kLevels> kErrors = {"[0, 0.2]", "[0.2, 0.4]", "[0.4, 0.6]",
-                                                                    "[0.6, 0.8]", "[0.8, 1]"};
-  static constexpr std::array<std::string_view, kLevels> kRatios = {"[0, 0.05]", "[0.05, 0.1]", "[0.1, 0.15]",
-                                                                    "[0.15, 0.2]", "[0.2, 1]"};
-  JsonWriter json;
+void put_vis_colors(JsonWriter& json, ComparedBy task) {
+  static constexpr std::array<std::string_view, kLevels + 1> kErrors = {"0", "0.2", "0.4", "0.6", "0.8", "1"};
+  static constexpr std::array<std::string_view, kLevels + 1> kRatios = {"0",    "0.05", "0.1",
+                                                                        "0.15", "0.2",  "1"};
   json.open_object();
   if (task == ComparedBy::md5) {
-    put_range(json, kLevelColors.front(), "[1, 1]", kSameWords);
-    put_range(json, kLevelColors.back(), "[0, 0]", kOtherWords);
+    put_range(json, kLevelColors.front(), {"1", "1"}, kSameWords);
+    put_range(json, kLevelColors.back(), {"0", "0"}, kOtherWords);
   } else if (task != ComparedBy::structure) {
     const bool tensors = task == ComparedBy::tensors;
+    const auto& bounds = tensors ? kRatios : kErrors;
     for (std::size_t i = 0; i < kLevels; ++i)
-      put_range(json, kLevelColors[i], (tensors ? kRatios : kErrors)[i], tensors ? kRatioWords : kErrorWords);
+      put_range(json, kLevelColors[i], {bounds[i], bounds[i + 1]}, tensors ? kRatioWords : kErrorWords);
   }
-  put_range(json, kUnmatchedColor, "[]", kAloneWords);
+  put_range(json, kUnmatchedColor, {}, kAloneWords);
   json.close();
-  return json.take();
 }
 
 std::string vis_tool_tip(ComparedBy task) {

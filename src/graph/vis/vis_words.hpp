@@ -5,11 +5,12 @@
 #include <string>
 
 #include "graph/config.hpp"
+#include "support/json_writer.hpp"
 
 namespace msprobe::graph {
 
-/// JSON: the ranges of the index that colours stand for.
-std::string vis_colors(ComparedBy task);
+/// The ranges of the index that colours stand for.
+void put_vis_colors(JsonWriter& json, ComparedBy task);
 /// JSON: what columns mean.
 std::string vis_tool_tip(ComparedBy task);
 

@@ -9,6 +9,7 @@
 
 #include "graph/pair/result_members.hpp"
 #include "support/byte_source.hpp"
+#include "support/json_writer.hpp"
 
 namespace msprobe::graph_item_pairs_test {
 
@@ -93,24 +94,26 @@ TEST_CASE("what is added to an item") {
     result.measure_traits.numbers_only = python;
     result.traits.judge.tells_unknown = !python;
     result.judgement = compare::judge(result, result.traits.judge, compare::default_rules());
-    const std::string text = result_members(result, 0, python);
+    JsonWriter json;
+    json.value(result_members(result, 0, python));
+    const std::string text = json.take();
     return text.substr(0, text.find(R"(, "Min diff")")) + text.substr(text.find(R"(, "NormRelativeErr")"));
   };
-  const std::string pass = R"(, "Requires_grad Consistent": "True", "Result": "pass", "Err_message": "[]")";
-  CHECK(members("2.0", "2.0", false) == R"("Max diff": "0", "NormRelativeErr": "0")" + pass);
-  CHECK(members("2.0", "2.0", true) == R"("Max diff": "0.0", "NormRelativeErr": "0.0%")" + pass);
-  CHECK(members("2", "2", true) == R"("Max diff": "0", "NormRelativeErr": "0.0%")" + pass);
+  const std::string pass = R"(, "Requires_grad Consistent": "True", "Result": "pass", "Err_message": "[]"})";
+  CHECK(members("2.0", "2.0", false) == R"({"Max diff": "0", "NormRelativeErr": "0")" + pass);
+  CHECK(members("2.0", "2.0", true) == R"({"Max diff": "0.0", "NormRelativeErr": "0.0%")" + pass);
+  CHECK(members("2", "2", true) == R"({"Max diff": "0", "NormRelativeErr": "0.0%")" + pass);
   CHECK(members("3.1", "3", true) ==
-        R"("Max diff": "0.10000000000000009", "NormRelativeErr": "3.333333%")" + pass);
-  CHECK(members("5.0", "0.0", true) == R"("Max diff": "5.0", "NormRelativeErr": "N/A")" + pass);
-  CHECK(members("null", "1.0", true) == R"("Max diff": "N/A", "NormRelativeErr": "N/A")" + pass);
-  CHECK(members("true", "true", true) == R"("Max diff": "N/A", "NormRelativeErr": "N/A")" + pass);
-  CHECK(members("1.0", "-Infinity", true) == R"("Max diff": "inf\t", "NormRelativeErr": "nan%")" + pass);
-  CHECK(members("1.0", "NaN", true) == R"("Max diff": "Nan", "NormRelativeErr": "Nan")" + pass);
+        R"({"Max diff": "0.10000000000000009", "NormRelativeErr": "3.333333%")" + pass);
+  CHECK(members("5.0", "0.0", true) == R"({"Max diff": "5.0", "NormRelativeErr": "N/A")" + pass);
+  CHECK(members("null", "1.0", true) == R"({"Max diff": "N/A", "NormRelativeErr": "N/A")" + pass);
+  CHECK(members("true", "true", true) == R"({"Max diff": "N/A", "NormRelativeErr": "N/A")" + pass);
+  CHECK(members("1.0", "-Infinity", true) == R"({"Max diff": "inf\t", "NormRelativeErr": "nan%")" + pass);
+  CHECK(members("1.0", "NaN", true) == R"({"Max diff": "Nan", "NormRelativeErr": "Nan")" + pass);
   CHECK(members("1000000000000000000000000000000", "1000000000000000000000000000000", true) ==
-        R"("Max diff": "0", "NormRelativeErr": "0.0%")" + pass);
+        R"({"Max diff": "0", "NormRelativeErr": "0.0%")" + pass);
   const std::string error = members("5.0", "0.0", false);
-  CHECK(error.starts_with(R"("Max diff": "5.0", "NormRelativeErr": "inf")"));
+  CHECK(error.starts_with(R"({"Max diff": "5.0", "NormRelativeErr": "inf")"));
   CHECK(error.find(R"("Result": "error")") != std::string::npos);
   CHECK(error.find(R"("Err_message": "[\"error: The NormRelativeErr of output is greater than 0.5.\")") !=
         std::string::npos);

@@ -4,8 +4,11 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "dump/entry.hpp"
+#include "dump/member_stream.hpp"
 #include "graph/data/item_texts.hpp"
 #include "graph/pair/arguments.hpp"
 #include "graph/pair/release8.hpp"
@@ -15,17 +18,23 @@
 namespace msprobe::graph {
 namespace {
 
-ItemText item_of(bool output, const std::string& members) {
+ItemText item_of(bool output, const TextMembers& members) {
   ItemText item;
   item.output = output;
   item.members = members;
   return item;
 }
 
-std::string list_of(const std::vector<std::string>& lines) {
+using Lines = std::vector<std::string>;
+constexpr const char* kAll = "all lines";
+
+std::string line_of(std::string_view node, const Lines& lines) {
   JsonWriter json;
   json.value(lines);
-  return json.take();
+  dump::Entry stack;
+  dump::read_json(json.take(), stack, "stack");
+  const dump::Entry::Index line = line_that_counts(node, stack);
+  return line == dump::Entry::kNone ? kAll : std::string(stack.text(line));
 }
 
 }  // namespace
@@ -68,38 +77,39 @@ TEST_CASE("a collection has the worst of what it holds") {
 
 TEST_CASE("nodes pair by the types and shapes of their arguments and results") {
   NodeData one;
-  one.items = {item_of(false, R"("type": "torch.Tensor", "shape": "[2, 3]", "Max": "1.0")"),
-               item_of(true, R"("type": "int", "shape": "[]")")};
+  one.items = {item_of(false, {{"type", "torch.Tensor"}, {"shape", "[2, 3]"}, {"Max", "1.0"}}),
+               item_of(true, {{"type", "int"}, {"shape", "[]"}})};
   NodeData other = one;
   CHECK(same_arguments(one, other, false));
-  other.items[0].members = R"("type": "torch.Tensor", "shape": "[3, 2]", "Max": "1.0")";
+  other.items[0].members = {{"type", "torch.Tensor"}, {"shape", "[3, 2]"}, {"Max", "1.0"}};
   CHECK_FALSE(same_arguments(one, other, false));
   CHECK_FALSE(same_arguments(one, other, true));
   other = one;
-  other.items[1].members = R"("type": "float", "shape": "[]")";
+  other.items[1].members = {{"type", "float"}, {"shape", "[]"}};
   CHECK_FALSE(same_arguments(one, other, false));
   CHECK(same_arguments(one, other, true));
   other = one;
-  other.items.push_back(item_of(true, R"("value": "null")"));
+  other.items.push_back(item_of(true, {{"value", "null"}}));
   CHECK_FALSE(same_arguments(one, other, false));
   CHECK(same_arguments(one, other, true));  // as far as both have some
-  one.items.push_back(item_of(true, R"("value": "null", "type": "null")"));
+  one.items.push_back(item_of(true, {{"value", "null"}, {"type", "null"}}));
   CHECK(same_arguments(one, other, false));
 }
 
 TEST_CASE("of a call stack the line that counts is kept") {
-  const std::string stack = list_of({"x = self.fc1(y)", "z = AddTemplate(x)", "\u00e9Template(x)", "last"});
-  CHECK(short_stack("Module.net.fc1.Linear.forward.0", stack) == list_of({"x = self.fc1(y)"}));
-  CHECK(short_stack("Cell.net.Add.Linear.backward.0", stack) == stack);
-  CHECK(short_stack("Torch.add.0.forward", stack) == list_of({"\u00e9Template(x)"}));
-  CHECK(short_stack("optimizer", stack) == stack);
+  const Lines stack = {"x = self.fc1(y)", "z = AddTemplate(x)", "\u00e9Template(x)", "last"};
+  CHECK(line_of("Module.net.fc1.Linear.forward.0", stack) == "x = self.fc1(y)");
+  CHECK(line_of("Cell.net.Add.Linear.backward.0", stack) == kAll);
+  CHECK(line_of("Torch.add.0.forward", stack) == "\u00e9Template(x)");
+  CHECK(line_of("optimizer", stack) == kAll);
   for (const std::string line : {"Template(", "fooTemplate(", "_AddTemplate(", "Add1Template(",
                                  "\u00e9Template(", "AddTemplates(", "my_api_template("})
-    CHECK(short_stack("Torch.add.0.forward", list_of({line, "last"})) == list_of({line, "last"}));
+    CHECK(line_of("Torch.add.0.forward", {line, "last"}) == kAll);
   for (const std::string line : {"api_template(", "x.AddTemplate(", "(TTemplate(a)"})
-    CHECK(short_stack("Torch.add.0.forward", list_of({line, "last"})) == list_of({"last"}));
-  CHECK(short_stack("Torch.add.0.forward", list_of({"AddTemplate("})) == list_of({"AddTemplate("}));
-  CHECK(short_stack("Torch.add.0.forward", "[]") == "[]");
+    CHECK(line_of("Torch.add.0.forward", {line, "last"}) == "last");
+  CHECK(line_of("Torch.add.0.forward", {"AddTemplate("}) == kAll);
+  CHECK(line_of("Module.net.fc1.Linear.forward.0", {"x = self.fc1(y)"}) == kAll);
+  CHECK(line_of("Torch.add.0.forward", {}) == kAll);
 }
 
 }  // namespace msprobe::graph

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/job.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "graph/database/database_output.hpp"
+#include "graph/vis/vis_output.hpp"
+#include "support/progress.hpp"
+#include "support/text.hpp"
+
+namespace msprobe::graph {
+namespace {
+
+std::unique_ptr<GraphOutput> make_output(const GraphOptions& options, bool with_edges) {
+  if (options.as_vis) return std::make_unique<VisOutput>(options);
+  return std::make_unique<DatabaseOutput>(options, with_edges);
+}
+
+}  // namespace
+
+GraphJob::GraphJob(const GraphOptions& options, std::size_t parts, bool with_edges,
+                   const GraphProgress& progress)
+    : options_(options),
+      progress_(progress),
+      parts_(static_cast<double>(parts)),
+      output_(make_output(options, with_edges)) {}
+
+void GraphJob::write(const GraphPlace& place, const NodeSource& graph, double begins) {
+  write(place, Sides{graph, nullptr, std::nullopt, graph.tree().micro_steps}, begins);
+}
+
+void GraphJob::write(const GraphPlace& place, const GraphPair& pair, double begins) {
+  write(place, Sides{pair.target(), &pair.golden(), pair.task(), pair.micro_steps()}, begins);
+  for (const std::string& warning : pair.warnings())
+    result.warnings.push_back(place.label.empty() ? warning : display(place.label) + ": " + warning);
+}
+
+void GraphJob::write(const GraphPlace& place, const Sides& sides, double begins) {
+  const double share = (1 - begins) / (sides.golden == nullptr ? 1 : 2);
+  GraphFrame frame{sides.task, sides.micro_steps, {}};
+  NodeTally tally;
+  std::size_t nodes = 0;
+  const auto add = [&](std::string_view side, const NodeSource& source) {
+    const std::size_t size = source.tree().size() - 1;
+    begin(place.label.empty() ? "graph" : display(place.label), size);
+    RankCalls calls(options_.overflow_check, options_.edges.as_release8);
+    const bool is_target = &source == &sides.target;
+    const double before = is_target ? begins : begins + share;
+    std::size_t so_far = 0;
+    GraphObserver observer;
+    observer.written = [&](std::size_t more) {
+      so_far += more;
+      if (progress_.line != nullptr) progress_.line->advance(more);
+      tell(before + share * static_cast<double>(so_far) / static_cast<double>(size));
+    };
+    observer.node = [&](std::int64_t row, std::string_view node, const NodeData& data) {
+      calls.add(row, node, data);
+      is_target ? tally.add_target(place.label, node, data) : tally.add_golden(node, data);
+    };
+    nodes += output_->add(side, source, observer);
+    frame.calls.emplace_back(side, std::move(calls));
+  };
+  add("NPU", sides.target);
+  if (sides.golden != nullptr) add("Bench", *sides.golden);
+  output_->end(std::move(frame));
+  if (sides.golden != nullptr) {
+    if (!result.tally) result.tally.emplace();
+    result.tally->add(tally);
+    extent_.task = sides.task;
+  }
+  count(place, nodes, sides.micro_steps);
+}
+
+void GraphJob::count(const GraphPlace& place, std::size_t nodes, std::uint32_t micro_steps) {
+  const bool is_first = result.ranks++ == 0;
+  result.nodes += nodes;
+  extent_.steps.insert(place.step);
+  if (is_first || !options_.config.of_first_graph)
+    extent_.micro_steps = std::max(extent_.micro_steps, micro_steps);
+  if (place.step == *extent_.steps.begin() || !options_.config.of_first_graph)
+    extent_.ranks.insert(place.rank);
+}
+
+void GraphJob::tell_unconnected(const RankGraph& graph) {
+  if (options_.tree.lose_unconnected) return;
+  for (std::string& line : unconnected_lines(graph)) result.unconnected.push_back(std::move(line));
+}
+
+void GraphJob::begin(const std::string& what, std::size_t nodes) const {
+  if (progress_.line != nullptr) progress_.line->begin(what, nodes, nodes == 0 ? "" : "nodes");
+}
+
+void GraphJob::tell(double part) const {
+  if (progress_.tell) progress_.tell(100 * (done_ + part) / parts_);
+}
+
+GraphResult GraphJob::finish() {
+  if (result.ranks > 0) result.file = output_->finish(extent_);
+  if (progress_.line != nullptr) progress_.line->end();
+  return std::move(result);
+}
+
+}  // namespace msprobe::graph

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run of graph_visualize is asked for.
+#pragma once
+
+#include <string>
+
+#include "graph/data/item_texts.hpp"
+#include "graph/edges.hpp"
+#include "graph/pair/graph_pair.hpp"
+#include "model_tree/build_tree.hpp"
+
+namespace msprobe::graph {
+
+struct ConfigTraits {
+  bool of_first_graph = false;  // the number of micro steps; the ranks are those of the first step
+};
+
+struct GraphOptions {
+  std::string target;
+  std::string golden;  // empty: nothing is compared
+  std::string output;
+  bool as_vis = false;        // the files of releases 8.x, not a data base
+  bool whole_stacks = false;  // in such files
+  bool overflow_check = false;
+  model_tree::TreeTraits tree;
+  DataTraits data;
+  EdgeTraits edges;
+  ConfigTraits config;
+  PairOptions pair;
+  bool origins = true;  // of two runs: where the errors of nodes come from is judged
+
+  bool compares() const { return !golden.empty(); }
+};
+
+}  // namespace msprobe::graph

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/result_name.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <system_error>
+
+namespace msprobe {
+
+std::string time_stamp(std::time_t when) {
+  return fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(when));
+}
+
+std::string unused_path(const std::string& stem, std::string_view suffix) {
+  std::string path = fmt::format("{}{}", stem, suffix);
+  std::error_code ignored;
+  for (int number = 1; std::filesystem::exists(path, ignored); ++number)
+    path = fmt::format("{}_{}{}", stem, number, suffix);
+  return path;
+}
+
+}  // namespace msprobe
