@@ -108,7 +108,7 @@ class AnomalyCommand final : public Command {
     if (analysis.anomaly() || (options.listing != Listing::none && options.output == "-")) {
       write(analysis, options, rules, context.color);
     } else if (options.listing != Listing::none) {
-      log_info(without_last_newline(render_listing(analysis, options.listing, style(context.color))));
+      log_info(render_listing(analysis, options.listing, style(context.color)));
     } else {
       log_info("Cannot find any anomaly node, no need to generate analyze file.");
     }
@@ -117,11 +117,6 @@ class AnomalyCommand final : public Command {
   }
 
  private:
-  static std::string without_last_newline(std::string text) {
-    if (text.ends_with('\n')) text.pop_back();
-    return text;
-  }
-
   static AnswerStyle style(bool color) { return {color, report::terminal_width(STDERR_FILENO)}; }
 
   static std::string render(const Analysis& analysis, const AnalyzeOptions& options, const Rules& rules,
@@ -152,7 +147,7 @@ class AnomalyCommand final : public Command {
     }
     // The same text twice on one screen helps nobody.
     if (options.output == "-" && options.format == Format::text) return;
-    log_info(without_last_newline(render(analysis, options, rules, style(color))));
+    log_info(render(analysis, options, rules, style(color)));
   }
 
   static std::string file_name(const AnalyzeOptions& options) {

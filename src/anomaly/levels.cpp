@@ -8,6 +8,7 @@
 
 #include "dump/dump_json.hpp"
 #include "dump/nonfinite.hpp"
+#include "support/ascii.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::anomaly {
@@ -70,11 +71,7 @@ NormJump norms_of(const Entry& entry) {
 std::string rule_key(std::string_view name) {
   const std::size_t first = name.find('.');
   const std::size_t second = first == std::string_view::npos ? first : name.find('.', first + 1);
-  std::string key(name.substr(0, second));
-  for (char& c : key) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
-  }
-  return key;
+  return lower_case(name.substr(0, second));
 }
 
 EntryFinding level_finding(std::string_view name, const Entry& entry, Scene scene) {
@@ -143,12 +140,7 @@ class StatisticsFinder {
 
   /// Which statistic reaches the limit of the dtype.
   std::optional<std::string> saturated(Entry::Index item) const {
-    const Entry::Index dtype = entry_.find(item, "dtype");
-    if (dtype == kNoNode || !entry_.is(dtype, NodeKind::string)) return std::nullopt;
-    std::string type(entry_.text(dtype));
-    for (char& c : type) {
-      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
-    }
+    std::string type = lower_case(entry_.string(item, "dtype"));
     if (type.starts_with("torch.")) type.erase(0, 6);
     const auto limit = rules_.largest_finite.find(type);
     if (limit == rules_.largest_finite.end()) return std::nullopt;

@@ -2,12 +2,12 @@
 #include "anomaly/rules.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
 #include "anomaly/default_rules.hpp"
 #include "dump/communication.hpp"
+#include "support/ascii.hpp"
 #include "support/rule_file.hpp"
 #include "support/text.hpp"
 
@@ -47,10 +47,8 @@ class Reader {
   Places places(const YamlNode& node, const std::string& key) const {
     Places result;
     for (const std::string& word : words(node, key)) {
-      std::size_t position = 0;
-      const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), position);
-      if (error == std::errc() && end == word.data() + word.size()) {
-        result.positions.insert(position);
+      if (const auto position = whole_number<std::size_t>(word)) {
+        result.positions.insert(*position);
       } else {
         result.names.insert(word);
       }

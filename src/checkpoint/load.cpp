@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -20,6 +19,7 @@
 #include "checkpoint/sharding_info.hpp"
 #include "checkpoint/shards.hpp"
 #include "formats/safetensors.hpp"
+#include "support/ascii.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
@@ -58,13 +58,12 @@ std::string tracked_folder(const std::string& folder) {
   while (!text.empty() && blank(text.front())) text.erase(text.begin());
   std::string inner = text;
   if (text != "release") {
-    std::uint64_t iteration = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), iteration);
-    if (error != std::errc{} || end != text.data() + text.size()) {
+    const auto iteration = whole_number<std::uint64_t>(text);
+    if (!iteration) {
       throw FormatError(display(tracker),
                         fmt::format("'{}' is neither a number nor 'release'", display(text)));
     }
-    inner = fmt::format("iter_{:07}", iteration);
+    inner = fmt::format("iter_{:07}", *iteration);
   }
   std::string path = in_folder(folder, inner);
   if (!exists(path)) throw IoError(display(path), fmt::format("not found, although {} names it", kTracker));

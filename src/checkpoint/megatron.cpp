@@ -11,6 +11,7 @@
 #include "checkpoint/loaders.hpp"
 #include "checkpoint/megatron_merge.hpp"
 #include "checkpoint/names.hpp"
+#include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/parallel.hpp"
@@ -86,11 +87,9 @@ std::optional<std::size_t> chunk_index(std::string_view head) {
   if (head == "model") return 0;
   if (!head.starts_with("model")) return {};
   head.remove_prefix(5);
-  std::size_t index = 0;
-  const auto [end, error] = std::from_chars(head.data(), head.data() + head.size(), index);
+  const auto index = whole_number<std::size_t>(head);
   constexpr std::size_t kMostChunks = 4096;
-  if (error != std::errc{} || end != head.data() + head.size() || index >= kMostChunks) return {};
-  return index;
+  return index && *index < kMostChunks ? index : std::nullopt;
 }
 
 /// Tensors in a list are no parameters: a module's state has names only.

@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
+
+#include "support/ascii.hpp"
 
 namespace msprobe::checkpoint {
 namespace {
@@ -28,11 +29,8 @@ bool is_one_of(std::string_view text, std::initializer_list<std::string_view> li
 
 /// Without zeros before it: names that differ must not come to mean the same by the thousand.
 std::optional<std::int64_t> number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || text.empty() || text[0] == '-') return {};
-  if (text[0] == '0' && text.size() > 1) return {};
-  return value;
+  if (text.starts_with('-') || (text.starts_with('0') && text.size() > 1)) return {};
+  return whole_number<std::int64_t>(text);
 }
 
 // Names of components that changed over Megatron's versions.

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "collector/config_keys.hpp"
 #include "collector/perturbation_config.hpp"
+#include "support/ascii.hpp"
 #include "support/byte_source.hpp"
 #include "support/text.hpp"
 
@@ -150,12 +150,11 @@ class Reader {
  private:
   std::pair<std::uint32_t, std::uint32_t> range(std::string_view key, const std::string& text) const {
     const auto number = [&](std::string_view digits) {
-      std::uint32_t value = 0;
-      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-      if (error != std::errc() || end != digits.data() + digits.size() || value > kMaxNumber) {
+      const auto value = whole_number<std::uint32_t>(digits);
+      if (!value || *value > kMaxNumber) {
         fail(key, "\"" + text + "\" is neither a number within 0 and 1000000 nor a range such as \"2-5\"");
       }
-      return value;
+      return *value;
     };
     const std::size_t dash = text.find('-');
     const std::uint32_t first = number(std::string_view(text).substr(0, dash));

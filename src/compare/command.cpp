@@ -273,17 +273,12 @@ class CompareCommand final : public Command {
     if (!typed_.explain.empty()) {
       print_stories(report);
     } else {
-      log_info(without_last_newline(render_summary(report, context.color)));
+      log_info(render_summary(report, context.color));
     }
     return judge_outcome(report);
   }
 
  private:
-  static std::string without_last_newline(std::string text) {
-    if (text.ends_with('\n')) text.pop_back();
-    return text;
-  }
-
   /// -da; nothing if it is not asked for.
   std::optional<Outcome> diff_analyze(CompareOptions& options, const Context& context) const {
     if (!options.rank.first_difference) return std::nullopt;
@@ -303,7 +298,7 @@ class CompareCommand final : public Command {
     }
     const DifferenceReport report = find_first_difference(options, context.progress);
     if (!team().is_root()) return Outcome::clean;
-    log_info(without_last_newline(render_differences(report, context.color)));
+    log_info(render_differences(report, context.color));
     bool failed = typed_.strict && !report.one_sided.empty();
     bool findings = false;
     for (const AnalyzedStep& step : report.steps) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/compare.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,6 +21,7 @@
 #include "support/folder.hpp"
 #include "support/interrupt.hpp"
 #include "support/progress.hpp"
+#include "support/result_name.hpp"
 #include "support/team.hpp"
 
 namespace msprobe::compare {
@@ -49,7 +49,7 @@ Plan make_plan(const Found& found, const CompareOptions& options, const Rules& r
 /// The summary first: other outputs add to it.
 Sinks make_sinks(const CompareOptions& options, const Rules& rules, bool entries, Progress* progress) {
   const Outputs& outputs = options.outputs;
-  const std::string time = fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(team().begun()));
+  const std::string time = time_stamp(team().begun());
   Sinks sinks;
   sinks.push_back(summary_sink(options.summary, options.rank.match, rules));
   if (options.rank.factors) sinks.push_back(factor_sink(options.rank.factors, options.factors_file));

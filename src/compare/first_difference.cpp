@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare/first_difference.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,6 +20,7 @@
 #include "support/log.hpp"
 #include "support/output_file.hpp"
 #include "support/progress.hpp"
+#include "support/result_name.hpp"
 #include "support/team.hpp"
 #include "support/text.hpp"
 
@@ -128,7 +128,7 @@ DifferenceReport find_first_difference(const CompareOptions& asked, Progress* pr
   for (const std::string& remark : plan.remarks) log_warning(remark);
   DifferenceReport report;
   report.one_sided = plan.one_sided;
-  const std::string time = fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(team().begun()));
+  const std::string time = time_stamp(team().begun());
   if (team().computes()) {
     create_directories(options.outputs.directory);
     check_output(options.outputs.directory + "/diff_analyze_" + time);

@@ -5,6 +5,7 @@
 #include "config_check/checks.hpp"
 #include "dump/member_stream.hpp"
 #include "pack/packages.hpp"
+#include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
@@ -19,10 +20,7 @@ std::string trimmed_lower(const Value& value) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) return {};
   text = text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-  std::string lower = text;
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  const std::string lower = lower_case(text);
   return lower == "true" || lower == "false" ? lower : text;
 }
 

@@ -7,6 +7,7 @@
 
 #include "config_check/checks.hpp"
 #include "config_check/similarity.hpp"
+#include "support/ascii.hpp"
 #include "support/interrupt.hpp"
 #include "support/log.hpp"
 #include "support/text.hpp"
@@ -32,14 +33,6 @@ std::string underscored(std::string_view name) {
 /// The part behind the last dot, with underscores.
 std::string reduced(std::string_view name) {
   return underscored(name.substr(name.rfind('.') + 1));
-}
-
-std::string lower(std::string_view name) {
-  std::string out(name);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
 }
 
 /// Numbers and Booleans as Python prints them, text as it is; so 4 and "4" are one value.
@@ -178,7 +171,7 @@ class Matching {
     std::vector<Other> others;
     for (std::size_t i = 0; i < taken_.size(); ++i) {
       if (taken_[i]) continue;
-      std::string name = lower(reduced(cmp_.keys()[i]));
+      std::string name = lower_case(reduced(cmp_.keys()[i]));
       const bool ascii = is_ascii(name);
       others.push_back({std::move(name), i, ascii});
     }
@@ -187,7 +180,7 @@ class Matching {
     for (std::size_t i = 0; i < matched_.size(); ++i) {
       if (matched_[i]) continue;
       check_interrupt();
-      const std::string name = lower(reduced(bench_.keys()[i]));
+      const std::string name = lower_case(reduced(bench_.keys()[i]));
       const bool ascii = is_ascii(name);
       double best = kSimilar;
       std::optional<std::size_t> partner;

@@ -165,7 +165,7 @@ class ConfigCheckCommand final : public Command {
     const CollectResult result = collect(options, tables, [](const char* name) { return std::getenv(name); });
     for (const std::string& warning : result.warnings) log_warning(warning);
     for (const std::string& failure : result.failures) log_error(failure);
-    log_info(without_last_newline(render_collection(result)));
+    log_info(render_collection(result));
     return result.failures.empty() ? Outcome::clean : Outcome::failure;
   }
 
@@ -203,7 +203,7 @@ class ConfigCheckCommand final : public Command {
         std::count_if(comparison.sections.begin(), comparison.sections.end(),
                       [](const Section& section) { return section.table && section.table->warnings() != 0; });
     findings = (fail_on_ != "never" && summary.errors() != 0) || (fail_on_ == "warning" && warnings != 0);
-    log_info(without_last_newline(render_packs(comparison, options, context.color)));
+    log_info(render_packs(comparison, options, context.color));
     if (failed) return Outcome::failure;
     return findings ? Outcome::findings : Outcome::clean;
   }
@@ -218,7 +218,7 @@ class ConfigCheckCommand final : public Command {
     if (!output_.empty()) options.output = output_;
     const checkpoint::CompareReport report = checkpoint::compare(options, context.progress);
     for (const std::string& warning : report.warnings) log_warning(warning);
-    log_info(without_last_newline(checkpoint::render_summary(report, context.color)));
+    log_info(checkpoint::render_summary(report, context.color));
     if (const std::string reason = report.nothing_in_common(); !reason.empty()) {
       log_error(reason);
       return Outcome::failure;
@@ -241,13 +241,8 @@ class ConfigCheckCommand final : public Command {
                               : slime_compare_.given() ? compare_slime(logs_[0], logs_[1], options)
                                                        : verify_verl(verified_, tables, options);
     for (const std::string& warning : result.warnings) log_warning(warning);
-    log_info(without_last_newline(render_verl(result, context.color)));
+    log_info(render_verl(result, context.color));
     return fail_on_ != "never" && result.table->errors() != 0 ? Outcome::findings : Outcome::clean;
-  }
-
-  static std::string without_last_newline(std::string text) {
-    if (text.ends_with('\n')) text.pop_back();
-    return text;
   }
 
   Option dump_;

@@ -11,6 +11,7 @@
 #include "config_check/verl_log.hpp"
 #include "dump/member_stream.hpp"
 #include "pack/yaml.hpp"
+#include "support/ascii.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/output_file.hpp"
@@ -30,10 +31,7 @@ constexpr const char* kNo = "否";
 constexpr const char* kNotThere = "NA";
 
 bool ends_with_any(std::string_view name, std::initializer_list<std::string_view> endings) {
-  std::string lower(name);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  const std::string lower = lower_case(name);
   return std::any_of(endings.begin(), endings.end(),
                      [&](std::string_view end) { return lower.ends_with(end); });
 }

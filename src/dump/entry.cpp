@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "support/ascii.hpp"
 #include "support/json_writer.hpp"
 #include "support/packet.hpp"
 #include "support/text.hpp"
@@ -95,12 +96,7 @@ double Entry::number(Index node) const {
 }
 
 std::optional<std::int64_t> Entry::integer(Index node) const {
-  if (!is(node, NodeKind::integer)) return std::nullopt;
-  const std::string_view digits = text(node);
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return value;
+  return is(node, NodeKind::integer) ? whole_number<std::int64_t>(text(node)) : std::nullopt;
 }
 
 Entry::Index Entry::find(Index object, const Key& key) const {

@@ -8,6 +8,8 @@
 #include <limits>
 #include <string>
 
+#include "support/ascii.hpp"
+
 namespace msprobe::dump {
 namespace {
 
@@ -16,8 +18,7 @@ constexpr double kLargestHalf = 65504;
 
 /// `torch.float16` and `Float16` are `float16`.
 std::string dtype_of(const Entry& entry, Entry::Index item) {
-  std::string name(entry.string(item, "dtype"));
-  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::string name = lower_case(entry.string(item, "dtype"));
   constexpr std::string_view kPrefix = "torch.";
   if (name.starts_with(kPrefix)) name.erase(0, kPrefix.size());
   return name;

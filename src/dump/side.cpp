@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <memory>
 #include <span>
@@ -328,11 +327,8 @@ class Flattener {
       case NodeKind::real:
         return Value::of(entry.number(node));
       case NodeKind::integer: {
-        const std::string_view digits = entry.text(node);
-        std::int64_t integer = 0;
-        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), integer);
-        if (error == std::errc()) return Value::of(integer);
-        return Value::of_text(side_.pool.intern(digits));
+        const auto integer = entry.integer(node);
+        return integer ? Value::of(*integer) : Value::of_text(side_.pool.intern(entry.text(node)));
       }
       default:
         return Value::of_text(intern(node));

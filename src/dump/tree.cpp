@@ -2,11 +2,11 @@
 #include "dump/tree.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <system_error>
 
 #include "dump/names.hpp"
+#include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
@@ -144,10 +144,7 @@ class TreeFinder {
 std::optional<std::int64_t> number_after(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix)) return std::nullopt;
   name.remove_prefix(prefix.size());
-  if (!is_digits(name)) return std::nullopt;
-  std::int64_t number = 0;
-  if (std::from_chars(name.data(), name.data() + name.size(), number).ec != std::errc()) return std::nullopt;
-  return number;
+  return is_digits(name) ? whole_number<std::int64_t>(name) : std::nullopt;
 }
 
 std::optional<std::int64_t> rank_number(std::string_view folder, RankNames names) {

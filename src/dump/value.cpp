@@ -6,19 +6,14 @@
 #include <cctype>
 #include <cmath>
 
+#include "support/ascii.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::dump {
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
-
 bool names_device(std::string_view text) {
-  const std::string low = lower(text);
+  const std::string low = lower_case(text);
   return low.find("npu") != std::string::npos || low.find("cpu") != std::string::npos ||
          low.find("cuda") != std::string::npos;
 }
@@ -60,7 +55,7 @@ std::string to_text(const Value& value, const TextPool& pool) {
       break;
   }
   const std::string_view text = pool.at(value.text);
-  return text.size() == 3 && lower(text) == "nan" ? "Nan" : std::string(text);
+  return text.size() == 3 && lower_case(text) == "nan" ? "Nan" : std::string(text);
 }
 
 Classified classify(const Value& value, const TextPool& pool) {

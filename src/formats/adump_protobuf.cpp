@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "formats/adump_header.hpp"
 #include "formats/protobuf.hpp"
+#include "support/ascii.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::formats {
@@ -130,11 +130,7 @@ std::optional<std::size_t> thread_of(std::string_view name) {
   if (last == std::string_view::npos || last == 0) return std::nullopt;
   const std::size_t before = name.rfind('.', last - 1);
   if (before == std::string_view::npos) return std::nullopt;
-  const std::string_view text = name.substr(before + 1, last - before - 1);
-  std::size_t thread = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), thread);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return thread;
+  return whole_number<std::size_t>(name.substr(before + 1, last - before - 1));
 }
 
 }  // namespace

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "formats/limits.hpp"
+#include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
@@ -47,10 +47,7 @@ std::optional<std::int64_t> integer(std::string_view text) {
     text.remove_prefix(1);
     if (text.starts_with('-')) return std::nullopt;
   }
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return whole_number<std::int64_t>(text);
 }
 
 std::optional<DType> dtype_of_code(std::int64_t code) {

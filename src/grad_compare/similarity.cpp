@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <map>
 #include <span>
@@ -13,6 +12,7 @@
 
 #include "formats/npy.hpp"
 #include "sheets/csv_rows.hpp"
+#include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/file_name.hpp"
 #include "support/folder.hpp"
@@ -32,10 +32,8 @@ std::map<std::uint64_t, std::string> numbered_folders(const std::string& folder,
   std::map<std::uint64_t, std::string> found;
   for (const std::string& name : names_in(folder, Named::folders)) {
     if (!name.starts_with(word)) continue;
-    std::uint64_t number = 0;
-    const char* end = name.data() + name.size();
-    const auto [stop, error] = std::from_chars(name.data() + word.size(), end, number);
-    if (error == std::errc() && stop == end) found.emplace(number, folder + "/" + name);
+    const auto number = whole_number<std::uint64_t>(std::string_view(name).substr(word.size()));
+    if (number) found.emplace(*number, folder + "/" + name);
   }
   return found;
 }

@@ -16,6 +16,7 @@
 #include "formats/pickle_search.hpp"
 #include "formats/unpickler.hpp"
 #include "inspect/second_archives.hpp"
+#include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 #include "support/little_endian.hpp"
@@ -65,13 +66,6 @@ bool begins_like_pickle(const ByteSource& member) {
 bool begins_like_array(const ByteSource& member) {
   const auto start = start_of(member);
   return start[0] == std::byte{0x93} && start[1] == std::byte{'N'};
-}
-
-// PyTorch finds the members of an archive whatever their case.
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
-  return text;
 }
 
 }  // namespace
@@ -213,7 +207,8 @@ Source PickleFinder::open_member(const archive::ZipReader& zip, const archive::Z
 }
 
 void PickleFinder::scan_member(const archive::ZipReader& zip, const archive::ZipEntry& entry, bool is_npz) {
-  const std::string name = lower_case(entry.name);
+  const std::string name =
+      lower_case(entry.name);  // PyTorch finds the members of an archive whatever their case
   const bool named = name.ends_with(".pkl") || name.ends_with(".pickle");
   // The elements of a tensor may begin in any way, and nothing loads them as a pickle.
   const bool elements = !named && name.find("/data/") != std::string::npos;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "merge_result/merge.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include "merge_result/packets.hpp"
 #include "support/error.hpp"
 #include "support/output_file.hpp"
+#include "support/result_name.hpp"
 #include "support/team.hpp"
 #include "support/text.hpp"
 
@@ -124,8 +124,7 @@ MergeReport merge(const MergeOptions& options) {
   const Config config = read_config(options.config);
   Inputs inputs = find_inputs(options.input);
   if (team().is_root()) create_directories(options.output);
-  const std::string stem = fmt::format("{}/multi_ranks_compare_merge_{:%Y%m%d%H%M%S}", options.output,
-                                       fmt::localtime(team().begun()));
+  const std::string stem = options.output + "/multi_ranks_compare_merge_" + time_stamp(team().begun());
   if (team().is_root()) check_output(stem);
   std::vector<RankValues> ranks(inputs.ranks.size());
   SharedWork work;

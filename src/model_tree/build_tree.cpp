@@ -2,13 +2,13 @@
 #include "model_tree/build_tree.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "dump/construct_json.hpp"
 #include "dump/names.hpp"
+#include "support/ascii.hpp"
 #include "support/json_writer.hpp"
 
 namespace msprobe::model_tree {
@@ -216,11 +216,10 @@ class TreeBuilder {
     for (NodeIndex index = kRoot + 1; index < tree().size(); ++index) {
       const std::string_view name = tree().name(index);
       if (!is_call_of(name, "backward")) continue;
-      const std::string_view digits = dump::split_last(name).second;
-      std::uint64_t number = 0;
-      if (std::from_chars(digits.data(), digits.data() + digits.size(), number).ec != std::errc()) continue;
+      const auto number = whole_number<std::uint64_t>(dump::split_last(name).second);
+      if (!number) continue;
       auto& place = last[without_last(name, 2)];
-      if (place.second == kNoNode || number > place.first) place = {number, index};
+      if (place.second == kNoNode || *number > place.first) place = {*number, index};
     }
     for (std::uint32_t entry = 1; entry < in_.entries.size(); ++entry) {
       const std::string_view name = in_.entries.at(entry);

@@ -5,10 +5,10 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <tuple>
 
+#include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/parallel.hpp"
 #include "support/text.hpp"
@@ -45,10 +45,7 @@ std::string_view why_it_escapes(const archive::ZipEntry& entry) {
 std::optional<std::uint64_t> number_after(std::string_view text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return std::nullopt;
   text.remove_prefix(prefix.size());
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return whole_number<std::uint64_t>(text);
 }
 
 archive::ZipLimits zip_limits(const PackLimits& limits) {

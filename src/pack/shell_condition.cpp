@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pack/shell_condition.hpp"
 
-#include <charconv>
+#include "support/ascii.hpp"
 
 namespace msprobe::pack {
 namespace {
@@ -14,13 +14,6 @@ using Operand = std::optional<std::string>;
 
 Truth truth_of(bool holds) {
   return holds ? Truth::yes : Truth::no;
-}
-
-std::optional<std::int64_t> integer_of(const std::string& text) {
-  std::int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
 }
 
 /// `a || b && ! ( c )`, as `[[ ]]` has it; `[ ]` has one comparison only, else it is unknown.
@@ -95,8 +88,8 @@ class Test {
   Truth compared(const Operand& left, const std::string& how, const Operand& right) const {
     if (!left || !right) return Truth::unknown;
     if (how.front() == '-') {
-      const auto a = integer_of(*left);
-      const auto b = integer_of(*right);
+      const auto a = whole_number<std::int64_t>(*left);
+      const auto b = whole_number<std::int64_t>(*right);
       if (!a || !b) return Truth::unknown;
       if (how == "-eq") return truth_of(*a == *b);
       if (how == "-ne") return truth_of(*a != *b);

@@ -2,13 +2,13 @@
 #include "pairing/roles.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 #include <unordered_map>
 
 #include "dump/names.hpp"
 #include "pairing/alignment.hpp"
 #include "pairing/operations.hpp"
+#include "support/ascii.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
@@ -143,11 +143,7 @@ bool of_other_operations(const Side& target, const Side& golden) {
 
 std::optional<std::size_t> position_of(const Side& side, const Item& item) {
   const Place place = place_of(side, item);
-  std::size_t position = 0;
-  const char* const end = place.rest.data() + place.rest.size();
-  const auto [last, error] = std::from_chars(place.rest.data(), end, position);
-  if (place.front.empty() || error != std::errc() || last != end) return std::nullopt;
-  return position;
+  return place.front.empty() ? std::nullopt : whole_number<std::size_t>(place.rest);
 }
 
 void for_each_parameter(const Side& target, const std::vector<std::uint32_t>& golden_item,

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parse/shell.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -30,6 +28,7 @@
 #include "support/output_file.hpp"
 #include "support/parallel.hpp"
 #include "support/progress.hpp"
+#include "support/result_name.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::parse {
@@ -44,13 +43,6 @@ constexpr std::ptrdiff_t kConvertDepth = 5;
 constexpr std::ptrdiff_t kLeastDots = 4;  // a kernel dump's name has five fields
 
 using Words = std::vector<std::string>;
-
-std::string local_time() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  localtime_r(&now, &parts);
-  return fmt::format("{:%Y%m%d%H%M%S}", parts);
-}
 
 void require_exists(const std::string& path) {
   std::error_code ignored;
@@ -118,9 +110,8 @@ class Shell {
     return {};
   }
 
-  void fail(std::string message) {
+  void fail(const std::string& message) {
     failed_ = true;
-    if (message.ends_with('\n')) message.pop_back();
     log_error(message);
   }
 
@@ -207,7 +198,7 @@ class Shell {
 
   std::string convert_all() {
     require_exists(path_);
-    const std::string output = output_.empty() ? "parse_data/batch_dump_convert/" + local_time() : output_;
+    const std::string output = output_.empty() ? "parse_data/batch_dump_convert/" + time_stamp() : output_;
     const InputFiles inputs = find_files(path_, true, output);
     // What shares a folder is converted one by one, since it may share a table of long names, too.
     std::map<std::string, std::vector<std::string>> by_folder;

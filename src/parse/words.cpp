@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
+#include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
@@ -90,12 +90,10 @@ double read_tolerance(std::string_view option, const std::string& text) {
 }
 
 std::size_t read_count(std::string_view option, const std::string& text) {
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value == 0 || value > kMostRows) {
+  const auto value = whole_number<std::size_t>(text);
+  if (!value || *value == 0 || *value > kMostRows)
     throw UsageError(fmt::format("option {}: {} is no count of 1 to {}", option, display(text), kMostRows));
-  }
-  return value;
+  return *value;
 }
 
 }  // namespace msprobe::parse

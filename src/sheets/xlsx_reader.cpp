@@ -10,6 +10,7 @@
 
 #include "archive/zip_reader.hpp"
 #include "sheets/xml_reader.hpp"
+#include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 #include "support/utf8.hpp"
@@ -196,11 +197,9 @@ class SheetHandler final : public XmlHandler {
   }
 
   static std::uint64_t whole(std::string_view text) {
-    std::uint64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size())
-      throw BrokenPart("'" + display(text.substr(0, 40)) + "' is no number of a text");
-    return number;
+    const auto number = whole_number<std::uint64_t>(text);
+    if (!number) throw BrokenPart("'" + display(text.substr(0, 40)) + "' is no number of a text");
+    return *number;
   }
 
   void end_row() {

@@ -22,6 +22,7 @@ std::function<void()> g_preamble;
 /// In one call of the system's, so that lines of several processes do not mix, and without asking for memory:
 /// there may be none, and that is what the line says.
 void write_line(std::string_view prefix, std::string_view message) {
+  if (message.ends_with('\n')) message.remove_suffix(1);
   const std::lock_guard lock(g_mutex);
   if (g_preamble) g_preamble();
   const auto part = [](std::string_view text) { return iovec{const_cast<char*>(text.data()), text.size()}; };

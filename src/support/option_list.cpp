@@ -5,9 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <system_error>
 
+#include "support/ascii.hpp"
 #include "support/text.hpp"
 
 namespace msprobe {
@@ -100,10 +100,8 @@ Option OptionList::add(const std::string& names, std::vector<std::string>& value
 Option OptionList::add(const std::string& names, std::size_t& value, const std::string& help) {
   CLI::Option* const option = app_.add_option(names, value, help);
   option->check([](const std::string& text) {
-    std::size_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    const bool whole = error == std::errc() && end == text.data() + text.size();
-    return whole ? std::string() : fmt::format("'{}' is not a whole number from 0 on", text);
+    return whole_number<std::size_t>(text) ? std::string()
+                                           : fmt::format("'{}' is not a whole number from 0 on", text);
   });
   return Option(option);
 }

@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
+#include "support/ascii.hpp"
 #include "support/option_list.hpp"
 
 namespace msprobe {
@@ -17,10 +17,8 @@ namespace {
 
 /// Nothing, or the number of threads that `text` is.
 std::optional<int> to_jobs(const std::string& text) {
-  int jobs = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), jobs);
-  if (error == std::errc() && end == text.data() + text.size() && jobs >= 0 && jobs <= 1024) return jobs;
-  return std::nullopt;
+  const auto jobs = whole_number<int>(text);
+  return jobs && *jobs >= 0 && *jobs <= 1024 ? jobs : std::nullopt;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "collector/monitor/checks.hpp"
 #include "collector/monitor/settings.hpp"
 #include "series/setting_error.hpp"
+#include "support/ascii.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::collector::monitor {
@@ -19,12 +20,6 @@ constexpr std::uint64_t kMostSteps = 1'000'000;
 constexpr std::array<Statistic, 5> kAllParts = {Statistic::min, Statistic::max, Statistic::mean,
                                                 Statistic::norm, Statistic::nans};
 constexpr std::string_view kPartNames[] = {"module", "weight_grad", "optimizer", "param", "cc"};
-
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return text;
-}
 
 Json part_defaults(const std::string& word) {
   if (word == "module") return {{"targets", Json::array()}};

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 #include "compare/analysis/rank_json.hpp"
@@ -13,6 +12,7 @@
 #include "dump/names.hpp"
 #include "measuring/statistics_difference.hpp"
 #include "measuring/sum_precision.hpp"
+#include "support/ascii.hpp"
 #include "support/interrupt.hpp"
 
 namespace msprobe::compare {
@@ -43,10 +43,7 @@ std::optional<std::int64_t> to_integer(std::string_view text) {
   const auto blank = [](char c) { return c == ' ' || c == '\t'; };
   while (!text.empty() && blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
+  return whole_number<std::int64_t>(text);
 }
 
 class Finder {

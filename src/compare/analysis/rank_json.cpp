@@ -2,9 +2,10 @@
 #include "compare/analysis/rank_json.hpp"
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <unordered_map>
+
+#include "support/ascii.hpp"
 
 namespace msprobe::compare {
 namespace {
@@ -37,10 +38,8 @@ std::string_view transfer_text(const Side& side, const Item* item, std::uint32_t
 }
 
 void add_peer(JsonWriter& json, std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc() && end == text.data() + text.size()) {
-    json.value(number);
+  if (const auto number = whole_number<std::int64_t>(text)) {
+    json.value(*number);
   } else {
     json.value(text);
   }

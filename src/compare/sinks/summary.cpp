@@ -14,23 +14,19 @@
 #include "diagnosis/sentences.hpp"
 #include "report/terminal.hpp"
 #include "report/worst.hpp"
+#include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  return out;
-}
-
 /// The place of a metric among those of the rows.
 std::size_t find_metric(const Rows& rows, const std::string& name) {
   const std::vector<std::string> metrics = rows.metrics();
-  const auto found = std::find_if(metrics.begin(), metrics.end(),
-                                  [&](const std::string& one) { return lower(one) == lower(name); });
+  const auto found = std::find_if(metrics.begin(), metrics.end(), [&](const std::string& one) {
+    return lower_case(one) == lower_case(name);
+  });
   if (found != metrics.end()) return static_cast<std::size_t>(found - metrics.begin());
   if (metrics.empty()) {
     throw UsageError(rows.mode() == Mode::md5 ? "--by: checksum comparisons have no metrics"

@@ -9,6 +9,7 @@
 
 #include "dump/names.hpp"
 #include "dump/nonfinite.hpp"
+#include "support/ascii.hpp"
 
 namespace msprobe::graph {
 namespace {
@@ -97,9 +98,7 @@ class LevelFinder {
   static const Undefined* undefined_of(std::string_view node) {
     const auto parts = dump::split(node);
     if (parts.size() < 2) return nullptr;
-    std::string operation(node.substr(0, parts[0].size() + 1 + parts[1].size()));
-    std::transform(operation.begin(), operation.end(), operation.begin(),
-                   [](unsigned char c) { return std::tolower(c); });
+    const std::string operation = lower_case(node.substr(0, parts[0].size() + 1 + parts[1].size()));
     const auto found = std::find_if(kUndefined.begin(), kUndefined.end(),
                                     [&](const Undefined& each) { return each.operation == operation; });
     return found == kUndefined.end() ? nullptr : &*found;

@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstddef>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
@@ -16,11 +16,10 @@ namespace msprobe::graph {
 namespace {
 
 int size_of(std::string_view option, const std::string& text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size())
+  const auto value = whole_number<int>(text);
+  if (!value)
     throw UsageError(fmt::format("{} {}: no number that a model can be split by", option, display(text)));
-  return value;
+  return *value;
 }
 
 /// The value of each side; nothing for no value at all.

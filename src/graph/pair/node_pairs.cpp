@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "dump/names.hpp"
+#include "support/ascii.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::graph {
@@ -142,10 +142,7 @@ void pair_by_entry(const TreePair& trees, const std::vector<std::uint32_t>& gold
 
 /// The number at the end of a name, 0 if there is none.
 std::uint32_t last_number_of(std::string_view name) {
-  const std::string_view digits = dump::split_last(name).second;
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  return error == std::errc() && end == digits.data() + digits.size() ? number : 0;
+  return whole_number<std::uint32_t>(dump::split_last(name).second).value_or(0);
 }
 
 /// What is left of operations between modules in paired collections of several ranks pairs whatever the rank:

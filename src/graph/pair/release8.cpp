@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "graph/pair/result_members.hpp"
 #include "measuring/sum_precision.hpp"
 #include "report/table.hpp"
+#include "support/ascii.hpp"
 #include "support/json_writer.hpp"
 
 namespace msprobe::graph {
@@ -85,10 +85,8 @@ bool is_named_rank(const dump::Side& side, const dump::Item& item) {
 dump::Value value_of(const dump::Side& side, const dump::Item& item, std::size_t statistic) {
   const dump::Value value = item.statistics[statistic];
   if (value.kind != ValueKind::text || !is_named_rank(side, item)) return value;
-  const std::string_view digits = side.text(value.text);
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  return error == std::errc() && end == digits.data() + digits.size() ? dump::Value::of(number) : value;
+  const auto number = whole_number<std::int64_t>(side.text(value.text));
+  return number ? dump::Value::of(*number) : value;
 }
 
 ValueDifference difference_of(const RankResult& result, const Pair& row, std::size_t statistic) {

@@ -2,13 +2,13 @@
 #include "monitor/analyze/analyze.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "monitor/analyze/missing_gradients.hpp"
+#include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/text.hpp"
@@ -75,11 +75,9 @@ std::optional<std::set<std::int64_t>> parse_steps(std::string_view text) {
   std::set<std::int64_t> steps;
   while (!text.empty()) {
     const std::size_t comma = text.find(',');
-    const std::string_view word = trimmed(text.substr(0, comma));
-    std::int64_t step = 0;
-    const auto [at, error] = std::from_chars(word.data(), word.data() + word.size(), step);
-    if (word.empty() || error != std::errc() || at != word.data() + word.size()) return std::nullopt;
-    steps.insert(step);
+    const auto step = whole_number<std::int64_t>(trimmed(text.substr(0, comma)));
+    if (!step) return std::nullopt;
+    steps.insert(*step);
     if (comma == std::string_view::npos) break;
     text = trimmed(text.substr(comma + 1));
   }

@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <string_view>
 #include <utility>
+
+#include "support/ascii.hpp"
 
 namespace msprobe::monitor {
 namespace {
@@ -58,11 +59,8 @@ std::optional<std::int64_t> micro_step_of(const Alert& alert) {
   const std::string_view name = std::string_view(alert.tag).substr(0, alert.tag.find('/'));
   const std::size_t last = name.rfind(':');
   if (last == std::string_view::npos || name.find(':') == last) return std::nullopt;
-  std::int64_t value = 0;
-  const char* end = name.data() + name.size();
-  const auto [at, error] = std::from_chars(name.data() + last + 1, end, value);
-  if (error != std::errc() || at != end || value < 0) return std::nullopt;
-  return value;
+  const auto value = whole_number<std::int64_t>(name.substr(last + 1));
+  return value && *value >= 0 ? value : std::nullopt;
 }
 
 using Place = std::array<std::int64_t, 8>;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 
@@ -28,10 +29,7 @@ double cell_value(std::string_view text) {
 
 /// A whole number, also one that a column of floats made `3.0`.
 std::optional<std::int64_t> cell_integer(std::string_view text) {
-  std::int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc() && at == end) return value;
+  if (const auto value = whole_number<std::int64_t>(text)) return value;
   constexpr double kMost = 9e15;
   const auto real = parse_number(text);
   if (!real || !(std::fabs(*real) < kMost) || std::trunc(*real) != *real) return std::nullopt;

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <system_error>
 #include <tuple>
 #include <utility>
 
+#include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/text.hpp"
@@ -27,12 +27,9 @@ std::string_view digits_at(std::string_view text, std::size_t at) {
   return text.substr(at, std::min(end, text.size()) - at);
 }
 
-std::optional<std::int64_t> whole_number(std::string_view digits) {
-  std::int64_t value = 0;
-  const char* end = digits.data() + digits.size();
-  const auto [at, error] = std::from_chars(digits.data(), end, value);
-  if (digits.empty() || error != std::errc() || at != end || value < 0) return std::nullopt;
-  return value;
+std::optional<std::int64_t> natural_number(std::string_view digits) {
+  const auto value = whole_number<std::int64_t>(digits);
+  return value && *value >= 0 ? value : std::nullopt;
 }
 
 struct FolderName {
@@ -48,7 +45,7 @@ bool is_time_letter(char c) {
 std::optional<FolderName> parse_folder_name(std::string_view name) {
   constexpr std::string_view kRank = "rank_";
   if (name.starts_with(kRank)) {
-    const auto rank = whole_number(name.substr(kRank.size()));
+    const auto rank = natural_number(name.substr(kRank.size()));
     if (!rank || name.size() > kRank.size() + kMostRankDigits) return std::nullopt;
     return FolderName{*rank, {}};
   }
@@ -61,7 +58,7 @@ std::optional<FolderName> parse_folder_name(std::string_view name) {
     if (digits.empty() || digits.size() > kMostRankDigits || behind >= name.size() || name[behind] != '-')
       continue;
     if (!std::all_of(time.begin(), time.end(), is_time_letter)) continue;
-    return FolderName{*whole_number(digits), std::string(time)};
+    return FolderName{*natural_number(digits), std::string(time)};
   }
   return std::nullopt;
 }
@@ -78,8 +75,8 @@ std::optional<SeriesFile> parse_file_name(std::string_view name) {
   if (steps.starts_with(kStep)) steps.remove_prefix(kStep.size());
   const std::size_t dash = steps.find('-');
   if (dash == std::string_view::npos) return std::nullopt;
-  const auto begin = whole_number(steps.substr(0, dash));
-  const auto end = whole_number(steps.substr(dash + 1));
+  const auto begin = natural_number(steps.substr(0, dash));
+  const auto end = natural_number(steps.substr(dash + 1));
   if (!begin || !end) return std::nullopt;
   return SeriesFile{{}, std::string(name.substr(0, bar)), *begin, *end};
 }
@@ -164,16 +161,13 @@ std::optional<std::int64_t> folder_time(std::string_view text) {
                                                         "jul", "aug", "sep", "oct", "nov", "dec"};
   constexpr std::array<int, 12> kDays = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
   if (text.size() != kPattern.size()) return std::nullopt;
-  std::string month(text.substr(0, 3));
-  for (char& c : month) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  const std::string month = lower_case(text.substr(0, 3));
   const auto found = std::find(kMonths.begin(), kMonths.end(), month);
   if (found == kMonths.end()) return std::nullopt;
   std::array<std::int64_t, 4> parts{};  // day, hour, minute, second
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::size_t at = 3 + 3 * i;
-    const auto part = whole_number(digits_at(text.substr(0, at + 2), at));
+    const auto part = natural_number(digits_at(text.substr(0, at + 2), at));
     if (!part || (i > 0 && text[at - 1] != kPattern[at - 1])) return std::nullopt;
     parts[i] = *part;
   }

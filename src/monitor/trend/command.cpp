@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "monitor/trend/trend.hpp"
+#include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
@@ -85,9 +86,8 @@ class TrendCommand final : public Command {
   }
 
  private:
-  static bool boolean(std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  static bool boolean(const std::string& typed) {
+    const std::string text = lower_case(typed);
     if (text != "true" && text != "false")
       throw UsageError("--micro_step: '" + display(text) + "' is neither true nor false");
     return text == "true";

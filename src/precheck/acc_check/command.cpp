@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "precheck/acc_check/command.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
-#include <ctime>
 #include <optional>
 #include <set>
 #include <string>
@@ -22,11 +19,13 @@
 #include "precheck/acc_check/summary.hpp"
 #include "precheck/result_files/result_files.hpp"
 #include "precheck/runner/runner.hpp"
+#include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/output_file.hpp"
 #include "support/output_folder.hpp"
+#include "support/result_name.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::precheck {
@@ -65,10 +64,7 @@ std::vector<std::string> devices_of(const std::vector<std::string>& typed, bool 
     const std::string number = colon == std::string::npos ? "" : word.substr(colon + 1);
     const bool is_kind = kind == "cpu" || kind == "cuda" || kind == "npu";
     const std::string& digits = is_kind ? number : word;
-    unsigned value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    const bool is_number = error == std::errc() && end == digits.data() + digits.size();
-    if ((!is_kind || colon != std::string::npos) && !is_number)
+    if ((!is_kind || colon != std::string::npos) && !whole_number<unsigned>(digits))
       throw UsageError(
           fmt::format("-d/--device: '{}' is neither a number nor one of cpu, cuda, npu", display(word)));
     if (!seen.insert(word).second) throw UsageError("-d/--device: a device is named twice");
@@ -165,7 +161,7 @@ class AccCheckCommand final : public Command {
     const CallPlan plan = read_plan(options);
     const ResultStyle style{options.selection, !typed_.python_rules, kDecimals};
     std::optional<ResultFiles> files;
-    std::string time = time_now();
+    std::string time = time_stamp();
     const std::string folder = output_folder();
     if (!typed_.result_csv.empty()) {
       files.emplace(ResultFiles::resume(typed_.result_csv, style));
@@ -263,7 +259,7 @@ class AccCheckCommand final : public Command {
     options.check = std::move(check);
     options.other_json = typed_.against;
     options.folder = output_folder();
-    options.time = time_now();
+    options.time = time_stamp();
     options.style.selection = options.check.selection;
     options.error_data = error_data(options.time);
     check_output_folder(options.folder);
@@ -284,7 +280,6 @@ class AccCheckCommand final : public Command {
     return outcome(errors > 0 || !judged, warnings > 0, skips > 0);
   }
 
-  static std::string time_now() { return fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(std::time(nullptr))); }
   std::string output_folder() const { return typed_.output.empty() ? "." : typed_.output; }
   std::string error_data(const std::string& time) const {
     return typed_.save_error_data ? error_folder_ + "/ut_error_data" + time : "";

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "precheck/precision_compare/command.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +18,7 @@
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/output_file.hpp"
+#include "support/result_name.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::precheck {
@@ -106,7 +105,7 @@ class PrecisionCommand final : public Command {
         typed_.standards.empty() ? Standards::built_in() : Standards::load(typed_.standards);
     const std::string folder = typed_.output.empty() ? "." : typed_.output;
     create_directories(folder);
-    const std::string time = fmt::format("{:%Y%m%d%H%M%S}", fmt::localtime(std::time(nullptr)));
+    const std::string time = time_stamp();
     check_output(folder + "/api_precision_compare_result_" + time + ".csv");
 
     const DetailsFile device = DetailsFile::read(*open_file(typed_.device));

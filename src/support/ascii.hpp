@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Letters and digits of ASCII, whatever the locale says.
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace msprobe {
+
+inline std::string lower_case(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+/// The whole text as a number, with a minus where the type has a sign; nothing for other texts, and for what
+/// does not fit.
+template <std::integral T>
+std::optional<T> whole_number(std::string_view text) {
+  T value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace msprobe

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/ascii.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <fstream>
+
+#include "support/result_name.hpp"
+#include "unit/support/scratch_directory.hpp"
+
+namespace msprobe::ascii_test {
+
+using namespace msprobe;
+
+TEST_CASE("letters of ASCII alone have a lower case") {
+  CHECK(lower_case("Torch.BFloat16_") == "torch.bfloat16_");
+  CHECK(lower_case("\xC3\x84@[Z") == "\xC3\x84@[z");
+}
+
+TEST_CASE("a whole number is the whole text, and fits") {
+  CHECK(whole_number<std::int64_t>("-9223372036854775808") == INT64_MIN);
+  CHECK(whole_number<std::uint32_t>("007") == 7);
+  CHECK(whole_number<std::uint8_t>("255") == 255);
+  CHECK_FALSE(whole_number<std::uint8_t>("256"));
+  for (const char* const text : {"", " 1", "1 ", "+1", "1.0", "0x1", "-", "1_0"}) {
+    CAPTURE(text);
+    CHECK_FALSE(whole_number<std::int64_t>(text));
+  }
+  CHECK_FALSE(whole_number<std::uint64_t>("-1"));
+}
+
+TEST_CASE("a name of a result is one that nothing has") {
+  const test::ScratchDirectory scratch;
+  const std::string stem = scratch / "a";
+  CHECK(unused_path(stem, ".vis.db") == stem + ".vis.db");
+  std::ofstream(stem + ".vis.db") << "x";
+  std::ofstream(stem + "_1.vis.db") << "x";
+  CHECK(unused_path(stem, ".vis.db") == stem + "_2.vis.db");
+  CHECK(whole_number<std::int64_t>(time_stamp()) > 20200101000000);
+}
+
+}  // namespace msprobe::ascii_test
