@@ -30,7 +30,7 @@ NOTHING = {"stdout": "", "stderr": "", "exit": "0"}
 def parse(text):
     """What stands before the first case; and by name the cases: `script`, and what is not NOTHING."""
     head, *parts = SECTION.split(text)
-    cases = {}
+    cases, case = {}, NOTHING  # to which nothing can be added
     for title, body in zip(parts[::2], parts[1::2]):
         kind, _, value = title.partition(" ")
         body = re.sub(r"^====", "===", body, flags=re.MULTILINE)
