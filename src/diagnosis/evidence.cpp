@@ -394,18 +394,12 @@ ParameterStep RankJudge::last_step(std::uint32_t index) {
                       errors_.tolerance_of(index, partner));
 }
 
-/// Of a module, a parameter or its gradient.
-std::uint64_t RankJudge::gradient_name(std::string_view module, std::uint32_t item) const {
-  const std::string_view parameter = dump::split_last(target_.name(item_of(item))).second;
-  return std::hash<std::string>{}(fmt::format("{}.{}", module, parameter));
-}
-
 /// Relative error of the gradient that the parameter was updated by, if somebody recorded it.
 std::optional<double> RankJudge::gradient_error(std::uint64_t key) const {
   const std::uint32_t index = parameter_items_.find(key);
   if (index == ContentMap::kUnknown) return std::nullopt;
   const auto parsed = dump::parse_entry_name(target_name(item_of(index).api));
-  const auto found = history_.gradient_errors.find(gradient_name(parsed->base, index));
+  const auto found = history_.gradient_errors.find(gradient_key(parsed->base, target_.name(item_of(index))));
   return found == history_.gradient_errors.end() ? std::nullopt : std::optional<double>(found->second);
 }
 

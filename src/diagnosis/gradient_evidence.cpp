@@ -239,10 +239,14 @@ void RankJudge::gradients_pair(Entry& entry) {
   for (std::uint32_t i = api.first; i < api.first + api.count; ++i) {
     if (!item_of(i).is_tensor || std::isnan(errors_.e[i]) || errors_.golden_item[i] == kNone) continue;
     gradient_items_.put(target_keys_.of(i), i);
+    gradients_ = std::max(gradients_, std::min(e_of(i), 100.0));
+    const std::uint64_t key = gradient_key(entry.name.base, target_.name(item_of(i)));
+    history_.gradient_errors[key] = errors_.e[i];
+    history_.gradient_traces[key] = {parameter_statistics(target_, item_of(i)),
+                                     parameter_statistics(golden_, golden_.items[errors_.golden_item[i]])};
+    if (is_explained(entry, i)) continue;
     const double scale = gradient_scale(entry, i);
     backward_ = std::max(backward_, std::min(scale * e_of(i), 1.0));
-    gradients_ = std::max(gradients_, std::min(e_of(i), 100.0));
-    history_.gradient_errors[gradient_name(entry.name.base, i)] = errors_.e[i];
     judge_output(entry, i, scale * e_of(i), scale * errors_.b[i], {}, accumulated(entry, i));
   }
 }

@@ -29,7 +29,8 @@ struct DiagnosisOptions {
   bool first = false;       // stop at the first certain evidence: what is behind it is left out
 };
 
-/// Max, Min, Mean and Norm of a parameter; NaN where one is not recorded.
+/// Max, Min, Mean and Norm of a parameter or its gradient; NaN where one is not recorded.
+inline constexpr std::size_t kMeanOfTrace = 2;
 struct ParameterTrace {
   std::array<double, 4> target;
   std::array<double, 4> golden;
@@ -50,7 +51,8 @@ struct History {
   std::unordered_map<std::uint64_t, float> data_errors;  // by the places where data came in
   // Of the step before, by name:
   std::unordered_map<std::uint64_t, ParameterTrace> parameters;  // entry and place
-  std::unordered_map<std::uint64_t, float> gradient_errors;      // module and parameter
+  std::unordered_map<std::uint64_t, float> gradient_errors;      // see gradient_key()
+  std::unordered_map<std::uint64_t, ParameterTrace> gradient_traces;
 };
 
 /// A call of communication, and how much worse it left what it took.

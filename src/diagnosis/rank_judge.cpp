@@ -48,8 +48,6 @@ RankJudge::RankJudge(const compare::MeasuredRank& rank, const DiagnosisOptions& 
       options_(options),
       framework_frames_(framework_frames),
       reading_(reading),
-      tensors_(rank.mode == compare::Mode::tensor),
-      replay_mode_(options.without.contains(Rule::replay) ? ReplayMode::never : options.replay),
       construct_(rank.target_construct ? &rank.target_construct->table() : nullptr),
       step_(step_of(rank.target.json)),
       golden_step_(step_of(rank.golden.json)),
@@ -62,8 +60,10 @@ RankJudge::RankJudge(const compare::MeasuredRank& rank, const DiagnosisOptions& 
       golden_only_(golden_, target_),
       target_keys_(target_, !options.first),
       golden_keys_(golden_, !options.first),
-      threshold_(tensors_ ? kThresholdTensors : kThresholdStatistics),
-      other_operations_(of_other_operations(target_, golden_)) {
+      threshold_(rank.mode == compare::Mode::tensor ? kThresholdTensors : kThresholdStatistics),
+      other_operations_(of_other_operations(target_, golden_)),
+      tensors_(rank.mode == compare::Mode::tensor),
+      replay_mode_(options.without.contains(Rule::replay) ? ReplayMode::never : options.replay) {
   out_.step = rank.step;
   out_.rank = rank.rank;
   out_.number = rank.number;
@@ -84,6 +84,7 @@ RankJudge::RankJudge(const compare::MeasuredRank& rank, const DiagnosisOptions& 
 RankDiagnosis RankJudge::run() {
   mark_compounds();
   defer_gradients();
+  ask_step_rules();
   const auto entries = static_cast<std::uint32_t>(target_.apis.size());
   for (std::uint32_t api = 0; api < entries && !out_.stopped; ++api) {
     out_.looked_at = api + 1;
@@ -154,6 +155,31 @@ void RankJudge::defer_gradients() {
     for (const std::uint32_t api : gradients) deferred_[api] = place->second;
     gradients_behind_[place->second] = std::move(gradients);
   }
+}
+
+void RankJudge::ask_step_rules() {
+  const StepView step{target_, golden_, errors_, history_};
+  for (const auto& rule : step_rules()) {
+    std::optional<StepExplanation> found = rule->examine(step);
+    if (!found || options_.without.contains(found->finding.rule)) continue;
+    for (const std::uint32_t item : found->items)
+      explained_.try_emplace(item, static_cast<std::uint32_t>(explanations_.size()));
+    explanations_.push_back(std::move(*found));
+  }
+}
+
+/// An error that a rule of the whole step explains; the rule is reported at the first of them.
+bool RankJudge::is_explained(Entry& entry, std::uint32_t item) {
+  const auto found = explained_.find(item);
+  if (found == explained_.end()) return false;
+  StepExplanation& explanation = explanations_[found->second];
+  if (explanation.finding.target_api == entry.target && explanation.finding.item == item) {
+    explanation.finding.order = order_of(entry.target);
+    explanation.finding.downstream = entry.touched || history_.evidence;
+    offer(entry, explanation.finding);
+  }
+  entry.touched = true;
+  return true;
 }
 
 std::uint64_t RankJudge::order_of(std::uint32_t api) const {

@@ -16,6 +16,7 @@
 #include "diagnosis/rank_diagnosis.hpp"
 #include "diagnosis/recorders.hpp"
 #include "diagnosis/second_reading.hpp"
+#include "diagnosis/step_rule.hpp"
 #include "diagnosis/updates.hpp"
 #include "dump/names.hpp"
 #include "pairing/operations.hpp"
@@ -136,6 +137,10 @@ class RankJudge {
   void show_cuts();
   void missing_backward(Entry& entry, double error, double before);
 
+  // rank_judge.cpp: what rules of whole steps explain (step_rule.hpp)
+  void ask_step_rules();
+  bool is_explained(Entry& entry, std::uint32_t item);
+
   // evidence.cpp and gradient_evidence.cpp: the rules
   void structure(Entry& entry, double& scalar_error);
   void await_effect(const Entry& entry, Finding found);
@@ -158,7 +163,6 @@ class RankJudge {
   std::optional<double> data_error(const Entry& entry, std::uint32_t item) const;
   ParameterStep last_step(std::uint32_t item);
   void foresee_gradients();
-  std::uint64_t gradient_name(std::string_view module, std::uint32_t item) const;
   std::optional<double> gradient_error(std::uint64_t key) const;
   double accumulated(const Entry& entry, std::uint32_t item);
   double gradient_scale(const Entry& entry, std::uint32_t item);
@@ -190,8 +194,6 @@ class RankJudge {
   const DiagnosisOptions& options_;
   const std::vector<std::string>& framework_frames_;  // see dump::user_frame()
   SecondReading& reading_;
-  bool tensors_;
-  ReplayMode replay_mode_;
   const dump::ConstructTable* construct_;  // may be null
   std::optional<std::int64_t> step_;       // as the folders number them
   std::optional<std::int64_t> golden_step_;
@@ -207,6 +209,8 @@ class RankJudge {
   RankDiagnosis out_;
   double threshold_;
   bool other_operations_;
+  bool tensors_;
+  ReplayMode replay_mode_;
 
   std::vector<bool> compound_;  // by entry under test
   std::unordered_map<std::uint32_t, std::uint32_t>
@@ -222,6 +226,8 @@ class RankJudge {
   std::unordered_map<std::uint32_t, double> alone_golden_;
   std::unordered_map<std::uint32_t, std::uint32_t> run_of_target_;
   std::unordered_map<std::uint32_t, std::uint32_t> run_of_golden_;
+  std::vector<StepExplanation> explanations_;
+  std::unordered_map<std::uint32_t, std::uint32_t> explained_;  // items: which of these
   std::vector<Finding> quiet_calls_;  // with another argument, and without effect on the output
   std::unordered_map<std::uint32_t, std::uint32_t> quiet_at_;  // they, and what gave them their inputs
   std::unordered_map<std::string, Repeated> repeated_;         // by the call and its argument

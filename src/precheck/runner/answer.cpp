@@ -37,7 +37,7 @@ Entry parse(std::string_view line) {
   return entry;
 }
 
-std::uint64_t whole_number(const Entry& entry, Node node) {
+std::uint64_t integer_at(const Entry& entry, Node node) {
   if (!entry.is(node, NodeKind::integer)) refuse("a number is none");
   const auto value = entry.integer(node);
   if (!value || *value < 0) refuse("a number is out of range");
@@ -143,7 +143,7 @@ class OutputReader {
     bool too_large = false;
     entry_.children(parts[1], [&](Node child) {
       if (result.shape.size() == kMaxAxes) refuse("a tensor has too many axes");
-      result.shape.push_back(whole_number(entry_, child));
+      result.shape.push_back(integer_at(entry_, child));
       empty = empty || result.shape.back() == 0;
       too_large |= __builtin_mul_overflow(size, result.shape.back(), &size);
     });
@@ -151,7 +151,7 @@ class OutputReader {
     if (too_large || size > left_) refuse("a tensor is larger than what was handed over");
     left_ -= size;
     std::vector<std::byte>& bytes = bytes_.emplace_back(size);
-    if (!file_.read_at(whole_number(entry_, parts[2]), bytes)) refuse("a tensor is not where it should be");
+    if (!file_.read_at(integer_at(entry_, parts[2]), bytes)) refuse("a tensor is not where it should be");
     result.bytes = bytes;
     return result;
   }
@@ -175,7 +175,7 @@ RunnerHello read_hello(std::string_view line) {
 CallAnswer read_answer(std::string_view line, std::uint64_t id, const SharedFile& outputs) {
   const Entry entry = parse(line);
   const Node number = entry.find(0, "id");
-  if (number == Entry::kNone || whole_number(entry, number) != id) refuse("it is to another request");
+  if (number == Entry::kNone || integer_at(entry, number) != id) refuse("it is to another request");
   CallAnswer answer;
   answer.leave = entry.flag(0, "leave");
   OutputReader reader(entry, outputs, answer.bytes);
