@@ -2,12 +2,14 @@
 #include "program.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <functional>
+#include <iostream>
 #include <memory>
 #include <new>
 #include <string>
@@ -39,6 +41,7 @@
 #include "support/dry_run.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
+#include "support/manual_page.hpp"
 #include "support/options.hpp"
 #include "support/output_file.hpp"
 #include "support/parallel.hpp"
@@ -148,9 +151,14 @@ int run_command(const Request& request) {
 
 int run_program(const std::vector<std::string>& arguments) {
   CommandLine line(all_commands(), absent_commands());
-  // What completion scripts and tests ask; not for people, so not in the help.
+  // What completion scripts, tests and the build of the manual pages ask; not for people, so not in the help.
   if (!arguments.empty() && arguments[0] == "__options") {
     print(options_json(line.describe()));
+    return kClean;
+  }
+  if (!arguments.empty() && arguments[0] == "__page") {
+    const std::string command = fmt::format("{}", fmt::join(arguments.begin() + 1, arguments.end(), " "));
+    print(fill_page(line.describe(), command, std::cin));
     return kClean;
   }
   if (arguments.size() >= 3 && arguments[0] == "__complete" && arguments[2] == "--") {

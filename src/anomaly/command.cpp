@@ -22,41 +22,6 @@ namespace {
 
 constexpr std::size_t kTextWidth = 200;  // of lines in a file
 
-/// What was typed.
-struct Typed {
-  std::string input;
-  std::string output = "./output";
-  std::string format = "json";
-  std::string rules;
-  std::string fail_on = "never";
-  bool all = false;
-  bool levels = false;
-  bool statistics = false;
-  bool python_rules = false;
-};
-
-AnalyzeOptions to_options(const Typed& typed) {
-  if (typed.input.empty()) throw UsageError("-i/--input_path is required");
-  AnalyzeOptions options;
-  options.input = typed.input;
-  options.output = typed.output.empty() ? "./output" : typed.output;
-  options.format = typed.format == "json"    ? Format::json
-                   : typed.format == "jsonl" ? Format::jsonl
-                                             : Format::text;
-  if (typed.python_rules) options.traits = python_traits();
-  options.all = typed.all;
-  options.rules_file = typed.rules;
-  if (typed.levels && typed.statistics) throw UsageError("--levels and --statistics exclude each other");
-  if (typed.levels) options.listing = Listing::levels;
-  if (typed.statistics) options.listing = Listing::statistics;
-  if (options.listing != Listing::none && (typed.all || typed.python_rules)) {
-    throw UsageError(std::string(typed.levels ? "--levels" : "--statistics") +
-                     " goes with neither --all nor --python-rules");
-  }
-  if (typed.all && typed.python_rules) throw UsageError("--all and --python-rules exclude each other");
-  return options;
-}
-
 void show(Remark kind, const std::string& text) {
   if (kind == Remark::warning) log_warning(text);
   if (kind == Remark::progress) log_info(text);
@@ -71,36 +36,73 @@ class AnomalyCommand final : public Command {
   std::string_view summary() const override { return summary_; }
 
   void declare(OptionList& options) override {
-    options.add("-i,--input_path", typed_.input, "Folder of one step, or of a whole dump: its first bad step")
-        .argument("PATH");
-    options.add("-o,--output_path", typed_.output, "Folder for the result, or - for standard output")
-        .argument("DIR")
-        .show_default();
-    options.add("--format", typed_.format, "Form of the result: json, jsonl, text")
-        .one_of({"json", "jsonl", "text"})
-        .show_default();
-    options.add_flag("--all", typed_.all, "Every independent origin, each with its path from rank to rank");
-    options.add_flag("--levels", typed_.levels,
-                     "Instead: list the entries with NaN or Inf as medium, high or critical");
-    options.add_flag("--statistics", typed_.statistics,
-                     "Instead: list outputs at the limit of their dtype, jumps of the norm, and the like");
-    options.add("--fail-on", typed_.fail_on, "Exit with 1 if there is: anomaly, never")
-        .one_of({"anomaly", "never"})
-        .show_default();
-    options.add_flag("--python-rules", typed_.python_rules,
-                     "The answer of the Python tool 26.x, mistakes included");
-    options.add("--rules", typed_.rules, "YAML file with lists in place of the built-in ones")
-        .argument("FILE");
+    options
+        .add("-i,--input_path=PATH", options_.input,
+             "Folder of one step, or of a whole dump: its first bad step")
+        .details(
+            "The folders <rank0> and so on of a step are the ranks.\n"
+            "The folder of one rank or its <dump.json> is accepted, too.")
+        .required();
+    options.add("-o,--output_path=DIR", options_.output, "Folder for the result, or - for standard output")
+        .details("It is created if there is a result.");
+    options
+        .add("--format", options_.format,
+             {{"json", Format::json}, {"jsonl", Format::jsonl}, {"text", Format::text}}, "Form of the result")
+        .details(
+            "`json` is the Python tool's document, `jsonl` one object a line, `text` the answer on the "
+            "terminal.");
+    Option all =
+        options
+            .add_flag("--all", options_.all, "Every independent origin, each with its path from rank to rank")
+            .details(
+                "Origins are in the order of time; the path on which their values spread is in <kind> and "
+                "<spread> of the result.\n"
+                "An origin is left out if bad values of another one had reached its rank before.");
+    Option levels =
+        options
+            .add_flag(
+                "--levels", [this](int) { options_.listing = Listing::levels; },
+                "Instead: list the entries with NaN or Inf as medium, high or critical")
+            .details(
+                "`critical`: clean inputs, bad output; `high`: bad inputs and output, or an output norm more "
+                "than 100 times that of the inputs; `medium`: bad input, clean output.\n"
+                "A mean or norm that is not finite counts only where the maximum and the minimum show that "
+                "no sum left the range of its type, and values filled in by a mask are no jump of the norm.");
+    Option statistics =
+        options
+            .add_flag(
+                "--statistics", [this](int) { options_.listing = Listing::statistics; },
+                "Instead: list outputs at the limit of their dtype, jumps of the norm, and the like")
+            .details(
+                "They are outputs at the largest finite number of their dtype that did not come in so "
+                "(<saturated>), norms that jump (<norm_jump>), and means and norms that are not finite "
+                "though maximum and minimum are, and are too small for a sum to leave the range of its type "
+                "(<bad_mean>, <bad_norm>).");
+    options.add_fail_on(fail_on_, {"anomaly", "never"}).details("A list that is not empty counts, too.");
+    python_rules_ = options
+                        .add_flag(
+                            "--python-rules", [this](int) { options_.traits = python_traits(); },
+                            "The answer of the Python tool 26.x, mistakes included")
+                        .details(
+                            "Its refusals and its log are those of the Python tool, too, and ranks are in "
+                            "ascending order.");
+    options.add("--rules=FILE", options_.rules_file, "YAML file with lists in place of the built-in ones")
+        .details(
+            "The lists are those of communication, of operations that are never blamed, of expected bad "
+            "values and of limits.");
+    levels.excludes({statistics, all, python_rules_});
+    statistics.excludes({all, python_rules_});
+    all.excludes({python_rules_});
   }
 
   bool shares_work() const override { return true; }
   bool takes_local_input() const override { return true; }
 
   Outcome run(const Context& context) override {
-    AnalyzeOptions options = to_options(typed_);
+    if (context.local && python_rules_.given())
+      throw UsageError("--local and --python-rules cannot be combined");
+    AnalyzeOptions& options = options_;
     options.local = context.local;
-    if (context.local && typed_.python_rules)
-      throw UsageError("--local and --python-rules exclude each other");
     const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
     if (team().is_root() && options.output != "-") check_output_folder(options.output);
     const Analysis analysis = analyze(options, rules, context.progress, show);
@@ -113,7 +115,7 @@ class AnomalyCommand final : public Command {
       log_info("Cannot find any anomaly node, no need to generate analyze file.");
     }
     if (analysis.failed) return Outcome::failure;
-    return typed_.fail_on == "anomaly" && analysis.anomaly() ? Outcome::findings : Outcome::clean;
+    return fail_on_ == "anomaly" && analysis.anomaly() ? Outcome::findings : Outcome::clean;
   }
 
  private:
@@ -163,7 +165,9 @@ class AnomalyCommand final : public Command {
 
   std::string_view name_;
   std::string_view summary_;
-  Typed typed_;
+  AnalyzeOptions options_;
+  Option python_rules_;
+  std::string fail_on_ = "never";
 };
 
 }  // namespace

@@ -17,39 +17,45 @@ class CkptCompareCommand final : public Command {
   std::string_view summary() const override { return "Compare the weights of two checkpoints of any layout"; }
 
   void declare(OptionList& options) override {
-    options.add("path1", options_.first, "Checkpoints: folders, rank files or files of tensors")
-        .argument("PATH1");
-    options.add("path2", options_.second, "The second one").argument("PATH2");
-    options.add("-o,--output_path", options_.output, "Result file (JSON), or - for standard output")
-        .argument("FILE")
-        .show_default();
+    options.add_pair(options_.first, options_.second, "PATH", "two checkpoints",
+                     "Checkpoints: folders, rank files or files of tensors");
+    options.add("-o,--output_path=FILE", options_.output, "Result file (JSON), or - for standard output")
+        .details("Missing folders are created.");
     options
-        .add("--details", options_.details,
+        .add("--details=FILE", options_.details,
              "Also write all that is known of each parameter to this .csv, .xlsx, .json or .jsonl")
-        .argument("FILE");
-    options.add("--tolerance", options_.tolerance, "Relative l2 difference up to which parameters are close")
-        .not_negative()
-        .show_default();
-    options.add("--fail-on", fail_on_, "Exit with 1 if there is: different, missing, unequal, never")
-        .one_of({"different", "missing", "unequal", "never"})
-        .show_default();
-    options.add("--name-map", options_.name_map, "YAML file of names in place of the built-in map")
-        .argument("FILE");
-    options.add_flag("--optimizer", options_.load.optimizer,
-                     "Compare optimizer, scheduler and random state too");
-    options.add_flag("--allow-partial", options_.load.allow_partial,
-                     "Go on where rank files are missing or broken");
-    options.add_flag("--overwrite", options_.overwrite, "Replace result files that exist");
+        .details("Parameters of one side only are in it, too; the name's ending gives the format.");
+    options
+        .add("--tolerance=PART", options_.tolerance,
+             "Relative l2 difference up to which parameters are close")
+        .details("It is a part of the norm of the second one.")
+        .not_negative();
+    options.add_fail_on(fail_on_, {"different", "missing", "unequal", "never"})
+        .details(
+            "`different`: a parameter is not close, has another shape, or has copies inside a checkpoint "
+            "that differ; `missing`: also if one is on one side only; `unequal`: also if one is not the same "
+            "bit for bit.\n"
+            "Two checkpoints without a common parameter end with status 2 at any level: nothing compared is "
+            "not equal.");
+    options.add("--name-map=FILE", options_.name_map, "YAML file of names in place of the built-in map")
+        .details(
+            "It is a list of rules with <to>, <from> (a name or several) and <join> (<rows>, <query_groups> "
+            "or <fused_query_groups>); words in braces stand for one component each.");
+    options
+        .add_flag("--optimizer", options_.load.optimizer, "Compare optimizer, scheduler and random state too")
+        .details(
+            "In Megatron's rank files it is compared rank by rank, so both layouts have to be the same.");
+    options
+        .add_flag("--allow-partial", options_.load.allow_partial,
+                  "Go on where rank files are missing or broken")
+        .details("Parameters with a part in such files are not comparable, and the exit status is 2.");
+    options.add_flag("--overwrite", options_.overwrite, "Replace result files that exist")
+        .details("Without it they are refused before anything is read.");
   }
 
   bool shares_work() const override { return true; }
 
   Outcome run(const Context& context) override {
-    if (options_.second.empty()) {
-      throw UsageError(options_.first.empty()
-                           ? "two checkpoints are needed"
-                           : "'" + display(options_.first) + "' alone: two checkpoints are needed");
-    }
     const checkpoint::CompareReport report = checkpoint::compare(options_, context.progress);
     if (!team().is_root()) return Outcome::clean;
     for (const std::string& warning : report.warnings) log_warning(warning);

@@ -46,7 +46,7 @@ struct Typed {
   SummaryOptions summary;
   std::string explain;
   PairingArguments pairing;
-  std::string replay = "suspects";
+  diagnosis::ReplayMode replay = diagnosis::ReplayMode::suspects;
   std::string noise_floor;
   bool first = false;
   std::vector<std::string> without;
@@ -74,10 +74,8 @@ std::vector<report::Format> chosen_formats(const Typed& typed) {
   std::vector<report::Format> formats;
   for (const std::string& name : typed.formats) {
     if (name == kHtml || name == kMarkdown) continue;
-    const auto format = report::format_from_name(name);
-    if (!format)
-      throw UsageError("--format: '" + display(name) + "' is not one of csv, xlsx, json, jsonl, html, md");
-    if (std::find(formats.begin(), formats.end(), *format) == formats.end()) formats.push_back(*format);
+    const report::Format format = report::format_from_name(name).value();
+    if (std::find(formats.begin(), formats.end(), format) == formats.end()) formats.push_back(format);
   }
   if (typed.xlsx && formats.empty()) formats.push_back(report::Format::xlsx);
   if (formats.empty() && !wants(typed, kHtml) && !wants(typed, kMarkdown))
@@ -123,49 +121,32 @@ CompareOptions to_options(const Typed& typed) {
   CompareOptions options;
   options.inputs.kind = dump_kind(typed.mode);
   if (typed.request.empty()) {
-    if (typed.target.empty()) throw UsageError("-tp/--target_path is required");
-    if (typed.golden.empty()) throw UsageError("-gp/--golden_path is required");
     options.inputs.target = typed.target;
     options.inputs.golden = typed.golden;
     options.rank.print_rows = typed.print_rows;
   } else {
-    if (!typed.target.empty() || !typed.golden.empty()) {
-      throw UsageError("-i already names both paths: leave out -tp and -gp");
-    }
     read_request(typed.request, typed.stack_mode, options);
   }
   if (typed.python_rules) {
     options.dialect = python_dialect();
     options.rank.diagnosis.wanted = false;
   }
-  options.rank.diagnosis.replay = typed.replay == "all"     ? diagnosis::ReplayMode::all
-                                  : typed.replay == "never" ? diagnosis::ReplayMode::never
-                                                            : diagnosis::ReplayMode::suspects;
+  options.rank.diagnosis.replay = typed.replay;
   options.rank.diagnosis.noise_floor = typed.noise_floor;
   options.rank.diagnosis.first = typed.first;
   for (const std::string& letter : typed.without) {
-    const std::size_t rule = diagnosis::kRuleLetters.find(letter);
-    if (letter.size() != 1 || rule == std::string_view::npos)
-      throw UsageError("--without-evidence: '" + display(letter) + "' is not one of a, b, c, d, e");
-    options.rank.diagnosis.without.insert(static_cast<diagnosis::Rule>(rule));
+    options.rank.diagnosis.without.insert(static_cast<diagnosis::Rule>(diagnosis::kRuleLetters.find(letter)));
   }
-  if (typed.python_rules && (typed.fail_on == "culprit" || !typed.noise_floor.empty() || typed.first)) {
+  if (typed.python_rules && typed.fail_on == "culprit")
     throw UsageError(
-        "--python-rules does not look for a culprit: it cannot be combined with --fail-on culprit, "
-        "--noise-floor or "
-        "--first");
-  }
-  if (typed.first && typed.strict)
-    throw UsageError("--first and --strict cannot be combined: --first leaves rows out");
+        "--python-rules and --fail-on culprit cannot be combined: --python-rules does not look for a "
+        "culprit");
   options.rules_file = typed.rules;
   options.factors_file = typed.config;
   options.summary = typed.summary;
   options.rank.match = to_match_options(typed.pairing, options.dialect.rank.pairing);
   options.rank.first_difference = typed.diff_analyze;
   apply_layouts(typed.layouts, options);
-  if (typed.first && (options.rank.backend || typed.diff_analyze))
-    throw UsageError(
-        "--first cannot be combined with --consistent_check or -da, which do not look for evidence");
   options.outputs = to_outputs(typed);
   return options;
 }
@@ -175,92 +156,19 @@ class CompareCommand final : public Command {
   std::string_view name() const override { return "compare"; }
   std::string_view summary() const override { return "Compare two dumps and find where they first diverge"; }
 
-  std::vector<std::pair<std::string, std::string>> aliases() const override {
-    // The pairing options among them are known by name only, so that they are refused as themselves and not
-    // as -f m.
-    return {{"-tp", "--target_path"}, {"-gp", "--golden_path"},   {"-tensor_log", "--is_print_compare_log"},
-            {"-fm", "--fuzzy_match"}, {"-dm", "--data_mapping"},  {"-cm", "--cell_mapping"},
-            {"-am", "--api_mapping"}, {"-lm", "--layer_mapping"}, {"-da", "--diff_analyze"}};
-  }
-
   void declare(OptionList& options) override {
-    options.add("--target_path", typed_.target, "Dump under test: dump.json, rank, step or dump folder")
-        .argument("PATH");
-    options.add("--golden_path", typed_.golden, "Golden dump, of the same kind").argument("PATH");
-    options.add("-i,--input_path", typed_.request, "JSON file with npu_path and bench_path (as in 8.1.1)")
-        .argument("FILE");
-    typed_.output_option =
-        options.add("-o,--output_path", typed_.output, "Folder for the results, or - for standard output")
-            .argument("DIR")
-            .show_default()
-            .values(0, 1);
-    options
-        .add("--output-file", typed_.output_file,
-             "Write one result file of this name (in the folder of -o) or path, or - for standard output; "
-             "without "
-             "--format its extension selects the format")
-        .argument("FILE");
-    options.add("-m,--mode", typed_.mode, "Kind of the dumps: auto, atb")
-        .suggest({"auto", "atb"})
-        .show_default();
-    options
-        .add("--format", typed_.formats,
-             "Result formats, separated by commas: csv, xlsx, json, jsonl, html, md")
-        .commas()
-        .suggest({"csv", "xlsx", "json", "jsonl", "html", "md"})
-        .argument("LIST");
-    options.add_flag("--xlsx", typed_.xlsx, "The same as --format xlsx");
-    options.add_flag("-s,--stack_mode", typed_.stack_mode, "With -i: show the call stacks of its stack_path");
-    options.add_flag("-c,--compare_only", typed_.compare_only,
-                     "Accepted for compatibility with 8.1.1; has no effect");
-    options.add_flag("--is_print_compare_log", typed_.print_rows, "Log one line for each pair of tensors");
-    options.add("--fail-on", typed_.fail_on, "Exit with 1 on: culprit, error, warning, unmatched, never")
-        .one_of({"culprit", "error", "warning", "unmatched", "never"})
-        .show_default();
-    options.add_flag("--strict", typed_.strict,
-                     "Exit with 2 if any pair of tensors or ranks could not be compared");
-    options.add_flag("--python-rules", typed_.python_rules,
-                     "Give the verdicts, messages and numbers of the Python tool 26.x");
-    options
-        .add("--replay", typed_.replay,
-             "With tensors: operations to recompute in float64, to see which side is wrong: suspects, all, "
-             "never")
-        .one_of({"suspects", "all", "never"})
-        .show_default();
-    options
-        .add("--noise-floor", typed_.noise_floor,
-             "Third dump, from the golden code on other kernels, or golden's free_benchmark results: its "
-             "differences count as rounding")
-        .argument("PATH");
-    options.add_flag("--first", typed_.first,
-                     "Stop at the first certain evidence and do not compare what follows");
-    options
-        .add("--without-evidence", typed_.without,
-             "Diagnosis rules to leave out, for experiments: a structure, b source, c replay, d introduced, "
-             "e gain")
-        .commas()
-        .argument("LIST");
-    options.add_flag("--diff_analyze", typed_.diff_analyze,
-                     "Search all ranks of a step for the entries where the runs first diverge; writes JSON");
-    options.add("--rules", typed_.rules, "YAML file with thresholds that replace the built-in ones")
-        .argument("FILE");
-    options
-        .add("--config", typed_.config, "YAML file of matrices to multiply tensors by before comparing them")
-        .argument("FILE");
-    options.add("--top", typed_.summary.top, "Number of worst rows in the summary").show_default();
-    options.add("--by", typed_.summary.by, "Sort the worst rows by this metric, named as its column")
-        .suggest(RankRows::all_metrics());
-    options.add("--explain", typed_.explain,
-                "Print everything known about this entry or row instead of writing results");
+    declare_inputs(options);
+    declare_outputs(options);
+    declare_diagnosis(options);
     declare_pairing(options, typed_.pairing);
     declare_layouts(options, typed_.layouts);
+    declare_rules();
   }
 
   bool shares_work() const override { return true; }
   bool takes_local_input() const override { return true; }
 
   Outcome run(const Context& context) override {
-    if (typed_.output.empty()) typed_.output = "./output";
     CompareOptions options = to_options(typed_);
     options.inputs.local = context.local;
     if (context.local && !typed_.noise_floor.empty())
@@ -279,16 +187,157 @@ class CompareCommand final : public Command {
   }
 
  private:
+  void declare_inputs(OptionList& options) {
+    Option target = options.add("-tp,--target_path=PATH", typed_.target,
+                                "Dump under test: dump.json, rank, step or dump folder");
+    Option golden = options.add("-gp,--golden_path=PATH", typed_.golden, "Golden dump, of the same kind");
+    const Option request =
+        options
+            .add("-i,--input_path=FILE", typed_.request,
+                 "JSON file with npu_path and bench_path (as in 8.1.1)")
+            .excludes({target, golden}, "-i names both paths")
+            .details(
+                "Optional keys are `stack_path`, `is_print_compare_log`, `rank_id` and `step_id`.\n"
+                "The result is then a workbook, unless --format is given.");
+    target.required(request);
+    golden.required(request);
+    options.add("-m,--mode", typed_.mode, "Kind of the dumps: auto, atb")
+        .suggest({"auto", "atb"})
+        .details(
+            "`atb` compares folders with the <statistic.csv> of an ATB dump, and its tensors if they were "
+            "dumped, and writes a workbook <atb_stats_compare_result_*.xlsx> or "
+            "<atb_tensor_compare_result_*.xlsx>.\n"
+            "A different dtype or shape, a statistic that is off by more than 50%, or a cosine below 0.9 "
+            "makes a row an error; a tensor that cannot be read, a warning.\n"
+            "The modes torchair, offline_data and offline_model of the Python tool need the vendor's toolkit "
+            "and are not supported.");
+    options.add("--rules=FILE", typed_.rules, "YAML file with thresholds that replace the built-in ones")
+        .details("It also has the lists of special operators.");
+    config_ = options
+                  .add("--config=FILE", typed_.config,
+                       "YAML file of matrices to multiply tensors by before comparing them")
+                  .details("See TENSOR FACTORS.");
+    python_rules_ = options
+                        .add_flag("--python-rules", typed_.python_rules,
+                                  "Give the verdicts, messages and numbers of the Python tool 26.x")
+                        .details("They count even where msprobe intentionally differs.");
+    options
+        .add_flag("-c,--compare_only", typed_.compare_only,
+                  "Accepted for compatibility with 8.1.1; has no effect")
+        .details("In 8.1.1 it suppressed the advice at the end.");
+  }
+
+  void declare_outputs(OptionList& options) {
+    typed_.output_option =
+        options
+            .add("-o,--output_path[=DIR]", typed_.output, "Folder for the results, or - for standard output")
+            .details("It is created where missing.");
+    options
+        .add("--output-file=FILE", typed_.output_file,
+             "Write one result file of this name (in the folder of -o) or path, or - for standard output; "
+             "without --format its extension selects the format")
+        .details(
+            "A bare name is placed in the folder of -o, or without -o in the current folder; anything else "
+            "is a path.\n"
+            "Missing folders are created; an existing file is replaced, and the summary says so.");
+    formats_ = options
+                   .add("--format=LIST", typed_.formats,
+                        "Result formats, separated by commas: csv, xlsx, json, jsonl, html, md")
+                   .commas()
+                   .one_of({"csv", "xlsx", "json", "jsonl", "html", "md"})
+                   .details(
+                       "The default is `csv`.\n"
+                       "`json` is one document, `jsonl` one object a line, `html` the report: one page for "
+                       "all ranks and steps, with an error curve and a graph of the model; `md` is the "
+                       "verdict as Markdown, for a comment on a pull request.");
+    options.add_flag("--xlsx", typed_.xlsx, "The same as --format xlsx");
+    options.add_flag("-s,--stack_mode", typed_.stack_mode, "With -i: show the call stacks of its stack_path");
+    options.add_flag("-tensor_log,--is_print_compare_log", typed_.print_rows,
+                     "Log one line for each pair of tensors");
+    options.add_fail_on(typed_.fail_on, {"culprit", "error", "warning", "unmatched", "never"})
+        .details(
+            "`culprit`: there is evidence of where the runs diverge, nothing could be judged, a tensor could "
+            "not be read (or not be read again to look for evidence), or a rank exists on one side only; "
+            "differences by rounding do not count.\n"
+            "`error`: a row has the Result `error`, or no tensor at all could be compared.\n"
+            "`warning` adds warnings, and ranks that exist on one side only or of which no tensor could be "
+            "compared; `unmatched` adds entries, ranks and steps that only one side has.\n"
+            "If --first left anything out, each of them exits with 1.");
+    strict_ = options.add_flag("--strict", typed_.strict,
+                               "Exit with 2 if any pair of tensors or ranks could not be compared");
+    options.add("--top=N", typed_.summary.top, "Number of worst rows in the summary");
+    options.add("--by=METRIC", typed_.summary.by, "Sort the worst rows by this metric, named as its column")
+        .suggest(RankRows::all_metrics())
+        .details(
+            "The Result of the rows does not count then.\n"
+            "Examples are `MaxAbsErr` and `Mean diff`.");
+    explain_ =
+        options
+            .add("--explain=ENTRY", typed_.explain,
+                 "Print everything known about this entry or row instead of writing results")
+            .details(
+                "That is the evidence, both sides, differences and metrics, messages, the entry that "
+                "produced each input with the error there, the call stack with the frames of installed "
+                "packages last, and the entries before and after, for every rank that has it.\n"
+                "Examples are `Functional.linear.3.forward` for an entry and "
+                "`Functional.linear.3.forward.output.0` for a row.");
+  }
+
+  void declare_diagnosis(OptionList& options) {
+    options
+        .add("--replay", typed_.replay,
+             {{"suspects", diagnosis::ReplayMode::suspects},
+              {"all", diagnosis::ReplayMode::all},
+              {"never", diagnosis::ReplayMode::never}},
+             "With tensors: operations to recompute in float64, to see which side is wrong")
+        .details(
+            "They are recomputed from each side's own inputs.\n"
+            "`suspects` are those whose error does not follow from their inputs.");
+    noise_floor_ =
+        options
+            .add("--noise-floor=PATH", typed_.noise_floor,
+                 "Third dump, from the golden code on other kernels, or golden's free_benchmark results: its "
+                 "differences count as rounding")
+            .details(
+                "Other kernels are another vector width, library or number of threads; the difference from "
+                "golden in a tensor counts as rounding of that tensor.\n"
+                "The results of the collector's task `free_benchmark` are a <free_benchmark.csv>, or the "
+                "folder of its steps: outputs that are unstable there may have errors of that size.");
+    first_ = options
+                 .add_flag("--first", typed_.first,
+                           "Stop at the first certain evidence and do not compare what follows")
+                 .details(
+                     "Entries after it in the order of execution are not compared, and their tensors and the "
+                     "later steps of the rank are not read.\n"
+                     "Such rows have the Result `warning` with the reason and the Origin `not compared`, and "
+                     "are counted as left out.");
+    options
+        .add("--without-evidence=LIST", typed_.without,
+             "Diagnosis rules to leave out, for experiments: a structure, b source, c replay, d introduced, "
+             "e gain")
+        .commas()
+        .one_of({"a", "b", "c", "d", "e"});
+    diff_analyze_ =
+        options
+            .add_flag("-da,--diff_analyze", typed_.diff_analyze,
+                      "Search all ranks of a step for the entries where the runs first diverge; writes JSON")
+            .details("It follows values through communication; see FIRST DIFFERENCE.");
+  }
+
+  void declare_rules() {
+    python_rules_.excludes({noise_floor_, first_}, "--python-rules does not look for a culprit");
+    first_.excludes({strict_}, "--first leaves rows out");
+    first_.excludes({typed_.layouts.consistent_option}, "--consistent_check does not look for evidence")
+        .excludes({diff_analyze_}, "-da does not look for evidence");
+    diff_analyze_.excludes({formats_}, "-da writes JSON")
+        .excludes({typed_.layouts.consistent_option, explain_, typed_.pairing.suggest_option})
+        .excludes({config_}, "-da compares statistics, not tensors");
+  }
+
   /// -da; nothing if it is not asked for.
   std::optional<Outcome> diff_analyze(CompareOptions& options, const Context& context) const {
     if (!options.rank.first_difference) return std::nullopt;
     if (!options.outputs.file.empty()) throw UsageError("-da writes several files: pass a folder with -o");
-    if (!typed_.formats.empty()) throw UsageError("-da writes JSON: leave out --format");
-    if (options.rank.backend) throw UsageError("-da and --consistent_check cannot be combined");
-    if (!typed_.explain.empty()) throw UsageError("-da and --explain cannot be combined");
-    if (!typed_.config.empty())
-      throw UsageError("-da and --config cannot be combined: -da compares statistics, not tensors");
-    if (!typed_.pairing.suggest.empty()) throw UsageError("-da and --suggest-mapping cannot be combined");
     if (is_single_pair(options)) {
       const char* reason = "-da searches the ranks of a step; it needs folders with ranks, not single dumps";
       if (!options.dialect.ignores_idle_options) throw UsageError(reason);
@@ -349,6 +398,15 @@ class CompareCommand final : public Command {
   }
 
   Typed typed_;
+  // Of which only some go together.
+  Option config_;
+  Option python_rules_;
+  Option formats_;
+  Option strict_;
+  Option explain_;
+  Option noise_floor_;
+  Option first_;
+  Option diff_analyze_;
 };
 
 }  // namespace

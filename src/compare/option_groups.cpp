@@ -29,10 +29,7 @@ NumberList number_list(const nlohmann::json& request, const char* key, const std
 }
 
 void apply_merge(const LayoutArguments& arguments, CompareOptions& options) {
-  if (!arguments.merge_ranks) {
-    if (!arguments.tp.empty()) throw UsageError("--tp belongs to --merge-ranks");
-    return;
-  }
+  if (!arguments.merge_ranks) return;
   const char* other = options.rank.backend                                             ? "--consistent_check"
                       : options.rank.first_difference                                  ? "-da"
                       : !options.rank.diagnosis.noise_floor.empty()                    ? "--noise-floor"
@@ -54,27 +51,41 @@ void apply_merge(const LayoutArguments& arguments, CompareOptions& options) {
 }  // namespace
 
 void declare_pairing(OptionList& options, PairingArguments& arguments) {
-  options.add_flag("--fuzzy_match", arguments.fuzzy,
-                   "Pair rows whose names differ only in the call number, in order of execution");
-  const auto add = [&](PairingArguments::Mapping& mapping, const char* name, const char* help) -> Option& {
-    mapping.option = options.add(name, mapping.file, help).argument("FILE");
-    return mapping.option;
-  };
-  add(arguments.api, "--api_mapping",
-      "Pair MindSpore operations with PyTorch operations, by a built-in table and this YAML file")
-      .values(0, 1);
-  add(arguments.cell, "--cell_mapping",
-      "Pair MindSpore cells with PyTorch modules, and modules by the names in this YAML file")
-      .values(0, 1);
-  add(arguments.data, "--data_mapping", "Pair rows by this YAML file of target and golden row names");
-  add(arguments.layer, "--layer_mapping",
-      "Pair operations by their position in the model (construct.json, stack.json), using the layer names "
-      "in this YAML file")
-      .values(0, 1);
   options
-      .add("--suggest-mapping", arguments.suggest,
-           "Write a suggested mapping for -dm that pairs unmatched rows")
-      .argument("FILE");
+      .add_flag("-fm,--fuzzy_match", arguments.fuzzy,
+                "Pair rows whose names differ only in the call number, in order of execution")
+      .details(
+          "For rows paired under different names, `Err_message` says so.\n"
+          "Can be combined with -am and -cm.");
+  const auto add = [&](PairingArguments::Mapping& mapping, const char* names, const char* help,
+                       const char* details) {
+    mapping.option = options.add(names, mapping.file, help).details(details);
+  };
+  add(arguments.api, "-am,--api_mapping[=FILE]",
+      "Pair MindSpore operations with PyTorch operations, by a built-in table and this YAML file",
+      "The file adds one or more YAML rules with `ms_api` and `pt_api`, and the corresponding numbers in "
+      "`ms_args` and `pt_args`, `ms_output` and `pt_output`, `ms_parameters` and `pt_parameters`, "
+      "`ms_parameters_grad` and `pt_parameters_grad`.");
+  add(arguments.cell, "-cm,--cell_mapping[=FILE]",
+      "Pair MindSpore cells with PyTorch modules, and modules by the names in this YAML file",
+      "`Cell.` pairs with `Module.`; a name in the file is the full path of a module with its class, or any "
+      "part of it.");
+  add(arguments.data, "-dm,--data_mapping=FILE", "Pair rows by this YAML file of target and golden row names",
+      "Other rows are paired by name.");
+  add(arguments.layer, "-lm,--layer_mapping[=FILE]",
+      "Pair operations by their position in the model (construct.json, stack.json), using the layer names in "
+      "this YAML file",
+      "The file gives the golden names of layers: a YAML mapping of classes to mappings of paths below them "
+      "(`TopLayer` is the outermost).\n"
+      "The pairs are also written, as <data_mapping_TIME.yaml>.\n"
+      "Only one of -am, -cm, -dm and -lm is possible; docs/pairing.md explains which one to use.");
+  arguments.suggest_option = options
+                                 .add("--suggest-mapping=FILE", arguments.suggest,
+                                      "Write a suggested mapping for -dm that pairs unmatched rows")
+                                 .details(
+                                     "It has the pairs whose names differ, and suggested pairs for unmatched "
+                                     "entries, found by name, shape, kind of dtype and order.\n"
+                                     "Review it before you use it.");
 }
 
 MatchOptions to_match_options(const PairingArguments& arguments, const PairingTraits& traits) {
@@ -130,24 +141,24 @@ DumpKind dump_kind(const std::string& mode) {
 }
 
 void declare_layouts(OptionList& options, LayoutArguments& arguments) {
-  arguments.rank_option =
-      options.add("--rank", arguments.ranks, "MindSpore static-graph dumps: only these ranks, such as 0,2-5")
-          .argument("LIST");
+  arguments.rank_option = options.add("--rank=LIST", arguments.ranks,
+                                      "MindSpore static-graph dumps: only these ranks, such as 0,2-5");
   arguments.step_option =
-      options.add("--step", arguments.steps, "MindSpore static-graph dumps: only these steps")
-          .argument("LIST");
-  options.add_flag("--merge-ranks", arguments.merge_ranks,
-                   "Merge the ranks of a step into one model and compare the whole");
+      options.add("--step=LIST", arguments.steps, "MindSpore static-graph dumps: only these steps");
+  const Option merge_ranks =
+      options.add_flag("--merge-ranks", arguments.merge_ranks,
+                       "Merge the ranks of a step into one model and compare the whole");
   options
-      .add("--tp", arguments.tp,
+      .add("--tp=N", arguments.tp,
            "With --merge-ranks: neighbouring ranks per model (a second value: of golden); default: all")
-      .argument("N")
-      .values(1, 2);
-  options.add_flag("--consistent_check", arguments.consistent_check,
-                   "Compare a verl training (target) with its inference (golden)");
-  options.add("--backend", arguments.backend, "Training backend for --consistent_check: fsdp, megatron")
+      .values(1, 2)
+      .needs(merge_ranks);
+  arguments.consistent_option =
+      options.add_flag("--consistent_check", arguments.consistent_check,
+                       "Compare a verl training (target) with its inference (golden)");
+  options.add("--backend=NAME", arguments.backend, "Training backend for --consistent_check: fsdp, megatron")
       .suggest({"fsdp", "megatron"})
-      .argument("NAME");
+      .needs(arguments.consistent_option);
 }
 
 void apply_layouts(const LayoutArguments& arguments, CompareOptions& options) {
@@ -159,8 +170,6 @@ void apply_layouts(const LayoutArguments& arguments, CompareOptions& options) {
     if (options.rank.match.method != Method::exact || options.rank.match.fuzzy) {
       throw UsageError("--consistent_check pairs rows itself: leave out the pairing options");
     }
-  } else if (!arguments.backend.empty()) {
-    throw UsageError("--backend belongs to --consistent_check");
   }
   apply_merge(arguments, options);
   const bool ranks = arguments.rank_option.given();

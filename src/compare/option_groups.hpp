@@ -24,6 +24,7 @@ struct PairingArguments {
   Mapping data;
   Mapping layer;
   std::string suggest;
+  Option suggest_option;
 };
 
 void declare_pairing(OptionList& options, PairingArguments& arguments);
@@ -41,6 +42,7 @@ struct LayoutArguments {
   std::string backend;
   Option rank_option;
   Option step_option;
+  Option consistent_option;
 };
 
 /// Of -m. UsageError for other modes, which says why those of the Python tool are not supported.

@@ -15,6 +15,7 @@
 #include "config_check/compare_packs.hpp"
 #include "config_check/summary.hpp"
 #include "config_check/verl.hpp"
+#include "report/format_option.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
@@ -58,60 +59,74 @@ class ConfigCheckCommand final : public Command {
     return "Record what a run was configured with, and compare two runs";
   }
 
-  std::vector<std::pair<std::string, std::string>> aliases() const override {
-    return {{"-vc", "--verl-compare"}, {"-vv", "--verl-verify"}, {"-sc", "--slime-compare"}};
-  }
-
   void declare(OptionList& options) override {
     dump_ = options
-                .add("-d,--dump", files_,
+                .add("-d,--dump=FILE", files_,
                      "Collect a pack; hyper-parameters are read from these scripts and YAML files")
-                .any_number_of_values(0)
-                .argument("FILE");
-    compare_ = options.add("-c,--compare", pair_, "Compare two packs, the reference first")
-                   .values(2, 2)
-                   .argument("PATH");
+                .any_number_of_values(0);
+    compare_ = options.add("-c,--compare=PATH", pair_, "Compare two packs, the reference first")
+                   .details(
+                       "The kind of the paths follows from their contents.\n"
+                       "Two checkpoints are compared as `msprobe-ckpt_compare`(1) does, with "
+                       "<./ckpt_similarity.json> as the default of -o.")
+                   .values(2, 2);
     verl_compare_ = options
-                        .add("--verl-compare", logs_,
+                        .add("-vc,--verl-compare=FILE", logs_,
                              "Compare the configurations in two verl logs, that of the NPU first")
-                        .values(2, 2)
-                        .argument("FILE");
+                        .details("They are <.log> or <.txt> files.")
+                        .values(2, 2);
     verl_verify_ =
         options
-            .add("--verl-verify", verified_,
+            .add("-vv,--verl-verify=FILE", verified_,
                  "Check the configuration in a verl log, the last file, perhaps against a YAML file")
-            .any_number_of_values(1)
-            .argument("FILE");
-    slime_compare_ =
-        options
-            .add("--slime-compare", logs_, "Compare the arguments in two slime logs, that of the NPU first")
-            .values(2, 2)
-            .argument("FILE");
+            .details(
+                "The other file may be <.json>, too.\n"
+                "-vv means this here; more messages are had with `-v -v`.")
+            .any_number_of_values(1);
+    slime_compare_ = options
+                         .add("-sc,--slime-compare=FILE", logs_,
+                              "Compare the arguments in two slime logs, that of the NPU first")
+                         .details("They are <.log> or <.txt> files.")
+                         .values(2, 2);
+    options.require_one_of({dump_, compare_, verl_compare_, verl_verify_, slime_compare_});
     options
-        .add(
-            "-o,--output", output_,
-            "Folder for the results, or the pack with -d; - for standard output; see the manual for defaults")
-        .argument("PATH");
-    options.add("--format", formats_, "Any of csv, xlsx, json, jsonl, separated by commas")
-        .commas()
-        .suggest({"csv", "xlsx", "json", "jsonl"})
-        .argument("LIST");
-    options.add("--fail-on", fail_on_, "Exit with 1 if there is: error, warning, never")
-        .one_of({"error", "warning", "never"})
-        .show_default();
-    options.add_flag("--all-packages", all_packages_,
-                     "With -c: compare packages too that no table names, as warnings");
-    options.add_flag("--env-table-only", env_table_only_,
-                     "With -d: only the variables that are compared go into the pack");
+        .add("-o,--output=PATH", output_,
+             "Folder for the results, or the pack with -d; - for standard output")
+        .details(
+            "The default is <./config_check_pack.zip> with -d, <./config_check_result> with -c, "
+            "<./verl_param_compare_result>, <./slime_param_compare_result> or <./verl_param_verify_result> "
+            "else.\n"
+            "With -c, `-` writes all rows to standard output as jsonl, and no file.");
+    report::add_formats(options, formats_)
+        .details("The default is `xlsx` for packs, `csv` for verl and slime.")
+        .excludes({dump_});
+    options.add_fail_on(fail_on_, {"error", "warning", "never"})
+        .details("A section of one pack only is an error, and so is a verl parameter that differs.");
     options
-        .add("--python", python_, "With -d: list the packages of this interpreter; default: that of the PATH")
-        .argument("FILE");
-    options.add("--tables", tables_, "YAML file that adds variables, packages, names and secrets")
-        .argument("FILE");
+        .add_flag("--all-packages", all_packages_,
+                  "With -c: compare packages too that no table names, as warnings")
+        .details("A version that differs after a plus sign only is a warning then, too.")
+        .needs(compare_);
+    options
+        .add_flag("--env-table-only", env_table_only_,
+                  "With -d: only the variables that are compared go into the pack")
+        .needs(dump_);
+    options
+        .add("--python=FILE", python_,
+             "With -d: list the packages of this interpreter; default: that of the PATH")
+        .details(
+            "That is the first `python3` or `python` there.\n"
+            "It is not run: the packages are read from the files below it.")
+        .needs(dump_);
+    options.add("--tables=FILE", tables_, "YAML file that adds variables, packages, names and secrets")
+        .details(
+            "Its keys are `npu_marks`, `environment`, `packages`, `aliases`, `secrets` and `verl`.\n"
+            "Their entries are added to the built-in ones; a key that ends in an exclamation mark replaces "
+            "the built-in table.");
   }
 
   Outcome run(const Context& context) override {
-    check_modes();
+    if (output_ == "-" && !compare_.given()) throw UsageError("-o - is for -c only");
     const Tables tables = tables_.empty() ? default_tables() : load_tables(tables_);
     if (dump_.given()) return run_collect(tables);
     if (compare_.given()) return run_compare(tables, context);
@@ -119,38 +134,8 @@ class ConfigCheckCommand final : public Command {
   }
 
  private:
-  void check_modes() const {
-    const std::array<Option, 5> modes = {dump_, compare_, verl_compare_, verl_verify_, slime_compare_};
-    constexpr std::array<const char*, 5> kNames = {"-d/--dump", "-c/--compare", "-vc/--verl-compare",
-                                                   "-vv/--verl-verify", "-sc/--slime-compare"};
-    const char* first = nullptr;
-    for (std::size_t i = 0; i < modes.size(); ++i) {
-      if (!modes[i].given()) continue;
-      if (first != nullptr)
-        throw UsageError("argument " + std::string(kNames[i]) + ": not allowed with argument " + first);
-      first = kNames[i];
-    }
-    if (first == nullptr) {
-      throw UsageError(
-          "The param is not correct, you need to give '-d' for dump or '-c' for compare or '-vc' for verl "
-          "compare or '-vv' for verl verify or '-sc' for slime compare.");
-    }
-    if (output_ == "-" && !compare_.given()) throw UsageError("-o - is for -c only");
-    if (dump_.given() && !formats_.empty()) throw UsageError("--format does not go with -d");
-    if (!dump_.given() && (env_table_only_ || !python_.empty()))
-      throw UsageError(std::string(env_table_only_ ? "--env-table-only" : "--python") + " goes with -d only");
-    if (!compare_.given() && all_packages_) throw UsageError("--all-packages goes with -c only");
-  }
-
   std::vector<report::Format> formats(report::Format usual) const {
-    std::vector<report::Format> formats;
-    for (const std::string& name : formats_) {
-      const auto format = report::format_from_name(name);
-      if (!format) throw UsageError("--format: '" + display(name) + "' is none of csv, xlsx, json, jsonl");
-      if (std::find(formats.begin(), formats.end(), *format) == formats.end()) formats.push_back(*format);
-    }
-    if (formats.empty()) formats.push_back(usual);
-    return formats;
+    return formats_.empty() ? std::vector<report::Format>{usual} : formats_;
   }
 
   Outcome run_collect(const Tables& tables) const {
@@ -255,7 +240,7 @@ class ConfigCheckCommand final : public Command {
   std::vector<std::string> logs_;
   std::vector<std::string> verified_;
   std::string output_;
-  std::vector<std::string> formats_;
+  std::vector<report::Format> formats_;
   std::string fail_on_ = "never";
   bool all_packages_ = false;
   bool env_table_only_ = false;

@@ -51,20 +51,17 @@ class GradCompareCommand final : public Command {
   }
 
   void declare(OptionList& options) override {
-    options.add("path1", first_, "Recording of task grad_probe: a folder with rank<N>").argument("DIR1");
-    options.add("path2", second_, "The second one").argument("DIR2");
-    options.add("-o,--output_path", output_, "Folder for the results").argument("DIR").show_default();
+    options.add_pair(first_, second_, "DIR", "two recordings of task grad_probe",
+                     "Recording of task grad_probe: a folder with rank<N>");
+    options.add("-o,--output_path=DIR", output_, "Folder for the results")
+        .details("It is created where missing.");
     options
-        .add("--fail-on", fail_on_,
-             "Exit with 1 if there is: suspect (a step, or what was not compared), unequal, never")
-        .one_of({"suspect", "unequal", "never"})
-        .show_default();
+        .add_fail_on(fail_on_, {"suspect", "unequal", "never"},
+                     "Exit with 1 on such a finding (suspect: a step, or what was not compared)")
+        .details("`unequal` also counts any sign that differs.");
   }
 
   Outcome run(const Context& context) override {
-    if (second_.empty())
-      throw UsageError((first_.empty() ? std::string() : "'" + display(first_) + "' alone: ") +
-                       "two recordings of task grad_probe are needed");
     check_output_folder(output_);
     const Similarity similarity = compare_signs(first_, second_, context.progress);
     create_directories(output_);

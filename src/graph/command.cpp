@@ -66,48 +66,69 @@ class GraphCommand final : public Command {
                                  : "The same, by the name of releases 8.x";
   }
 
-  std::vector<std::pair<std::string, std::string>> aliases() const override {
-    return {{"-tp", "--target_path"},
-            {"-gp", "--golden_path"},
-            {"-oc", "--overflow_check"},
-            {"-fm", "--fuzzy_match"},
-            {"-lm", "--layer_mapping"},
-            {"-cs", "--complete_stack"},
-            {"-tensor_log", "--is_print_compare_log"},
-            {"-progress_log", "--is_print_progress_log"}};
-  }
-
   void declare(OptionList& options) override {
+    Option target = options
+                        .add("-tp,--target_path=DIR", options_.target,
+                             "Folder of a rank, with construct.json and dump.json, or of ranks or steps")
+                        .details(
+                            "Ranks are <rank0>, <rank1> and so on, steps <step0> and so on.\n"
+                            "A rank by itself counts as rank 0 of step 0.");
+    const Option golden =
+        options.add("-gp,--golden_path=DIR", options_.golden, "Reference to compare with, of the same kind");
+    const Option request =
+        options.add("-i,--compare_path=FILE", request_, "compare.json of releases 8.x, which names both")
+            .details(
+                "It is the request of the command `graph` of releases 8.x: <npu_path> in place of -tp, "
+                "<bench_path> in place of -gp, <is_print_compare_log> in place of -tensor_log (but true "
+                "where it is missing), and <parallel_merge> in place of the options that merge ranks: an "
+                "object with <npu> (and <bench> with a <bench_path>), each with <rank_size>, <tp>, <pp> and "
+                "optionally <vpp> and <order>.")
+            .excludes({target, golden}, "-i names both dumps");
+    target.required(request);
+    options.add("-o,--output_path=DIR", options_.output, "Folder for the result")
+        .details("It is created where missing.")
+        .required();
     options
-        .add("--target_path", options_.target,
-             "Folder of a rank, with construct.json and dump.json, or of ranks or steps")
-        .argument("DIR");
-    options.add("--golden_path", options_.golden, "Reference to compare with, of the same kind")
-        .argument("DIR");
-    options.add("-i,--compare_path", request_, "compare.json of releases 8.x, which names both")
-        .argument("FILE");
-    options.add("-o,--output_path", options_.output, "Folder for the result").argument("DIR");
-    options.add_flag("--overflow_check", options_.overflow_check,
-                     "Mark nodes with NaN, Inf or a jump of the norm: medium, high, critical");
-    options.add_flag("--fuzzy_match", fuzzy_, "Pair the operations of a module in the order of their calls");
+        .add_flag("-oc,--overflow_check", options_.overflow_check,
+                  "Mark nodes with NaN, Inf or a jump of the norm: medium, high, critical")
+        .details(
+            "`critical`: NaN or Inf in the outputs only; `high`: in inputs and outputs, or a norm that grows "
+            "more than a hundredfold; `medium`: in the inputs only.\n"
+            "Values that an operation leaves undefined do not count.");
+    options
+        .add_flag("-fm,--fuzzy_match", fuzzy_, "Pair the operations of a module in the order of their calls")
+        .details(
+            "Modules pair by their names, and the operations directly below two partners in the order of "
+            "their calls, whatever their numbers.\n"
+            "Where one side calls an operation more often, there is a warning.");
     layers_ = options
-                  .add("--layer_mapping", mapping_file_,
-                       "Pair what stands at one place of the model, places by this YAML file")
-                  .argument("FILE")
-                  .values(0, 1);
-    options.add_flag("--is_print_compare_log", options_.pair.print_rows,
-                     "Log one line for each pair of tensors");
-    options.add_flag("--complete_stack", complete_stack_,
-                     "With --file_type vis: whole call stacks, not the one line that counts");
-    options.add_flag("--is_print_progress_log", progress_log_, "Progress as lines on standard output");
+                  .add("-lm,--layer_mapping[=FILE]", mapping_file_,
+                       "Pair modules by layer, with the layer mapping in this YAML file")
+                  .details(
+                      "The file is as for `msprobe-compare`(1).\n"
+                      "Two frameworks are compared in this way only.");
+    options
+        .add_flag("-tensor_log,--is_print_compare_log", options_.pair.print_rows,
+                  "Log one line for each pair of tensors")
+        .details("It takes dumps with tensors.");
+    options
+        .add_flag("-cs,--complete_stack", complete_stack_,
+                  "With --file_type vis: whole call stacks, not the one line that counts")
+        .details(
+            "Without it a module has the line that calls it by its name there, an operation the line behind "
+            "its wrapper.\n"
+            "Data bases have whole stacks in any case, and a warning says so.");
+    options
+        .add_flag("-progress_log,--is_print_progress_log", progress_log_,
+                  "Progress as lines on standard output")
+        .details("There is a line for each percent, for programs that show it.");
     merge_.declare(options);
-    options.add_flag("--python-rules", python_rules_, "The rows of the Python tool 26.x, mistakes included");
+    options.add_flag("--python-rules", python_rules_, "The rows of the Python tool 26.x, mistakes included")
+        .details("With `--file_type vis` those of 8.1.1.");
   }
 
   Outcome run(const Context& context) override {
     if (!request_.empty()) take_request();
-    if (options_.target.empty()) throw UsageError("-tp/--target_path is required");
-    if (options_.output.empty()) throw UsageError("-o/--output_path is required");
     if (python_rules_) {
       options_.tree = {.lose_unconnected = true, .gradients_in_first_step = true};
       options_.data = {.strip_quotes = true,
@@ -140,8 +161,6 @@ class GraphCommand final : public Command {
   static constexpr std::string_view kNameOfToday = "graph_visualize";
 
   void take_request() {
-    if (!options_.target.empty() || !options_.golden.empty())
-      throw UsageError("-i names both dumps: it goes with neither -tp nor -gp");
     const GraphRequest request = read_graph_request(request_);
     options_.target = request.target;
     options_.golden = request.golden;
@@ -186,7 +205,7 @@ class GraphCommand final : public Command {
       const char* idle = fuzzy_ ? "-fm" : layers_.given() ? "-lm" : pair.print_rows ? "-tensor_log" : nullptr;
       if (idle != nullptr && options_.golden.empty())
         throw UsageError(fmt::format("{} is for two runs: name the reference with -gp", idle));
-      if (fuzzy_ && layers_.given()) throw UsageError("-fm and -lm exclude each other");
+      if (fuzzy_ && layers_.given()) throw UsageError("-fm and -lm cannot be combined");
     }
     if (options_.golden.empty()) return;
     if (fuzzy_) {

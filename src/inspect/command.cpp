@@ -17,14 +17,6 @@
 namespace msprobe::inspect {
 namespace {
 
-/// What was typed.
-struct Typed {
-  std::vector<std::string> paths;
-  bool json = false;
-  Options options;
-  std::string fail_on = "never";
-};
-
 bool has_rating(const PathFacts& facts, Rating least) {
   if (!facts.file) return false;
   return std::any_of(facts.file->globals.begin(), facts.file->globals.end(),
@@ -43,59 +35,60 @@ class InspectCommand final : public Command {
  public:
   std::string_view name() const override { return "inspect"; }
   std::string_view summary() const override {
-    return "Tell what is in a tensor file, a checkpoint or a dump";
+    return "Show what is in a tensor file, a checkpoint or a dump";
   }
 
   void declare(OptionList& options) override {
     options
-        .add("paths", typed_.paths,
+        .add("paths=PATH...", paths_,
              "Tensor files (.pt, .npy, .npz, .safetensors), checkpoints, pickles, and dumps: "
              "dump.json, rank, step or dump folders")
-        .argument("PATH")
         .take_all();
-    options.add_flag("--json", typed_.json, "One JSON document; several paths give an array");
-    options.add_flag("--statistics", typed_.options.all_statistics,
-                     "Statistics of every tensor of a file that holds several");
-    options.add("--first", typed_.options.first, "How many elements of a tensor to show")
-        .argument("N")
-        .in_range(0, 1'000'000)
-        .show_default();
+    options.add_flag("--json", json_, "One JSON document; several paths give an array")
+        .details("NaN and infinities are the texts Nan, inf and -inf.");
     options
-        .add("--fail-on", typed_.fail_on,
-             "Exit with 1 if a pickle names globals that are: dangerous, unknown (or worse), never; "
-             "with 2 if it cannot be followed to its end")
-        .one_of({"dangerous", "unknown", "never"})
-        .show_default();
+        .add_flag("--statistics", options_.all_statistics,
+                  "Statistics of every tensor of a file that holds several")
+        .details("Without it only a file with a single tensor has them.");
+    options.add("--first=N", options_.first, "How many elements of a tensor to show").in_range(0, 1'000'000);
+    options
+        .add_fail_on(fail_on_, {"dangerous", "unknown", "never"},
+                     "Exit with 1 if a pickle names globals that are dangerous, or unknown (or worse); "
+                     "with 2 if it cannot be followed to its end")
+        .details(
+            "The status is also 2 if the effect of a pickle is unknown, so that 0 always means that it names "
+            "no such global.\n"
+            "The folder of a checkpoint or of a dump with tensor files is not rated, and refused with this "
+            "option: name their files.");
   }
 
   Outcome run(const Context& context) override {
-    if (typed_.paths.empty()) throw UsageError("no path given", "try 'msprobe inspect --help'");
+    if (paths_.empty()) throw UsageError("no path given", "try 'msprobe inspect --help'");
     // The result goes to stdout; what was decided about colour was decided for stderr.
     const bool color = context.color && report::is_terminal(STDOUT_FILENO);
     bool failed = false;
     bool findings = false;
     bool listens = true;
     std::vector<PathFacts> all;
-    for (const std::string& path : typed_.paths) {
-      PathFacts facts = inspect_path(path, typed_.options);
+    for (const std::string& path : paths_) {
+      PathFacts facts = inspect_path(path, options_);
       // The pickles of a folder are many and were not rated: silence would be a promise.
-      if (typed_.fail_on != "never" && (facts.checkpoint || has_tensor_files(facts))) {
+      if (fail_on_ != "never" && (facts.checkpoint || has_tensor_files(facts))) {
         facts.problems.push_back(fmt::format("--fail-on rates the pickles of files: name those of the {}",
                                              facts.checkpoint ? "checkpoint" : "dump"));
       }
       failed = failed || facts.failed();
-      if (typed_.fail_on != "never") {
-        findings =
-            findings || has_rating(facts, typed_.fail_on == "unknown" ? Rating::unknown : Rating::dangerous);
+      if (fail_on_ != "never") {
+        findings = findings || has_rating(facts, fail_on_ == "unknown" ? Rating::unknown : Rating::dangerous);
       }
       for (const std::string& problem : facts.problems) log_error(display(path) + ": " + display(problem));
-      if (typed_.json) {
+      if (json_) {
         all.push_back(std::move(facts));
       } else if (listens) {
         listens = print(to_text(facts, color));
       }
     }
-    if (typed_.json) {
+    if (json_) {
       to_json(all, [&](const std::string& piece) { listens = listens && print(piece); });
     }
     if (failed) return Outcome::failure;
@@ -105,7 +98,10 @@ class InspectCommand final : public Command {
  private:
   static bool print(const std::string& text) { return write_all(STDOUT_FILENO, text, "standard output"); }
 
-  Typed typed_;
+  std::vector<std::string> paths_;
+  bool json_ = false;
+  Options options_;
+  std::string fail_on_ = "never";
 };
 
 }  // namespace

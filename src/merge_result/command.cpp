@@ -3,10 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "merge_result/merge.hpp"
-#include "support/error.hpp"
+#include "report/format_option.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"
 #include "support/team.hpp"
@@ -20,35 +18,27 @@ class MergeResultCommand final : public Command {
   std::string_view name() const override { return "merge_result"; }
   std::string_view summary() const override { return "Put the comparisons of many ranks side by side"; }
 
-  std::vector<std::pair<std::string, std::string>> aliases() const override {
-    return {{"-config", "--config-path"}};
-  }
-
   void declare(OptionList& options) override {
-    options.add("-i,--input_dir", options_.input, "Folder with compare_result_rankN_TIME.csv or .xlsx")
-        .argument("DIR");
-    options.add("-o,--output_dir", options_.output, "Folder for the result").argument("DIR");
-    options.add("--config-path", options_.config, "YAML file with the lists api and compare_index")
-        .argument("FILE");
-    options.add("--format", formats_, "Any of xlsx, csv, json, jsonl, separated by commas")
-        .commas()
-        .suggest({"xlsx", "csv", "json", "jsonl"})
-        .argument("LIST");
+    options.add("-i,--input_dir=DIR", options_.input, "Folder with compare_result_rankN_TIME.csv or .xlsx")
+        .details("At least two ranks are needed.")
+        .required();
+    options.add("-o,--output_dir=DIR", options_.output, "Folder for the result")
+        .details("It is created where missing.")
+        .required();
+    options
+        .add("-config,--config-path=FILE", options_.config, "YAML file with the lists api and compare_index")
+        .details(
+            "<api> names operations: a row is taken if its name begins with one of them and a dot, so that "
+            "<Distributed.all_reduce> takes every call and <Distributed.all_reduce.0> the first.\n"
+            "<compare_index> names columns; without it all metrics, columns of a user's own algorithms in "
+            "tables of the Python tool, and `Requires_grad Consistent` are taken.")
+        .required();
+    report::add_formats(options, options_.formats).details("The default is `xlsx`.");
   }
 
   bool shares_work() const override { return true; }
 
   Outcome run(const Context&) override {
-    if (options_.input.empty()) throw UsageError("-i/--input_dir is required");
-    if (options_.output.empty()) throw UsageError("-o/--output_dir is required");
-    if (options_.config.empty()) throw UsageError("-config/--config-path is required");
-    if (!formats_.empty()) options_.formats.clear();
-    for (const std::string& name : formats_) {
-      const auto format = report::format_from_name(name);
-      if (!format) throw UsageError("--format: '" + display(name) + "' is none of xlsx, csv, json, jsonl");
-      if (std::find(options_.formats.begin(), options_.formats.end(), *format) == options_.formats.end())
-        options_.formats.push_back(*format);
-    }
     const MergeReport report = merge(options_);
     if (!team().is_root()) return Outcome::clean;
     for (const std::string& warning : report.warnings) log_warning(warning);
@@ -62,7 +52,6 @@ class MergeResultCommand final : public Command {
 
  private:
   MergeOptions options_;
-  std::vector<std::string> formats_;
 };
 
 }  // namespace

@@ -18,19 +18,6 @@
 namespace msprobe::parse {
 namespace {
 
-/// What was typed.
-struct Typed {
-  std::string input;
-  std::string type = "pt";
-  std::string output = "./output";
-  bool recursive = false;
-  std::string dtype;
-  std::string shape;
-  std::string summary;
-
-  bool operator==(const Typed&) const = default;
-};
-
 /// "2,3" or "2x3".
 std::vector<std::int64_t> to_shape(const std::string& typed) {
   const auto refuse = [&]() -> std::vector<std::int64_t> {
@@ -50,25 +37,11 @@ std::vector<std::int64_t> to_shape(const std::string& typed) {
   }
 }
 
-ParseOptions to_options(const Typed& typed) {
-  ParseOptions options;
-  options.input = typed.input;
-  options.output_directory = typed.output.empty() ? "./output" : typed.output;
-  options.recursive = typed.recursive;
-  const auto format = formats::output_format_from_name(typed.type);
-  if (!format) throw UsageError("-t: '" + display(typed.type) + "' is no type of file to write");
-  options.format = *format;
-  if (!typed.dtype.empty()) {
-    options.raw_dtype = tensor::dtype_from_torch(typed.dtype);
-    if (!options.raw_dtype)
-      throw UsageError("--dtype: '" + display(typed.dtype) +
-                       "' is no element type such as float32 or bfloat16");
-  }
-  if (!typed.shape.empty()) {
-    if (typed.dtype.empty()) throw UsageError("--shape needs --dtype: it is for files of bare elements");
-    options.raw_shape = to_shape(typed.shape);
-  }
-  return options;
+tensor::DType to_dtype(const std::string& typed) {
+  const auto dtype = tensor::dtype_from_torch(typed);
+  if (!dtype)
+    throw UsageError("--dtype: '" + display(typed) + "' is not an element type such as float32 or bfloat16");
+  return *dtype;
 }
 
 report::Format summary_format(const std::string& path) {
@@ -107,37 +80,57 @@ class ParseCommand final : public Command {
   std::string_view summary() const override { return "Convert kernel dumps and tensor files"; }
 
   void declare(OptionList& options) override {
+    input_ = options
+                 .add("-d,--dump_path=PATH", options_.input,
+                      "File, or folder whose files are converted; without it, the shell")
+                 .details("SHELL has its commands.");
+    using formats::OutputFormat;
+    const auto needs_input = [this](Option option) {
+      option.needs(input_, "without it the shell reads commands");
+    };
+    needs_input(options
+                    .add("-t,--type", options_.format,
+                         {{"pt", OutputFormat::pt},
+                          {"npy", OutputFormat::npy},
+                          {"npz", OutputFormat::npz},
+                          {"safetensors", OutputFormat::safetensors},
+                          {"bin", OutputFormat::bin}},
+                         "Type of the results")
+                    .details("`bin` are the bare elements, little-endian, in row-major order."));
+    needs_input(options.add("-o,--output_path[=DIR]", options_.output_directory, "Folder for the results")
+                    .details("It is created where missing."));
+    needs_input(options.add_flag("-r,--recursive", options_.recursive,
+                                 "Also the folders below; results keep their relative paths"));
+    Option dtype =
+        options
+            .add(
+                "--dtype=TYPE", [this](const std::string& typed) { options_.raw_dtype = to_dtype(typed); },
+                "Element type of .bin files that are bare elements")
+            .details(
+                "Files without an ending of a known format are read so, too; types are such as `float32` or "
+                "`bfloat16`.");
+    needs_input(dtype);
     options
-        .add("-d,--dump_path", typed_.input,
-             "File, or folder whose files are converted; without it, the shell")
-        .argument("PATH");
-    options.add("-t,--type", typed_.type, "Type of the results")
-        .one_of({"pt", "npy", "npz", "safetensors", "bin"})
-        .show_default();
-    options.add("-o,--output_path", typed_.output, "Folder for the results")
-        .argument("DIR")
-        .show_default()
-        .values(0, 1);
-    options.add_flag("-r,--recursive", typed_.recursive,
-                     "Also the folders below; results keep their relative paths");
-    options.add("--dtype", typed_.dtype, "Element type of .bin files that are bare elements")
-        .argument("TYPE");
-    options.add("--shape", typed_.shape, "Their shape, such as 2,3; default: one axis").argument("SIZES");
-    options.add("--summary", typed_.summary, "Also write the summary to this .csv, .xlsx, .json or .jsonl")
-        .argument("FILE");
+        .add(
+            "--shape=SIZES", [this](const std::string& typed) { options_.raw_shape = to_shape(typed); },
+            "Their shape, such as 2,3; default: one axis")
+        .details("It is also written as `2x3`.")
+        .needs(dtype, "it is for files of bare elements");
+    needs_input(
+        options.add("--summary=FILE", summary_, "Also write the summary to this .csv, .xlsx, .json or .jsonl")
+            .details("There is one row for each tensor."));
   }
 
   Outcome run(const Context& context) override {
-    if (typed_ == Typed{}) return run_shell(context);
-    if (typed_.input.empty()) throw UsageError("-d/--dump_path is required");
-    const ParseOptions options = to_options(typed_);
+    if (!input_.given()) return run_shell(context);
+    const ParseOptions& options = options_;
     std::optional<report::Format> table_format;
-    if (!typed_.summary.empty()) {
-      table_format = summary_format(typed_.summary);
-      check_output(typed_.summary);
+    if (!summary_.empty()) {
+      table_format = summary_format(summary_);
+      check_output(summary_);
     }
     const ParseReport report = parse(options, context.progress);
-    if (table_format) report::write_file(*summary_table(report), *table_format, typed_.summary);
+    if (table_format) report::write_file(*summary_table(report), *table_format, summary_);
     if (report.files.size() == 1 && report.failed_list.empty()) refuse_single(options, report.files.front());
     if (log_level() == LogLevel::quiet) log_failures(options, report);
     constexpr std::size_t kRows = 20;
@@ -150,7 +143,9 @@ class ParseCommand final : public Command {
   }
 
  private:
-  Typed typed_;
+  ParseOptions options_;
+  std::string summary_;
+  Option input_;
 };
 
 }  // namespace

@@ -38,9 +38,8 @@ std::vector<std::string> long_names(const OptionInfo& option) {
 /// One pass over the words; `scope_` is the program until the command's name is met.
 class Rewriter {
  public:
-  Rewriter(const std::vector<std::string>& in, const ProgramInfo& program,
-           const std::map<std::string, Aliases>& aliases)
-      : in_(in), program_(program), scope_(&program.program), all_aliases_(aliases) {}
+  Rewriter(const std::vector<std::string>& in, const ProgramInfo& program)
+      : in_(in), program_(program), scope_(&program.program) {}
 
   Rewritten run() {
     for (; next_ < in_.size();) {
@@ -75,8 +74,6 @@ class Rewriter {
     }
     if (command == nullptr) throw unknown_command(name);
     scope_ = command;
-    const auto found = all_aliases_.find(command->name);
-    if (found != all_aliases_.end()) aliases_ = &found->second;
     out_.push_back(parser_name(command->name));
   }
 
@@ -91,16 +88,11 @@ class Rewriter {
 
   /// The option as the parser knows it, or an empty string.
   std::string long_form(const std::string& name) const {
-    if (aliases_ != nullptr) {
-      for (const auto& [alias, full] : *aliases_) {
-        if (alias != name) continue;
-        // Known by name so that it is not read as letters put together, but not there.
-        if (find(full) == nullptr)
-          throw UsageError(fmt::format("option {} is not available", name), help_hint());
-        return full;
-      }
+    // The parser has no short names of several letters.
+    if (name.size() > 2 && name[1] != '-') {
+      const OptionInfo* option = find(name);
+      return option == nullptr ? std::string() : long_names(*option).front();
     }
-    if (name.size() > 2 && name[1] != '-') return {};
     if (find(name) != nullptr) return name;
     if (name.size() > 3) {
       std::string swapped = name;
@@ -261,8 +253,6 @@ class Rewriter {
   const std::vector<std::string>& in_;
   const ProgramInfo& program_;
   const CommandInfo* scope_;
-  const std::map<std::string, Aliases>& all_aliases_;
-  const Aliases* aliases_ = nullptr;
   std::string group_;  // the word of a group that was met before the command
   std::size_t next_ = 0;
   std::vector<std::string> out_;
@@ -276,9 +266,8 @@ std::string parser_name(std::string_view command) {
   return name;
 }
 
-Rewritten rewrite_arguments(const std::vector<std::string>& arguments, const ProgramInfo& program,
-                            const std::map<std::string, Aliases>& aliases) {
-  return Rewriter(arguments, program, aliases).run();
+Rewritten rewrite_arguments(const std::vector<std::string>& arguments, const ProgramInfo& program) {
+  return Rewriter(arguments, program).run();
 }
 
 }  // namespace msprobe

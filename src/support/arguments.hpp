@@ -2,18 +2,13 @@
 // The spellings of the Python tool that the parser does not know.
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "support/command_line.hpp"
 
 namespace msprobe {
-
-/// Multi-letter short options and the long ones they stand for.
-using Aliases = std::vector<std::pair<std::string, std::string>>;
 
 /// The name by which the parser knows a command: it takes no blanks.
 std::string parser_name(std::string_view command);
@@ -27,7 +22,6 @@ struct Rewritten {
 /// `-o=X` too, `--target-path` becomes `--target_path` (and the other way round), and a `-f` after the
 /// command that no framework follows becomes --fuzzy_match as the 8.1.1 command line had it. Throws
 /// UsageError for an unknown option or command, for a value where none belongs and for a missing one.
-Rewritten rewrite_arguments(const std::vector<std::string>& arguments, const ProgramInfo& program,
-                            const std::map<std::string, Aliases>& aliases);
+Rewritten rewrite_arguments(const std::vector<std::string>& arguments, const ProgramInfo& program);
 
 }  // namespace msprobe

@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace msprobe {
@@ -38,9 +37,6 @@ class Command {
   virtual std::string_view summary() const = 0;  // one line of `msprobe --help`
   /// Declares options (support/option_list.hpp) and binds them to members. Opens nothing.
   virtual void declare(OptionList& options) = 0;
-  /// Multi-letter short options of the Python tool, e.g. {"-tp", "--target_path"}; the parser knows one
-  /// letter only.
-  virtual std::vector<std::pair<std::string, std::string>> aliases() const { return {}; }
   /// Are there units that other processes of a job may take over (support/team.hpp)? Else its root runs it
   /// alone.
   virtual bool shares_work() const { return false; }

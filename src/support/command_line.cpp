@@ -5,7 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <map>
+#include <deque>
 #include <utility>
 
 #include "support/arguments.hpp"
@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::size_t kHelpWidth = 100;
 constexpr std::size_t kHelpColumn = 32;  // where the explanations begin
-constexpr const char* kOptionsGroup = "Options";
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
@@ -30,56 +29,25 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
-OptionInfo describe_option(const CLI::Option& option, const Aliases& aliases) {
-  OptionInfo info;
-  for (const std::string& name : option.get_snames()) info.names.push_back("-" + name);
-  for (const std::string& name : option.get_lnames()) {
-    for (const auto& [alias, full] : aliases) {
-      if (full == "--" + name) info.names.push_back(alias);
-    }
-  }
-  for (const std::string& name : option.get_lnames()) info.names.push_back("--" + name);
-  info.help = option.get_description();
-  info.group = option.get_group();
-  if (option.get_items_expected_max() == 0) return info;
-
-  // The parser's own type name is `NAME:{choice,choice}`; a tilde says that these are suggestions.
-  const std::string type = option.get_type_name();
-  const auto listed = [&type](std::string_view start) -> std::vector<std::string> {
-    const std::size_t open = type.find(start);
-    if (open == std::string::npos || type.back() != '}') return {};
-    return split(std::string_view(type).substr(open + start.size(), type.size() - open - start.size() - 1),
-                 ',');
-  };
-  info.choices = listed(":{");
-  info.suggestions = listed(":~{");
-  info.argument = type.substr(0, type.find_first_of(": "));
-  info.values = option.get_items_expected_min();
-  info.argument_optional = info.values == 0;
-  info.list = option.get_delimiter() == ',';
-  info.default_value = option.get_default_str();
-  if (info.argument == "TEXT" && !info.choices.empty()) {
-    info.argument = fmt::format("{}", fmt::join(info.choices, info.list ? "," : "|"));
-  }
-  return info;
-}
-
-CommandInfo describe_app(const CLI::App& app, const Aliases& aliases) {
+CommandInfo describe_app(const CLI::App& app, const OptionList& options) {
   CommandInfo info;
   info.summary = app.get_description();
-  info.footer = app.get_footer();
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_positional()) {
-      if (!info.operands.empty()) info.operands += ' ';
-      info.operands += option->get_type_name() + (option->get_items_expected_max() > 1 ? "..." : "");
-      if (info.operands_help.empty()) info.operands_help = option->get_description();
-    } else if (!option->get_group().empty()) {
-      info.options.push_back(describe_option(*option, aliases));
-    }
+  // Those of a group stand together, the groups in the order of their first ones.
+  std::vector<std::string> groups;
+  const auto place = [&](const OptionInfo& option) {
+    return std::find(groups.begin(), groups.end(), option.group) - groups.begin();
+  };
+  for (const OptionInfo& option : options.options()) {
+    if (place(option) == std::ssize(groups)) groups.push_back(option.group);
+    info.options.push_back(option);
   }
-  // A command's own options come first, however the parser ordered its help flag.
-  std::stable_partition(info.options.begin(), info.options.end(),
-                        [](const OptionInfo& option) { return option.group != kGlobalGroup; });
+  std::stable_sort(info.options.begin(), info.options.end(),
+                   [&](const OptionInfo& a, const OptionInfo& b) { return place(a) < place(b); });
+  for (const OptionInfo& operand : options.operands()) {
+    if (!info.operands.empty()) info.operands += ' ';
+    info.operands += argument_text(operand);
+    if (info.operands_help.empty()) info.operands_help = operand.help;
+  }
   return info;
 }
 
@@ -106,9 +74,8 @@ void append_entry(std::string& out, const std::string& left, const std::string& 
 }
 
 std::string option_heading(const OptionInfo& option) {
-  std::string heading = fmt::format("{}", fmt::join(option.names, ", "));
-  if (option.argument.empty()) return heading;
-  return heading + (option.argument_optional ? " [" + option.argument + "]" : " " + option.argument);
+  const std::string argument = argument_text(option);
+  return fmt::format("{}{}{}", fmt::join(option.names, ", "), argument.empty() ? "" : " ", argument);
 }
 
 std::string group_help(const ProgramInfo& info, std::string_view group) {
@@ -123,9 +90,8 @@ std::string group_help(const ProgramInfo& info, std::string_view group) {
 }
 
 /// What the program and every command have.
-void declare_common(CLI::App& app, GlobalOptions& globals, bool& version) {
-  app.set_help_flag("-h,--help", "Show this help and exit")->group(kGlobalGroup);
-  OptionList options(app);
+void declare_common(OptionList& options, GlobalOptions& globals, bool& version) {
+  options.add_help("-h,--help", "Show this help and exit").group(kGlobalGroup);
   declare_global_options(options, globals);
   options.add_flag("-V,--version", version, "Show the version of msprobe and of its libraries and exit")
       .group(kGlobalGroup);
@@ -147,8 +113,9 @@ struct CommandLine::Impl {
   std::vector<AbsentCommand> absent;
   GlobalOptions globals;
   bool version = false;
-  std::map<std::string, Aliases> aliases;
   CLI::App program{"Compares what two training runs computed and says where they part ways.", "msprobe"};
+  OptionList options{program};
+  std::deque<OptionList> options_of;  // the commands, in their order
 };
 
 CommandLine::CommandLine(std::vector<std::unique_ptr<Command>> commands, std::vector<AbsentCommand> absent)
@@ -157,16 +124,15 @@ CommandLine::CommandLine(std::vector<std::unique_ptr<Command>> commands, std::ve
   impl_->absent = std::move(absent);
   CLI::App& program = impl_->program;
   // As in the Python tool an option that is given twice takes the last value.
-  program.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->group(kOptionsGroup);
-  declare_common(program, impl_->globals, impl_->version);
+  program.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  declare_common(impl_->options, impl_->globals, impl_->version);
   for (const auto& command : impl_->commands) {
     CLI::App* app = program.add_subcommand(parser_name(command->name()), std::string(command->summary()));
-    OptionList options(*app);
+    OptionList& options = impl_->options_of.emplace_back(*app);
     command->declare(options);
     if (command->shares_work())
       declare_sharing_options(options, impl_->globals, command->takes_local_input());
-    declare_common(*app, impl_->globals, impl_->version);
-    impl_->aliases[std::string(command->name())] = command->aliases();
+    declare_common(options, impl_->globals, impl_->version);
   }
 }
 
@@ -174,14 +140,17 @@ CommandLine::~CommandLine() = default;
 
 Request CommandLine::parse(const std::vector<std::string>& arguments) {
   CLI::App& program = impl_->program;
-  Rewritten rewritten = rewrite_arguments(arguments, describe(), impl_->aliases);
+  Rewritten rewritten = rewrite_arguments(arguments, describe());
   std::vector<std::string>& words = rewritten.words;
   std::reverse(words.begin(), words.end());  // the parser wants them last first
+  const OptionList* options = nullptr;       // of the command
   const auto chosen = [&]() -> Command* {
     const auto parsed = program.get_subcommands();
     if (parsed.empty()) return nullptr;
-    for (const auto& command : impl_->commands) {
-      if (parser_name(command->name()) == parsed.front()->get_name()) return command.get();
+    for (std::size_t i = 0; i < impl_->commands.size(); ++i) {
+      if (parser_name(impl_->commands[i]->name()) != parsed.front()->get_name()) continue;
+      options = &impl_->options_of[i];
+      return impl_->commands[i].get();
     }
     return nullptr;
   };
@@ -198,7 +167,10 @@ Request CommandLine::parse(const std::vector<std::string>& arguments) {
   }
   if (impl_->version) return {Request::Kind::version, nullptr, impl_->globals};
   Command* command = chosen();
-  if (command != nullptr) return {Request::Kind::run, command, impl_->globals};
+  if (command != nullptr) {
+    options->check_rules();
+    return {Request::Kind::run, command, impl_->globals};
+  }
   if (arguments.empty()) return {Request::Kind::help, nullptr, impl_->globals};
   if (!rewritten.group.empty())
     throw UsageError(fmt::format("'msprobe {}' needs the name of one of its commands", rewritten.group),
@@ -207,13 +179,14 @@ Request CommandLine::parse(const std::vector<std::string>& arguments) {
 }
 
 ProgramInfo CommandLine::describe() const {
-  ProgramInfo info{describe_app(impl_->program, {}), {}, impl_->absent};
-  for (const auto& command : impl_->commands) {
-    const std::string name(command->name());
+  ProgramInfo info{describe_app(impl_->program, impl_->options), {}, impl_->absent};
+  for (std::size_t i = 0; i < impl_->commands.size(); ++i) {
+    const Command& command = *impl_->commands[i];
+    const std::string name(command.name());
     CommandInfo& described = info.commands.emplace_back(
-        describe_app(*impl_->program.get_subcommand(parser_name(name)), impl_->aliases.at(name)));
+        describe_app(*impl_->program.get_subcommand(parser_name(name)), impl_->options_of[i]));
     described.name = name;
-    described.other_names = command->other_names();
+    described.other_names = command.other_names();
   }
   return info;
 }
@@ -229,15 +202,43 @@ bool is_group(const ProgramInfo& program, std::string_view word) {
                      [&](const CommandInfo& command) { return group_of(command.name) == word; });
 }
 
+std::vector<std::string> synopsis(const CommandInfo& command) {
+  const auto typed = [](const OptionInfo& option) {
+    const std::string argument = argument_text(option);
+    return " " + option.names.front() + (argument.empty() ? "" : " ") + argument;
+  };
+  std::string always;             // required in any case
+  std::string usual;              // required unless another option takes their place
+  std::vector<std::string> ways;  // alternatives
+  const OptionInfo* instead = nullptr;
+  for (const OptionInfo& option : command.options) {
+    if (option.alternative) ways.push_back(typed(option));
+    if (!option.required) continue;
+    (option.instead.empty() ? always : usual) += typed(option);
+    for (const OptionInfo& other : command.options) {
+      if (other.names.front() == option.instead) instead = &other;
+    }
+  }
+  if (ways.empty()) ways.push_back(usual);
+  if (instead != nullptr) ways.push_back(typed(*instead));
+  for (std::string& way : ways) {
+    way += always + " [options]";
+    if (!command.operands.empty()) way += " " + command.operands;
+  }
+  return ways;
+}
+
 std::string help_text(const ProgramInfo& info, std::string_view command) {
   if (is_group(info, command)) return group_help(info, command);
   const auto found = std::find_if(info.commands.begin(), info.commands.end(),
                                   [&](const CommandInfo& candidate) { return candidate.name == command; });
   const CommandInfo& shown = found == info.commands.end() ? info.program : *found;
-  std::string out = shown.name.empty()
-                        ? fmt::format("Usage: msprobe [options] command [options]\n\n{}\n", shown.summary)
-                        : fmt::format("Usage: msprobe {} [options]{}{}\n\n{}\n", shown.name,
-                                      shown.operands.empty() ? "" : " ", shown.operands, shown.summary);
+  std::string out = shown.name.empty() ? "Usage: msprobe [options] command [options]\n" : "";
+  if (!shown.name.empty()) {
+    for (const std::string& line : synopsis(shown))
+      out += fmt::format("{} msprobe {}{}\n", out.empty() ? "Usage:" : "      ", shown.name, line);
+  }
+  out += "\n" + shown.summary + "\n";
   if (!shown.operands.empty()) {
     out += "\nOperands:\n";
     append_entry(out, shown.operands, shown.operands_help);
@@ -246,21 +247,15 @@ std::string help_text(const ProgramInfo& info, std::string_view command) {
     out += "\nCommands:\n";
     for (const CommandInfo& entry : info.commands) append_entry(out, entry.name, entry.summary);
   }
-  std::vector<std::string> groups;
+  std::string_view group;
   for (const OptionInfo& option : shown.options) {
-    if (std::find(groups.begin(), groups.end(), option.group) == groups.end()) groups.push_back(option.group);
+    if (option.group != group) out += fmt::format("\n{}:\n", option.group);
+    group = option.group;
+    append_entry(out, option_heading(option),
+                 option.default_value.empty()
+                     ? option.help
+                     : fmt::format("{}; default: {}", option.help, option.default_value));
   }
-  for (const std::string& group : groups) {
-    out += fmt::format("\n{}:\n", group);
-    for (const OptionInfo& option : shown.options) {
-      if (option.group != group) continue;
-      append_entry(out, option_heading(option),
-                   option.default_value.empty()
-                       ? option.help
-                       : fmt::format("{}; default: {}", option.help, option.default_value));
-    }
-  }
-  if (!shown.footer.empty()) out += "\n" + shown.footer + "\n";
   if (shown.name.empty())
     out += "\n'msprobe COMMAND --help' and 'man msprobe-COMMAND' tell more about a command.\n";
   return out;

@@ -9,22 +9,10 @@
 #include <vector>
 
 #include "support/command.hpp"
+#include "support/option_list.hpp"
 #include "support/options.hpp"
 
 namespace msprobe {
-
-struct OptionInfo {
-  std::vector<std::string> names;        // as typed, short ones first: "-tp", "--target_path"
-  std::string argument;                  // what help calls its value, e.g. "FILE"; empty: a flag
-  bool argument_optional = false;        // may stand without its value
-  int values = 0;                        // how many must follow; none where it may stand alone
-  bool list = false;                     // the value may be a list with commas
-  std::vector<std::string> choices;      // the only values accepted; empty: any
-  std::vector<std::string> suggestions;  // values that are completed where any are accepted
-  std::string default_value;             // empty: none, or told by the help
-  std::string help;
-  std::string group;  // heading in the help text
-};
 
 struct CommandInfo {
   std::string name;  // empty: the program itself; two words: one of a group
@@ -33,7 +21,6 @@ struct CommandInfo {
   std::vector<OptionInfo> options;
   std::string operands;  // what the help calls the words that are no options, e.g. "PATH..."; empty: none
   std::string operands_help;
-  std::string footer;
 };
 
 /// A command that people may look for here, and what to do instead.
@@ -83,6 +70,9 @@ class CommandLine {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// The ways to call a command, behind its name: " -i DIR [options]". Without options that need not be given.
+std::vector<std::string> synopsis(const CommandInfo& command);
 
 /// The text of --help for the program (`command` empty), one command or a group of them, at most 100 columns
 /// wide.

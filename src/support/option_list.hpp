@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a command declares its options and binds them to its members. The parser behind it stays in this
-// folder.
+// How a command declares its options, binds them to its members, and says which of them go together. Help,
+// completion and manual pages read the declarations; the parser behind them stays in this folder.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace CLI {
@@ -15,22 +20,53 @@ class Option;
 
 namespace msprobe {
 
+struct OptionInfo {
+  std::vector<std::string> names;        // as typed, short ones first: "-tp", "--target_path"
+  std::string argument;                  // what help calls its value, e.g. "FILE"; empty: a flag
+  bool argument_optional = false;        // may stand without its value
+  int values = 0;                        // how many must follow; none where it may stand alone
+  int most_values = 0;                   // how many may follow; negative: any number
+  bool list = false;                     // the value may be a list with commas
+  std::vector<std::string> choices;      // the only values accepted; empty: any
+  std::vector<std::string> suggestions;  // values that are completed where any are accepted
+  std::string default_value;             // empty: none, or in the help
+  std::string help;                      // one line
+  std::string details;                   // what the manual page says more
+  std::string group;                     // heading in the help text
+  std::vector<std::string> excludes;     // short names of options that do not go with it
+  bool required = false;
+  std::string instead;       // short name of the option that may take its place where it is required
+  bool alternative = false;  // one of several, of which one is required
+};
+
+/// What follows its name: "FILE", "[DIR]", "PATH PATH"; empty for a flag.
+std::string argument_text(const OptionInfo& option);
+
+inline constexpr const char* kOptionsGroup = "Options";  // of options without a group of their own
+
+/// Values of T by the names that stand for them.
+template <typename T>
+using Choices = std::vector<std::pair<std::string, T>>;
+
+class OptionList;
+
 /// One option. Copies are the same option; one that was not declared is not given.
 class Option {
  public:
   Option() = default;
 
-  /// What help calls the value. FILE, DIR and PATH are completed as file names.
-  Option& argument(const std::string& name);
-  /// Help tells the value that the member has now.
-  Option& show_default();
-  /// Help tells this as the default.
+  /// What the manual page says behind the line of help: a sentence a line, an empty line between paragraphs.
+  /// `x` is printed bold, <x> in italics; names of options are bold by themselves.
+  Option& details(const std::string& text);
+  /// Help shows this as the default. Without it help shows the value that the member has when it is declared,
+  /// unless that is empty, 0 or a list.
   Option& default_text(const std::string& text);
   /// The only values accepted.
   Option& one_of(const std::vector<std::string>& choices);
   /// Values that are completed; others are accepted, too.
   Option& suggest(const std::vector<std::string>& values);
-  Option& in_range(int least, int most);
+  /// A whole number; without `most` as large as the member can hold.
+  Option& in_range(long long least, std::optional<long long> most = {});
   Option& not_negative();
   /// `problem` gives an explanation for a value that is refused, else an empty text.
   Option& check(const std::function<std::string(const std::string& value)>& problem);
@@ -41,26 +77,45 @@ class Option {
   Option& take_all();
   /// A value may be a list with commas.
   Option& commas();
-  /// A word that follows such a list does not belong to it.
-  Option& one_word();
   /// The heading in the help text.
   Option& group(const std::string& heading);
+
+  // Rules between options. They are checked in the order of their declaration once all words are read;
+  // `reason` follows the message.
+  /// UsageError if it has no value, unless `instead` is given.
+  Option& required();
+  Option& required(const Option& instead);
+  Option& excludes(const std::vector<Option>& others, const std::string& reason = {});
+  Option& needs(const Option& other, const std::string& reason = {});
 
   bool given() const;
 
  private:
   friend class OptionList;
-  explicit Option(CLI::Option* option) : option_(option) {}
+  Option(OptionList* list, CLI::Option* parser, OptionInfo* info)
+      : list_(list), parser_(parser), info_(info) {}
 
-  CLI::Option* option_ = nullptr;
+  /// As messages about two options call it: "-tp".
+  const std::string& short_name() const { return info_->names.front(); }
+  /// "-tp/--target_path"
+  std::string full_name() const;
+  bool has_value() const;
+
+  OptionList* list_ = nullptr;
+  CLI::Option* parser_ = nullptr;
+  OptionInfo* info_ = nullptr;
 };
 
-/// The options of a command. `names` is a list such as "-o,--output_path"; a name without dashes is an
-/// operand.
+/// The options of a command. `names` is a list such as "-o,--output_path=DIR", with what help calls the
+/// value; FILE, DIR and PATH are completed as file names. "[=DIR]": the value may be left out. A name without
+/// dashes is an operand.
 class OptionList {
  public:
   explicit OptionList(CLI::App& app) : app_(app) {}
+  OptionList(const OptionList&) = delete;
+  OptionList& operator=(const OptionList&) = delete;
 
+  /// An empty value leaves the member as it is.
   Option add(const std::string& names, std::string& value, const std::string& help);
   Option add(const std::string& names, std::vector<std::string>& values, const std::string& help);
   Option add(const std::string& names, std::size_t& value, const std::string& help);
@@ -70,9 +125,79 @@ class OptionList {
   Option add_flag(const std::string& names, bool& value, const std::string& help);
   Option add_flag(const std::string& names, const std::function<void(int times)>& take,
                   const std::string& help);
+  Option add_help(const std::string& names, const std::string& help);
+
+  /// One of `choices`.
+  template <typename T>
+  Option add(const std::string& names, T& value, const Choices<T>& choices, const std::string& help) {
+    Option option = add(
+        names, [&value, choices](const std::string& name) { value = chosen(choices, name); }, help);
+    option.one_of(names_of(choices));
+    for (const auto& [name, choice] : choices) {
+      if (choice == value) option.default_text(name);
+    }
+    return option;
+  }
+
+  /// Any of `choices`, separated by commas; each counts once.
+  template <typename T>
+  Option add_list(const std::string& names, std::vector<T>& values, const Choices<T>& choices,
+                  const std::string& help) {
+    return add_list_of(
+        names,
+        [&values, choices](const std::vector<std::string>& typed) {
+          values.clear();
+          for (const std::string& name : typed) {
+            const T value = chosen(choices, name);
+            if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+          }
+        },
+        names_of(choices), help);
+  }
+
+  /// --fail-on: which findings make the exit status 1. `levels` begins with the worst and ends with "never".
+  Option add_fail_on(std::string& level, const std::vector<std::string>& levels,
+                     const std::string& help = "Exit with 1 on such a finding, or a worse one");
+  /// Two operands, which `what` ("two checkpoints") names where one is missing.
+  void add_pair(std::string& first, std::string& second, const std::string& argument, const std::string& what,
+                const std::string& help);
+  /// Exactly one of them has to be given.
+  void require_one_of(const std::vector<Option>& options);
+
+  /// The options, and the operands, in the order of their declaration.
+  const std::deque<OptionInfo>& options() const { return options_; }
+  const std::deque<OptionInfo>& operands() const { return operands_; }
+
+  /// UsageError for options that do not go together. After parsing.
+  void check_rules() const;
 
  private:
+  friend class Option;
+
+  template <typename T>
+  static std::vector<std::string> names_of(const Choices<T>& choices) {
+    std::vector<std::string> names;
+    for (const auto& choice : choices) names.push_back(choice.first);
+    return names;
+  }
+  /// `name` is one of them.
+  template <typename T>
+  static T chosen(const Choices<T>& choices, std::string_view name) {
+    return std::find_if(choices.begin(), choices.end(), [&](const auto& each) { return each.first == name; })
+        ->second;
+  }
+
+  Option declare(const std::string& names, const std::string& help,
+                 const std::function<CLI::Option*(const std::string& names)>& in_parser,
+                 const std::string& argument);
+  Option add_list_of(const std::string& names,
+                     const std::function<void(const std::vector<std::string>& values)>& take,
+                     const std::vector<std::string>& choices, const std::string& help);
+
   CLI::App& app_;
+  std::deque<OptionInfo> options_;  // options refer to them
+  std::deque<OptionInfo> operands_;
+  std::vector<std::function<void()>> rules_;
 };
 
 }  // namespace msprobe

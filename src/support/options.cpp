@@ -1,94 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/options.hpp"
 
-#include <fmt/format.h>
-
-#include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
-#include <vector>
 
-#include "support/ascii.hpp"
 #include "support/option_list.hpp"
 
 namespace msprobe {
-namespace {
-
-/// Nothing, or the number of threads that `text` is.
-std::optional<int> to_jobs(const std::string& text) {
-  const auto jobs = whole_number<int>(text);
-  return jobs && *jobs >= 0 && *jobs <= 1024 ? jobs : std::nullopt;
-}
-
-}  // namespace
-
 void declare_global_options(OptionList& options, GlobalOptions& globals) {
-  const std::vector<std::string> tri_state = {"auto", "always", "never"};
-  options
-      .add(
-          "-f,--framework",
-          [&globals](const std::string& name) {
-            globals.framework = name == "pytorch" ? Framework::pytorch : Framework::mindspore;
-          },
-          "The framework of the dumps; default: what the dumps say")
-      .one_of({"pytorch", "mindspore"})
-      .group(kGlobalGroup);
-  options
-      .add_flag(
-          "-q,--quiet", [&globals](int) { globals.quiet = true; }, "Show errors only")
-      .group(kGlobalGroup);
-  options
-      .add_flag(
-          "-v,--verbose", [&globals](int times) { globals.verbosity += times; },
-          "Show threads, arithmetic and the times of what is done; twice: every file that is opened, too")
-      .group(kGlobalGroup);
-  // The parser's own wording for what is no number changes with its version.
-  options
-      .add(
-          "-j,--jobs", [&globals](const std::string& jobs) { globals.jobs = to_jobs(jobs).value(); },
-          "Number of threads; 0, the default: all cores, at most 32")
-      .argument("N")
-      .check([](const std::string& jobs) {
-        return to_jobs(jobs) ? std::string() : fmt::format("'{}' is not a number from 0 to 1024", jobs);
-      })
-      .group(kGlobalGroup);
-  options
-      .add(
-          "--progress",
-          [&globals](const std::string& when) {
-            globals.progress = when == "always"  ? ProgressMode::always
-                               : when == "never" ? ProgressMode::never
-                                                 : ProgressMode::automatic;
-          },
-          "Show a progress line on stderr; auto, the default: on a terminal")
-      .one_of(tri_state)
-      .group(kGlobalGroup);
-  options
-      .add(
-          "--color",
-          [&globals](const std::string& when) {
-            globals.color = when == "always"  ? ColorMode::always
-                            : when == "never" ? ColorMode::never
-                                              : ColorMode::automatic;
-          },
-          "Colour what is shown; auto, the default: on a terminal")
-      .one_of(tri_state)
-      .group(kGlobalGroup);
+  const auto grouped = [](Option option) { option.default_text("").group(kGlobalGroup); };
+  grouped(options
+              .add("-f,--framework", globals.framework,
+                   {{"pytorch", Framework::pytorch}, {"mindspore", Framework::mindspore}},
+                   "The framework of the dumps; default: what the dumps say")
+              .details("After the name of a command it is the framework only if `pytorch` or `mindspore` "
+                       "follows: release 8.1.1 of the Python tool gave -f another meaning there "
+                       "(--fuzzy_match; in `acc_check` --filter_api)."));
+  grouped(options.add_flag("-q,--quiet", globals.quiet, "Show errors only")
+              .details("Progress is not shown either."));
+  grouped(options.add_flag(
+      "-v,--verbose", [&globals](int times) { globals.verbosity += times; },
+      "Show threads, arithmetic and the times of what is done; twice: every file that is opened, too"));
+  grouped(options
+              .add(
+                  "-j,--jobs=N", [&globals](const std::string& jobs) { globals.jobs = std::stoi(jobs); },
+                  "Number of threads; 0, the default: all cores, at most 32")
+              .details("Results do not depend on the number of threads.")
+              .in_range(0, 1024));
+  grouped(options
+              .add("--progress", globals.progress,
+                   {{"auto", ProgressMode::automatic},
+                    {"always", ProgressMode::always},
+                    {"never", ProgressMode::never}},
+                   "Show a progress line on stderr; auto, the default: on a terminal")
+              .details("With `auto` it never reaches a pipe or a file."));
+  grouped(
+      options
+          .add("--color", globals.color,
+               {{"auto", ColorMode::automatic}, {"always", ColorMode::always}, {"never", ColorMode::never}},
+               "Colour what is shown; auto, the default: on a terminal")
+          .details("ENVIRONMENT has the variables that `auto` looks at."));
 }
 
 void declare_sharing_options(OptionList& options, GlobalOptions& globals, bool local) {
   constexpr int kMost = 1 << 20;
   options
-      .add("--dry-run", globals.dry_run,
+      .add("--dry-run=N", globals.dry_run,
            "Only show the units of work and how they would spread over N processes of msprobe-mpi")
-      .in_range(1, kMost)
-      .argument("N");
+      .details(
+          "The plan shows their bytes, the largest of them, and how much of the processes' time would be "
+          "idle.\n"
+          "Nothing is compared and no result is written.")
+      .in_range(1, kMost);
   if (!local) return;
-  options.add_flag(
-      "--local", globals.local,
-      "The dumps lie on the own disks of the machines that msprobe-mpi runs on: each process takes "
-      "what it sees");
+  options
+      .add_flag("--local", globals.local,
+                "The dumps lie on the own disks of the machines that msprobe-mpi runs on: each process takes "
+                "what it sees")
+      .details(
+          "A pair is compared where both its sides are.\n"
+          "Without it all processes see the same files.");
 }
 
 bool want_color(ColorMode mode, bool is_terminal,

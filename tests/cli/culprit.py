@@ -348,8 +348,8 @@ def make_tests(msprobe, cases, folder, schema):
             check_equal(f"status of {gate}", done.returncode, status)
             check(all(row["Result"] == "pass" for row in rows if "Not compared" not in str(row["Err_message"])), "a verdict")
         for options, reason in ((["--strict"], "cannot be combined"), (["--python-rules"], "does not look for a culprit"),
-                                (["-da"], "do not look for"),
-                                (["--consistent_check", "--backend", "fsdp"], "do not look for")):
+                                (["-da"], "-da does not look for evidence"),
+                                (["--consistent_check", "--backend", "fsdp"], "--consistent_check does not look for evidence")):
             done, _, _ = first_of(scratch, "--first", *options)
             check_equal(f"status of {options}", done.returncode, 2)
             check(reason in done.stderr, done.stderr)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Help, manual page and completion name the same options, those that the program accepts.
+"""Manual pages are complete and clean, and shells complete commands, options and values.
 
 usage: documents.py MSPROBE MAN_FOLDER|- [COMPLETIONS_FOLDER]
 """
@@ -16,31 +16,6 @@ import subprocess
 import time
 
 import harness
-
-NAME = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
-
-
-def names_of(entry):
-    return {name for option in entry["options"] for name in option["names"]}
-
-
-def page_options(page):
-    """The options that head the paragraphs of a page."""
-    names = set()
-    lines = page.read_text(encoding="utf-8").splitlines()
-    for before, line in zip(lines, lines[1:]):
-        if before == ".TP":
-            names |= set(NAME.findall(re.sub(r"\\f.", "", line).replace("\\-", "-")))
-    return {name for name in names if name.startswith("-")}
-
-
-def help_options(text):
-    names = set()
-    for line in text.splitlines():
-        if line.startswith("  -"):
-            names |= set(NAME.findall(line[2:].split("  ")[0]))
-    return names
-
 
 def zsh_test(msprobe, completions, typed, expected):
     """zsh completes in its line editor only, so it gets a terminal and somebody who types."""
@@ -87,23 +62,17 @@ def make_tests(msprobe, man, completions=None):
     program = json.loads(harness.run(msprobe, ["__options"], ".").stdout)
     tests = []
     for entry in [program["program"], *program["commands"]]:
-        command = entry["name"]
-        words = command.split()
+        words = entry["name"].split()
         title = "-".join(["msprobe", *words])
 
-        def help_names(scratch, entry=entry, words=words):
-            result = harness.run(msprobe, [*words, "--help"], scratch)
-            harness.check_equal("options in the help", sorted(help_options(result.stdout)), sorted(names_of(entry)))
-
-        def page_names(scratch, entry=entry, title=title):
+        def page_is_whole(scratch, entry=entry, title=title):
             if man == "-":
                 raise harness.Skip("built without manual pages")
-            page = pathlib.Path(man) / f"{title}.1"
-            harness.check_equal("options in the page", sorted(page_options(page)), sorted(names_of(entry)))
-            for choices in (set(option["choices"]) for option in entry["options"] if option["choices"]):
-                text = re.sub(r"\\f.", "", page.read_text(encoding="utf-8"))
-                for choice in choices:
-                    harness.check(re.search(rf"\b{re.escape(choice)}\b", text), f"{choice} is not in {page.name}")
+            page = (pathlib.Path(man) / f"{title}.1").read_text(encoding="utf-8")
+            harness.check('.\\" SYNOPSIS' not in page and '.\\" OPTIONS' not in page, f"{title}: a marker is left")
+            for option in entry["options"]:
+                heading = ", ".join(rf"\fB{name}\fR".replace("-", r"\-") for name in option["names"])
+                harness.check(f".TP\n{heading}" in page, f"{heading} is not in {title}.1")
 
         def page_lint(scratch, title=title):
             if man == "-" or shutil.which("mandoc") is None:
@@ -114,20 +83,13 @@ def make_tests(msprobe, man, completions=None):
                 text=True,
                 check=False,
             )
-            # A page may refer to one that stands beside it and is not installed.
-            complaints = [line for line in lint.stdout.splitlines() if "referenced manual not found" not in line]
+            # A page may refer to one that stands beside it and is not installed; a sentence is a line.
+            accepted = ("referenced manual not found", "input text line longer than 80 bytes")
+            complaints = [line for line in lint.stdout.splitlines() if not any(each in line for each in accepted)]
             harness.check_equal("mandoc", complaints, [])
 
-        def completed_names(scratch, entry=entry, words=words):
-            for shell in ("bash", "zsh", "fish"):
-                result = harness.run(msprobe, ["__complete", shell, "--", *words, "-"], scratch)
-                offered = [re.split(r"[\t:]", line)[0] for line in result.stdout.splitlines()]
-                harness.check_equal(f"options offered to {shell}", sorted(offered), sorted(names_of(entry)))
-
-        tests.append((f"{title}: help", help_names))
-        tests.append((f"{title}: page", page_names))
+        tests.append((f"{title}: page", page_is_whole))
         tests.append((f"{title}: page is clean", page_lint))
-        tests.append((f"{title}: completion", completed_names))
 
     def in_shell(name, script, expected):
         def body(scratch):

@@ -464,7 +464,7 @@ def check_refused(msprobe, scratch, golden):
         (["-gp", str(scratch / "none")], "none: does not exist"),
         (["-gp", plain + "/dump.json"], "dump.json: is not the folder of a dump"),
         (["-gp", empty], "empty/construct.json: is empty"),
-        (["-gp", plain, "-fm", "-lm"], "-fm and -lm exclude each other"),
+        (["-gp", plain, "-fm", "-lm"], "-fm and -lm cannot be combined"),
         (["-gp", plain, "-lm", str(scratch / "broken.yaml")], "broken.yaml"),
         (["-gp", plain, "-lm", str(scratch / "none.yaml")], "none.yaml"),
         (["-fm"], "-fm is for two runs: name the reference with -gp"),

@@ -304,7 +304,7 @@ def make_tests(msprobe, data):
         """options without -d are no reason for a shell"""
         result = harness.run(msprobe, ["parse", "-t", "npy"], scratch)
         harness.check_equal("exit status", result.returncode, 2)
-        harness.check("-d/--dump_path is required" in result.stderr, result.stderr)
+        harness.check("-t needs -d" in result.stderr, result.stderr)
 
     @test
     def long_line(scratch):

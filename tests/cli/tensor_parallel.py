@@ -238,7 +238,7 @@ def check_refused(msprobe, scratch, models):
         harness.check(reason in result.stderr, f"{arguments}: {result.stderr}")
     result = harness.run(msprobe, ["compare", "-tp", "tp", "-gp", "one", "-o", "-", "--tp", "2"], scratch)
     harness.check_equal("without --merge-ranks", (result.returncode, result.stdout), (2, ""))
-    harness.check("--tp belongs to --merge-ranks" in result.stderr, result.stderr)
+    harness.check("--tp needs --merge-ranks" in result.stderr, result.stderr)
 
 
 def make_tests(msprobe, folder):

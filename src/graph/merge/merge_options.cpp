@@ -36,29 +36,28 @@ std::vector<int> sizes_of(std::string_view option, const std::vector<std::string
 }  // namespace
 
 void MergeOptions::declare(OptionList& options) {
-  constexpr const char* kHeading = "Ranks of one model merged into one graph";
-  options.add("--rank_size", rank_size_, "How many ranks -tp holds; merges them (a second value: -gp)")
-      .argument("N")
-      .values(1, 2)
-      .group(kHeading);
-  options.add("--tp", tp_, "Size of tensor parallelism").argument("N").values(1, 2).group(kHeading);
-  options.add("--pp", pp_, "Stages of the pipeline").argument("N").values(1, 2).group(kHeading);
-  options.add("--vpp", vpp_, "Parts of the model that a stage holds")
-      .argument("N")
-      .values(1, 2)
-      .default_text("1")
-      .group(kHeading);
-  options.add("--order", order_, "Dimensions of the split, the one of neighbouring ranks first")
-      .argument("NAMES")
-      .values(1, 2)
-      .default_text(ParallelPlan().order)
-      .group(kHeading);
-  options
-      .add("--file_type", file_type_,
-           "db; json: the merged model as a dump of its own; vis: the files of releases 8.x")
-      .one_of({"db", "json", "vis"})
-      .show_default()
-      .group(kHeading);
+  const auto grouped = [](Option option) { option.group("Ranks of one model merged into one graph"); };
+  grouped(
+      options.add("--rank_size=N", rank_size_, "How many ranks -tp holds; merges them (a second value: -gp)")
+          .details(
+              "With --tp and --pp the ranks are merged into one model.\n"
+              "The folder must hold nothing but <rank0>, <rank1> and so on (or <step> folders of such).\n"
+              "With -gp every option here but the last takes two values, of -tp and of -gp; the merged "
+              "models are compared, however each was split.")
+          .values(1, 2));
+  grouped(options.add("--tp=N", tp_, "Size of tensor parallelism").values(1, 2));
+  grouped(options.add("--pp=N", pp_, "Stages of the pipeline").values(1, 2));
+  grouped(
+      options.add("--vpp=N", vpp_, "Parts of the model that a stage holds").values(1, 2).default_text("1"));
+  grouped(options.add("--order=NAMES", order_, "Dimensions of the split, the one of neighbouring ranks first")
+              .details("It gives the groups where the communication in the dump does not.")
+              .values(1, 2)
+              .default_text(ParallelPlan().order));
+  grouped(options
+              .add("--file_type", file_type_,
+                   "db; json: the merged model as a dump of its own; vis: the files of releases 8.x")
+              .details("<json> is for one run and goes to <stepN/rankN> of the output folder.")
+              .one_of({"db", "json", "vis"}));
 }
 
 std::vector<ParallelPlan> MergeOptions::sides(std::size_t count) const {

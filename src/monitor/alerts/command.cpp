@@ -24,25 +24,32 @@ class AlertsCommand final : public Command {
   std::string_view summary() const override { return "Judge a training monitor's files by rules of alerts"; }
 
   void declare(OptionList& options) override {
-    options.add("-d,--data_path", options_.input, "Folder with the ranks' folders, of either monitor")
-        .argument("DIR");
-    options
-        .add("--rule", rules_,
-             "AnomalyNan, AnomalyNan:LIMIT or AnomalyTurbulence:SHARE; may be given several times")
-        .suggest({"AnomalyNan", "AnomalyTurbulence:0.5"})
-        .argument("RULE")
-        .take_all();
-    options.add("--config", config_, "Configuration of a monitor: its rules").argument("FILE");
-    options.add("-o,--out_path", options_.output, "Folder for rank0/anomaly.json and so on").argument("DIR");
-    options.add("-k,--topk", options_.most, "How many alerts are listed").argument("NUMBER").show_default();
-    options.add("--fail-on", fail_on_, "Exit with 1 if there is: alert, never")
-        .one_of({"alert", "never"})
-        .show_default();
+    options.add("-d,--data_path=DIR", options_.input, "Folder with the ranks' folders, of either monitor")
+        .required();
+    const Option rule =
+        options
+            .add("--rule=RULE", rules_,
+                 "AnomalyNan, AnomalyNan:LIMIT or AnomalyTurbulence:SHARE; may be given several times")
+            .details(
+                "`AnomalyTurbulence:`<SHARE>: the norm or the mean is larger than the running mean times (1 "
+                "+ <SHARE>).\n"
+                "`AnomalyNan`: a number is NaN.\n"
+                "`AnomalyNan:`<LIMIT>: it is NaN, or its magnitude is larger than <LIMIT>, as that of an "
+                "infinity is.")
+            .suggest({"AnomalyNan", "AnomalyTurbulence:0.5"})
+            .take_all();
+    const Option config = options.add("--config=FILE", config_, "Configuration of a monitor: its rules")
+                              .details("They stand under its key <alert>.");
+    options.require_one_of({rule, config});
+    options.add("-o,--out_path=DIR", options_.output, "Folder for rank0/anomaly.json and so on")
+        .details(
+            "`msprobe-monitor-analyze`(1) reads them.\n"
+            "A rank without alerts gets an empty object.");
+    options.add("-k,--topk=NUMBER", options_.most, "How many alerts are listed");
+    options.add_fail_on(fail_on_, {"alert", "never"});
   }
 
   Outcome run(const Context& context) override {
-    if (options_.input.empty()) throw UsageError("-d/--data_path is required");
-    if (rules_.empty() == config_.empty()) throw UsageError("either --rule or --config is required");
     std::vector<std::string> warnings;
     options_.rules = config_.empty() ? parse_rules(rules_) : read_rules_file(config_, warnings);
     if (!options_.output.empty()) check_output_folder(options_.output);

@@ -26,24 +26,22 @@ class AnalyzeCommand final : public Command {
   }
 
   void declare(OptionList& options) override {
-    options.add("-d,--data_path", options_.input, "Folder anomaly_detected of a monitor, or the one it is in")
-        .argument("DIR");
-    options.add("-o,--out_path", output_, "Folder for anomaly_analyse.json, or - for standard output")
-        .argument("DIR")
-        .default_text("the folder of -d");
-    options.add("-k,--topk", options_.most, "How many alerts are listed").argument("NUMBER").show_default();
     options
-        .add("-s,--step,--step_list", steps_, "Steps, such as \"[3, 4]\"; the alerts of others do not count")
-        .argument("LIST");
-    options.add("--fail-on", fail_on_, "Exit with 1 if there is: alert, never")
-        .one_of({"alert", "never"})
-        .show_default();
-    options.add_flag("--python-rules", python_rules_, "The order of the Python tool 26.x");
+        .add("-d,--data_path=DIR", options_.input,
+             "Folder anomaly_detected of a monitor, or the one it is in")
+        .required();
+    options.add("-o,--out_path=DIR", output_, "Folder for anomaly_analyse.json, or - for standard output")
+        .default_text("the folder of -d");
+    options.add("-k,--topk=NUMBER", options_.most, "How many alerts are listed").in_range(1);
+    options.add("-s,--step,--step_list=LIST", steps_,
+                "Steps, such as \"[3, 4]\"; the alerts of others do not count");
+    options.add_fail_on(fail_on_, {"alert", "never"}).details("Only alerts of the steps of --step count.");
+    options.add_flag("--python-rules", python_rules_, "The order of the Python tool 26.x")
+        .details(
+            "Parameters, directions and communication come before the forward passes that they follow from.");
   }
 
   Outcome run(const Context&) override {
-    if (options_.input.empty()) throw UsageError("-d/--data_path is required");
-    if (options_.most == 0) throw UsageError("-k/--topk: at least 1 is needed");
     if (!steps_.empty()) {
       const auto steps = parse_steps(steps_);
       if (!steps) throw UsageError("-s/--step: '" + display(steps_) + "' is no list of steps such as [3, 4]");

@@ -8,6 +8,7 @@
 #include "monitor/compare/compare.hpp"
 #include "monitor/compare/table.hpp"
 #include "monitor/compare/words.hpp"
+#include "report/format_option.hpp"
 #include "report/terminal.hpp"
 #include "report/writers.hpp"
 #include "support/error.hpp"
@@ -30,36 +31,30 @@ class CompareRunsCommand final : public Command {
   std::string_view summary() const override { return "Find where two monitored trainings part"; }
 
   void declare(OptionList& options) override {
-    options.add("run1", options_.first, "Folders that the monitor wrote in two runs of a training")
-        .argument("RUN1");
-    options.add("run2", options_.second, "The second one").argument("RUN2");
+    options.add_pair(options_.first, options_.second, "RUN", "the folders of two runs",
+                     "Folders that the monitor wrote in two runs of a training");
+    const Option output =
+        options
+            .add("-o,--output_path=FILE", output_,
+                 "Table of all series (.csv, .xlsx, .json, .jsonl), or - for standard output")
+            .details("The first series that parts is in the first row.");
+    format_option_ = options.add("--format", format_, report::kFormats,
+                                 "Form of the table, if the file's name does not say it");
+    format_option_.default_text("").needs(output);
+    options.add("--statistics=NAMES", options_.statistics, "Only these: norm, min, max, mean, ...").commas();
     options
-        .add("-o,--output_path", output_,
-             "Table of all series (.csv, .xlsx, .json, .jsonl), or - for standard output")
-        .argument("FILE");
-    options
-        .add("--format", format_,
-             "Form of the table, if the file's name does not tell: csv, xlsx, json, jsonl")
-        .one_of({"csv", "xlsx", "json", "jsonl"});
-    options.add("--statistics", options_.statistics, "Only these: norm, min, max, mean, ...")
-        .argument("NAME")
-        .commas();
-    options
-        .add("--tolerance", options_.tolerance,
+        .add("--tolerance=TIMES", options_.tolerance,
              "How many times its own fluctuation a series may differ before it parts")
-        .not_negative()
-        .show_default();
-    options.add("--fail-on", fail_on_, "Exit with 1 if there is: different, passing, parted, never")
-        .one_of({"different", "passing", "parted", "never"})
-        .show_default();
+        .not_negative();
+    options.add_fail_on(fail_on_, {"different", "passing", "parted", "never"})
+        .details(
+            "`different`: any number; `passing`: beyond its fluctuation, if only for some steps; `parted`: "
+            "for good.\n"
+            "Each of them also counts what could not be compared: a rank, a tensor, a statistic or steps of "
+            "one run only.");
   }
 
   Outcome run(const Context& context) override {
-    if (options_.second.empty()) {
-      throw UsageError(options_.first.empty()
-                           ? "the folders of two runs are needed"
-                           : "'" + display(options_.first) + "' alone: two runs are needed");
-    }
     const std::optional<report::Format> format = table_format();
     if (format && output_ != "-") prepare_output(output_);
     const Comparison comparison = compare(options_, context.progress);
@@ -75,11 +70,8 @@ class CompareRunsCommand final : public Command {
 
  private:
   std::optional<report::Format> table_format() const {
-    if (output_.empty()) {
-      if (!format_.empty()) throw UsageError("--format needs -o/--output_path");
-      return std::nullopt;
-    }
-    if (!format_.empty()) return report::format_from_name(format_);
+    if (output_.empty()) return std::nullopt;
+    if (format_option_.given()) return format_;
     if (output_ == "-") return report::Format::csv;
     const auto format = report::format_from_name(ending_of(output_));
     if (!format)
@@ -117,7 +109,8 @@ class CompareRunsCommand final : public Command {
 
   CompareOptions options_;
   std::string output_;
-  std::string format_;
+  Option format_option_;
+  report::Format format_ = report::Format::csv;
   std::string fail_on_ = "never";
 };
 

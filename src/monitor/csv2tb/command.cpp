@@ -25,31 +25,31 @@ class Csv2TbCommand final : public Command {
   std::string_view summary() const override { return "Show a training monitor's csv files in TensorBoard"; }
 
   void declare(OptionList& options) override {
-    options.add("-d,--monitor_path", options_.input, "Folder with the ranks' folders, of either monitor")
-        .argument("DIR");
-    options.add("-o,--output_dirpath", options_.output, "Folder for the event files")
-        .argument("DIR")
+    options.add("-d,--monitor_path=DIR", options_.input, "Folder with the ranks' folders, of either monitor")
+        .required();
+    options.add("-o,--output_dirpath=DIR", options_.output, "Folder for the event files")
+        .details("A new one is called <TIME-csv2tensorboard_by_step>.")
         .default_text("a new one in the folder of -d");
+    options.add("--time_start=TIME", options_.times.from,
+                "Only folders of this time (Jan01_00-00-00) or later ones");
+    options.add("--time_end=TIME", options_.times.to, "Only folders of this time or earlier ones")
+        .details("The names have no years.");
     options
-        .add("--time_start", options_.times.from, "Only folders of this time (Jan01_00-00-00) or later ones")
-        .argument("TIME");
-    options.add("--time_end", options_.times.to, "Only folders of this time or earlier ones")
-        .argument("TIME");
-    options
-        .add("--data_type_list", options_.quantities,
+        .add("--data_type_list=LIST", options_.quantities,
              "Any of actv, grad_reduced, comm, ..., separated by commas")
+        .details(
+            "The quantities are `actv`, `actv_grad`, `exp_avg`, `exp_avg_sq`, `grad_unreduced`, "
+            "`grad_reduced`, `param_origin`, `param_updated`, `mg_direction`, `comm` and others in the "
+            "files; by default all.")
         .commas()
         .suggest({"actv", "actv_grad", "exp_avg", "exp_avg_sq", "grad_unreduced", "grad_reduced",
-                  "param_origin", "param_updated", "mg_direction", "comm"})
-        .argument("LIST");
-    options.add("--process_num", processes_, "As in the Python tool; -j says how many threads there are")
-        .argument("NUMBER")
-        .show_default();
+                  "param_origin", "param_updated", "mg_direction", "comm"});
+    options
+        .add("--process_num=NUMBER", processes_, "As in the Python tool; -j says how many threads there are")
+        .in_range(1);
   }
 
   Outcome run(const Context& context) override {
-    if (options_.input.empty()) throw UsageError("-d/--monitor_path is required");
-    if (processes_ == 0) throw UsageError("--process_num: at least 1 is needed");
     if (!options_.output.empty()) check_output_folder(options_.output);
     const EventReport report = convert_to_events(options_, context.progress);
     for (const std::string& warning : report.warnings) log_warning(warning);

@@ -24,30 +24,24 @@ class MonitorReportCommand final : public Command {
   }
 
   void declare(OptionList& options) override {
+    options.add("run1=RUN1", options_.first,
+                "Folder that the monitor wrote, and that of a second run to lay over it");
+    options.add("run2[=RUN2]", options_.second, "The second run");
+    options.add("-o,--output_path=FILE", options_.output, "The page, or - for standard output");
+    options.add("--statistics=NAMES", options_.statistics, "Only these: norm, min, max, mean, ...").commas();
     options
-        .add("run1", options_.first, "Folder that the monitor wrote, and that of a second run to lay over it")
-        .argument("RUN1");
-    options.add("run2", options_.second, "The second run").argument("RUN2");
-    options.add("-o,--output_path", options_.output, "The page, or - for standard output")
-        .argument("FILE")
-        .show_default();
-    options.add("--statistics", options_.statistics, "Only these: norm, min, max, mean, ...")
-        .argument("NAME")
-        .commas();
-    options
-        .add("--tolerance", options_.tolerance,
+        .add("--tolerance=TIMES", options_.tolerance,
              "How many times its own fluctuation a series may differ before it parts")
-        .not_negative()
-        .show_default();
+        .details("It works as in `msprobe-monitor-compare`(1).")
+        .not_negative();
     options
-        .add("--max-size", options_.most_megabytes,
+        .add("--max-size=MEGABYTES", options_.most_megabytes,
              "Megabytes of numbers; of more, steps are shown in groups")
-        .not_negative()
-        .show_default();
+        .details("Of each group the smallest and the largest number are shown, and the page says so.")
+        .not_negative();
     options
-        .add("--fail-on", fail_on_, "Exit with 1 if the training blows up, or the two part: trouble, never")
-        .one_of({"trouble", "never"})
-        .show_default();
+        .add_fail_on(fail_on_, {"trouble", "never"}, "Exit with 1 if the training blows up, or the two part")
+        .details("Runs that pass, or could not be compared as a whole, count, too.");
   }
 
   Outcome run(const Context& context) override {

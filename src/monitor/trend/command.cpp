@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -36,31 +35,45 @@ class TrendCommand final : public Command {
   }
 
   void declare(OptionList& options) override {
-    options.add("--data", options_.input, "Folder of a monitor (ranks) or of a dump (steps)").argument("DIR");
-    options.add("--db", options_.output, "Folder for the data base").argument("DIR");
+    options.add("--data=DIR", options_.input, "Folder of a monitor (ranks) or of a dump (steps)")
+        .details("A dump has <step0/rank0> or <step0/proc123> in it.")
+        .required();
+    options.add("--db=DIR", options_.output, "Folder for the data base").required();
     if (name_ != kMonitorsAlone)
-      options.add("--format", format_, "What --data holds: auto, dump, monitor")
+      options.add("--format", format_, "What --data holds")
           .one_of({"auto", "dump", "monitor"})
-          .show_default();
-    options.add("--mapping", mapping_, "JSON file: an object of parts of names and what takes their place")
-        .argument("FILE");
-    options.add("--micro_step", micro_step_, "Count micro steps as steps: true, false")
-        .argument("BOOL")
-        .show_default();
-    options.add("--process_num", processes_, "As in the Python tool; -j says how many threads there are")
-        .argument("NUMBER")
-        .show_default();
-    options.add_flag("--python-rules", options_.python_rules,
-                     "Rows and micro steps as the Python tool 26.x has them");
+          .details("`auto` is for either or both.");
+    options
+        .add("--mapping=FILE", mapping_, "JSON file: an object of parts of names and what takes their place")
+        .details("They are replaced in every name, one after the other.");
+    options
+        .add(
+            "--micro_step=BOOL",
+            [this](const std::string& value) { options_.micro_steps = lower_case(value) == "true"; },
+            "Count micro steps as steps: true, false")
+        .details(
+            "With `true` a step begins behind all micro steps of those before it.\n"
+            "With `false` steps stay, and micro batches are targets of their own.")
+        .check([](const std::string& value) {
+          const bool known = lower_case(value) == "true" || lower_case(value) == "false";
+          return known ? std::string() : "'" + display(value) + "' is neither true nor false";
+        })
+        .default_text("true");
+    options
+        .add("--process_num=NUMBER", processes_, "As in the Python tool; -j says how many threads there are")
+        .details("1 to 128 are accepted.")
+        .in_range(1, 128);
+    options
+        .add_flag("--python-rules", options_.python_rules,
+                  "Rows and micro steps as the Python tool 26.x has them")
+        .details(
+            "Of a monitor: communication and the files of hooks are left out, of two rows of one step the "
+            "first counts, and there is no table <trend_nan>.\n"
+            "Of a dump: each outermost module is a micro step, and so is the optimizer; entries outside of "
+            "them are left out, and gradients of later micro batches are targets of their own.");
   }
 
   Outcome run(const Context& context) override {
-    constexpr std::size_t kMostProcesses = 128;
-    if (options_.input.empty()) throw UsageError("--data is required");
-    if (options_.output.empty()) throw UsageError("--db is required");
-    if (processes_ == 0 || processes_ > kMostProcesses)
-      throw UsageError(fmt::format("--process_num: 1 to {} is possible", kMostProcesses));
-    options_.micro_steps = boolean(micro_step_);
     if (!mapping_.empty()) options_.mapping = read_name_mapping(mapping_);
     check_output_folder(options_.output);
     bool any = false;
@@ -86,18 +99,10 @@ class TrendCommand final : public Command {
   }
 
  private:
-  static bool boolean(const std::string& typed) {
-    const std::string text = lower_case(typed);
-    if (text != "true" && text != "false")
-      throw UsageError("--micro_step: '" + display(text) + "' is neither true nor false");
-    return text == "true";
-  }
-
   std::string_view name_;
   TrendOptions options_;
   std::string format_ = "auto";
   std::string mapping_;
-  std::string micro_step_ = "true";
   std::size_t processes_ = 1;
 };
 

@@ -31,28 +31,8 @@
 namespace msprobe::precheck {
 namespace {
 
-constexpr std::size_t kMaxRunners = 64;
-
-struct TypedCheck {
-  std::string dump_json;
-  std::string against;
-  std::string output = "./";
-  std::string result_csv;
-  std::string config;
-  std::string references;
-  std::vector<std::string> devices;
-  std::size_t runners = 0;
-  std::string python = "python3";
-  double time_limit = 300;
-  bool filter = false;
-  bool jit = false;
-  bool save_error_data = false;
-  bool recorded = false;
-  bool python_rules = false;
-  std::string release = "26";
-  std::string standards;
-  std::string fail_on = "never";
-};
+constexpr int kMaxRunners = 64;
+constexpr const char* kNotInPython = "the Python tool has no such thing";
 
 /// `0`, `cpu`, `cuda`, `npu:1` as a runner takes them: a number alone is of what is there.
 std::vector<std::string> devices_of(const std::vector<std::string>& typed, bool only_first) {
@@ -87,94 +67,106 @@ class AccCheckCommand final : public Command {
                                         : "multi_acc_check by its name of releases 8.x";
   }
 
-  std::vector<std::pair<std::string, std::string>> aliases() const override {
-    return {{"-api_info", "--api_info_file"},
-            {"-csv_path", "--result_csv_path"},
-            {"-config", "--config_path"},
-            {"-save_error_data", "--save_error_data"}};
-  }
-
   void declare(OptionList& options) override {
-    options.add("--api_info_file", typed_.dump_json, "dump.json of one rank").argument("FILE");
-    options.add("-o,--out_path", typed_.output, "Folder for the two result files")
-        .argument("DIR")
-        .show_default();
-    options.add_flag("--recorded", typed_.recorded,
-                     "Judge what the dump recorded of each operation: nothing is called on a device");
+    options.add("-api_info,--api_info_file=FILE", check_.dump_json, "dump.json of one rank")
+        .details("<dump_tensor_data> lies beside it if tensors were dumped.")
+        .required();
+    options.add("-o,--out_path=DIR", folder_, "Folder for the two result files")
+        .details("It is created where missing.");
+    Option recorded =
+        options.add_flag("--recorded", check_.recorded,
+                         "Judge what the dump recorded of each operation: nothing is called on a device");
+    Option against = options.add(
+        "--against=FILE", against_,
+        "dump.json of a second run, B: whose outputs do not follow from their inputs? Implies --recorded");
     options
-        .add(
-            "--against", typed_.against,
-            "dump.json of a second run, B: whose outputs do not follow from their inputs? Implies --recorded")
-        .argument("FILE");
-    options
-        .add("-d,--device", typed_.devices,
-             "cpu, cuda, npu, cuda:1, or numbers of what is there; without it what is there")
-        .argument("DEVICE")
+        .add("-d,--device=DEVICE", devices_,
+             "cpu, cuda, npu, cuda:1, or device indices; default: the device present")
+        .details("An accelerator is taken if there is one, else the CPU.")
         .any_number_of_values(1);
-    options.add("-n,--num_splits", typed_.runners, "How many runners work at once; without it as many as fit")
-        .argument("N");
-    options.add("--python", typed_.python, "The Python that has PyTorch").argument("FILE").show_default();
-    options.add("--timeout", typed_.time_limit, "Seconds that one operation may take; 0: any time")
-        .not_negative()
-        .show_default();
     options
-        .add("--result_csv_path", typed_.result_csv,
-             "Go on with this accuracy_checking_result_TIME.csv: what it names is left out")
-        .argument("FILE");
-    options.add_flag("--filter_api", typed_.filter,
-                     "Of calls that differ in nothing but their values only the first (also -f)");
-    options.add("--config_path", typed_.config, "config.json with white_list, black_list, error_data_path")
-        .argument("FILE");
+        .add("-n,--num_splits=N", check_.runners, "How many runners work at once; without it as many as fit")
+        .details(
+            "No more than there are threads (--jobs).\n"
+            "By default one for each core, or for each accelerator.")
+        .in_range(0, kMaxRunners);
+    options.add("--python=FILE", check_.python, "The Python that has PyTorch");
+    options.add("--timeout=SECONDS", check_.time_limit, "Seconds that one operation may take; 0: any time")
+        .details("It covers forward and backward, on both sides.")
+        .not_negative();
+    const Option result_csv =
+        options
+            .add("-csv_path,--result_csv_path=FILE", result_csv_,
+                 "Go on with this accuracy_checking_result_TIME.csv: what it names is left out")
+            .details("The details file must be beside it.");
+    const Option filter =
+        options
+            .add_flag("--filter_api", check_.filter,
+                      "Of calls that differ in nothing but their values only the first (also -f)")
+            .details("-f stands for it where no framework follows.");
     options
-        .add("--references", typed_.references,
-             "YAML file that names functions of the Python file beside it as references of NPU operators")
-        .argument("FILE");
-    options.add_flag("--save_error_data", typed_.save_error_data,
-                     "Save inputs and outputs of what is not right, as .pt files");
-    options.add_flag("--jit_compile", typed_.jit, "Operations are compiled, on an NPU (also -j)");
-    options.add("--release", typed_.release, "Whose choice of criteria fills the details: 8 or 26")
-        .one_of({"8", "26"})
-        .show_default();
+        .add("-config,--config_path=FILE", config_,
+             "config.json with white_list, black_list, error_data_path")
+        .details(
+            "They stand in its section <acc_check> or <run_ut>; the lists hold names of operations such as "
+            "<softmax> or <linalg.inv>.");
     options
-        .add("--standards", typed_.standards, "YAML file with lists and limits in place of the built-in ones")
-        .argument("FILE");
-    options.add("--fail-on", typed_.fail_on, "Exit with 1 if there is: error, warning, skip, never")
-        .one_of({"error", "warning", "skip", "never"})
-        .show_default();
-    options.add_flag("--python-rules", typed_.python_rules,
-                     "The answer of the Python tool, mistakes included");
+        .add("--references=FILE", references_,
+             "YAML file of references for NPU operators: functions of the Python file beside it")
+        .details(
+            "It is such as <operators: {npu_x: {forward: f}}>, for a function of the Python file of the same "
+            "name (<refs.py> of <refs.yaml>), which the runners call.\n"
+            "They come before the 15 references that are built in (docs/precheck.md).");
+    options
+        .add_flag("-save_error_data,--save_error_data", save_error_data_,
+                  "Save inputs and outputs of what is not right, as .pt files")
+        .details("They go to <ut_error_dataTIME> below the <error_data_path> of --config_path.");
+    options.add_flag("--jit_compile", check_.jit, "Operations are compiled, on an NPU (also -j)")
+        .details("-j stands for it where no number follows.");
+    options.add("--release", check_.selection, {{"8", Selection::release_8}, {"26", Selection::release_26}},
+                "Whose choice of criteria fills the details");
+    options.add("--standards=FILE", standards_,
+                "YAML file with lists and limits in place of the built-in ones");
+    options.add_fail_on(fail_on_, {"error", "warning", "skip", "never"})
+        .details(
+            "The status is also 1 if nothing was judged.\n"
+            "With --against a finding on either side counts, and what one side lacks is a warning.");
+    const Option python_rules =
+        options
+            .add_flag("--python-rules", check_.python_rules,
+                      "The answer of the Python tool, mistakes included")
+            .details(
+                "It is that of 26.x, or with `--release 8` that of 8.1.1: one stream of random numbers, "
+                "operations of unknown kinds pass, no columns of ours.");
+    recorded.excludes({python_rules}, kNotInPython);
+    against.excludes({python_rules}, kNotInPython)
+        .excludes({result_csv})
+        .excludes({filter}, "each side would keep others");
   }
 
   Outcome run(const Context& context) override {
-    if (typed_.dump_json.empty()) throw UsageError("-api_info/--api_info_file is required");
     if (context.framework == Framework::mindspore)
       throw UsageError("only operations of PyTorch are called again, not those of MindSpore");
-    if (typed_.runners > kMaxRunners)
-      throw UsageError(fmt::format("-n/--num_splits: at most {} runners", kMaxRunners));
-    if (typed_.python_rules && typed_.recorded)
-      throw UsageError("--recorded and --python-rules exclude each other: the Python tool has no such thing");
-    check_against_options();
+    check_.recorded |= !against_.empty();
     CheckOptions options = check_options();
-    const Standards standards =
-        typed_.standards.empty() ? Standards::built_in() : Standards::load(typed_.standards);
-    if (!typed_.against.empty()) return run_against(std::move(options), standards, context);
+    const Standards standards = standards_.empty() ? Standards::built_in() : Standards::load(standards_);
+    if (!against_.empty()) return run_against(std::move(options), standards, context);
     const CallPlan plan = read_plan(options);
-    const ResultStyle style{options.selection, !typed_.python_rules, kDecimals};
+    const ResultStyle style{options.selection, !check_.python_rules, kDecimals};
     std::optional<ResultFiles> files;
     std::string time = time_stamp();
-    const std::string folder = output_folder();
-    if (!typed_.result_csv.empty()) {
-      files.emplace(ResultFiles::resume(typed_.result_csv, style));
+    if (!result_csv_.empty()) {
+      files.emplace(ResultFiles::resume(result_csv_, style));
       options.done = files->finished();
       time = files->time();
     } else {
-      check_output_folder(folder);
+      check_output_folder(folder_);
     }
     // Not before something can be told.
     const auto open_files = [&]() -> ResultFiles& {
       if (!files) {
-        create_directories(folder);
-        files.emplace(ResultFiles::create(folder, time, style));
+        create_directories(folder_);
+        files.emplace(ResultFiles::create(folder_, time, style));
       }
       return *files;
     };
@@ -184,7 +176,7 @@ class AccCheckCommand final : public Command {
         options, plan, standards, error_data(time), runners,
         [&](const OperationReport& result) {
           open_files().add(result);
-          tally.take(result, typed_.python_rules);
+          tally.take(result, check_.python_rules);
         },
         context.progress);
     return conclude(summary, tally, open_files(), context.color);
@@ -192,28 +184,18 @@ class AccCheckCommand final : public Command {
 
  private:
   CheckOptions check_options() {
-    CheckOptions options;
-    options.dump_json = typed_.dump_json;
-    options.python = typed_.python;
+    CheckOptions options = check_;
     const bool single = name_ == "acc_check" || name_ == "run_ut";
     // The Python tool takes the first device alone.
-    options.devices = devices_of(typed_.devices, single && typed_.python_rules);
-    options.runners = typed_.runners;
-    options.time_limit = typed_.time_limit;
-    options.filter = typed_.filter;
-    options.selection = typed_.release == "8" ? Selection::release_8 : Selection::release_26;
-    options.python_rules = typed_.python_rules;
-    options.recorded = typed_.recorded;
-    options.jit = typed_.jit;
-    if (!typed_.references.empty()) {
-      OwnReferences own = read_references(typed_.references);
+    options.devices = devices_of(devices_, single && check_.python_rules);
+    if (!references_.empty()) {
+      OwnReferences own = read_references(references_);
       for (const std::string& warning : own.warnings) log_warning(warning);
       options.references = std::move(own.told);
     }
     error_folder_ = ".";
-    if (!typed_.config.empty()) {
-      CheckConfig config =
-          read_check_config(typed_.config, name_.ends_with("run_ut") ? "run_ut" : "acc_check");
+    if (!config_.empty()) {
+      CheckConfig config = read_check_config(config_, name_.ends_with("run_ut") ? "run_ut" : "acc_check");
       for (const std::string& warning : config.warnings) log_warning(warning);
       options.lists = std::move(config.lists);
       if (!config.error_data_path.empty()) error_folder_ = config.error_data_path;
@@ -224,7 +206,7 @@ class AccCheckCommand final : public Command {
   Outcome conclude(const CheckSummary& summary, const Tally& tally, const ResultFiles& files,
                    bool color) const {
     for (const std::string& warning : summary.warnings) log_warning(warning);
-    std::string text = summary_text(summary, tally, typed_.recorded, color);
+    std::string text = summary_text(summary, tally, check_.recorded, color);
     text += "\n  written: " + display(files.result_path());
     text += "\n  written: " + display(files.details_path());
     log_info(text);
@@ -237,28 +219,16 @@ class AccCheckCommand final : public Command {
   }
 
   Outcome outcome(bool errors, bool warnings, bool skips) const {
-    if (typed_.fail_on == "never") return Outcome::clean;
-    const bool found =
-        errors || (typed_.fail_on != "error" && warnings) || (typed_.fail_on == "skip" && skips);
+    if (fail_on_ == "never") return Outcome::clean;
+    const bool found = errors || (fail_on_ != "error" && warnings) || (fail_on_ == "skip" && skips);
     return found ? Outcome::findings : Outcome::clean;
-  }
-
-  void check_against_options() {
-    if (typed_.against.empty()) return;
-    if (typed_.python_rules)
-      throw UsageError("--against and --python-rules exclude each other: the Python tool has no such thing");
-    if (!typed_.result_csv.empty())
-      throw UsageError("--against and -csv_path/--result_csv_path exclude each other");
-    if (typed_.filter)
-      throw UsageError("--against and --filter_api exclude each other: each side would keep others");
-    typed_.recorded = true;
   }
 
   Outcome run_against(CheckOptions check, const Standards& standards, const Context& context) {
     AgainstOptions options;
     options.check = std::move(check);
-    options.other_json = typed_.against;
-    options.folder = output_folder();
+    options.other_json = against_;
+    options.folder = folder_;
     options.time = time_stamp();
     options.style.selection = options.check.selection;
     options.error_data = error_data(options.time);
@@ -280,13 +250,21 @@ class AccCheckCommand final : public Command {
     return outcome(errors > 0 || !judged, warnings > 0, skips > 0);
   }
 
-  std::string output_folder() const { return typed_.output.empty() ? "." : typed_.output; }
   std::string error_data(const std::string& time) const {
-    return typed_.save_error_data ? error_folder_ + "/ut_error_data" + time : "";
+    return save_error_data_ ? error_folder_ + "/ut_error_data" + time : "";
   }
 
   std::string_view name_;
-  TypedCheck typed_;
+  CheckOptions check_;
+  std::vector<std::string> devices_;
+  std::string folder_ = "./";
+  std::string against_;
+  std::string result_csv_;
+  std::string config_;
+  std::string references_;
+  std::string standards_;
+  std::string fail_on_ = "never";
+  bool save_error_data_ = false;
   std::string error_folder_;
 };
 

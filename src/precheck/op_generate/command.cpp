@@ -28,43 +28,44 @@ class OpGenerateCommand final : public Command {
     return "Write one operation of a dump as a case that runs by itself";
   }
 
-  std::vector<std::pair<std::string, std::string>> aliases() const override {
-    return {{"-api_info", "--api_info_file"}};
-  }
-
   void declare(OptionList& options) override {
-    options.add("--api_info_file", dump_json_, "dump.json of one rank").argument("FILE");
-    options.add("--api", api_, "The operation: Functional.softmax.0").argument("NAME");
-    options.add("-o,--api_output_path", output_, "Where the case's folder is made")
-        .argument("DIR")
-        .show_default();
-    options
-        .add("-i,--config_input", config_,
-             "Configuration of releases 8.x, in place of all other options but -o")
-        .argument("FILE");
+    Option dump = options.add("-api_info,--api_info_file=FILE", dump_json_, "dump.json of one rank");
+    Option api = options.add("--api=NAME", api_, "The operation: Functional.softmax.0")
+                     .details("The name has the number of the call.");
+    options.add("-o,--api_output_path=DIR", output_, "Where the case's folder is made")
+        .details("It is created where missing.");
+    const Option config = options
+                              .add("-i,--config_input=FILE", config_,
+                                   "Configuration of releases 8.x, in place of all other options but -o")
+                              .details(
+                                  "Its keys are `dump_json_path`, `api_name`, `propagation`, `data_mode`, "
+                                  "`random_seed`, `iter_times` and `extract_api_path`, where the entries of "
+                                  "the operation are written, or, without `dump_json_path`, read.")
+                              .excludes({dump, api}, "the configuration names the dump and the operation");
+    dump.required(config);
+    api.required(config);
     options
         .add("--propagation", propagation_,
              "forward, backward (with it), or recorded: backward if there is one")
-        .one_of({"recorded", "forward", "backward"})
-        .show_default();
-    options
-        .add("--data", data_, "real: dumped tensors; random: made of their ranges; auto: whatever there is")
-        .one_of({"auto", "real", "random"})
-        .show_default();
-    seed_option_ = options.add("--seed", seed_, "Of random data; without it each operation has its own");
-    seed_option_.argument("N");
-    options.add("--iterations", iterations_, "How often the script calls the operation, 1 to 1000")
-        .argument("N")
-        .show_default();
+        .details("`backward` is refused where the dump has none.")
+        .one_of({"recorded", "forward", "backward"});
+    options.add("--data", data_,
+                {{"auto", CaseData::automatic}, {"real", CaseData::real}, {"random", CaseData::random}},
+                "real: dumped tensors; random: made of their ranges; auto: whatever there is");
+    seed_option_ = options.add("--seed=N", seed_, "Of random data; without it each operation has its own")
+                       .details("It is made from the operation's name.")
+                       .in_range(0, UINT32_MAX);
+    options.add("--iterations=N", iterations_, "How often the script calls the operation, 1 to 1000")
+        .details("Results that differ between calls are a warning.")
+        .in_range(1, kMostIterations);
   }
 
   Outcome run(const Context& context) override {
     if (context.framework == Framework::mindspore)
       throw UsageError("only operations of PyTorch are called again, not those of MindSpore");
-    const CaseRequest request = config_.empty() ? typed_request() : config_request();
-    const std::string output = output_.empty() ? "." : output_;
-    check_output_folder(output);
-    const WrittenCase written = write_case(request, output);
+    const CaseRequest request = config_.empty() ? typed_request() : read_case_config(config_);
+    check_output_folder(output_);
+    const WrittenCase written = write_case(request, output_);
     log_info(fmt::format("{}: {}, {}{}\n  written: {}\n  to run it: python3 {}/run.py", request.api,
                          written.backward ? "forward and backward" : "forward",
                          counted(written.tensors, "tensor", "tensors"),
@@ -79,30 +80,15 @@ class OpGenerateCommand final : public Command {
   }
 
   CaseRequest typed_request() const {
-    if (dump_json_.empty()) throw UsageError("-api_info/--api_info_file is required, or -i/--config_input");
-    if (api_.empty()) throw UsageError("--api is required: which operation is wanted?");
-    if (iterations_ < 1 || iterations_ > kMostIterations)
-      throw UsageError(fmt::format("--iterations must be a number from 1 to {}", kMostIterations));
     CaseRequest request;
     request.dump_json = dump_json_;
     request.api = api_;
     request.backward = propagation_ != "forward";
     request.needs_backward = propagation_ == "backward";
-    request.data = data_ == "real"     ? CaseData::real
-                   : data_ == "random" ? CaseData::random
-                                       : CaseData::automatic;
-    if (seed_option_.given()) {
-      if (seed_ > UINT32_MAX) throw UsageError("--seed must be a number from 0 to 4294967295");
-      request.seed = static_cast<std::uint32_t>(seed_);
-    }
+    request.data = data_;
+    if (seed_option_.given()) request.seed = static_cast<std::uint32_t>(seed_);
     request.iterations = static_cast<unsigned>(iterations_);
     return request;
-  }
-
-  CaseRequest config_request() const {
-    if (!dump_json_.empty() || !api_.empty())
-      throw UsageError("-i/--config_input names the dump and the operation: it excludes -api_info and --api");
-    return read_case_config(config_);
   }
 
   std::string dump_json_;
@@ -110,7 +96,7 @@ class OpGenerateCommand final : public Command {
   std::string output_ = "./";
   std::string config_;
   std::string propagation_ = "recorded";
-  std::string data_ = "auto";
+  CaseData data_ = CaseData::automatic;
   Option seed_option_;
   std::size_t seed_ = 0;
   std::size_t iterations_ = 1;

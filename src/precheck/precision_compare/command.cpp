@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,8 +10,8 @@
 
 #include "precheck/precision_compare/compare.hpp"
 #include "precheck/precision_compare/tables.hpp"
+#include "report/format_option.hpp"
 #include "report/terminal.hpp"
-#include "report/writers.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
@@ -24,39 +23,6 @@
 namespace msprobe::precheck {
 namespace {
 
-/// What was typed.
-struct TypedPrecision {
-  std::string device;
-  std::string other;
-  std::string output = "./";
-  std::string release = "auto";
-  std::vector<std::string> formats;
-  std::string standards;
-  std::string fail_on = "never";
-  bool english = false;
-  bool python_rules = false;
-};
-
-std::vector<report::Format> formats_of(const std::vector<std::string>& names) {
-  std::vector<report::Format> formats;
-  for (const std::string& name : names) {
-    const auto format = report::format_from_name(name);
-    if (!format) throw UsageError("--format: '" + display(name) + "' is none of csv, xlsx, json, jsonl");
-    if (std::find(formats.begin(), formats.end(), *format) == formats.end()) formats.push_back(*format);
-  }
-  if (formats.empty()) formats.push_back(report::Format::csv);
-  return formats;
-}
-
-PrecisionTraits traits_of(const TypedPrecision& typed) {
-  // As the newer release has it, if nobody asks for the older one.
-  const Selection selection = typed.release == "8" ? Selection::release_8 : Selection::release_26;
-  if (typed.python_rules) return python_precision_traits(selection);
-  PrecisionTraits traits;
-  if (typed.release != "auto") traits.selection = selection;
-  return traits;
-}
-
 class PrecisionCommand final : public Command {
  public:
   std::string_view name() const override { return "api_precision_compare"; }
@@ -64,65 +30,72 @@ class PrecisionCommand final : public Command {
     return "Judge the pre-checks of one device by those of another";
   }
 
-  std::vector<std::pair<std::string, std::string>> aliases() const override {
-    return {{"-npu", "--npu_csv_path"}, {"-gpu", "--gpu_csv_path"}};
-  }
-
   void declare(OptionList& options) override {
-    options.add("--npu_csv_path", typed_.device, "Details file of acc_check, of the device that is judged")
-        .argument("FILE");
-    options.add("--gpu_csv_path", typed_.other, "The same of the device that it is measured by")
-        .argument("FILE");
-    options.add("-o,--out_path", typed_.output, "Folder for the results").argument("DIR").show_default();
     options
-        .add("--release", typed_.release,
+        .add("-npu,--npu_csv_path=FILE", device_, "Details file of acc_check, of the device that is judged")
+        .required();
+    options.add("-gpu,--gpu_csv_path=FILE", other_, "The same of the device that it is measured by")
+        .required();
+    options.add("-o,--out_path=DIR", output_, "Folder for the results")
+        .details("It is created where missing.");
+    options
+        .add("--release", release_,
              "Whose choice of criteria: 8, 26, or auto, each row by the columns that are filled")
-        .one_of({"auto", "8", "26"})
-        .show_default();
-    options.add("--format", typed_.formats, "Any of csv, xlsx, json, jsonl, separated by commas")
-        .commas()
-        .suggest({"csv", "xlsx", "json", "jsonl"})
-        .argument("LIST");
-    options.add_flag("--english", typed_.english, "Columns and reasons in English only");
-    options.add("--fail-on", typed_.fail_on, "Exit with 1 if there is: error, skip, never")
-        .one_of({"error", "skip", "never"})
-        .show_default();
-    options.add_flag("--python-rules", typed_.python_rules,
-                     "The answer of the Python tool, mistakes included: 26.x unless --release says 8");
+        .details(
+            "`8` chooses the criterion of an output as releases 8.x do, by lists of operations; `26` as "
+            "releases 26.x do, with the benchmark criterion for all floating types.")
+        .one_of({"auto", "8", "26"});
+    report::add_formats(options, formats_).details("The default is `csv`.");
+    const Option english = options.add_flag("--english", english_, "Columns and reasons in English only")
+                               .details("The Python tool does not read such files.");
+    options.add_fail_on(fail_on_, {"error", "skip", "never"})
+        .details(
+            "`skip` also counts what was not judged.\n"
+            "Where nothing passed, the status is 1 with either of them.");
     options
-        .add("--standards", typed_.standards, "YAML file with lists and limits in place of the built-in ones")
-        .argument("FILE");
+        .add_flag("--python-rules", python_rules_,
+                  "The answer of the Python tool, mistakes included: 26.x unless --release says 8")
+        .details(
+            "Both files are byte for byte those of the Python tool: blank figures may pass, and a repeated "
+            "name ends the work.")
+        .excludes({english});
+    options
+        .add("--standards=FILE", standards_, "YAML file with lists and limits in place of the built-in ones")
+        .details("Its keys replace the built-in ones; the others stay.");
   }
 
   Outcome run(const Context& context) override {
-    if (typed_.device.empty()) throw UsageError("-npu/--npu_csv_path is required");
-    if (typed_.other.empty()) throw UsageError("-gpu/--gpu_csv_path is required");
-    if (typed_.python_rules && typed_.english)
-      throw UsageError("--python-rules and --english exclude each other");
-    const std::vector<report::Format> formats = formats_of(typed_.formats);
-    const PrecisionTraits traits = traits_of(typed_);
-    const Standards standards =
-        typed_.standards.empty() ? Standards::built_in() : Standards::load(typed_.standards);
-    const std::string folder = typed_.output.empty() ? "." : typed_.output;
+    const PrecisionTraits traits = chosen_traits();
+    const Standards standards = standards_.empty() ? Standards::built_in() : Standards::load(standards_);
+    const std::string& folder = output_;
     create_directories(folder);
     const std::string time = time_stamp();
     check_output(folder + "/api_precision_compare_result_" + time + ".csv");
 
-    const DetailsFile device = DetailsFile::read(*open_file(typed_.device));
-    const DetailsFile other = DetailsFile::read(*open_file(typed_.other));
+    const DetailsFile device = DetailsFile::read(*open_file(device_));
+    const DetailsFile other = DetailsFile::read(*open_file(other_));
     const PrecisionResult result = compare_precision(device, other, standards, traits);
     for (const std::string& warning : result.warnings) log_warning(warning);
     std::vector<std::string> files;
-    for (const report::Format format : formats) write(result, traits, format, folder, time, files);
+    for (const report::Format format : formats_) write(result, traits, format, folder, time, files);
     return conclude(result, files, context.color);
   }
 
  private:
+  PrecisionTraits chosen_traits() const {
+    // As the newer release has it, if nobody asks for the older one.
+    const Selection selection = release_ == "8" ? Selection::release_8 : Selection::release_26;
+    if (python_rules_) return python_precision_traits(selection);
+    PrecisionTraits traits;
+    if (release_ != "auto") traits.selection = selection;
+    return traits;
+  }
+
   void write(const PrecisionResult& result, const PrecisionTraits& traits, report::Format format,
              const std::string& folder, const std::string& time, std::vector<std::string>& files) const {
     PrecisionLook look;
     look.ours = !traits.python_columns;
-    look.english = typed_.english;
+    look.english = english_;
     look.spelled = format == report::Format::csv;
     report::WriteOptions options;
     options.csv_byte_order_mark = true;  // as the Python tool's, whose columns have Chinese names
@@ -167,13 +140,21 @@ class PrecisionCommand final : public Command {
     if (errors > 10) text += fmt::format("\n  and {} more", human_count(errors - 10));
     for (const std::string& file : files) text += "\n  written: " + display(file);
     log_info(text);
-    if (typed_.fail_on == "never") return Outcome::clean;
+    if (fail_on_ == "never") return Outcome::clean;
     // Where nothing was judged nothing passed.
-    const bool found = errors != 0 || passes == 0 || (typed_.fail_on == "skip" && skips != 0);
+    const bool found = errors != 0 || passes == 0 || (fail_on_ == "skip" && skips != 0);
     return found ? Outcome::findings : Outcome::clean;
   }
 
-  TypedPrecision typed_;
+  std::string device_;
+  std::string other_;
+  std::string output_ = "./";
+  std::string release_ = "auto";
+  std::vector<report::Format> formats_ = {report::Format::csv};
+  std::string standards_;
+  std::string fail_on_ = "never";
+  bool english_ = false;
+  bool python_rules_ = false;
 };
 
 }  // namespace

@@ -19,18 +19,15 @@ class FakeCommand : public Command {
   std::string_view name() const override { return "compare"; }
   std::string_view summary() const override { return "Compare two things"; }
   void declare(OptionList& options) override {
-    options.add("--target_path", target, "Side under test").argument("PATH");
-    options.add("--golden_path", golden, "Reference side").argument("PATH");
-    options.add("-o,--output_path", output, "Folder of the results").argument("DIR").values(0, 1);
-    options.add("--rules", rules, "Thresholds").argument("FILE").default_text("built-in");
-    options.add("--format", formats, "Formats").commas().one_word().one_of({"csv", "xlsx", "json"});
+    options.add("-tp,--target_path=PATH", target, "Side under test");
+    options.add("-gp,--golden_path=PATH", golden, "Reference side");
+    options.add("-o,--output_path[=DIR]", output, "Folder of the results");
+    options.add("--rules=FILE", rules, "Thresholds").default_text("built-in");
+    options.add("--format", formats, "Formats").commas().one_of({"csv", "xlsx", "json"});
     options.add("--by", by, "Order").suggest({"Cosine", "Max diff"});
     options.add_flag("--xlsx", xlsx, "Write a workbook");
     options.add_flag("-s,--stack_mode", stack, "Show stacks");
-    if (with_fuzzy_match_) options.add_flag("--fuzzy_match", fuzzy, "Match names loosely");
-  }
-  std::vector<std::pair<std::string, std::string>> aliases() const override {
-    return {{"-tp", "--target_path"}, {"-gp", "--golden_path"}, {"-fm", "--fuzzy_match"}};
+    if (with_fuzzy_match_) options.add_flag("-fm,--fuzzy_match", fuzzy, "Match names loosely");
   }
   Outcome run(const Context& /*context*/) override { return Outcome::clean; }
 

@@ -110,7 +110,7 @@ TEST_CASE("the last of two values wins") {
 TEST_CASE("a list is one word") {
   CHECK(Parsed({"compare", "--format", "csv,json", "-s"}).command->formats == Words{"csv", "json"});
   CHECK(failure({"compare", "--format", "csv", "json"}) == "unexpected argument 'json'");
-  CHECK(failure({"compare", "--format", "csv,pdf"}).find("pdf not in {") != std::string::npos);
+  CHECK(failure({"compare", "--format", "csv,pdf"}) == "--format: 'pdf' is not one of csv, xlsx, json");
 }
 
 TEST_CASE("global options stand before and after the command") {
@@ -129,7 +129,7 @@ TEST_CASE("global options stand before and after the command") {
   }
   CHECK(Parsed({"compare"}).request.globals.framework == Framework::unspecified);
   CHECK(Parsed({"-q", "compare"}).request.globals.quiet);
-  CHECK(failure({"-f", "jax", "compare"}).find("jax not in {") != std::string::npos);
+  CHECK(failure({"-f", "jax", "compare"}) == "--framework: 'jax' is not one of pytorch, mindspore");
   CHECK(failure({"-j", "many", "compare"}) != "accepted");
 }
 
@@ -142,12 +142,6 @@ TEST_CASE("-f after the command is fuzzy match unless a framework follows") {
   CHECK_FALSE(Parsed({"compare", "-f", "mindspore"}, true).command->fuzzy);
   CHECK(failure({"compare", "-f"}).find("--fuzzy_match, for which -f stands then, is not available") !=
         std::string::npos);
-}
-
-TEST_CASE("an alias of an option that is not there is refused by its own name") {
-  CHECK(Parsed({"compare", "-fm"}, true).command->fuzzy);
-  CHECK(failure({"compare", "-fm"}) == "option -fm is not available");
-  CHECK(failure({"compare", "-tp", "-fm"}) == "option -fm is not available");
 }
 
 TEST_CASE("a long option may be cut short as long as one only begins so") {
