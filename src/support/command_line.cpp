@@ -83,10 +83,9 @@ std::string group_help(const ProgramInfo& info, std::string_view group) {
   for (const CommandInfo& entry : info.commands) {
     if (group_of(entry.name) == group) append_entry(out, entry.name, entry.summary);
   }
-  return out +
-         fmt::format(
-             "\n'msprobe {0} COMMAND --help' and 'man msprobe-{0}-COMMAND' tell more about a command.\n",
-             group);
+  return out + fmt::format(
+                   "\n'msprobe {0} COMMAND --help' and 'man msprobe-{0}-COMMAND' say more about a command.\n",
+                   group);
 }
 
 /// What the program and every command have.
@@ -257,7 +256,7 @@ std::string help_text(const ProgramInfo& info, std::string_view command) {
                      : fmt::format("{}; default: {}", option.help, option.default_value));
   }
   if (shown.name.empty())
-    out += "\n'msprobe COMMAND --help' and 'man msprobe-COMMAND' tell more about a command.\n";
+    out += "\n'msprobe COMMAND --help' and 'man msprobe-COMMAND' say more about a command.\n";
   return out;
 }
 
