@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "collector/config_keys.hpp"
+#include "collector/config_reader.hpp"
 #include "collector/perturbation_config.hpp"
-#include "support/ascii.hpp"
 #include "support/byte_source.hpp"
 #include "support/text.hpp"
 
@@ -18,14 +18,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::uint32_t kMaxNumber = 1'000'000;  // of a step or a rank
-constexpr std::size_t kMaxNumbers = 1'000'000;   // elements of such a list
 constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxFile = std::size_t{16} << 20;
-
-constexpr std::array<std::string_view, 6> kTasks = {"statistics",     "tensor",         "structure",
-                                                    "overflow_check", "free_benchmark", "grad_probe"};
-constexpr std::array<std::string_view, 4> kLevels = {"L0", "L1", "mix", "debug"};
 
 /// Tasks and levels of the Python tool that need more than a training process on its own.
 struct Elsewhere {
@@ -41,131 +35,6 @@ constexpr Elsewhere kTasksElsewhere[] = {
      "needs an NPU with torch_npu: it reads a register of the device; task overflow_check finds NaN "
      "and Inf on any device"},
     {"diff_check", "is no task of its own: use task tensor with bench_path"},
-};
-
-template <std::size_t N>
-std::string all_of(const std::array<std::string_view, N>& names) {
-  std::string all;
-  for (const std::string_view name : names) all += (all.empty() ? "" : ", ") + std::string(name);
-  return all;
-}
-
-class Reader {
- public:
-  Reader(const Json& object, std::string where) : object_(object), where_(std::move(where)) {}
-
-  [[noreturn]] void fail(std::string_view key, const std::string& reason) const {
-    throw FormatError(where_, std::string(key) + ": " + reason);
-  }
-
-  const Json* find(std::string_view key) const {
-    const auto found = object_.find(std::string(key));
-    return found == object_.end() ? nullptr : &*found;
-  }
-
-  std::string text(std::string_view key, std::string fallback) const {
-    const Json* value = find(key);
-    if (value == nullptr) return fallback;
-    if (!value->is_string()) fail(key, "must be a string");
-    return value->get<std::string>();
-  }
-
-  bool boolean(std::string_view key, bool fallback) const {
-    const Json* value = find(key);
-    if (value == nullptr) return fallback;
-    if (!value->is_boolean()) fail(key, "must be true or false");
-    return value->get<bool>();
-  }
-
-  std::int64_t integer(const Json& value, std::string_view key) const {
-    if (value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{INT64_MAX}) {
-      fail(key, "is too large");
-    }
-    if (!value.is_number_integer()) fail(key, "must be an integer");
-    return value.get<std::int64_t>();
-  }
-
-  std::vector<std::string> texts(std::string_view key) const {
-    std::vector<std::string> result;
-    const Json* value = find(key);
-    if (value == nullptr || value->is_null()) return result;
-    if (!value->is_array()) fail(key, "must be a list of strings");
-    for (const Json& item : *value) {
-      if (!item.is_string()) fail(key, "must be a list of strings");
-      result.push_back(item.get<std::string>());
-    }
-    return result;
-  }
-
-  /// One of `names`, if it is there; choice() looks which.
-  template <std::size_t N>
-  std::string word(std::string_view key, std::string fallback,
-                   const std::array<std::string_view, N>& names) const {
-    const Json* value = find(key);
-    if (value != nullptr && !value->is_string()) fail(key, "must be one of " + all_of(names));
-    return text(key, std::move(fallback));
-  }
-
-  /// Index into `names`.
-  template <std::size_t N>
-  std::size_t choice(std::string_view key, const std::string& value,
-                     const std::array<std::string_view, N>& names) const {
-    const auto found = std::ranges::find(names, value);
-    if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-    fail(key, "\"" + value + "\" is none of " + all_of(names));
-  }
-
-  /// Of what is there.
-  template <std::size_t N>
-  std::size_t chosen(std::string_view key, std::string fallback,
-                     const std::array<std::string_view, N>& names) const {
-    return choice(key, word(key, std::move(fallback), names), names);
-  }
-
-  /// Numbers and ranges, [0, "3", "5-7"], as a sorted list without duplicates.
-  std::vector<std::uint32_t> numbers(std::string_view key, const Json* value) const {
-    std::set<std::uint32_t> result;
-    if (value == nullptr || value->is_null()) return {};
-    if (!value->is_array()) fail(key, "must be a list of integers and of ranges such as \"2-5\"");
-    if (value->size() > kMaxNumbers) fail(key, "has too many elements");
-    for (const Json& item : *value) {
-      if (item.is_string()) {
-        const std::string text = item.get<std::string>();
-        const auto [first, last] = range(key, text);
-        if (result.size() + (last - first) >= kMaxNumbers) fail(key, "has too many elements");
-        for (std::uint32_t number = first; number <= last; ++number) result.insert(number);
-      } else {
-        result.insert(small_number(item, key));
-      }
-    }
-    return {result.begin(), result.end()};
-  }
-
-  std::uint32_t small_number(const Json& value, std::string_view key) const {
-    const std::int64_t number = integer(value, key);
-    if (number < 0 || number > kMaxNumber) fail(key, "must be within 0 and 1000000");
-    return static_cast<std::uint32_t>(number);
-  }
-
- private:
-  std::pair<std::uint32_t, std::uint32_t> range(std::string_view key, const std::string& text) const {
-    const auto number = [&](std::string_view digits) {
-      const auto value = whole_number<std::uint32_t>(digits);
-      if (!value || *value > kMaxNumber) {
-        fail(key, "\"" + text + "\" is neither a number within 0 and 1000000 nor a range such as \"2-5\"");
-      }
-      return *value;
-    };
-    const std::size_t dash = text.find('-');
-    const std::uint32_t first = number(std::string_view(text).substr(0, dash));
-    const std::uint32_t last =
-        dash == std::string::npos ? first : number(std::string_view(text).substr(dash + 1));
-    if (first > last) fail(key, "the range \"" + text + "\" runs backwards");
-    return {first, last};
-  }
-
-  const Json& object_;
-  std::string where_;
 };
 
 bool is_call_number(std::string_view text) {
@@ -213,16 +82,16 @@ void check_scope(const Config& config, const std::string& where) {
   }
 }
 
-void read_slice(const Reader& section, const std::string& where, Config& config) {
+void read_slice(const ConfigReader& section, const std::string& where, Config& config) {
   const Json* rules = section.find("slice");
   if (rules == nullptr || rules->is_null()) return;
   if (!rules->is_array()) section.fail("slice", "must be a list of objects");
   for (const Json& item : *rules) {
     if (!item.is_object()) section.fail("slice", "must be a list of objects");
-    const Reader rule(item, where + ": slice");
+    const ConfigReader rule(item, Place::task, where + ": slice");
     SliceRule read;
     for (const auto& [key, value] : item.items()) {
-      const std::int64_t number = rule.integer(value, key);
+      const std::int64_t number = rule.integer(key, value);
       if ((key == "dim" || key == "size") && number < 0) rule.fail(key, "must not be negative");
       if (key == "dim")
         read.dim = static_cast<std::uint64_t>(number);
@@ -233,18 +102,17 @@ void read_slice(const Reader& section, const std::string& where, Config& config)
       else if (key == "end")
         read.end = number;
       else
-        rule.fail(key, "is none of dim, size, begin, end");
+        rule.fail(key, "is not one of dim, size, begin, end");
     }
     config.slice.push_back(read);
   }
 }
 
-void read_data_mode(const Reader& section, Config& config) {
+void read_data_mode(const ConfigReader& section, Config& config) {
   const std::vector<std::string> modes = section.texts("data_mode");
   if (modes.empty()) return;
   bool named[5] = {};
-  constexpr std::array<std::string_view, 5> kModes = {"all", "forward", "backward", "input", "output"};
-  for (const std::string& mode : modes) named[section.choice("data_mode", mode, kModes)] = true;
+  for (const std::string& mode : modes) named[section.choice("data_mode", mode)] = true;
   const auto [all, forward, backward, input, output] = std::to_array(named);
   if (all) {
     if (modes.size() > 1) section.fail("data_mode", "\"all\" must stand alone");
@@ -258,10 +126,10 @@ void read_data_mode(const Reader& section, Config& config) {
   mode.parameter_gradients = backward || !forward;
 }
 
-std::int64_t read_limit(const Reader& section, std::string_view key) {
+std::int64_t read_limit(const ConfigReader& section, std::string_view key) {
   const Json* value = section.find(key);
   if (value == nullptr || value->is_null()) return 1;
-  const std::int64_t number = section.integer(*value, key);
+  const std::int64_t number = section.integer(key, *value);
   if (number < -1) section.fail(key, "must be a number of times, or -1 for no limit");
   return number == 0 ? 1 : number;
 }
@@ -272,7 +140,8 @@ void read_section(const Json& object, const std::string& where, Config& config) 
     config.gradient_probe = read_gradient_probe(object, where);
     return;
   }
-  const Reader section(object, where);
+  const ConfigReader section(
+      object, config.task == Task::free_benchmark ? Place::free_benchmark : Place::task, where);
   const auto names = [&](std::string_view key) {
     try {
       return section.texts(key);
@@ -283,20 +152,19 @@ void read_section(const Json& object, const std::string& where, Config& config) 
   config.scope = names("scope");
   config.list = names("list");
   check_scope(config, where);
+  if (config.task == Task::free_benchmark) return check_perturbation(section);
   read_data_mode(section, config);
-  constexpr std::array<std::string_view, 3> kSummaryModes = {"statistics", "md5", "xor"};
-  config.summary_mode = static_cast<SummaryMode>(section.chosen("summary_mode", "statistics", kSummaryModes));
+  config.summary_mode = static_cast<SummaryMode>(section.choice("summary_mode"));
   config.tensor_list = section.texts("tensor_list");
   read_slice(section, where, config);
-  config.request_id = section.text("request_id", "");
-  config.bench_path = section.text("bench_path", "");
+  config.request_id = section.text("request_id");
+  config.bench_path = section.text("bench_path");
   config.diff_nums = read_limit(section, "diff_nums");
   config.overflow_nums = read_limit(section, "overflow_nums");
-  if (config.task == Task::free_benchmark) check_perturbation(object, where);
 }
 
 /// What is settled only when all is read.
-void settle(const Reader& common, Config& config) {
+void settle(const ConfigReader& common, Config& config) {
   if (config.task == Task::structure && (config.level == Level::l1 || config.level == Level::debug)) {
     config.warnings.push_back("task structure records at level L0 or mix: level mix is used instead of " +
                               std::string(name_of(config.level)));
@@ -339,19 +207,19 @@ void settle(const Reader& common, Config& config) {
         "cannot be had with summary_mode md5: set summary_mode to statistics, or async_dump to false");
 }
 
-Task read_task(const Reader& common, const std::string& name) {
+Task read_task(const ConfigReader& common, const std::string& name) {
   for (const Elsewhere& other : kTasksElsewhere) {
     if (name == other.name) common.fail("task", "\"" + name + "\" " + std::string(other.why));
   }
-  return static_cast<Task>(common.choice("task", name, kTasks));
+  return static_cast<Task>(common.choice("task", name));
 }
 
 /// Section load: the front end carries it out.
 void read_load(const Json& section, const std::string& where, Config& config) {
   if (!section.is_object()) throw FormatError(where, "must hold an object");
-  const Reader reader(section, where);
+  const ConfigReader reader(section, Place::load, where);
   config.loads = true;
-  if (reader.text("path", "").empty()) reader.fail("path", "is missing: the folder of the dump to load from");
+  if (reader.text("path").empty()) reader.fail("path", "is missing: the folder of the dump to load from");
   const std::vector<std::string> modules = reader.texts("modules");
   if (modules.empty())
     reader.fail("modules", "is missing: calls such as \"Module.layers.0.Block.forward.0\"");
@@ -364,19 +232,19 @@ void read_load(const Json& section, const std::string& where, Config& config) {
   }
   if (std::set<std::string>(modules.begin(), modules.end()).size() != modules.size())
     reader.fail("modules", "names a call twice");
-  reader.numbers("step", reader.find("step"));
-  reader.numbers("rank", reader.find("rank"));
-  config.loads_only = !reader.boolean("dump_after_load", false);
+  reader.numbers("step");
+  reader.numbers("rank");
+  config.loads_only = !reader.boolean("dump_after_load");
 }
 
 }  // namespace
 
 std::string_view name_of(Task task) {
-  return kTasks[static_cast<std::size_t>(task)];
+  return kTaskNames[static_cast<std::size_t>(task)];
 }
 
 std::string_view name_of(Level level) {
-  return kLevels[static_cast<std::size_t>(level)];
+  return kLevelNames[static_cast<std::size_t>(level)];
 }
 
 std::string Config::setting(std::string_view key) const {
@@ -434,54 +302,39 @@ Config parse_config(std::string_view text, const std::string& name, const Config
     }
   }();
   if (!root.is_object()) throw FormatError(name, "must hold an object");
-  const Reader common(root, name);
+  const ConfigReader common(root, Place::common, name);
 
   Config config;
-  const std::string task = overrides.task ? *overrides.task : common.word("task", "statistics", kTasks);
+  const std::string task = overrides.task ? *overrides.task : common.word("task");
   config.task = read_task(common, task);
-  const std::string level = overrides.level ? *overrides.level : common.word("level", "L1", kLevels);
+  const std::string level = overrides.level ? *overrides.level : common.word("level");
   if (level == "L2") {
     common.fail("level",
                 "\"L2\" needs an NPU: the kernels' data are dumped by its runtime; levels L0, L1, mix and "
                 "debug record on any device");
   }
-  config.level = static_cast<Level>(common.choice("level", level, kLevels));
+  config.level = static_cast<Level>(common.choice("level", level));
   if (const Json* load = common.find("load")) read_load(*load, name + ": load", config);
-  config.dump_path = overrides.dump_path ? *overrides.dump_path : common.text("dump_path", "");
+  config.dump_path = overrides.dump_path ? *overrides.dump_path : common.text("dump_path");
   if (config.dump_path.empty() && config.loads_only) config.dump_path = ".";
   if (config.dump_path.empty()) common.fail("dump_path", "is missing: where shall the dump go?");
   if (config.dump_path.size() > kMaxDumpPath) common.fail("dump_path", "is longer than 4096 bytes");
 
-  config.ranks = common.numbers("rank", common.find("rank"));
-  Json step;
-  if (overrides.step) {
-    try {
-      step = Json::parse(*overrides.step);
-    } catch (const Json::exception&) {
-      common.fail("step", "must be a list of integers and of ranges such as \"2-5\"");
-    }
-  } else if (const Json* value = common.find("step")) {
-    step = *value;
-  }
-  config.steps = common.numbers("step", &step);
-
-  config.extra_info = common.boolean("extra_info", true);
-  config.async_dump = common.boolean("async_dump", false);
-  constexpr std::array<std::string_view, 2> kPrecisions = {"low", "high"};
-  config.high_precision = common.chosen("precision", "low", kPrecisions) == 1;
-  if (const Json* risk = common.find("risk_level"); risk != nullptr && risk->is_null()) {
-    config.risk_level = RiskLevel::all;
-  } else {
-    constexpr std::array<std::string_view, 3> kRisks = {"ALL", "CORE", "FOCUS"};
-    config.risk_level = static_cast<RiskLevel>(common.chosen("risk_level", "FOCUS", kRisks));
-  }
-  if (common.find("dump_enable") != nullptr) config.dump_enable = common.boolean("dump_enable", true);
-  config.python_compatible = common.boolean("python_compatible", false);
-  config.hard_links = common.boolean("hard_links", true);
-  if (const Json* value = common.find("write_buffer_mb"))
-    config.write_buffer = common.small_number(*value, "write_buffer_mb");
+  config.ranks = common.numbers("rank");
+  config.steps = overrides.step ? common.numbers("step", Json::parse(*overrides.step, nullptr, false))
+                                : common.numbers("step");
+  config.extra_info = common.boolean("extra_info");
+  config.async_dump = common.boolean("async_dump");
+  config.high_precision = common.choice("precision") == 1;
+  const Json* risk = common.find("risk_level");
+  config.risk_level = risk != nullptr && risk->is_null()
+                          ? RiskLevel::all
+                          : static_cast<RiskLevel>(common.choice("risk_level"));
+  if (common.find("dump_enable") != nullptr) config.dump_enable = common.boolean("dump_enable");
+  config.python_compatible = common.boolean("python_compatible");
+  config.hard_links = common.boolean("hard_links");
+  config.write_buffer = common.count("write_buffer_mb");
   config.custom_op_namespaces = common.texts("custom_op_namespaces");
-  if (common.find("custom_op_namespaces") == nullptr) config.custom_op_namespaces = {"_C_ascend"};
 
   const Json* section = common.find(task);
   const Json none = Json::object();
@@ -497,7 +350,13 @@ Config parse_config(std::string_view text, const std::string& name, const Config
   all["dump_path"] = config.dump_path;
   all["step"] = config.steps;
   all["custom_op_namespaces"] = config.custom_op_namespaces;
-  all["section"] = section == nullptr ? none : *section;
+  Json& settings = all["section"] = section == nullptr ? none : *section;
+  if (config.task == Task::free_benchmark) {
+    for (const Key& key : keys_of(Place::free_benchmark)) {
+      Json& value = settings[std::string(key.name)];
+      if (value.is_null()) value = Json::parse(key.fallback);
+    }
+  }
   try {
     config.text = all.dump();
   } catch (const Json::exception&) {

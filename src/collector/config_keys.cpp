@@ -11,39 +11,69 @@
 namespace msprobe::collector {
 namespace {
 
-constexpr std::string_view kCommonKeys[] = {"task",
-                                            "dump_path",
-                                            "level",
-                                            "step",
-                                            "rank",
-                                            "extra_info",
-                                            "async_dump",
-                                            "precision",
-                                            "risk_level",
-                                            "dump_enable",
-                                            "custom_op_namespaces",
-                                            "python_compatible",
-                                            "hard_links",
-                                            "write_buffer_mb",
-                                            "support_wrap_ops",
-                                            "load"};
+constexpr std::int64_t kMany = 1'000'000;
 
-// Sections of tasks, of which only that of the task in use counts.
-constexpr std::string_view kSections[] = {"statistics",     "tensor",         "structure", "overflow_check",
-                                          "acc_check",      "exception_dump", "nan_check", "diff_check",
-                                          "free_benchmark", "grad_probe",     "run_ut"};
+constexpr std::string_view kPrecisions[] = {"low", "high"};
+constexpr std::string_view kRisks[] = {"ALL", "CORE", "FOCUS"};
+constexpr std::string_view kDataModes[] = {"all", "forward", "backward", "input", "output"};
+constexpr std::string_view kSummaryModes[] = {"statistics", "md5", "xor"};
+constexpr std::string_view kPerturbations[] = {"improve_precision", "add_noise", "bit_noise",
+                                               "change_value",      "no_change", "to_cpu"};
+constexpr std::string_view kDevices[] = {"npu", "cuda", "cpu"};
+constexpr std::string_view kStages[] = {"forward", "backward"};
+constexpr std::string_view kHandlers[] = {"check", "fix"};
+constexpr std::string_view kFuzzLevels[] = {"L1"};
+constexpr std::string_view kGradientLevels[] = {"L0", "L1", "L2"};
 
-constexpr std::string_view kPerturbationKeys[] = {"scope",        "list",       "fuzz_device", "pert_mode",
-                                                  "handler_type", "fuzz_level", "fuzz_stage",  "if_preheat",
-                                                  "preheat_step", "max_sample"};
+constexpr Key kCommonKeys[] = {
+    {"task", R"("statistics")", kTaskNames},
+    {"dump_path", R"("")"},
+    {"level", R"("L1")", kLevelNames},
+    {"step", "[]"},
+    {"rank", "[]"},
+    {"extra_info", "true"},
+    {"async_dump", "false"},
+    {"precision", R"("low")", kPrecisions},
+    {"risk_level", R"("FOCUS")", kRisks},
+    {"dump_enable", "null"},
+    {"support_wrap_ops", "null"},
+    {"custom_op_namespaces", R"(["_C_ascend"])"},
+    {"hard_links", "true"},
+    {"write_buffer_mb", "256", {}, 0, kMany},
+    {"load", "null"},
+    {"python_compatible", "false"},
+};
+constexpr Key kTaskKeys[] = {
+    {"scope", "[]"},         {"list", "[]"},
+    {"tensor_list", "[]"},   {"data_mode", R"(["all"])", kDataModes},
+    {"slice", "[]"},         {"summary_mode", R"("statistics")", kSummaryModes},
+    {"request_id", R"("")"}, {"bench_path", R"("")"},
+    {"diff_nums", "1"},      {"overflow_nums", "1"},
+};
+constexpr Key kLoadKeys[] = {
+    {"path", R"("")"}, {"modules", "null"}, {"step", "[]"}, {"rank", "[]"}, {"dump_after_load", "false"},
+};
+constexpr Key kPerturbationKeys[] = {
+    {"scope", "[]"},
+    {"list", "[]"},
+    {"pert_mode", R"("improve_precision")", kPerturbations},
+    {"fuzz_device", R"("npu")", kDevices},
+    {"fuzz_stage", R"("forward")", kStages},
+    {"handler_type", R"("check")", kHandlers},
+    {"if_preheat", "false"},
+    {"preheat_step", "15", {}, 1, kMany},
+    {"max_sample", "20", {}, 1, kMany},
+    {"fuzz_level", R"("L1")", kFuzzLevels},
+};
+constexpr Key kGradientKeys[] = {
+    {"grad_level", R"("L1")", kGradientLevels},
+    {"param_list", "[]"},
+    {"bounds", "[-1, 0, 1]"},
+};
 
-constexpr std::string_view kLoadKeys[] = {"path", "modules", "step", "rank", "dump_after_load"};
-
-constexpr std::string_view kGradientKeys[] = {"grad_level", "param_list", "bounds"};
-
-constexpr std::string_view kSectionKeys[] = {"scope",       "list",         "data_mode",  "summary_mode",
-                                             "tensor_list", "slice",        "request_id", "bench_path",
-                                             "diff_nums",   "overflow_nums"};
+// Sections of tasks that are not recorded here.
+constexpr std::string_view kOtherSections[] = {"acc_check", "exception_dump", "nan_check", "diff_check",
+                                               "run_ut"};
 
 struct Ineffective {
   std::string_view key;
@@ -71,8 +101,20 @@ constexpr Ineffective kSectionIneffective[] = {
 constexpr std::size_t kMostLines = 20;
 constexpr std::size_t kLongest = 64;  // of a key that is worth a comparison
 
-bool holds(std::span<const std::string_view> keys, std::string_view key) {
-  return std::ranges::find(keys, key) != keys.end();
+bool holds(Place place, std::string_view key) {
+  return std::ranges::find(keys_of(place), key, &Key::name) != keys_of(place).end();
+}
+
+std::vector<std::string_view> names_of(Place place) {
+  std::vector<std::string_view> names;
+  for (const Key& key : keys_of(place)) names.push_back(key.name);
+  return names;
+}
+
+std::vector<std::string_view> sections() {
+  std::vector<std::string_view> names(kTaskNames.begin(), kTaskNames.end());
+  names.insert(names.end(), std::begin(kOtherSections), std::end(kOtherSections));
+  return names;
 }
 
 class Notes {
@@ -106,22 +148,22 @@ bool is_remark(std::string_view key) {
 std::string unknown(std::span<const std::string_view> keys, std::string_view key) {
   const std::size_t limit = std::min<std::size_t>(3, key.size() / 2) + 1;
   const std::string near(key.size() > kLongest ? "" : nearest_of(keys, key, limit));
-  return "is no key and has no effect" + (near.empty() ? "" : ": did you mean \"" + near + "\"?");
+  return "is not a key and has no effect" + (near.empty() ? "" : ": did you mean \"" + near + "\"?");
+}
+
+void note_unknown(const nlohmann::ordered_json& section, std::string_view name, Place place, Notes& notes) {
+  for (const auto& [key, value] : section.items()) {
+    if (!holds(place, key) && !is_remark(key)) notes.add(name, key, unknown(names_of(place), key));
+  }
 }
 
 void note_section(const nlohmann::ordered_json& section, std::string_view task, Notes& notes) {
-  if (task == "free_benchmark" || task == "grad_probe") {
-    const std::span<const std::string_view> keys =
-        task == "grad_probe" ? std::span<const std::string_view>(kGradientKeys) : kPerturbationKeys;
-    for (const auto& [key, value] : section.items()) {
-      if (!holds(keys, key) && !is_remark(key)) notes.add(task, key, unknown(keys, key));
-    }
-    return;
-  }
+  if (task == "free_benchmark") return note_unknown(section, task, Place::free_benchmark, notes);
+  if (task == "grad_probe") return note_unknown(section, task, Place::grad_probe, notes);
   for (const auto& [key, value] : section.items()) {
     if (const Ineffective* known = find_ineffective(kSectionIneffective, key)) {
       notes.add(task, key, "has no effect: " + std::string(known->why));
-    } else if (holds(kCommonKeys, key)) {
+    } else if (holds(Place::common, key)) {
       notes.add(task, key, "has no effect here: it stands beside the section, not in it");
     } else if (key == "overflow_nums" && task != "overflow_check") {
       notes.add(task, key, "has no effect: it is for task overflow_check");
@@ -129,8 +171,8 @@ void note_section(const nlohmann::ordered_json& section, std::string_view task, 
       notes.add(task, key, "has no effect without bench_path");
     } else if (task == "structure" && (key == "data_mode" || key == "summary_mode")) {
       notes.add(task, key, "has no effect: task structure records no values");
-    } else if (!holds(kSectionKeys, key) && !is_remark(key)) {
-      notes.add(task, key, unknown(kSectionKeys, key));
+    } else if (!holds(Place::task, key) && !is_remark(key)) {
+      notes.add(task, key, unknown(names_of(Place::task), key));
     }
   }
 }
@@ -149,23 +191,41 @@ void note_other_section(const nlohmann::ordered_json& section, std::string_view 
 
 }  // namespace
 
+std::span<const Key> keys_of(Place place) {
+  switch (place) {
+    case Place::common:
+      return kCommonKeys;
+    case Place::task:
+      return kTaskKeys;
+    case Place::load:
+      return kLoadKeys;
+    case Place::free_benchmark:
+      return kPerturbationKeys;
+    case Place::grad_probe:
+      break;
+  }
+  return kGradientKeys;
+}
+
 KeysWithoutEffect keys_without_effect(const nlohmann::ordered_json& root, std::string_view task,
                                       const std::string& name) {
   KeysWithoutEffect found;
   Notes notes(name, found);
+  const std::vector<std::string_view> known_sections = sections();
   for (const auto& [key, value] : root.items()) {
-    if (holds(kCommonKeys, key) || holds(kSections, key) || is_remark(key)) continue;
+    const bool is_section = std::ranges::find(known_sections, key) != known_sections.end();
+    if (is_section || holds(Place::common, key) || is_remark(key)) continue;
     if (const Ineffective* known = find_ineffective(kCommonIneffective, key)) {
       notes.add({}, key, "has no effect: " + std::string(known->why));
-    } else if (holds(kSectionKeys, key) || find_ineffective(kSectionIneffective, key) != nullptr) {
+    } else if (holds(Place::task, key) || find_ineffective(kSectionIneffective, key) != nullptr) {
       notes.add({}, key, "has no effect here: it belongs into the section \"" + std::string(task) + "\"");
     } else {
-      std::vector<std::string_view> keys(std::begin(kCommonKeys), std::end(kCommonKeys));
-      keys.insert(keys.end(), std::begin(kSections), std::end(kSections));
+      std::vector<std::string_view> keys = names_of(Place::common);
+      keys.insert(keys.end(), known_sections.begin(), known_sections.end());
       notes.add({}, key, unknown(keys, key));
     }
   }
-  for (const std::string_view section : kSections) {
+  for (const std::string_view section : known_sections) {
     const auto content = root.find(std::string(section));
     if (content == root.end() || !content->is_object()) continue;
     if (section == task) {
@@ -174,11 +234,8 @@ KeysWithoutEffect keys_without_effect(const nlohmann::ordered_json& root, std::s
       note_other_section(*content, section, task, notes);
     }
   }
-  if (const auto load = root.find("load"); load != root.end() && load->is_object()) {
-    for (const auto& [key, value] : load->items()) {
-      if (!holds(kLoadKeys, key) && !is_remark(key)) notes.add("load", key, unknown(kLoadKeys, key));
-    }
-  }
+  if (const auto load = root.find("load"); load != root.end() && load->is_object())
+    note_unknown(*load, "load", Place::load, notes);
   return found;
 }
 

@@ -1,14 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of a configuration that do nothing: those that nobody knows, and those of the Python tool that have no
-// effect here. A name that is misspelt would otherwise go unnoticed until the run is over.
+// The keys of config.json, and those in a file that do nothing: unknown ones, and those of the Python tool
+// without effect here. A misspelt name would otherwise go unnoticed until the run is over.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace msprobe::collector {
+
+inline constexpr std::array<std::string_view, 6> kTaskNames = {
+    "statistics", "tensor", "structure", "overflow_check", "free_benchmark", "grad_probe"};
+inline constexpr std::array<std::string_view, 4> kLevelNames = {"L0", "L1", "mix", "debug"};
+
+/// Where keys stand: beside the sections, in that of a task that records calls, or in one of these.
+enum class Place : std::uint8_t { common, task, load, free_benchmark, grad_probe };
+
+struct Key {
+  std::string_view name;
+  std::string_view fallback;                       // what counts where it is absent, as JSON
+  std::span<const std::string_view> choices = {};  // of words
+  std::int64_t least = 0;                          // of a number
+  std::int64_t most = 0;
+};
+
+/// docs/collector.md explains them.
+std::span<const Key> keys_of(Place place);
 
 struct KeysWithoutEffect {
   std::vector<std::string> lines;  // one for each

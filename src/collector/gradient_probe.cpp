@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "collector/config_reader.hpp"
 #include "formats/tensor_writer.hpp"
 #include "series/number_text.hpp"
 #include "support/crc32.hpp"
@@ -26,49 +27,21 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kLineEnd = "\r\n";
-constexpr std::array<std::string_view, 3> kGradientLevels = {"L0", "L1", "L2"};
 constexpr std::size_t kMostBounds = 1000;
 constexpr double kLargestBound = 9223372036854775808.0;  // 2^63, as the Python tool has it
 
-[[noreturn]] void refuse(const std::string& where, std::string_view key, std::string_view reason) {
-  throw FormatError(where, fmt::format("{}: {}", key, reason));
-}
-
-GradientLevel read_level(const Json& section, const std::string& where) {
-  const auto found = section.find("grad_level");
-  if (found == section.end()) return GradientLevel::l1;
-  if (found->is_string()) {
-    const auto level = std::ranges::find(kGradientLevels, found->get<std::string>());
-    if (level != kGradientLevels.end()) return static_cast<GradientLevel>(level - kGradientLevels.begin());
-  }
-  refuse(where, "grad_level", "must be \"L0\", \"L1\" or \"L2\"");
-}
-
-std::vector<std::string> read_parameters(const Json& section, const std::string& where) {
-  std::vector<std::string> names;
-  const auto found = section.find("param_list");
-  if (found == section.end() || found->is_null()) return names;
-  if (!found->is_array()) refuse(where, "param_list", "must be a list of names");
-  for (const Json& name : *found) {
-    if (!name.is_string()) refuse(where, "param_list", "must be a list of names");
-    names.push_back(name.get<std::string>());
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
-std::vector<Bound> read_bounds(const Json& section, const std::string& where) {
-  const auto found = section.find("bounds");
-  if (found == section.end()) return {{-1, "-1"}, {0, "0"}, {1, "1"}};
+std::vector<Bound> read_bounds(const ConfigReader& section) {
+  const Json* found = section.find("bounds");
+  if (found == nullptr) return {{-1, "-1"}, {0, "0"}, {1, "1"}};
   if (!found->is_array() || found->empty() || found->size() > kMostBounds)
-    refuse(where, "bounds", "must be a list of 1 to 1000 numbers");
+    section.fail("bounds", "must be a list of 1 to 1000 numbers");
   std::vector<Bound> bounds;
   for (const Json& bound : *found) {
-    if (!bound.is_number()) refuse(where, "bounds", "must be a list of 1 to 1000 numbers");
+    if (!bound.is_number()) section.fail("bounds", "must be a list of 1 to 1000 numbers");
     const auto value = bound.get<double>();
     if (value < -kLargestBound || value >= kLargestBound)
-      refuse(where, "bounds", "must lie within 64-bit integers");
-    if (!bounds.empty() && value <= bounds.back().value) refuse(where, "bounds", "must ascend");
+      section.fail("bounds", "must lie within 64-bit integers");
+    if (!bounds.empty() && value <= bounds.back().value) section.fail("bounds", "must ascend");
     bounds.push_back({value, bound.is_number_float() ? python_repr(value) : bound.dump()});
   }
   return bounds;
@@ -163,8 +136,12 @@ bool GradientProbeConfig::takes(std::string_view parameter) const {
   return parameters.empty() || std::ranges::binary_search(parameters, parameter);
 }
 
-GradientProbeConfig read_gradient_probe(const Json& section, const std::string& where) {
-  return {read_level(section, where), read_parameters(section, where), read_bounds(section, where)};
+GradientProbeConfig read_gradient_probe(const Json& object, const std::string& where) {
+  const ConfigReader section(object, Place::grad_probe, where);
+  std::vector<std::string> parameters = section.texts("param_list");
+  std::ranges::sort(parameters);
+  return {static_cast<GradientLevel>(section.choice("grad_level")), std::move(parameters),
+          read_bounds(section)};
 }
 
 void GradientProbe::add(const GradientProbeConfig& config, const std::string& folder, std::uint64_t step,

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The section of task free_benchmark: which perturbation, where, and what becomes of the second result. The
-// front end, which calls, reads the keys by setting(); here it is told what is wrong with them.
+// front end, which calls, reads the keys by setting(); here wrong ones are refused.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-#include <string>
+#include "collector/config_reader.hpp"
 
 namespace msprobe::collector {
 
-/// FormatError that names `where`, the key and what would be right.
-void check_perturbation(const nlohmann::ordered_json& section, const std::string& where);
+/// FormatError that names the key and what would be right.
+void check_perturbation(const ConfigReader& section);
 
 }  // namespace msprobe::collector

@@ -96,8 +96,8 @@ class Messages(Case):
                             "statistics": {"sumary_mode": "md5", "file_format": "npy"}}, 1)
         self.check_result(lines.pop(3), "recorded 2 entries of 1 step to dump")
         self.assertEqual(lines, [
-            'warning: c.json: "levl" is no key and has no effect: did you mean "level"?',
-            'warning: c.json: statistics: "sumary_mode" is no key and has no effect: did you mean "summary_mode"?',
+            'warning: c.json: "levl" is not a key and has no effect: did you mean "level"?',
+            'warning: c.json: statistics: "sumary_mode" is not a key and has no effect: did you mean "summary_mode"?',
             'warning: c.json: statistics: "file_format" has no effect: tensors are saved as .pt by PyTorch\'s front end '
             "and as .npy by MindSpore's",
             'warning: in the configuration "levl", "statistics.sumary_mode", "statistics.file_format" had no effect: '

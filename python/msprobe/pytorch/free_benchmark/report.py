@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""free_benchmark.csv in the folder of the step: one row for each inconsistent result."""
+"""free_benchmark.csv in the folder of the step: one row for each result that is not consistent."""
 
 import csv
 import io
@@ -22,12 +22,12 @@ class Report:
         self.unstable = 0  # of them
 
     def move(self, dump_path):
-        """Writes further rows to this folder."""
+        """From now on rows go there."""
         self._root = os.path.abspath(dump_path)
         self._begun = None
 
     def add(self, rows):
-        """Counts one repeated call, and adds a row (mode, stage, API, max_rel, dtype, shape, index) for each of its
+        """One call that was made again, and a row (mode, stage, API, max_rel, dtype, shape, index) for each of its
         results that differs too much."""
         with self._lock:
             self.calls += 1
@@ -60,10 +60,8 @@ class Report:
 
 
 def settings():
-    """The values of the section, with defaults."""
-    def of(key, default):
-        found = session.setting("section." + key)
-        return default if found is None else found
-    return {"mode": of("pert_mode", "improve_precision"), "fixes": of("handler_type", "check") == "fix",
-            "backward": of("fuzz_stage", "forward") == "backward",
-            "preheat": (of("preheat_step", 15), of("max_sample", 20)) if of("if_preheat", False) else None}
+    """The values of the section; the collector adds the defaults."""
+    def of(key):
+        return session.setting("section." + key)
+    return {"mode": of("pert_mode"), "fixes": of("handler_type") == "fix", "backward": of("fuzz_stage") == "backward",
+            "preheat": (of("preheat_step"), of("max_sample")) if of("if_preheat") else None}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/config_keys.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace msprobe::collector_config_keys_test {
+
+using namespace msprobe::collector;
+
+namespace {
+
+/// The keys of the first table behind a line of docs/collector.md, with the text of their values.
+std::map<std::string, std::string, std::less<>> documented(const std::string& line) {
+  const char* root = std::getenv("MSPROBE_SOURCE_ROOT");
+  REQUIRE(root != nullptr);
+  std::ifstream page(std::string(root) + "/docs/collector.md");
+  std::string text;
+  while (std::getline(page, text) && text != line) {
+  }
+  while (std::getline(page, text) && !text.starts_with("| key |")) {
+  }
+  std::getline(page, text);  // |---|---|---|
+  std::map<std::string, std::string, std::less<>> keys;
+  std::vector<std::string> row;
+  while (std::getline(page, text) && text.starts_with("|")) {
+    const std::size_t values = text.find('|', 1) + 1;
+    const std::string names = text.substr(1, values - 2);
+    const std::string shown = text.substr(values, text.find('|', values) - values);
+    const std::regex name("`([a-z_]+)`");
+    const std::vector<std::string> found(std::sregex_token_iterator(names.begin(), names.end(), name, 1), {});
+    if (!found.empty()) row = found;  // else the row goes on with more values
+    for (const std::string& key : row) keys[key] += shown;
+  }
+  return keys;
+}
+
+void check_table(const std::string& line, Place place) {
+  CAPTURE(line);
+  const auto keys = documented(line);
+  CHECK(keys.size() == keys_of(place).size());
+  for (const Key& key : keys_of(place)) {
+    CAPTURE(key.name);
+    const auto found = keys.find(key.name);
+    REQUIRE(found != keys.end());
+    const std::string& values = found->second;
+    for (const std::string_view choice : key.choices) CHECK(values.find(choice) != std::string::npos);
+    const nlohmann::json fallback = nlohmann::json::parse(key.fallback);
+    if (fallback.empty() || fallback == "") continue;  // absent, or a list without elements
+    const std::string shown = fallback.is_string() ? fallback.get<std::string>() : std::string(key.fallback);
+    const std::size_t at = values.find("`" + shown + "`");
+    CHECK(at != std::string::npos);
+    if (!key.choices.empty()) CHECK(at == values.find('`'));  // the default comes first
+  }
+}
+
+}  // namespace
+
+TEST_CASE("docs/collector.md has every key with its choices and its default") {
+  check_table("## config.json", Place::common);
+  check_table("and, in a section with the name of the task:", Place::task);
+  check_table("## load: a module on the inputs of another run", Place::load);
+  check_table("## free_benchmark: calls that are not stable", Place::free_benchmark);
+  check_table("## grad_probe: the gradients of each step", Place::grad_probe);
+}
+
+TEST_CASE("a key stands once in its place") {
+  for (const Place place :
+       {Place::common, Place::task, Place::load, Place::free_benchmark, Place::grad_probe}) {
+    std::map<std::string_view, int> times;
+    for (const Key& key : keys_of(place)) CHECK(++times[key.name] == 1);
+  }
+}
+
+}  // namespace msprobe::collector_config_keys_test
