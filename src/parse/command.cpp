@@ -45,10 +45,7 @@ tensor::DType to_dtype(const std::string& typed) {
 }
 
 report::Format summary_format(const std::string& path) {
-  const std::size_t dot = path.rfind('.');
-  const auto format = dot == std::string::npos
-                          ? std::nullopt
-                          : report::format_from_name(std::string_view(path).substr(dot + 1));
+  const auto format = report::format_of_file(path);
   if (!format) throw UsageError("--summary: the name must end in .csv, .xlsx, .json or .jsonl");
   return *format;
 }

@@ -59,6 +59,12 @@ std::optional<Format> format_from_name(std::string_view name) {
   return static_cast<Format>(found - kNames.begin());
 }
 
+std::optional<Format> format_of_file(std::string_view path) {
+  const std::size_t dot = path.find_last_of("./");
+  if (dot == std::string_view::npos || path[dot] == '/') return std::nullopt;
+  return format_from_name(path.substr(dot + 1));
+}
+
 std::string_view extension(Format format) {
   return kNames.at(static_cast<std::size_t>(format));
 }

@@ -15,6 +15,8 @@ namespace msprobe::report {
 
 enum class Format { csv, xlsx, json, jsonl };
 std::optional<Format> format_from_name(std::string_view name);
+/// The format that a file's name ends in: "a.csv".
+std::optional<Format> format_of_file(std::string_view path);
 std::string_view extension(Format format);  // "csv", …
 
 struct WriteOptions {

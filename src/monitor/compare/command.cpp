@@ -20,11 +20,6 @@
 namespace msprobe::monitor {
 namespace {
 
-std::string ending_of(const std::string& path) {
-  const std::size_t dot = path.rfind('.');
-  return dot == std::string::npos || path.find('/', dot) != std::string::npos ? "" : path.substr(dot + 1);
-}
-
 class CompareRunsCommand final : public Command {
  public:
   std::string_view name() const override { return "monitor compare"; }
@@ -73,7 +68,7 @@ class CompareRunsCommand final : public Command {
     if (output_.empty()) return std::nullopt;
     if (format_option_.given()) return format_;
     if (output_ == "-") return report::Format::csv;
-    const auto format = report::format_from_name(ending_of(output_));
+    const auto format = report::format_of_file(output_);
     if (!format)
       throw UsageError("'" + display(output_) +
                        "' does not end in .csv, .xlsx, .json or .jsonl: give --format");
