@@ -28,9 +28,9 @@ class GradientsNotZeroed final : public StepRule {
  public:
   std::optional<StepExplanation> examine(const StepView& step) const override {
     if (step.history.gradient_traces.empty()) return std::nullopt;
-    Count target;
-    Count golden;
-    std::size_t clear = 0;
+    Side target;
+    Side golden;
+    std::vector<std::uint32_t> unclear;  // they differ, by means too small to show by what
     const dump::Side& side = step.target;
     for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
       const auto name = dump::parse_entry_name(side.text(side.apis[api].name));
@@ -38,31 +38,40 @@ class GradientsNotZeroed final : public StepRule {
       for (std::uint32_t i = side.apis[api].first; i < side.apis[api].first + side.apis[api].count; ++i) {
         const std::optional<Difference> found = difference(step, name->base, i);
         if (!found) continue;
-        ++clear;
-        if (found->equals(found->target_before)) target.add(i);
-        if (found->equals(-found->golden_before)) golden.add(i);
+        if (!found->is_clear()) {
+          if (step.errors.by_statistics_of(i, step.errors.golden_item[i]).e > 0) unclear.push_back(i);
+          continue;
+        }
+        for (Side* each : {&target, &golden})
+          (found->equals(each == &target ? found->target_before : -found->golden_before) ? each->like
+                                                                                         : each->unlike)
+              .push_back(i);
       }
     }
-    for (const Count* count : {&target, &golden}) {
-      if (count->items.size() < kLeast ||
-          static_cast<double>(count->items.size()) < kMost * static_cast<double>(clear))
+    for (Side* each : {&target, &golden}) {
+      const std::size_t clear = each->like.size() + each->unlike.size();
+      if (each->like.size() < kLeast ||
+          static_cast<double>(each->like.size()) < kMost * static_cast<double>(clear))
         continue;
-      return explanation(step, *count, count == &target);
+      return explanation(step, std::move(each->like), unclear, each == &target);
     }
     return std::nullopt;
   }
 
  private:
-  struct Count {
-    std::vector<std::uint32_t> items;
-    void add(std::uint32_t item) { items.push_back(item); }
+  /// Gradients whose means differ clearly: by those of the side's step before, or otherwise.
+  struct Side {
+    std::vector<std::uint32_t> like;
+    std::vector<std::uint32_t> unlike;
   };
-  /// Of two means that differ clearly.
+  /// Of two means.
   struct Difference {
     double value = 0;
     double error = 0;
     double target_before = 0;
     double golden_before = 0;
+    /// NaN compares as false.
+    bool is_clear() const { return std::abs(value) > kClear * error; }
     bool equals(double other) const {
       return std::abs(other) > kClear * error &&
              std::abs(value - other) <= kAgreement * std::abs(other) + error;
@@ -84,34 +93,36 @@ class GradientsNotZeroed final : public StepRule {
     const Tolerance tolerance = step.errors.tolerance_of(index, partner);
     const double rounded =
         std::max({tolerance.mean_sum, kSingleRoundoff, unit_roundoff(step.target.text(item.dtype))});
-    Difference found{.value = ours - theirs,
-                     .error = rounded * norm / std::sqrt(elements) + tolerance.mean * std::abs(theirs),
-                     .target_before = before->second.target[kMeanOfTrace],
-                     .golden_before = before->second.golden[kMeanOfTrace]};
-    // NaN compares as false.
-    return std::abs(found.value) > kClear * found.error ? std::optional(found) : std::nullopt;
+    return Difference{.value = ours - theirs,
+                      .error = rounded * norm / std::sqrt(elements) + tolerance.mean * std::abs(theirs),
+                      .target_before = before->second.target[kMeanOfTrace],
+                      .golden_before = before->second.golden[kMeanOfTrace]};
   }
 
-  static StepExplanation explanation(const StepView& step, const Count& count, bool of_target) {
+  static StepExplanation explanation(const StepView& step, std::vector<std::uint32_t> like,
+                                     const std::vector<std::uint32_t>& unclear, bool of_target) {
     StepExplanation out;
-    out.items = count.items;
     Finding& finding = out.finding;
     finding.kind = Kind::gradient;
     finding.rule = Rule::source;
     finding.confidence = Confidence::certain;
     finding.excess = kInfinite;
-    finding.item = out.items.front();
-    finding.target_api = step.target.items[finding.item].api;
-    finding.concerned = out.items.size();
-    const char* const whose = of_target ? "this run" : "golden";
+    finding.concerned = like.size();
     finding.text = fmt::format(
-        "the gradients of {} parameters contain those of the step before, {}: their means differ "
-        "from {} by exactly these",
-        out.items.size(), of_target ? "in golden they do not" : "in this run they do not",
-        of_target ? "golden's" : "this run's");
+        "the gradients of {} parameters contain those of the step before, {} they do not: their means "
+        "differ by exactly these",
+        like.size(), of_target ? "in golden" : "in this run");
+    if (!unclear.empty())
+      finding.text += fmt::format("; {} more differ by means too small to show it", unclear.size());
+    const char* const whose = of_target ? "this run" : "golden";
     finding.side = fmt::format("{} adds up gradients over steps", whose);
     finding.next = fmt::format(
         "look for optimizer.zero_grad() in {}: it is missing, or is not called in every step", whose);
+    out.items = std::move(like);
+    out.items.insert(out.items.end(), unclear.begin(), unclear.end());
+    std::sort(out.items.begin(), out.items.end());
+    finding.item = out.items.front();
+    finding.target_api = step.target.items[finding.item].api;
     return out;
   }
 };
