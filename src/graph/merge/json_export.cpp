@@ -13,71 +13,40 @@
 namespace msprobe::graph {
 namespace {
 
-constexpr int kIndent = 2;
-
-/// A file of one object, written member by member.
+/// A file of one object, written while it is made.
 class ObjectFile {
  public:
   ObjectFile(const std::string& path, std::vector<OutputFile>& files) : files_(files), index_(files.size()) {
     files.emplace_back(path);
-    write("{");
+    json.open_object();
   }
 
-  void end() { write(count_[0] > 0 ? "\n}" : "}"); }
-
-  /// `value`: as it stands at the level of the member.
-  void member(std::string_view name, std::string_view value) {
-    begin(name);
-    write(value);
+  JsonWriter json{{.indent = 2}};
+  void write() {
+    files_[index_].write(json.text());
+    json.text().clear();
   }
-  void open(std::string_view name) {
-    begin(name);
-    write("{");
-    level_ = 1;
-  }
-  void close() {
-    level_ = 0;
-    write(std::exchange(count_[1], 0) > 0 ? "\n  }" : "}");
+  void end() {
+    json.close();
+    write();
   }
 
  private:
-  void write(std::string_view text) { files_[index_].write(text); }
-  void begin(std::string_view name) {
-    std::string text = count_[level_]++ > 0 ? "," : "";
-    append_json_line(text, level_ + 1, kIndent);
-    append_json_string(text, name);
-    text += ": ";
-    write(text);
-  }
-
   std::vector<OutputFile>& files_;
   std::size_t index_;
-  std::size_t count_[2] = {0, 0};
-  int level_ = 0;
 };
 
-std::string json_text(std::string_view text) {
-  std::string out;
-  append_json_string(out, text);
-  return out;
-}
-
-std::string entry_text(const JoinedContent& joined) {
+void put_entry(JsonWriter& json, const JoinedContent& joined) {
   const dump::Entry& entry = joined.content->entry;
-  constexpr int kLevel = 2;
-  std::string out;
-  dump::append_json(out, entry, 0, kLevel, kIndent);
-  if (joined.sentences.empty() || !entry.is(0, dump::NodeKind::object)) return out;
-  // Before the brace that ends the object, and the line that it stands on.
-  out.resize(entry.empty(0) ? out.size() - 1 : out.find_last_of('\n'));
-  if (!entry.empty(0)) out += ',';
-  append_json_line(out, kLevel + 1, kIndent);
-  out += "\"parallel_merge_info\": ";
-  JsonWriter sentences({.indent = kIndent}, kLevel + 1);
-  sentences.value(joined.sentences);
-  out += sentences.take();
-  append_json_line(out, kLevel, kIndent);
-  return out += '}';
+  if (joined.sentences.empty() || !entry.is(0, dump::NodeKind::object))
+    return dump::append_json(json, entry, 0);
+  json.open_object();
+  entry.children(0, [&](dump::Entry::Index member) {
+    json.key(entry.key(member));
+    dump::append_json(json, entry, member);
+  });
+  json.member("parallel_merge_info", joined.sentences);
+  json.close();
 }
 
 }  // namespace
@@ -90,23 +59,34 @@ std::size_t export_json(const MergedSource& source, const std::string& folder,
   order.pop_back();  // the root
 
   ObjectFile construct(folder + "/construct.json", files);
-  for (const NodeIndex node : order)
-    construct.member(tree.name(node), json_text(tree.name(tree.node(node).parent)));
+  for (const NodeIndex node : order) {
+    construct.json.member(tree.name(node), tree.name(tree.node(node).parent));
+    construct.write();
+  }
   construct.end();
 
   const dump::Header& header = source.graph().main_rank().graph.header;
   ObjectFile dump(folder + "/dump.json", files);
-  dump.member("task", json_text(header.task));
-  dump.member("level", json_text(header.level));
-  dump.member("framework", json_text(header.framework));
-  dump.member("dump_data_dir", header.data_directory ? json_text(*header.data_directory) : "null");
-  dump.member("is_merged", "true");
-  dump.open("data");
+  dump.json.member("task", header.task);
+  dump.json.member("level", header.level);
+  dump.json.member("framework", header.framework);
+  dump.json.key("dump_data_dir");
+  if (header.data_directory) {
+    dump.json.value(*header.data_directory);
+  } else {
+    dump.json.null();
+  }
+  dump.json.member("is_merged", true);
+  dump.json.key("data");
+  dump.json.open_object();
   for (const NodeIndex node : order) {
     const JoinedContent joined = joined_content(source.graph(), source.origin(node));
-    if (joined.content) dump.member(tree.name(node), entry_text(joined));
+    if (!joined.content) continue;
+    dump.json.key(tree.name(node));
+    put_entry(dump.json, joined);
+    dump.write();
   }
-  dump.close();
+  dump.json.close();
   dump.end();
 
   std::vector<std::pair<std::uint32_t, std::vector<NodeIndex>>> stacks;
@@ -122,16 +102,16 @@ std::size_t export_json(const MergedSource& source, const std::string& folder,
   for (std::size_t i = 0; i < stacks.size(); ++i) {
     dump::Entry lines;
     dump::read_json(tree.stack(stacks[i].first), lines, folder);
-    JsonWriter value({.indent = kIndent}, 1);
-    value.open_list();
-    value.element();
-    value.open_list();
-    for (const NodeIndex node : stacks[i].second) value.value(tree.name(node));
-    value.close();
-    value.element();
-    dump::append_json(value, lines, 0);
-    value.close();
-    stack_file.member(std::to_string(i), value.take());
+    stack_file.json.key(std::to_string(i));
+    stack_file.json.open_list();
+    stack_file.json.element();
+    stack_file.json.open_list();
+    for (const NodeIndex node : stacks[i].second) stack_file.json.value(tree.name(node));
+    stack_file.json.close();
+    stack_file.json.element();
+    dump::append_json(stack_file.json, lines, 0);
+    stack_file.json.close();
+    stack_file.write();
   }
   stack_file.end();
   return order.size() + 1;

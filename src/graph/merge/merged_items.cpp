@@ -24,35 +24,28 @@ namespace {
 class EntryFile {
  public:
   explicit EntryFile(const RankGraph& main) : name_(main.json->name()) {
-    text_ = "{";
-    for (const auto& [name, value] : {std::pair<std::string_view, std::string_view>("task", main.header.task),
-                                      {"level", main.header.level},
-                                      {"framework", main.header.framework}}) {
-      append_json_string(text_, name);
-      text_ += ": ";
-      append_json_string(text_, value);
-      text_ += ", ";
-    }
-    text_ += "\"data\": {";
+    json_.open_object();
+    json_.member("task", main.header.task);
+    json_.member("level", main.header.level);
+    json_.member("framework", main.header.framework);
+    json_.key("data");
+    json_.open_object();
   }
 
   void add(std::string_view name, std::string_view entry) {
-    if (!first_) text_ += ", ";
-    first_ = false;
-    append_json_string(text_, name);
-    text_ += ": ";
-    text_ += entry;
+    json_.key(name);
+    json_.raw(entry);
   }
 
   dump::Side load() {
-    text_ += "}}";
-    return dump::load_side(*memory_source(std::move(text_), name_));
+    json_.close();
+    json_.close();
+    return dump::load_side(*memory_source(json_.take(), name_));
   }
 
  private:
   std::string name_;
-  std::string text_;
-  bool first_ = true;
+  JsonWriter json_;
 };
 
 /// So many at a time, so that not all that ranks hold is in memory at once.
