@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "collector/risk_names.hpp"
+#include "dump/names.hpp"
 
 namespace msprobe::collector {
 namespace {
@@ -29,10 +30,6 @@ const Risks& risks() {
 
 constexpr std::size_t kMostPassed = 4096;
 
-bool is_digits(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
 /// "Torch.matmul.0.forward" -> "Torch.matmul"
 std::string_view without_call(std::string_view entry) {
   const std::size_t last = entry.rfind('.');
@@ -41,7 +38,7 @@ std::string_view without_call(std::string_view entry) {
   if (direction != "forward" && direction != "backward") return entry;
   const std::size_t number = entry.rfind('.', last - 1);
   if (last == 0 || number == std::string_view::npos) return entry;
-  return is_digits(entry.substr(number + 1, last - number - 1)) ? entry.substr(0, number) : entry;
+  return dump::is_digits(entry.substr(number + 1, last - number - 1)) ? entry.substr(0, number) : entry;
 }
 
 bool is_module(std::string_view entry) {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <tuple>
 
-#include "support/ascii.hpp"
+#include "dump/tree.hpp"
 #include "support/error.hpp"
 #include "support/parallel.hpp"
 #include "support/text.hpp"
@@ -39,13 +39,6 @@ std::string_view why_it_escapes(const archive::ZipEntry& entry) {
     if (part == "..") return "its name leads out of the folder";
   }
   return {};
-}
-
-/// `step12` is 12 for the prefix `step`.
-std::optional<std::uint64_t> number_after(std::string_view text, std::string_view prefix) {
-  if (!text.starts_with(prefix)) return std::nullopt;
-  text.remove_prefix(prefix.size());
-  return whole_number<std::uint64_t>(text);
 }
 
 archive::ZipLimits zip_limits(const PackLimits& limits) {
@@ -134,7 +127,7 @@ bool Pack::add(const archive::ZipEntry& entry) {
   }
   if (top == "random" && parts.size() == 2) {
     if (!file.starts_with("rank") || !file.ends_with(".json")) return false;
-    const auto rank = number_after(file.substr(0, file.size() - 5), "rank");
+    const auto rank = dump::number_after(file.substr(0, file.size() - 5), "rank");
     if (!rank) return misplace(Section::random);
     member.rank = *rank;
     return keep(Section::random);
@@ -142,8 +135,8 @@ bool Pack::add(const archive::ZipEntry& entry) {
   const bool dataset = top == "dataset";
   if (!dataset && top != "weights") return false;
   if (dataset ? file != "dataset.json" : !file.ends_with(".json")) return false;
-  const auto step = parts.size() >= 4 ? number_after(parts[1], "step") : std::nullopt;
-  const auto rank = parts.size() >= 4 ? number_after(parts[2], "rank") : std::nullopt;
+  const auto step = parts.size() >= 4 ? dump::number_after(parts[1], "step") : std::nullopt;
+  const auto rank = parts.size() >= 4 ? dump::number_after(parts[2], "rank") : std::nullopt;
   const bool right_depth = dataset ? parts.size() == 4 : parts.size() <= kMostLevels + 1;
   if (!step || !rank || !right_depth) {
     if (dataset) return false;

@@ -2,7 +2,6 @@
 #include "monitor/analyze/alert_file.hpp"
 
 #include <array>
-#include <charconv>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -20,15 +19,6 @@ using dump::Entry;
 using dump::NodeKind;
 
 constexpr std::size_t kMostWarnings = 5;  // a file may hold nothing but nonsense
-
-std::optional<std::int64_t> integer_of(const Entry& entry, Entry::Index node) {
-  if (!entry.is(node, NodeKind::integer)) return std::nullopt;
-  const std::string_view digits = entry.text(node);
-  std::int64_t value = 0;
-  const auto [at, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || at != digits.data() + digits.size()) return std::nullopt;
-  return value;
-}
 
 /// One record in the making.
 class RecordReader {
@@ -68,7 +58,7 @@ class RecordReader {
   }
 
   bool number(Entry::Index node, std::int64_t& value) {
-    const auto read = integer_of(entry_, node);
+    const auto read = entry_.integer(node);
     reason_ = "that is no whole number";
     if (read) value = *read;
     return read.has_value();
@@ -88,7 +78,7 @@ class RecordReader {
     bool whole = true;
     auto& ranks = alert.group_mates.emplace();
     entry_.children(node, [&](Entry::Index child) {
-      const auto rank = integer_of(entry_, child);
+      const auto rank = entry_.integer(child);
       if (rank) ranks.push_back(*rank);
       whole &= rank.has_value();
     });

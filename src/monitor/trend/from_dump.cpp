@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -19,6 +18,7 @@
 #include "monitor/trend/tags.hpp"
 #include "monitor/trend/trend.hpp"
 #include "monitor/trend/trend_database.hpp"
+#include "support/ascii.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
@@ -83,12 +83,6 @@ std::vector<StepOfDump> find_steps(const std::string& folder) {
   std::stable_sort(steps.begin(), steps.end(),
                    [](const StepOfDump& a, const StepOfDump& b) { return a.step < b.step; });
   return steps;
-}
-
-std::int64_t call_number(std::string_view digits) {
-  std::int64_t value = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  return value;
 }
 
 bool is_tensor(const Entry& entry, Entry::Index item) {
@@ -170,7 +164,7 @@ class DumpTrend {
     const auto name = dump::parse_entry_name(text);
     if (!name || !entry.is(0, NodeKind::object)) return;
     const bool gradient = name->direction == Direction::parameters_grad;
-    if (!placed) row_.micro_step = call_number(name->call);
+    if (!placed) row_.micro_step = whole_number<std::int64_t>(name->call).value_or(0);
     if (gradient) {
       row_.metric = kGradientMetric;
       add_named(entry, 0, std::string(name->base));

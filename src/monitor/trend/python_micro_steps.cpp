@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -10,6 +9,7 @@
 #include "dump/construct_json.hpp"
 #include "dump/names.hpp"
 #include "monitor/trend/micro_steps.hpp"
+#include "support/ascii.hpp"
 
 namespace msprobe::monitor {
 namespace {
@@ -34,11 +34,7 @@ std::string as_forward(std::string_view entry) {
 /// A name without its call number, and that.
 std::pair<std::string, std::int64_t> split_call(const std::string& entry) {
   const auto [start, last] = dump::split_last(entry);
-  const auto number = [](std::string_view digits) {
-    std::int64_t value = 0;
-    std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return value;
-  };
+  const auto number = [](std::string_view digits) { return whole_number<std::int64_t>(digits).value_or(0); };
   if (dump::is_digits(last)) return {std::string(start), number(last)};
   const auto [base, call] = dump::split_last(start);
   if (dump::is_digits(call)) return {std::string(base) + "." + std::string(last), number(call)};
