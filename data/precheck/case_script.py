@@ -113,14 +113,14 @@ class Case(op_runner.Runner):
         exact = reference.double()
         r = torch.where(exact.abs() > form.max, reference.to(device.dtype).double(), exact).flatten()
         d = device.double().flatten()
-        odd = ~(torch.isfinite(r) & torch.isfinite(d))
+        nonfinite = ~(torch.isfinite(r) & torch.isfinite(d))
         alike = (r == d) | (torch.isnan(r) & torch.isnan(d))
-        wrong = int((odd & ~alike).sum())
+        wrong = int((nonfinite & ~alike).sum())
         if wrong:
-            at = int((odd & ~alike).nonzero()[0])
+            at = int((nonfinite & ~alike).nonzero()[0])
             return row, 2, (f"{wrong} of {r.numel()} elements are NaN or infinite on one side, or of unlike sign; the "
                             f"first is [{at}]: {d[at].item()} in place of {r[at].item()}")
-        r, d = r[~odd], d[~odd]
+        r, d = r[~nonfinite], d[~nonfinite]
         if not r.numel():
             return row, 0, ""
         error = (r - d).abs()

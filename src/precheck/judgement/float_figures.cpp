@@ -219,7 +219,7 @@ class FloatPass {
       errors(at, n);
       if (request_.means) means(n, relatives, squares);
       if (request_.ulp) wide_ulp_ ? wide_ulp(n, wide_ulps) : ulp(n, ulps);
-      if (has_odd_) odd(at, n);
+      if (has_nonfinite_) nonfinite(at, n);
     });
     finish();
     if (normal_ != 0)
@@ -268,11 +268,11 @@ class FloatPass {
 
   /// Maxima, what is not finite, and the sums of the cosine.
   void look(std::size_t n) {
-    const std::uint64_t odd_before = look_.odd;
+    const std::uint64_t nonfinite_before = look_.nonfinite;
     pieces_.look(b_, d_, n, &range_, &look_);
     const T* b = b_;
     const T* d = d_;
-    if (look_.odd != odd_before) {
+    if (look_.nonfinite != nonfinite_before) {
       all_finite_ = false;
       for (std::size_t i = 0; i < n; ++i) {
         const bool both = finite(b_[i]) && finite(d_[i]);
@@ -319,7 +319,7 @@ class FloatPass {
     };
     if (all_finite_ && (is_strange(figures_.max_reference) || is_strange(figures_.max_device))) look_scaled();
     // Also what overflows in the device's type.
-    has_odd_ = !all_finite_ || figures_.max_reference > form_.largest;
+    has_nonfinite_ = !all_finite_ || figures_.max_reference > form_.largest;
     const double squares_reference = tensor::sum_lanes(pairs_.golden.squares);
     const double squares_device = tensor::sum_lanes(pairs_.target.squares);
     figures_.cosine = all_finite_ ? tensor::sum_lanes(pairs_.dot) /
@@ -387,7 +387,7 @@ class FloatPass {
     figures_.below = sorts_.below;
     figures_.small = sorts_.small;
     figures_.normal = sorts_.normal;
-    figures_.odd = request_.sorts ? figures_.count - sorts_.small - sorts_.normal : 0;
+    figures_.nonfinite = request_.sorts ? figures_.count - sorts_.small - sorts_.normal : 0;
     figures_.small_errors = sorts_.small_errors;
     figures_.relative_errors = sorts_.relative_errors;
     figures_.max_relative = static_cast<double>(sorts_.max_relative);
@@ -414,7 +414,7 @@ class FloatPass {
     return form_.rounds_single ? static_cast<T>(static_cast<float>(difference)) : difference;
   }
 
-  void odd(std::uint64_t at, std::size_t n) {
+  void nonfinite(std::uint64_t at, std::size_t n) {
     const T largest = static_cast<T>(form_.largest);
     for (std::size_t i = 0; i < n; ++i) {
       const T b = b_[i];
@@ -425,14 +425,14 @@ class FloatPass {
         const T cut_d = d > largest ? largest : d < -largest ? -largest : d;
         const bool near = std::fabs(in_type(cut_d - cut_b)) / (std::fabs(b) + epsilon_) <=
                           static_cast<T>(request_.relative_tolerance);
-        figures_.odd_errors += !(near || (b != b && d != d));
+        figures_.nonfinite_errors += !(near || (b != b && d != d));
       }
       const bool alike = b == d || d == rounded_[i] || (b != b && d != d);
       if (alike || (finite(b) && finite(d))) continue;
-      if (figures_.odd_unequal++ != 0) continue;
-      figures_.odd_unequal_at = at + i;
-      figures_.odd_reference_at = static_cast<double>(b);
-      figures_.odd_device_at = static_cast<double>(d);
+      if (figures_.nonfinite_unequal++ != 0) continue;
+      figures_.nonfinite_unequal_at = at + i;
+      figures_.nonfinite_reference_at = static_cast<double>(b);
+      figures_.nonfinite_device_at = static_cast<double>(d);
     }
   }
 
@@ -470,7 +470,7 @@ class FloatPass {
   std::array<double, kPiece> wide_b_;
   std::array<double, kPiece> wide_absolute_;
   bool all_finite_ = true;
-  bool has_odd_ = false;
+  bool has_nonfinite_ = false;
   std::uint64_t left_out_ = 0;  // of the sums
   std::uint64_t normal_ = 0;
   double scale_reference_ = 1;

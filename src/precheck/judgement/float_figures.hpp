@@ -40,13 +40,13 @@ struct FloatFigures {
   std::uint64_t above = 0;  // the device is greater than the reference, rounded to the device's type
   std::uint64_t below = 0;
 
-  // By the request: an element is small, normal, or odd: NaN or infinite on a side.
+  // By the request: an element is small, normal, or NaN or infinite on a side.
   std::uint64_t small = 0;
   std::uint64_t normal = 0;
-  std::uint64_t odd = 0;
+  std::uint64_t nonfinite = 0;
   std::uint64_t small_errors = 0;
   std::uint64_t relative_errors = 0;
-  std::uint64_t odd_errors = 0;
+  std::uint64_t nonfinite_errors = 0;
   double max_relative = 0;  // of normal ones
   double mean_relative = 0;
   double mean_square = 0;  // of all, others than normal ones counted as 0
@@ -61,11 +61,11 @@ struct FloatFigures {
   double max_units_error = 0;      // its absolute error
   double reference_at = 0;
   double device_at = 0;
-  std::uint64_t wrong = 0;           // elements that have no correct digit
-  std::uint64_t odd_unequal = 0;     // NaN or infinite on one side, or of unlike sign
-  std::uint64_t odd_unequal_at = 0;  // the first of them
-  double odd_reference_at = 0;
-  double odd_device_at = 0;
+  std::uint64_t wrong = 0;                 // elements that have no correct digit
+  std::uint64_t nonfinite_unequal = 0;     // NaN or infinite on one side, or of unlike sign
+  std::uint64_t nonfinite_unequal_at = 0;  // the first of them
+  double nonfinite_reference_at = 0;
+  double nonfinite_device_at = 0;
 };
 
 /// Both have the same number of elements, of floating-point types (complex ones are pairs of real ones).

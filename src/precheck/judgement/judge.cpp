@@ -411,7 +411,7 @@ class OutputJudge {
         row[Figure::balance] = balance(figures);
         [[fallthrough]];
       case Criterion::absolute_threshold:
-        row[Figure::inf_nan_rate] = share(figures.odd_errors, figures.odd);
+        row[Figure::inf_nan_rate] = share(figures.nonfinite_errors, figures.nonfinite);
         row[Figure::relative_rate] = share(figures.relative_errors, figures.normal);
         row[Figure::absolute_rate] = share(figures.small_errors, figures.small);
         break;

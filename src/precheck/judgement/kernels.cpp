@@ -236,7 +236,7 @@ void look(const T* b_from, const T* d_from, std::size_t n, const PieceRange<T>* 
     facts->max_device = greatest<T, N>(max_d, facts->max_device);
     facts->nan_reference += total<T, N>(nan_b);
     facts->nan_device += total<T, N>(nan_d);
-    facts->odd += end - begin - total<T, N>(even);
+    facts->nonfinite += end - begin - total<T, N>(even);
     facts->zeros += total<T, N>(zeros);
     facts->normal += total<T, N>(normals);
   });

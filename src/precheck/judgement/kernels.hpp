@@ -22,9 +22,9 @@ struct PieceLook {
   T max_device;
   std::uint64_t nan_reference;
   std::uint64_t nan_device;
-  std::uint64_t odd;     // pairs with something that is not finite
-  std::uint64_t zeros;   // of the device
-  std::uint64_t normal;  // pairs
+  std::uint64_t nonfinite;  // pairs with something that is not finite
+  std::uint64_t zeros;      // of the device
+  std::uint64_t normal;     // pairs
 };
 
 /// What an element's own number is measured by.

@@ -60,15 +60,15 @@ std::string place_of(std::uint64_t element, const std::vector<std::uint64_t>& sh
 OutputVerdict judge_floats(const FloatFigures& figures, const TensorOutput& device,
                            const Standards& standards, const CallTraits& traits) {
   const TypeLimits& limits = standards.type(device.dtype);
-  if (figures.odd_unequal != 0) {
+  if (figures.nonfinite_unequal != 0) {
     return {
         Verdict::error,
         fmt::format(
             "{} of {} elements are NaN or infinite on one side, or of unlike sign; the first is {}: {} in "
             "place of {}",
-            human_count(figures.odd_unequal), human_count(figures.count),
-            float_place(figures.odd_unequal_at, device), shown(figures.odd_device_at),
-            shown(figures.odd_reference_at))};
+            human_count(figures.nonfinite_unequal), human_count(figures.count),
+            float_place(figures.nonfinite_unequal_at, device), shown(figures.nonfinite_device_at),
+            shown(figures.nonfinite_reference_at))};
   }
   OutputVerdict opinion;
   const auto largest = [&](std::optional<double> limit) {

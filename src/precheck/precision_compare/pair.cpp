@@ -210,7 +210,7 @@ class PairJudge {
   }
 
   /// How NaN and Inf of a figure are told: `pass` if there are none.
-  Status odd(Figure figure, double device, double other) {
+  Status nonfinite(Figure figure, double device, double other) {
     if (std::isfinite(device) && std::isfinite(other)) return Status::pass;
     const std::string column(column_of(figure));
     if (!are_alike(device, other)) {
@@ -220,7 +220,7 @@ class PairJudge {
       return Status::error;
     }
     row_.message += column + "同为同号inf或nan\n";
-    if (traits_.odd_on_both_passes) return Status::pass;
+    if (traits_.nonfinite_on_both_passes) return Status::pass;
     return skip(fmt::format("{} is {} on both devices", english_column_of(figure),
                             short_number(device, kReasonDigits)));
   }
@@ -243,9 +243,9 @@ class PairJudge {
       Judged& judged = row_[each.measure];
       judged.value = ratio_of(*device, *other);
       const double limit = limits.*each.limit;
-      judged.status = odd(each.figure, *device, *other);
-      const bool is_odd = judged.status != Status::pass;
-      const bool overflows = traits_.odd_on_both_passes && std::isinf(*judged.value);
+      judged.status = nonfinite(each.figure, *device, *other);
+      const bool is_nonfinite = judged.status != Status::pass;
+      const bool overflows = traits_.nonfinite_on_both_passes && std::isinf(*judged.value);
       if (*judged.value > limit && !overflows) {
         judged.status = Status::error;
         if (each.error != nullptr) {
@@ -255,7 +255,7 @@ class PairJudge {
                            short_number(limit, kReasonDigits)));
         }
       }
-      const bool decides = each.error != nullptr || (is_odd && !traits_.balance_may_be_odd);
+      const bool decides = each.error != nullptr || (is_nonfinite && !traits_.balance_may_be_nonfinite);
       worsen(decides ? judged.status : Status::pass);
       if (judged.status == Status::error && each.error != nullptr)
         errors += std::string("ERROR: ") + each.error + "超过阈值\n";
@@ -335,11 +335,11 @@ class PairJudge {
       row_.ulp_share = share;
       if (!mean || !other_mean || !share || !other_share) return;
       row_.ulp_ratio = ratio_of(*share, *other_share);
-      const Status odd_mean = odd(Figure::mean_ulp, *mean, *other_mean);
-      const Status odd_share = odd(Figure::ulp_share, *share, *other_share);
-      if (odd_mean == Status::error || odd_share == Status::error) {
+      const Status nonfinite_mean = nonfinite(Figure::mean_ulp, *mean, *other_mean);
+      const Status nonfinite_share = nonfinite(Figure::ulp_share, *share, *other_share);
+      if (nonfinite_mean == Status::error || nonfinite_share == Status::error) {
         status = Status::error;
-      } else if (odd_mean == Status::pass && odd_share == Status::pass) {
+      } else if (nonfinite_mean == Status::pass && nonfinite_share == Status::pass) {
         const bool good = device_.dtype == "torch.float32"
                               ? *mean < limits.ulp_float32_mean || *share < limits.ulp_float32_share ||
                                     *row_.ulp_ratio < limits.ulp_ratio
@@ -375,8 +375,8 @@ PrecisionTraits python_precision_traits(Selection selection) {
   return {
       .selection = selection,                                 // P1
       .blanks_are_zero = selection == Selection::release_26,  // P2
-      .balance_may_be_odd = true,                             // P3
-      .odd_on_both_passes = true,                             // P3
+      .balance_may_be_nonfinite = true,                       // P3
+      .nonfinite_on_both_passes = true,                       // P3
       .negative_is_absolute = true,                           // P3
       .short_names = true,                                    // P4
       .stops_at_duplicate = true,                             // P5

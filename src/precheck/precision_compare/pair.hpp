@@ -18,9 +18,9 @@ namespace msprobe::precheck {
 struct PrecisionTraits {
   /// Nothing: each row by the criterion whose columns are filled.
   std::optional<Selection> selection;
-  bool blanks_are_zero = false;     // of the benchmark criterion of release 26
-  bool balance_may_be_odd = false;  // NaN or Inf of one side in it is shown only
-  bool odd_on_both_passes =
+  bool blanks_are_zero = false;           // of the benchmark criterion of release 26
+  bool balance_may_be_nonfinite = false;  // NaN or Inf of one side in it is shown only
+  bool nonfinite_on_both_passes =
       false;  // NaN or Inf in the same figure of both sides, or a ratio beyond all numbers
   bool negative_is_absolute = false;  // which is no error's figure otherwise
   bool short_names = false;           // of six or seven parts; others are not judged

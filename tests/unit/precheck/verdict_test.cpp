@@ -88,8 +88,8 @@ TEST_CASE("Correct rounding passes, whatever the Python tool says of it") {
 
 TEST_CASE("NaN and infinities that are equal are equal, others are errors that name their place") {
   Values values;
-  const std::vector<double> odd = {1, kNaN, kInfinity, -kInfinity};
-  const Judgement same = judged(values.doubles(odd), values.floats(odd));
+  const std::vector<double> nonfinite = {1, kNaN, kInfinity, -kInfinity};
+  const Judgement same = judged(values.doubles(nonfinite), values.floats(nonfinite));
   CHECK(same.verdict == Verdict::pass);
   CHECK(same.status == Status::error);  // the Python tool's
   for (const auto& [device, place] : std::vector<std::pair<std::vector<double>, std::string>>{
@@ -97,7 +97,7 @@ TEST_CASE("NaN and infinities that are equal are equal, others are errors that n
            {{1, 2, kInfinity, -kInfinity}, "[1]: 2 in place of nan"},
            {{1, kNaN, -kInfinity, -kInfinity}, "[2]: -inf in place of inf"},
            {{1, kNaN, kInfinity, 3e38}, "[3]: 3e+38 in place of -inf"}}) {
-    const Judgement other = judged(values.doubles(odd), values.floats(device));
+    const Judgement other = judged(values.doubles(nonfinite), values.floats(device));
     CHECK(other.verdict == Verdict::error);
     CHECK_MESSAGE(other.reason.find("1 of 4 elements are NaN or infinite on one side") != std::string::npos,
                   other.reason);
@@ -353,15 +353,15 @@ std::vector<std::uint64_t> image(const FloatFigures& f) {
                                     f.below,
                                     f.small,
                                     f.normal,
-                                    f.odd,
+                                    f.nonfinite,
                                     f.small_errors,
                                     f.relative_errors,
-                                    f.odd_errors,
+                                    f.nonfinite_errors,
                                     f.ulp_above,
                                     f.max_units_at,
                                     f.wrong,
-                                    f.odd_unequal,
-                                    f.odd_unequal_at};
+                                    f.nonfinite_unequal,
+                                    f.nonfinite_unequal_at};
   for (const double value :
        {f.max_reference, f.max_device, f.cosine, f.max_absolute, f.max_relative, f.mean_relative,
         f.mean_square, f.max_ulp, f.mean_ulp, f.max_units, f.max_units_error, f.reference_at, f.device_at}) {
@@ -382,11 +382,11 @@ TEST_CASE("Figures are the same bits whatever the instruction set") {
   request.ulp_threshold = 1;
   request.sorts = request.means = request.ulp = true;
   for (const std::size_t count : {1UL, 15UL, 16UL, 1023UL, 1024UL, 5003UL}) {
-    for (const bool odd : {false, true}) {
+    for (const bool nonfinite : {false, true}) {
       std::vector<double> reference = normal_numbers(count);
       std::vector<double> device = reference;
       for (std::size_t i = 0; i < count; ++i) device[i] *= 1 + 1e-6 * static_cast<double>(i % 7);
-      for (std::size_t i = 0; odd && i < count; i += 3)
+      for (std::size_t i = 0; nonfinite && i < count; i += 3)
         (i % 2 == 0 ? reference : device)[i] = i % 5 == 0 ? kNaN : -kInfinity;
       for (const Output& b :
            {values.doubles(reference), values.floats(reference), values.bfloats(reference)}) {
